@@ -1,10 +1,10 @@
 # The commands of contributors. `make help` lists them.
 #
-# Every target sets up only what it needs. Python packages live in .venv. A
-# target installs one extra of pyproject.toml there if it needs it: the file
-# .venv/.demo says that the packages of the extra demo are installed. The
-# library and the command need Go and a C compiler only. Nothing is installed
-# outside the checkout.
+# Every target sets up only what it needs. Python packages are in .venv. If a
+# target needs an extra of pyproject.toml, it installs the extra there. The file
+# .venv/.demo is written after the packages of the extra demo are installed. The
+# library and the command need Go and a C compiler only. Only `make install`
+# installs anything outside the checkout.
 
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
@@ -34,6 +34,7 @@ $(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | lib $(VENV)/pyvenv.cfg
 	@MESHFEED_LIBRARY=$(LIBRARY) MESHFEED_COMMAND=$(COMMAND) $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[$*]'
 	@touch $@
 
+# Go build tags: xla adds PJRT plugins, page embeds the layout page if it was built.
 TAGS = $(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)
 
 lib: ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
@@ -48,8 +49,8 @@ wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 .build/meshfeed.wasm: FORCE
 	wasm/guest/build.sh $@
 
-# The layout page: TypeScript around the validator. Its recipe builds only what
-# changed.
+# The layout page: TypeScript around the validator. node.sh finds or installs
+# Node.js, and build.sh builds only what changed.
 NODE := .build/node
 
 $(NODE)/.ready: tools/node.txt wasm/page/node.sh | $(VENV)/pyvenv.cfg

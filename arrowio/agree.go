@@ -28,7 +28,7 @@ func agree(first, f *file) error {
 		if wt != ht || wd != hd {
 			return disagree(first, f, w.Name, fmt.Sprintf("field %q has the extension type %q, but %q in %s", w.Name, ht+hd, wt+wd, first.path))
 		}
-		if wr, hr := meaning(w), meaning(h); wr != hr {
+		if wr, hr := describeRows(w), describeRows(h); wr != hr {
 			return disagree(first, f, w.Name, fmt.Sprintf("field %q has %s, but %s in %s", w.Name, hr, wr, first.path))
 		}
 	}
@@ -38,9 +38,9 @@ func agree(first, f *file) error {
 	return nil
 }
 
-// meaning describes the rows of a column. The type alone contains neither the shape
-// of tensors nor the metadata of a list's child.
-func meaning(f *arrowmeta.Field) string {
+// describeRows returns the type and shape of a column's rows. TypeString alone does
+// not contain the shape of tensors or the metadata of a list's child.
+func describeRows(f *arrowmeta.Field) string {
 	rows, reason := arrowtype.Of(f)
 	if reason != "" {
 		return "no rows of an array"

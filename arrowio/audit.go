@@ -44,7 +44,7 @@ type auditor struct {
 // dictionaryLen is the number of values of a dictionary for some record batches: a
 // stream may extend or replace a dictionary between record batches.
 type dictionaryLen struct {
-	from   int // the first record batch that it holds for
+	from   int // the first record batch with this number of values
 	values int64
 }
 
@@ -89,7 +89,8 @@ func (a *auditor) batch(i int, header *arrowmeta.RecordBatch) error {
 	return nil
 }
 
-// column audits a column. If all is false, values that cannot be wrong are not read.
+// column audits a column. If all is false, it does not read values that are valid
+// whatever their bits are, such as numbers.
 func (a *auditor) column(b *audit.Batch, c *arrowmeta.Column, all bool) error {
 	if !c.Located { // after an unknown type, no buffer can be assigned to a column
 		return nil

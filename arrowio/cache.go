@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// cacheBytes bounds the decoded buffers that are kept.
+// cacheBytes bounds the decoded buffers that a decodeCache keeps.
 const cacheBytes = 256 << 20
 
 type cacheKey struct {
@@ -18,8 +18,8 @@ type cacheKey struct {
 	field int
 }
 
-// decodeCache keeps the buffers that were used last. If several gathers need the
-// same buffers at once, they are decoded once.
+// decodeCache keeps the decoded buffers that were used most recently. If several
+// gathers need the same buffers at once, they are decoded once.
 type decodeCache struct {
 	mu    sync.Mutex
 	byKey map[cacheKey]*list.Element
@@ -35,11 +35,12 @@ type cacheEntry struct {
 	err   error
 }
 
-// get returns what decode returned, now or earlier. It returns early when ctx ends;
-// decode goes on, and its result is kept. A failure is not kept.
+// get returns the buffers of a key. If the cache has none, it calls decode and keeps
+// the result, but not an error. If ctx ends, get returns at once; decode continues in
+// the background, and its result is kept.
 func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*table.Decoded, error)) (*table.Decoded, error) {
-	entry, mine := c.entry(key)
-	if mine {
+	entry, added := c.entry(key)
+	if added {
 		guard.Go("arrowio", func() error {
 			value, err := decode()
 			if err != nil {
@@ -61,7 +62,9 @@ func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*tab
 	}
 }
 
-func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, mine bool) {
+// entry returns the entry of a key. Added reports that it is new, so that the caller
+// has to decode the buffers.
+func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, added bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byKey == nil {
@@ -76,7 +79,8 @@ func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, mine bool) {
 	return entry, true
 }
 
-// finish adds the entry's bytes and drops the entries used longest ago.
+// finish ends the wait for an entry. It drops a failed entry. For a decoded one, it
+// drops the least recently used entries until the rest has at most cacheBytes.
 func (c *decodeCache) finish(entry *cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

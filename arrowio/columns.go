@@ -9,18 +9,20 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// columnReader finds the buffers of some fields in the record batches. It does
-// so for all fields at once, since reading the headers takes longest.
+// columnReader finds the positions of the buffers of some fields in the record
+// batches. It handles all fields in one pass, because reading the headers of the
+// batches takes longest.
 type columnReader struct {
 	ctx     context.Context
 	d       *Dataset
 	fields  []*arrowtype.Field
 	numbers []int           // the column of each field in the files
 	columns []*table.Column // the result, by field
-	batches int             // how many record batches of the dataset are read
+	batches int             // the first batches of the dataset are read, up to this number
 }
 
-// load finds the buffers of fields in every record batch, and dictionaries.
+// load finds the buffers of fields in every record batch, and reads the
+// dictionaries of the fields.
 func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 	r := columnReader{ctx: d.life, d: d, batches: d.files[len(d.files)-1].end()}
 	for _, i := range fields {
@@ -46,7 +48,8 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 	return r.columns, nil
 }
 
-// find finds the buffers of one field in the first record batches.
+// find finds the buffers of one field, which is the column with this number, in the
+// first record batches.
 func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batches int) (*table.Column, error) {
 	r := columnReader{ctx: ctx, d: d, batches: batches}
 	r.add(field, number)
@@ -59,10 +62,10 @@ func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batc
 	return r.columns[0], nil
 }
 
-// add adds a field.
+// add adds a field. It allocates the lists of positions that file fills in.
 func (r *columnReader) add(field *arrowtype.Field, number int) {
 	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
-	inLists := false // the elements of this level belong to lists with offsets
+	inLists := false // the level above has lists with offsets, so the number of elements varies
 	for n, level := range field.Levels {
 		if r.d.nulls[number] {
 			c.Planes[n].Valid = make([]int64, r.batches)
@@ -97,7 +100,8 @@ func (r *columnReader) file(f *file) error {
 	})
 }
 
-// finish drops the validity of levels without nulls.
+// finish drops the positions of validity bitmaps for levels where no record batch
+// has nulls.
 func (r *columnReader) finish() {
 	for _, c := range r.columns {
 		for n := range c.Planes {

@@ -17,7 +17,7 @@ import (
 type Dataset struct {
 	files   []*file
 	table   *table.Table
-	columns []int  // of the files' schema, for each field
+	columns []int  // by field: its column in the files' schema
 	nulls   []bool // by column of the schema: some record batch has nulls there
 	cache   decodeCache
 	lists   listChecks
@@ -39,8 +39,8 @@ var _ source.Source = (*Dataset)(nil)
 // maxRecords bounds a dataset, because orders of records are bounded.
 const maxRecords = 1 << 40
 
-// newDataset makes a dataset of open files. They are closed with it, or by the
-// caller if it fails.
+// newDataset makes a dataset of open files. Close closes them. If newDataset fails,
+// the caller closes them.
 func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
 	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
@@ -66,8 +66,8 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	return d, err
 }
 
-// smallBytes is the size up to which a dataset counts as fitting into memory,
-// without a question to the system.
+// smallBytes is the size up to which a dataset is assumed to fit into memory,
+// without asking the system how much is free.
 const smallBytes = 16 << 20
 
 func (d *Dataset) freeMemory() int64 {
@@ -77,8 +77,8 @@ func (d *Dataset) freeMemory() int64 {
 	return local.FreeMemory()
 }
 
-// scan reads the header of every record batch. Their rows go to the index, and
-// the columns with nulls are noted.
+// scan reads the header of every record batch. It builds the index from the numbers
+// of rows, and records which columns have nulls.
 func (d *Dataset) scan(ctx context.Context) error {
 	rows := make([][]int64, len(d.files))
 	d.nulls = make([]bool, len(d.files[0].schema.Fields))
@@ -105,7 +105,8 @@ func (d *Dataset) scan(ctx context.Context) error {
 	return d.index(rows)
 }
 
-// note records the facts of one record batch.
+// note adds one record batch to the counts of the file, and to the columns with
+// nulls.
 func (f *file) note(u unit, nulls []bool) {
 	f.records += u.rows()
 	f.largest = max(f.largest, u.rows())
@@ -193,8 +194,8 @@ func (s *store) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
 // Encoded implements table.Store.
 func (s *store) Encoded(file int32) bool { return s.files[file].encoding != "" }
 
-// Check implements table.Store. It skips files that are read: a read that ends
-// early fails by itself.
+// Check implements table.Store. It skips files that are not mapped, because a read
+// that ends early returns an error.
 func (s *store) Check(files []int32) error {
 	for _, i := range files {
 		content := s.files[i].content

@@ -13,8 +13,9 @@ import (
 // maxDecoded bounds the decompressed size of a buffer.
 const maxDecoded = 2 << 30
 
-// Decode implements table.Store. The decoding ends with the dataset, not with
-// the gather, because another gather may wait for it.
+// Decode implements table.Store. If the gather that began a decoding is canceled,
+// the decoding goes on, because another gather may wait for it. A close of the
+// dataset cancels it.
 func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Decoded, error) {
 	return s.cache.get(ctx, cacheKey{batch, field}, func() (*table.Decoded, error) {
 		if err := s.table.Calls.Enter(); err != nil {
@@ -25,7 +26,7 @@ func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Deco
 	})
 }
 
-// decode decodes a field of one record batch: see contents.
+// decode decodes a field of one record batch, as contents.decode does.
 func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
 	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists)
@@ -35,14 +36,15 @@ func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Fiel
 	return out, f.content.Recheck()
 }
 
-// unpacker reads the buffers of one record batch.
+// unpacker reads and decompresses the buffers of one record batch.
 type unpacker struct {
 	r     io.ReaderAt
-	body  int64
+	body  int64 // offset of the record batch's buffers in the file
 	batch *arrowmeta.RecordBatch
-	lists bool // read no values
+	lists bool // read validity bitmaps and list offsets, but no values
 }
 
+// field reads the buffers of a column, from the outermost lists to the values.
 func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.Decoded, error) {
 	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
 	for n, level := range field.Levels {
@@ -81,7 +83,8 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 		return nil, err
 	}
 	out, err := pooled.unpack(u.batch.Compression, stored, func(size int64) error {
-		// A writer may pad a buffer to 64 bytes or more. Larger sizes are damage.
+		// A writer may pad a buffer, to a multiple of 64 bytes or more. A much
+		// larger size means that the file is damaged.
 		if size < need || size > need+need/8+4096 {
 			return fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
 		}

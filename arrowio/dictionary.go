@@ -63,7 +63,7 @@ func (c *ipc) firstUser(dictionary arrowmeta.Block) int {
 	return i
 }
 
-// replacedInFile is the error for a dictionary batch that replaces another one.
+// replacedInFile returns the error for a dictionary batch that replaces another one.
 func replacedInFile(batch int, id int64) error {
 	return status.Errorf(status.DataLoss, "arrowio", "dictionary batch %d replaces dictionary %d, which only streams may do", batch, id).
 		WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")

@@ -15,9 +15,9 @@
 // calls for each batch, copies rows in any order to the memory of the batch. If a
 // file is not compressed, its rows are copied once, straight from the file.
 //
-// Files are taken in the order in which they are given. Those of a glob or a
-// directory are sorted by base name, then path. Those of a directory written by
-// Hugging Face's save_to_disk have the order of its state.json.
+// The records of the files follow each other in the order in which the files are
+// given. The files of a glob or a directory are sorted by base name, then path. Those
+// of a directory that Hugging Face's save_to_disk wrote have the order of its state.json.
 //
 // Files need not be trusted. Damage in a file causes an error that names the file
 // and the position, never a crash. README.md lists every way in which Gather can end.
@@ -39,7 +39,7 @@
 //     or all bytes of small files.
 //   - A unit is the header of a unit: its number of rows, and which columns may
 //     have nulls. If rows can be gathered from the file as they are stored, the
-//     unit says where they are. Otherwise its encoding is not empty, and the
+//     unit returns their positions. Otherwise its encoding is not empty, and the
 //     dataset keeps decoded units in a bounded cache.
 //
 // The rest of this package works for every format: the order of records, gathers,

@@ -14,7 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// setFields sorts the columns into fields and skipped ones.
+// setFields adds a field to the table for each column that arrays can hold, and
+// lists the other columns as skipped.
 func (d *Dataset) setFields(ctx context.Context, o Options) error {
 	schema := d.files[0].schema
 	fields, reasons, err := d.describe(ctx, o)
@@ -33,14 +34,14 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 	return nil
 }
 
-// describe describes every column, or returns the reason why its rows cannot
-// be rows of an array.
+// describe returns the field of every column. If the rows of a column cannot be
+// rows of an array, its reason is not empty.
 func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
 	fields, reasons, err = table.Fields(d.files[0].schema, o.Shapes)
 	if err != nil {
 		return nil, nil, err
 	}
-	lists := map[int]*arrowtype.Field{} // columns with lists whose length no type says
+	lists := map[int]*arrowtype.Field{} // columns with lists whose type declares no length
 	for i, f := range fields {
 		if !d.files[0].located[i] {
 			reasons[i] = "a column before it has a type that is not known"
@@ -74,8 +75,8 @@ func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[strin
 	return nil
 }
 
-// ragged adds the reasons why lists of some columns cannot be rows of one
-// shape. It reads the headers of the record batches and a few offsets.
+// ragged adds a reason for every column whose lists cannot be rows of one shape.
+// It reads the headers of the record batches and a few offsets.
 func (d *Dataset) ragged(ctx context.Context, columns map[int]*arrowtype.Field, reasons []string) error {
 	if len(columns) == 0 {
 		return nil
@@ -106,21 +107,22 @@ func (d *Dataset) ragged(ctx context.Context, columns map[int]*arrowtype.Field, 
 	return err
 }
 
-// uneven compares the number of lists with the number of their values.
+// uneven compares the number of lists with the number of their values. It returns
+// the reason if they do not fit.
 func (u *ipcBatch) uneven(column int, field *arrowtype.Field) (string, error) {
 	b, col := u.header, &u.file.meta.Columns[column]
 	for n := range field.Levels[:len(field.Levels)-1] {
 		list, child := field.List(n), &col.Children[0]
 		if nulls := b.Node(col).Nulls; !list.Direct() {
 			lists, have, size := b.Node(col).Length-nulls, b.Node(child).Length, int64(list.Length())
-			want, whole := lists*size, n == 0 && nulls == 0
-			if have > want && whole && b.Compression == arrowmeta.Uncompressed {
-				var err error // values before the first list or after the last are legal
+			want, exact := lists*size, n == 0 && nulls == 0 // otherwise null or unused lists may have more values
+			if have > want && exact && b.Compression == arrowmeta.Uncompressed {
+				var err error // values outside of all lists are legal: do not count them
 				if have, err = u.referenced(col, lists, int(list.Buffer().Bits/8)); err != nil {
 					return "", err
 				}
 			}
-			if have < want || have > want && whole {
+			if have < want || have > want && exact {
 				return countReason(lists, have, size), nil
 			}
 		}
@@ -151,12 +153,12 @@ func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (in
 	return ends[1] - ends[0], nil
 }
 
-// firstRecords is how many records are searched for one that is not null. All rows
-// get its shape.
+// firstRecords bounds the search for a record that is not null. All rows get the
+// shape of the first such record.
 const firstRecords = 64
 
-// firstShape sets the lengths that are open to those of the first record that
-// is not null.
+// firstShape replaces each unknown length in shape by that of the first record
+// that is not null. It returns the reason if it finds none.
 func (d *Dataset) firstShape(ctx context.Context, f *arrowtype.Field, number int, shape []int) (reason string, err error) {
 	if d.Len() == 0 {
 		return "its lists have no declared length, and there is no record to take it from; give its shape", nil

@@ -9,7 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// file is an open file of a dataset. Its units are the dataset's record batches.
+// file is an open file of a dataset. Each of its units (see doc.go) is one record
+// batch of the dataset.
 type file struct {
 	*metadata
 	path     string
@@ -18,7 +19,7 @@ type file struct {
 	first    int    // number of its first record batch in the dataset
 	records  int64  // in all its batches
 	largest  int64  // rows of the largest batch
-	encoding string // of its first encoded batch
+	encoding string // of its first encoded batch, such as its compression; empty if there is none
 }
 
 // openFile opens a file and reads its metadata.
@@ -40,7 +41,7 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 	return nil, c.advise(f.named(err))
 }
 
-// advise replaces the hint for a file that is missing or has another format.
+// advise replaces the hint of an error if the file is missing or has another format.
 func (c choice) advise(err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -61,7 +62,7 @@ func (c choice) advise(err error) error {
 // end returns the number of the dataset's first record batch after the file.
 func (f *file) end() int { return f.first + len(f.units) }
 
-// scan visits the headers of the first record batches.
+// scan visits the headers of the first record batches. batches is their number.
 func (f *file) scan(ctx context.Context, batches int, visit func(i int, u unit) error) error {
 	return f.named(f.contents.scan(ctx, 0, batches, visit))
 }
@@ -88,7 +89,7 @@ func (f *file) named(err error) error {
 	return named.With("path", f.path)
 }
 
-// readError is the error for a file that cannot be read.
+// readError returns the error for a file that cannot be read.
 func readError(path string, err error) error {
 	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, ended) {

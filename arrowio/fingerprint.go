@@ -12,22 +12,23 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Files of up to wholeBytes together are hashed whole. Of larger files, window
-// bytes from the record batches of sampled records are hashed, and as many from
-// dictionaries.
+// If all files together have up to wholeBytes, every byte is hashed. Otherwise
+// sampleCount records are drawn, and up to sampleBytes of each one's record batch
+// are hashed. As many samples are drawn from the dictionaries, if there are any.
 const (
-	wholeBytes = 16 << 20
-	sampled    = 64
-	window     = 4 << 10
+	wholeBytes  = 16 << 20
+	sampleCount = 64
+	sampleBytes = 4 << 10
 )
 
 // Fingerprint implements source.Source: a SHA-256, shortened to 16 bytes. It
 // covers the size, the number of rows and the metadata of every file, in order. The
 // metadata are the footer or all message headers: the schema, and the division
 // into record batches. If all files together have up to 16 MiB, it covers every
-// byte. Otherwise it covers 4 KiB from the record batches of 64 records, and from
-// 64 dictionaries if there are any, at positions that follow from these facts.
-// [Dataset.Hash] covers every byte. Names and times of files are not part of it.
+// byte. Otherwise it covers 4 KiB from the record batch of each of 64 records, and
+// from each of 64 dictionaries if there are any. A hash of the metadata determines
+// which ones and where. Names and times of files are not part of it. [Dataset.Hash]
+// covers every byte.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := d.table.Calls.Enter(); err != nil {
 		return source.Fingerprint{}, err
@@ -61,11 +62,11 @@ func (d *Dataset) Coverage() (hashed, of int64) {
 	if of <= wholeBytes {
 		return of, of
 	}
-	samples := int64(sampled)
+	samples := int64(sampleCount)
 	if len(d.dictionaryBodies()) > 0 {
 		samples *= 2
 	}
-	return min(samples*window, of), of
+	return min(samples*sampleBytes, of), of
 }
 
 // bytes returns the size of all files together.
@@ -76,10 +77,10 @@ func (d *Dataset) bytes() (total int64) {
 	return total
 }
 
-// pieceBytes is how much of a small file is read at once.
+// pieceBytes is the size of one read when every byte is hashed.
 const pieceBytes = 256 << 10
 
-// hashWhole hashes every byte of small files.
+// hashWhole hashes every byte of the files.
 func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 	var pieces []piece
 	for _, f := range d.files {
@@ -93,30 +94,30 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 	})
 }
 
-// hashFacts hashes the facts in the metadata. Every line ends, so that two lists
-// of facts never have the same text.
+// hashFacts hashes the size, the number of rows and the metadata of every file. Each
+// file has a line of its own, so that two lists of files never have the same text.
 func (d *Dataset) hashFacts(h hash.Hash) {
 	for _, f := range d.files {
 		fmt.Fprintf(h, "file %d %d %x\n", f.content.Size(), f.records, f.digest)
 	}
 }
 
-// hashRows hashes bytes of record batches, and as many of dictionaries if there are
-// any. Their positions are drawn from the hash so far.
+// hashRows hashes samples of record batches, and as many of dictionaries if there
+// are any. Their positions are drawn from the hash so far.
 func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	n, dictionaries := uint64(d.Len()), d.dictionaryBodies()
 	if n == 0 {
 		return nil
 	}
-	samples := make([]piece, sampled)
+	samples := make([]piece, sampleCount)
 	if len(dictionaries) > 0 {
-		samples = make([]piece, 2*sampled)
+		samples = make([]piece, 2*sampleCount)
 	}
 	seed := h.Sum(nil)
 	for i := range samples {
 		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
-		if i < sampled {
+		if i < sampleCount {
 			samples[i] = d.bodyOf(int64(which % n)).sample(where)
 		} else {
 			samples[i] = dictionaries[which%uint64(len(dictionaries))].sample(where)
@@ -131,14 +132,15 @@ type piece struct {
 	extent
 }
 
-// sample returns a piece of up to window bytes within a piece.
+// sample returns a piece of up to sampleBytes within a piece. The random number
+// where selects its position.
 func (p piece) sample(where uint64) piece {
-	n := min(p.length, window)
+	n := min(p.length, sampleBytes)
 	return piece{p.file, extent{p.offset + int64(where%uint64(p.length-n+1)), n}}
 }
 
-// hashPieces reads pieces and hashes what digest returns for each. It reads several
-// at a time, because each waits for the disk.
+// hashPieces reads pieces, applies digest to each, and hashes the results in order.
+// It reads several pieces at a time, because each read waits for the disk.
 func hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) error {
 	digests := make([][]byte, len(pieces))
 	err := parallel(len(pieces), func(i int) error {
@@ -156,14 +158,14 @@ func hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(da
 	return err
 }
 
-// bodyOf returns the record batch of a record.
+// bodyOf returns the stored bytes of the record batch that contains a record.
 func (d *Dataset) bodyOf(record int64) piece {
 	batch, _ := d.table.Index.Locate(record)
 	f := (*store)(d).of(batch)
 	return piece{f, f.units[int(batch)-f.first]}
 }
 
-// dictionaryBodies returns all dictionaries.
+// dictionaryBodies returns the stored bytes of all dictionaries.
 func (d *Dataset) dictionaryBodies() (list []piece) {
 	for _, f := range d.files {
 		for _, e := range f.dictionaries {

@@ -16,15 +16,16 @@ var formats = []format{ipcFile, ipcStream}
 // format is a kind of file. The package comment explains how to add one.
 type format interface {
 	// recognize reports whether a file of size bytes that begins with head
-	// has this format. Head has headBytes bytes, or those of the whole file.
+	// has this format. Head has headBytes bytes, or fewer if the file is
+	// shorter.
 	recognize(head []byte, size int64) bool
 
 	// open reads the metadata of a file, and none of its values.
 	open(ctx context.Context, content *resident.File) (contents, error)
 }
 
-// headBytes is the length of the beginning of a file by which recognize detects its
-// format.
+// headBytes is the number of bytes at the beginning of a file that recognize
+// receives.
 const headBytes = 16
 
 // contents is a file of some format: columns, whose rows are divided into units. A
@@ -38,8 +39,8 @@ type contents interface {
 	// order. A visit must not keep the unit.
 	scan(ctx context.Context, first, last int, visit func(i int, u unit) error) error
 
-	// decode reads a column of a unit: all buffers of its field, or, if lists is
-	// true, only those with the positions of its lists.
+	// decode reads and decompresses a column of a unit. If lists is true, it
+	// leaves out values, so that the caller can check the lengths of lists.
 	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error)
 
 	// dictionaries reads the dictionaries of columns, as fields describe them.
@@ -47,10 +48,10 @@ type contents interface {
 	// The list of a column that is decoded without a dictionary is empty.
 	dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error)
 
-	// verify reads all values and compares them with what the metadata
-	// promise. The rows of fields are gathered afterwards, so verify need not
-	// read values of these fields that cannot be wrong. Calls of progress add up
-	// to the size of the file.
+	// verify reads all values and compares them with the metadata. The caller
+	// then gathers all rows of fields, so verify may leave out values of these
+	// fields for which every bit pattern is valid. The bytes of all calls of
+	// progress add up to the size of the file.
 	verify(ctx context.Context, fields []int, progress func(bytes int64)) error
 
 	// unchecked lists what verify does not check.
@@ -61,7 +62,7 @@ type contents interface {
 type metadata struct {
 	format       string            // for [FileInfo]
 	schema       *arrowmeta.Schema // of all columns
-	located      []bool            // by column: its values can be found
+	located      []bool            // by column: the metadata show where its buffers are
 	digest       [32]byte          // of the schema and the division into units
 	units        []extent          // stored bytes of each unit, in the order of the rows
 	dictionaries []extent          // stored bytes of each dictionary, outside of the units
@@ -77,18 +78,19 @@ type unit interface {
 	// hasNulls reports whether a column may have nulls, also within lists.
 	hasNulls(column int) bool
 
-	// encoding names what decode has to undo; it is empty if rows can be
-	// gathered from the file as they are stored.
+	// encoding names the compression or other encoding that decode must undo.
+	// It is empty if rows can be copied from the file as they are stored.
 	encoding() string
 
-	// setPositions fills entry batch of every list of a column's planes that is
-	// not nil: the number of elements, and the positions of the
-	// buffers in the file. The position of a validity bitmap is -1 if the unit
-	// is encoded, or has no nulls at this level.
+	// setPositions sets entry batch of the slices in each table.Plane of a column:
+	// the number of elements, and the positions of the buffers in the file. It
+	// leaves out nil slices. The position of a validity bitmap is -1 if the unit
+	// is encoded, or has no nulls at this level of nesting.
 	setPositions(to *table.Column, batch, column int)
 
-	// uneven returns the reason why the lists of a column cannot have the
-	// shape of the field, or "". It reads the header and a few offsets.
+	// uneven returns "", or the reason why the lists of a column cannot all have
+	// the length that the shape of the field needs. It reads the header and a
+	// few offsets.
 	uneven(column int, field *arrowtype.Field) (reason string, err error)
 }
 
@@ -106,6 +108,6 @@ func contentsOf(ctx context.Context, content *resident.File) (contents, error) {
 	return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
 }
 
-// parquetHint says how to make an IPC file of a Parquet file.
+// parquetHint explains how to convert a Parquet file to an Arrow IPC file.
 const parquetHint = `write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.parquet; ` +
 	`pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet"), "out.arrow", compression="uncompressed")`

@@ -11,14 +11,14 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// maxJSON is how much of state.json and dataset_dict.json is read.
+// maxJSON bounds the bytes that are read of state.json and dataset_dict.json.
 const maxJSON = 16 << 20
 
 // stateFile is the file in which save_to_disk lists the files of a dataset.
 const stateFile = "state.json"
 
-// savedToDisk returns the files of a directory that Hugging Face's save_to_disk
-// wrote, in their order. The list is nil for any other directory.
+// savedToDisk returns the files of a directory that save_to_disk of Hugging Face
+// datasets wrote, in their order. The list is nil for any other directory.
 func (f finder) savedToDisk(dir string) ([]choice, error) {
 	dict, err := f.readJSON(dir, "dataset_dict.json")
 	if err != nil {
@@ -52,7 +52,7 @@ func (f finder) savedToDisk(dir string) ([]choice, error) {
 	return list, nil
 }
 
-// severalSplits is the error for a directory that holds a DatasetDict.
+// severalSplits returns the error for a directory that holds a DatasetDict.
 func severalSplits(dir string, splits jsontext.Value) error {
 	var names []string
 	for split := range splits.Elements() {
@@ -67,8 +67,8 @@ func severalSplits(dir string, splits jsontext.Value) error {
 	return e.WithHint("open one of them: %s", filepath.Join(dir, names[0]))
 }
 
-// readJSON reads an object from a JSON file of a directory. It is nil if there is
-// no such file.
+// readJSON reads the object in a JSON file of a directory. The value is nil if there
+// is no such file.
 func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
 	path := filepath.Join(dir, name)
 	b, err := f.opener.Open(f.ctx, path)

@@ -23,8 +23,8 @@ var (
 	// ipcFile is the format of files, which end with a footer.
 	ipcFile = ipcFormat{"file", arrowmeta.IsFile, arrowmeta.ReadFile}
 
-	// ipcStream is the format of streams: messages without a footer, in the order
-	// in which they count.
+	// ipcStream is the format of streams: messages without a footer, which can
+	// only be located by reading their headers in order.
 	ipcStream = ipcFormat{"stream", arrowmeta.IsStream, arrowmeta.ReadStream}
 )
 
@@ -137,8 +137,8 @@ func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
 	}
 }
 
-// dataBuffer returns the index of the buffer that holds offsets, indices or
-// values.
+// dataBuffer returns the index, among a column's buffers, of the one that holds
+// offsets, indices or values. A validity bitmap is before it.
 func dataBuffer(c *arrowmeta.Column) int {
 	if c.Validity {
 		return 1

@@ -38,10 +38,10 @@ func (d *Dataset) Check(ctx context.Context, fields []int, start, stop int64) er
 	}
 }
 
-// listChecks remembers the records whose lists have the right length.
+// listChecks stores for which records the lists are known to have the right length.
 type listChecks struct {
 	mu    sync.Mutex
-	known map[int][2]int64 // by field
+	known map[int][2]int64 // by field: the records [start, stop) of the last check
 }
 
 func (c *listChecks) check(ctx context.Context, d *Dataset, fields []int, start, stop int64) error {
@@ -65,11 +65,11 @@ func (c *listChecks) check(ctx context.Context, d *Dataset, fields []int, start,
 	return nil
 }
 
-// recordsAtOnce is how many records one goroutine checks. It also checks the rest of
-// the last record's batch.
+// recordsAtOnce is how many records one goroutine checks. The goroutine also checks
+// the rest of the last record's batch.
 const recordsAtOnce = 64 << 10
 
-// checkLists checks the lists of one field.
+// checkLists checks the lists of one field in the records [start, stop).
 func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) error {
 	column, err := d.table.Column(field)
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 	})
 }
 
-// listReader reads the offsets of one field in one record batch after the other.
+// listReader reads the offsets of one field, one record batch after the other.
 type listReader struct {
 	ctx    context.Context
 	d      *Dataset
@@ -121,7 +121,8 @@ func (r *listReader) open(batch int32) (*table.Lists, error) {
 	return &table.Lists{Field: r.field, Column: r.column, Batch: batch, Read: r.read}, nil
 }
 
-// check checks the lists of some rows of a batch, from the row of a record on.
+// check checks the lists of some rows of a batch. The first of them is row of the
+// batch and record of the dataset.
 func (r *listReader) check(batch int32, row, rows, record int64) error {
 	lists, err := r.open(batch)
 	if err == nil {
@@ -137,7 +138,8 @@ func (r *listReader) check(batch int32, row, rows, record int64) error {
 	return r.damaged(err)
 }
 
-// damaged returns the error for offsets that are not valid.
+// damaged returns the error for invalid offsets. It does not change an error with a
+// code.
 func (r *listReader) damaged(err error) error {
 	var known *status.Error
 	if errors.As(err, &known) {

@@ -18,7 +18,8 @@ type Options struct {
 	// IO selects how rows are read: "map" gathers from a mapping,
 	// "read" reads them, "auto" (or "") maps local files that fit in free
 	// memory and reads the others. Mapped files that fit in free memory are
-	// read into it in the background. Of others, each step reads its rows.
+	// read into it in the background. From larger files, each step reads only
+	// its rows.
 	IO string
 
 	// Shapes holds the row shape of fields that are stored as lists of
@@ -28,9 +29,9 @@ type Options struct {
 	// from the first record.
 	Shapes map[string][]int
 
-	// Duplicates selects what to do if a file comes twice: through several
-	// patterns, a link or a second name. "allow" takes its records as often as
-	// it comes; "refuse" (or "") is an error.
+	// Duplicates selects what to do if a file is found twice: through several
+	// patterns, a link or a second name. "allow" takes its records once for
+	// each time that it is found; "refuse" (or "") returns an error.
 	Duplicates string
 
 	// FaultHandler replaces debug.SetPanicOnFault for mapped files. A library
@@ -45,7 +46,7 @@ type Options struct {
 type FaultHandler = resident.FaultHandler
 
 // Open opens Arrow IPC files or streams as one dataset: paths, globs and
-// directories. The error is NotFound if there is nothing, DataLoss for damage,
+// directories. The error is NotFound if there is no file, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})
@@ -83,7 +84,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	return d, nil
 }
 
-// check refuses unknown words.
+// check rejects unknown values of IO and Duplicates.
 func (o Options) check() error {
 	if !slices.Contains([]string{"", "auto", "map", "read"}, o.IO) {
 		return status.Errorf(status.InvalidArgument, "arrowio", "io %q is not a way to read files", o.IO).
@@ -120,7 +121,7 @@ func closeFiles(files []*file) (err error) {
 }
 
 // parallel calls do for 0 to n-1, several at a time because each waits for a disk.
-// It returns the error of the lowest number.
+// It returns the error of the lowest number that failed.
 func parallel(n int, do func(i int) error) error {
 	return guard.Parallel(context.Background(), "arrowio", n, filesAtOnce(), do)
 }

@@ -147,7 +147,7 @@ func (f finder) matches(pattern string) (all []blob.Entry) {
 
 func hidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
-// nothingMatches is the error for a glob that matches no file.
+// nothingMatches returns the error for a glob that matches no file.
 func (f finder) nothingMatches(pattern string, dirs []string) error {
 	e := status.Errorf(status.NotFound, "arrowio", "no file matches %q", pattern).With("path", pattern)
 	if len(dirs) > 0 {

@@ -16,7 +16,7 @@ type Element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
 }
 
-// Values is a field for [FromSlices]: see [Slice].
+// Values is a field for [FromSlices], made by [Slice].
 type Values struct {
 	name  string
 	typ   dtype.Type
@@ -25,22 +25,23 @@ type Values struct {
 	shape []int
 }
 
-// Slice makes a field of a Go slice that holds the rows one after the other. Without
-// a shape, a row is one element.
+// Slice makes a field of a Go slice that holds the rows one after the other. shape is
+// the shape of one row. Without a shape, a row is one element.
 //
 //	ds, err := arrowio.FromSlices(arrowio.Slice("image", pixels, 28, 28), arrowio.Slice("label", labels))
 func Slice[T Element](name string, values []T, shape ...int) Values {
 	return Values{name, elementType[T](), unsafe.Pointer(unsafe.SliceData(values)), len(values), shape}
 }
 
-// elementType returns the type of elements, whose names in Go and here are the same.
+// elementType returns the element type of T. Package dtype uses Go's type names.
 func elementType[T Element]() dtype.Type {
 	t, _ := dtype.Parse(reflect.TypeFor[T]().String())
 	return t
 }
 
-// As reinterprets the elements as another type of the same size: a slice of
-// uint16 as dtype.Float16 or dtype.BFloat16, which Go has no types for.
+// As reinterprets the elements as another type of the same size. For example, a
+// slice of uint16 can hold dtype.Float16 or dtype.BFloat16, for which Go has no
+// types.
 func (v Values) As(typ dtype.Type) Values {
 	if v.typ.Size() != typ.Size() {
 		v.typ = dtype.Invalid
@@ -51,7 +52,8 @@ func (v Values) As(typ dtype.Type) Values {
 }
 
 // FromSlices makes a dataset of Go slices without copying them. The caller must
-// not change them while it is open. All need the same number of rows.
+// not change the slices while the dataset is open. All fields must have the same
+// number of rows.
 func FromSlices(fields ...Values) (source.Source, error) {
 	if len(fields) == 0 {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")

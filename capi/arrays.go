@@ -35,10 +35,10 @@ func mfgo_dataset_open_arrays(list *C.mfi_array, n C.int32_t, release C.mfi_rele
 	})
 }
 
-// readArrays reads the caller's descriptions. The caller's struct may be longer
-// than the library's.
+// readArrays converts the caller's descriptions. If the caller was compiled with a
+// newer header, its struct may be longer than the library's.
 func readArrays(list *C.mfi_array, n C.int32_t) ([]cstream.Array, error) {
-	if n <= 0 || n > cstream.MaxArrays { // before memory is allocated for them
+	if n <= 0 || n > cstream.MaxArrays { // checked before memory is allocated for n arrays
 		return nil, status.Errorf(status.InvalidArgument, "arrays", "a dataset has from 1 to %d arrays, but there are %d", cstream.MaxArrays, n)
 	}
 	size := uintptr(list.struct_size)

@@ -19,7 +19,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// checkObject is what an mf_check names: a check that runs in the background.
+// checkObject is the object behind an mf_check handle: a check that runs in the
+// background.
 type checkObject struct{ *future.Future[struct{}] }
 
 func (*checkObject) String() string { return "a check" }

@@ -24,7 +24,7 @@ func mfgo_loader_state(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status
 //export mfgo_loader_restore
 func mfgo_loader_restore(h C.uint64_t, state *C.mfi_text, n C.size_t, flags C.uint32_t, e *C.mf_error) C.mf_status {
 	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error {
-		o.inject("restore")
+		o.inject("restore") // only in test builds, see faults.go
 		return l.Restore(text(state, n), flags&C.MF_IGNORE_DATASET != 0)
 	})
 }

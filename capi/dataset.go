@@ -19,8 +19,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// dataset is what an mf_dataset names. Its handle, its loaders and its slices own
-// it together. The last owner closes the source.
+// dataset is the object behind an mf_dataset handle. Its handle, its loaders and its
+// slices own it together. The last owner closes the source.
 type dataset struct {
 	owners   atomic.Int32
 	opened   *future.Future[source.Source]

@@ -30,7 +30,7 @@ type arrayInfo struct {
 	Blocks []blockInfo `json:"blocks"`
 }
 
-// array is what batches in host memory and on devices have in common.
+// array holds the facts of an array that are the same in host memory and on devices.
 type array struct {
 	Name  string     `json:"name"`
 	Kind  string     `json:"kind"`
@@ -56,7 +56,7 @@ var kindNames = map[layout.Kind]string{
 	layout.Data: "data", layout.Mask: "mask", layout.Key: "key", layout.Record: "record", layout.Static: "static",
 }
 
-// describe returns the description of every batch.
+// describe returns the facts that all batches of a loader share.
 func describe(l *loader.Loader, memory *pool) loaderInfo {
 	lay := l.Layout()
 	out := loaderInfo{

@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// deviceBatch is what an mf_device_batch names: a batch on devices.
+// deviceBatch is the object behind an mf_device_batch handle: a batch on devices.
 type deviceBatch struct {
 	ready
 	*gomlxfeed.Batch

@@ -1,5 +1,6 @@
 /*
- * devices.c: the public functions for devices, and shards as DLPack tensors.
+ * devices.c: the public functions for devices, and shards as DLPack tensors. The macros
+ * in capital letters check arguments; see shim.h.
  */
 #include "_cgo_export.h"
 #include "shim.h"
@@ -57,14 +58,16 @@ void mfi_loan_set(mfi_loan* loan, void* data, uint64_t handle, mf_dtype dtype, i
   memcpy(loan->shape, shape, (size_t)ndim * sizeof *shape);
 }
 
-/* Ends a loan, whose handle is the context of the DLPack tensor. In a forked child the
-   memory is a copy that ends with the process. */
+/* Ends a loan: the time in which a DLPack tensor uses a shard's memory. handle is the
+   context of the tensor. In a forked child the memory is a copy that ends with the
+   process. */
 static void end_loan(void* handle) {
   if (!mfi_forked())
     mfgo_loan_end((uint64_t)(uintptr_t)handle);
 }
 
-/* Lends a shard to one of the out-parameters. The other one is NULL. */
+/* Makes a DLPack tensor of a shard, in the one of the two out-parameters that is not
+   NULL. */
 static mf_status lend(mf_device_batch device_batch, int32_t array, int64_t position,
                       struct DLManagedTensorVersioned** versioned, struct DLManagedTensor** legacy,
                       mf_error* error) {

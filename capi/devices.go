@@ -16,8 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// devicesObject is what an mf_devices names. Stop ends the opening, and the child
-// process that tries a plugin.
+// devicesObject is the object behind an mf_devices handle. Stop ends the opening, and
+// the child process that tries a plugin.
 type devicesObject struct {
 	*future.Future[*gomlxfeed.Devices]
 }

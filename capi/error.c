@@ -40,6 +40,8 @@ const char* mf_code_name(mf_status code) {
   return "MF_UNKNOWN";
 }
 
+/* Returns how many bytes of the caller's error may be written. The caller may have been compiled
+   with another version of the header. */
 static size_t covered(const mf_error* error) {
   return mfi_covered(error->struct_size, MFI_SIZE_TO(mf_error, path), sizeof *error);
 }
@@ -59,7 +61,8 @@ static size_t cut(const char* text, size_t n, size_t size) {
   return size;
 }
 
-/* Writes the field at offset. A text that exceeds the caller's struct is cut. */
+/* Writes a text to the field at offset. It cuts the text at the end of the field, and at the end of
+   the caller's struct. */
 static void put(mf_error* error, size_t offset, size_t size, const char* text, size_t n) {
   const size_t end = covered(error);
   if (end <= offset || n == 0)

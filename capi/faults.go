@@ -23,7 +23,8 @@ import (
 // "worker", or a gather that begins "late" or never ends ("stuck").
 var armed sync.Map
 
-// injecting reports whether every call must enter Go, where faults are injected.
+// injecting is true in test builds: every call then enters Go, where faults are
+// injected.
 const injecting = true
 
 // inject panics once if the fault of the loader is a panic in this step.

@@ -15,10 +15,13 @@ func (*loaderObject) inject(string) {}
 // instrument returns the source unchanged.
 func (*loaderObject) instrument(s source.Source) source.Source { return s }
 
+// openFiles opens a dataset. The handler turns a SIGBUS in a mapped file into an
+// error.
 func openFiles(ctx context.Context, paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 	o.FaultHandler = faultHandler()
 	return arrowio.OpenFiles(ctx, paths, o)
 }
 
-// injecting reports whether every call must enter Go, where faults are injected.
+// injecting is true in test builds: every call then enters Go, where faults are
+// injected.
 const injecting = false

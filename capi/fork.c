@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-static volatile int in_child_flag;
-static volatile int* alive;
+static volatile int in_child_flag; /* set by pthread_atfork in a child */
+static volatile int* alive;        /* 1 in this process; the kernel makes it 0 in a child */
 
 static void in_child(void) { in_child_flag = 1; }
 

@@ -15,11 +15,11 @@ import (
 	"github.com/meshfeed/meshfeed/capi/internal/handle"
 )
 
-// patience is how long a release, and the exit of the program, wait for a file
-// system that does not respond.
+// patience bounds how long a release, or the exit of the program, waits for a
+// file system that does not respond.
 const patience = time.Second
 
-// object is anything that has a handle.
+// object is a Go object that a C caller uses by its handle.
 type object interface {
 	handle.Object
 
@@ -34,7 +34,8 @@ func (ready) Ready(context.Context) error { return nil }
 
 // stopper is an object with work in the background.
 type stopper interface {
-	// Stop ends that work, and returns when it has ended. The object stays.
+	// Stop ends that work, and returns when it has ended. The handle stays
+	// valid.
 	Stop() error
 }
 
@@ -72,10 +73,10 @@ func mfgo_release(h C.uint64_t, e *C.mf_error) C.mf_status {
 	})
 }
 
-// stopAll ends all calls and all gathers, for a program that is about to exit
-// and to free memory that they use. It waits for them, but not longer than
-// patience. It frees nothing, because other threads may hold batches, and runs
-// no callback.
+// stopAll ends all calls and all background work before the program exits,
+// because the exit frees memory that they use. It waits for their end, but at
+// most for patience. It frees no batch, because other threads may hold it, and
+// runs no callback of the caller.
 func stopAll() {
 	until, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* Types of parameters of exported Go functions, which cannot be declared const. */
+/* Const types for the parameters of exported Go functions: Go has no word for const. */
 typedef const char mfi_text;
 typedef const char* const mfi_texts;
 typedef const mf_array mfi_array;
@@ -41,7 +41,8 @@ bool mfi_forked(void);
 #define MFI_SIZE_TO(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
 
 /* Returns how many bytes of a caller's struct the library reads and writes. first is
-   the size of the struct in ABI 1.0, known its size in this library. */
+   the size of the struct in ABI 1.0, known its size in this library. A struct_size of
+   0 stands for first. */
 static inline size_t mfi_covered(uint32_t struct_size, size_t first, size_t known) {
   if (struct_size == 0)
     return first;
@@ -52,7 +53,7 @@ static inline size_t mfi_covered(uint32_t struct_size, size_t first, size_t know
    stands for zeros. */
 void mfi_read(void* to, size_t known, const void* from, size_t first);
 
-/* Clears as much of an error as the caller's struct_size covers. */
+/* Clears the fields of an error that lie within the caller's struct_size. */
 void mfi_error_clear(mf_error* error);
 
 /* Fills an error and returns its code. Texts are cut at UTF-8 boundaries. */
@@ -89,7 +90,8 @@ typedef struct mfi_block {
 mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle);
 
 /* Adds the next block. dims holds shape, start and global shape, with ndim numbers each,
-   then the holders. Returns the offset of the block, or -1 if out of memory. */
+   then the holders: the mesh positions of the devices that hold it. Returns the offset of
+   the block in a slot, or -1 if out of memory. */
 int64_t mfi_pool_add(mfi_pool* pool, mfi_block block, const char* name, size_t n_name, const int64_t* dims);
 
 /* Returns the size of a slot. */
@@ -98,12 +100,13 @@ int64_t mfi_pool_bytes(const mfi_pool* pool);
 /* Returns an idle slot, or else a new one. NULL if out of memory. */
 mfi_slot* mfi_pool_get(mfi_pool* pool);
 
-/* Takes back a slot that was not delivered. */
+/* Puts a slot that was not delivered back into the pool. */
 void mfi_pool_put(mfi_slot* slot);
 
-/* Closes the pool: frees idle slots now, and others when they come back. */
+/* Closes the pool: frees idle slots now, and the others when they are returned. */
 void mfi_pool_close(mfi_pool* pool);
 
+/* Numbers of slots. Live ones are delivered batches; all counts every slot. */
 typedef struct mfi_counts {
   int64_t live, idle, all;
 } mfi_counts;
@@ -111,7 +114,7 @@ mfi_counts mfi_pool_counts(mfi_pool* pool);
 
 void* mfi_slot_data(mfi_slot* slot);
 
-/* The step of the run that a batch holds. */
+/* The step of a batch. The fields are those of mf_batch. */
 typedef struct mfi_step {
   int64_t epoch, step, position, rows, next_epoch, next_position;
 } mfi_step;
@@ -128,9 +131,9 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 /* ---- queue.c ---- */
 
 /* The ready queue of a loader. mf_loader_next takes ready batches from it without
-   entering Go. During the caller's step, its data replaces the Go runtime's in the CPU
-   caches. Entering Go after that takes more than ten times as long. The queue has three
-   owners: the loader, the object of its handle, and the call that makes this handle. */
+   entering Go. The data of the caller's step evicts the Go runtime's from the CPU caches.
+   The next call into Go then takes more than ten times as long. The queue has three
+   owners: the loader, the object of its handle, and the call that creates this handle. */
 typedef struct mfi_queue mfi_queue;
 
 /* Creates an empty queue. NULL if out of memory. */
@@ -142,35 +145,37 @@ void mfi_queue_drop(mfi_queue* queue);
 /* Appends a described slot. False if the queue is full. */
 bool mfi_queue_offer(mfi_queue* queue, mfi_slot* slot);
 
-/* Says whether a batch will be offered soon. If not, waiting callers stop waiting. */
+/* Sets whether a batch will be offered soon. If not, waiting callers stop waiting. */
 void mfi_queue_expect(mfi_queue* queue, bool soon);
 
 /* Returns how many batches callers have taken since the queue was made, and how
-   long they have waited. With withdraw it removes the batches that are left. */
+   long they have waited. If withdraw is set, it removes the remaining batches. */
 typedef struct mfi_taken {
   int64_t batches, waited_ns;
 } mfi_taken;
 mfi_taken mfi_queue_taken(mfi_queue* queue, bool withdraw);
 
-/* Waits until callers have taken more batches than this number, or mfi_queue_wake is
-   called. False if neither happens in time. A wake that comes before a rest ends it. */
+/* Called by the producer. Waits until callers have taken more batches than this number,
+   or mfi_queue_wake is called. False if neither happens in time. If mfi_queue_wake was
+   called since the last wait, it returns at once. */
 bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns);
 void mfi_queue_wake(mfi_queue* queue);
 
-/* Binds a queue to its handle, once, so that callers find it. Unbinding ends the waits of
-   callers, which then enter Go. */
+/* Binds a queue to its handle, once, so that mfi_queue_take finds it. Unbinding ends the
+   waits of callers with MF_CANCELLED. Later calls find no queue and enter Go. */
 void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
 void mfi_queue_unbind(uint64_t handle);
 void mfi_queue_unbind_all(void);
 
 /* Takes the first batch of a handle's queue. If there is none, but one is expected,
-   it waits, and subtracts the time from the timeout. *slot is NULL if there is still
-   none. MF_CANCELLED if the handle was unbound meanwhile. */
+   it waits, and subtracts the waiting time from *timeout_ms. *slot is NULL if there is
+   still none. MF_CANCELLED if the handle was unbound meanwhile. */
 mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
 
 /* ---- signals.c ---- */
 
-/* Adds SA_ONSTACK to every signal handler of the program. */
+/* Adds SA_ONSTACK to every signal handler of the program, so that none runs on the small
+   stack of a goroutine. */
 void mfi_keep_handlers_off_goroutines(void);
 
 /* The same, once in the life of the process. */
@@ -178,7 +183,7 @@ void mfi_check_handlers_once(void);
 
 /* ---- sigbus_linux.c ---- */
 
-/* A mapped file whose faults set a mark. */
+/* A mapping of a file. If it faults because the file was truncated, its mark is set. */
 typedef struct mfi_watch mfi_watch;
 
 /* Starts to watch a mapping. NULL if out of memory. Call mfi_watch_remove before the
@@ -208,7 +213,7 @@ bool mfi_dlpack(const mf_tensor* block, mfi_release release, void* context,
 
 enum { MFI_MAX_RANK = 32 };
 
-/* Memory of a shard that Go lends, and the handle that ends the loan. */
+/* A shard in memory that Go owns. The memory is valid until the handle is released. */
 typedef struct mfi_loan {
   void* data;
   uint64_t handle;
@@ -222,8 +227,8 @@ void mfi_loan_set(mfi_loan* loan, void* data, uint64_t handle, mf_dtype dtype, i
 
 /* ---- shim.c ---- */
 
-/* The errors of a forked child, of a NULL argument, of a text that is too long, and of an
-   unknown flag. */
+/* Fill the error of a call in a forked child, or with a NULL argument, a text that is too
+   long, or an unknown flag. They return its code. */
 mf_status mfi_is_forked(mf_error* error);
 mf_status mfi_is_null(mf_error* error, const char* name);
 mf_status mfi_is_long(mf_error* error, const char* name, size_t size);
@@ -231,8 +236,8 @@ mf_status mfi_is_unknown(mf_error* error, uint32_t flags);
 
 enum { MFI_MAX_TEXT = 64 << 20 };
 
-/* Counts handles, also in a forked child. The first one registers mf_cancel_all with
-   atexit. */
+/* Adds n to the number of live handles, also in a forked child. The first handle registers
+   mf_cancel_all with atexit. */
 void mfi_handles_add(int64_t n);
 
 #endif

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
-// layoutObject is what an mf_layout names.
+// layoutObject is the object behind an mf_layout handle.
 type layoutObject struct {
 	ready
 	*layout.Layout

@@ -16,7 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// loaderObject is what an mf_loader names: a loader, or a pass over one epoch.
+// loaderObject is the object behind an mf_loader handle: a loader, or a pass over one
+// epoch.
 type loaderObject struct {
 	*future.Future[*loader.Loader]
 	dataset *dataset

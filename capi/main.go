@@ -4,8 +4,8 @@
 // It has two layers. The C files implement the public functions: they detect a
 // fork, check pointers, clear out-parameters, hold the memory of batches, and
 // read and free batches without entering Go. The Go files implement the
-// functions mfgo_*, which the version script exports.map hides. Each is one
-// guarded call that finds the objects behind handles and does the work.
+// functions mfgo_*, which the version script exports.map hides. Each of them finds
+// the objects behind its handles, does the work, and turns a panic into an error.
 //
 // README.md in this folder describes ownership, threads, and fork.
 package main

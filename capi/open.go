@@ -51,7 +51,8 @@ func readPaths(paths *C.mfi_texts, n C.int32_t) ([]string, error) {
 	return names, nil
 }
 
-// choice returns the name of an enumerator.
+// choice returns names[n], the name of an enumerator. An error names the field of
+// the options.
 func choice(field string, n C.int32_t, names ...string) (string, error) {
 	if n < 0 || int(n) >= len(names) {
 		return "", status.Errorf(status.InvalidArgument, "meshfeed", "%s is %d, but must be from 0 to %d", field, n, len(names)-1)
@@ -59,7 +60,8 @@ func choice(field string, n C.int32_t, names ...string) (string, error) {
 	return names[n], nil
 }
 
-// shapes reads the row shapes of lists.
+// shapes returns the row shapes that the options give for columns of lists, by
+// field.
 func shapes(o *C.mfi_dataset_options) (map[string][]int, error) {
 	given, err := list("shapes", o.shapes, int64(o.n_shapes))
 	if err != nil {

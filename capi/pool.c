@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 64, PAGE = 4096, HUGE = 2 << 20, STATE = 256 };
+enum { ALIGN = 64, PAGE = 4096, HUGE = 2 << 20, STATE = 256 /* bytes of a saved state */ };
 
 typedef struct block {
   mfi_block info;
@@ -32,7 +32,7 @@ struct mfi_pool {
   mfi_counts counts;
   bool closed;
 
-  atomic_int_fast64_t refs; /* one of the loader, and one of every slot that is not idle */
+  atomic_int_fast64_t refs; /* one until mfi_pool_close, and one per slot that is not idle */
   int64_t max_idle;
   int64_t bytes; /* of one slot */
   int32_t n, capacity;
@@ -88,6 +88,7 @@ int64_t mfi_pool_add(mfi_pool* pool, mfi_block info, const char* name, size_t n_
 
 int64_t mfi_pool_bytes(const mfi_pool* pool) { return pool->bytes; }
 
+/* Drops a reference to the pool, and frees the pool with the last one. */
 static void drop_pool(mfi_pool* pool) {
   if (atomic_fetch_sub(&pool->refs, 1) != 1)
     return;
@@ -123,7 +124,8 @@ void mfi_pool_close(mfi_pool* pool) {
 
 /* ---- slots ---- */
 
-/* Large slots get huge pages, because filling a slot touches every page. */
+/* Allocates the memory of a slot. A large slot gets huge pages, because filling it
+   touches every page. */
 static void* memory(int64_t bytes) {
   const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
   void* data = NULL;
@@ -203,7 +205,8 @@ mfi_slot* mfi_pool_get(mfi_pool* pool) {
   return slot;
 }
 
-/* Returns a slot to its pool, which keeps it or frees it. */
+/* Returns a slot to its pool, which keeps it or frees it. was_live is true if the slot
+   was delivered as a batch. */
 static void return_slot(mfi_slot* slot, bool was_live) {
   mfi_pool* pool = slot->pool;
   pthread_mutex_lock(&pool->lock);
@@ -301,6 +304,8 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   return true;
 }
 
+/* A program that was built with an older header has a shorter mf_tensor: only the fields
+   that both know are written. */
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   if (!tensor)
     return MF_INVALID_ARGUMENT;

@@ -20,8 +20,8 @@ import (
 // slot is the memory of one batch. JAX frees its arrays up to three batches late.
 const spare = 3
 
-// pool is the memory, in C, of the batches of a loader and its passes, which
-// own it together. It is their allocator.
+// pool allocates the memory of batches in C. A loader and its passes (loaders of
+// one epoch each, see oneEpoch) own it together.
 type pool struct {
 	c       *C.mfi_pool
 	owners  atomic.Int32
@@ -81,8 +81,8 @@ func (p *pool) retain() *pool {
 	return p
 }
 
-// release drops an owner. The last one closes the pool. Delivered batches keep
-// what they need.
+// release drops an owner. The last one closes the pool. Delivered batches stay
+// valid.
 func (p *pool) release() {
 	if p.owners.Add(-1) == 0 {
 		C.mfi_pool_close(p.c)
@@ -107,7 +107,7 @@ func (p *pool) Alloc(blocks []batch.Block) (batch.Memory, error) {
 	return &memory{pool: p, slot: slot, data: C.mfi_slot_data(slot)}, nil
 }
 
-// Live implements batch.Counter: batches that are read ahead or delivered.
+// Live implements batch.Counter: it counts batches that are read ahead or delivered.
 func (p *pool) Live() (batches, bytes int64) {
 	c := p.counts()
 	n := int64(c.all - c.idle)
@@ -120,10 +120,11 @@ type memory struct {
 	slot *C.mfi_slot
 	data unsafe.Pointer
 
-	described bool
+	described bool // see describe
 }
 
-// describe records which batch the slot holds, once.
+// describe records which batch the slot holds, and the loader's state after it.
+// Later calls do nothing.
 func (m *memory) describe(step batch.Step, after loader.State) {
 	if m.described {
 		return

@@ -1,10 +1,10 @@
 /*
  * queue.c: the ready queue. Callers take ready batches from it, and wait for the
- * next one in it, without entering Go.
+ * next one in it, without entering Go. internal.h describes its functions.
  *
  * One lock guards all queues and their list. It is held for a few instructions. A
  * woken thread needs the lock, so conditions are signaled after it is released. A
- * thread that signals a queue is one of its owners until that is done.
+ * thread owns a queue until it has signaled it, so that the queue is not freed before.
  */
 #include "internal.h"
 
@@ -19,17 +19,17 @@ enum { CAPACITY = 8 };
 
 struct mfi_queue {
   mfi_queue* next;           /* in the list of bound queues */
-  uint64_t handle;           /* by which callers find it there */
+  uint64_t handle;           /* by which callers find the queue in the list */
   mfi_slot* slots[CAPACITY]; /* a ring */
   int32_t first, count;
-  int64_t taken, waited; /* since the queue was made */
-  int32_t owners;
-  int32_t waiting;         /* callers */
+  int64_t taken, waited;   /* since the queue was made */
+  int32_t owners;          /* the last one frees the queue */
+  int32_t waiting;         /* callers that wait for a batch */
   bool expected;           /* a batch will be offered soon */
   bool unbound;            /* the handle was canceled or released */
-  bool woken;              /* the producer, since its last rest */
-  pthread_cond_t callers;  /* wait for a batch */
-  pthread_cond_t producer; /* rests */
+  bool woken;              /* mfi_queue_wake was called after the producer's last rest */
+  pthread_cond_t callers;  /* signaled when a batch is ready */
+  pthread_cond_t producer; /* signaled when a batch is taken; the producer rests until then */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +44,7 @@ static int64_t now(void) {
   return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* Returns the time after a number of milliseconds; negative is never. */
+/* Returns the time at which a timeout ends. A negative timeout never ends: INT64_MAX. */
 static int64_t after(int64_t began, int64_t timeout_ms) {
   const int64_t most = (INT64_MAX - began) / MILLISECOND;
   return timeout_ms < 0 || timeout_ms > most ? INT64_MAX : began + timeout_ms * MILLISECOND;
@@ -97,7 +97,7 @@ static mfi_queue** find(uint64_t handle) {
   return link;
 }
 
-/* Takes a queue from the list and ends the waits of its callers, under the lock. */
+/* Removes a queue from the list and ends the waits of its callers. Call it under the lock. */
 static void unbind(mfi_queue** link) {
   mfi_queue* queue = *link;
   if (!queue)
@@ -105,7 +105,7 @@ static void unbind(mfi_queue** link) {
   *link = queue->next;
   queue->unbound = true;
   if (queue->waiting > 0)
-    pthread_cond_broadcast(&queue->callers); /* before unlocking: this thread may be no owner */
+    pthread_cond_broadcast(&queue->callers); /* under the lock: this thread may be no owner */
 }
 
 void mfi_queue_drop(mfi_queue* queue) {

@@ -12,11 +12,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// readyQueue is a loader.ReadyQueue in C. If it is nil, callers always enter Go.
+// readyQueue implements loader.ReadyQueue in C, so that a caller can take a ready
+// batch without entering Go. If it is nil, callers always enter Go.
 type readyQueue struct{ c *C.mfi_queue }
 
 // newReadyQueue makes a queue with three owners: a loader, the object of its
-// handle, and the call that makes the handle. It returns nil if memory is short.
+// handle, and the call that makes the handle. It returns nil if memory is short,
+// and in builds that inject faults for tests.
 func newReadyQueue() *readyQueue {
 	if injecting {
 		return nil
@@ -45,7 +47,8 @@ func (q *readyQueue) attach(l *loader.Loader, err error) (*loader.Loader, error)
 	return l, err
 }
 
-// drop ends the ownership of the object, and that of a loader that was not made.
+// drop ends the ownership of the handle's object. If no loader was made, it also
+// ends the ownership of the loader.
 func (q *readyQueue) drop(made bool) {
 	if q == nil {
 		return

@@ -18,13 +18,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// ringObject is what an mf_ring names: memory on devices for the batches of a
-// layout.
+// ringObject is the object of an mf_ring handle: memory on devices for the batches
+// of a layout.
 type ringObject struct {
 	ready
 	*gomlxfeed.Ring
-	blocks []layout.Block
-	arrays []ringArray // in the order of the layout
+	blocks []layout.Block // of a batch
+	arrays []ringArray    // in the order of the layout
 }
 
 func (*ringObject) String() string          { return "a ring" }
@@ -69,7 +69,8 @@ func newRing(d *gomlxfeed.Devices, l *layout.Layout) (*ringObject, error) {
 	return r, nil
 }
 
-// find returns an array that has shards.
+// find returns an array by its number in the layout. It refuses arrays that are
+// not in batches, and so have no shards.
 func (r *ringObject) find(array C.int32_t) (*ringArray, error) {
 	if array < 0 || int(array) >= len(r.arrays) {
 		return nil, status.Errorf(status.OutOfRange, "devices", "there is no array %d among the %d of the layout", int(array), len(r.arrays))
@@ -121,8 +122,8 @@ func misfit(format string, args ...any) error {
 		WithHint("make the ring with the layout of the batch's loader")
 }
 
-// same reports whether a block of a batch is the block of the layout. The
-// numbers of a block are one list in C memory, which begins with the shape.
+// same reports whether a block of a batch is the given block of the layout. Shape,
+// start, global shape and holders are one list in C memory, to which t.shape points.
 func (r *ringObject) same(t *C.mf_tensor, want layout.Block) bool {
 	a := &r.arrays[want.Array]
 	dims, _ := blockDims(a.Shape, want)

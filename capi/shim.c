@@ -1,8 +1,8 @@
 /*
  * shim.c: the public functions that enter Go.
  *
- * Each takes the same steps: clear the out-parameters, check for a fork, check that no
- * needed pointer is NULL, call Go.
+ * Each function has the same steps: clear the out-parameters, fail in a forked child,
+ * check the arguments, call Go. shim.h defines the macros of these steps.
  */
 #include "shim.h"
 #include "../arrowio/cstream/cstream.h"
@@ -95,8 +95,9 @@ mf_status mf_cancel(uint64_t id, mf_error* error) {
   return mfgo_cancel(id, error);
 }
 
-/* Concurrent callers all wait. If no handle was created since the last call, this one
-   returns immediately, so that a program that calls it before exit does not wait twice. */
+/* Concurrent calls of this function all wait. If no handle was created since the last call,
+   it returns immediately. So a program that calls it before exit does not wait again in the
+   exit handler. */
 void mf_cancel_all(void) {
   if (mfi_forked())
     return;
@@ -180,7 +181,7 @@ typedef struct {
   struct ArrowSchema* schema;
 } record_batch;
 
-/* The callbacks of a stream of one record batch, which moves its structs out. */
+/* The callbacks of a stream that moves the structs of one record batch to its reader. */
 static int move_schema(struct ArrowArrayStream* stream, struct ArrowSchema* out) {
   struct ArrowSchema* schema = ((record_batch*)stream->private_data)->schema;
   *out = *schema;
@@ -190,7 +191,7 @@ static int move_schema(struct ArrowArrayStream* stream, struct ArrowSchema* out)
 
 static int move_array(struct ArrowArrayStream* stream, struct ArrowArray* out) {
   struct ArrowArray* array = ((record_batch*)stream->private_data)->array;
-  *out = *array; /* the second time without release, which ends the stream */
+  *out = *array; /* in the second call release is NULL, which means the end of the stream */
   array->release = NULL;
   return 0;
 }
@@ -262,6 +263,7 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
 
 TEXT_FUNCTION(loader_info, loader, json)
 
+/* Delivers a batch of the loader's ready queue without a call of Go, if there is one. */
 mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error) {
   if (batch)
     *batch = NULL;
@@ -336,6 +338,8 @@ mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, i
   return mfgo_loader_records(loader.id, epoch, position, records, capacity, count, error);
 }
 
+/* Writes only the fields that the caller's mf_stats has by its struct_size: the caller may
+   be compiled against an older header. */
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   const size_t head = sizeof stats->struct_size;
   size_t size = 0;

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* Fails in a forked child. */
+/* Returns MF_FORKED in a forked child. */
 #define GUARD                                                                                                \
   if (mfi_forked())                                                                                          \
   return mfi_is_forked(error)
@@ -16,7 +16,7 @@
   if (!(pointer))                                                                                            \
   return mfi_is_null(error, #pointer)
 
-/* Checks a text argument. A size such as (size_t)-1 is a mistake. */
+/* Checks a text argument. A huge size such as (size_t)-1 is a mistake of the caller. */
 #define TEXT(pointer, size)                                                                                  \
   if (!(pointer) && (size))                                                                                  \
     return mfi_is_null(error, #pointer);                                                                     \
@@ -31,14 +31,14 @@
 #define OPTIONS(known, given, last)                                                                          \
   mfi_read(&(known), sizeof(known), given, MFI_SIZE_TO(__typeof__(known), last))
 
-/* For functions that return a text. */
+/* For functions that return a text: clears the result first. */
 #define RETURNS_TEXT(out)                                                                                    \
   if (out)                                                                                                   \
     *(out) = (mf_bytes){NULL, 0};                                                                            \
   GUARD;                                                                                                     \
   NEED(out)
 
-/* Defines a function that only returns a text about a handle. */
+/* Defines a function whose only argument is a handle and whose result is a text. */
 #define TEXT_FUNCTION(name, handle, text)                                                                    \
   mf_status mf_##name(mf_##handle handle, mf_bytes* text, mf_error* error) {                                 \
     RETURNS_TEXT(text);                                                                                      \

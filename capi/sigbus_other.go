@@ -4,5 +4,5 @@ package main
 
 import "github.com/meshfeed/meshfeed/arrowio"
 
-// faultHandler is nil: files are mapped on Linux only.
+// faultHandler returns nil, because files are mapped on Linux only.
 func faultHandler() arrowio.FaultHandler { return nil }

@@ -3,8 +3,8 @@
     python docs/refresh.py docs/guides/layouts.md
 
 A command is a block of `sh` with a block of `text` below it. It runs in the root of the checkout
-with the package's command on PATH. Links to layout.html are also rewritten: the part after "#v1="
-is the layout that the line names, as canonical JSON, deflated, in base64url.
+with the package's command on PATH. Links to layout.html are also rewritten. The part after "#v1="
+contains the layout file to which the same line links: canonical JSON, deflated, in base64url.
 """
 
 from __future__ import annotations
@@ -55,18 +55,21 @@ def printed(command: str) -> str:
 
 
 def _kept(name: str, fragment: str) -> str:
-    """Returns the fragment in the link if it decodes to the layout, else a new one."""
+    """Returns the old fragment if it decodes to the layout, else a new one.
+
+    Other releases of zlib may compress differently, so a new fragment could differ without need.
+    """
     document = canonical(name)
     return fragment if document_of(fragment) == document else fragment_of(document)
 
 
 def canonical(name: str) -> str:
-    """Returns the canonical text of one of docs/layouts."""
+    """Returns the canonical text of a layout file in docs/layouts."""
     return mf.Layout.from_json((ROOT / "docs/layouts" / name).read_bytes()).to_json()
 
 
 def fragment_of(document: str) -> str:
-    """Packs a document as the page does."""
+    """Packs a document as the browser page does for its links."""
     packed = zlib.compress(document.encode(), level=9, wbits=-15)
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 

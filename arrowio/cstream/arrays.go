@@ -17,18 +17,18 @@ type Array struct {
 	Name string
 	Type dtype.Type
 
-	// Data is the address of element [0, 0, ...]. Element [i, j, ...] is
-	// i*Strides[0] + j*Strides[1] + ... bytes further.
+	// Data is the address of element [0, 0, ...]. The address of element
+	// [i, j, ...] is Data + i*Strides[0] + j*Strides[1] + ... bytes.
 	Data unsafe.Pointer
 
-	Shape   []int // records first
-	Strides []int // of any sign, or 0; nil for C order
+	Shape   []int // the first dimension counts the records
+	Strides []int // in bytes, of any sign, or 0; nil for C order
 }
 
-// MaxArrays is how many arrays FromArrays accepts.
+// MaxArrays is the largest number of arrays that FromArrays accepts.
 const MaxArrays = 1 << 16
 
-// Limits of each of them.
+// The limits of each array.
 const (
 	maxRank    = 32
 	maxRecords = 1 << 40
@@ -65,7 +65,8 @@ func refuse(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "arrays", format, args...)
 }
 
-// check refuses an array that does not fit those that are in the table.
+// check rejects an array that is invalid, or whose name or number of records does
+// not fit the arrays before it.
 func (a *Array) check(t *table.Table, list []Array) error {
 	if err := a.checkAlone(); err != nil {
 		return err
@@ -99,7 +100,9 @@ func (a *Array) checkAlone() error {
 	return a.checkShape()
 }
 
-// checkShape refuses sizes whose product is beyond all memory.
+// checkShape rejects negative sizes, more than maxRecords records, and more than
+// 2^58 elements, because their bytes may not fit in an int. It also rejects a NULL
+// address of an array that has elements.
 func (a *Array) checkShape() error {
 	elements, empty := 1, false
 	for _, n := range a.Shape {

@@ -6,7 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 )
 
-// borrowed is a source over memory of another owner.
+// borrowed is a source over memory that belongs to the caller or to another library.
 type borrowed struct {
 	*table.Memory
 
@@ -19,8 +19,8 @@ func newBorrowed(t *table.Table, release func()) *borrowed {
 }
 
 // Close implements source.Source. It waits for the last gather, and then calls
-// release once, on this goroutine. It holds no lock during the call, since the
-// callback may call anything.
+// release once, on this goroutine. It holds no lock during the call, because the
+// callback may call any function, also Close.
 func (b *borrowed) Close() error {
 	err := b.Memory.Close()
 	b.mu.Lock()

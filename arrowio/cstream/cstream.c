@@ -1,5 +1,5 @@
 /*
- * cstream.c: reads a C stream to its end.
+ * cstream.c: reads an ArrowArrayStream of Arrow's C stream interface to its end.
  *
  * This is C, so that Go's garbage collector never sees a pointer that is stored
  * into memory of another owner.
@@ -11,15 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the stream's message about an error, before the stream is released. */
+/* Copies the stream's message about an error: it ends with the stream. */
 static void failed(mfcs_held* held, struct ArrowArrayStream* stream, int error) {
   held->error = error;
   const char* text = stream->get_last_error ? stream->get_last_error(stream) : NULL;
   snprintf(held->message, sizeof held->message, "%s", text && *text ? text : strerror(error));
 }
 
-/* Adds an array, cleared, since producers may read what is there. */
-static struct ArrowArray* add_array(mfcs_held* held) {
+/* Returns the place after the last array. It is cleared, because a producer may read it
+   before it writes. NULL if out of memory. */
+static struct ArrowArray* place_for_array(mfcs_held* held) {
   if (held->n == held->capacity) {
     const int64_t capacity = held->capacity ? 2 * held->capacity : 16;
     struct ArrowArray* more = realloc(held->arrays, (size_t)capacity * sizeof *more);
@@ -39,7 +40,7 @@ static void read_all(mfcs_held* held, struct ArrowArrayStream* stream) {
     return;
   }
   for (;;) {
-    struct ArrowArray* next = add_array(held);
+    struct ArrowArray* next = place_for_array(held);
     if (!next) {
       held->error = ENOMEM;
       snprintf(held->message, sizeof held->message, "there is no memory for %lld batches",
@@ -52,14 +53,14 @@ static void read_all(mfcs_held* held, struct ArrowArrayStream* stream) {
       return;
     }
     if (!next->release)
-      return; /* the end */
+      return; /* the end of the stream */
     held->n++;
   }
 }
 
 mfcs_held* mfcs_drain(struct ArrowArrayStream* stream) {
-  struct ArrowArrayStream own = *stream; /* the move */
-  stream->release = NULL;
+  struct ArrowArrayStream own = *stream;
+  stream->release = NULL; /* the interface's sign that the stream was moved */
   mfcs_held* held = calloc(1, sizeof *held);
   if (held)
     read_all(held, &own);

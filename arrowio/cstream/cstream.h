@@ -46,14 +46,14 @@ typedef struct mfcs_held {
   struct ArrowArray* arrays;
   int64_t n, capacity;
   int error;          /* an errno, 0 for none */
-  char message[1024]; /* of the stream, with an error */
+  char message[1024]; /* the stream's text for the error */
 } mfcs_held;
 
 /* Reads a stream to its end and releases it, even after an error. Returns NULL if
    there is no memory. Every callback runs on this thread. */
 mfcs_held* mfcs_drain(struct ArrowArrayStream* stream);
 
-/* Releases the schema alone, which nothing needs once it was read. */
+/* Releases the schema alone, after the Go code has parsed it. */
 void mfcs_release_schema(mfcs_held* held);
 
 /* Releases everything. Every callback runs on this thread. */

@@ -13,7 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// batches checks the record batches of a stream.
+// batches returns the record batches of a stream, after a check of their lengths,
+// offsets and numbers of columns.
 func batches(arrays []C.struct_ArrowArray, schema *arrowmeta.Schema) (*table.Batches, error) {
 	damaged := func(format string, args ...any) error {
 		return status.Errorf(status.DataLoss, "arrowio", format, args...).
@@ -41,7 +42,7 @@ func batches(arrays []C.struct_ArrowArray, schema *arrowmeta.Schema) (*table.Bat
 	return b, nil
 }
 
-// arrayOf describes an array, whose buffers have no sizes in C.
+// arrayOf converts an array. The C data interface has no sizes of buffers.
 func arrayOf(a *C.struct_ArrowArray) *table.Array {
 	if a == nil {
 		return nil

@@ -75,8 +75,8 @@ func text(c *C.char) string {
 	return C.GoString(c)
 }
 
-// metadataOf reads pairs of texts: their number, then for each of them the
-// length and the bytes of key and value. All numbers are native 32-bit integers.
+// metadataOf reads pairs of a key and a value: first the number of pairs, then the
+// length and the bytes of each text. All numbers are native 32-bit integers.
 func metadataOf(c *C.char) arrowmeta.Metadata {
 	if c == nil {
 		return nil
@@ -103,7 +103,8 @@ func metadataOf(c *C.char) arrowmeta.Metadata {
 	return m
 }
 
-// plain lists the format strings without parameters.
+// plain lists the format strings without parameters, as the Arrow C data interface
+// defines them.
 var plain = map[string]arrowmeta.Type{
 	"n": {Kind: arrowmeta.Null},
 	"b": {Kind: arrowmeta.Bool, BitWidth: 1},
@@ -129,8 +130,8 @@ var timestamps = map[string]arrowmeta.Unit{
 	"tss": arrowmeta.Second, "tsm": arrowmeta.Millisecond, "tsu": arrowmeta.Microsecond, "tsn": arrowmeta.Nanosecond,
 }
 
-// typeOf reads a format string. A format of the producer's own is an unknown
-// type, so that the other columns can still be used.
+// typeOf reads a format string. A string that Arrow does not define becomes an
+// unknown type, so that the other columns can still be used.
 func typeOf(format string) (arrowmeta.Type, error) {
 	if t, ok := plain[format]; ok {
 		return t, nil
@@ -157,8 +158,8 @@ func typeOf(format string) (arrowmeta.Type, error) {
 	return arrowmeta.Type{Kind: arrowmeta.Unknown, Name: format}, nil
 }
 
-// decimalOf reads "precision,scale[,bits]". It is used only in messages, since
-// arrays have no such type, so invalid numbers read as zero.
+// decimalOf reads "precision,scale[,bits]". Arrays have no decimal type, so the
+// result is used only in messages. Therefore invalid numbers may become zero.
 func decimalOf(parameter string) arrowmeta.Type {
 	numbers := [3]int{0, 0, 128}
 	for i, s := range strings.SplitN(parameter, ",", 3) {

@@ -22,15 +22,15 @@ import (
 // Options select how the records are read. The zero value is a good default.
 type Options struct {
 	// Shapes holds the row shape of fields that are stored as lists of
-	// variable length, or in fewer dimensions than they have. Without it, the
-	// shape of lists comes from the metadata that Hugging Face's datasets
-	// library writes, or from the first record.
+	// variable length, or as lists with fewer dimensions than the rows have.
+	// Without it, the shape of lists comes from the metadata that Hugging
+	// Face's datasets library writes, or from the first record.
 	Shapes map[string][]int
 }
 
 // New makes a source of record batches. Columns become fields, or are skipped,
-// like those of files. The source retains the batches until Close. The caller must
-// not change them before.
+// like those of files. The source retains the batches until Close. Until then, the
+// caller must not change them.
 //
 // The error is Incompatible if a batch has other columns than the schema,
 // InvalidArgument for shapes that do not fit, and DataLoss for arrays whose

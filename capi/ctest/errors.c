@@ -1,6 +1,6 @@
 /*
- * errors.c: which arguments are refused, the texts of the errors, and what calls write then. FILE
- * is a file of five records.
+ * errors.c: which arguments are refused, with which texts, and what refused calls write. FILE is
+ * a file of five records.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"
@@ -215,10 +215,10 @@ static void handles(mf_loader loader, mf_layout layout) {
 /* Texts that do not fit are cut at character boundaries, and a caller with a shorter
    struct gets what fits. */
 static void long_texts(mf_layout layout) {
-  char path[2400] = "xx"; /* the limits are within a character */
+  char path[2400] = "xx"; /* two one-byte characters, so that the limits are within a later one */
   const char* const file = path;
   for (int i = 0; i < 1100; i++)
-    strcat(path, "\xc3\xa4"); /* a umlaut */
+    strcat(path, "\xc3\xa4"); /* one character of two bytes */
   mf_dataset dataset;
   OK(mf_dataset_open(&file, 1, NULL, &dataset, &error));
   CHECK(mf_wait(dataset.id, -1, &error) < 0);
@@ -242,7 +242,7 @@ static void long_texts(mf_layout layout) {
   CHECK(mf_layout_report(layout, 2, &bytes, NULL) == MF_INVALID_ARGUMENT);
 }
 
-/* A file may be listed twice only with a flag. The hint is one for all languages. */
+/* A file may be listed twice only with a flag. The hint is the same in all languages. */
 static void duplicates(const char* file) {
   const char* const twice[] = {file, file};
   mf_dataset dataset;

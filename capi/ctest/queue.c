@@ -25,7 +25,7 @@ enum {
   HANDLE = 0x100000007
 };
 
-#define HANG INT64_C(60000000000) /* ns: a rest that takes so long was never ended */
+#define HANG INT64_C(60000000000) /* ns: a producer that waits so long was never woken */
 
 #define CHECK(condition)                                                                                     \
   do {                                                                                                       \
@@ -39,7 +39,7 @@ static mfi_pool* pool;
 static mfi_queue* queue;
 
 static pthread_mutex_t loader = PTHREAD_MUTEX_INITIALIZER;
-static mfi_slot* ready[AHEAD]; /* and the fields down to made, under the lock */
+static mfi_slot* ready[AHEAD]; /* guarded by the lock, as all down to made */
 static int count, offered;
 static bool resting;
 static int64_t counted, made;
@@ -109,7 +109,7 @@ static void* produce(void* none) {
   return none;
 }
 
-/* What a caller does in Go after it found no batch in the queue. */
+/* Takes a batch under the mutex, as Go does for a caller that found none in the queue. */
 static mfi_slot* ask(void) {
   begin(true);
   mfi_slot* slot = count > 0 ? pop() : NULL;
@@ -146,7 +146,7 @@ static void* call(void* none) {
   return none;
 }
 
-/* Ends the ownership of all three owners. */
+/* Drops the references of all three owners of a queue, which frees it. */
 static void drop(mfi_queue* q) {
   for (int i = 0; i < 3; i++)
     mfi_queue_drop(q);
@@ -205,7 +205,7 @@ static void order(void) {
     if (!mfi_queue_offer(queue, slots[n]))
       break;
   }
-  for (int i = 0; i < 3 * n; i++) { /* the ring goes round */
+  for (int i = 0; i < 3 * n; i++) { /* the ring of the queue wraps around */
     CHECK(take_within(HANDLE, 0) == slots[i % n]);
     CHECK(mfi_queue_offer(queue, slots[i % n]));
   }

@@ -76,8 +76,9 @@ static mf_loader open_file(const char* path, mf_layout layout) {
 }
 
 /* Truncates the file in the next gather. That gather fails, and so do later ones, because
-   the zeros in the mapping are not the file's. While a file is not resident, its rows are
-   read and the mapping does not fault. Then another loader tries again, later. */
+   the mapping then has zeros in place of the missing bytes. If the file is not resident
+   yet, its rows are read and the mapping does not fault. Then another loader tries, after
+   more batches. */
 static mf_loader truncate_during_gather(mf_loader loader, mf_layout layout, const char* path,
                                         const char* data, size_t size) {
   mf_error error = MF_ERROR_INIT;

@@ -1,5 +1,5 @@
 /*
- * slow.c: a program with a slow file system. It opens FILE, which has an int32 field "x" of 256,
+ * slow.c: a program with a slow file system. It opens FILE, which has an int32 field "x" of shape [256],
  * prints "made" and waits for a line. After that, reads of rows hang. Calls that wait for
  * them do not block others: threads read another dataset while Go's garbage collector runs.
  * The program then returns from main during the reads.

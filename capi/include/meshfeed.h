@@ -105,7 +105,7 @@ enum {
   MF_OK = 0,                  /* success */
   MF_TIMEOUT = 1,             /* nothing was ready in time; call again */
   MF_END = 2,                 /* this pass has no further batch */
-  MF_INVALID_ARGUMENT = -1,   /* an argument is wrong in itself */
+  MF_INVALID_ARGUMENT = -1,   /* an argument is wrong, whatever the state of the objects */
   MF_OUT_OF_RANGE = -2,       /* an index, record or position does not exist */
   MF_NOT_FOUND = -3,          /* a file, field or array does not exist */
   MF_INVALID_STATE = -4,      /* a released or foreign handle, or calls in the wrong order */
@@ -212,8 +212,8 @@ typedef struct mf_picture {
   uint32_t struct_size; /* MF_PICTURE_INIT sets it */
   int32_t format;       /* MF_TEXT or MF_SVG */
   const char* array;    /* the name of one array; NULL: all arrays */
-  const int32_t* dims;  /* two dimensions, the vertical one first; NULL: the library chooses. An
-                           array without one of them is drawn as far as possible */
+  const int32_t* dims;  /* two dimensions, the vertical one first; NULL: the library chooses. For an
+                           array without one of them, the library chooses another */
   int64_t width;        /* columns of a text; 0: 80 */
 } mf_picture;
 
@@ -250,7 +250,7 @@ typedef struct mf_dataset_options {
   uint32_t flags;       /* MF_ALLOW_DUPLICATES */
   int32_t io;           /* MF_IO_MAP, MF_IO_READ, or MF_IO_AUTO to choose for each file */
   int32_t n_shapes;
-  const mf_row_shape* shapes; /* for fields whose Arrow type does not tell the shape */
+  const mf_row_shape* shapes; /* for fields whose Arrow type does not contain the shape */
 } mf_dataset_options;
 
 #define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL}
@@ -318,14 +318,14 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
       "fingerprinted": {"bytes": 575040, "of": 575040}}
    If the integers of a field have a logical type, such as "timestamp[us]", the field
    has the member "logical". A file of compressed record batches, which is slow to
-   shuffle, has the member "compression": "lz4" or "zstd". "fingerprinted" tells how
-   many bytes the fingerprint covers. */
+   shuffle, has the member "compression": "lz4" or "zstd". In "fingerprinted", "bytes"
+   is how many bytes the fingerprint covers, and "of" is the size of the data. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
-/* Returns the hash of the content: 32 hexadecimal digits, the same on every host. Of
-   files it covers all bytes up to 16 MiB, and samples of larger files. Of memory it
-   covers all values up to 256 MiB, and evenly spaced rows of larger data. It is
-   computed once. A call that times out does not stop the computation. */
+/* Returns the hash of the content: 32 hexadecimal digits, the same on every host. If
+   all files together have at most 16 MiB, it covers every byte, else samples. Of data in
+   memory it covers every value up to 256 MiB, and evenly spaced rows of larger data. It
+   is computed once. A call that times out does not stop the computation. */
 mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error);
 
 /* Returns the SHA-256 of every byte of each file, in the order of the records, and
@@ -365,7 +365,7 @@ typedef struct mf_loader_options {
                            mesh get batches without blocks. 0: the processes of the layout */
   const char* order;    /* "shuffle.1", "sequential.1", "local.1:G:B", or "local": the local order of
                            the state, or else of the layout. NULL: the document's order */
-  int64_t seed;         /* if it and order are left out, the document's seed applies */
+  int64_t seed;         /* 0 with order NULL: the seed of the document */
   int64_t epochs;       /* number of epochs, counted from epoch 0 even after a restore; -1: without
                            end. 0: every pass is one epoch */
   int64_t prefetch;     /* batches to read ahead; -1: build each batch on request. 0: the document's
@@ -461,8 +461,8 @@ mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, 
                            mf_error* error);
 
 /* Returns the records of the global batch that begins at a position, in order; -1 is
-   padding. Writes at most capacity of them to records, and their number to count.
-   MF_OUT_OF_RANGE if no batch of the loader begins there. */
+   padding. Writes the first capacity of them to records, and to count how many the batch
+   has, which may be more. MF_OUT_OF_RANGE if no batch of the loader begins there. */
 mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, int64_t* records,
                             int64_t capacity, int64_t* count, mf_error* error);
 
@@ -479,7 +479,7 @@ typedef struct mf_stats {
   int64_t live_batches;          /* delivered and not released, of the loader and its passes */
   int64_t idle_batches;          /* pieces of their memory that wait for reuse */
   int64_t host_bytes;            /* memory of all their batches: queued, live and idle */
-  int64_t gathered_bytes;        /* gathered for the delivered batches. Equals bytes, except with
+  int64_t gathered_bytes;        /* bytes gathered for the delivered batches. Equals bytes, except with
                                     "loading": "global", which gathers whole batches */
 } mf_stats;
 

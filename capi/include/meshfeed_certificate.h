@@ -24,10 +24,11 @@ extern "C" {
    begin another run in the same certificate. "mesh" lists the processes of the mesh, and
    "processes" those that this certificate covers, as ranges [start, stop). Positions are
    [epoch, epochs, first, last]: the positions [first, last) of that many epochs.
-   "delivered" positions were delivered, "dropped" positions do not fill a step, and
-   "skipped" positions were skipped by mf_loader_skip. "rows" and "digest" are the
-   evidence. Every distinct block of every array counts in the lowest process that holds
-   it, so over all processes a row counts in "parts" blocks. */
+   "dropped" positions are at the end of an epoch and do not fill a step. "skipped"
+   positions were skipped by mf_loader_skip. "rows" and "digest" are the evidence. If
+   several processes hold a block, only the one with the lowest number counts its rows. So
+   over all processes every row counts "parts" times, once for each block with a part of
+   it. */
 mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,
                                 mf_error* error);
 
@@ -37,8 +38,9 @@ mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t
                              mf_error* error);
 
 /* The positions from the first one up to, and without, the last one. Position 0 of an
-   epoch is also the end of the previous epoch: {0, 0, 3, 0} is three whole epochs. NULL
-   stands for everything from position 0 of epoch 0 to the last delivered position. */
+   epoch is also the end of the previous epoch: {0, 0, 3, 0} is three whole epochs. If a
+   range is NULL, it begins at position 0 of epoch 0 and ends after the last delivered
+   position. */
 typedef struct mf_range {
   int64_t first_epoch, first_position;
   int64_t last_epoch, last_position;
@@ -50,10 +52,10 @@ typedef struct mf_check {
 
 /* Starts to check that all processes of a mesh together delivered every position of a
    range exactly once, with its record, unless the position was dropped or skipped. The
-   check compares the evidence with what order and seed determine, which takes about ten
-   nanoseconds per position. mf_wait returns the outcome. MF_DATA_LOSS reports what is
-   missing, what was delivered twice, and what to do. A certificate without deliveries is
-   never complete. mf_release ends the check. */
+   check computes the records again from order and seed, and compares the evidence. This
+   takes about ten nanoseconds per position. mf_wait returns the outcome. The message of
+   MF_DATA_LOSS lists missing and repeated positions, and what to do. A certificate without
+   delivered positions fails. mf_release ends the check. */
 mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_check* check,
                                mf_error* error);
 
@@ -62,36 +64,37 @@ mf_status mf_certificate_check(const char* json, size_t size, const mf_range* ra
       "dropped": [[0, 3, 1792, 1797]], "skipped": [], "missing": [],
       "absent": [{"processes": [[1, 2]], "positions": [[0, 1, 0, 64]]}], "repeated": [], "text": "..."}
    "delivered", "dropped" and "skipped" cover all runs. "missing" is the rest of the range.
-   "absent" is what these processes did not deliver although other processes of their mesh
-   did. "repeated" is what these processes delivered more than once. "text" is a summary
-   for people. */
+   "absent" lists positions that the named processes did not deliver, although other
+   processes of their mesh did. "repeated" lists positions that the named processes
+   delivered more than once. "text" is a summary in English. */
 mf_status mf_certificate_report(const char* json, size_t size, const mf_range* range, mf_bytes* report,
                                 mf_error* error);
 
-/* Takes delivered batches back, for a caller that reads ahead of its own consumer and
-   drops what the consumer did not use. The loader continues at the end of one of the last
-   64 batches: epoch and position are next_epoch and next_position of that batch. Later
-   batches are delivered again, and the certificate counts them once, in the same run. By
-   contrast, mf_loader_seek to that position begins another run. With any other position
-   this function is mf_loader_seek. */
+/* Moves the loader back to the end of one of the last 64 batches: epoch and position are
+   next_epoch and next_position of that batch. It is for a caller that reads ahead of its
+   own consumer, and drops batches that the consumer did not use. These batches are
+   delivered again, and the certificate counts them once, in the same run. By contrast,
+   mf_loader_seek to that position begins another run. With any other position this
+   function does the same as mf_loader_seek. */
 mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
 /* ---- digests ------------------------------------------------------------ */
 
 /* Writes the digests of n blocks of a batch, 16 bytes each: XXH3-128 with seed 0 over the
-   bytes of the block, in canonical (big-endian) order. Processes that hold the same index
-   compare them. Unlike mf_batch_* this function enters Go. */
+   bytes of the block. A digest is in canonical (big-endian) order. Processes that hold the
+   same index of an array compare them. Unlike mf_batch_* this function enters Go. */
 mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, uint8_t* digests,
                     mf_error* error);
 
 /* ---- orders: the same in Go, C and Python -------------------------------- */
 
 /* Writes the records at positions [position, position + count) of an epoch. order is
-   "sequential.1", "shuffle.1" or "local.1:G:B", with G parts for batches of B. */
+   "sequential.1", "shuffle.1" or "local.1:G:B", with G parts of the records and batches of
+   B rows. */
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
                         int64_t position, int64_t* out, int64_t count, mf_error* error);
 
-/* Writes the two words of the extra array "key". */
+/* Writes the two words that the extra array "key" has for a record in an epoch. */
 mf_status mf_record_key(int64_t seed, int64_t epoch, int64_t record, uint32_t key[2], mf_error* error);
 
 #ifdef __cplusplus

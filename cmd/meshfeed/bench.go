@@ -65,7 +65,8 @@ func (o benchOptions) run(cmd *cobra.Command, path string, files []string) error
 	return m.print(cmd.OutOrStdout())
 }
 
-// measurement is the JSON that the verb prints. Times are in seconds.
+// measurement is the JSON that the command prints. P50 and P99 are percentiles of
+// the time that Next takes.
 type measurement struct {
 	Process       int     `json:"process"`
 	Batches       int     `json:"batches"`
@@ -158,7 +159,7 @@ func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Du
 // copySeconds returns the median time of a plain copy of n bytes.
 func copySeconds(n int64) float64 {
 	from, to := make([]byte, n), make([]byte, n)
-	copy(to, from) // touches the pages
+	copy(to, from) // not timed: the first access to a page allocates it
 	times := make([]float64, 21)
 	for i := range times {
 		began := time.Now()
@@ -169,9 +170,9 @@ func copySeconds(n int64) float64 {
 	return times[len(times)/2]
 }
 
-// cause names what limits the rate. The consumer only drops batches, so the time
-// of a batch is the time to gather it. What exceeds a plain copy is the cost of
-// scattered rows or of a disk.
+// cause names what limits the rate. The measured loop does nothing with a batch, so
+// it waits for the gather of the next one. If a gather takes longer than a plain
+// copy, the rest is the cost of scattered rows or of a disk.
 func (m *measurement) cause() string {
 	batch := m.Seconds / float64(m.Batches)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed/selfcheck"
 )
 
-// devicesOptions holds the flags of devices.
+// devicesOptions holds the flags of the verb devices.
 type devicesOptions struct {
 	json, check bool
 	minutes     float64
@@ -54,6 +54,7 @@ the message says why.`,
 	return cmd
 }
 
+// mostMinutes bounds the flag --minutes.
 const mostMinutes = 60
 
 // run opens the devices, and lists or checks them.
@@ -99,7 +100,8 @@ func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options,
 	return err
 }
 
-// printDevices lists the first 16 devices: further virtual ones look the same.
+// printDevices lists the first 16 devices. A backend may have thousands of virtual
+// devices, which differ only in their numbers.
 func printDevices(out io.Writer, f gomlxfeed.Facts) error {
 	const most = 16
 	memory := "device memory, reached by transfers"

@@ -38,6 +38,7 @@ func newExplain() *cobra.Command {
 	}
 }
 
+// listCodes prints a table of all codes.
 func listCodes(cmd *cobra.Command) error {
 	rows := [][]string{{"code", "what it means"}}
 	for _, c := range layout.Codes() {

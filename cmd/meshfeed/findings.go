@@ -56,7 +56,7 @@ func (f *findings) count(s layout.Severity) (n int) {
 // validator checks documents, natively or by a WebAssembly module. The module is
 // opened when the first document is checked.
 type validator struct {
-	module string // a file, or builtIn; "" to check natively
+	module string // the path of a WebAssembly file, or builtIn; "" to check natively
 	host   *host.Validator
 }
 
@@ -100,8 +100,8 @@ func (v *validator) close() {
 	}
 }
 
-// builtIn is the value of --wasm without a file: the validator of the page that
-// this build contains.
+// builtIn is the value of --wasm if the user names no file. It selects the module
+// of the browser page that this build contains.
 const builtIn = "built-in"
 
 // readModule reads a validator from a file, or from this build.
@@ -123,8 +123,8 @@ func readModule(cmd *cobra.Command, name string) ([]byte, error) {
 	return code, nil
 }
 
-// cacheDir returns the directory of compiled modules. It returns "" if there is
-// no writable directory, and then nothing is cached.
+// cacheDir returns the directory in which compiled modules are cached, or "" if no
+// directory is writable. Then nothing is cached.
 func cacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -152,7 +152,8 @@ func readReply(path string, reply []byte) (*findings, error) {
 	return findingsOf(r.Report)
 }
 
-// codeNamed returns the code with a name, or Internal if there is none.
+// codeNamed returns the status code with this name, or Internal for an unknown
+// name.
 func codeNamed(name string) status.Code {
 	for _, c := range status.Codes() {
 		if c.String() == name {

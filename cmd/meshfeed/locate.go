@@ -37,8 +37,8 @@ func tokens(pointer string) []string {
 	return list
 }
 
-// child returns the offset of a member of the object, or of an element of the
-// list, at the beginning of the text.
+// child returns the offset of one member of the object or list that the text begins
+// with. The token is the key of the member, or its number in the list.
 func child(text []byte, token string) (offset int, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	opened, err := dec.Token()

@@ -70,7 +70,8 @@ func (o planOptions) run(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// check rejects flags that have no effect on the chosen output format.
+// check rejects several output formats, and flags that have no effect on the chosen
+// one.
 func (o planOptions) check(cmd *cobra.Command) error {
 	for _, names := range [][]string{
 		{"json", "svg", "html"},
@@ -101,6 +102,7 @@ func (o planOptions) render(l *layout.Layout) []byte {
 	return endLine([]byte(picture.Text(l, o.drawing())))
 }
 
+// columns returns the width of a text drawing.
 func (o planOptions) columns() int {
 	if o.width > 0 {
 		return o.width
@@ -111,6 +113,7 @@ func (o planOptions) columns() int {
 	return 80
 }
 
+// endLine makes a text end with exactly one newline.
 func endLine(text []byte) []byte { return append(bytes.TrimRight(text, "\n"), '\n') }
 
 func (o planOptions) drawing() picture.Options {

@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// newSelfcheck builds a verb that only points to the Python package, because the
-// self-check needs JAX. The package's console script runs the verb itself.
+// newSelfcheck builds a subcommand that only refers to the Python package, because
+// the self-check needs JAX. The package's own "meshfeed" script runs the self-check.
 func newSelfcheck() *cobra.Command {
 	return &cobra.Command{
 		Use:                "selfcheck",

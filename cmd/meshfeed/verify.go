@@ -91,7 +91,7 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 	return err
 }
 
-// uncheckedFacts is the JSON form of what was not checked of a column.
+// uncheckedFacts is the JSON form of [arrowio.Unchecked].
 type uncheckedFacts struct {
 	Column string `json:"column"`
 	Type   string `json:"type"`

@@ -9,21 +9,21 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// MaxSlab is the largest slab that Heap allocates. A larger request is an error;
-// Go would end the process.
+// MaxSlab is the size of the largest slab that Heap allocates. A larger request is
+// an error, because Go ends the process if it cannot allocate the memory.
 const MaxSlab = 64 << 30
 
-// Heap is the allocator of Go programs. It allocates one aligned slab per batch from
-// Go's heap, and reuses it after its release, without zeroing. Make it with
-// [NewHeap].
+// Heap is the allocator of Go programs. It allocates one aligned slab of memory per
+// batch from Go's heap, and reuses the slab after the batch's release, without
+// zeroing. Make a Heap with [NewHeap].
 type Heap struct {
-	idle int // at most so many released slabs are kept
+	idle int // the largest number of released slabs to keep
 
 	mu     sync.Mutex
-	blocks []Block // offset and size are computed for these
-	offset []int
-	size   int
-	free   [][]byte // released slabs of that size, the last released last
+	blocks []Block  // the blocks of the last Alloc
+	offset []int    // of each block in a slab
+	size   int      // of a slab for these blocks
+	free   [][]byte // released slabs of this size, the last released last
 
 	live Count
 }
@@ -47,7 +47,7 @@ func (h *Heap) Alloc(blocks []Block) (Memory, error) {
 	return &heapMemory{heap: h, blocks: blocks, offset: offset, slab: slab}, nil
 }
 
-// Live returns how many batches were not freed, and their bytes.
+// Live returns the number of allocated batches that were not freed, and their bytes.
 func (h *Heap) Live() (batches, bytes int64) { return h.live.Live() }
 
 // Idle returns the number of slabs that are kept for reuse.
@@ -57,7 +57,8 @@ func (h *Heap) Idle() int {
 	return len(h.free)
 }
 
-// take returns the offsets of the blocks, and a released slab if there is one.
+// take returns the offsets of the blocks in a slab, and a released slab if there is
+// one. If the blocks are not those of the last Alloc, it drops all released slabs.
 func (h *Heap) take(blocks []Block) (offset []int, slab []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,6 +73,8 @@ func (h *Heap) take(blocks []Block) (offset []int, slab []byte) {
 	return h.offset, slab
 }
 
+// put keeps a released slab for reuse, if it has the current size and fewer than idle
+// slabs are kept.
 func (h *Heap) put(slab []byte) {
 	h.live.add(-1, -int64(len(slab)))
 	h.mu.Lock()
@@ -81,20 +84,22 @@ func (h *Heap) put(slab []byte) {
 	}
 }
 
-// same reports whether both are the same list. The loader always passes the same.
+// same reports whether a and b are the same slice in memory. A loader passes the same
+// slice for every batch.
 func same(a, b []Block) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// aligned allocates n bytes at a multiple of Align. Go's heap does not move them.
+// aligned allocates n bytes at an address that is a multiple of Align. Go's garbage
+// collector does not move them.
 func aligned(n int) []byte {
 	raw := make([]byte, n+Align-1)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(raw)))) & (Align - 1)
 	return raw[skip : skip+n : skip+n]
 }
 
-// heapMemory is one use of a slab. So a second Free by an earlier user of the slab
-// does not free it for the current one.
+// heapMemory is one use of a slab by one batch. Every use has its own freed flag, so
+// a second Free of an earlier batch does not free the slab of the current one.
 type heapMemory struct {
 	heap   *Heap
 	blocks []Block

@@ -4,14 +4,14 @@
 //
 // An [Allocator] provides a piece of [Memory] for every batch. Package loader fills
 // it and wraps it in a [Batch]. A batch has one owner at a time: first the loader,
-// then the caller of Next, until Release frees the memory or Take moves it to
-// another owner.
+// then the caller of Next. Release frees the memory, and Take moves it to another
+// owner.
 //
 //	mem, err := allocator.Alloc(blocks)    // 1. a slot for every block, not zeroed
 //	copy(mem.Dst(0), …)                    // 2. filled by the gatherer
 //	err = mem.Commit(ctx)                  // 3. complete: copies, transfers
-//	b := batch.New(blocks, mem, step, n)   // 4. counted
-//	b.Release()                            // 5. Free, and no longer counted
+//	b := batch.New(blocks, mem, step, n)   // 4. counted as live in n
+//	b.Release()                            // 5. freed, and no longer counted
 //
 // [Heap] is the allocator of Go programs. The C library has one for C memory, and
 // package gomlxfeed one for the memory of devices.
@@ -41,7 +41,7 @@ type Allocator interface {
 }
 
 // Counter is an Allocator that counts the memory that was not freed. The loader
-// prefers it to its own count, which does not include batches that were taken.
+// prefers it to its own count, which does not include batches after Batch.Take.
 type Counter interface {
 	Live() (batches, bytes int64)
 }
@@ -63,8 +63,8 @@ type Memory interface {
 // without a copy. It is also the size of a cache line.
 const Align = 64
 
-// slots places the blocks one after the other in one slab, each in a slot of its
-// own. Block i begins at offsets[i], a multiple of Align. The slab has size bytes.
+// slots places the blocks one after the other in one allocation, the slab. Block i
+// begins at offsets[i], a multiple of Align. The slab has size bytes.
 func slots(blocks []Block) (offsets []int, size int) {
 	offsets = make([]int, len(blocks))
 	for i, b := range blocks {
@@ -74,7 +74,8 @@ func slots(blocks []Block) (offsets []int, size int) {
 	return offsets, size
 }
 
-// SlabBytes returns the size of the slab of all blocks, as slots does.
+// SlabBytes returns the size of the slab: one allocation that contains all blocks,
+// each aligned to Align.
 func SlabBytes(blocks []Block) int64 {
 	size := int64(0)
 	for _, b := range blocks {
@@ -83,4 +84,5 @@ func SlabBytes(blocks []Block) int64 {
 	return size
 }
 
+// slot returns the bytes of a block, rounded up to a multiple of Align.
 func slot(bytes int) int { return (bytes + Align - 1) &^ (Align - 1) }

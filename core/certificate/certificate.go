@@ -5,7 +5,7 @@
 //
 // A [Certificate] names a sequence of records (order, dataset, number of
 // records, seed) and has a list of runs. A [Run] is a series of batches on one
-// mesh, without a restore, a seek or a change of the mesh in between. The run says
+// mesh, without a restore, a seek or a change of the mesh in between. The run records
 // which positions were delivered, which ends of epochs were dropped because they do
 // not fill a step, and which steps were skipped on request. The run also lists the
 // processes of the mesh, and the processes whose certificates it contains.
@@ -79,7 +79,7 @@ type Sequence struct {
 	Seed    int64  // the seed of the order
 }
 
-// Certificate says what one or several processes delivered.
+// Certificate records the positions that one or several processes delivered.
 type Certificate struct {
 	Sequence
 	runs []Run // joined and sorted, with spans in canonical form

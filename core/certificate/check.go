@@ -8,16 +8,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Check checks that every position from the first of epoch 0 to the last one
-// delivered was delivered exactly once, with its record, by all processes of a
-// mesh, or was dropped or skipped. Else the error is DataLoss and lists what is
-// missing, what came more than once, and what to do. Check takes about 15
-// nanoseconds per position. It ends with Cancelled when ctx ends.
+// Check checks every position from the first of epoch 0 to the last one delivered.
+// All processes of a mesh must have delivered the position exactly once, with its
+// record, unless it was dropped or skipped. Otherwise, the error is DataLoss and lists
+// what is missing, what came more than once, and what to do. Check needs about 15
+// nanoseconds per position. If ctx ends, it fails with Cancelled.
 func (c Certificate) Check(ctx context.Context) error { return c.Covers(ctx, Cursor{}, c.Last()) }
 
-// Covers is Check for the positions from one cursor to another, such as three
-// whole epochs from Cursor{} to Cursor{Epoch: 3}. It ignores other positions,
-// except that it can check the evidence of a run only as a whole.
+// Covers checks the positions from one cursor to another, as [Certificate.Check]
+// does. For example, Cursor{} to Cursor{Epoch: 3} are three whole epochs. It ignores
+// other positions, except that it can check the evidence of a run only as a whole.
 func (c Certificate) Covers(ctx context.Context, first, last Cursor) error {
 	if err := c.checkRange(first, last); err != nil {
 		return err
@@ -46,9 +46,9 @@ func (c Certificate) checkRange(first, last Cursor) error {
 	return nil
 }
 
-// checkEvidence compares the evidence with what order and seed determine, for
-// every run that has wanted positions. It adds up runs that lack some processes,
-// by their mesh: the coverage has shown that together they are complete.
+// checkEvidence compares the evidence of every run that has wanted positions with
+// the evidence that order and seed determine. If runs lack some processes, it adds up
+// those of the same mesh: the coverage has shown that together they are complete.
 func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
 	var rest [][]Run
 	reached := c.reached(wanted)
@@ -89,13 +89,13 @@ func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	if !ok || (n > 0 && r.Parts > maxCount/n) {
 		return fail(status.ResourceExhausted, "more than 2^53 rows cannot be checked")
 	}
-	switch claimed := n * r.Parts; {
-	case r.Rows < claimed:
-		return fail(status.DataLoss, "%d of %d rows are missing, of positions %s%s", claimed-r.Rows, claimed, list(spans), r.inParts()).
-			WithHint("rows were lost on their way into batches; please report it").With("missing", claimed-r.Rows)
-	case r.Rows > claimed:
-		return fail(status.DataLoss, "%d rows came for %d, of positions %s%s", r.Rows, claimed, list(spans), r.inParts()).
-			WithHint("rows came twice in batches; please report it").With("extra", r.Rows-claimed)
+	switch expected := n * r.Parts; {
+	case r.Rows < expected:
+		return fail(status.DataLoss, "%d of %d rows are missing, of positions %s%s", expected-r.Rows, expected, list(spans), r.inParts()).
+			WithHint("rows were lost on their way into batches; please report it").With("missing", expected-r.Rows)
+	case r.Rows > expected:
+		return fail(status.DataLoss, "%d rows came for %d, of positions %s%s", r.Rows, expected, list(spans), r.inParts()).
+			WithHint("rows came twice in batches; please report it").With("extra", r.Rows-expected)
 	}
 	weight, err := weightOf(ctx, r.Parts)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Run) inParts() string {
 	return " in " + counted(r.Parts, "part") + " each"
 }
 
-// weightOf adds up the weights of the first parts.
+// weightOf adds up the weights of the parts from 0 to parts-1.
 func weightOf(ctx context.Context, parts int64) (w Weight, err error) {
 	for n := range parts {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -136,9 +136,9 @@ func cancelled(ctx context.Context) error {
 	return fail(status.Cancelled, "the check was cancelled: %w", context.Cause(ctx))
 }
 
-// Expect computes the evidence of some positions from order and seed: what all
-// processes together must have for one part of every row. It takes about 15
-// nanoseconds per position. It ends with Cancelled when ctx ends.
+// Expect computes the evidence of the positions of spans from order and seed: the
+// evidence that all processes together must have for one part of every row. It needs
+// about 15 nanoseconds per position. If ctx ends, it fails with Cancelled.
 func Expect(ctx context.Context, s Sequence, spans []Span) (Evidence, error) {
 	order, err := sampler.New(s.Order, s.Seed, s.Records)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Coverage is what the runs of a certificate claim about the positions between
-// two cursors. It does not use the evidence.
+// Coverage is what the runs of a certificate state about the positions between two
+// cursors. It does not use the evidence, the digests of the rows.
 type Coverage struct {
 	First, Last Cursor
 
@@ -18,15 +18,15 @@ type Coverage struct {
 	Skipped   []Span // and neither delivered nor dropped
 
 	Missing  []Span  // neither delivered nor dropped nor skipped
-	Absent   []Fault // delivered by other processes of the mesh, but not by these
-	Repeated []Fault // delivered more than once by these
+	Absent   []Fault // delivered by other processes of the mesh, but not by those of the fault
+	Repeated []Fault // delivered more than once by the processes of the fault
 }
 
 // Fault names processes and the positions that they did not deliver, or delivered
 // more than once.
 type Fault struct {
 	Processes Processes
-	All       bool  // they are the whole mesh
+	All       bool  // Processes are the whole mesh
 	Of        int64 // the number of processes of the mesh
 	Spans     []Span
 }
@@ -48,13 +48,14 @@ func (c Certificate) Coverage(first, last Cursor) (Coverage, error) {
 // examines each piece.
 type survey struct {
 	runs                                 []Run
-	reached                              []bool // by run
+	reached                              []bool // by run; see reached
 	delivered, dropped, skipped, missing merger
 	absent, repeated                     faults
-	work                                 int
+	work                                 int // comparisons so far
 }
 
-// kind says what became of the positions of a piece, or that they are wanted.
+// kind is what a run did with the positions of a piece. For positions between the
+// two cursors there are also pieces of kind asked.
 type kind uint8
 
 const (
@@ -62,13 +63,14 @@ const (
 	delivered
 	dropped
 	skipped
-	kinds
+	kinds // the number of kinds
 )
 
 // maxWork bounds the comparisons, so that a hostile certificate takes at most about
 // a second. A thousand consecutive runs need a million.
 const maxWork = 1 << 23
 
+// collect lists the wanted spans and the spans of all runs.
 func (s *survey) collect(wanted []Span) (pieces []piece) {
 	add := func(k kind, run int, spans []Span) {
 		for _, span := range spans {
@@ -122,7 +124,8 @@ func (s *survey) endBand() error {
 	return cmp.Or(s.absent.endBand(), s.repeated.endBand())
 }
 
-// examine sorts a span into the lists, by the pieces that contain it.
+// examine adds a span to the lists to which it belongs. over lists the pieces that
+// contain it.
 func (s *survey) examine(span Span, over []piece) {
 	var runs []int
 	var found [kinds]bool
@@ -145,9 +148,9 @@ func (s *survey) examine(span Span, over []piece) {
 	}
 }
 
-// compare checks that every process of one mesh delivered a span once. For a run
-// that lacks some processes, it also checks positions outside of the range,
-// because the evidence of a run cannot be divided.
+// compare checks that every process of one mesh delivered a span once. If a needed
+// run lacks some processes, all positions of the run are checked, because its
+// evidence cannot be divided.
 func (s *survey) compare(span Span, runs []int, asked bool) {
 	first := &s.runs[runs[0]]
 	var once, twice Processes
@@ -168,10 +171,10 @@ func (s *survey) compare(span Span, runs []int, asked bool) {
 	}
 }
 
-// faults collects the faults of sets of processes.
+// faults has one fault for each set of processes.
 type faults []collected
 
-// collected is a fault whose spans are not complete.
+// collected is a fault while its spans are collected.
 type collected struct {
 	Fault
 	merger

@@ -28,20 +28,21 @@ func (d Digest) times(o Digest) Digest {
 	return Digest{high + d.High*o.Low + d.Low*o.High, low}
 }
 
-// hashOf hashes a number for one use, so that it differs from the hash of the same
-// number for another use.
+// hashOf hashes a number for one use. The hash of the same number for another use is
+// different.
 func hashOf(use uint64, number int64) Digest {
 	return Digest{permutation.Hash(use, 0, uint64(number)), permutation.Hash(use, 1, uint64(number))}
 }
 
-// The uses of hashOf. Orders have others.
+// The uses of hashOf. The orders of package sampler pass other numbers to the same
+// hash function.
 const (
 	useEpoch = 0x63657274
 	usePart  = 0x70617274
 )
 
-// Evidence is the number of rows that were counted, each once per part, and the
-// sum of their hashes.
+// Evidence is the number of rows that were counted, and the sum of their hashes. A row
+// counts once for each of its parts: the distinct blocks that hold some of it.
 type Evidence struct {
 	Rows   int64
 	Digest Digest
@@ -52,14 +53,15 @@ func (e Evidence) Plus(o Evidence) Evidence {
 	return Evidence{e.Rows + o.Rows, e.Digest.plus(o.Digest)}
 }
 
-// Times returns the evidence of the rows in all parts of a weight.
+// Times returns the evidence of the same rows with all parts that w adds up. e must be
+// the evidence of part 0.
 func (e Evidence) Times(w Weight) Evidence {
 	return Evidence{e.Rows * w.Parts, e.Digest.times(w.factor)}
 }
 
-// Weight multiplies the hashes of rows. Every part of a row has its own weight, so
-// a part that comes twice does not replace a missing one. Weights of several parts
-// add up.
+// Weight is a factor for the hashes of rows. Every part of a row has its own weight, so
+// the sum shows if one part came twice instead of another. Plus adds up the weights of
+// several parts.
 type Weight struct {
 	Parts  int64
 	factor Digest
@@ -82,17 +84,17 @@ func (w Weight) Plus(o Weight) Weight { return Weight{w.Parts + o.Parts, w.facto
 // Minus returns the weight without the parts of another one.
 func (w Weight) Minus(o Weight) Weight { return Weight{w.Parts - o.Parts, w.factor.minus(o.factor)} }
 
-// Epoch is the part of the hash that depends on the epoch. Make it once for many
-// rows.
+// Epoch is the key of an epoch, from which the hashes of its rows are computed. Create
+// it once for many rows.
 type Epoch struct{ key Digest }
 
-// EpochOf returns the part of an epoch.
+// EpochOf returns the key of an epoch.
 func EpochOf(epoch int64) Epoch { return Epoch{hashOf(useEpoch, epoch)} }
 
-// Count returns the evidence of the rows from a position on, given by their
-// records. A negative record is padding and does not count.
+// Count returns the evidence of part 0 of the rows from a position on. records are the
+// record numbers of these rows. A negative number is padding and does not count.
 //
-// The hash is frozen, because certificates are kept beside checkpoints. Each half
+// The hash must never change, because certificates are kept beside checkpoints. Each half
 // mixes a key of the epoch, multiples of the position and the record. The halves
 // combine them differently, so rows with one equal half differ in the other. All
 // steps are bijections of the record, so different records at a position have

@@ -15,7 +15,7 @@ const (
 	maxTextBytes = 1 << 20
 )
 
-// form is the kind of document that Parse reads.
+// form holds the limits of a text that Parse reads, and makes its errors.
 var form = jsontext.Form{MaxDepth: 8, MaxString: 64, Fail: func(pointer, message string) *status.Error {
 	if pointer != "" {
 		message = pointer + ": " + message
@@ -33,8 +33,8 @@ func wrong(format string, args ...any) *status.Error {
 //	{"meshfeed":2,"order":"shuffle.1","dataset":"…","records":1797,"seed":0,"runs":[
 //	{"mesh":[[0,4]],"processes":[[0,4]],"parts":1,"delivered":[[0,3,0,1792]],"dropped":[[0,3,1792,1797]],"skipped":[],"rows":5376,"digest":"…"}]}
 //
-// Processes are ranges [start, stop). Positions are [epoch, epochs, first,
-// last]. The error is ResourceExhausted for runs that Parse would refuse.
+// Processes are ranges [start, stop). Positions are the fields of a Span: [epoch,
+// epochs, first, last]. The error is ResourceExhausted for a text that Parse refuses.
 func (c Certificate) JSON() ([]byte, error) {
 	w := &jsontext.Writer{}
 	w.Open('{')
@@ -71,7 +71,7 @@ func writeProcesses(w *jsontext.Writer, p Processes) {
 	w.Close(']')
 }
 
-// writePositions writes what became of the positions of a run.
+// writePositions writes the delivered, dropped and skipped positions of a run.
 func writePositions(w *jsontext.Writer, delivered, dropped, skipped []Span) {
 	writeSpans(w.Key("delivered"), delivered)
 	writeSpans(w.Key("dropped"), dropped)
@@ -96,7 +96,7 @@ func Parse(data []byte) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	if v, _ := jsontext.Value(data).Trim().Get("meshfeed").Int(); v > 0 && v != version { // before keys that this version does not have
+	if v, _ := jsontext.Value(data).Trim().Get("meshfeed").Int(); v > 0 && v != version { // first, because other versions have other keys
 		return Certificate{}, fail(status.Incompatible, "the certificate is of version %d, but this release reads version %d", v, version).
 			WithHint("read it with the release that wrote it")
 	}

@@ -20,7 +20,8 @@ func ProcessesOf(numbers []int) Processes {
 	return p
 }
 
-// push adds a range that does not start before the last one.
+// push appends a range, or joins it with the last one. It must not start before the
+// last one.
 func (p Processes) push(r [2]int64) Processes {
 	if n := len(p); n > 0 && r[0] <= p[n-1][1] {
 		p[n-1][1] = max(p[n-1][1], r[1])

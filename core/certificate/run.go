@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Run says what processes of one mesh delivered in consecutive batches. A restore,
-// a seek or a change of the mesh begins another run.
+// Run records the positions that processes of one mesh delivered in consecutive
+// batches. A restore, a seek or a change of the mesh begins another run.
 type Run struct {
-	// Mesh is the processes of the mesh. All of them deliver every batch.
+	// Mesh lists the processes of the mesh. All of them deliver every batch.
 	Mesh Processes
 
-	// Processes is the processes whose evidence this run contains.
+	// Processes lists the processes whose evidence this run contains.
 	Processes Processes
 
 	// Parts is the number of distinct blocks, over all arrays, that hold a part of

@@ -24,16 +24,17 @@ func (s Span) String() string {
 }
 
 const (
-	// maxPieces bounds the spans and the ranges of processes of a certificate.
-	// A run without skipped steps has at most six spans: the rest of an epoch,
-	// whole epochs, the beginning of an epoch, and what each of them dropped.
+	// maxPieces bounds the spans of a certificate, and its ranges of processes.
+	// A run without skipped steps has at most six spans. Three are delivered: the
+	// rest of an epoch, whole epochs, and the beginning of an epoch. Each of these
+	// may have a dropped remainder.
 	maxPieces = 1 << 13
 
 	// maxCount bounds rows, positions and epochs: JSON holds these integers
 	// exactly.
 	maxCount = 1 << 53
 
-	// maxParts bounds the parts of a row.
+	// maxParts bounds Run.Parts, the number of blocks that hold a part of one row.
 	maxParts = 1 << 31
 )
 
@@ -92,7 +93,7 @@ func union(spans []Span) ([]Span, error) {
 	return m.out, err
 }
 
-// piece is a span of a run, and its kind.
+// piece is a span, what the run did with its positions, and the number of the run.
 type piece struct {
 	Span
 	kind kind
@@ -127,8 +128,8 @@ func eachBand(all []piece, do func(from, to int64, here []piece) error) error {
 // within a band by their first position.
 type merger struct {
 	out  []Span
-	last int // index in out of the spans of the band before
-	here []Span
+	last int    // index in out of the first span of the band before
+	here []Span // spans of this band
 }
 
 func (m *merger) add(s Span) {
@@ -226,7 +227,8 @@ func (p Cursor) compare(o Cursor) int {
 	return cmp.Or(cmp.Compare(p.Epoch, o.Epoch), cmp.Compare(p.Position, o.Position))
 }
 
-// through returns the spans between two cursors.
+// through returns the spans between two cursors. An epoch has the given number of
+// records.
 func through(first, last Cursor, records int64) (spans []Span) {
 	if first.Epoch == last.Epoch {
 		return appendSpan(nil, Span{first.Epoch, 1, first.Position, max(first.Position, last.Position)})

@@ -12,7 +12,7 @@ import (
 const maxListed = 16
 
 // String lists the runs, and what is missing or came twice up to the last position
-// that was delivered. It does not check the evidence, as Check does.
+// that was delivered. Unlike Check, it does not check the evidence.
 func (c Certificate) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "certificate of %s, seed %d, over %s of dataset %s\n", c.Order, c.Seed, counted(c.Records, "record"), c.Dataset)
@@ -61,7 +61,7 @@ func (c Coverage) check() error {
 	return fail(status.DataLoss, "%s", strings.Join(wrong, "; ")).WithHint("%s", strings.Join(hints, "; "))
 }
 
-// wrong lists what is wrong, and what to do about each kind of fault.
+// wrong lists what is wrong, and for each kind of fault a hint what to do.
 func (c Coverage) wrong() (wrong, hints []string) {
 	if len(c.Delivered) == 0 {
 		return []string{"nothing was delivered"}, []string{"take the certificate after the loop, and add those of all processes and runs"}

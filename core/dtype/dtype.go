@@ -1,6 +1,6 @@
-// Package dtype has the element types of arrays, with their names in NumPy and JAX
-// and their codes in DLPack. An element is in little-endian order. A boolean takes
-// one byte.
+// Package dtype defines the element types of arrays, with their names in NumPy and
+// JAX and their codes in DLPack. An element is in little-endian order. A boolean
+// takes one byte.
 package dtype
 
 import (
@@ -47,7 +47,7 @@ type facts struct {
 	name   string // in NumPy, JAX and documents
 	size   int    // bytes
 	dlpack uint8
-	narrow Type // what JAX makes of the type without x64; Invalid for no change
+	narrow Type // the type that JAX uses instead if jax_enable_x64 is off; Invalid for none
 }
 
 var table = [numTypes]facts{
@@ -77,7 +77,7 @@ func All() []Type {
 	return list
 }
 
-// Valid reports whether t is one of the types.
+// Valid reports whether t is one of the types of All.
 func (t Type) Valid() bool { return t > Invalid && t < numTypes }
 
 // Size returns the bytes of one element, or 0 for an invalid type.
@@ -115,7 +115,8 @@ func list() string {
 	return strings.Join(names, ", ")
 }
 
-// DLPack returns the type code of DLPack and the bits of one element. Lanes are 1.
+// DLPack returns the type code of DLPack and the bits of one element. DLPack's number
+// of lanes is always 1.
 func (t Type) DLPack() (code, bits uint8) {
 	if !t.Valid() {
 		return 0, 0
@@ -123,7 +124,7 @@ func (t Type) DLPack() (code, bits uint8) {
 	return table[t].dlpack, uint8(8 * table[t].size)
 }
 
-// FromDLPack finds a type by the code of DLPack and the bits.
+// FromDLPack finds a type by its DLPack code and the bits of one element.
 func FromDLPack(code, bits uint8) (Type, bool) {
 	for t := Bool; t < numTypes; t++ {
 		if c, b := t.DLPack(); c == code && b == bits {
@@ -133,8 +134,8 @@ func FromDLPack(code, bits uint8) (Type, bool) {
 	return Invalid, false
 }
 
-// Narrow returns the type that JAX delivers when x64 is off: 64-bit types become
-// 32-bit types, complex128 becomes complex64, and the others stay.
+// Narrow returns the type that JAX uses for t if jax_enable_x64 is off: 64-bit types
+// become 32-bit types, complex128 becomes complex64, and the others stay.
 func (t Type) Narrow() Type {
 	if t.Valid() && table[t].narrow != Invalid {
 		return table[t].narrow

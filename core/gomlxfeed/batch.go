@@ -26,7 +26,7 @@ func newBatch(m *memory, at batch.Step) *Batch {
 	return &Batch{plan: m.ring.plan, step: at, memory: m}
 }
 
-// Step returns which step of the run the batch is.
+// Step returns the step of the run that the batch belongs to.
 func (b *Batch) Step() batch.Step { return b.step }
 
 // Names lists the arrays, in the layout's order.
@@ -98,9 +98,9 @@ func (b *Batch) with(name string, position int, do func(s *slot, array int) erro
 	return do(b.memory.slot, i)
 }
 
-// Hold prevents the reuse of the batch's memory until release is called, even
-// after Release. A caller that exports addresses, for example through DLPack,
-// needs it. A second call of release does nothing.
+// Hold prevents the reuse of the batch's memory until the returned function is
+// called, even after Release. A caller that exports addresses, for example through
+// DLPack, needs it. A second call of the function does nothing.
 func (b *Batch) Hold() (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +112,7 @@ func (b *Batch) Hold() (release func(), err error) {
 	return sync.OnceFunc(m.unhold), nil
 }
 
-// Release returns the memory to the ring. After Release or Take it does nothing.
+// Release returns the memory to the [Ring]. After Release or Take it does nothing.
 func (b *Batch) Release() {
 	b.mu.Lock()
 	m := b.memory

@@ -44,7 +44,8 @@ func (d *Devices) brokenError(doing string) error {
 
 // reword converts an error of GoMLX to a status.Error and passes on errors of
 // this module. Only the first line of GoMLX's error is kept, because further
-// lines contain stacks or values.
+// lines contain stacks or values. If the error is a panic, reword marks the
+// backend as broken.
 func (d *Devices) reword(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -71,8 +71,8 @@ func (d *Devices) Name() string { return d.facts.Name }
 // Num returns the number of devices, at least 1. They are numbered from 0.
 func (d *Devices) Num() int { return len(d.facts.Devices) }
 
-// Shared reports whether writing into a buffer's memory is the transfer to the
-// device. Then nothing is copied after the gather.
+// Shared reports whether the host can write a buffer's memory directly. Then blocks
+// are gathered into buffers of devices, and copied only to their other holders.
 func (d *Devices) Shared() bool { return d.facts.Shared }
 
 // Facts describes the backend.
@@ -110,9 +110,8 @@ func (d *Devices) Live() (buffers, bytes int64) {
 	return d.live, d.bytes
 }
 
-// count adds to the numbers of Live. For a new tensor it runs within the backend
-// call that created the tensor. So Close, which waits for that call, sees the
-// tensor.
+// count adds to the numbers of Live. For a new tensor, count must run within the call
+// that created the tensor. Close waits for that call, and then sees the tensor.
 func (d *Devices) count(buffers int64, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,17 +119,17 @@ func (d *Devices) count(buffers int64, bytes int) {
 	d.bytes += int64(bytes)
 }
 
-// forget ends the count of a tensor that was freed or handed over. If it is the
-// last one and the devices are closed, the backend ends.
+// forget subtracts a tensor that was freed or handed over from the numbers of Live. If
+// it is the last one and the devices are closed, forget finalizes the backend.
 func (d *Devices) forget(bytes int) error {
 	d.count(-1, -bytes)
 	return d.endIfIdle()
 }
 
-// Close frees the idle buffers of all rings; every later call fails with
-// InvalidState. Batches in use stay valid until they are released, and the
-// backend ends with the last of them. Graphs and trainers on the backend must
-// have ended. A second Close does nothing.
+// Close frees the idle buffers of all rings. Every later call fails with
+// InvalidState. Batches in use stay valid until they are released. The release of the
+// last one finalizes the backend. Graphs and trainers must no longer use the backend
+// when Close is called. A second Close does nothing.
 func (d *Devices) Close() error {
 	d.mu.Lock()
 	rings := d.rings

@@ -18,10 +18,11 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// OpenOptions configure the check of a plugin before it is loaded.
+// OpenOptions configure the preflight: the trial of a plugin in a child process,
+// before this process loads it.
 type OpenOptions struct {
-	// NoPreflight loads a plugin without trying it in a child process first. A
-	// crash of the plugin then ends this process.
+	// NoPreflight loads a plugin without a preflight. A crash of the plugin then
+	// ends this process.
 	NoPreflight bool
 
 	// Prober is the program that is started for the preflight. Its main must call
@@ -39,7 +40,7 @@ type Facts struct {
 	Name     string       `json:"name"`     // "go", "virtual", "xla-cpu", "xla-cuda", "xla-tpu"
 	Platform string       `json:"platform"` // as the client names it, such as "cpu"
 	API      string       `json:"api"`      // version of the plugin's interface, such as "PJRT 0.81"; "" without a plugin
-	Shared   bool         `json:"shared"`   // writing into a buffer's memory is the transfer
+	Shared   bool         `json:"shared"`   // the host can write into a buffer's memory, so that no transfer is needed
 	Devices  []string     `json:"devices"`  // a description of each, by device number
 	DTypes   []dtype.Type `json:"dtypes"`   // element types that can be placed
 }

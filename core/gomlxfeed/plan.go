@@ -19,7 +19,7 @@ type plan struct {
 	process    int // the only process of the mesh; Mesh rejects more
 	mesh       *distributed.DeviceMesh
 	assignment []compute.DeviceNum // by mesh position
-	blocks     []batch.Block       // that a loader of the layout asks its allocator for
+	blocks     []batch.Block       // the blocks for which a loader requests memory
 	arrays     []array             // in the layout's order
 	bytes      int64               // of all shards of a batch
 }

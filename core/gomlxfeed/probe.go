@@ -17,7 +17,8 @@ import (
 // The preflight's protocol. The parent starts a child process, the prober, with a
 // question in its environment and a pipe as file descriptor 3. The prober writes
 // lines of JSON to the pipe: a greeting, one line before each step, and an answer,
-// which is facts or an error. Standard output and standard error are the plugin's.
+// which is facts or an error. The protocol does not use standard output and standard
+// error, because plugins write to them.
 
 const (
 	probeVariable = "MESHFEED_PROBE"
@@ -65,7 +66,7 @@ func RunProbe() {
 	os.Exit(0)
 }
 
-// probe answers the question in text with lines to out.
+// probe writes the greeting, the steps and the answer to the question in text to out.
 func probe(text string, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	if err := enc.Encode(line{Probe: probeVersion}); err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Ring is the memory of batches on devices. It is the allocator of a loader:
+// Ring allocates the memory of batches on devices. It is the allocator of a loader:
 //
 //	ring, err := devices.Ring(lay)
 //	defer ring.Close()
 //	l, err := loader.New(src, loader.Options{Layout: lay, Allocator: ring})
 //
-// With shared memory, the loader gathers a block into the buffer of the first
-// device that holds it. For that device this is the only copy. The complete batch
-// is then copied to the other holders. Without shared memory, the loader gathers
-// into aligned host memory, and the complete batch is sent to all devices at
-// once. Both happen during prefetch, so that step n+1 is transferred while step n
-// is computed.
+// With shared memory (see [Devices.Shared]), the loader gathers a block into the
+// buffer of the first device that holds it. For that device this is the only copy.
+// The complete batch is then copied to the other holders. Without shared memory,
+// the loader gathers into aligned host memory, and the complete batch is sent to
+// all devices at once. Both happen during prefetch, so that step n+1 is transferred
+// while step n is computed.
 //
 // Released memory is reused by later batches; at most the layout's prefetch + 3
 // slots are idle. The ring never waits for a release. All methods may be called
@@ -36,7 +36,7 @@ type Ring struct {
 	free   []*slot // idle slots of shared memory; the last one was used most recently
 	closed bool
 
-	batches atomic.Int64 // in use
+	batches atomic.Int64 // batches in use
 }
 
 // Ring returns an allocator on d for the batches of a layout. The mesh's device
@@ -120,6 +120,7 @@ func (r *Ring) slot() (*slot, error) {
 	return newShared(r.plan, r.d)
 }
 
+// reuse returns an idle slot, or nil if there is none.
 func (r *Ring) reuse() (s *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,6 +139,8 @@ func (r *Ring) recycle(s *slot) {
 	}
 }
 
+// keep makes a slot of shared memory idle, and reports whether it did. It does not
+// keep a slot whose tensors the program has finalized.
 func (r *Ring) keep(s *slot) bool {
 	if s.memory == nil || !s.intact() {
 		return false
@@ -207,8 +210,8 @@ func (r *Ring) Place(ctx context.Context, at batch.Step, bytes func(block int) [
 	return newBatch(m, at), nil
 }
 
-// borrow returns memory with the bytes of a batch. Without shared memory it refers
-// to the caller's blocks, from which they are sent.
+// borrow returns memory with the bytes of a batch. Without shared memory it is the
+// caller's own blocks, from which Commit sends them to the devices.
 func (r *Ring) borrow(bytes func(block int) []byte) (*memory, error) {
 	if r.staging != nil {
 		s := newSlot(r.plan)

@@ -15,11 +15,11 @@ import (
 // slot is the memory of one batch on all devices of the mesh.
 type slot struct {
 	plan    *plan
-	dst     [][]byte            // destination of each block
-	staging batch.Memory        // the memory that dst is part of, or nil
+	dst     [][]byte            // where the gather writes each block
+	staging batch.Memory        // host memory that dst is part of; nil if the gather writes to shards
 	shards  [][]*tensors.Tensor // by array and mesh position
-	memory  [][][]byte          // of the shards; nil unless memory is shared
-	arrays  []*dtensor.Tensor   // over the shards, once these exist
+	memory  [][][]byte          // of the shards; nil unless Devices.Shared
+	arrays  []*dtensor.Tensor   // global arrays over the shards, once these exist
 }
 
 func newSlot(p *plan) *slot {
@@ -30,8 +30,8 @@ func newSlot(p *plan) *slot {
 	return s
 }
 
-// newShared returns a slot of shared memory. The destination of a block is the
-// buffer of its first holder.
+// newShared returns a slot for devices whose buffers the host can write (see
+// Devices.Shared). A block is gathered into the buffer of its first holder.
 func newShared(p *plan, d *Devices) (*slot, error) {
 	s := newSlot(p)
 	s.memory = make([][][]byte, len(p.arrays))
@@ -56,7 +56,8 @@ func newShared(p *plan, d *Devices) (*slot, error) {
 	return s, nil
 }
 
-// newStaged returns a slot whose blocks are written to host memory and then sent.
+// newStaged returns a slot whose blocks are gathered into host memory. The method
+// commit then sends them to the devices.
 func newStaged(p *plan, staging batch.Memory) *slot {
 	s := newSlot(p)
 	s.staging = staging
@@ -127,7 +128,8 @@ func (s *slot) each(ctx context.Context, parallel bool, do func(array, position 
 	}
 	n := len(s.plan.assignment)
 	if parallel {
-		// Parallel returns when its context ends, but the calls use the batch's memory.
+		// With ctx itself, Parallel would return when ctx ends, while calls still use the
+		// batch's memory.
 		return guard.Parallel(context.WithoutCancel(ctx), "gomlxfeed", n, n, at)
 	}
 	for position := range n {
@@ -159,8 +161,8 @@ func (s *slot) intact() bool {
 	return true
 }
 
-// drop frees everything. A failure is not reported here: it marks the backend as
-// broken, and the next call returns the error.
+// drop frees all tensors and the staging memory. It ignores errors: a panic marks the
+// backend as broken, so the next call into it fails.
 func (s *slot) drop(d *Devices) {
 	for array, shards := range s.shards {
 		for i, t := range shards {
@@ -181,7 +183,7 @@ func (s *slot) drop(d *Devices) {
 type memory struct {
 	ring  *Ring
 	slot  *slot
-	holds atomic.Int32 // the batch's own hold and those of Batch.Hold
+	holds atomic.Int32 // references: one of the batch itself, and those of Batch.Hold
 	freed atomic.Bool
 }
 
@@ -195,7 +197,7 @@ func (m *memory) Free() {
 	}
 }
 
-// unhold ends a hold. The last one returns the slot to the ring.
+// unhold drops a reference. Dropping the last one returns the slot to the ring.
 func (m *memory) unhold() {
 	if m.holds.Add(-1) == 0 {
 		m.ring.recycle(m.slot)

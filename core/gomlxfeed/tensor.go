@@ -53,7 +53,7 @@ func (d *Devices) empty(dev compute.DeviceNum, shape shapes.Shape) (made *tensor
 		err = status.Errorf(status.Internal, "gomlxfeed", "cannot %s: the buffer of %s has %d bytes", doing, shape, len(memory))
 	}
 	if err != nil && made != nil {
-		_ = d.free(made, size) // the first error is returned
+		_ = d.free(made, size) // err, which came first, is returned
 	}
 	return made, memory, err
 }
@@ -66,7 +66,7 @@ func (d *Devices) read(t *tensors.Tensor, dst []byte) error {
 }
 
 // free frees the memory of a tensor at once. It is also allowed after Close. If the
-// backend is broken, free only ends the count of the tensor.
+// backend is broken, free does not call it, and only subtracts the tensor from Live.
 func (d *Devices) free(t *tensors.Tensor, bytes int) error {
 	d.mu.Lock()
 	broken := d.broken != nil
@@ -95,6 +95,7 @@ func arrayText(t dtype.Type, dims []int) string {
 	return t.String() + strings.ReplaceAll(fmt.Sprint(dims), " ", ",")
 }
 
+// numbered names n devices by their numbers.
 func numbered(n int) string {
 	if n == 1 {
 		return "device 0 only"

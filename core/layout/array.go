@@ -32,7 +32,7 @@ type Array struct {
 	Shape     []int                   // global: the batch dimensions, then those of a row
 	BatchDims int                     // number of batch dimensions; 0 for Static
 	Type      dtype.Type              // as delivered
-	Sharding  *sharding.NamedSharding // as the spec says; nil if a problem of severity "error" forbids it
+	Sharding  *sharding.NamedSharding // of the spec; nil if a problem of severity "error" forbids it
 	Delivered *sharding.NamedSharding // as the loader delivers the array: Sharding itself, or a split over all axes with LoadReshard; nil if that is not possible
 	Kind      Kind
 }
@@ -40,15 +40,15 @@ type Array struct {
 // RowShape returns the shape of one row.
 func (a Array) RowShape() []int { return a.Shape[a.BatchDims:] }
 
-// Resharded reports whether the loader delivers the array otherwise than its
-// spec says.
+// Resharded reports whether the loader delivers the array with another partition
+// than its spec.
 func (a Array) Resharded() bool { return a.Delivered != nil && a.Delivered != a.Sharding }
 
 // generated reports whether the array is the mask or an extra. The loader computes
 // it, and the document does not list it under arrays.
 func (a Array) generated() bool { return a.Kind != Data && a.Kind != Static }
 
-// addArrays lists the arrays and reports what is wrong with their specs.
+// addArrays lists the arrays and reports the problems of their specs.
 func (l *Layout) addArrays() {
 	for i := range l.doc.Arrays {
 		s := &l.doc.Arrays[i]
@@ -71,7 +71,7 @@ func (l *Layout) addArrays() {
 	}
 }
 
-// wanted makes an array of the document.
+// wanted returns the array that an entry of the document describes.
 func (l *Layout) wanted(s *ArraySpec) Array {
 	a := Array{Name: s.Name, Field: s.field(), Columns: s.Columns, Type: s.Type, Kind: Static}
 	if !s.Static {
@@ -83,7 +83,7 @@ func (l *Layout) wanted(s *ArraySpec) Array {
 	return a
 }
 
-// extra makes an extra.
+// extra returns the array of an extra: "key" or "record".
 func (l *Layout) extra(name string) Array {
 	size := l.doc.Batch.Size
 	a := Array{Name: name, Shape: append(slices.Clone(size), 2), BatchDims: len(size), Type: dtype.Uint32, Kind: Key}

@@ -44,8 +44,8 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (*
 	return s, t, l.checkRanges(a, t, specPath)
 }
 
-// divisibleHint names the nearest sizes that divide. For a batch dimension they
-// suit all arrays.
+// divisibleHint returns the hint for a dimension that its tiles do not divide. It
+// names the nearest sizes that fit; for a batch dimension they fit all arrays.
 func (l *Layout) divisibleHint(a Array, f sharding.Fault) string {
 	d := f.Dimension
 	if d >= a.BatchDims {
@@ -58,8 +58,8 @@ func (l *Layout) divisibleHint(a Array, f sharding.Fault) string {
 	return fmt.Sprintf("use %s as batch dimension %d", sizes, d)
 }
 
-// batchTiles returns the number that must divide a batch dimension, for all
-// arrays, the mask and the way of loading.
+// batchTiles returns the number that must divide batch dimension d. It follows from
+// the specs of all arrays and of the mask, or from the way of loading (loading.go).
 func (l *Layout) batchTiles(d int) int {
 	if l.Loading() == LoadReshard && len(l.doc.Batch.Size) == 1 {
 		return l.mesh.Size()
@@ -79,8 +79,8 @@ func (l *Layout) batchTiles(d int) int {
 	return all
 }
 
-// tilesOf returns the number of tiles that an entry makes. It ignores unknown
-// axes.
+// tilesOf returns the number of tiles into which an entry of a spec divides its
+// dimension. It ignores unknown axes.
 func (l *Layout) tilesOf(entry []string) int {
 	k := 1
 	for i, name := range entry {

@@ -9,7 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// checkDataset reports epochs without a step, and remainders that are refused.
+// checkDataset reports a dataset that is smaller than a batch, and a remainder if
+// the layout declares it an error.
 func (l *Layout) checkDataset() {
 	d := l.doc.Dataset
 	if d == nil {
@@ -33,10 +34,10 @@ func (l *Layout) checkDataset() {
 	}
 }
 
-// noStepHint names the largest batch size that divides and leaves a step, if
-// there is one.
+// noStepHint names the largest batch size that fits the mesh and the number of
+// records, if there is one.
 func (l *Layout) noStepHint(records int64) string {
-	least := int64(1)
+	least := int64(1) // the smallest batch size that fits the mesh
 	for d := range l.doc.Batch.Size {
 		least = plus(0, least, int64(l.batchTiles(d)))
 	}
@@ -46,7 +47,8 @@ func (l *Layout) noStepHint(records int64) string {
 	return fmt.Sprintf("use a batch of at most %d, or pad the remainder", records-records%least)
 }
 
-// checkColumns compares the columns with the shape of the array.
+// checkColumns compares the array's columns, which are ranges of the row's first
+// dimension, with the array's shape.
 func (l *Layout) checkColumns(a Array) {
 	if a.Columns == nil {
 		return
@@ -67,8 +69,8 @@ func (l *Layout) checkColumns(a Array) {
 	}
 }
 
-// CheckField returns what is wrong between an array of the kind Data and the fields
-// of a dataset.
+// CheckField returns the problems of an array of the kind Data with the fields of a
+// dataset.
 func CheckField(a Array, fields []FieldSpec) []Problem {
 	var r reporter
 	r.checkField(a, fields)

@@ -2,7 +2,8 @@ package layout
 
 import "github.com/meshfeed/meshfeed/core/sharding"
 
-// The codes of problems. Errors forbid the layout, warnings and infos do not.
+// The codes of problems. No loader runs with a layout that has an error. If a code
+// has Problem.Facts, its comment ends with their names.
 const (
 	// Errors of one array.
 	UnknownAxis   Code = sharding.UnknownAxis   // a spec names an axis that the mesh does not have; facts dimension

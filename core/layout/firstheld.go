@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// HeldPart is a block that a process counts in the certificate of an epoch. Of all
-// processes that hold the block, the one with the lowest number counts it.
+// HeldPart is a block whose rows a process counts in certificates. If several processes
+// hold the block, the process with the lowest number counts it.
 type HeldPart struct {
 	Block int   // number in Process.Blocks
 	Part  int64 // which part of its rows the block is, from 0 to Parts-1
@@ -35,15 +35,16 @@ func (l *Layout) rowParts(array int) int64 {
 }
 
 // FirstHeld returns the blocks of process p that no process with a lower number
-// holds. Over all processes they are every distinct block of every array once,
-// so each row occurs once in each of its Parts.
+// holds. The results of all processes together contain every distinct block of every
+// array once. Each row therefore occurs once in each of its Parts. The result is nil if
+// p has no devices, an array has errors, or the costs take too long to compute.
 func (l *Layout) FirstHeld(p int) (held []HeldPart) {
 	n, ok := slices.BinarySearch(l.processes, p)
 	if !ok || l.costs.walks > maxWalks || !l.costs.known {
 		return nil
 	}
 	local := l.mesh.Local(p)
-	first := map[string][]int32{} // the lowest holder of every tile, by tiling
+	first := map[string][]int32{} // for each tiling: the lowest process that holds each tile
 	blocks, parts := 0, int64(0)
 	for i, a := range l.arrays {
 		if a.Kind == Static {
@@ -71,7 +72,7 @@ func (l *Layout) FirstHeld(p int) (held []HeldPart) {
 // it.
 func (l *Layout) firstHolders(t sharding.Tiling) []int32 {
 	first, ids := make([]int32, t.Count()), t.All()
-	for n := len(l.processes) - 1; n >= 0; n-- { // backwards: the first process writes last
+	for n := len(l.processes) - 1; n >= 0; n-- { // backwards, so the lowest process overwrites the others
 		for _, position := range l.mesh.Owned(n) {
 			first[ids[position]] = int32(n)
 		}

@@ -7,7 +7,7 @@
 //
 //   - every array of the batch with its global shape and sharding
 //     ([Layout.Arrays]): first those of the document in their order, then the
-//     mask, then the extras;
+//     mask, which is false in padding, then the extras, such as record numbers;
 //   - for every process the distinct blocks that it gathers, the devices that
 //     hold them, and the rows of the global batch that it needs
 //     ([Layout.Process]);
@@ -18,7 +18,7 @@
 //
 // A layout depends on the document alone, never on devices or data, so it can
 // be made anywhere, also in a browser. The rows of a device follow from its
-// position in the mesh. The rank of a process decides nothing.
+// position in the mesh, and not from the rank of its process.
 //
 // Package document reads and writes documents and reports as JSON. Package
 // picture draws layouts.
@@ -40,17 +40,17 @@ type Layout struct {
 	doc       *Document
 	mesh      *mesh.Mesh
 	arrays    []Array
-	tilings   []sharding.Tiling // of arrays, by number; the zero value for a broken array
+	tilings   []sharding.Tiling // of arrays, by number; the zero value if the spec does not fit
 	delivered []sharding.Tiling // of arrays as they are delivered: tilings, except with LoadReshard
 	processes []int             // of the mesh, ascending
-	most      int               // devices of the process that has most
+	most      int               // the largest number of devices of one process
 	costs     costs
 }
 
-// New makes the layout of a document, and copies the document. What is wrong
-// with the arrays, the batch or the dataset becomes a problem of the layout,
-// and New still works out the rest. New fails for a document that breaks the
-// rules of [Document.Validate].
+// New makes the layout of a document, which it copies. A fault in the arrays, the
+// batch or the dataset becomes a problem of the layout, and New computes the rest
+// of the layout. If the document violates the rules of [Document.Validate], New
+// fails.
 func New(d *Document) (*Layout, error) {
 	if d == nil {
 		return nil, status.New(status.InvalidArgument, "layout", "there is no document").WithHint("Parse reads one; look at its error")
@@ -75,8 +75,9 @@ func New(d *Document) (*Layout, error) {
 	return l, nil
 }
 
-// Document returns the document. If the document that New got asks for
-// [OrderLocal], this one has the full name of the order.
+// Document returns the document. If the order in the document given to New is
+// [OrderLocal], the returned document has the full name of the order instead, such
+// as "local.1:4:64".
 func (l *Layout) Document() *Document { return l.doc }
 
 // Mesh returns the mesh.
@@ -125,7 +126,7 @@ func (l *Layout) DeliveredTiling(array int) sharding.Tiling { return l.delivered
 // Sharding of the array must not be nil.
 func (l *Layout) ShardBytes(array int) int64 { return shardBytes(l.arrays[array], l.tilings[array]) }
 
-// Problems lists what is wrong or worth knowing, errors first.
+// Problems lists the errors, then the warnings, then the remarks ("info").
 func (l *Layout) Problems() []Problem { return l.problems }
 
 // Err returns the first problem of severity "error" as a [*status.Error], with

@@ -10,30 +10,31 @@ import (
 
 // The ways of loading: what a process gathers for its devices. They are the
 // four of JAX's guide to distributed data loading. All deliver the same global
-// arrays.
+// arrays. An index is the part of an array that one device holds.
 const (
-	// LoadProcess, the default, gathers in every process every distinct index
-	// that its devices hold, once. A process reads nothing that it does not
-	// need, and nothing moves afterwards.
+	// LoadProcess, the default, gathers each distinct index of a process's
+	// devices once. A process reads only the data that its devices need, and no
+	// data moves between devices afterwards.
 	LoadProcess = "process"
 
-	// LoadGlobal gathers the whole batch in every process, which keeps what
-	// its devices hold. All processes together read the batch once per
-	// process. It is meant for comparisons.
+	// LoadGlobal gathers the whole batch in every process, and keeps the part
+	// that the process's devices hold. With n processes, the batch is read n
+	// times. It is meant for comparisons.
 	LoadGlobal = "global"
 
-	// LoadDevice gathers the index of every device separately, into memory of
-	// its own. Replicas in one process are gathered again.
+	// LoadDevice gathers the index of every device separately, into its own
+	// memory. If several devices of a process hold the same index, it is
+	// gathered for each of them.
 	LoadDevice = "device"
 
-	// LoadReshard splits the batch dimensions over all axes of the mesh,
-	// whatever the specs say ([Array.Delivered]), so every device gets an equal
-	// part of the rows. The program of the user then reshards the arrays to
-	// their specs ([Array.Sharding]). [Totals] has the bytes that this moves.
+	// LoadReshard splits the batch dimensions over all axes of the mesh and
+	// ignores the specs (see [Array.Delivered]), so every device gets an equal
+	// part of the rows. The user's program then reshards the arrays to their
+	// specs ([Array.Sharding]). [Totals] has the bytes that this moves.
 	LoadReshard = "reshard"
 )
 
-// loadings are the ways of loading.
+// loadings lists the ways of loading.
 var loadings = []string{LoadProcess, LoadGlobal, LoadDevice, LoadReshard}
 
 // Loading returns the way of loading.
@@ -46,10 +47,10 @@ func (d *Document) loading() string {
 	return d.Loading
 }
 
-// evenSpec returns the spec that splits the batch over all axes. It takes the
-// axes in mesh order, and appends each to the entry of the first batch dimension
-// that it still divides. If there is none for an axis, spec is nil and axis is
-// its number; else axis is -1.
+// evenSpec returns the spec that splits the batch over all axes. In mesh order, it
+// appends each axis to the entry of the first batch dimension whose remaining size
+// the axis divides. If an axis divides none, spec is nil and axis is the number of
+// that axis. Otherwise axis is -1.
 func (l *Layout) evenSpec() (spec sharding.PartitionSpec, axis int) {
 	left := l.BatchShape()
 	spec = make(sharding.PartitionSpec, len(left))
@@ -64,7 +65,7 @@ func (l *Layout) evenSpec() (spec sharding.PartitionSpec, axis int) {
 	return spec, -1
 }
 
-// addDelivered works out how every array is delivered.
+// addDelivered computes how the loader delivers every array.
 func (l *Layout) addDelivered() {
 	l.delivered = l.tilings
 	if l.Loading() != LoadReshard || l.doc.Batch == nil {
@@ -108,7 +109,8 @@ func (l *Layout) reportUneven(axis int) {
 		Fact{"tiles", int64(devices)})
 }
 
-// checkLoading reports what another way of loading than the default costs.
+// checkLoading reports the additional cost of a way of loading that is not the
+// default.
 func (l *Layout) checkLoading() {
 	t := l.costs.totals
 	if !l.costs.known || l.Loading() == LoadProcess || t.ReadBytes > MaxInteger {

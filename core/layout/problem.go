@@ -8,27 +8,27 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Severity is how much a problem matters.
+// Severity is the importance of a problem.
 type Severity string
 
 // The severities.
 const (
 	Error   Severity = "error"   // the layout cannot be loaded
 	Warning Severity = "warning" // the layout works, but is probably not what was meant
-	Info    Severity = "info"    // worth knowing
+	Info    Severity = "info"    // no mistake, but the user may want to know it
 )
 
 // Code names a kind of problem. Codes are stable, so programs may compare them.
 type Code string
 
-// Problem is something wrong with a layout, or worth knowing about it.
+// Problem is an error, a warning or a remark about a layout.
 type Problem struct {
 	Severity Severity
 	Code     Code
 	Path     string // JSON Pointer into the document
-	Message  string // expected and actual
+	Message  string // what was expected, and what was found
 	Hint     string // what to do
-	Facts    []Fact // the numbers of the message
+	Facts    []Fact // the numbers in the message, for programs
 }
 
 // Fact is a number of a problem.
@@ -57,7 +57,7 @@ func (p Problem) Err() error {
 	return e
 }
 
-// maxPath is the number of bytes of a path that a message shows.
+// maxPath is the largest number of bytes of a path that a message shows.
 const maxPath = 120
 
 // Invalid makes the error of a document that breaks a rule at path, a JSON

@@ -6,8 +6,8 @@ import "github.com/meshfeed/meshfeed/core/sharding"
 type Process struct {
 	Process int
 	Blocks  []Block  // delivered: one per distinct index of each array, or one per device with LoadDevice; by array, then by first holder in mesh order
-	Rows    [][2]int // of the global batch in any of the blocks, also of mask and extras: sorted, merged [start, stop) ranges
-	Whole   []Block  // with LoadGlobal, gathered for the blocks: every array whole, without holders; else nil
+	Rows    [][2]int // rows of the global batch in any block, also of mask and extras: sorted, merged [start, stop) ranges
+	Whole   []Block  // with LoadGlobal, gathered in place of Blocks: every array whole, without holders; else nil
 }
 
 // ProcessCount returns the number of processes: the highest number of a process
@@ -36,9 +36,10 @@ type Block struct {
 }
 
 // Process computes what a process gathers. The result is empty for a process
-// without devices in the mesh. It does not have arrays whose Delivered is nil. If
-// an array exceeds MaxBlocks, it does not have this array and those after it. If the
-// costs take too long to compute, it has no arrays. Err reports each of these cases.
+// without devices in the mesh. It has no arrays whose Delivered is nil. If the
+// blocks up to an array are more than MaxBlocks, it lacks this array and those after
+// it. If the costs take too long to compute, it has no arrays. Err reports each of
+// these cases, except a process without devices.
 func (l *Layout) Process(p int) Process {
 	local := l.mesh.Local(p)
 	out := Process{Process: p}
@@ -67,7 +68,7 @@ func (l *Layout) Process(p int) Process {
 	return out
 }
 
-// blocks returns the blocks of an array for the devices at local.
+// blocks returns the blocks of an array for the devices at the mesh positions local.
 func (l *Layout) blocks(array int, local []int) []Block {
 	t := l.delivered[array]
 	tiles, owner := l.numbered(t, local)
@@ -93,8 +94,8 @@ func (l *Layout) blocks(array int, local []int) []Block {
 	return blocks
 }
 
-// numbered returns the tile of every block of a process in order, and for every
-// device of the process the number of its block.
+// numbered numbers the blocks of a process, whose devices are at the mesh positions
+// local. It returns the tile of every block, and the block number of every device.
 func (l *Layout) numbered(t sharding.Tiling, local []int) (tiles, owner []int) {
 	number := make(map[int]int, len(local))
 	owner = make([]int, len(local))

@@ -41,7 +41,7 @@ func merge(rows [][2]int) [][2]int {
 	slices.Sort(stops)
 	merged := rows[:0]
 	for i, start := range starts {
-		if i == 0 || stops[i-1] < start { // all ranges before have ended
+		if i == 0 || stops[i-1] < start { // all ranges that start earlier stop before this start
 			merged = append(merged, [2]int{start, stops[i]})
 		} else {
 			merged[len(merged)-1][1] = stops[i]

@@ -7,14 +7,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// maxTable bounds the number of row ranges of all processes together. Beyond
-// it there is no rowTable; Process still works for every single process.
+// maxTable bounds the number of row ranges of all processes together. With more
+// ranges there is no rowTable, but Layout.Process works for every single process.
 const maxTable = 1 << 22
 
-// rowTable holds which processes read which rows of the dataset's arrays. Mask
-// and extras are not read. Processes with equal rows form a group.
+// rowTable lists the rows that each process reads from the dataset. Processes with
+// equal rows form a group. The mask and the extras do not count, because they are
+// computed.
 type rowTable struct {
-	known  bool
+	known  bool       // false if there would be more than maxTable ranges
 	group  []int32    // of the n-th process of the mesh
 	ranges [][][2]int // of each group
 	sizes  []int32    // processes of each group
@@ -26,6 +27,7 @@ type rowTiling struct {
 	ids []int32 // the tile of every device
 }
 
+// tableRows makes the table of the layout.
 func (l *Layout) tableRows() rowTable {
 	if l.Loading() == LoadGlobal {
 		return l.allRows()
@@ -37,7 +39,7 @@ func (l *Layout) tableRows() rowTable {
 	return l.tableOf(cuts)
 }
 
-// tableOf makes the table of arrays that partition the rows as cuts do.
+// tableOf makes the table for arrays whose rows are partitioned in the given ways.
 func (l *Layout) tableOf(cuts []rowTiling) rowTable {
 	batch := l.BatchShape()
 	t := rowTable{known: true, group: make([]int32, len(l.processes))}
@@ -70,8 +72,8 @@ func (l *Layout) allRows() rowTable {
 	return t
 }
 
-// rowTilings returns the different ways in which arrays partition the rows. ok
-// is false if they make too many ranges.
+// rowTilings returns the different ways in which arrays partition the rows, with
+// the tile of every device. ok is false if they make more than maxTable ranges.
 func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok bool) {
 	total, batch := int64(0), l.BatchShape()
 	for _, t := range l.rowCuts(tilings) {
@@ -99,13 +101,13 @@ func (l *Layout) rowCuts(tilings []sharding.Tiling) (cuts []sharding.Tiling) {
 	return cuts
 }
 
-// rowsOf appends the rows that the n-th process needs.
+// rowsOf appends the rows that the n-th process needs. Ranges may occur repeatedly.
 func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][2]int {
 	part := make(sharding.Index, len(batch))
 	for _, cut := range cuts {
 		last := int32(-1)
 		for _, position := range l.mesh.Owned(n) {
-			if tile := cut.ids[position]; tile != last { // merge removes other repetitions
+			if tile := cut.ids[position]; tile != last { // merge removes the remaining repetitions
 				cut.Fill(part, int(tile))
 				rows = appendRows(rows, batch, part)
 				last = tile
@@ -115,6 +117,7 @@ func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][
 	return rows
 }
 
+// rowsKey appends an encoding of the rows, to find equal rows in a map.
 func rowsKey(key []byte, rows [][2]int) []byte {
 	for _, r := range rows {
 		key = binary.AppendUvarint(key, uint64(r[0]))

@@ -9,8 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// Limits of a document, beside those of package mesh. Validate checks them
-// before anything of that size is allocated.
+// Limits of a document, in addition to those of package mesh. They are checked
+// before memory of that size is allocated.
 const (
 	MaxName     = 1024    // bytes of a name, and of any other string
 	MaxArrays   = 1024    // in a document
@@ -45,8 +45,8 @@ const (
 	ExtraRecord = "record" // uint32 [batch..., 2]: the record number, low and high half
 )
 
-// Document describes what is wanted. Its JSON form has the same structure. The
-// zero value of an optional field stands for the default.
+// Document describes a layout as the user wrote it. Its JSON form has the same
+// structure. The zero value of an optional field stands for the default.
 type Document struct {
 	Mesh     MeshSpec
 	Arrays   []ArraySpec  // in the user's order
@@ -150,9 +150,9 @@ func (s *DatasetSpec) order() string {
 	return s.Order
 }
 
-// SharedSpec returns for every batch dimension the entry that the specs of all
-// batch arrays share, or an empty entry if they differ. The mask and the extras
-// have it by default.
+// SharedSpec returns one entry for every batch dimension: the entry that the specs
+// of all batch arrays share, or an empty entry if they differ. It is the default spec
+// of the mask and the extras.
 func (d *Document) SharedSpec() sharding.PartitionSpec {
 	shared := make(sharding.PartitionSpec, len(d.Batch.Size))
 	for i := range shared {

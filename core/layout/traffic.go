@@ -6,16 +6,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// This file counts the least that moves when a batch is resharded. With T(d)
-// the elements of an array that device d needs, and D(d) those delivered to it,
+// This file counts the fewest bytes that can move between devices when a batch is
+// resharded. With T(d) the elements of an array that device d needs, and D(d) those
+// that the loader delivered to it,
 //
 //	interconnect(process) = Σ over its devices d of |T(d) \ D(d)|
 //	network(process)      = |∪ T(d) \ ∪ D(d)|, the unions over its devices
 //
 // in bytes, summed over the arrays. No program moves less, because every device
-// must get what it needs and does not have. A compiler may move more. If an array
-// is replicated over k devices and each was given a k-th of it, every device gets
-// (k-1)/k of the array, as in an all-gather.
+// must get the elements that it needs and does not have. A compiler may move more.
+// For example, k devices need all of an array, and the loader delivered a k-th to
+// each. Then every device gets (k-1)/k of the array, as in an all-gather.
 //
 // Delivered parts are whole rows, and no two devices get the same row. So the
 // counts follow from the number of rows that two parts of the batch share.
@@ -25,7 +26,7 @@ import (
 func (l *Layout) countTraffic(c *costs) {
 	c.traffic, c.least = make([]traffic, len(c.processes)), 0
 	for _, alike := range l.alike(l.cutKey) {
-		var bytes, row int64 // of one part, and of one row of it, of every array together
+		var bytes, row int64 // sizes of one part and of one row of it, summed over the arrays
 		for _, i := range alike {
 			b := shardBytes(l.arrays[i], l.tilings[i])
 			bytes, row = plus(bytes, b, 1), plus(row, b/l.rowsPerPart(i), 1)
@@ -43,7 +44,8 @@ func (l *Layout) countTraffic(c *costs) {
 	}
 }
 
-// missing returns the bytes of some parts without those of some of their rows.
+// missing returns the bytes of parts that are not present: parts times part bytes,
+// less rows times row bytes.
 func missing(part, parts, row, rows int64) int64 {
 	bytes := plus(0, part, parts)
 	if bytes > MaxInteger {
@@ -70,8 +72,8 @@ func (l *Layout) rowsPerPart(i int) int64 {
 // presence counts what a process has of an array before resharding.
 type presence struct {
 	parts  int64 // distinct parts that its devices need
-	kept   int64 // rows of a part that were delivered to the device that needs them, over all devices
-	shared int64 // rows of a part that were delivered to the process, over all distinct parts
+	kept   int64 // rows that were delivered to the device that needs them, summed over its devices
+	shared int64 // rows that were delivered to the process, summed over the distinct parts that need them
 }
 
 // present returns the presence of array i in every process, in ascending order.
@@ -113,8 +115,9 @@ func (l *Layout) present(i int) []presence {
 	return list
 }
 
-// touched visits the tiles of the batch that share rows with a part of it,
-// with the number of these rows.
+// touched visits the tiles of the batch that share rows with a part of it, with the
+// number of these rows. It recurses over the dimensions of the batch; tile and rows
+// are the results for the dimensions before, 0 and 1 at first.
 func touched(tiles, batch []int, part sharding.Index, tile int, rows int64, visit func(tile int, rows int64)) {
 	if len(tiles) == 0 {
 		visit(tile, rows)

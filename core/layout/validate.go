@@ -14,9 +14,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Validate checks what New needs to compute anything: values within their
-// bounds, and names that are distinct. Other mistakes, such as a size that does
-// not divide, become problems of the layout. An error is InvalidArgument, with
+// Validate checks the conditions that New requires: values are within their bounds,
+// and names are distinct. It does not check for other mistakes, such as a size that
+// does not divide. [Layout.Problems] reports those. An error is InvalidArgument, with
 // a JSON Pointer in its attribute "path".
 func (d *Document) Validate() error {
 	if !slices.Contains(loadings, d.loading()) {
@@ -58,7 +58,7 @@ func (s MeshSpec) validate() error {
 	return nil
 }
 
-// inMesh makes an error of package mesh the error of a document.
+// inMesh converts an error of package mesh to an error of a document.
 func inMesh(err error) error {
 	e, _ := errors.AsType[*status.Error](err)
 	path, _ := e.Attr("path").(string)
@@ -83,8 +83,8 @@ func tooMany(processes int) error {
 		WithHint("give each process more devices")
 }
 
-// distinct counts the processes of the devices if they may be too many, else it
-// returns 1.
+// distinct counts the processes of the devices. If the devices are too few to
+// exceed MaxProcesses, it returns 1.
 func distinct(devices []mesh.Device) int {
 	if len(devices) <= MaxProcesses {
 		return 1

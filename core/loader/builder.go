@@ -12,9 +12,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// builder builds one batch after another: records, memory, gather, commit. Its
-// methods build and lookAhead run one at a time. Buffers are reused from batch to
-// batch.
+// builder builds one batch after another. For each batch it determines the records,
+// allocates memory, gathers the rows and commits the memory. Its methods build and
+// lookAhead run one at a time. Buffers are reused from batch to batch.
 type builder struct {
 	plan     *plan
 	grid     grid
@@ -27,11 +27,11 @@ type builder struct {
 
 	workers  []worker
 	whole    batch.Memory // of a whole batch, with layout.LoadGlobal; allocated for the first
-	gathered atomic.Int64 // nanoseconds
+	gathered atomic.Int64 // nanoseconds spent in gather
 
-	computedRecords []int64 // record list of the last batch's computed blocks
-	spareRecords    []int64 // buffer for it, if it is longer than the list that is gathered
-	aheadErr        error   // of the last lookAhead; the next build returns it
+	computedRecords []int64 // record list of the last batch's computed blocks: mask and extras
+	spareRecords    []int64 // buffer for this list, if it is longer than the list that is gathered
+	aheadErr        error   // error of the last lookAhead; the next build returns it
 }
 
 // build builds the batch at a cursor, and the evidence of its rows. A panic in any
@@ -108,8 +108,9 @@ func (b *builder) target(memory batch.Memory) (batch.Memory, error) {
 	return b.whole, err
 }
 
-// compute fills the mask and the extras. Their rows nearly always are those of
-// the data. If they have more rows, their record list is computed here.
+// compute fills the mask and the extras. They nearly always have the rows of the
+// data, and share the record list. If they have more rows, compute determines their
+// record list.
 func (b *builder) compute(memory batch.Memory, records []int64, step batch.Step) {
 	if len(b.plan.computed) > 0 && b.plan.all.count > len(records) {
 		if b.spareRecords == nil {
@@ -124,8 +125,8 @@ func (b *builder) compute(memory batch.Memory, records []int64, step batch.Step)
 	}
 }
 
-// live returns the number and the bytes of batches that are not released. An
-// allocator that counts also includes batches that were taken.
+// live returns the number and the bytes of batches that are not released. If the
+// allocator is a batch.Counter, they include batches whose memory Take moved away.
 func (b *builder) live() (batches, bytes int64) {
 	if c, ok := b.alloc.(batch.Counter); ok {
 		return c.Live()

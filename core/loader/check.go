@@ -11,8 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// checker collects all errors of a construction, so that the user sees them at
-// once.
+// checker collects all errors of loader.New, so that the user sees them at once.
 type checker struct {
 	errs []error
 }
@@ -49,6 +48,7 @@ func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	return c.err()
 }
 
+// checkOrder returns an error if there is no such order of the records.
 func checkOrder(o *Options, planned *layout.DatasetSpec, records int64) error {
 	name, seed, err := o.order(planned)
 	if err != nil {
@@ -169,6 +169,7 @@ func (c *checker) checkDataset(d *layout.DatasetSpec, src source.Source) {
 	}
 }
 
+// checkFill adds an error for every fill value of an unknown field.
 func (c *checker) checkFill(fill map[string]any, schema source.Schema) {
 	for name := range fill {
 		if _, _, ok := schema.Field(name); !ok {

@@ -18,7 +18,7 @@ type computed struct {
 // padding is the record number of a padding row.
 const padding = -1
 
-// fill writes the block.
+// fill writes the block's bytes to dst.
 func (c computed) fill(dst []byte, records []int64, seed, epoch int64) {
 	for _, run := range c.runs {
 		for _, r := range records[run[0]:run[1]] {
@@ -38,9 +38,9 @@ func (c computed) fill(dst []byte, records []int64, seed, epoch int64) {
 	}
 }
 
-// pair returns the two words of a row of keys or record numbers. No spec splits
-// such a row. A padding row has key zero and, as a record number, all ones, which
-// no record has.
+// pair returns the two 32-bit words of a row of keys or record numbers. A layout
+// never splits such a row. In a padding row all bits of a key are zero, and all bits
+// of a record number are one; no record has that number.
 func (c computed) pair(record, seed, epoch int64) [2]uint32 {
 	switch {
 	case c.kind == layout.Record:

@@ -5,16 +5,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// State returns where the next batch starts that was not delivered. Ready batches
-// do not count as delivered.
+// State returns where the first batch starts that was not delivered yet. Ready
+// batches do not count as delivered.
 func (l *Loader) State() (s State) {
 	p := l.prefetcher
 	p.inspect(func() { s = p.sequence.Load().at(p.cursor) })
 	return s
 }
 
-// StateAfter returns what State returned when b was the last batch delivered. If a
-// Restore changed the order's parameters since, the result is wrong.
+// StateAfter returns the state that State returned when b was the last delivered
+// batch. If Restore has changed the order's parameters since then, the result is
+// wrong.
 func (l *Loader) StateAfter(b *batch.Batch) State {
 	return l.prefetcher.sequence.Load().at(b.Step().After)
 }
@@ -54,8 +55,8 @@ func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
 // epoch becomes the start of the next epoch.
 func (l *Loader) Seek(c batch.Cursor) error { return l.moveTo(c, (*ledger).begin) }
 
-// moveTo continues at a cursor, after record has entered it and the normalized
-// cursor in the ledger.
+// moveTo continues at a normalized cursor: if no step is left in the epoch, at the
+// start of the next one. First record enters both cursors in the ledger.
 func (l *Loader) moveTo(c batch.Cursor, record func(g *ledger, requested, at batch.Cursor)) error {
 	if err := l.grid.check(c); err != nil {
 		return err

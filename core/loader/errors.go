@@ -29,7 +29,7 @@ func interrupted(ctx context.Context) error {
 }
 
 // construct calls a constructor. A panic of the source or the allocator becomes an
-// error, and an error without a code gets one. The loader is nil with an error.
+// error, and an error without a code gets one. With an error, the loader is nil.
 func construct(try func() (*Loader, error)) (l *Loader, err error) {
 	err = guard.Call("loader", func() error {
 		l, err = try()
@@ -50,7 +50,7 @@ func withCode(err error) error {
 }
 
 // codeOf returns the code of an error. An error of a program's own source or
-// allocator has none, and gets IO.
+// allocator has no code, and counts as IO.
 func codeOf(err error) status.Code {
 	code := status.CodeOf(err)
 	if own := new(status.Error); code == status.Internal && !errors.As(err, &own) {
@@ -60,8 +60,8 @@ func codeOf(err error) status.Code {
 }
 
 // atStep adds the step to an error. Code, attributes and hint stay those of the
-// cause. The message leaves out the package of the cause, which says nothing to a
-// user of Python or C.
+// cause. The message leaves out the Go package of the cause, which is of no use to
+// a user of Python or C.
 func atStep(s batch.Step, err error) error {
 	e := &status.Error{
 		Code: codeOf(err), Op: "loader", Err: err,

@@ -9,18 +9,18 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 )
 
-// certifiedRows is a range of rows whose records are evidence in the certificates
-// of this process.
+// certifiedRows is a range of consecutive rows that this process counts in its
+// certificates.
 type certifiedRows struct {
-	row    int    // of the global batch
-	list   [2]int // of the record list
+	row    int    // the first row, counted in the global batch
+	list   [2]int // the same rows as a range of a record list
 	weight certificate.Weight
 }
 
-// addCertified finds the rows that this process certifies: those of every block
-// whose lowest holder it is, once per block. Rows of data are counted from the
-// list that is gathered. Rows that only the mask or an extra has are counted from
-// the list of the computed blocks.
+// addCertified finds the rows that this process counts in its certificates. Of the
+// processes that hold a block, the one with the lowest number counts its rows.
+// Rows of data blocks are located in the record list of the gathered rows. Rows of
+// computed blocks (mask and extras) are located in the list of all rows.
 func (p *planner) addCertified(mine layout.Process) {
 	var data, computed []edge
 	for _, h := range p.lay.FirstHeld(mine.Process) {
@@ -37,14 +37,15 @@ func (p *planner) addCertified(mine layout.Process) {
 	p.certified, p.certifiedComputed = weighted(data, p.rows), weighted(computed, p.all)
 }
 
-// edge is a row at which a weight begins or ends.
+// edge is a row at which ranges of rows begin or end, with the weights of these
+// ranges.
 type edge struct {
 	row        int
 	begin, end certificate.Weight
 }
 
-// weighted returns the ranges of rows within which the sum of weights is constant
-// and not zero.
+// weighted sums the weights of overlapping ranges. It returns the ranges of rows
+// within which the sum is constant and not zero.
 func weighted(edges []edge, in rows) (list []certifiedRows) {
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.row, b.row) })
 	var w certificate.Weight
@@ -66,8 +67,9 @@ func appendCertified(list []certifiedRows, v certifiedRows) []certifiedRows {
 	return append(list, v)
 }
 
-// evidence counts the records of a batch at the positions of their rows. Gathered
-// is the record list of the data, and computed that of the mask and the extras.
+// evidence returns the number of certified rows of one batch and the sum of their
+// hashes. Gathered is the record list of the gathered rows, and computed that of all
+// rows.
 func (p *plan) evidence(gathered, computed []int64, step batch.Step) (t certificate.Evidence) {
 	if len(p.certified)+len(p.certifiedComputed) == 0 {
 		return t

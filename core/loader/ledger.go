@@ -46,11 +46,12 @@ func (l *Loader) CertificateAt(c batch.Cursor) (cert certificate.Certificate, er
 // Remesh, it is Seek.
 func (l *Loader) Rewind(c batch.Cursor) error { return l.moveTo(c, (*ledger).rewind) }
 
-// recentBatches is how many batches a ledger keeps separately.
+// recentBatches is the number of last batches that a ledger keeps apart from the
+// run, so that CertificateAt and Rewind can leave them out.
 const recentBatches = 64
 
 // ledger records what was delivered: completed runs, the current run, and its last
-// batches.
+// batches. Restore, Seek and Remesh end a run.
 type ledger struct {
 	sequence certificate.Sequence
 	done     []certificate.Run
@@ -72,8 +73,9 @@ type entry struct {
 	evidence certificate.Evidence
 }
 
-// begin begins a run at a cursor. Requested is the cursor before it was normalized:
-// records between the two fill no step.
+// begin begins a run at a cursor. Requested is the cursor that the caller asked for.
+// If no step begins there, at is the start of the next epoch, and the records between
+// the two are dropped.
 func (g *ledger) begin(requested, at batch.Cursor) {
 	g.end()
 	if requested != at {
@@ -95,8 +97,8 @@ func (g *ledger) end() {
 	g.run = g.run.Afresh()
 }
 
-// remeshed returns a ledger that continues on another mesh, with a run like the
-// given one. Cursor and at are those of begin.
+// remeshed returns a ledger that continues on another mesh, with run as its current
+// run. Cursor and at are the arguments of begin.
 func (g ledger) remeshed(run certificate.Run, cursor, at batch.Cursor) ledger {
 	g.run, g.done = g.run.Clone(), slices.Clip(g.done) // g itself must not change
 	g.end()
@@ -105,7 +107,7 @@ func (g ledger) remeshed(run certificate.Run, cursor, at batch.Cursor) ledger {
 	return g
 }
 
-// setSequence sets the sequence of the records. A new sequence begins a new ledger.
+// setSequence sets the dataset and its order. If they change, the ledger is emptied.
 func (g *ledger) setSequence(s certificate.Sequence) {
 	if s != g.sequence {
 		*g = ledger{sequence: s, run: g.run.Afresh()}

@@ -1,10 +1,10 @@
 // Package loader delivers the batches of one process of a device mesh: rows in
-// the epoch's order, gathered shard by shard, built ahead, resumable anywhere.
+// the epoch's order, gathered shard by shard, and built ahead of their use. A run
+// can resume at any position of an epoch.
 //
-// A [Loader] composes other packages. The layout defines which blocks the process
-// holds and which rows of the global batch they need. The sampler maps
-// these rows to records. The source copies the records, into memory of an
-// allocator:
+// A [Loader] uses other packages. The layout defines which blocks the process
+// holds, and which rows of the global batch they need. The sampler maps these rows
+// to records. The source copies the records into memory of an allocator:
 //
 //	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true})
 //	defer l.Close()
@@ -16,14 +16,14 @@
 //
 // Every process runs its own loader, with the same layout, dataset, order and seed.
 // Loaders do not communicate: all compute the same sequence of global batches, and
-// each gathers its part. [Options.Process] may be any process, so a test can run
-// the loaders of all of them.
+// each gathers its part. [Options.Process] may be any process, so one test can run
+// the loaders of all processes.
 //
-// [Loader.State] names the next batch that was not delivered. A run continues from
-// it on any mesh, number of processes, batch size and remainder.
+// [Loader.State] contains the position of the next batch. A run can continue there
+// with another mesh, number of processes, batch size or remainder.
 //
-// README.md beside this file follows one record through the loader, draws the
-// states of the prefetcher, and lists the owners of all resources.
+// README.md in this directory describes the path of one record through the loader,
+// the states of the prefetcher, and the owner of every resource.
 package loader
 
 import (
@@ -36,15 +36,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Loader delivers batches. It has one cursor. All methods are safe for
-// concurrent use. Each batch is returned by one call of Next.
+// Loader delivers batches. Its cursor is the epoch and position of the next batch.
+// All methods are safe for concurrent use. Each batch is returned by one call of
+// Next.
 type Loader struct {
 	src        source.Source
 	o          Options
 	plan       *plan
 	grid       grid
-	first      *sequence // the prefetcher has the current one
-	count      *batch.Count
+	first      *sequence    // at creation; Restore replaces it in the prefetcher only
+	count      *batch.Count // live batches, also of loaders made by OneEpoch and Remesh
 	prefetcher *prefetcher
 }
 
@@ -57,8 +58,8 @@ func New(src source.Source, o Options) (*Loader, error) {
 	return NewContext(context.Background(), src, o)
 }
 
-// NewContext is New with a context for what has to be read from disk: the
-// dataset's fingerprint, and the lengths of lists that are not in its metadata.
+// NewContext is New with a context that can cancel its reads from disk: of data for
+// the dataset's fingerprint, and of list lengths that are not in the metadata.
 func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, error) {
 	return construct(func() (*Loader, error) { return newLoader(ctx, src, o) })
 }
@@ -113,7 +114,7 @@ func (l *Loader) planFor(process int) (err error) {
 	return nil
 }
 
-// begin opens the first pass at the start, or at Options.State.
+// begin starts the prefetcher at epoch 0, or at Options.State.
 func (l *Loader) begin() (*Loader, error) {
 	var requested, c batch.Cursor
 	if l.o.State != nil {
@@ -129,8 +130,8 @@ func (l *Loader) begin() (*Loader, error) {
 	return l, l.open(requested, c)
 }
 
-// open opens a pass with its own gatherer at a normalized cursor. Requested is the
-// cursor before it was normalized.
+// open makes the gatherer and the prefetcher of the loader. The prefetcher starts at
+// c, which is the requested cursor after grid.normalize.
 func (l *Loader) open(requested, c batch.Cursor) error {
 	var g source.Gatherer
 	announce := func([]int64) {}
@@ -156,8 +157,8 @@ func (l *Loader) open(requested, c batch.Cursor) error {
 
 // Close cancels the gather under way, waits for it, and frees ready batches.
 // Delivered batches stay valid. Calls of Next under way fail with Cancelled, later
-// calls with InvalidState. Closing again does nothing. If a disk does not answer a
-// read, Close waits at most a second; what the read uses is freed when it ends.
+// calls with InvalidState. A second Close does nothing. If a read of a disk hangs,
+// Close waits at most a second; the memory of the read is freed when the read ends.
 func (l *Loader) Close() error {
 	l.prefetcher.close()
 	return nil
@@ -173,7 +174,7 @@ func (l *Loader) Process() int { return l.o.Process }
 // Layout().Process(Process()).Blocks. The list must not be changed.
 func (l *Loader) Blocks() []batch.Block { return l.plan.blocks }
 
-// Prefetch returns how many batches are built ahead.
+// Prefetch returns how many batches the loader builds ahead.
 func (l *Loader) Prefetch() int { return l.o.prefetch() }
 
 // StepsPerEpoch returns the number of steps of a whole epoch.

@@ -19,8 +19,8 @@ type Options struct {
 	// blocks.
 	Process int
 
-	// Processes is how many processes the run has, if that is more than the
-	// layout has. 0: as many as the layout has.
+	// Processes is the number of processes of the run, if some of them have no
+	// devices in the layout's mesh. 0: the number of the layout's processes.
 	Processes int
 
 	// Order is the name of the order of records (sampler.Names, sampler.Local).
@@ -42,15 +42,16 @@ type Options struct {
 	// epoch, or the rest of it. -1: loops do not end.
 	Epochs int
 
-	// Prefetch is how many batches are built ahead. 0: as many as the document
-	// says, by default 2. -1: none; a batch is built when it is asked for.
+	// Prefetch is the number of batches that are built ahead. 0: the number in the
+	// layout document, by default 2. -1: none; each call of Next builds its batch.
 	Prefetch int
 
-	// State, if not nil, is where to begin: the JSON of a State, of this or any
-	// other topology, batch size and remainder.
+	// State, if not nil, is the JSON of the State at which the loader begins. It may
+	// come from a run with any other mesh, batch size and remainder.
 	State []byte
 
-	// IgnoreDataset accepts a State of another dataset with as many records.
+	// IgnoreDataset accepts a State of another dataset with the same number of
+	// records.
 	IgnoreDataset bool
 
 	// Fill is the value that replaces nulls, by field: a bool or a number of any
@@ -62,13 +63,13 @@ type Options struct {
 
 	// MaxHostBytes bounds the memory of all batches that are not released,
 	// delivered or not. 0: no bound. At the bound the loader builds no batch
-	// ahead, and a Next that would exceed it fails with ResourceExhausted. The
-	// loader never waits for a release. With layout.LoadGlobal the memory of
-	// whole batches counts, too.
+	// ahead, and a call of Next that would exceed it fails with
+	// ResourceExhausted. The loader never waits for a release. With
+	// layout.LoadGlobal the memory of whole batches also counts.
 	MaxHostBytes int64
 
-	// Workers is how many goroutines gather one batch. 0: chosen by the size of a
-	// batch and GOMAXPROCS.
+	// Workers is the number of goroutines that gather one batch. 0: chosen from the
+	// size of a batch and GOMAXPROCS.
 	Workers int
 }
 
@@ -103,19 +104,21 @@ func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err err
 	return name, seed, err
 }
 
-// derived returns the full name of a derived order: the state's, or else the
-// layout's.
+// derived returns the full name of an order such as "local", whose parameters come
+// from the state, or else from the layout. A state that cannot be parsed is
+// reported by begin.
 func (o *Options) derived() (string, error) {
 	if s, err := ParseState(o.State); err == nil && sampler.Accepts(o.Order, s.Order) {
-		return s.Order, nil // a bad state is an error elsewhere
+		return s.Order, nil
 	}
 	return o.Layout.DerivedOrder(o.Order)
 }
 
-// workerBytes is how many bytes of a batch each worker has at least. For fewer, a
-// goroutine costs more than it saves.
+// workerBytes is the smallest number of bytes of a batch per worker. With fewer
+// bytes, a further goroutine costs more time than it saves.
 const workerBytes = 4 << 20
 
+// maxWorkers bounds Options.Workers.
 const maxWorkers = 64
 
 // workers returns how many goroutines gather a batch of the given size.

@@ -32,16 +32,19 @@ const (
 //
 // A method that changes the prefetcher does so within change, and one that only
 // reads it within inspect.
+//
+// A loop is the batches that callers get up to the error of loopEnded: one epoch, or
+// the rest of it, if Options.Epochs is 0.
 type prefetcher struct {
 	builder  *builder
 	until    int64                    // Options.Epochs
 	depth    int                      // how many batches may be ready
 	sequence atomic.Pointer[sequence] // changes under mu; reads need no lock
-	ended    chan struct{}            // closed once the builder is
+	ended    chan struct{}            // closed after the builder has ended
 
 	mu       sync.Mutex // guards the fields below
 	state    state
-	run      context.Context // of the builds since the last move; canceled by the next
+	run      context.Context // of the builds since the last move, which the next move cancels
 	cancel   context.CancelFunc
 	cursor   batch.Cursor // of the next batch to deliver
 	frontier batch.Cursor // of the next batch to build
@@ -53,8 +56,8 @@ type prefetcher struct {
 
 	queue   ReadyQueue    // nil if all callers are goroutines
 	offered int           // how many of the ready results are in the queue
-	taken   int64         // batches that callers took from it, as far as counted
-	waited  time.Duration // by callers in it, as far as counted
+	taken   int64         // batches that callers took from the queue, at the last call of count
+	waited  time.Duration // total wait of callers in the queue, at the last call of count
 }
 
 // newLoop is the epoch of a loop that has not delivered a batch.
@@ -95,7 +98,8 @@ func (p *prefetcher) setSequence(q *sequence) {
 
 // ---- access ----
 
-// inspect calls fn under the lock, after all taken batches were counted.
+// inspect calls fn under the lock, after countTaken has counted the batches that
+// callers took from the ready queue.
 func (p *prefetcher) inspect(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +197,7 @@ func (p *prefetcher) await(ctx context.Context, w *waiter) result {
 	return result{err: interrupted(ctx)}
 }
 
-// serve answers waiting callers as far as results are ready.
+// serve passes ready results to waiting callers, in order of their arrival.
 func (p *prefetcher) serve() {
 	for len(p.waiters) > 0 {
 		r, ok := p.take()
@@ -207,8 +211,8 @@ func (p *prefetcher) serve() {
 	}
 }
 
-// take returns what the next caller gets, if that is known. The end of a loop is
-// returned once; the caller after that begins the next loop.
+// take returns the result for the next caller, if there is one yet. The end of a
+// loop is returned once; the caller after that begins the next loop.
 func (p *prefetcher) take() (result, bool) {
 	if p.endsBefore(p.cursor, p.loop) {
 		p.loop = newLoop
@@ -235,7 +239,8 @@ func (p *prefetcher) deliver() result {
 
 // ---- moves ----
 
-// beginLoop begins a loop. The end of the loop before it is not returned.
+// beginLoop begins a loop. If the loop before it has no more batches, no caller
+// gets its end.
 func (p *prefetcher) beginLoop() {
 	_ = p.change(func() error {
 		p.loop = newLoop
@@ -243,7 +248,7 @@ func (p *prefetcher) beginLoop() {
 	})
 }
 
-// move drops what is ready or being built, and continues at c.
+// move drops the batches that are ready or being built, and continues at c.
 func (p *prefetcher) move(c batch.Cursor, loop int64) {
 	p.drop()
 	p.run, p.cancel = context.WithCancel(context.Background())
@@ -254,7 +259,7 @@ func (p *prefetcher) move(c batch.Cursor, loop int64) {
 	}
 }
 
-// drop cancels the run and releases what is ready.
+// drop cancels the builds and releases the ready batches.
 func (p *prefetcher) drop() {
 	p.cancel()
 	for _, r := range p.ready {

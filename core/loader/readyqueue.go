@@ -10,25 +10,25 @@ import (
 // batch, or waits for one, without entering Go, which would cost it more than
 // the rest of the call.
 //
-// The queue holds batches only. A caller that finds none, and need not expect
-// one, calls Loader.Next, which also returns errors and the end of a loop.
+// The queue holds batches only. If it is empty and no batch is expected, the caller
+// calls Loader.Next, which also returns errors and the end of a loop.
 //
 // Callers take batches at any time. The loader calls the methods one at a time,
-// except that Rest may run beside the others but Close.
+// except that Rest may run at the same time as any method but Close.
 type ReadyQueue interface {
 	// Offer appends a batch, with the state after it. The caller that takes
 	// the batch owns its memory. Offer reports false if the queue is full.
 	Offer(b *batch.Batch, after State) bool
 
-	// Expect tells the queue whether a batch will be offered soon. If not, waiting callers
-	// stop waiting.
+	// Expect sets whether a batch will be offered soon. If not, waiting callers stop
+	// waiting.
 	Expect(soon bool)
 
 	// Taken returns how many batches callers have taken since the queue was
 	// made, and how long they have waited. Batches are taken in order.
 	Taken() (batches int64, waited time.Duration)
 
-	// Withdraw removes all batches, and returns what Taken does.
+	// Withdraw removes all batches, and returns the result of Taken.
 	Withdraw() (batches int64, waited time.Duration)
 
 	// Rest waits until callers have taken more batches than the given number
@@ -37,7 +37,7 @@ type ReadyQueue interface {
 	// goroutine keeps its P.
 	Rest(taken int64, limit time.Duration) bool
 
-	// Wake ends a Rest: the next one if none is under way.
+	// Wake ends the Rest under way. If there is none, it ends the next one at once.
 	Wake()
 
 	// Close is called once, when no other method runs.
@@ -75,7 +75,8 @@ func (p *prefetcher) withdraw() {
 	}
 }
 
-// count delivers the batches up to a number taken in all.
+// count marks batches as delivered, up to the number taken, and adds the time that
+// callers have waited. The arguments are the results of Taken.
 func (p *prefetcher) count(taken int64, waited time.Duration) {
 	for ; p.taken < taken; p.taken++ {
 		r := p.deliver()
@@ -86,8 +87,8 @@ func (p *prefetcher) count(taken int64, waited time.Duration) {
 	p.waited = waited
 }
 
-// publish offers ready batches in the queue, unless a caller has to come to Go to
-// start the producer. It tells callers whether to wait for more.
+// publish offers ready batches in the queue, unless the producer is idle: only
+// Loader.Next starts it. Then it sets whether callers wait for more.
 func (p *prefetcher) publish() {
 	if p.queue == nil {
 		return

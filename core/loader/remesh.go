@@ -9,21 +9,21 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Remesh returns a loader that continues at the cursor of l, on another layout and
-// for any process of it. A run calls it when its mesh has lost or gained devices.
-// A process of the run without devices in the new mesh may continue, too, and gets
-// batches without blocks.
+// Remesh returns a loader that continues at the cursor of l, with another layout and
+// for any process of that layout. A run calls it when its mesh has lost or gained
+// devices. A process of the run without devices in the new mesh may also continue;
+// it gets batches without blocks.
 //
-// The source, the order and all other options stay the same. So Remesh plans anew
-// and reads nothing, except for the lengths of lists that l does not load. The
-// loop of l continues and ends where it would have ended. The counts of Stats
-// continue.
+// The source, the order and all other options stay the same. Remesh reads no data,
+// except for the lengths of lists in fields that l does not load. A loop over l
+// continues in the new loader, and ends at the same epoch as before. The counts of
+// Stats continue.
 //
 // The memory of batches comes from alloc, or from a batch.Heap of the new loader
 // if alloc is nil. MaxHostBytes does not count batches that l delivered.
 //
 // Remesh does not change l. The caller closes l, which drops its ready batches.
-// Delivered batches and passes of l stay valid.
+// Delivered batches of l, and loaders made by its OneEpoch, stay valid.
 //
 // The error is OutOfRange if neither layout has the process and Options.Processes
 // does not count it. The error is Incompatible if the layout's document names another
@@ -59,13 +59,15 @@ func (l *Loader) remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 	return next, nil
 }
 
-// continueFrom opens the pass at the cursor of another loader, within its loop.
+// continueFrom opens this loader at the cursor of another loader, and continues the
+// other loader's loop.
 func (l *Loader) continueFrom(other *Loader) (err error) {
 	from := other.prefetcher
 	from.inspect(func() { err = l.copyFrom(from) })
 	return err
 }
 
+// copyFrom runs under the lock of from, so that its cursor and ledger do not change.
 func (l *Loader) copyFrom(from *prefetcher) error {
 	if from.state == closed {
 		return closedError()

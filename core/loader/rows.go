@@ -42,7 +42,7 @@ func (r rows) index(row int) int {
 }
 
 // locate returns runs of the list for runs of the global batch, whose rows must be
-// in the set. Two runs become one if only a gap was between them.
+// in the set. Two runs become one if no row of the set is between them.
 func (r rows) locate(runs [][2]int) [][2]int {
 	var list [][2]int
 	for _, run := range runs {
@@ -74,8 +74,8 @@ func runsOf(shape []int, part sharding.Index) (runs [][2]int) {
 	return runs
 }
 
-// countRuns returns an upper bound of the number of runs: one for each index of the
-// dimensions before the last one that the part does not span.
+// countRuns returns an upper bound of the number of runs. d is the last dimension
+// that the part does not span. There is one run for each index of those before d.
 func countRuns(shape []int, part sharding.Index) int64 {
 	d := len(shape) - 1
 	for d > 0 && part[d] == [2]int{0, shape[d]} {

@@ -6,13 +6,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// sequence maps positions to records. All states of a run have it in common. A loader has one sequence, unless its order is local: then a restored
-// state brings the order's parameters.
+// sequence maps positions to records. All saved states of a run share it. A loader
+// has one sequence, unless its order is local. The parameters of a local order follow
+// from a layout, and a restored state may have those of another layout.
 type sequence struct {
 	state State // with the cursor at zero
 	order sampler.Order
 }
 
+// newSequence returns the sequence of a state. The state's cursor does not matter.
 func newSequence(s State) (*sequence, error) {
 	s.Epoch, s.Position = 0, 0
 	order, err := sampler.New(s.Order, s.Seed, s.Records)
@@ -29,13 +31,14 @@ func (q *sequence) at(c batch.Cursor) State {
 	return s
 }
 
-// certified returns the sequence as certificates name it.
+// certified returns the sequence in the form that certificates contain.
 func (q *sequence) certified() certificate.Sequence {
 	return certificate.Sequence{Order: q.state.Order, Dataset: q.state.Dataset.String(), Records: q.state.Records, Seed: q.state.Seed}
 }
 
-// resume returns the sequence of a saved state, if a run of this sequence can
-// continue there. A derived order takes the parameters of the state.
+// resume returns the sequence with which a run continues at a saved state, or an
+// error if the state does not fit this sequence. If Options.Order is a short name
+// such as "local", the order has the parameters of the state.
 func (q *sequence) resume(s State, o *Options, ignoreDataset bool) (*sequence, error) {
 	live := q.state
 	if sampler.Accepts(o.Order, s.Order) {

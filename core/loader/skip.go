@@ -6,15 +6,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// skip describes steps to leave out.
+// skip describes steps to leave out: their positions, and the remainders of epochs
+// that end within them.
 type skip struct {
 	skipped, dropped []certificate.Span
 	to               batch.Cursor // after them
 }
 
-// skip returns the positions of the n steps from a normalized cursor, and the
-// cursor after them. Remainders of epochs that fill no step count as dropped.
-// Until is Options.Epochs.
+// skip returns the positions of n steps from a normalized cursor (see normalize),
+// and the cursor after them. Remainders of epochs that fill no step count as
+// dropped. Until is Options.Epochs.
 func (g grid) skip(c batch.Cursor, n, until int64) (s skip, err error) {
 	if err := g.checkSkip(c, n, until); err != nil {
 		return s, err
@@ -42,8 +43,8 @@ func (g grid) checkSkip(c batch.Cursor, n, until int64) error {
 	return nil
 }
 
-// add leaves out the given number of steps in each of some epochs, beginning with
-// the cursor's.
+// add leaves out the given number of steps in each of the given number of epochs,
+// beginning at the cursor s.to.
 func (s *skip) add(g grid, epochs, steps int64) {
 	if epochs == 0 || steps == 0 {
 		return

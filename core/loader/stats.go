@@ -4,7 +4,7 @@ import "time"
 
 // Stats holds the totals of a loader and its current state. If ConsumerWait grows,
 // the loader is slower than its consumer. If ProducerWait grows, the consumer is
-// slower, and the loader costs it nothing.
+// slower, and does not wait for the loader.
 type Stats struct {
 	Epoch, Step, Position int64 // of the next batch
 
@@ -16,9 +16,9 @@ type Stats struct {
 	// whole batches with layout.LoadGlobal, else Bytes.
 	GatheredBytes int64
 
-	Gather       time.Duration // gathers, of all batches that were built
-	ConsumerWait time.Duration // callers waited for a batch
-	ProducerWait time.Duration // enough batches were ready, and none was built
+	Gather       time.Duration // spent on gathers, for all batches that were built
+	ConsumerWait time.Duration // in which callers waited for a batch
+	ProducerWait time.Duration // in which enough batches were ready, and none was built
 
 	Queued      int64 // ready batches
 	LiveBatches int64 // built and not released, the queued ones included
@@ -44,8 +44,8 @@ func (l *Loader) Stats() (s Stats) {
 // counts holds the sums behind Stats.
 type counts struct {
 	batches, rows, bytes, loaded int64
-	wait, stall                  time.Duration
-	paused                       time.Time // when the stall under way began, or zero
+	wait, stall                  time.Duration // ConsumerWait and ProducerWait
+	paused                       time.Time     // when the stall under way began, or zero
 }
 
 // deliver counts a batch, and its valid rows.

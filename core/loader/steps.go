@@ -28,7 +28,8 @@ func (g grid) steps(position int64) int64 {
 }
 
 // normalize returns the cursor itself, or the start of the next epoch if no step
-// begins at it. So no loop is empty, and a dropped remainder is never delivered.
+// begins at the cursor. So no loop is empty, and a dropped remainder is never
+// delivered.
 func (g grid) normalize(c batch.Cursor) batch.Cursor {
 	if c.Position > 0 && g.steps(c.Position) == 0 {
 		return batch.Cursor{Epoch: c.Epoch + 1}
@@ -66,8 +67,8 @@ func (g grid) check(c batch.Cursor) error {
 }
 
 // length returns the number of batches of a loop that starts at a normalized
-// cursor: at most math.MaxInt64, or -1 if the loop has no end. Until is
-// Options.Epochs.
+// cursor, or -1 if the loop has no end. The number is at most math.MaxInt64. The
+// parameter until is Options.Epochs.
 func (g grid) length(c batch.Cursor, until int64) int64 {
 	switch {
 	case until < 0:
@@ -84,8 +85,8 @@ func (g grid) length(c batch.Cursor, until int64) int64 {
 	return rest + epochs*each
 }
 
-// checkEpoch returns an error if an epoch has no step, or a remainder that is not
-// allowed.
+// checkEpoch returns an error if an epoch has no step, or has a remainder although
+// remainders are errors.
 func (g grid) checkEpoch() error {
 	switch {
 	case g.steps(0) == 0:

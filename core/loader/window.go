@@ -5,8 +5,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// lookahead is how many steps after the current one are announced to the gatherer.
-// The gatherer then can read the rows of several steps at once, in file order.
+// lookahead is the number of steps after the current one whose records are announced
+// to the gatherer. So it can read the rows of several steps at once, in file order.
 const lookahead = 4
 
 // window holds the record lists of the step to be gathered and of the steps after

@@ -10,7 +10,7 @@ import (
 
 // worker gathers some rows of every step.
 type worker struct {
-	rows [2]int       // of the record list
+	rows [2]int       // range of the record list (see rows)
 	plan []job        // their rows count from rows[0]
 	jobs []source.Job // plan with the memory of the current batch
 }
@@ -45,8 +45,8 @@ func (j job) within(rows [2]int) (job, bool) {
 	return j, true
 }
 
-// gather does the jobs of all workers. It returns when no worker writes any more.
-// An error of one worker ends the others.
+// gather does the jobs of all workers. When it returns, no worker writes to the
+// memory any more. An error of one worker ends the others.
 func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int64) error {
 	if b.gatherer == nil {
 		return nil
@@ -59,7 +59,8 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Parallel returns when its context ends, but the workers write to the batch.
+	// Parallel would return when its context ends, while workers still write to the
+	// batch. So it gets a context that does not end.
 	err := guard.Parallel(context.WithoutCancel(ctx), "loader", len(b.workers), len(b.workers), func(i int) error {
 		w := &b.workers[i]
 		err := guard.Call("loader", func() error {
@@ -71,12 +72,12 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 		return err
 	})
 	if err != nil {
-		return context.Cause(ctx) // the first error, and not that of a worker that it ended
+		return context.Cause(ctx) // the first error; it ended the other workers, whose errors follow from it
 	}
 	return nil
 }
 
-// aim points the jobs at the memory of a batch.
+// aim sets the destinations of the jobs to the memory of a batch.
 func (w *worker) aim(memory batch.Memory) {
 	block, dst := -1, []byte(nil)
 	for i, j := range w.plan {

@@ -44,7 +44,7 @@ type Mesh struct {
 	axes      []Axis
 	devices   []Device
 	processes []int   // ascending, distinct
-	positions []int32 // by process, each group in mesh order
+	positions []int32 // mesh positions, grouped by process; each group in mesh order
 	starts    []int32 // of each process's group in positions, and the end
 }
 
@@ -61,9 +61,9 @@ func New(axes []Axis, devices []Device) (*Mesh, error) {
 	return build(axes, slices.Clone(devices)), nil
 }
 
-// build makes a mesh of devices that CheckDevices accepts, and keeps them. It sorts the
-// mesh positions by process. Processes mostly own consecutive devices, so the list
-// of processes to sort is much shorter than the list of devices.
+// build makes a mesh of devices that CheckDevices accepts, without copying them. It
+// sorts the mesh positions by process. Processes mostly own consecutive devices, so
+// the list of processes to sort is much shorter than the list of devices.
 func build(axes []Axis, devices []Device) *Mesh {
 	m := &Mesh{axes: slices.Clone(axes), devices: devices}
 	last := -1

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// kind is a construction of orders. The name of an order is the name of its
-// kind, followed by the parameters: "shuffle.1", "local.1:4:64". To add a kind,
-// write its file and append it to kinds.
+// kind describes how the orders of one kind are constructed. The name of an order is
+// the name of its kind, followed by the parameters: "shuffle.1", "local.1:4:64". To
+// add a kind, write its file and append it to kinds.
 type kind struct {
 	name       string
-	form       string // of a whole name, for messages
+	form       string // describes a full name, for messages
 	parameters int    // number of parameters
 
-	// make makes an order of this kind, or returns why the parameters are wrong.
+	// make creates an order of this kind. The error states why the parameters are
+	// wrong.
 	make func(n name, seed, records int64) (Order, error)
 
 	// derive returns the parameters that follow from a layout. If it is not
@@ -31,7 +32,7 @@ type name struct {
 	parameters []int64
 }
 
-// String returns the name as saved states have it.
+// String returns the name in the form that saved states contain.
 func (n name) String() string {
 	text := n.kind
 	for _, p := range n.parameters {
@@ -40,8 +41,8 @@ func (n name) String() string {
 	return text
 }
 
-// Grouping divides the Batch rows of a batch into Groups groups of equal size. The
-// same processes need all rows of a group.
+// Grouping divides the Batch rows of a batch into Groups groups of equal size. A
+// process needs either all rows of a group or none.
 type Grouping struct{ Groups, Batch int64 }
 
 // Names lists the names of the orders without parameters.
@@ -95,7 +96,7 @@ func forms() string {
 	return text
 }
 
-// wrong makes the error of an order with wrong parameters.
+// wrong builds the error of an order with wrong parameters.
 func wrong(name, format string, args ...any) error {
 	return fail("order %q "+format, append([]any{name}, args...)...).With("order", name).
 		WithHint("use the name in the state of the first loader")
@@ -124,8 +125,8 @@ func Derive(short string, g Grouping) string {
 	return name{k.name, k.derive(g)}.String()
 }
 
-// Accepts reports whether an order that is asked for by a short name may have
-// this full name.
+// Accepts reports whether the order with this full name is one that the short name
+// stands for.
 func Accepts(short, full string) bool {
 	_, k, err := parse(full)
 	return err == nil && k == derived(short)

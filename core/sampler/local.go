@@ -32,9 +32,9 @@ const (
 	MaxLocalBatch = 1 << 53
 )
 
-// Local returns the name of the local order with some parts for a batch size.
-// The parameters belong to the first loader of a run. Later loaders need the
-// same, so the name carries them.
+// Local returns the name of the local order with this number of parts for a batch
+// size. The name contains both numbers, because a run that continues with another
+// batch size or mesh must keep those of its first loader.
 func Local(parts, batch int64) string {
 	return name{localKind.name, []int64{parts, batch}}.String()
 }
@@ -68,8 +68,8 @@ func (l local) Epoch(epoch int64) Epoch {
 	return e
 }
 
-// localEpoch is one epoch of a local order. It makes the permutation of a part
-// at the first use, because a process may need one part of many.
+// localEpoch is one epoch of a local order. It computes the permutation of a part
+// at the first use, because a process may need only a few parts.
 type localEpoch struct {
 	local
 	number   int64
@@ -103,12 +103,12 @@ func (e *localEpoch) Fill(dst []int64, position int64) {
 	}
 }
 
-// fewRows is the number of rows of a block from which on Fill takes block by
-// block. For fewer rows, interleaving the permutations of several parts is
-// faster.
+// If a block has fewer than fewRows rows, Fill interleaves the permutations of
+// several parts, which is faster than filling one block after the other.
 const fewRows = 4
 
-// scatter is Fill for blocks of few rows, in whole batches.
+// scatter does the work of Fill for blocks of few rows. All positions must be in
+// whole batches.
 func (e *localEpoch) scatter(dst []int64, position int64) {
 	const group = 64
 	var of [group]permutation.Permutation
@@ -134,7 +134,7 @@ func (e *localEpoch) scatter(dst []int64, position int64) {
 	}
 }
 
-// fill writes the records of part g from index i on.
+// fill writes the records of part g to dst, starting with index i of the part.
 func (e *localEpoch) fill(dst []int64, g, i int64) {
 	if g == e.parts {
 		for k := range dst {
@@ -165,8 +165,8 @@ func (e *localEpoch) locate(position int64) (g, i, run int64) {
 	return e.parts, position - (e.part-e.taken)*e.parts, e.records
 }
 
-// shuffle returns the permutation of a part. Two goroutines may both make it,
-// with equal results.
+// shuffle returns the permutation of a part. If two goroutines compute it at the
+// same time, their results are equal.
 func (e *localEpoch) shuffle(g int64) permutation.Permutation {
 	if p := e.shuffles[g].Load(); p != nil {
 		return *p

@@ -5,8 +5,8 @@
 // workers or batches, so every process computes the same epoch on its own.
 // Resuming at any position costs nothing, because nothing is stored or replayed.
 //
-// Saved states contain the name of their order. The meaning of a
-// name never changes: a better shuffle gets a new name, shuffle.2.
+// Saved states contain the name of their order. The meaning of a name never changes:
+// a better shuffle would get a new name, shuffle.2.
 //
 //	order, err := sampler.New(sampler.Shuffle, 42, 1797)
 //	epoch := order.Epoch(0)
@@ -93,8 +93,8 @@ func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "sampler", format, args...)
 }
 
-// The first word of a hash says what the hash is for, so hashes for different
-// purposes are unrelated.
+// The first word of a hash is one of these numbers, by the purpose of the hash. So
+// hashes for different purposes are unrelated.
 const (
 	useShuffle = 1
 	useKey     = 2
@@ -104,7 +104,7 @@ const (
 // RecordKey returns 64 pseudorandom bits for a record in an epoch, as the two
 // words of a JAX threefry key (jax.random.wrap_key_data), high half first. It
 // depends on (seed, epoch, record) and not on the order. Within an epoch, no two
-// records have the same key. It is frozen like an order.
+// records have the same key. Like the meaning of an order's name, it never changes.
 func RecordKey(seed, epoch, record int64) [2]uint32 {
 	h := permutation.Hash(useKey, uint64(seed), uint64(epoch), uint64(record))
 	return [2]uint32{uint32(h >> 32), uint32(h)}

@@ -40,7 +40,7 @@ func (s *NamedSharding) IndexAt(shape []int, position int) Index {
 
 // Map returns the index and the replica number of every device, in mesh order. The
 // replica number is the number of earlier devices with an equal index. Equal
-// indexes share their memory.
+// indexes are one slice, which the caller must not change.
 func (s *NamedSharding) Map(shape []int) (indexes []Index, replicas []int, err error) {
 	t, err := s.Tiling(shape)
 	if err != nil {

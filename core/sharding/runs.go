@@ -2,9 +2,9 @@ package sharding
 
 import "iter"
 
-// Runs yields the pieces of the part that are contiguous in an array of this
-// shape, which is in C order. A piece is its first element and its length, in
-// elements. In the part, the pieces follow each other.
+// Runs yields the contiguous pieces of the part x in an array of this shape, stored
+// in C order. It yields the number of a piece's first element in the array, and the
+// number of its elements. The pieces come in the C order of the part.
 func (x Index) Runs(shape []int) iter.Seq2[int, int] {
 	size := 1
 	for _, n := range shape {
@@ -17,7 +17,8 @@ func (x Index) Runs(shape []int) iter.Seq2[int, int] {
 	}
 }
 
-// runs yields the pieces of a part of the size elements that begin at start.
+// runs yields the pieces within one subarray. The subarray has this shape and size,
+// and begins at element start of the array.
 func (x Index) runs(shape []int, start, size int, yield func(start, n int) bool) bool {
 	if len(shape) == 0 {
 		return yield(start, 1)

@@ -5,16 +5,17 @@ import "slices"
 // Tiling numbers the distinct parts of an array, its tiles, from 0 in row-major
 // order. Devices with equal indexes have the same tile.
 //
-// The tile of a device is a linear function of its mesh coordinates: the sum of
-// coordinate × weight, because a spec uses every axis at most once. So a mesh of a
-// million devices takes a few milliseconds. Tiles do not depend on the sizes of the
-// array, except that a dimension of size zero is a single tile, because all its
-// parts are equal.
+// A spec uses every mesh axis at most once. So the tile of a device is a linear
+// function of its mesh coordinates: the sum of coordinate × weight. All tiles of a
+// million devices are computed in a few milliseconds.
+//
+// Tiles do not depend on the sizes of the array, with one exception. A dimension of
+// size zero is a single tile, because all its parts are equal.
 type Tiling struct {
 	sizes   []int // of the mesh's axes
 	weights []int // of the mesh's axes; 0 if an axis replicates or has one device
 	shape   []int
-	tiles   []int // per dimension
+	tiles   []int // number of tiles along each dimension
 	count   int
 }
 
@@ -47,12 +48,12 @@ func (s *NamedSharding) tiling(shape []int) Tiling {
 // Count returns the number of tiles.
 func (t Tiling) Count() int { return t.count }
 
-// Tiles returns a copy of the numbers of tiles of all dimensions. Their product is
+// Tiles returns a copy of the number of tiles along each dimension. The product is
 // Count.
 func (t Tiling) Tiles() []int { return slices.Clone(t.tiles) }
 
-// Same reports whether both assign every device the same tile. Both must be over
-// the same mesh.
+// Same reports whether both tilings assign every device the same tile. Both must be
+// over the same mesh.
 func (t Tiling) Same(o Tiling) bool { return slices.Equal(t.weights, o.weights) }
 
 // Weights returns a copy of the weights of all mesh axes. Tilings of one mesh with
@@ -89,7 +90,7 @@ func (t Tiling) All() []int32 {
 		total *= size
 	}
 	all := make([]int32, 1, total)
-	for a := len(t.sizes) - 1; a >= 0; a-- { // all holds the devices of the axes after a
+	for a := len(t.sizes) - 1; a >= 0; a-- { // all holds the tiles of the devices along the axes after a
 		inner := len(all)
 		for c := 1; c < t.sizes[a]; c++ {
 			for _, tile := range all[:inner] {
@@ -107,7 +108,8 @@ func (t Tiling) Index(tile int) Index {
 	return x
 }
 
-// Fill writes the index of a tile to x, which has a pair for every dimension.
+// Fill writes the index of a tile to x, which must have a [start, stop) pair for
+// every dimension.
 func (t Tiling) Fill(x Index, tile int) {
 	for d := len(t.tiles) - 1; d >= 0; d-- {
 		size, k := t.shape[d]/t.tiles[d], tile%t.tiles[d]

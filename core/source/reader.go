@@ -2,10 +2,9 @@ package source
 
 import "context"
 
-// Reader reads whole rows. It is the role of a source that computes or
-// assembles its rows; package cut makes a [Gatherer] of it, which cuts the rows
-// into blocks, converts them and fills their nulls. Several goroutines may read
-// at a time.
+// Reader reads whole rows. A source that computes or assembles its rows implements
+// it. Package cut then builds a [Gatherer], which cuts the rows into blocks,
+// converts them and fills their nulls. Several goroutines may read at a time.
 type Reader interface {
 	// Read finds the rows of all spans, then calls use and returns its error.
 	// The rows stay valid until use returns. All spans of one call are read
@@ -13,7 +12,7 @@ type Reader interface {
 	// record outside the source is OutOfRange.
 	Read(ctx context.Context, spans []Span, use func() error) error
 
-	// Ahead announces records as Gatherer.Ahead does.
+	// Ahead announces the records of a later Read, as Gatherer.Ahead does.
 	Ahead(records []int64)
 
 	// Close ends readahead. No Read may run.

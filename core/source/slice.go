@@ -9,11 +9,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Slice returns a view of the records [start, stop) of src, numbered from 0: a
-// training part and a validation part of one dataset. A view renumbers records
-// and passes everything else through, so that it copies no row. The range is
-// part of the fingerprint, so a state saved over one part is refused by another.
-// A slice of a slice is the same view as a slice of the source below.
+// Slice returns a view of the records [start, stop) of src, numbered from 0, for
+// example the validation part of a dataset. A view renumbers records and passes
+// everything else through, so that it copies no row. The range is part of the
+// fingerprint, so a loader over one slice rejects a state saved over another. A
+// slice of a slice is the same as a slice of the original source.
 //
 // Closing a view ends the gathers of that view alone; src stays open and has
 // to be closed by its owner. A closed src ends its views.
@@ -107,7 +107,7 @@ func (v *view) Gatherer(parts []Part) (Gatherer, error) {
 // Close implements Source.
 func (v *view) Close() error { return v.calls.Close(Patience) }
 
-// viewGatherer renumbers records.
+// viewGatherer adds the start of the view to record numbers.
 type viewGatherer struct {
 	Gatherer
 	view  *view

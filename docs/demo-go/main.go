@@ -6,8 +6,9 @@
 //	go run -tags xla ./docs/demo-go -data demo-out/data -backend 'xla:/abs/plugin.so?devices=8'
 //
 // It shows, in order: Arrow files as fields and records, devices, which device
-// holds which part of a batch, training by GoMLX's own loop, and the accuracy on
-// a padded test set with its mask. It fails below 95 %.
+// holds which part of a batch, training by GoMLX's own loop, and the accuracy. The
+// test set is padded and has a mask. If the accuracy is below 95 %, the program
+// exits with 1.
 package main
 
 import (
@@ -30,7 +31,7 @@ import (
 
 const (
 	batchSize = 64
-	enough    = 0.95 // of the test images
+	enough    = 0.95 // accuracy below which the program fails
 )
 
 // arguments are the values of the command line.
@@ -40,7 +41,7 @@ type arguments struct {
 }
 
 func main() {
-	gomlxfeed.RunProbe() // does the work of the child process that tries a plugin
+	gomlxfeed.RunProbe() // gomlxfeed runs this program again to try a plugin; that process ends here
 	var a arguments
 	flag.StringVar(&a.data, "data", "demo-out/data", "the `folder` with train-*.arrow and test.arrow")
 	flag.StringVar(&a.backend, "backend", "virtual:8", "the devices: go, virtual:N or xla:/abs/plugin.so?devices=N")

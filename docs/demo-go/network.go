@@ -26,12 +26,13 @@ func logits(s *model.Scope, images *graph.Node) *graph.Node {
 	return layers.Dense(s.In("output"), hidden, true, classes)
 }
 
-// crossEntropy takes labels [batch]; GoMLX's own loss takes [batch, 1].
+// crossEntropy takes labels of shape [batch]. GoMLX's loss needs [batch, 1].
 func crossEntropy(labels, predictions []*graph.Node) *graph.Node {
 	return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{graph.InsertAxes(labels[0], -1)}, predictions)
 }
 
-// countCorrect counts the real rows that were recognized, and the real rows.
+// countCorrect counts the rows whose digit is recognized, and all rows. It counts
+// only rows for which valid is true: the others are padding.
 func countCorrect(s *model.Scope, images, labels, valid *graph.Node) (hits, real *graph.Node) {
 	s.Store().SetTraining(images.Graph(), false)
 	guess := graph.ArgMax(logits(s, images), -1, labels.DType())

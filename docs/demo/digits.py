@@ -157,13 +157,13 @@ def train_on(
 
 
 def record_numbers(record: jax.Array) -> list[int]:
-    """Return the record of each row, from the two 32-bit halves that the loader delivers."""
+    """Return the record number of each row, which the loader delivers as two 32-bit halves."""
     halves = jax.device_get(record).astype("uint64")
     return [int(n) for n in halves[:, 0] | halves[:, 1] << 32]
 
 
 def check_records(dataset: mf.Dataset, run: Run, total: int) -> None:
-    """Compare the records with those that one uninterrupted loader would deliver."""
+    """Compare the record numbers with those that one uninterrupted loader would deliver."""
     with mf.Loader(dataset, batch_size=BATCH, shuffle=True, seed=0) as loader:
         steps = range(loader.steps_per_epoch)
         expected = [

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 
 mpl.use("Agg")
 
-# matplotlib accepts no CSS variables. These values are replaced by the page's colors.
+# matplotlib accepts no CSS variables. The plot uses these colors, which CSS variables then replace.
 INK, LINE, CURVE, STOP = "#010101", "#020202", "#030303", "#040404"
 THEME = {INK: "var(--text)", LINE: "var(--line)", CURVE: "var(--curve)", STOP: "var(--stop)"}
 

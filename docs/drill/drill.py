@@ -32,7 +32,7 @@ import meshfeed as mf
 HERE = Path(__file__).resolve().parent
 RECORDS, BATCH, STEPS = 2000, 48, 40
 KILLED, AT = 2, 26  # the process, and a step after which it is killed
-HANG = 120.0  # seconds
+HANG = 120.0  # seconds after which a run counts as hanging
 
 Steps = dict[int, dict[int, dict[int, list[int]]]]  # step, process, first row: records
 
@@ -146,7 +146,7 @@ def check(first: Run, second: Run, saved: int) -> None:
 
 
 def start(name: str, folder: Path, devices: list[int]) -> Run:
-    """Starts a process for every entry of devices, which is its number of devices."""
+    """Starts a process for every entry of `devices`, the number of the process's devices."""
     with socket.socket() as port:
         port.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{port.getsockname()[1]}"
@@ -162,7 +162,7 @@ def start(name: str, folder: Path, devices: list[int]) -> Run:
 
 
 def wait(run: Run, done: Callable[[], bool], *, failed: bool = False) -> None:
-    """Waits for a condition. A process that fails first ends the drill, unless failed is set."""
+    """Waits for a condition. If a process fails first, the drill ends, unless `failed` is set."""
     late = time.monotonic() + HANG
     while not done():
         bad = [rank for rank, p in enumerate(run.processes) if p.poll() not in (None, 0)]

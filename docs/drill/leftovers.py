@@ -1,4 +1,7 @@
-"""Finds shared memory that a program has left behind while other programs use some too."""
+"""Finds files in shared memory that an ended program has left behind.
+
+Files that other, running programs use do not count.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def _in_use() -> set[str]:
     """Lists the files that living processes have open or mapped, as far as permissions show."""
     used: set[str] = set()
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
             maps = (process / "maps").read_text().splitlines()
             used.update(line.split(maxsplit=5)[5] for line in maps if "/" in line)
         with contextlib.suppress(OSError):

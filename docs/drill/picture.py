@@ -1,14 +1,15 @@
-"""Draws which process read which rows of which step, before a kill and after it."""
+"""Draws the rows that each process read in each step, before and after a process was killed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-Steps = Mapping[int, Mapping[int, Mapping[int, list[int]]]]  # step, process, first row: records
+# By step, process, and first row of a block in the batch: the records in the rows of the block.
+Steps = Mapping[int, Mapping[int, Mapping[int, list[int]]]]
 
 COLORS = ["#56b4e9", "#e69f00", "#2eb398", "#cc79a7"]
 CELL, ROW, LEFT, TOP, GAP = 28, 3, 92, 100, 84  # pixels
-LABELED = 12  # every so many rows, the record is written in the box
+LABELED = 12  # a box shows the record number of every 12th row
 
 
 def draw(before: Steps, after: Steps, saved: int, killed: int) -> str:
@@ -101,7 +102,7 @@ def panel(steps: Steps, top: int, title: str, faded: Callable[[int], bool]) -> l
 
 
 def merged(read: Mapping[int, list[int]]) -> dict[int, list[int]]:
-    """Joins adjacent blocks of rows."""
+    """Joins the blocks of adjacent rows."""
     out: dict[int, list[int]] = {}
     for start in sorted(read):
         last = next(reversed(out), None)

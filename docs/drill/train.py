@@ -1,7 +1,7 @@
-"""One process of the drill's training run. The training does not use the number of processes.
+"""One process of the drill's training run. No step depends on the number of processes.
 
-The weights are saved first, under the name of the step, then the loader's state, atomically. So
-the state on disk has its weights, whenever the process ends.
+A save first writes the weights to a new file, named after the step. Then it replaces the loader's
+state atomically. If the process is killed in between, the old state and its weights still exist.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def train(folder: Path, log: Path, steps: int) -> None:
-    """Trains up to a step, from the last save if there is one."""
+    """Trains up to step `steps`, from the last save if there is one."""
     mesh = jax.make_mesh((jax.device_count(),), ("data",))
     ds = mf.open(folder / "train.arrow")
     state = folder / "state.json"

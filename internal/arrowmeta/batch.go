@@ -6,7 +6,7 @@ type Node struct {
 	Nulls  int64
 }
 
-// Buffer is a range of a batch's body.
+// Buffer is the range of one Arrow buffer in the body of a record batch.
 type Buffer struct {
 	Offset int64 // from the start of the body
 	Length int64 // bytes, as stored, even if the batch is compressed
@@ -38,16 +38,17 @@ type RecordBatch struct {
 	nodes    []Node
 	buffers  []Buffer
 	variadic []int64 // data buffers of each view column
-	before   []int   // sums of variadic: data buffers before each view column
+	before   []int   // running sums of variadic: data buffers of each view column and those before it
 }
 
-// Node returns the counts of a located column.
+// Node returns the counts of a column. The batch must contain it: after a column of
+// an unknown kind no column can be located.
 func (b *RecordBatch) Node(c *Column) Node { return b.nodes[c.node] }
 
-// Buffers returns the buffers of a located column without its children's. The
-// validity bitmap, if there is one, comes first, then the buffers of the type in
-// the order of the format, then the data buffers of a view. The caller must not keep or change
-// them.
+// Buffers returns the buffers of a column without its children's; as for Node, the
+// column must be located. The order is that of the format: the validity bitmap, if
+// there is one, the buffers of the type, and the data buffers of a view. The caller
+// must not keep or change them.
 func (b *RecordBatch) Buffers(c *Column) []Buffer {
 	first, n := c.buffer, c.buffers
 	if c.views > 0 {
@@ -98,5 +99,5 @@ type DictionaryBatch struct {
 	RecordBatch
 	ID     int64
 	Delta  bool    // appends to the dictionary instead of replacing it
-	Values *Column // of the values
+	Values *Column // where the values are in the batch
 }

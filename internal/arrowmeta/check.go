@@ -9,7 +9,8 @@ import (
 // nulls, could otherwise claim any number.
 const MaxRows = 1 << 40
 
-// check compares a decoded batch with the schema and the size of its body.
+// check compares a decoded batch with the schema, and with the size of its body in
+// bytes.
 func (l *layout) check(b *RecordBatch, body int64) error {
 	if b.Length < 0 || b.Length > MaxRows {
 		return fmt.Errorf("%d rows", b.Length)
@@ -36,8 +37,8 @@ func (l *layout) check(b *RecordBatch, body int64) error {
 	return nil
 }
 
-// checkCounts compares the numbers of nodes and buffers with the schema's. There
-// may be more if the schema has an unknown type.
+// checkCounts compares the numbers of nodes and buffers with those that the schema
+// needs. If the schema has an unknown type, there may be more.
 func (l *layout) checkCounts(b *RecordBatch) error {
 	differ := func(have, want int) bool { return have < want || have > want && !l.open }
 	if differ(len(b.variadic), l.views) {
@@ -73,7 +74,7 @@ func (c *Column) check(b *RecordBatch) error {
 			need = 0 // the bitmap may be left out
 		}
 		if b.Compression != Uncompressed && (need > 0 || r.Length > 0) {
-			need, ok = 8, true // the size when decompressed
+			need, ok = 8, true // a compressed buffer begins with 8 bytes: its decompressed size
 		}
 		if !ok || r.Length < need {
 			return fmt.Errorf("buffer %d has %d bytes, too few for %d values", i, r.Length, node.Length)
@@ -82,8 +83,8 @@ func (c *Column) check(b *RecordBatch) error {
 	return c.checkChildren(b, node.Length)
 }
 
-// checkChildren makes sure that the children are long enough, if their length
-// follows from the parent's.
+// checkChildren returns an error if a child has fewer values than the parent needs. It
+// skips types whose children's length does not follow from the parent's.
 func (c *Column) checkChildren(b *RecordBatch, length int64) error {
 	if c.Field.Dictionary != nil {
 		return nil

@@ -23,7 +23,7 @@ type Column struct {
 	node    int           // index of the node
 	buffer  int           // index of the first buffer, not counting data buffers of views
 	buffers int           // number of buffers, counted likewise
-	view    bool          // data buffers follow
+	view    bool          // data buffers follow, whose number is in the record batch
 	views   int           // view columns before this one
 	fixed   [2]bufferSize // of the buffers after the validity bitmap
 }
@@ -42,8 +42,8 @@ func (c *Column) Stored() *Type {
 }
 
 // MinBytes returns the least size in bytes of one of the column's buffers,
-// decompressed, for length values of which some are null. It is 0 for a buffer
-// whose size depends on other values, and false for a size beyond any file.
+// decompressed, for length values, some of them null. It is 0 for a buffer whose size
+// depends on the content of others, and false for a size beyond any file.
 func (c *Column) MinBytes(buffer int, length int64) (int64, bool) {
 	if length <= 0 {
 		return 0, true
@@ -125,6 +125,8 @@ func newLayout(fields []Field, v version) *layout {
 	return l
 }
 
+// add returns the columns of fields, with their children, and locates them depth
+// first.
 func (l *layout) add(fields []Field) []Column {
 	columns := make([]Column, len(fields))
 	for i := range fields {

@@ -12,8 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Bounds on metadata, in bytes. A message of 64 MiB could describe a million
-// columns, a footer of 256 MiB ten million record batches.
+// Bounds on metadata, in bytes. A message of 64 MiB has room for a million columns,
+// and a footer of 256 MiB for ten million record batches.
 const (
 	MaxMessage = 64 << 20
 	MaxFooter  = 256 << 20
@@ -33,7 +33,7 @@ type File struct {
 	layout *layout
 }
 
-// Block is the position of a message.
+// Block is the position of a message: of a record batch or a dictionary batch.
 type Block struct {
 	Offset  int64 // from the start of the file
 	MetaLen int64 // bytes of the length prefix and the metadata
@@ -53,14 +53,15 @@ const (
 	trailer = 10 // bytes after the footer: its size, then the magic
 )
 
-// IsFile reports whether data that begin with head are a file of any size.
+// IsFile reports whether data that begin with head are an Arrow IPC file. The unused
+// parameter is there because [IsStream] has it.
 func IsFile(head []byte, _ int64) bool {
 	return len(head) >= front && string(head[:len(magic)]) == magic
 }
 
-// Read reads the metadata of a file or stream of size bytes, but not the headers
-// of a file's record batches: see [File.Scan]. The error is DataLoss for damage,
-// with the attribute "offset", and IO for an error of r.
+// Read reads the metadata of a file or stream of size bytes. It does not read the
+// headers of a file's record batches; [File.Scan] does. The error is DataLoss for
+// damaged data, with the attribute "offset", and IO for an error of r.
 func Read(r io.ReaderAt, size int64) (*File, error) {
 	w := window{r: r, size: size}
 	head, err := w.bytes(0, int(min(size, front)), 0)
@@ -76,7 +77,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	return nil, Foreign(r, size)
 }
 
-// ReadFile is Read for a file.
+// ReadFile is Read for an Arrow IPC file.
 func ReadFile(r io.ReaderAt, size int64) (*File, error) {
 	end := position{"end of the file", -1, max(size-trailer, 0)}
 	if size < front+trailer {
@@ -117,7 +118,8 @@ func findFooter(last []byte, size int64) (at position, n int, err error) {
 	return position{"footer", -1, end.offset - int64(n)}, n, nil
 }
 
-// decodeFooter reads the table Footer, which begins at the offset end.
+// decodeFooter reads the table Footer. The footer begins at the offset end, where
+// the last message must have ended.
 func (f *File) decodeFooter(footer []byte, end int64) error {
 	var fb flatbuf
 	fb.reset(footer)
@@ -158,8 +160,8 @@ func blocks(t table, slot int) []Block {
 	return list
 }
 
-// checkBlocks makes sure that the blocks lie between the magic and the footer
-// and apart from each other.
+// checkBlocks returns an error unless all blocks lie between the magic and the
+// footer and do not overlap.
 func checkBlocks(what string, list []Block, end int64) error {
 	sorted := true
 	for i, b := range list {
@@ -179,7 +181,7 @@ func checkBlocks(what string, list []Block, end int64) error {
 	slices.Sort(starts)
 	slices.Sort(ends)
 	for i := 1; i < len(list); i++ {
-		if ends[i-1] > starts[i] { // fewer than i blocks end before this one
+		if ends[i-1] > starts[i] { // fewer than i blocks end before the block that starts here
 			return fmt.Errorf("two %ses overlap at byte %d", what, starts[i])
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // flatbuf reads tables of one FlatBuffers message. Every access is within the
-// bytes. The first fault is kept in err; after it all fields read as absent, so
+// bytes. The first error is kept in err; after it all fields read as absent, so
 // that decoders need not check each step.
 //
 // An offset to a nested object counts forward from its own position, and the sum
@@ -19,8 +19,8 @@ type flatbuf struct {
 }
 
 // sharing bounds the bytes of all decoded objects, as a multiple of the message.
-// Several offsets may point at one object, so decoding could produce far more than
-// was read. Real writers share strings at most.
+// Several offsets may point at one object, so a hostile message could decode to far
+// more bytes than it has. Known writers share at most strings.
 const sharing = 4
 
 func (f *flatbuf) reset(b []byte) { *f = flatbuf{b: b, spare: sharing * len(b)} }
@@ -31,7 +31,8 @@ func (f *flatbuf) fail(at int, format string, args ...any) {
 	}
 }
 
-// charge accounts for an object of n encoded bytes that is copied out.
+// charge subtracts an object of n encoded bytes, which a decoder is about to copy,
+// from spare. It returns false if spare is used up or an error came before.
 func (f *flatbuf) charge(at, n int) bool {
 	f.spare -= n
 	if f.spare < 0 {
@@ -49,7 +50,7 @@ func (f *flatbuf) i64(at int) int64 {
 // has reports whether there are n bytes at position at.
 func (f *flatbuf) has(at, n int) bool { return at >= 0 && n >= 0 && at <= len(f.b)-n }
 
-// target follows the offset at position at.
+// target returns the position to which the offset at position at points.
 func (f *flatbuf) target(at int) (int, bool) {
 	if !f.has(at, 4) {
 		f.fail(at, "offset outside the metadata")
@@ -67,7 +68,7 @@ func (f *flatbuf) target(at int) (int, bool) {
 // root returns the table that the message begins with.
 func (f *flatbuf) root() table { return f.table(0) }
 
-// table returns the table that the offset at position at leads to.
+// table returns the table to which the offset at position at points.
 func (f *flatbuf) table(at int) table {
 	pos, ok := f.target(at)
 	if !ok {
@@ -93,7 +94,7 @@ type table struct {
 	f     *flatbuf
 	pos   int // of the table in the message
 	size  int // bytes of the table
-	vt    int // position of the vtable
+	vt    int // position of the vtable, the list of the fields' offsets
 	slots int // bytes of the vtable
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// otherFormats lists how data of other formats begin, and what to do about them.
+// otherFormats lists the first bytes of other formats, and the advice in the error.
 var otherFormats = []struct{ start, name, remedy string }{
 	{"PAR1", "a Parquet file", rewrite},
 	{"FEA1", "a Feather file of version 1", rewrite},
@@ -32,11 +32,11 @@ const (
 	again   = "whatever wrote or downloaded it did not finish: make it again"
 )
 
-// headBytes is how many bytes distinguish the formats.
+// headBytes is the number of first bytes that distinguish the formats.
 const headBytes = 32
 
-// Foreign returns the error of [Read] for data that are neither file nor stream.
-// Its attribute "format" names what they are.
+// Foreign returns the error of [Read] for data that are neither an Arrow IPC file
+// nor a stream. Its attribute "format" names the format that was found instead.
 func Foreign(r io.ReaderAt, size int64) error {
 	w := window{r: r, size: size}
 	head, err := w.bytes(0, int(min(size, headBytes)), 0)

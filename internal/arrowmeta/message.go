@@ -2,7 +2,7 @@ package arrowmeta
 
 import "fmt"
 
-// Kinds of messages: the union MessageHeader.
+// The kinds of messages, with the numbers of the union MessageHeader.
 const (
 	schemaMessage       = 1
 	dictionaryMessage   = 2
@@ -18,7 +18,8 @@ func messageName(kind uint8) string {
 	return fmt.Sprintf("message of unknown kind %d", kind)
 }
 
-// message is the envelope of a schema or batch.
+// message holds the metadata of a message. Its header is a schema, a dictionary
+// batch or a record batch.
 type message struct {
 	version version
 	kind    uint8
@@ -26,7 +27,7 @@ type message struct {
 	header  table
 }
 
-// decodeMessage reads the table Message, which f begins with.
+// decodeMessage reads the FlatBuffers table Message, the root of f.
 func decodeMessage(f *flatbuf) message {
 	t := f.root()
 	m := message{kind: t.u8(6, 0), body: t.i64(10, 0)}

@@ -28,7 +28,7 @@ const (
 	logicalJSON      = 12
 	logicalBSON      = 13
 	logicalFloat16   = 15
-	logicalInterval  = -1 // a converted type only
+	logicalInterval  = -1 // exists only in the older enum ConvertedType
 )
 
 // How often a column may occur in a row (the enum FieldRepetitionType).
@@ -72,7 +72,7 @@ var converted = [...]logical{
 // readColumn reads the struct SchemaElement.
 func readColumn(t *thrift) parquetColumn {
 	c := parquetColumn{physical: parquetGroup}
-	old, precision, scale := -1, 0, 0
+	convertedType, precision, scale := -1, 0, 0
 	number := func(to *int, kind byte) {
 		if t.want(kind, thriftI32) {
 			*to = int(int32(t.integer()))
@@ -93,7 +93,7 @@ func readColumn(t *thrift) parquetColumn {
 		case 5:
 			number(&c.children, kind)
 		case 6:
-			number(&old, kind)
+			number(&convertedType, kind)
 		case 7:
 			number(&scale, kind)
 		case 8:
@@ -106,8 +106,8 @@ func readColumn(t *thrift) parquetColumn {
 			t.skip(kind, false)
 		}
 	})
-	if c.logical.kind == 0 && old >= 0 && old < len(converted) {
-		c.logical = converted[old]
+	if c.logical.kind == 0 && convertedType >= 0 && convertedType < len(converted) {
+		c.logical = converted[convertedType]
 		c.logical.precision, c.logical.scale = precision, scale
 	}
 	if c.children < 0 || c.length < 0 {
@@ -194,7 +194,7 @@ func (c *parquetColumn) plain() Type {
 		return Type{Kind: Int, BitWidth: 32, Signed: true}
 	case parquetInt64:
 		return Type{Kind: Int, BitWidth: 64, Signed: true}
-	case parquetInt96: // only timestamps were ever stored so
+	case parquetInt96: // writers use it for timestamps only
 		return Type{Kind: Timestamp, BitWidth: 64, Unit: Nanosecond}
 	case parquetFloat:
 		return Type{Kind: Float, BitWidth: 32}

@@ -2,7 +2,8 @@ package arrowmeta
 
 import "fmt"
 
-// parquetFields returns the fields of the root, which is the first column.
+// parquetFields returns the fields of a schema. Parquet lists its columns depth
+// first, beginning with the root.
 func parquetFields(columns []parquetColumn) ([]Field, error) {
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("no schema")
@@ -27,7 +28,7 @@ func (b *parquetBuilder) fail(format string, args ...any) {
 	}
 }
 
-// take makes n fields of the next columns.
+// take makes n fields of the next columns and their children.
 func (b *parquetBuilder) take(n, depth int) []Field {
 	if depth > MaxDepth {
 		b.fail("columns nested more than %d deep", MaxDepth)
@@ -78,9 +79,9 @@ func (b *parquetBuilder) group(c parquetColumn, depth int) Type {
 	return Type{Kind: Struct, Children: children}
 }
 
-// listOf returns the type of a list with a repeated child. If the child is a
-// group of one column, the elements are that column's, unless the child's name
-// shows that an old writer meant the group (LogicalTypes.md, "Lists").
+// listOf returns the type of a list with a repeated child. If the child is a group
+// of one column, the elements are that column's. But if the child has a name that
+// old writers used, the elements are the group (LogicalTypes.md, "Lists").
 func listOf(c parquetColumn, name string, entry Field) Type {
 	t := &entry.Type
 	if t.Kind == Struct && len(t.Children) == 1 && name != "array" && name != c.name+"_tuple" {

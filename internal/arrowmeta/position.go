@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// position is a part of a file, for errors.
+// position locates a part of a file in the texts of errors.
 type position struct {
-	what   string // "record batch"
+	what   string // such as "record batch"
 	number int    // -1 if there is only one
 	offset int64  // in the file
 }

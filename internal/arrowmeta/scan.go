@@ -95,13 +95,13 @@ func (l *layout) decode(fb *flatbuf, m message, t table, b *RecordBatch) error {
 type scan struct {
 	w      window
 	blocks []Block
-	what   string // a block is, for errors
+	what   string // a name of a block in errors: "record batch"
 	kind   uint8  // of the messages
 	fb     flatbuf
 }
 
-// each decodes and visits the blocks first to last-1. An error of decode is about
-// damage.
+// each decodes and visits the blocks first to last-1. An error of decode is reported
+// as damage of the file.
 func (s *scan) each(first, last int, decode func(m message) error, visit func(i int) error) error {
 	for i := first; i < last; i++ {
 		m, err := s.message(i)
@@ -127,7 +127,8 @@ func (s *scan) damaged(i int, err error) error {
 
 func (s *scan) position(i int) position { return position{s.what, i, s.blocks[i].Offset} }
 
-// message reads the metadata of one block.
+// message reads the metadata of one block. If the next block's metadata are near, it
+// reads ahead.
 func (s *scan) message(i int) (message, error) {
 	block := s.blocks[i]
 	if block.MetaLen > MaxMessage {

@@ -14,12 +14,12 @@ type Field struct {
 	Name       string
 	Nullable   bool
 	Type       Type        // of the values, even if they are dictionary-encoded
-	Dictionary *Dictionary // nil if the values are stored plainly
+	Dictionary *Dictionary // nil if the values are not dictionary-encoded
 	Metadata   Metadata
 }
 
-// Extension returns the name and the parameters of the field's extension type, ""
-// if it has none. The field's Type is that of the storage.
+// Extension returns the name and the parameters of the field's extension type, or ""
+// if it has none. The field's Type is the storage type of the extension type.
 func (f *Field) Extension() (name, parameters string) {
 	name, _ = f.Metadata.Get("ARROW:extension:name")
 	parameters, _ = f.Metadata.Get("ARROW:extension:metadata")
@@ -42,7 +42,7 @@ func (f *Field) TypeString() string {
 	return fmt.Sprintf("dictionary<values=%s, indices=%s>", f.Type.String(), f.Dictionary.Index.String())
 }
 
-// Metadata holds the pairs of text of a field or schema, in their order.
+// Metadata holds the key-value pairs of a field or schema, in their order.
 type Metadata []KeyValue
 
 // KeyValue is one pair. The texts may be invalid UTF-8.

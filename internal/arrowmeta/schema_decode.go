@@ -1,7 +1,7 @@
 package arrowmeta
 
-// Bounds on schemas. Both are far above what tables have. They bound the memory
-// and the recursion that a hostile schema can cause.
+// Bounds on schemas. Both are far above the numbers in real schemas. They bound the
+// memory and the recursion that a hostile schema can cause.
 const (
 	MaxDepth  = 64      // nesting of fields
 	MaxFields = 1 << 18 // fields of a schema, children included
@@ -10,7 +10,7 @@ const (
 // schemaDecoder counts the fields of a schema while it builds them.
 type schemaDecoder struct{ fields int }
 
-// decodeSchema reads the table Schema.
+// decodeSchema reads the FlatBuffers table Schema.
 func decodeSchema(t table) Schema {
 	var d schemaDecoder
 	return Schema{
@@ -113,9 +113,9 @@ func metadata(t table, slot int) Metadata {
 	return m
 }
 
-// parameters reads the table that belongs to t.Kind. An unknown value (a
-// precision, a unit) leaves the width or the unit unknown. Such a column can
-// still be listed and skipped.
+// parameters reads the parameters of t.Kind, such as the width in bits. If a
+// precision or a unit is unknown, the width or the unit stays zero. Such a column
+// can still be listed and skipped.
 func (t *Type) parameters(p table) {
 	switch t.Kind {
 	case Bool:

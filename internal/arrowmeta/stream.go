@@ -14,8 +14,9 @@ import (
 // Arrow 0.15 it began with the length alone.
 const continuation = 0xFFFFFFFF
 
-// prefix reads the start of a message: the bytes before the metadata and the
-// length of the metadata, 0 for the end of the stream.
+// prefix reads the start of a message. Skip is the number of bytes before the
+// metadata. Length is that of the metadata: 0 at the end of the stream, negative if
+// it is invalid.
 func prefix(head []byte) (skip int, length int64) {
 	first := binary.LittleEndian.Uint32(head)
 	if first != continuation {
@@ -67,7 +68,8 @@ func ReadStream(r io.ReaderAt, size int64) (*File, error) {
 	}
 }
 
-// metadata reads the metadata of the next message: nil at the end marker.
+// metadata reads the metadata of the next message. They are nil at the end-of-stream
+// marker.
 func (s *streamReader) metadata(at position) (meta []byte, skip int, err error) {
 	left := s.size - s.off
 	if left < 4 {
@@ -117,7 +119,7 @@ func (s *streamReader) message(at position, meta []byte, skip int) error {
 	return nil
 }
 
-// record adds a message to the file.
+// record adds the schema or the position of a batch to the file.
 func (s *streamReader) record(at position, m message, block Block) error {
 	f := s.file
 	if first := at.number == 0; first != (m.kind == schemaMessage) {
@@ -142,7 +144,7 @@ func (s *streamReader) record(at position, m message, block Block) error {
 	return nil
 }
 
-// end makes sure that nothing follows the end marker.
+// end makes sure that a schema was read, and that nothing follows the end marker.
 func (s *streamReader) end(at position, skip, messages int) error {
 	if messages == 0 {
 		return at.damaged(errors.New("the stream has no schema"))
@@ -154,7 +156,7 @@ func (s *streamReader) end(at position, skip, messages int) error {
 	return nil
 }
 
-// unended returns the error for a stream that stops between two messages.
+// unended returns the error for a stream that stops without an end-of-stream marker.
 func (p position) unended() error {
 	return p.error(status.DataLoss, errors.New("the stream has no end-of-stream marker")).
 		WithHint("it was cut short, or its writer was not closed: write or download it again")

@@ -7,22 +7,22 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// MaxTail bounds the bytes that ReadTail asks for, so that a browser can read
-// the footer of any file.
+// MaxTail is the size of the largest footer or stream that ReadTail reads. The bound
+// limits the memory of a browser page that opens a file.
 const MaxTail = 16 << 20
 
-// Tail holds what the last bytes of a file tell about it.
+// Tail is the metadata that ReadTail found in the last bytes of a file.
 type Tail struct {
 	Format string // "arrow" or "parquet"
 	Schema Schema
-	Rows   int64 // -1 if unknown: the footer of an Arrow file does not tell
-	Need   int64 // how many of the last bytes are needed for more; 0 if nothing is missing
+	Rows   int64 // -1 if unknown: the footer of an Arrow file has no row counts
+	Need   int64 // if the tail is too short: how many of the last bytes to pass instead; else 0
 }
 
 // ReadTail reads the footer of an Arrow IPC file or of a Parquet file from the
-// last bytes of the file, which has size bytes. If it needs more bytes, Need says
-// how many, and the schema is empty. A stream has no footer and is needed whole.
-// Rows of an Arrow file are counted only if the tail is the whole file. The
+// last bytes of the file, which has size bytes. If the tail is too short, Need is
+// set and the schema is empty. A stream has no footer, so the tail must be the whole
+// stream. Rows of an Arrow file are counted only if the tail is the whole file. The
 // errors are those of [Read].
 func ReadTail(tail []byte, size int64) (*Tail, error) {
 	if int64(len(tail)) > size {
@@ -64,14 +64,14 @@ func arrowTail(tail []byte, size int64) (*Tail, error) {
 }
 
 // cutFooter returns the footer of n bytes at a position, and a Tail to fill in. If
-// the tail does not hold all of the footer, it is nil, and Need is how many bytes
-// do.
-func cutFooter(format string, tail []byte, size int64, at position, n int, smaller string) (*Tail, []byte, error) {
+// the footer begins before the tail, the returned footer is nil and Need is set. If
+// the footer is larger than MaxTail, the error has the hint tooLarge.
+func cutFooter(format string, tail []byte, size int64, at position, n int, tooLarge string) (*Tail, []byte, error) {
 	t, need := &Tail{Format: format, Rows: -1}, size-at.offset
 	switch {
 	case n > MaxTail:
 		return nil, nil, at.error(status.Unsupported, fmt.Errorf("the footer has %d bytes, but at most %d are read here", n, MaxTail)).
-			WithHint("%s", smaller)
+			WithHint("%s", tooLarge)
 	case int64(len(tail)) < need:
 		t.Need = need
 		return t, nil, nil
@@ -88,7 +88,7 @@ func whole(data []byte) (*Tail, error) {
 	}
 	t := &Tail{Format: "arrow", Schema: f.Schema}
 	err = f.Scan(r, 0, len(f.Batches), func(_ int, b *RecordBatch) error {
-		t.Rows += b.Length // of less than 2^24 batches, 2^40 each
+		t.Rows += b.Length // cannot overflow: at most 2^21 batches, of 8 bytes or more, with up to 2^40 rows each
 		return nil
 	})
 	if err != nil {

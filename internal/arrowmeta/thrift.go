@@ -22,12 +22,12 @@ const (
 	thriftUUID   = 13
 )
 
-// maxThriftDepth bounds the nesting of structs, lists and maps. Parquet's own
-// have nine levels.
+// maxThriftDepth bounds the nesting of structs, lists and maps. The metadata of
+// Parquet have nine levels.
 const maxThriftDepth = 32
 
-// thrift reads a struct in Thrift's compact protocol. Like flatbuf, it keeps the
-// first fault and reads only zeros and empty lists after it.
+// thrift reads a struct in Thrift's compact protocol. Like flatbuf, it stores the
+// first error in err. After that it reads only zeros and empty lists.
 type thrift struct {
 	b     []byte
 	pos   int
@@ -69,7 +69,8 @@ func (t *thrift) integer() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// count checks a number of elements. Each of them takes at least one byte.
+// count checks that n elements fit into the rest of the footer, because each of
+// them has at least one byte.
 func (t *thrift) count(n uint64) int {
 	if n > uint64(len(t.b)-t.pos) {
 		t.fail("%d elements do not fit into the footer", n)
@@ -78,7 +79,7 @@ func (t *thrift) count(n uint64) int {
 	return int(n)
 }
 
-// bytes reads a binary value, which shares the footer.
+// bytes reads a binary value. The result shares the footer's memory.
 func (t *thrift) bytes() []byte {
 	n := t.count(t.uvarint())
 	if t.err != nil {
@@ -120,7 +121,7 @@ func (t *thrift) structure(visit func(id int, kind byte)) {
 	t.depth--
 }
 
-// structs reads a list of at most MaxFields structs.
+// structs reads a list of at most MaxFields structs, which errors call what.
 func structs[T any](t *thrift, what string, read func(t *thrift) T) (list []T) {
 	kind, n := t.list()
 	if n > MaxFields {
@@ -134,6 +135,7 @@ func structs[T any](t *thrift, what string, read func(t *thrift) T) (list []T) {
 	return list
 }
 
+// enter begins a struct, list or map inside of the current one.
 func (t *thrift) enter() bool {
 	if t.depth == maxThriftDepth {
 		t.fail("values are nested deeper than %d", maxThriftDepth)
@@ -142,7 +144,8 @@ func (t *thrift) enter() bool {
 	return t.err == nil
 }
 
-// want makes sure that a field has the type that the format gives it.
+// want reports whether a field has the type that the format requires, and no error
+// occurred before.
 func (t *thrift) want(kind, want byte) bool {
 	if kind != want {
 		t.fail("a field has type %d instead of %d", kind, want)
@@ -150,7 +153,8 @@ func (t *thrift) want(kind, want byte) bool {
 	return t.err == nil
 }
 
-// skip skips a value. A boolean takes a byte in a list, and none in a struct.
+// skip skips a value. A boolean is a byte in a list. In a struct it has no bytes,
+// because its type is its value.
 func (t *thrift) skip(kind byte, inList bool) {
 	switch kind {
 	case thriftTrue, thriftFalse:

@@ -7,11 +7,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// Type is an Arrow type with its parameters. A kind leaves the fields that it
-// does not use zero.
+// Type is an Arrow type with its parameters. Fields that its kind does not use are
+// zero.
 type Type struct {
 	Kind       Kind
-	BitWidth   int    // of one value: Int, Float, Bool, Decimal, Date, Time, Timestamp, Duration, Interval; 0 where unknown
+	BitWidth   int    // of one value: Int, Float, Bool, Decimal, Date, Time, Timestamp, Duration, Interval; 0 if unknown
 	Signed     bool   // Int
 	ByteWidth  int    // FixedSizeBinary: bytes of one value
 	ListSize   int    // FixedSizeList: elements of one list
@@ -26,10 +26,9 @@ type Type struct {
 	Children   []Field
 }
 
-// DType returns the element type of an array of such values. For dates, times,
-// timestamps, durations and year-month intervals it is the integer that stores
-// them. It is false for types that are neither these nor booleans, integers or
-// floats.
+// DType returns the element type of an array of such values, and true. Dates, times,
+// timestamps, durations and year-month intervals become the integers that store
+// them. Of the other types only booleans, integers and floats have an element type.
 func (t *Type) DType() (dtype.Type, bool) {
 	signed, name := t.Signed, "int"
 	switch t.Kind {
@@ -55,9 +54,9 @@ func (t *Type) DType() (dtype.Type, bool) {
 	return d, err == nil
 }
 
-// String returns the type as Arrow's C++ and Python libraries print it, except
-// that floats are named by their width and items of lists have no name:
-// fixed_size_list<float32>[8], timestamp[us, tz=UTC].
+// String returns the type as Arrow's C++ and Python libraries print it, such as
+// fixed_size_list<float32>[8] or timestamp[us, tz=UTC]. But floats are named by
+// their width, and items of lists have no name.
 func (t *Type) String() string {
 	if t.Name != "" {
 		return fmt.Sprintf("unknown type %q", t.Name)

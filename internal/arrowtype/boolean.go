@@ -5,8 +5,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// booleanKind describes booleans, which Arrow stores as bits and arrays as
-// bytes.
+// booleanKind describes booleans. Arrow stores them as bits; delivered arrays hold
+// them as bytes.
 type booleanKind struct{}
 
 func (booleanKind) matches(f *arrowmeta.Field) bool { return f.Type.Kind == arrowmeta.Bool }

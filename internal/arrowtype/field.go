@@ -166,8 +166,8 @@ func Possible(typ dtype.Type, shape []int) bool {
 	return ok && len(shape) <= maxRank
 }
 
-// product multiplies size by the dimensions of a shape. It is false if a dimension
-// is not positive, or if the product is more than MaxRowBytes.
+// product multiplies size by the dimensions of a shape. The second result is false if
+// a dimension is not positive, or if the product is more than MaxRowBytes.
 func product(size int, shape []int) (int, bool) {
 	for _, n := range shape {
 		if n <= 0 || size > MaxRowBytes/n {

@@ -13,7 +13,8 @@ func (fixedSizeListKind) describe(d *description, f *arrowmeta.Field) string {
 	return d.list(f, fixedSizeList(f.Type.ListSize))
 }
 
-// fixedSizeList is the length of each list. It has no data buffer.
+// fixedSizeList is a level of lists that all have this length. It has no data
+// buffer.
 type fixedSizeList int
 
 func (l fixedSizeList) Buffer() Buffer { return Buffer{} }

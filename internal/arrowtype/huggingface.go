@@ -7,15 +7,17 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// The datasets library writes its features as JSON into the metadata of the
-// schema: {"info": {"features": {"image": {"_type": "Array2D", "shape": [8, 8], …}}}}.
+// Hugging Face's datasets library calls the type of a column its feature. It writes
+// the features as JSON into the metadata of the schema:
+// {"info": {"features": {"image": {"_type": "Array2D", "shape": [8, 8], …}}}}.
 const (
 	huggingFaceKey     = "huggingface"
-	maxHuggingFaceJSON = 8 << 20 // it holds the names of classes, too
+	maxHuggingFaceJSON = 8 << 20 // large, because it may contain the names of many classes
 	maxFeatureDepth    = 32
 )
 
-// features returns the description of the feature of every field.
+// features returns the feature of every field by name. A field without a feature has
+// an empty value. If the metadata cannot be parsed, the map is nil.
 func features(s *arrowmeta.Schema) map[string]jsontext.Value {
 	text, _ := s.Metadata.Get(huggingFaceKey)
 	if text == "" || len(text) > maxHuggingFaceJSON {
@@ -38,10 +40,10 @@ func features(s *arrowmeta.Schema) map[string]jsontext.Value {
 }
 
 // declaredShape returns the shape of a row that Hugging Face's datasets library
-// declares, in the field's extension type or in the metadata of the schema. It
-// is nil if nothing is declared, and empty for scalars; -1 is a size that is left
-// open. Lists come first: a list of Array2D(2, 3) is [-1, 2, 3]. Declarations
-// that cannot be understood are ignored.
+// declares, in the field's extension type or in the metadata of the schema. It is
+// nil if nothing is declared or the declaration is not known, and empty for scalars.
+// A size that is left open is -1. Lists come first: a list of Array2D(2, 3) is
+// [-1, 2, 3].
 func declaredShape(f *arrowmeta.Field, features map[string]jsontext.Value) []int {
 	if shape := arrayXD(f); shape != nil {
 		return shape
@@ -49,8 +51,8 @@ func declaredShape(f *arrowmeta.Field, features map[string]jsontext.Value) []int
 	return featureShape(features[f.Name], 0)
 }
 
-// encodedMedia returns the reason why a feature of encoded media is no field,
-// "" for any other feature.
+// encodedMedia returns the reason why a feature of encoded images, audio or files
+// cannot be loaded, or "" for any other feature.
 func encodedMedia(feature jsontext.Value) string {
 	switch kind, _ := feature.Get("_type").Text(); kind {
 	case "Image":
@@ -63,7 +65,8 @@ func encodedMedia(feature jsontext.Value) string {
 	return ""
 }
 
-// featureShape returns the shape of a feature, nil if it is not known.
+// featureShape returns the shape of a feature, or nil if it is not known. Depth is
+// the number of lists around the feature.
 func featureShape(feature jsontext.Value, depth int) []int {
 	kind, _ := feature.Get("_type").Text()
 	switch {
@@ -84,7 +87,8 @@ func featureShape(feature jsontext.Value, depth int) []int {
 	return nil
 }
 
-// listLength reads the length of a list, -1 if it is left open.
+// listLength returns the length of a list feature, or -1 if it is left open. It
+// returns false if the value is not a length.
 func listLength(v jsontext.Value) (int, bool) {
 	if n, ok := v.Int(); v.Kind() == jsontext.Absent || ok && n < 0 { // older releases write -1
 		return -1, true

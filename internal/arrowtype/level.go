@@ -62,11 +62,11 @@ type List interface {
 type Values interface {
 	Level
 
-	// Size returns the bits of a value in a row.
+	// Size returns the number of bits of a stored value.
 	Size() int64
 
-	// Row returns count values in place, or nil if their bytes are not those of
-	// elements of an array.
+	// Row returns count values without copying them, or nil if the elements of an
+	// array need other bytes.
 	Row(d *Data, count int64) ([]byte, error)
 
 	// Copy writes count values to dst, as elements of an array.

@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// listKind describes lists and large lists. Any two of them may have different
-// lengths, so the lists of a field all have to have the length of its rows.
+// listKind describes lists and large lists. Arrow permits different lengths in one
+// column. A field needs lists of one length, which is a dimension of its row shape.
 type listKind struct{}
 
 func (listKind) matches(f *arrowmeta.Field) bool {
@@ -25,7 +25,7 @@ func (listKind) describe(d *description, f *arrowmeta.Field) string {
 // list is a level of lists with offsets.
 type list struct {
 	width  int // bytes of an offset
-	length int
+	length int // elements in each list; -1 if it is not known yet
 }
 
 func (l *list) Buffer() Buffer { return Buffer{Bits: 8 * int64(l.width), Extra: 1} }
@@ -46,7 +46,7 @@ func (l *list) Children(_, count int64, offsets []byte) (first, n int64, err err
 
 func (l *list) offset(offsets []byte, i int) int64 { return Integer(offsets[i*l.width:], l.width) }
 
-// uneven returns the first list of another length, -1 if there is none.
+// uneven returns the index of the first list of another length, -1 if there is none.
 func (l *list) uneven(offsets []byte) int {
 	b, n := offsets, uint32(l.length)
 	if l.width == 4 {

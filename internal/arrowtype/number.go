@@ -19,8 +19,8 @@ func (numberKind) describe(d *description, f *arrowmeta.Field) string {
 	return d.values(fixed(typ.Size()), typ)
 }
 
-// fixed is the size in bytes of values that are stored in the form that an array's
-// elements have.
+// fixed is a level of values that are stored as the elements of an array are. The
+// number is the size of a value in bytes.
 type fixed int
 
 func (b fixed) Buffer() Buffer { return Buffer{Bits: 8 * int64(b)} }

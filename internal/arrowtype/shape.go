@@ -77,7 +77,7 @@ func (f *Field) otherRank(shape []int, elements int) error {
 	return fmt.Errorf("has rows of %d dimensions, not %d", len(f.Shape), len(shape))
 }
 
-// fold reshapes the elements of a row in their order. It is false if the shape
+// fold reshapes the elements of a row in their order. It returns false if the shape
 // has another number of elements. A single list takes any length.
 func (f *Field) fold(shape []int) bool {
 	elements, ok := product(1, shape)

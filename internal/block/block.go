@@ -1,8 +1,8 @@
 // Package block turns the parts of a field that a loader asks for, each a
-// [source.Part], into programs of package gather. A program says which elements
-// of a row a block takes, how they are converted, and which value replaces nulls.
-// All sources share it, so that they accept and refuse the same parts with the same
-// errors.
+// [source.Part], into programs of package gather. A program describes which elements
+// of a row are copied to a block, how they are converted, and which value replaces
+// nulls. All sources use this package, so that they accept and refuse the same parts
+// with the same errors.
 package block
 
 import (
@@ -27,8 +27,8 @@ type Program struct {
 //
 // The error is InvalidArgument for boxes outside the row, a fill value that the
 // delivered type cannot hold, and a field that may hold nulls without a fill value.
-// It is Unsupported for a conversion to other types than the field's own and the
-// one that JAX narrows it to.
+// It is Unsupported for a delivered type that is neither the field's own nor the one
+// that JAX narrows it to, such as int32 for int64.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	to := p.To
 	if to == dtype.Invalid {
@@ -110,17 +110,18 @@ func checkBoxes(f source.Field, boxes [][][2]int) error {
 	return nil
 }
 
-// fillNulls writes the fill value over the null elements of one row in dst,
-// which has Bytes bytes. Nulls has an entry for each element of the stored row
-// in C order; nil stands for a row of nulls.
+// fillNulls writes the fill value over the null elements of one row of the block.
+// Dst is that row, of p.Bytes() bytes. Nulls has an entry for each element of the
+// stored row in C order; nil stands for a row of nulls.
 func (p *Program) fillNulls(dst []byte, nulls []bool) {
 	for _, box := range p.boxes {
 		dst = p.fillBox(dst, nulls, box, 0, 0)
 	}
 }
 
-// fillBox fills the nulls of one box and returns the rest of dst. It calls itself for
-// every dimension. Element is the index in C order over the dimensions before d.
+// fillBox fills the nulls of one box and returns the rest of dst. It handles dimension
+// d of the box, and calls itself for the next one. Element is the index in C order
+// over the dimensions before d.
 func (p *Program) fillBox(dst []byte, nulls []bool, box [][2]int, d, element int) []byte {
 	if d == len(box) {
 		if nulls == nil || nulls[element] {

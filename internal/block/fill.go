@@ -8,7 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// encode returns the bytes of one element that holds a fill value.
+// encode returns the bytes of one element that holds a fill value, which replaces
+// the nulls of field name.
 func encode(name string, to dtype.Type, given any) ([]byte, error) {
 	fill := widest(given)
 	if fill == nil {
@@ -22,8 +23,8 @@ func encode(name string, to dtype.Type, given any) ([]byte, error) {
 	return b, nil
 }
 
-// widest converts a boolean or a number to the widest type of its kind, and
-// anything else to nil. A Go program that writes 0 passes an int.
+// widest converts a boolean or a number of any Go type to the widest type of its
+// kind, for example int to int64. It returns nil for anything else.
 func widest(fill any) any {
 	switch v := reflect.ValueOf(fill); {
 	case v.Kind() == reflect.Bool:
@@ -40,9 +41,9 @@ func widest(fill any) any {
 	return nil
 }
 
-// element encodes a value as an element of a type. It is false if the type cannot
-// hold the value. Integers must be exact. Floating-point numbers may be rounded, but
-// not to infinity.
+// element encodes a value as an element of a type. The second result is false if
+// the type cannot hold the value. Integers must be exact. Floating-point numbers may
+// be rounded, but not to infinity.
 func element(to dtype.Type, fill any) ([]byte, bool) {
 	switch v := fill.(type) {
 	case bool:
@@ -124,8 +125,8 @@ func toBFloat16(f float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// toFloat16 rounds to the nearest IEEE 754 binary16, ties to even. Scaled to the
-// spacing of the numbers around it, the value is rounded by RoundToEven.
+// toFloat16 rounds to the nearest IEEE 754 binary16, ties to even. It divides the
+// value by the spacing of the binary16 numbers around it, and calls RoundToEven.
 func toFloat16(v float64) uint16 {
 	sign := uint16(0)
 	if math.Signbit(v) {
@@ -141,10 +142,10 @@ func toFloat16(v float64) uint16 {
 		return sign | 0x7c00
 	}
 	_, exponent := math.Frexp(v)                      // v is in [2^(exponent-1), 2^exponent)
-	exponent = max(exponent, -13)                     // below, they are subnormal: spacing 2^-24
+	exponent = max(exponent, -13)                     // smaller numbers are subnormal, with a spacing of 2^-24
 	n := math.RoundToEven(math.Ldexp(v, 11-exponent)) // 11 significant bits
 	if exponent > 16 || exponent == 16 && n == 2048 { // 65520 and more
 		return sign | 0x7c00
 	}
-	return sign | uint16((exponent+13)<<10+int(n)) // the leading bit counts the exponent up
+	return sign | uint16((exponent+13)<<10+int(n)) // the leading bit of n adds 1 to the exponent
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
-// Set holds the programs of a gatherer's parts, by field.
+// Set holds the programs of a gatherer's parts, by field. A program copies a part of
+// each row (see gather.Program).
 type Set struct {
 	Fields []int // the fields that parts take, each once
 
@@ -19,7 +20,7 @@ type Set struct {
 	group    []int      // of each part: the index of its field in Fields
 }
 
-// Form is how the rows of a field lie in memory.
+// Form describes how the rows of a field lie in memory.
 type Form struct {
 	Bits    bool  // booleans are bits
 	Strides []int // bytes between neighbors in each dimension; nil for C order
@@ -51,7 +52,7 @@ func Compile(schema source.Schema, parts []source.Part, form func(field int) For
 // Group returns the index in Fields of the field that a part takes.
 func (s *Set) Group(part int) int { return s.group[part] }
 
-// Check makes sure that all jobs are in range.
+// Check returns an error if a job is out of range.
 func (s *Set) Check(records int, jobs []source.Job) error {
 	for i, j := range jobs {
 		if j.Part < 0 || j.Part >= len(s.programs) {
@@ -68,7 +69,8 @@ func (s *Set) Check(records int, jobs []source.Job) error {
 	return nil
 }
 
-// Rows returns the range of rows that the jobs of the k-th field take.
+// Rows returns the smallest range that contains the rows of all jobs of the k-th
+// field.
 func (s *Set) Rows(k int, jobs []source.Job) (from, to int) {
 	for _, j := range jobs {
 		if s.group[j.Part] != k || j.Rows[0] == j.Rows[1] {
@@ -82,7 +84,7 @@ func (s *Set) Rows(k int, jobs []source.Job) (from, to int) {
 	return from, to
 }
 
-// Work is memory that every gather uses again.
+// Work is memory that consecutive gathers reuse.
 type Work struct {
 	addresses []uintptr
 	jobs      []gather.Job
@@ -112,8 +114,8 @@ func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
 	return w.jobs
 }
 
-// batchesInMemory is how many batches of a loader are likely to be in memory at
-// once.
+// batchesInMemory is the likely number of batches of a loader in memory at the same
+// time.
 const batchesInMemory = 4
 
 // Run does the jobs of the k-th field over the rows whose addresses are in w. If

@@ -4,13 +4,13 @@
 // A row is given by its address, because the rows of one step may lie in many
 // mappings and record batches. A [Program] lists which elements of a row a block
 // takes and how they are converted; [Compile] makes it from the boxes of a
-// source.Part. A [Job] joins a program with a range of the rows and a
+// source.Part. A [Job] consists of a program, a range of the rows and a
 // destination. [Run] does all jobs over one list of addresses, tile by tile, so
 // that a row is loaded from memory once for all its blocks.
 //
-// Copies of random rows wait for memory: each row begins with a miss in the
-// cache and in the TLB, and the hardware prefetcher does not foresee it. So a
-// later row is prefetched while a row is copied.
+// Each random row begins with a miss in the cache and in the TLB, because the
+// hardware prefetcher cannot predict its address. So a later row is prefetched while
+// a row is copied.
 //
 // The package does not check addresses. Every address must be that of a row, which
 // extends to the last element that the program takes. The row must stay valid until
@@ -36,7 +36,7 @@ type Job struct {
 	Dst     []byte
 }
 
-// Options say how rows are copied.
+// Options select how rows are copied.
 type Options struct {
 	// Zeros allows address 0 in the list, which stands for a row of zeros.
 	Zeros bool
@@ -46,8 +46,8 @@ type Options struct {
 	Streaming bool
 }
 
-// RangeError is the first value that a narrowing conversion cannot hold. The
-// blocks of the failed Run are undefined.
+// RangeError reports the first value that does not fit the type of a narrowing
+// conversion. The blocks of the failed Run are undefined.
 type RangeError struct {
 	Row   int // index into rows
 	Value any // int64 or uint64
@@ -120,8 +120,8 @@ func (g *gatherer) sweep(jobs []Job) error {
 	return nil
 }
 
-// tileBytes of source rows stay in the cache while several jobs copy their
-// parts.
+// tileBytes is the size of a tile of source rows. A tile stays in the cache while
+// several jobs copy from it.
 const tileBytes = 64 << 10
 
 // tiles copies rows [from, to) for the active jobs.
@@ -144,7 +144,7 @@ func (g *gatherer) tiles(active []*Job, from, to int) error {
 	return nil
 }
 
-// block copies rows [from, to) of one job, and clears its rows of zeros.
+// block copies rows [from, to) of one job, and clears those of address 0.
 func (g *gatherer) block(j *Job, from, to int) error {
 	width := j.Program.bytes
 	dst := j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]
@@ -167,7 +167,7 @@ func (g *gatherer) block(j *Job, from, to int) error {
 	return nil
 }
 
-// run copies rows [from, to), none of which is zero.
+// run copies rows [from, to), none of which has address 0.
 func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 	for i := range p.pieces {
 		piece := &p.pieces[i]

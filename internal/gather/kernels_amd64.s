@@ -1,12 +1,14 @@
 #include "textflag.h"
 
+// The comments of the functions are in the Go file that declares them.
+
 // func prefetch(from uintptr, bytes int)
 TEXT ·prefetch(SB), NOSPLIT, $0-16
 	MOVQ from+0(FP), AX
 	MOVQ bytes+8(FP), CX
 	ADDQ AX, CX
-	ANDQ $~63, AX
-	SUBQ AX, CX
+	ANDQ $~63, AX // the line of the first byte
+	SUBQ AX, CX   // bytes from there to the end
 
 line:
 	PREFETCHT0 (AX)
@@ -79,7 +81,7 @@ line:
 	MOVOU 16(SI), X1
 	MOVOU 32(SI), X2
 	MOVOU 48(SI), X3
-	MOVNTO X0, (DI)
+	MOVNTO X0, (DI) // a store that bypasses the cache
 	MOVNTO X1, 16(DI)
 	MOVNTO X2, 32(DI)
 	MOVNTO X3, 48(DI)

@@ -91,8 +91,8 @@ func standard(function string) bool {
 }
 
 // Fault calls fn. If fn reads an address that causes a memory fault, Fault returns
-// the error that describe makes of it. Other panics pass through. Fault is a second
-// safeguard for reads of a mapped file that may shrink.
+// the error that describe makes of it. Other panics pass through. It protects reads
+// of a mapped file that shrinks after its size was checked.
 func Fault(fn func() error, describe func(cause any) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -7,7 +7,8 @@ import (
 
 // Parallel calls do for 0 to n-1, at most limit calls at a time, and returns the
 // error of the lowest number. After an error no further call begins. If ctx ends
-// first, its error is returned at once; calls that have begun go on alone.
+// first, its error is returned at once; calls that have begun go on in the
+// background.
 func Parallel(ctx context.Context, op string, n, limit int, do func(i int) error) error {
 	var mu sync.Mutex
 	var first error

@@ -10,9 +10,9 @@ import (
 // MaxDepth bounds the nesting of objects and lists.
 const MaxDepth = 256
 
-// Parse returns the JSON value that the text is. The text must be UTF-8, and
-// nested at most MaxDepth deep. Parse allocates nothing: the value shares the
-// text. An error is an *Error.
+// Parse checks that a text is one JSON value, and returns the value. The text must
+// be UTF-8, and nested at most MaxDepth levels deep. Without an error, Parse
+// allocates nothing: the value shares the text. An error is an *Error.
 func Parse(text []byte) (Value, error) {
 	if err := Check(text, MaxDepth); err != nil {
 		return nil, err
@@ -33,11 +33,11 @@ func Check(text []byte, depth int) *Error {
 	return p.err
 }
 
-// Error describes why a text is not JSON, and where.
+// Error is the reason why a text is not JSON.
 type Error struct {
-	What   string
-	Offset int    // of the byte in question
-	Path   []Step // from the root to the value in question
+	What   string // the message
+	Offset int    // of the first wrong byte, or the length of a text that ends early
+	Path   []Step // from the root to the value with that byte
 }
 
 // Step is one step down, to a member of an object or to an element of a list.
@@ -48,18 +48,19 @@ type Step struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (at byte %d)", e.What, e.Offset) }
 
-// below prepends a step to the path. Only an error builds a path, while the
-// parser returns to the root.
+// below prepends a step to the path. The path is built only after an error, while
+// the recursive calls of the parser return.
 func (e *Error) below(s Step) { e.Path = append([]Step{s}, e.Path...) }
 
-// parser stops at the first error: it moves to the end of the text.
+// parser checks a text from the start to the end.
 type parser struct {
 	text []byte
-	pos  int
-	most int // depth
+	pos  int // of the next byte
+	most int // the largest depth
 	err  *Error
 }
 
+// fail stores the first error. It moves to the end of the text, so that parsing ends.
 func (p *parser) fail(what string) {
 	if p.err == nil {
 		p.err = &Error{What: what, Offset: p.pos}
@@ -100,6 +101,7 @@ func (p *parser) value(depth int) {
 	}
 }
 
+// unexpected fails with a message about the next character.
 func (p *parser) unexpected(want string) {
 	if p.pos == len(p.text) {
 		p.fail("expected " + want + ", but the text ends")
@@ -113,6 +115,7 @@ func (p *parser) unexpected(want string) {
 	p.fail("expected " + want + ", but found " + strconv.QuoteRune(r))
 }
 
+// word moves past w if the text continues with it, and reports whether it does.
 func (p *parser) word(w string) bool {
 	if !bytes.HasPrefix(p.text[p.pos:], []byte(w)) {
 		return false
@@ -121,7 +124,7 @@ func (p *parser) word(w string) bool {
 	return true
 }
 
-// members reads the rest of an object or list, which ends with end.
+// members reads an object or a list, whose last byte is end.
 func (p *parser) members(end byte, depth int) {
 	if depth > p.most {
 		p.fail("values are nested deeper than " + strconv.Itoa(p.most))
@@ -153,8 +156,8 @@ func (p *parser) members(end byte, depth int) {
 	}
 }
 
-// member reads a key and its value. The path of an error in the key ends at
-// the object.
+// member reads a key and its value. If the key itself is wrong, the path of the
+// error ends at the object.
 func (p *parser) member(depth int) {
 	if p.peek() != '"' {
 		p.unexpected("a key in quotes")
@@ -209,7 +212,6 @@ func (p *parser) str() {
 	p.fail("a string has no end")
 }
 
-// number reads a number.
 func (p *parser) number() {
 	if p.peek() == '-' {
 		p.pos++
@@ -243,8 +245,8 @@ func (p *parser) digits() {
 	}
 }
 
-// escapeLength returns the length of the escape at the start of the text, or what
-// is wrong with it.
+// escapeLength returns the length of the escape sequence at the start of the text,
+// or a message that describes its fault.
 func escapeLength(text []byte) (length int, fault string) {
 	if len(text) < 2 {
 		return 0, "a string has no end"

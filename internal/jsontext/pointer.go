@@ -17,8 +17,8 @@ func Escape(name string) string {
 // Element appends the number of a list element to a JSON Pointer.
 func Element(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
 
-// pointer writes a path as a JSON Pointer. It cuts a key that is longer than a
-// key may be. Only errors need pointers: a list may have a million elements.
+// pointer formats a path as a JSON Pointer. It cuts keys to maxString bytes.
+// It is called for errors only, because a list may have a million elements.
 func pointer(path []Step, maxString int) string {
 	p := ""
 	for _, s := range path {
@@ -31,7 +31,7 @@ func pointer(path []Step, maxString int) string {
 	return p
 }
 
-// position writes an offset into a text as the line and the byte in the line.
+// position formats an offset in a text as the line and the byte in that line.
 func position(text []byte, offset int) string {
 	line := 1 + bytes.Count(text[:offset], []byte{'\n'})
 	return fmt.Sprintf("line %d, byte %d", line, offset-bytes.LastIndexByte(text[:offset], '\n'))

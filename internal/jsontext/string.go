@@ -8,7 +8,8 @@ import (
 
 var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unquote returns the value of a string in quotes, which must be valid JSON.
+// unquote returns the value of a JSON string in quotes. The text must be valid: parse
+// rejects other escapes and halves of surrogate pairs before.
 func unquote(text []byte) string {
 	text = text[1 : len(text)-1]
 	if bytes.IndexByte(text, '\\') < 0 {

@@ -1,10 +1,10 @@
 // Package jsontext is the strict JSON reader of meshfeed, and its writer. It
 // needs neither reflection nor encoding/json, which would be a fifth of the
-// wasm guest.
+// WebAssembly module of the layout validator.
 //
-// A [Value] looks into a text whose form is not known beforehand, such as the
-// parameters of an Arrow extension type. It ignores keys that are not asked
-// for, and decodes nothing else, so hostile text costs no memory:
+// A [Value] is a text whose form is not known beforehand, such as the parameters of
+// an Arrow extension type. Its methods decode only the members that the caller asks
+// for, so hostile text costs no memory:
 //
 //	v, err := jsontext.Parse([]byte(`{"shape":[2,3]}`))
 //	for key, member := range v.Members() { … }
@@ -135,8 +135,8 @@ func (v Value) Int() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// next returns the offset of the next value at or after at, or of the closing
-// bracket.
+// next returns the offset of the first value that begins at offset at or later, or
+// of the closing bracket.
 func (v Value) next(at int) int {
 	for ; ; at++ {
 		switch v[at] {
@@ -147,7 +147,7 @@ func (v Value) next(at int) int {
 	}
 }
 
-// skip returns the end of the value at at.
+// skip returns the offset after the value that begins at offset at.
 func (v Value) skip(at int) int {
 	depth := 0
 	for ; at < len(v); at++ {

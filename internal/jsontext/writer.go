@@ -2,8 +2,8 @@ package jsontext
 
 import "strconv"
 
-// Writer appends JSON without spaces. It writes the commas; the caller keeps
-// the rest of the grammar. The zero value is an empty text.
+// Writer appends JSON without spaces. It writes the commas; the caller is
+// responsible for the rest of the grammar. The zero value is an empty text.
 type Writer struct {
 	Text  []byte
 	after bool // a value was written: a comma comes before the next one

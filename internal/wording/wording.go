@@ -1,5 +1,6 @@
-// Package wording writes names, shapes, sizes and numbers for error messages
-// and pictures. Names may come from a stranger's file, so long ones are cut.
+// Package wording formats names, shapes, sizes and numbers for error messages
+// and drawings of layouts. It cuts long names, because a name may come from an
+// untrusted file.
 package wording
 
 import (
@@ -9,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the number of bytes of a name that a message shows.
+// maxName is the largest number of bytes of a name that a message shows.
 const maxName = 60
 
 // Quote writes a name in quotes. It cuts a long name.
 func Quote(name string) string { return strconv.Quote(Cut(name, maxName)) }
 
-// QuotedList writes names in quotes, separated by commas. It cuts none.
+// QuotedList writes names in quotes, separated by commas, without cutting them.
 func QuotedList(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// Plain writes a name without quotes: it escapes what cannot be printed, and
-// cuts a long name.
+// Plain writes a name without quotes. It escapes characters that cannot be
+// printed, and cuts a long name.
 func Plain(name string) string {
 	for _, r := range name {
 		if !strconv.IsPrint(r) {
@@ -42,8 +43,8 @@ func Cut(s string, limit int) string {
 	return s[:limit] + "…"
 }
 
-// FirstLine returns the first line of a text of other software, without spaces
-// around it, and cuts a long one.
+// FirstLine returns the first line of a message that other software wrote, without
+// spaces around it. It cuts a long line.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return Cut(strings.TrimSpace(line), 300)
@@ -108,8 +109,8 @@ func Bytes(n int64) string {
 // Ratio writes a/b with three significant digits.
 func Ratio(a, b int64) string { return strconv.FormatFloat(float64(a)/float64(b), 'g', 3, 64) }
 
-// Times writes how many times b is contained in a, where a is the larger:
-// "2.5 times".
+// Times writes the ratio of a to b, such as "2.5 times". The number a must be larger
+// than b.
 func Times(a, b int64) string {
 	if text := Ratio(a, b); text != "1" {
 		return text + " times"

@@ -1,7 +1,7 @@
 """Arrow data, already sharded, on device meshes.
 
-Say what the mesh is, how each array is partitioned and how large the global batch is; the
-loader reads exactly the rows that every device needs and hands over global arrays.
+Define the mesh, the partition spec of each array and the size of the global batch. The loader then
+reads exactly the rows that the devices of this process need, and returns global arrays.
 
 Examples:
     >>> import meshfeed as mf, numpy as np
@@ -10,10 +10,10 @@ Examples:
     [[0, 1], [2, 3], [4, 5]]
 """
 
-# A public name is imported on first use: the command starts in this package and replaces its
-# process before NumPy would be imported.
+# A public name is imported on first use. The console script `meshfeed` imports this package and
+# then executes a Go program, so it must not wait for the import of NumPy.
 
-_found = None
+_found = None  # the module of every public name, once `_modules` has read the stub
 
 
 def _modules():

@@ -1,9 +1,10 @@
 """The console script `meshfeed`, which replaces its process by the Go program of the package.
 
 Signals, the terminal and the exit status are therefore those of the Go program. This module imports
-only what Python itself has imported. So the replacement comes quickly, seldom after a Ctrl-C.
+only modules that Python itself has imported. So the Go program starts quickly, and Ctrl-C seldom
+interrupts Python before it.
 
-The verb `selfcheck` runs in this process instead, because it needs JAX.
+The subcommand `selfcheck` runs in this process instead, because it needs JAX.
 """
 
 from __future__ import annotations

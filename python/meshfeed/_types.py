@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Block = tuple[tuple[slice, ...], npt.NDArray[Any]]
     BlocksBatch = dict[str, list[Block]]
 
-    # States also have full names with parameters, such as "local.1:4:64".
+    # Saved states also contain full names with parameters, such as "local.1:4:64".
     Order = Literal["sequential", "shuffle", "local", "sequential.1", "shuffle.1"]
     Remainder = Literal["drop", "pad", "error"]
     Loading = Literal["process", "global", "device", "reshard"]

@@ -30,7 +30,7 @@ def load_array(
     record: int | None = None,
     fill: complex | np.number[Any] | np.bool_ | None = None,
 ) -> JaxArray:
-    """Loads a field of the whole dataset as one global array with the sharding asked for.
+    """Loads a field of the whole dataset as one global array with the given sharding.
 
     Every process reads exactly the part that its devices hold, once. In a job every process calls
     this function; nothing is sent between them. If JAX runs without x64, 64-bit numbers are
@@ -40,7 +40,7 @@ def load_array(
         source: the dataset. Its `slice` returns a part of the records.
         field: the field's name.
         sharding: a `NamedSharding` of the array's shape, which is (records, *row shape).
-        record: only the row of this record: an array of the row's shape, and a sharding of that.
+        record: loads only the row of this record. The array and its sharding then have its shape.
         fill: a number that replaces nulls.
 
     Raises:
@@ -102,7 +102,7 @@ def load_array(
 
 
 def _check_fit(check: Checks, field: str, mesh: MeshPart, array: dict[str, Any]) -> None:
-    """Refuses a sharding that does not fit. The messages do not mention batches."""
+    """Raises an error if the sharding does not fit; its message does not mention batches."""
     for problem in Layout(mesh.document({"arrays": {field: array}})).check():
         if problem.severity == "error":
             raise check.misfit(problem.message, problem.hint)
@@ -118,7 +118,7 @@ def _read(
     *,
     row: bool = False,
 ) -> JaxArray:
-    """Reads the array as the only batch of a loader, of all records or of one."""
+    """Reads the array as the only batch of a loader. If `row`, it has no batch dimension."""
     from meshfeed import jax
 
     shape, spec = array["shape"], array["spec"]
@@ -137,7 +137,7 @@ def _read(
         raise ResourceExhaustedError(message, op="mf.load_array", hint=hint) from None
     info = calls.loader_info(handle.value)
     described = info["arrays"][0]
-    blocks = [Blocks(_one(described) if row else described)]
+    blocks = [Blocks(_without_batch(described) if row else described)]
     feed = jax.ShardedFeed(itemgetter(0), blocks, sharding.mesh, [sharding], "process")
     size = info["batch_bytes"]
     cursor = Cursor(handle, feed, size=size, ahead=0, per_epoch=False, keep=1)
@@ -153,8 +153,8 @@ def _read(
     return loaded
 
 
-def _one(described: dict[str, Any]) -> dict[str, Any]:
-    """Describes the row of a batch that has one row."""
+def _without_batch(described: dict[str, Any]) -> dict[str, Any]:
+    """Removes the batch dimension from the description of an array."""
     keys = ("shape", "spec", "target_spec")
     blocks = [block | {"index": block["index"][1:]} for block in described["blocks"]]
     return described | {key: described[key][1:] for key in keys} | {"blocks": blocks}

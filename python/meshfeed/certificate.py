@@ -17,7 +17,7 @@ Position = tuple[int, int]  # epoch and position
 
 
 class Span(NamedTuple):
-    """The positions [first, last) of several epochs in a row, from `epoch` on."""
+    """The positions [first, last) in each of `epochs` consecutive epochs, from `epoch` on."""
 
     epoch: int
     epochs: int
@@ -27,20 +27,20 @@ class Span(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Consecutive batches on one mesh, as recorded by some of its processes.
+    """Consecutive batches on one mesh, as recorded by one or more of its processes.
 
     `restore`, `seek` and `remesh` begin another run in the same certificate.
 
     Attributes:
         mesh: the processes of the mesh, as ranges (start, stop).
-        processes: the processes whose certificates are in this one, as ranges.
-        parts: the number of distinct blocks in which a row is delivered: one per array, or more
+        processes: the processes whose certificates are added in this one, as ranges.
+        parts: the number of distinct blocks that contain a part of one row: one per array, or more
             if the spec splits the row.
         delivered: the positions that were delivered.
-        dropped: the ends of epochs that fill no step.
+        dropped: the positions at the ends of epochs that are too few to fill a step.
         skipped: the positions that `skip` left out.
-        rows: how many rows these processes counted, a row once for each of its parts.
-        digest: a sum over these rows of a hash of epoch, position, record and part.
+        rows: the number of rows that these processes counted, each once for each of its parts.
+        digest: the sum of a hash of epoch, position, record and part over these rows.
     """
 
     mesh: tuple[tuple[int, int], ...]
@@ -55,21 +55,23 @@ class Run:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Certificate:
-    """What one or several processes delivered, in one or several runs.
+    """The positions that one or several processes delivered, in one or several runs.
 
-    `loader.certificate()` returns that of a process. Add those of all processes and runs of a job,
-    on any meshes, with `+` or `sum`. The records of one run by several processes become one run.
-    `print` shows the runs, with missing and repeated positions.
+    `loader.certificate()` returns the certificate of one process. Add the certificates of all
+    processes and runs of a job, on any meshes, with `+` or `sum`. Certificates of one run by
+    several processes become one `Run`. `print` shows the runs, and missing and repeated positions.
 
     `check` proves of the sum that all processes of the mesh delivered every position exactly once,
-    with its record. Dropped and skipped positions are allowed. Every distinct block of every array
-    counts, in the lowest process that holds it. The check does not cover the bytes of rows, or the
-    records of further replicas: of a process that holds only replicas it knows the positions.
+    with its record. Dropped and skipped positions are allowed.
+
+    If several processes hold a block, only the one with the lowest number counts its rows. So the
+    check does not cover the records of further replicas, only their positions. It does not cover
+    the bytes of rows.
 
     Attributes:
         order: the name of the order.
         dataset: the fingerprint of the dataset.
-        records: how many records it has.
+        records: the number of records of the dataset.
         seed: the seed of the order.
         runs: the runs, ordered by their positions.
 
@@ -96,14 +98,14 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str | bytes | Mapping[str, Any]) -> Certificate:
-        """Reads the text of `to_json`.
+        """Parses the text that `to_json` returned.
 
         Args:
             text: the text, or the dict that `json.loads` makes of it.
 
         Raises:
-            InvalidArgumentError: it is not a certificate.
-            IncompatibleError: it was written by a release with another format.
+            InvalidArgumentError: the text is not a certificate.
+            IncompatibleError: the text was written by a release with another format.
         """
         with Checks("mf.Certificate") as check:
             try:
@@ -117,13 +119,13 @@ class Certificate:
 
     @classmethod
     def _read(cls, text: str | bytes) -> Certificate:
-        """Reads a certificate that the library wrote."""
+        """Parses a text that the library wrote or has accepted."""
         values = json.loads(text)
         del values["meshfeed"]
         return cls(**values | {"runs": tuple(_run(run) for run in values["runs"])})
 
     def to_json(self) -> str:
-        """Returns the certificate as one line of JSON, to keep beside a checkpoint."""
+        """Returns the certificate as one line of JSON, for storage beside a checkpoint."""
         values = {"meshfeed": 2, **dataclasses.asdict(self)}
         return json.dumps(values, separators=(",", ":"))
 
@@ -134,12 +136,12 @@ class Certificate:
 
     @property
     def first(self) -> Position | None:
-        """The epoch and position of the first delivered row; None without rows."""
+        """The epoch and position of the first delivered row; None if no row was delivered."""
         return (self.delivered[0].epoch, self.delivered[0].first) if self.delivered else None
 
     @property
     def last(self) -> Position | None:
-        """The epoch of the last delivered row and the position after it; None without rows."""
+        """The epoch of the last delivered row and the position after that row; None if none was."""
         last = self._report["last"]
         return (last[0], last[1]) if self.delivered else None
 
@@ -150,7 +152,7 @@ class Certificate:
 
     @property
     def dropped(self) -> tuple[Span, ...]:
-        """The ends of epochs that fill no step, and that no run delivered."""
+        """The positions at the ends of epochs that fill no step, and that no run delivered."""
         return _spans(self._report["dropped"])
 
     @property
@@ -171,7 +173,7 @@ class Certificate:
         """Returns the sum: the runs of both.
 
         Raises:
-            IncompatibleError: they are of another dataset, order or seed.
+            IncompatibleError: the certificates differ in dataset, order or seed.
         """
         if not isinstance(other, Certificate):
             return NotImplemented
@@ -191,10 +193,10 @@ class Certificate:
         """Checks that every position was delivered exactly once, with its record.
 
         Dropped and skipped positions are not missing; `dropped` and `skipped` list them. Without
-        arguments it checks from the start of epoch 0 to the last delivered position, so it cannot
-        know whether more was expected: give `epochs=` for that.
+        arguments, it checks from the start of epoch 0 to the last delivered position. To check that
+        a run reached its end, give `epochs=`.
 
-        It computes the records again from order and seed, in some ten nanoseconds each.
+        It computes the records again from order and seed, in about ten nanoseconds each.
 
         Args:
             epochs: whole epochs, as a range, or as a number of them from epoch 0 on.
@@ -203,9 +205,9 @@ class Certificate:
 
         Raises:
             DataLossError: positions are missing, repeated, or not delivered by all processes; or
-                rows are not those of their positions. The message names positions, processes and
-                what to do. A certificate without rows is not complete.
-            OutOfRangeError: there is no such position.
+                rows do not have the records of their positions; or no row was delivered. The
+                message names positions, processes and what to do.
+            OutOfRangeError: the dataset has no such position.
         """
         with Checks("Certificate.check") as check:
             calls.certificate_check(self.to_json(), self._range(check, epochs, first, last))
@@ -217,7 +219,7 @@ class Certificate:
         first: Position | None = None,
         last: Position | None = None,
     ) -> bool:
-        """Returns whether `check` succeeds, which has the same arguments."""
+        """Returns whether `check` succeeds with the same arguments."""
         try:
             self.check(epochs, first=first, last=last)
         except DataLossError:
@@ -231,15 +233,16 @@ class Certificate:
         first: Position | None = None,
         last: Position | None = None,
     ) -> dict[str, Any]:
-        """Returns what the runs record about the positions, without a check of the evidence.
+        """Returns the recorded positions of all runs, without a check of the evidence.
 
         The arguments are those of `check`.
 
         Returns:
-            "first" and "last", the ends of what was asked for; "delivered", "dropped" and
-            "skipped" in all runs; "missing", which is in none of these; "absent", what "processes"
-            did not deliver and others did; "repeated", what "processes" delivered more than once;
-            "text". Positions are lists of [epoch, epochs, first, last].
+            "first" and "last", the ends of the range; "delivered", "dropped" and "skipped", the
+            positions of all runs within it; "missing", the rest of the range; "absent", positions
+            that "processes" did not deliver and others did; "repeated", positions that "processes"
+            delivered more than once; "text", a summary. Positions are lists of
+            [epoch, epochs, first, last].
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -261,7 +264,7 @@ class Certificate:
         first: Position | None,
         last: Position | None,
     ) -> tuple[int, int, int, int] | None:
-        """Returns the range of positions in the form of the library."""
+        """Returns the epochs and positions of both ends of the range; None for the default."""
         if epochs is None:
             if first is None and last is None:
                 return None
@@ -279,7 +282,7 @@ class Certificate:
 
 
 def _position(check: Checks, name: str, given: Any) -> Position:
-    """Checks an epoch and a position."""
+    """Checks that an argument is an epoch and a position, and returns both."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise check.wrong(name, given, "an epoch and a position")
     return check.int64(name, given[0]), check.int64(name, given[1])

@@ -1,7 +1,7 @@
 """The key-value store through which the processes of a job exchange small messages.
 
-`jax_coordinator` finds the store of JAX. Any other store that all processes reach can replace it.
-It carries some hundred bytes at a time, and never data.
+`jax_coordinator` returns JAX's own store. Any other store that all processes can reach may replace
+it. A message has some hundred bytes; rows and batches never go through the store.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Coordinator(Protocol):
     """
 
     def set(self, key: str, value: bytes) -> None:
-        """Sets a key, also one that exists."""
+        """Sets the value of a key, which may already exist."""
 
     def get(self, key: str, seconds: float) -> bytes | None:
-        """Waits for a key for at most this long; returns None if it does not exist by then."""
+        """Waits for a key and returns its value, or None if it does not exist in time."""
 
     def try_get(self, key: str) -> bytes | None:
         """Returns a key's value, or None if it does not exist."""
@@ -34,14 +34,14 @@ class Coordinator(Protocol):
         """Deletes a key and all keys below it, if there are any."""
 
     def list(self, prefix: str) -> dict[str, bytes]:
-        """Returns all keys below a path, with the path, and their values."""
+        """Returns the values of all keys below a path, by their whole keys."""
 
 
 def jax_coordinator() -> JaxCoordinator:
-    """Returns the coordination service of `jax.distributed`: one object per job.
+    """Returns the coordination service of `jax.distributed`: one object for the whole job.
 
     Raises:
-        UnsupportedError: there is no job, or this release of JAX keeps its client elsewhere.
+        UnsupportedError: `jax.distributed` was not initialized, or this JAX has another client.
     """
     from meshfeed.jax import coordination_client
 
@@ -91,7 +91,7 @@ _known: JaxCoordinator | None = None
 
 
 def _of(client: Any) -> JaxCoordinator:
-    """Returns one object per client, because names are counted per store."""
+    """Returns one object per client, because the uses of a loader name are counted per object."""
     global _known
     with _lock:
         if _known is None or _known.client is not client:

@@ -24,7 +24,7 @@ log = logging.getLogger("meshfeed")
 
 Paths = str | os.PathLike[str]
 _PATH = (str, bytes, os.PathLike)
-_DECODED = 2**28  # bytes of decoded record batches in the cache of arrowio
+_DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
 _SLOW = (
     "%s is compressed (%s), and shuffled: every row takes the decoding of a whole record batch; "
     "write the files without compression, such as by "
@@ -40,7 +40,7 @@ _LEFT_OUT = (
     "specs that name fields, such as a list of names, avoid this warning"
 )
 
-# How to make a table from other objects, by a method that identifies them.
+# For objects that are not tables: a method that identifies the type, and the advice in the error.
 _TABLES = {
     "collect": "give what its collect() returns",  # a LazyFrame of polars
     "to_table": "give what its to_table() returns",  # a pyarrow.dataset.Dataset
@@ -88,12 +88,12 @@ class Skipped:
 
 @dataclasses.dataclass
 class _Origin:
-    """What a dataset shares with its slices.
+    """The state that a dataset shares with its slices.
 
     Attributes:
-        packed: the compression of each compressed file.
-        logical: the types whose stored integers fields are, unless the library knows them.
-        compared: the files of which processes compare every byte; None if they do not.
+        packed: the compression of each compressed file, by path.
+        logical: `Field.logical` by field, for types of NumPy, which the library does not know.
+        compared: the files of `mf.open(fingerprint="full")`, whose every byte is compared; or None.
         warned: whether the warning about skipped columns was logged.
     """
 
@@ -144,10 +144,12 @@ class Dataset(Resource):
     def fingerprint(self) -> str:
         """Returns a hash of schema and content, the same on every host that has the same data.
 
-        States contain it, and the processes of a job compare it. Of a file it covers all bytes up
-        to 16 MiB, and samples of a larger one; it depends on the cut into record batches. Of data
-        in memory it covers all values up to 256 MiB, and evenly spread rows of more; it does not
-        depend on chunks. `fingerprint_covers` is the covered share; `sha256` reads all bytes.
+        States contain it, and the processes of a job compare it. It covers every byte of a file of
+        up to 16 MiB, and samples of a larger file. It depends on the division into record batches.
+
+        For data in memory it covers all values of up to 256 MiB, and evenly spread rows of more. It
+        does not depend on chunks. `fingerprint_covers` is the covered share; `sha256` reads all
+        bytes.
         """
         with Checks("Dataset.fingerprint"):
             return calls.dataset_fingerprint(self.handle)
@@ -168,7 +170,7 @@ class Dataset(Resource):
         """Returns a SHA-256 over every byte of the files, which it reads once.
 
         It is the SHA-256 over the SHA-256 of each file, in order; `meshfeed verify --hash` prints
-        the same. A slice has that of the whole dataset.
+        the same. For a slice it is the SHA-256 of the whole dataset.
 
         Raises:
             UnsupportedError: the data are in memory.
@@ -179,7 +181,7 @@ class Dataset(Resource):
             return str(hashes["sha256"])
 
     def compared_files(self) -> Files | None:
-        """Returns the files if a loader's processes compare every byte of them, else None."""
+        """Returns the files if the processes of a job compare every byte of them, else None."""
         if self._origin.compared is None:
             return None
         return Files(calls.dataset_slice(self.handle, 0, len(self)), self._origin.compared)
@@ -187,8 +189,9 @@ class Dataset(Resource):
     def slice(self, start: int, stop: int) -> Dataset:
         """Returns a view of the records from `start` up to `stop`, for example for validation.
 
-        Slices of equal length under one seed are shuffled alike, because an order depends only on
-        seed, epoch and number of records. Give each its own `seed=` if that matters.
+        With one seed, slices of equal length are shuffled in the same order, because an order
+        depends only on seed, epoch and number of records. To avoid this, give each loader its own
+        `seed=`.
 
         Args:
             start: the first record.
@@ -210,7 +213,9 @@ class Dataset(Resource):
             return Dataset(handle, self._origin)
 
     def warn_of_shuffling(self, fields: Iterable[str]) -> None:
-        """Warns if every row of a random order requires decoding a whole record batch.
+        """Warns that every shuffled row costs the decoding of a whole record batch.
+
+        That is so if files are compressed and the decoded fields exceed the library's cache.
 
         Args:
             fields: the fields that are read.
@@ -223,7 +228,7 @@ class Dataset(Resource):
             log.warning(_SLOW, path, how)
 
     def warn_of_skipped(self) -> None:
-        """Warns, once, that a loader of all columns leaves some out."""
+        """Warns once that some columns cannot be arrays, so that batches leave them out."""
         skipped = self.skipped
         if not skipped or self._origin.warned:
             return
@@ -258,21 +263,21 @@ def open(
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
             Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
             directory.
-        io: "map" gathers from a mapping, "read" reads the rows, and "auto", the default, chooses
-            by the size and location of the files.
-        shapes: the shape of a row of list columns whose rows have one length, such as
+        io: "map" maps the files into memory, "read" reads each row from its file, and "auto", the
+            default, chooses by the size and location of the files.
+        shapes: the shape of a row, by name, for list columns whose rows have one length, such as
             ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
         duplicates: with "refuse", a file that is found twice, by overlapping globs or by a link,
             is an error; with "allow", its records are repeated.
-        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte, which
-            each computes in the background of its first epoch. A difference is an error in all of
-            them that names the file. `Dataset.fingerprint`, which they compare before the first
-            batch, samples files of more than 16 MiB.
+        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte. Each
+            computes it in the background during its first epoch. If a file differs, all processes
+            raise an error that names it. By default they compare only `Dataset.fingerprint`, which
+            samples files of more than 16 MiB.
 
     Raises:
         NotFoundError: there is no such file.
         InvalidArgumentError: a file is found twice; the message names both paths.
-        DataLossError: a file is damaged; the message names the file and where.
+        DataLossError: a file is damaged; the message names the file and the place in it.
     """
     with Checks("mf.open") as check:
         listed = _listed(check, paths)
@@ -287,6 +292,7 @@ def open(
 
 
 def _listed(check: Checks, paths: Any) -> list[str]:
+    """Checks `paths=` and returns a list of strings, in which the home directory replaces ~."""
     several = [paths] if isinstance(paths, _PATH) else paths
     unfit = isinstance(several, Mapping | set | frozenset) or hasattr(several, "read")
     try:
@@ -302,6 +308,7 @@ def _listed(check: Checks, paths: Any) -> list[str]:
 
 
 def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
+    """Checks `shapes=` and returns the shape of a row for each field."""
     if shapes is None:
         return None
     try:
@@ -317,7 +324,7 @@ def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
 
 
 def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
-    """Takes a table in memory, of pyarrow, polars, duckdb, pandas or others, without a copy.
+    """Makes a dataset from a table of pyarrow, polars, duckdb, pandas or others, without a copy.
 
     Args:
         data: an object with `__arrow_c_stream__` or `__arrow_c_array__`. A reader is read to its
@@ -360,7 +367,7 @@ def _check_objects(check: Checks, data: Any) -> None:
 
 
 def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
-    """Rejects a reader without records, which was probably read before."""
+    """Returns the dataset. Rejects a reader without records, which was probably read before."""
     if len(made) or not hasattr(data, "read_next_batch"):
         return made
     made.close()
@@ -369,9 +376,11 @@ def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
-    """Takes NumPy arrays, also strided ones, without a copy. Their first dimension counts records.
+    """Makes a dataset from NumPy arrays, also strided ones, without a copy.
 
-    The dataset and its loaders keep the arrays alive. Do not change them until all are closed.
+    Their first dimension counts records. The dataset and its loaders keep the arrays alive. Do not
+    change the arrays until the dataset and its loaders are closed.
+
     Other objects, such as a list or an HDF5 dataset, are first read into a NumPy array. Dates and
     times become int64, with a warning; `Field.logical` names their unit. An array with missing
     values, such as a masked array or a pandas column with NA, is an error.
@@ -400,6 +409,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
 
 
 def _check_names(check: Checks, arrays: Any) -> None:
+    """Checks that the arrays are a mapping, and that each name can be a field's name."""
     if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
         message = "the arrays are not a dict of names and arrays"
         hint = 'give a dict, such as {"label": labels}'
@@ -416,5 +426,5 @@ def _check_names(check: Checks, arrays: Any) -> None:
 
 
 def _is_unicode(name: str) -> bool:
-    """Returns whether a name has no surrogates, which have no UTF-8."""
+    """Returns whether a name has no surrogates, which UTF-8 cannot encode."""
     return not any("\ud800" <= character <= "\udfff" for character in name)

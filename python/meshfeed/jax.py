@@ -2,8 +2,7 @@
 
 One `jax.make_array_from_callback` with the user's own sharding makes each array. The callback
 returns a view per distinct index, so replicas share memory. On CPU JAX aliases the views; on other
-devices it starts the transfer. Nothing here is collective, except what the user's own program does
-with `resharder`.
+devices it starts the transfer. Processes communicate only in the function that `resharder` returns.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ def has_devices(mesh: Any) -> bool:
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:
-    """Returns a mesh as in a layout document: axes, and [process, id] in mesh order.
+    """Returns the part "mesh" of a layout document: axes, and [process, id] of every device.
 
     Args:
-        mesh: the `jax.sharding.Mesh`.
+        mesh: the `jax.sharding.Mesh`, whose order of devices is kept.
     """
     devices = mesh.devices.ravel().tolist()
     axes = list(mesh.shape.items())
@@ -55,7 +54,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
     """Returns the mesh that all shardings are on.
 
     Args:
-        check: the call that the arguments come from.
+        check: raises errors with the name of the user's call.
         mesh: the mesh that the user gave, or None.
         shardings: for every array its `NamedSharding`, or None if it has a bare spec.
 
@@ -95,7 +94,7 @@ def on_mesh(check: Checks, specs: Any, mesh: Any) -> Any:
     """Returns a tree of specs with its shardings on another mesh, each with its memory kind.
 
     Args:
-        check: the call that the mesh comes from.
+        check: raises errors with the name of the user's call.
         specs: the tree.
         mesh: the mesh. `one_mesh` rejects values that are not meshes.
 
@@ -118,7 +117,7 @@ def on_mesh(check: Checks, specs: Any, mesh: Any) -> Any:
 
 
 def delivered_name(dtype: str) -> str:
-    """Returns the type that JAX can hold. If x64 is off, 64-bit types are narrowed."""
+    """Returns the name of the type that JAX delivers. If x64 is off, 64-bit types are narrowed."""
     return str(jax.dtypes.canonicalize_dtype(dtype_of(dtype)).name)
 
 
@@ -134,7 +133,7 @@ def process_index() -> int:
 
 
 _TESTED = "0.8.0, 0.9.0, 0.10.2 and 0.12.0.1"  # releases that the tests have run on
-_CLIENT = (
+_CLIENT = (  # the methods of the client that meshfeed calls
     "key_value_set_bytes",
     "blocking_key_value_get_bytes",
     "key_value_try_get_bytes",
@@ -147,7 +146,7 @@ def coordination_client() -> Any:
     """Returns the client of `jax.distributed`'s key-value store, which has no public name.
 
     Raises:
-        UnsupportedError: there is no job, or this JAX has its client elsewhere.
+        UnsupportedError: `jax.distributed` is not initialized, or JAX has its client elsewhere.
     """
     hint = "pass coordinator= any store with the methods of mf.Coordinator, or False for none"
     try:
@@ -169,7 +168,7 @@ def coordination_client() -> Any:
 
 
 def _trace_state() -> Callable[[], bool]:
-    """Returns the function that says whether JAX traces nothing. It has no public name."""
+    """Returns JAX's function that reports whether no trace is active. It has no public name."""
     from jax._src import core
 
     return getattr(core, "trace_state_clean", lambda: True)
@@ -191,11 +190,11 @@ class ShardedFeed(Feed):
     """Makes batches of global arrays.
 
     Args:
-        build: puts arrays, one for each of the layout's, into the batch's tree.
+        build: builds the batch's tree from the arrays of the layout, in their order.
         blocks: for every array its blocks in the memory of a batch.
         mesh: the mesh.
         shardings: for every array the user's own sharding, or None.
-        loading: what every process reads.
+        loading: "process", "global", "device" or "reshard", as in `Loader`.
     """
 
     def __init__(
@@ -214,7 +213,7 @@ class ShardedFeed(Feed):
         self.build, self._mesh = build, mesh
         self._placers = [kind(b, sharding) for b, sharding in zip(blocks, wanted, strict=True)]
         self.element_spec = build([placer.struct() for placer in self._placers])
-        # On CPU arrays are aliased, and nothing is sent ahead. All devices of a mesh are alike.
+        # On CPU JAX aliases the memory, so no batch is sent ahead. A mesh has one platform.
         self.ahead = 0 if mesh.devices.flat[0].platform == "cpu" else 1
         moves = build([Move(sharding) for sharding in wanted]) if loading == "reshard" else None
         self._reshard = None if moves is None else resharder(moves)
@@ -231,7 +230,7 @@ class ShardedFeed(Feed):
         return batch if self._reshard is None else self._reshard(batch)
 
     def mark(self) -> Any:
-        """Returns the profiler's mark of one `next`.
+        """Returns a context manager that marks one `next` in JAX's profiler.
 
         Raises:
             InvalidStateError: JAX records a program, which would contain this batch as a constant.
@@ -281,16 +280,16 @@ class Placer:
         self.sharding = target
         self._blocks = blocks
         self._wide = blocks.dtype.name in _WIDE
-        # JAX takes the type from the blocks, which is faster than to check a given one. If there
-        # are no blocks, it needs the type.
+        # Without a dtype argument JAX uses the blocks' type, which is faster than to check the
+        # argument. If there are no blocks, JAX needs the argument.
         given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
         self._made: Callable[..., jax.Array] = partial(
             jax.make_array_from_callback, blocks.shape, target, **given
         )
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
         self._by_id: dict[int, int] = {}
-        self._kept: list[Index] = []  # the known tuples: no other object gets the id of one of them
-        self._guarded = False  # whether JAX has refused a transfer; to ask each time takes longer
+        self._kept: list[Index] = []  # keeps the tuples alive, so that their ids stay unique
+        self._guarded = False  # whether JAX has refused a transfer; a check per call takes longer
 
     def __call__(self, owner: Any) -> jax.Array:
         """Makes the array over the memory of the batch, which `owner` keeps alive."""
@@ -320,8 +319,8 @@ class Placer:
         return self._unguarded(block)
 
     def _find(self, views: list[Any], index: Index) -> Any:
-        """Finds the block of an index that comes for the first time."""
-        if not views:  # JAX asks for a replicated array even if no device is here
+        """Finds the block of an index object that is not in the cache, and adds it."""
+        if not views:  # JAX asks for a replicated array even if the process owns no device of it
             return np.empty(0, self._blocks.dtype)
         block = self._by_start[tuple(s.start or 0 for s in index)]
         if len(self._by_id) > 4 * self.sharding.num_devices:
@@ -332,7 +331,7 @@ class Placer:
         return views[block]
 
     def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
-        """Makes the array, also if JAX refuses implicit transfers but permits explicit ones.
+        """Makes the array even if JAX's transfer guard refuses implicit transfers.
 
         A loader's transfer is as explicit as `device_put`, but JAX counts it as implicit.
         """
@@ -383,7 +382,7 @@ class DevicePlacer(Placer):
 
 
 class Move:
-    """Moves an array to a sharding, inside of a program.
+    """Moves an array to a sharding, inside of a program that JAX traces.
 
     `jax.sharding.reshard` moves axes of type Explicit, a sharding constraint moves the others. If
     an entry has both, JAX requires the explicit ones to come first.
@@ -399,7 +398,7 @@ class Move:
         self._automatic = _only(automatic, target) if automatic else None
 
     def __call__(self, array: Any) -> Any:
-        """Returns the array with the sharding, in a program that is being traced."""
+        """Returns the array with the sharding."""
         if self._explicit is not None:
             array = jax.sharding.reshard(array, self._explicit)
         if self._automatic is not None:
@@ -408,10 +407,10 @@ class Move:
 
 
 def check_moves(check: Checks, mesh: Mesh, specs: Mapping[str, Sequence[Any]]) -> None:
-    """Refuses specs that no `Move` can reach.
+    """Raises an error if no `Move` can reach a spec.
 
     Args:
-        check: the call that the specs come from.
+        check: raises errors with the name of the user's call.
         mesh: the mesh.
         specs: for every array the entries of its spec.
     """
@@ -438,10 +437,10 @@ def _only(axes: set[Any], sharding: NamedSharding) -> NamedSharding:
 
 
 def resharder(moves: Any) -> Callable[[Any], Any]:
-    """Returns the function that moves a batch.
+    """Returns the function that moves the arrays of a batch to their shardings.
 
     Args:
-        moves: a tree like the batch, of `Move`s.
+        moves: the batch's tree, with a `Move` for each array.
     """
     tree = jax.tree.structure(moves)
 

@@ -58,7 +58,7 @@ def _missing(what: str, path: Path, target: str = "lib") -> errors.NotFoundError
 
 
 def _flags(option: str) -> list[str]:
-    """Returns the words that one option prints."""
+    """Returns the compiler or linker flags that one option prints."""
     if option == "--cflags":
         return [f"-I{get_include()}"]
     folder = _library().parent

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class Loader(PositionMixin, Generic[BatchT]):
-    """Delivers the batches of a dataset as global arrays with the sharding asked for.
+    """Delivers the batches of a dataset as global arrays with the shardings of `specs`.
 
     Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
     epoch, and the next loop runs through the next one, freshly shuffled. After a `break` the
     next loop continues with the next batch. Concurrent and nested loops share the batches of the
-    epoch and end with it. To look at a sample use `peek`, which moves nothing;
+    epoch and end with it. To look at a sample use `peek`, which does not advance the loader;
     `next(iter(loader))` takes the batch, and the next loop begins after it.
 
     Args:
@@ -46,21 +46,23 @@ class Loader(PositionMixin, Generic[BatchT]):
             of `mf.Array`s. None, or a list of field names, means whole batches as NumPy arrays
             and needs neither JAX nor a mesh.
         batch_size: the rows of the global batch, over all processes; required. A tuple gives
-            that many batch dimensions: (4, 64) has the records of 256, as four micro-batches.
+            that many batch dimensions: (4, 64) means 256 records, as four micro-batches of 64.
         shuffle: whether the order is shuffled, anew in every epoch; by default it is not.
         order: how records are ordered, instead of `shuffle`: "sequential", "shuffle" or "local".
             "local" cuts the dataset into a part for every group of processes that need the same
-            rows, and shuffles each part alone, so that a process reads only its own part. The
+            rows, and shuffles each part alone. So a process reads only its own part. The
             parts belong to the first mesh and batch size; `state` contains them, so that the order
-            stays the same on any other. Or the full name of an order, as a state has it.
-        seed: the seed of the order, 0 by default; without `shuffle` it changes only "key".
+            stays the same on any other. Also the full name of an order, as in a state.
+        seed: the seed of the order, 0 by default; without `shuffle` it changes only the extra
+            "key".
         epochs: the total number of epochs, also after a restore, and -1 for no end; by
             default every loop runs through one.
         remainder: what happens to the records that do not fill the last step: "drop", the
             default, leaves them out, "pad" fills up with zeros and adds a mask to every batch,
-            "error" refuses.
+            "error" raises an error.
         mask_name: with "pad", the name of the mask, which is true in real rows; "valid" by default.
-        mask_spec: with "pad", the spec of the mask; by default what all arrays share.
+        mask_spec: with "pad", the spec of the mask; by default the axes of the batch dimensions
+            that all arrays share.
         extras: of "key" (uint32 [batch, 2], a hash of seed, epoch and record) and "record"
             (uint32 [batch, 2], the record's number, low and high half).
         prefetch: how many batches to read ahead, 2 by default; each takes host memory.
@@ -78,15 +80,15 @@ class Loader(PositionMixin, Generic[BatchT]):
             hold nulls and has no such value is an error.
         loading: what every process reads. "process": what its devices hold, every distinct part
             once. "global": the whole batch, of which it keeps its part. "device": the part of
-            every device separately, also of replicas. "reshard": equal parts of the rows, whatever
-            the specs say; `reshard` moves them to where the specs want them, in your program.
-        layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout, of which the
-            loader plays one process.
+            every device separately, also of replicas. "reshard": equal parts of the rows, for any
+            specs; in your program, `reshard` moves them to the shardings of the specs.
+        layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout. The loader makes
+            the batches of one of its processes, in any process.
         process: with `layout`: the process. A batch then has, for every array, the list of
             that process's blocks as (index, NumPy array).
         name: the name of this loader in keys between processes; by default loaders are
             counted, which is right if every process makes the same loaders in the same order.
-        coordinator: how the processes of the mesh talk, if there are several: by default
+        coordinator: how the processes of the mesh communicate, if there are several: by default
             through `jax.distributed`, else any `mf.Coordinator`. False: not at all.
         agree_timeout: seconds in which all processes must come to the first batch, and to the
             first one after `restore` and `seek`. They wait for each other only there.
@@ -94,18 +96,18 @@ class Loader(PositionMixin, Generic[BatchT]):
             its `with mf.Loader(...)` block or its program. The next batch raises a PeerError. A
             process that waits for the other one in a computation asks for no batch: with "end",
             the default, it ends after 30 s, with "abort" after 5 s, and with "raise" never. It
-            says why on stderr, and its status is `mf.EXIT_PEER_ERROR`.
+            prints the reason on stderr, and its exit status is `mf.EXIT_PEER_ERROR`.
         verify_replicas: which steps' replicas are compared between processes: the "first" three,
             every k-th with a number k, "always", or "off". Unless it is "off", processes also
             stop now and then, with "always" before every batch, until all have come to the same
             one. If a process has taken more batches than the others, all of them raise an
             IncompatibleError.
-        late_after: seconds after which a job that waits for a batch of some process logs which.
+        late_after: seconds that the job waits for a batch of one process before the log names it.
 
     Raises:
-        InvalidArgumentError: arguments that cannot be right; the text names them.
+        InvalidArgumentError: arguments that are invalid; the text names them.
         IncompatibleError: the state belongs to another dataset, order or seed.
-        UnsupportedError: the mesh spans processes that have no way to talk.
+        UnsupportedError: the mesh spans processes that cannot communicate.
 
     Examples:
         >>> import jax, meshfeed as mf, numpy as np
@@ -258,7 +260,8 @@ class Loader(PositionMixin, Generic[BatchT]):
         processes any process may peek, alone and any number of times. A process that calls `next`
         alone would be one step ahead of the others.
 
-        At the end of an epoch it is the first batch of the next one. The next loop begins with it.
+        At the end of an epoch, `peek` returns the first batch of the next one, with which the next
+        loop begins.
 
         Raises:
             OutOfRangeError: all `epochs` are over, so there is no next batch.
@@ -414,7 +417,7 @@ class Loader(PositionMixin, Generic[BatchT]):
 
     @property
     def layout(self) -> Layout:
-        """Which device holds and which process reads what: a `Layout`, which draws itself."""
+        """The `Layout`: what every device holds and every process reads. Notebooks draw it."""
         return self._engine.layout
 
     @property
@@ -492,9 +495,8 @@ class Loader(PositionMixin, Generic[BatchT]):
 
         `restore`, `seek` and `remesh` begin another run in it. The certificates of all processes
         add up to a proof that every position was delivered exactly once; `Certificate.check`
-        verifies it without reading data. Keep the certificate beside the state that you save:
-        those of later runs are added to it. The loader always keeps it, for a few nanoseconds per
-        row.
+        verifies it without reading data. Save the certificate beside the state: those of later
+        runs are added to it. Every loader keeps one, which costs a few nanoseconds per row.
 
         A certificate belongs to one order: `restore` of another local order begins a new one.
 

@@ -1,4 +1,4 @@
-"""Batches on devices that are not JAX's: the global arrays that `loader.place` yields."""
+"""The global arrays that `loader.place` yields, on devices that JAX does not manage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Batch(NamedTuple):
     """Keeps the memory of a batch on devices until the last of its arrays is gone."""
 
     handle: Handle
-    shared: bool  # whether it is host memory
+    shared: bool  # whether the host can read this memory directly
 
 
 class Shard:
@@ -124,6 +124,7 @@ class Shard:
         return f"Shard(device={self.device}, index=[{index}])"
 
     def _lent(self, *, legacy: bool = False) -> int:
+        """Returns the address of a DLPack tensor of the shard; the caller must call its deleter."""
         with Checks("Shard.__dlpack__"):
             batch = self._batch.handle.value
             number, position = self._array.number, self.position
@@ -204,7 +205,7 @@ class Placing:
     """Takes the batches of a loader and copies them to devices, for `loader.place`.
 
     Args:
-        check: the call that the devices come from.
+        check: checks the arguments of the user's call, and names the call in errors.
         engine: the engine of the loader.
         devices: the devices.
     """
@@ -228,7 +229,7 @@ class Placing:
         self._arrays = [_Array(i, array) for i, array in enumerate(described)]
 
     def take(self) -> Item | None:
-        """Returns the next batch, or None at the end of the run. The caller holds the lock."""
+        """Returns the next batch, or None at the end of the run. The cursor's lock must be held."""
         return self._engine.cursor.take_made(self._make)
 
     def _make(self, owner: Owner) -> Any:
@@ -237,7 +238,7 @@ class Placing:
             self._devices.check()
             if self._engine.batch.document != self._document:  # after a remesh
                 self._open()
-            batch = owner.release._as_parameter_
+            batch = owner.release._as_parameter_  # its pointer in the library
             placed = calls.ring_transfer(self._ring.value, batch)
         owner_of_all = _Batch(placed, self._devices.shared)
         return self._engine.batch.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])

@@ -166,7 +166,7 @@ class Layout:
         shapes = {}
         with Checks("mf.Layout") as check:
             if array is not None or dims is not None:
-                arrays = self.report()["arrays"]  # with mask and extras
+                arrays = self.report()["arrays"]  # with mask and extras, unlike the document
                 shapes = {name: part["global_shape"] for name, part in arrays.items()}
             if array is not None:
                 if array not in shapes:
@@ -233,15 +233,16 @@ def layout(
             "error".
         mask_name: with "pad", the name of the mask.
         mask_spec: with "pad", the spec of the mask; by default the entries that all arrays share.
-        extras: a list of "key" and "record".
-        prefetch: how many batches may wait undelivered.
+        extras: a list of "key" and "record", as in `Loader`.
+        prefetch: how many batches to read ahead.
         shuffle: whether the order is shuffled.
         order: the name of the order, as in `Loader`.
         seed: the seed of the order.
-        loading: what every process reads, as in `Loader`. The report lists for each way how many
-            bytes are read, held and moved.
-        device_bytes: the memory on a device that one batch may take; more is an error.
-        host_bytes: the memory of a process that batches read ahead may take; more is an error.
+        loading: what every process reads, as in `Loader`. The report lists how many bytes are then
+            read, held and moved.
+        device_bytes: the most memory of a device for one batch; if it needs more, that is an error.
+        host_bytes: the most memory of a process for batches that are read ahead; if they need more,
+            that is an error.
 
     Examples:
         >>> import meshfeed as mf

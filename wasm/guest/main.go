@@ -5,7 +5,7 @@
 //
 // The host calls _initialize once, and then one export at a time:
 //
-//	mf_version() -> u32                       of these exports
+//	mf_version() -> u32                       the version of these exports
 //	mf_input(n u32) -> address                where the host writes n bytes
 //	mf_describe(n u32) -> reply               a layout document → JSON
 //	mf_table(array, what, from, count u32) -> reply   float64, little-endian
@@ -31,7 +31,7 @@ import (
 
 const (
 	heapSoft    = 64 << 20  // with a larger heap, an export collects garbage before it returns
-	memoryLimit = 192 << 20 // beyond it, the collector always runs; hosts allow 256 MiB
+	memoryLimit = 192 << 20 // near it, garbage is collected ever more often; hosts allow 256 MiB
 	maxStack    = 16 << 20  // bounded recursion needs less than 1 MiB
 	maxInput    = 16 << 20  // the largest input: the footer of a file
 	keepInput   = 1 << 20   // a larger input buffer is freed after its call
@@ -84,8 +84,8 @@ func question(n uint32) []byte {
 	return input[:min(int(n), cap(input))]
 }
 
-// send keeps the bytes for the host. It collects garbage if there may be much, so
-// that an idle instance is small.
+// send returns the address and the length of a reply, and keeps the reply alive. It
+// collects garbage if the heap is large, so that an idle instance is small.
 func send(text []byte) uint64 {
 	output = text
 	if cap(input) > keepInput {

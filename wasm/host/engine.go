@@ -14,12 +14,12 @@ import (
 type engine struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
-	pages    uint32
+	pages    uint32 // the largest memory of an instance, in pages of 64 KiB
 	idle     []*instance
 }
 
 // compile compiles the module for calls that can be interrupted, or for calls
-// that cannot.
+// that cannot. Code that cannot be interrupted is faster.
 func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, error) {
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(v.options.MemoryPages).WithCloseOnContextDone(interruptible)
 	if v.cache != nil {
@@ -35,7 +35,7 @@ func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, e
 
 const buildHint = "make wasm builds one as .build/meshfeed.wasm"
 
-// refused makes the error of a module that cannot be compiled.
+// refused returns the error for a module that cannot be compiled.
 func (e *engine) refused(module []byte, err error) error {
 	what, hint := "the module cannot be compiled", buildHint
 	if !bytes.HasPrefix(module, []byte("\x00asm")) {
@@ -46,6 +46,7 @@ func (e *engine) refused(module []byte, err error) error {
 	return status.Errorf(status.InvalidArgument, "host", what+": %w", err).WithHint("%s", hint)
 }
 
+// load compiles the module and checks that it has all exports.
 func (e *engine) load(ctx context.Context, module []byte) (err error) {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, e.runtime); err != nil {
 		return status.Errorf(status.Internal, "host", "WASI: %w", err)

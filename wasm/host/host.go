@@ -7,8 +7,8 @@
 //	reply, err := v.Describe(ctx, text) // JSON, as package reply documents it
 //
 // Any number of goroutines may use a Validator. Every call has an instance of the
-// module for itself. An instance that trapped, was interrupted, or has grown is
-// not used again.
+// module for itself. An instance that trapped, was interrupted, or has more than
+// KeepMemory bytes is not used again.
 //
 // A call that can be interrupted takes 2 to 7 times as long, because the compiled
 // code checks for interruption in every loop. So there is a second compilation
@@ -37,7 +37,7 @@ const (
 	DefaultMemoryPages = 4096     // 256 MiB
 	maxMemoryPages     = 1 << 16  // 4 GiB: a module cannot address more
 	DefaultMaxIdle     = 2        // instances
-	KeepMemory         = 64 << 20 // an instance with more is not used again
+	KeepMemory         = 64 << 20 // bytes; an instance with more is not used again
 	pageSize           = 64 << 10
 )
 
@@ -149,7 +149,8 @@ func (v *Validator) Describe(ctx context.Context, text []byte) (reply []byte, er
 	return v.ask(ctx, text, "mf_describe")
 }
 
-// Samples returns the reply to a question about an order.
+// Samples returns the reply to a question about an order, as package reply
+// documents both.
 func (v *Validator) Samples(ctx context.Context, question []byte) (reply []byte, err error) {
 	return v.ask(ctx, question, "mf_samples")
 }
@@ -168,7 +169,7 @@ func (v *Validator) ask(ctx context.Context, input []byte, name string, more ...
 	return reply, err
 }
 
-// Table names rows of a table about a document.
+// Table names Count rows, from row From on, of table What of an array.
 type Table struct{ Array, What, From, Count uint32 }
 
 // Tables returns the named rows of tables about a layout document, in order.

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// exports lists the exports of a validator.
+// exports lists the functions that a module must export.
 var exports = []string{"_initialize", "mf_version", "mf_input", "mf_describe", "mf_table", "mf_samples", "mf_schema"}
 
 // maxOutput bounds the standard error of an instance.
@@ -21,11 +21,11 @@ const maxOutput = 64 << 10
 // instance is one running module. It serves one goroutine.
 type instance struct {
 	module api.Module
-	stderr *output // Go's runtime writes there why it ends
+	stderr *output // if Go's runtime ends the program, it writes the reason there
 	limit  int     // bytes of memory
 }
 
-// output keeps the first maxOutput bytes, and at most one write more.
+// output keeps writes until it has maxOutput bytes.
 type output struct{ bytes.Buffer }
 
 func (w *output) Write(p []byte) (int, error) {
@@ -35,9 +35,8 @@ func (w *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// instantiate starts an instance with the clocks of the system. Go's garbage
-// collector does not finish on the default clock of wazero, which jumps ahead at
-// every reading.
+// instantiate starts an instance with the clocks of the system. wazero's default
+// clock jumps ahead at every reading, and Go's garbage collector would not finish.
 func (e *engine) instantiate(ctx context.Context) (*instance, error) {
 	in := &instance{stderr: &output{}, limit: int(e.pages) * pageSize}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
@@ -62,7 +61,8 @@ func (in *instance) ask(ctx context.Context, input []byte, name string, more ...
 	return in.reply(ctx, name, append([]uint64{uint64(len(input))}, more...)...)
 }
 
-// reply calls an export and copies the reply.
+// reply calls an export and copies the reply. The upper half of the result is the
+// address of the reply in the module's memory, the lower half its length.
 func (in *instance) reply(ctx context.Context, name string, args ...uint64) ([]byte, error) {
 	where, err := in.call(ctx, name, args...)
 	if err != nil {
@@ -86,7 +86,7 @@ func (in *instance) call(ctx context.Context, name string, args ...uint64) (uint
 	return results[0], nil
 }
 
-// failed makes the error of an instance that ended.
+// failed returns the error of a call during which the instance ended.
 func (in *instance) failed(ctx context.Context, name string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return status.Errorf(status.CodeOf(cause), "host", "%s: %w", name, cause)

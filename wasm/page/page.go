@@ -1,5 +1,6 @@
 // Package page contains the layout page: a browser page that checks and draws a
-// layout, with the layout core as WebAssembly. It is written in TypeScript (src).
+// layout. It runs package core/layout as WebAssembly, and is written in TypeScript
+// (src).
 // `make page` builds one HTML file, which works from file:// without a network.
 //
 // Binaries built with the tag `page` contain the page; the Makefile and the wheel
@@ -17,9 +18,8 @@ import (
 const slot = `<script type="application/json" id="layout">`
 
 // HTML returns the page as one file that opens with a layout document, or with an
-// example if document is empty. The page checks the document. HTML changes its
-// bytes only to escape characters that could end a script, in a way that JSON
-// allows.
+// example if document is empty. HTML does not check the document; the page does. It
+// only escapes characters that could end the script element.
 func HTML(document []byte) ([]byte, error) {
 	if html == nil {
 		return nil, absent()

@@ -100,7 +100,7 @@ func (c *column) open(number int) (Buffer, error) {
 	return b, nil
 }
 
-// openAny returns the buffer with a number, however short it is.
+// openAny returns the buffer with a number. It does not check the size.
 func (c *column) openAny(number int) (Buffer, error) {
 	b, err := c.batch.Open(c.batch.Header.Buffers(c.Column)[number])
 	var fault *Fault
@@ -168,7 +168,8 @@ func (c *column) values() error {
 	return c.plain()
 }
 
-// plain reads values that cannot be wrong.
+// plain checks the size of a buffer of values that cannot be wrong. If all is true,
+// it also reads them, which fails if the disk does.
 func (c *column) plain() error {
 	b, err := c.data(0)
 	if err != nil || !c.all {

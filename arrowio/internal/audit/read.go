@@ -11,12 +11,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// pieceLen is how many values are read at once. It is a multiple of 8, so that
-// pieces of a bitmap begin with a byte.
+// pieceLen is the number of values that are read at once. It is a multiple of 8, so
+// that every piece of a bitmap begins at a whole byte.
 const pieceLen = 1 << 16
 
-// pieces reads n values of width bytes piece by piece, and visits each piece with
-// the number of its first value. The memory is reused.
+// pieces reads n values of width bytes in pieces of pieceLen values. It calls visit
+// for each piece, with the number of its first value. Visit must not keep the
+// values, because the memory is reused.
 func (c *column) pieces(b Buffer, width, n int64, visit func(first int64, values []byte) error) error {
 	memory := make([]byte, min(n, pieceLen)*width)
 	for first := int64(0); first < n; first += pieceLen {
@@ -31,7 +32,8 @@ func (c *column) pieces(b Buffer, width, n int64, visit func(first int64, values
 	return nil
 }
 
-// read fills p unless the context has ended.
+// read fills p with the bytes of a buffer from off on. It fails if the context has
+// ended.
 func (c *column) read(b Buffer, p []byte, off int64) error {
 	if err := c.ctx.Err(); err != nil {
 		return status.Errorf(status.CodeOf(err), "arrowio", "the verification was ended: %w", err)
@@ -46,7 +48,8 @@ func (c *column) read(b Buffer, p []byte, off int64) error {
 	return err
 }
 
-// validity compares the bitmap with the count of nulls.
+// validity checks that the validity bitmap has as many nulls as the metadata state.
+// If there are nulls, it sets c.nulls.
 func (c *column) validity() error {
 	node := c.node()
 	if !c.Validity || c.batch.Header.Buffers(c.Column)[0].Length == 0 {
@@ -81,8 +84,8 @@ func (c *column) validity() error {
 	return nil
 }
 
-// valid returns the bitmap of n values from first on, a multiple of 8; nil if no
-// value is null.
+// valid reads the validity bitmap of n values, beginning with value first, which
+// must be a multiple of 8. It returns nil if no value of the column is null.
 func (c *column) valid(first, n int64) ([]byte, error) {
 	if c.nulls == nil {
 		return nil, nil
@@ -116,21 +119,21 @@ func integer(values []byte, i int, width int64, signed bool) int64 {
 	return int64(min(binary.LittleEndian.Uint64(at), math.MaxInt64))
 }
 
-// windowBytes is how much of a buffer is read around a value.
+// windowBytes is the largest number of bytes that a window reads at once.
 const windowBytes = 64 << 10
 
-// window reads parts of a buffer. It keeps the bytes after the last part, because
-// most parts lie one after the other.
+// window reads parts of a buffer. It reads more bytes than a part has, because the
+// next part mostly follows directly.
 type window struct {
 	column *column
 	buffer Buffer
-	at     int64
-	bytes  []byte
-	memory []byte
+	at     int64  // the position of bytes in the buffer
+	bytes  []byte // read last
+	memory []byte // of bytes
 }
 
-// slice returns n bytes of the buffer, at most windowBytes. The caller has checked
-// that the buffer has them.
+// slice returns n bytes of the buffer from off on. The caller has checked that n is
+// at most windowBytes, and that the buffer has these bytes.
 func (w *window) slice(off, n int64) ([]byte, error) {
 	if off < w.at || off+n > w.at+int64(len(w.bytes)) {
 		if w.memory == nil {
@@ -145,7 +148,7 @@ func (w *window) slice(off, n int64) ([]byte, error) {
 	return w.bytes[off-w.at : off-w.at+n], nil
 }
 
-// utf8 reports whether bytes [from, to) are UTF-8.
+// utf8 reports whether the bytes [from, to) of the buffer are UTF-8.
 func (w *window) utf8(from, to int64) (bool, error) {
 	for from < to {
 		n := min(to-from, windowBytes)
@@ -164,8 +167,8 @@ func (w *window) utf8(from, to int64) (bool, error) {
 	return true, nil
 }
 
-// unfinished returns how many bytes at the end belong to a character that continues
-// after them.
+// unfinished returns the number of bytes at the end of p that begin a character
+// whose last bytes are not in p.
 func unfinished(p []byte) int64 {
 	for k := 1; k < utf8.UTFMax && k <= len(p); k++ {
 		if tail := p[len(p)-k:]; utf8.RuneStart(tail[0]) {

@@ -36,18 +36,18 @@ func (c *column) indices() error {
 	})
 }
 
-// isInteger reports whether a type is one of the format's integers. Metadata may
-// claim other widths.
+// isInteger reports whether a type is one of Arrow's integer types. Damaged
+// metadata may contain other widths.
 func isInteger(t *arrowmeta.Type) bool {
 	return t.Kind == arrowmeta.Int && slices.Contains([]int{8, 16, 32, 64}, t.BitWidth)
 }
 
 // offsets visits the begin and end of every value. Offsets must not decrease or
-// exceed limit, which counts what.
+// exceed limit. An error names the unit of limit by what, such as "bytes".
 func (c *column) offsets(width, limit int64, what string, visit func(i, from, to int64) error) error {
 	n := c.node().Length
 	if n == 0 {
-		return nil // the only offset may be missing
+		return nil // a column of no values may have no offset
 	}
 	b, err := c.data(0)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *column) offsets(width, limit int64, what string, visit func(i, from, to
 	})
 }
 
-// lists audits offsets into the values of a list.
+// lists audits the offsets of a list column into the values of its child.
 func (c *column) lists(width int64) error {
 	return c.offsets(width, c.childLen(0), "values", func(_, _, _ int64) error { return nil })
 }
@@ -90,7 +90,8 @@ func (c *column) entries() error {
 	return c.lists(4)
 }
 
-// text audits offsets into bytes, and checks that strings are UTF-8.
+// text audits the offsets of strings or binary values into their bytes, and checks
+// that strings are UTF-8.
 func (c *column) text(width int64) error {
 	data, err := c.data(1)
 	if err != nil {
@@ -123,7 +124,7 @@ func (c *column) text(width int64) error {
 	})
 }
 
-// listViews audits offsets and sizes, in any order.
+// listViews audits the offsets and sizes of list views, which may be in any order.
 func (c *column) listViews(width int64) error {
 	offsets, err := c.data(0)
 	if err != nil {
@@ -153,8 +154,9 @@ func (c *column) listViews(width int64) error {
 	})
 }
 
-// viewBytes is the size of a view: a length, then up to 12 bytes in place. A
-// longer value has its first 4 bytes there, its buffer and its offset.
+// viewBytes is the size of a view: a length, then a value of up to 12 bytes. After
+// the length of a longer value come its first 4 bytes, the number of its data
+// buffer, and its offset in that buffer.
 const (
 	viewBytes = 16
 	inPlace   = 12
@@ -194,7 +196,7 @@ func (c *column) views() error {
 	})
 }
 
-// view audits one value.
+// view audits one view. The data buffers of longer values are in long.
 func (c *column) view(number int64, view []byte, long []window) error {
 	n := integer(view, 0, 4, true)
 	if n < 0 {
@@ -232,7 +234,8 @@ func (c *column) view(number int64, view []byte, long []window) error {
 	return err
 }
 
-// union audits the child of every value, and its position there.
+// union audits which child holds each value and, in a dense union, at which
+// position.
 func (c *column) union() error {
 	t, n := &c.Field.Type, c.node().Length
 	ids := t.TypeIDs
@@ -276,7 +279,8 @@ func (c *column) union() error {
 	})
 }
 
-// runs audits the ends of runs. They must increase up to the length.
+// runs audits the ends of runs. They must increase, and the last must not be less
+// than the number of values.
 func (c *column) runs() error {
 	ends := c.child(0)
 	if !isInteger(ends.Stored()) || ends.Field.Dictionary != nil {

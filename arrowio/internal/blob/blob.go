@@ -1,5 +1,5 @@
-// Package blob holds the two interfaces through which meshfeed reads bytes: an
-// [Opener] finds files or objects by name, and a [Blob] is one of them, open.
+// Package blob holds the two interfaces through which meshfeed reads bytes. An
+// [Opener] finds files or objects by name, and a [Blob] is an open file or object.
 // Package local implements both for the file system. Everything above it, from
 // globs to checksums, is written against these interfaces and calls no function
 // of package os.
@@ -22,8 +22,8 @@ import (
 // path/filepath. Errors have a code of package status, mention the name that
 // they are about, and have it as the attribute "path".
 type Opener interface {
-	// Stat describes what a name stands for. The error is NotFound if there
-	// is nothing.
+	// Stat describes the file or directory of a name. The error is NotFound
+	// if there is none.
 	Stat(ctx context.Context, name string) (Info, error)
 
 	// List returns the entries of a directory in the order of their names.
@@ -33,7 +33,7 @@ type Opener interface {
 	Open(ctx context.Context, name string) (Blob, error)
 }
 
-// Info describes a name.
+// Info describes a file or directory.
 type Info struct {
 	Dir  bool   // it is a directory
 	Full string // the complete name, such as an absolute path
@@ -57,13 +57,13 @@ type Blob interface {
 	// one content, even if they were opened under different names.
 	Identity() string
 
-	// ReadAt fills p with the bytes from offset on, as io.ReaderAt does, and
-	// ends soon after ctx. A system call on a disk that hangs does not: a
-	// caller that cannot wait for one uses [ReadFull].
+	// ReadAt fills p with the bytes from offset on, as io.ReaderAt does. It
+	// returns soon after ctx ends, unless the disk hangs. A caller that must
+	// not wait for such a disk uses [ReadFull].
 	ReadAt(ctx context.Context, p []byte, offset int64) (int, error)
 
 	// Check fails with DataLoss if the content may have changed since the
-	// blob was opened. It is called after every step, so it must be cheap.
+	// blob was opened. A loader calls it after every step, so it must be cheap.
 	Check() error
 
 	// Close releases the blob and its mapping. It is called once, when no
@@ -71,12 +71,13 @@ type Blob interface {
 	Close() error
 }
 
-// Mappable is the role of a blob that can be mapped into memory.
+// Mappable is a blob that can be mapped into memory.
 type Mappable interface {
 	Blob
 
-	// MapByDefault is false if the blob should be mapped on demand only: reads
-	// may wait for a network, or the system cannot populate a mapping.
+	// MapByDefault is false if the blob should be mapped only if the user asks
+	// for it. A reason is that page faults may wait for a network, or that the
+	// system has no call that populates a mapping.
 	MapByDefault() bool
 
 	// Map maps the whole blob until Close. If only parts of it will be
@@ -84,7 +85,7 @@ type Mappable interface {
 	Map(inParts bool) ([]byte, error)
 
 	// Populate makes the bytes [from, to) of the mapping resident and waits
-	// for them, in a system call.
+	// for them, by a system call and not by page faults.
 	Populate(from, to int64) error
 
 	// WillNeed asks the system to read the bytes [from, to) and does not
@@ -93,8 +94,8 @@ type Mappable interface {
 }
 
 // ReadFull fills p with the bytes from offset on. It returns as soon as ctx
-// ends, even if the disk hangs. Then a read may still write to p: the caller must
-// not use p again. A blob that ends early is io.ErrUnexpectedEOF.
+// ends, even if the disk hangs. Then a read may still write to p, so the caller must
+// not use p again. If the blob ends early, the error is io.ErrUnexpectedEOF.
 func ReadFull(ctx context.Context, b Blob, p []byte, offset int64) error {
 	n, err := readAt(ctx, b, p, offset)
 	switch {
@@ -136,7 +137,7 @@ func readAt(ctx context.Context, b Blob, p []byte, offset int64) (n int, err err
 	}
 	select {
 	case n = <-read:
-	default: // a panic
+	default: // ReadAt panicked, and err reports it
 	}
 	return n, err
 }

@@ -39,7 +39,8 @@ type Records[B Batch] struct {
 	// Schema lists the columns of all batches.
 	Schema []Field
 
-	// Fields lists the columns of a batch. It is nil if the schema is the same.
+	// Fields lists the columns of a batch. It returns nil if the batch has the schema
+	// itself.
 	Fields func(b B) []Field
 
 	// Equal compares the types of two fields.
@@ -48,7 +49,7 @@ type Records[B Batch] struct {
 	// Write writes an IPC stream that has the schema and no batches.
 	Write func(w io.Writer) error
 
-	// Array describes a column of a batch, with [Array].
+	// Array describes a column of a batch. It calls the function [Array].
 	Array func(b B, column int) *table.Array
 }
 
@@ -88,12 +89,12 @@ func New[B Batch](r Records[B]) (source.Source, error) {
 	return table.NewMemory(t), nil
 }
 
-// NoSchema is the error for records without a schema.
+// NoSchema returns the error for records without a schema.
 func NoSchema() error {
 	return status.New(status.InvalidArgument, "arrowio", "records need a schema")
 }
 
-// sameColumns makes sure that batch i has the columns of the schema.
+// sameColumns returns an error unless batch i has the columns of the schema.
 func (r *Records[B]) sameColumns(i int, b B) error {
 	got := r.Fields(b)
 	if got == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// notRegular is the error for a pipe, a socket, a device or a directory.
+// notRegular returns the error for a pipe, a socket, a device or a directory.
 func notRegular(path string, mode fs.FileMode) error {
 	return status.Errorf(status.Unsupported, "arrowio", "%s: this is %s, not a file", path, kindOf(mode)).
 		WithHint("rows are read in any order: copy its content into a file first").With("path", path)
@@ -30,7 +30,7 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// openError is the error for a path that cannot be opened, listed or described.
+// openError is the error for a path if the system call open, readdir or stat failed.
 func openError(path string, err error) error {
 	var known *status.Error
 	if errors.As(err, &known) {
@@ -50,7 +50,7 @@ func openError(path string, err error) error {
 	return e
 }
 
-// missing is the error for a path that does not exist.
+// missing returns the error for a path that does not exist.
 func missing(path string, e *status.Error) error {
 	e.Code = status.NotFound
 	if target, err := os.Readlink(path); err == nil {
@@ -61,7 +61,8 @@ func missing(path string, e *status.Error) error {
 	return e
 }
 
-// whereMissing names the first part of a path that does not exist.
+// whereMissing returns a hint that names the first part of a path that does not
+// exist.
 func whereMissing(path string) string {
 	if strings.HasPrefix(path, "~") {
 		return "~ is not replaced here: write the whole path"

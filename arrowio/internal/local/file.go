@@ -14,10 +14,10 @@ import (
 type File struct {
 	path     string
 	size     int64
-	key      string // see Identity
+	key      string // returned by Identity
 	file     *os.File
 	mapping  []byte                   // nil unless mapped
-	identity atomic.Pointer[identity] // as it was opened
+	identity atomic.Pointer[identity] // at opening, or at a Check that accepted a change
 }
 
 // open opens a regular file. It refuses other kinds before it opens them,
@@ -43,7 +43,7 @@ func open(path string) (*File, error) {
 }
 
 // identify records size and identity of the open file. It does not use the path,
-// which may lead to another file since open looked it up.
+// which may name another file by now.
 func (f *File) identify() error {
 	info, err := f.file.Stat()
 	if err != nil {

@@ -57,7 +57,7 @@ func (f *File) Populate(from, to int64) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
-		case errors.Is(err, unix.EFAULT):
+		case errors.Is(err, unix.EFAULT): // reading a page would raise SIGBUS
 			if changed := f.Check(); changed != nil {
 				return changed
 			}
@@ -73,7 +73,7 @@ func (f *File) WillNeed(from, to int64) {
 	_ = unix.Fadvise(int(f.file.Fd()), from, to-from, unix.FADV_WILLNEED)
 }
 
-// remoteTypes are file systems whose reads cross a network or a process.
+// remoteTypes are file systems whose reads wait for a server or another process.
 var remoteTypes = map[uint32]bool{
 	unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true,
 	unix.FUSE_SUPER_MAGIC: true, unix.AFS_SUPER_MAGIC: true, unix.CEPH_SUPER_MAGIC: true, unix.V9FS_MAGIC: true,
@@ -86,8 +86,8 @@ func (f *File) MapByDefault() bool {
 	return canPopulate() && unix.Fstatfs(int(f.file.Fd()), &stat) == nil && !remoteTypes[uint32(stat.Type)]
 }
 
-// identityNow returns the identity of the open file. It avoids the garbage of
-// os.FileInfo, because every step calls it.
+// identityNow returns the identity of the open file. It does not use os.FileInfo,
+// which allocates, because every step calls it.
 func (f *File) identityNow() (identity, error) {
 	var stat unix.Stat_t
 	err := unix.Fstat(int(f.file.Fd()), &stat)
@@ -98,8 +98,9 @@ func (f *File) identityNow() (identity, error) {
 	}, err
 }
 
-// keyOf returns the key of a file: device, inode, size and modification time. Size
-// and time are needed because some file systems give several files one inode.
+// keyOf returns the text of File.Identity: device, inode, size and modification
+// time. Some file systems use one inode number for several files, so size and time
+// are needed.
 func (f *File) keyOf(i identity) string {
 	return fmt.Sprintf("%d:%d:%d:%d", i.device, i.inode, i.size, i.modified)
 }

@@ -17,8 +17,9 @@ func (f *File) identityNow() (identity, error) {
 	return identity{size: info.Size(), modified: info.ModTime().UnixNano()}, nil
 }
 
-// keyOf returns the key of a file: its path without symbolic links, its size and
-// its modification time. The path replaces the inode, which is not portable.
+// keyOf returns the text of File.Identity: the path without symbolic links, the
+// size and the modification time. The path replaces the inode, which is not
+// portable.
 func (f *File) keyOf(i identity) string {
 	path, err := filepath.EvalSymlinks(f.path)
 	if err == nil {

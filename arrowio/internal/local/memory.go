@@ -39,8 +39,9 @@ func freeMemory(root fs.FS) int64 {
 	return max(free, 0)
 }
 
-// groupsFree returns the smallest amount that a group and the groups around it
-// leave free. In a container the group's own path may be invisible.
+// groupsFree returns the least memory that is free within the limit of a control
+// group or of one of its parents. It skips groups without readable files: in a
+// container, the path of the process's own group may not exist.
 func groupsFree(root fs.FS, base, group, limit, usage string, cached ...string) int64 {
 	free := int64(math.MaxInt64)
 	for dir := path.Join(base, path.Clean("/"+group)); strings.HasPrefix(dir, base); dir = path.Dir(dir) {
@@ -57,8 +58,8 @@ func groupsFree(root fs.FS, base, group, limit, usage string, cached ...string) 
 	return free
 }
 
-// number reads a file that holds one number. It is false for "max", which means
-// that there is no limit.
+// number reads a file that holds one number. It is false if the file cannot be read,
+// and for "max", which means that there is no limit.
 func number(root fs.FS, name string) (int64, bool) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

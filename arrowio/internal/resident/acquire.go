@@ -22,8 +22,8 @@ func (l *Lease) Release() { buffers.Put(l.buffer) }
 // so buffers are pooled.
 type buffer struct {
 	bytes   []byte   // of the files that are not mapped
-	missing []int    // indices of spans to load, in file order after regions
-	list    []region // that cover the missing spans
+	missing []int    // indices of spans to load; the method regions sorts them by position
+	list    []region // regions that cover the missing spans
 	first   []int    // per region, the position in missing of its first span
 }
 
@@ -145,7 +145,7 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 const readers = 32
 
 // load makes the regions resident on several goroutines. If ctx ends or the dataset
-// is closed, it returns at once. A goroutine in a system call then goes on, and
+// is closed, it returns at once. A goroutine in a system call then continues, and
 // [source.Calls] counts it until the system call returns.
 func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	open, detach := s.calls.Join(ctx)

@@ -5,16 +5,17 @@ import (
 	"sync"
 )
 
-// hints holds the regions of the latest hint. A new hint replaces one that has not
-// reached the kernel yet, because its step has begun by then.
+// hints holds the regions of files that the latest call of Ahead requested. They
+// replace regions that have not been passed to the kernel yet: the step that needs
+// those has already begun.
 type hints struct {
 	mu      sync.Mutex
 	running bool
 	pending []region
 }
 
-// Ahead requests the spans of the next step. It returns at once. A goroutine then
-// asks the kernel to read them, in file order.
+// Ahead requests readahead for the spans of the next step. It returns at once. A
+// goroutine then asks the kernel to read them, in file order.
 func (s *Set) Ahead(spans []Span) {
 	var missing []int
 	for i, span := range spans {
@@ -38,7 +39,7 @@ func (s *Set) Ahead(spans []Span) {
 	}
 }
 
-// passHints passes hints on to the kernel until none is left.
+// passHints passes pending regions to the kernel until there are none.
 func (s *Set) passHints(ctx context.Context) error {
 	for {
 		s.ahead.mu.Lock()

@@ -12,21 +12,21 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// File is a blob of a set.
+// File is one blob of a Set, with its memory mapping if it is mapped.
 type File struct {
 	blob.Blob
 	mappable blob.Mappable // nil if the blob cannot be mapped
-	mapping  []byte        // nil unless mapped; all of the blob
+	mapping  []byte        // the bytes of the whole blob; nil unless mapped
 	whole    bool          // all of the mapping will be resident
 
-	faulted *uint32 // not 0 once bytes of the mapping were missing; nil without a handler
-	unwatch func()
+	faulted *uint32 // not 0 after a page could not be read; nil without a handler
+	unwatch func()  // removes the mapping from the handler
 
-	checked atomic.Pointer[time.Time] // of the last Recheck
-	ready   atomic.Int64              // bytes from the beginning that are resident
+	checked atomic.Pointer[time.Time] // the time of the last Recheck that called Check
+	ready   atomic.Int64              // the number of first bytes that are resident
 }
 
-// NewFile makes a file of a blob, which it closes.
+// NewFile makes a file from a blob. File.Close closes the blob.
 func NewFile(b blob.Blob) *File {
 	now, f := time.Now(), &File{Blob: b}
 	f.mappable, _ = b.(blob.Mappable)
@@ -34,15 +34,16 @@ func NewFile(b blob.Blob) *File {
 	return f
 }
 
-// Base returns the address of the file's first byte once all of it is resident.
-// After the dataset is closed, it is valid until the last call under way ends.
+// Base returns the address of the mapping, and whether the whole file is resident.
+// After the dataset is closed, the address is valid until the last call under way
+// ends.
 func (f *File) Base() (uintptr, bool) {
 	return f.base(), f.mapping != nil && f.ready.Load() == f.Size()
 }
 
 func (f *File) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(f.mapping))) }
 
-// mapIn maps the file and lets the handler, if there is one, watch the mapping.
+// mapIn maps the file. If there is a fault handler, it watches the mapping.
 func (f *File) mapIn(whole bool, h FaultHandler) (err error) {
 	if f.mappable == nil {
 		return status.Errorf(status.Unsupported, "arrowio", `%s: io "map" needs a local file, and Linux 5.14 or later`, f.Name()).
@@ -58,7 +59,8 @@ func (f *File) mapIn(whole bool, h FaultHandler) (err error) {
 	return nil
 }
 
-// Close closes the blob. Before the mapping goes, the handler stops watching it.
+// Close closes the blob, which removes the mapping. Before that, the handler stops
+// watching the mapping.
 func (f *File) Close() error {
 	if f.unwatch != nil {
 		f.unwatch()
@@ -67,9 +69,9 @@ func (f *File) Close() error {
 }
 
 // Check fails with DataLoss if the content may have changed since the file was
-// opened, or if bytes of its mapping were missing when they were read, so that
-// zeros may have been gathered. If several errors apply, truncation is reported
-// first, then missing bytes, then another change.
+// opened. It also fails if a page of its mapping could not be read, because zeros may
+// have been gathered instead. If several errors apply, truncation is reported first,
+// then a missing page, then another change.
 func (f *File) Check() error {
 	err := f.Blob.Check()
 	if f.faulted == nil || atomic.LoadUint32(f.faulted) == 0 {
@@ -83,8 +85,8 @@ func (f *File) Check() error {
 		WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.Name())
 }
 
-// recheckAfter is the shortest time between two checks of a file that is read.
-// A mapped file is checked after every step.
+// recheckAfter is the shortest time between two checks by Recheck, for files that
+// are read without a mapping. A mapped file is checked after every step.
 const recheckAfter = time.Second
 
 // Recheck calls Check, unless that happened less than recheckAfter ago.
@@ -93,6 +95,7 @@ func (f *File) Recheck() error {
 	if now.Sub(*last) < recheckAfter {
 		return nil
 	}
+	// Only kept escapes to the heap, so a call that returns above allocates nothing.
 	if kept := now; !f.checked.CompareAndSwap(last, &kept) {
 		return nil
 	}
@@ -105,7 +108,8 @@ func (f *File) ReadFull(ctx context.Context, p []byte, offset int64) error {
 	return f.explain(blob.ReadFull(ctx, f.Blob, p, offset))
 }
 
-// read is ReadFull for a goroutine that may wait for the disk.
+// read is like ReadFull, but waits for the disk even if the disk hangs. After a
+// successful read it calls Recheck.
 func (f *File) read(ctx context.Context, p []byte, offset int64) error {
 	n, err := f.ReadAt(ctx, p, offset)
 	switch {
@@ -117,7 +121,8 @@ func (f *File) read(ctx context.Context, p []byte, offset int64) error {
 	return f.explain(err)
 }
 
-// explain returns the error of a read with the name of the file.
+// explain returns the error of a read with the name of the file. If the file ended
+// early, it returns the reason.
 func (f *File) explain(err error) error {
 	var known *status.Error
 	switch {
@@ -132,14 +137,15 @@ func (f *File) explain(err error) error {
 	return status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.Name(), f.Size()).With("path", f.Name())
 }
 
-// pieceBytes is how much is populated at a time. Meanwhile the kernel holds the
-// lock of the process's address space: a thread that maps memory waits, and then
-// every thread that touches new memory. Measured on a busy machine, they wait for
-// half a second with pieces of 64 MiB and for 15 ms with these. The disk sees no
-// difference, because the kernel reads ahead in smaller pieces anyway.
+// pieceBytes is the number of bytes that one call of Populate makes resident. During
+// the call the kernel holds the lock of the process's address space. A thread that
+// maps memory waits for it, and then every thread that touches new memory. Measured
+// on a busy machine, they wait half a second with pieces of 64 MiB, and 15 ms with
+// these. Reads of the disk are equally fast, because the kernel reads ahead in
+// smaller pieces anyway.
 const pieceBytes = 4 << 20
 
-// populateAll makes the file resident from the beginning to the end, until ctx
+// populateAll makes the file resident, from the beginning to the end. It stops if ctx
 // ends.
 func (f *File) populateAll(ctx context.Context) error {
 	for at := int64(0); at < f.Size(); {
@@ -156,7 +162,7 @@ func (f *File) populateAll(ctx context.Context) error {
 	return nil
 }
 
-// resident reports whether a span has been populated.
+// resident reports whether populateAll has made a span resident.
 func (f *File) resident(s Span) bool {
 	return f.mapping != nil && s.Offset+int64(s.Length) <= f.ready.Load()
 }

@@ -34,8 +34,8 @@ type Span struct {
 
 // Options choose how the files of a set are read.
 type Options struct {
-	// IO is "map" (all files), "read" (into buffers), or "auto" and "", which choose
-	// as the package comment says.
+	// IO is "map" (all files), "read" (into buffers), or "auto". "auto" and "" choose
+	// by the rule in the package comment.
 	IO string
 
 	// Memory is the number of free bytes of memory. The files fit if they take at
@@ -64,13 +64,13 @@ type FaultHandler interface {
 // be between Enter and Leave of calls, so that the files stay open.
 type Set struct {
 	files []*File
-	armed FaultHandler // nil if there is none, or nothing is mapped
+	armed FaultHandler // watches the mappings; nil if there is no handler or no mapping
 	calls *source.Calls
 	ahead hints
 }
 
-// NewSet returns the set of the files of a dataset. The goroutines of the set are also
-// calls under way of the dataset. So no read is left when calls releases the files.
+// NewSet returns the set of the files of a dataset. The goroutines of the set count as
+// calls of the dataset. Therefore calls releases the files only after their last read.
 func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
 	s := &Set{files: files, calls: calls}
 	fits := s.size() <= o.Memory/4*3
@@ -95,8 +95,8 @@ func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
 	return s, nil
 }
 
-// Arm must be called before bytes of mappings are read. Then [File.Check] fails
-// afterwards if some were missing.
+// Arm must be called before bytes of mappings are read. If bytes were missing,
+// [File.Check] then fails after the read.
 func (s *Set) Arm() {
 	if s.armed != nil {
 		s.armed.Arm()

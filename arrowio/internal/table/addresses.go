@@ -7,13 +7,13 @@ import (
 	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
-// origins turn records into addresses once all files are resident: the row of
-// record r, whose batch has entry e of the index, begins at origin[e] + r*stride.
-// There is one list per field, nil for a column that is not direct. Its last entry
-// is for record -1, whose address becomes 0.
+// origins turn records into addresses once all files are resident. If the batch of
+// record r has entry e in the [Index], the row begins at origin[e] + r*stride.
+// There is one list per field, nil for a column that is not direct. The last entry
+// of a list is for record -1: it is the stride, so that the address becomes 0.
 type origins [][]uintptr
 
-// resident returns the origins, or nil as long as some file is not in memory.
+// resident returns the origins, or nil until all files are in memory.
 func (g *Gatherer) resident() origins {
 	if o := g.origins.Load(); o != nil {
 		return *o
@@ -44,7 +44,7 @@ func (t *Table) inMemory() bool {
 	return true
 }
 
-// origins returns those of one field.
+// origins returns the origins of one field.
 func (t *Table) origins(a *addressed) []uintptr {
 	data, x := a.column.Planes[len(a.column.Planes)-1].Data, t.Index
 	list := make([]uintptr, x.entries()+1)
@@ -76,6 +76,7 @@ func (s *gatherState) setAddresses(origin []uintptr, stride uintptr) {
 		}
 	case s.zeros:
 		for i, r := range records {
+			// The sign bit selects the entry: 0 for a record, 1 for -1.
 			address[i] = origin[uint64(r)>>63] + uintptr(r)*stride
 		}
 	default:
@@ -87,7 +88,7 @@ func (s *gatherState) setAddresses(origin []uintptr, stride uintptr) {
 }
 
 // copyElements does the jobs of a field of small elements without a list of
-// addresses. It is false if a record is -1, or a job takes another part of rows.
+// addresses. It returns false if a record is -1, or a job takes another part of rows.
 func (s *gatherState) copyElements(jobs []gather.Job, origin []uintptr, stride uintptr) bool {
 	if s.zeros || slices.ContainsFunc(jobs, func(j gather.Job) bool { return j.Program.Element() == 0 }) {
 		return false
@@ -102,8 +103,8 @@ func (s *gatherState) copyElements(jobs []gather.Job, origin []uintptr, stride u
 	return true
 }
 
-// elements says where elements lie, as [origins] does. If entry is nil, all of them
-// are in the batch of origin[0].
+// elements are the elements of some records; [origins] describes how their addresses
+// follow. If entry is nil, all of them are in the batch of origin[0].
 type elements struct {
 	records []int64
 	entry   []uint32
@@ -111,7 +112,8 @@ type elements struct {
 	stride  uintptr
 }
 
-// copy copies elements of a power of two of bytes, up to 32.
+// copy copies the elements one after the other to dst. The size of an element is a
+// power of two, up to 32 bytes.
 func (e elements) copy(dst []byte, size int) {
 	to := unsafe.Pointer(unsafe.SliceData(dst))
 	switch size {
@@ -130,6 +132,8 @@ func (e elements) copy(dst []byte, size int) {
 	}
 }
 
+// copyEach copies the elements as values of type T. The computed addresses are valid
+// pointers: the table keeps the memory, and Go's garbage collector does not move it.
 func copyEach[T uint8 | uint16 | uint32 | uint64 | [16]byte | [32]byte](to *T, e elements) {
 	dst, origin, stride := unsafe.Slice(to, len(e.records)), e.origin, e.stride
 	if e.entry == nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// Array is one level of a column in a record batch in memory, as Arrow's C data
-// interface describes it: its first element is element Offset of the buffers.
+// Array is a column of a record batch in memory, or one of its children, as Arrow's
+// C data interface describes it. Its first element is element Offset of the buffers.
 type Array struct {
 	Length, Offset int64
 	Nulls          int64    // -1 if the producer has not counted them
-	Buffers        []Buffer // validity first
+	Buffers        []Buffer // the validity bitmap first
 
 	Child      func() *Array // nil unless there is exactly one
 	Dictionary func() *Array // nil if there is none
@@ -30,8 +30,9 @@ type Buffer struct {
 // two bounded numbers do not overflow.
 const maxElements = 1 << 46
 
-// check makes sure that the length is possible, and that the array has the buffers
-// of the level and all elements in them.
+// check returns an error if the length or the offset is impossible, a buffer is
+// missing, or a buffer is too small for the elements. The level describes which
+// buffers an array of its type has.
 func (a *Array) check(level arrowtype.Level) error {
 	if a == nil || a.Length < 0 || a.Length > maxElements || a.Offset < 0 || a.Offset > maxElements {
 		return fmt.Errorf("no possible length or offset")
@@ -58,6 +59,7 @@ func (a *Array) check(level arrowtype.Level) error {
 	return a.Buffers[1].holds((end + data.Extra) * data.Bits)
 }
 
+// holds returns an error if the buffer is known to have fewer bits.
 func (b Buffer) holds(bits int64) error {
 	if need := (bits + 7) / 8; b.Bytes >= 0 && b.Bytes < need {
 		return fmt.Errorf("a buffer of %d bytes, but %d are needed", b.Bytes, need)

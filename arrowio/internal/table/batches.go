@@ -12,12 +12,14 @@ import (
 
 // Batches are record batches in memory.
 type Batches struct {
-	Origin string // where they come from, for errors, such as "stream"
+	Origin string // the producer of the batches, for errors, such as "stream"
 	Schema *arrowmeta.Schema
 	Shapes map[string][]int // row shapes that the caller gave for columns of variable-length lists
-	Rows   []int64          // of each batch
+	Rows   []int64          // number of rows of each batch
 	Skip   []int64          // rows at the start of each batch to ignore; nil for none
-	Array  func(batch, column int) *Array
+
+	// Array returns a column of a batch.
+	Array func(batch, column int) *Array
 }
 
 // Table makes a table of the batches. Schema.Skipped lists the columns that cannot
@@ -109,8 +111,8 @@ func (r *Batches) checkLists(field *arrowtype.Field, column *Column) (reason str
 	return "", nil
 }
 
-// firstRecords is how many records firstShape searches for one without null or
-// empty lists.
+// firstRecords is the number of records in which firstShape searches for one without
+// null or empty lists.
 const firstRecords = 64
 
 // firstShape sets the unknown lengths of a shape to those of the first record

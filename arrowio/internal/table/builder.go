@@ -9,17 +9,17 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// builder makes a column from record batches in memory, one after the other.
+// builder adds record batches in memory to a column, one after the other.
 type builder struct {
 	field  *arrowtype.Field
 	column *Column
 	reason string // why the column cannot be an array; empty if it can
 }
 
-// batch adds the buffers of one record batch. Its first row that is needed is
-// number shift, and rows counts those that are needed.
+// batch adds the buffers of one record batch. The table uses its rows
+// [shift, shift+rows).
 func (b *builder) batch(a *Array, shift, rows int64) error {
-	need := rows // elements that the level outside uses
+	need := rows // elements of the level that the rows use; 0 below a level with offsets
 	for n, level := range b.field.Levels {
 		if err := a.check(level); err != nil {
 			return fmt.Errorf("level %d has %w", n, err)
@@ -53,7 +53,8 @@ func (b *builder) batch(a *Array, shift, rows int64) error {
 	return nil
 }
 
-// add adds the buffers of one level.
+// add adds the buffers of level n. The first element that is used is element
+// shift of these buffers.
 func (b *builder) add(n int, a *Array, shift int64) {
 	p, valid := &b.column.Planes[n], int64(-1)
 	if a.NullCount() != 0 {
@@ -67,9 +68,10 @@ func (b *builder) add(n int, a *Array, shift int64) {
 	p.Shift = append(p.Shift, shift)
 }
 
-// finish drops lists that say nothing: bitmaps if no batch has nulls, and shifts if
-// all are zero. If the address of every row follows from its number, the elements
-// to skip become part of the addresses.
+// finish drops the lists of a level that are not needed: Valid if no batch has
+// nulls, Shift if all its entries are zero, and Length if no level has offsets. If
+// the column has no nulls, offsets or indices, finish adds the skipped elements to
+// the addresses, so that Shift is zero.
 func (b *builder) finish(batches int) {
 	for n := range b.column.Planes {
 		p := &b.column.Planes[n]
@@ -93,8 +95,8 @@ func (b *builder) finish(batches int) {
 	}
 }
 
-// fold adds the elements to skip in all levels to the address of the values, if
-// they are whole bytes.
+// fold adds the elements that all levels skip to the address of the values, if
+// these elements are whole bytes.
 func (b *builder) fold(batch int) {
 	elements, last := int64(0), len(b.field.Levels)-1
 	for n := range b.field.Levels {
@@ -113,14 +115,14 @@ func (b *builder) fold(batch int) {
 	}
 }
 
-// dictionary adds the dictionary of a record batch, unless the batch before has the
-// same.
+// dictionary adds the dictionary of a record batch, unless the previous batch uses
+// the same one.
 func (b *builder) dictionary(indices *Array) error {
 	f, a := b.field.Dictionary(), indices.Dictionary()
 	if a == nil {
 		return fmt.Errorf("it has no dictionary")
 	}
-	count, first, last := a.Length, int64(0), len(f.Levels)-1 // first counts elements of the level
+	count, first, last := a.Length, int64(0), len(f.Levels)-1 // first: where the values begin, in elements of the level
 	for n, level := range f.Levels {
 		if a.check(level) != nil {
 			return fmt.Errorf("its dictionary does not fit its type")

@@ -12,9 +12,8 @@ import (
 )
 
 // Fields describes the columns of a schema, with the given row shapes. A column
-// whose rows cannot be rows of an array has a reason with a remedy instead of a
-// field. The error is InvalidArgument if a shape does not fit its
-// column.
+// whose rows cannot be rows of an array has no field but a reason, which names a
+// remedy. The error is InvalidArgument if a shape has no column, or does not fit it.
 func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.Field, reasons []string, err error) {
 	fields, reasons = arrowtype.Describe(s)
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
@@ -34,7 +33,8 @@ func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.F
 	return fields, reasons, nil
 }
 
-// checkColumn makes sure that the first column of a name can be a field.
+// checkColumn returns an error if no column has the name, or if the first column with
+// the name cannot be a field.
 func checkColumn(name string, columns []arrowmeta.Field, reasons []string) error {
 	var names []string
 	for i := range columns {

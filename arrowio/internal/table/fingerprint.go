@@ -15,24 +15,24 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// wholeBytes bounds the bytes in memory that are hashed. A slow core hashes them in
-// about 0.2 s. The bound is in bytes, not in seconds, so that every host
+// wholeBytes bounds the bytes that a fingerprint hashes. A slow CPU core hashes this
+// many in about 0.2 s. The bound is in bytes, not in seconds, so that every host
 // hashes the same rows.
 const wholeBytes = 256 << 20
 
-// blockBytes is about how many bytes are gathered and hashed at once.
+// blockBytes is the approximate number of bytes that are gathered and hashed at once.
 const blockBytes = 256 << 10
 
 // Fingerprint hashes a source in memory: the schema, the number of records, and
-// the values of all rows. Of more than wholeBytes it hashes blocks of rows that
-// are evenly spread. It does not depend on the division into record batches, on
-// strides, or on the bytes of null values.
+// the values of all rows. If these values are larger than wholeBytes, it hashes only
+// blocks of rows that are evenly spread. The result does not depend on the division
+// into record batches, on strides, or on the bytes of null values.
 func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
 	return fingerprint(ctx, s, wholeBytes)
 }
 
 // Coverage returns how many bytes of rows [Fingerprint] hashes, and how many there
-// are. A field with nulls counts twice.
+// are. A field with nulls counts twice, because it is hashed twice.
 func Coverage(s source.Source) (hashed, of int64) {
 	p := newBlocks(s, wholeBytes)
 	return p.records() * p.rowBytes, s.Len() * p.rowBytes
@@ -41,7 +41,7 @@ func Coverage(s source.Source) (hashed, of int64) {
 func fingerprint(ctx context.Context, s source.Source, limit int64) (out source.Fingerprint, err error) {
 	h := sha256.New()
 	for _, f := range s.Schema().Fields {
-		text, _ := json.Marshal([]any{f.Name, f.Type, append([]int{}, f.Shape...)}) // names and numbers never fail
+		text, _ := json.Marshal([]any{f.Name, f.Type, append([]int{}, f.Shape...)}) // cannot fail for strings and numbers
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 		h.Write(text)
 	}
@@ -70,7 +70,7 @@ func newBlocks(s source.Source, limit int64) *blocks {
 	for i, f := range s.Schema().Fields {
 		part := WholeRow(i, f)
 		p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
-		if f.Nullable { // hashed again with another value for nulls, so that nulls differ from zeros
+		if f.Nullable { // hashed again with 1 in place of nulls, so that nulls differ from zeros
 			part.Fill = int64(1)
 			if f.Type == dtype.Bool {
 				part.Fill = true
@@ -85,7 +85,7 @@ func newBlocks(s source.Source, limit int64) *blocks {
 }
 
 // block returns the records of the k-th block that is hashed. The first and the
-// last block are among them.
+// last block of the source are always hashed.
 func (p *blocks) block(k int64) (from, to int64) {
 	if p.chosen < p.all {
 		k = k * (p.all - 1) / (p.chosen - 1)
@@ -136,9 +136,9 @@ func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 	return nil
 }
 
-// gatherReadable gathers the parts that can be gathered, and notes the others in
-// the hash. A column of uneven lists, or a damaged one, must not keep a loader from
-// using other columns.
+// gatherReadable gathers the parts that can be gathered, and adds a text about each
+// other part to the hash. A column with lists of different lengths, or a damaged
+// one, must not prevent a loader from using other columns.
 func gatherReadable(ctx context.Context, g source.Gatherer, records []int64, jobs []source.Job, h hash.Hash) error {
 	if g.Gather(ctx, records, jobs) == nil {
 		return nil

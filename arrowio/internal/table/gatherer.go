@@ -16,27 +16,27 @@ import (
 type Gatherer struct {
 	table *Table
 	gatherPlan
-	rows    source.Gatherer // for columns and files whose rows have no known address; nil if there are none
-	pool    sync.Pool       // of *gatherState
-	origins atomic.Pointer[origins]
+	rows    source.Gatherer         // for columns and files whose rows have no known address; nil if there are none
+	pool    sync.Pool               // of *gatherState
+	origins atomic.Pointer[origins] // nil until all files are in memory
 }
 
-// gatherPlan is what a gatherer delivers.
+// gatherPlan describes the columns that a gatherer copies from.
 type gatherPlan struct {
 	set     *block.Set
-	columns []addressed // of the fields of set
+	columns []addressed // one for each of set.Fields
 	direct  bool        // all columns are direct
 }
 
-// addressed is a column with what it takes to compute the addresses of its rows.
+// addressed is a column, and how the address of a row is computed.
 type addressed struct {
 	column *Column
-	packed bool  // rows are bits
-	direct bool  // addresses follow from the numbers of rows
+	packed bool  // values are bits
+	direct bool  // the address follows from the row's number, without reading offsets or validity
 	stride int64 // from row to row, in bytes, or in bits if packed
 }
 
-// Gatherer makes a gatherer of parts of the table's rows.
+// Gatherer returns a gatherer of parts of the table's rows.
 func (t *Table) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if err := t.Calls.Enter(); err != nil {
 		return nil, err
@@ -73,6 +73,8 @@ func (t *Table) form(field int) block.Form {
 	return f
 }
 
+// addressed describes the addresses of a field's rows. Columns with nulls, and
+// columns whose buffers begin with elements to skip, are not direct.
 func (t *Table) addressed(field int, c *Column) addressed {
 	f := t.Fields[field]
 	a := addressed{column: c, packed: f.Packed(), direct: f.Direct(), stride: f.RowBits()}
@@ -123,8 +125,8 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	return s.gather()
 }
 
-// checkRecords makes sure that all records are in range, and reports whether
-// some are -1.
+// checkRecords returns an error if a record is out of range, and reports whether
+// some are -1, which stands for a row of zeros.
 func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
 	n := t.Index.Len()
 	for _, r := range records {
@@ -150,7 +152,7 @@ func (g *Gatherer) Ahead(records []int64) {
 // Close implements source.Gatherer.
 func (g *Gatherer) Close() error { return nil }
 
-// gatherState is the working memory of a gather by addresses.
+// gatherState is the working memory of one Gather that computes addresses.
 type gatherState struct {
 	files
 	*gatherPlan
@@ -158,14 +160,14 @@ type gatherState struct {
 	records []int64
 	origins origins
 	zeros   bool         // some record is -1
-	single  bool         // all records are in one batch: entries are not needed
-	located bool         // entry is known
-	entry   []uint32     // of each record in the index
+	single  bool         // all records are in one record batch: entry is not needed
+	located bool         // entry is computed
+	entry   []uint32     // by record: the entry in Index of its record batch
 	jobs    []source.Job // of direct columns
-	others  []source.Job
+	others  []source.Job // of other columns
 }
 
-// reset drops what belongs to the caller.
+// reset drops references to the caller's memory, and the list of touched files.
 func (s *gatherState) reset() {
 	s.records, s.located = nil, false
 	clear(s.jobs)
@@ -175,7 +177,7 @@ func (s *gatherState) reset() {
 	s.files.reset()
 }
 
-// divide separates the jobs of direct columns from others.
+// divide separates the jobs of direct columns from the others.
 func (s *gatherState) divide(jobs []source.Job) {
 	if s.direct {
 		s.jobs = append(s.jobs, jobs...)
@@ -204,7 +206,7 @@ func (s *gatherState) gather() error {
 	})
 }
 
-// touchAll notes which files are used.
+// touchAll adds the files of all records to the files that guarded checks.
 func (s *gatherState) touchAll() {
 	t := s.table
 	if t.Store == nil {
@@ -223,8 +225,8 @@ func (s *gatherState) touchAll() {
 	}
 }
 
-// entries returns the entries of all records in the index. They are found when
-// they are first needed.
+// entries returns the index entry of each record's batch. It computes them on
+// the first call.
 func (s *gatherState) entries() []uint32 {
 	if !s.located {
 		s.entry = slices.Grow(s.entry[:0], len(s.records))[:len(s.records)]
@@ -234,7 +236,7 @@ func (s *gatherState) entries() []uint32 {
 	return s.entry
 }
 
-// column does the jobs of the k-th field.
+// column does the jobs of the k-th field, if its column is direct.
 func (s *gatherState) column(k int) error {
 	a := &s.columns[k]
 	if !a.direct {

@@ -10,9 +10,9 @@ import (
 )
 
 // Lists reads the offsets of a field's lists in one record batch, without their
-// values. Read returns the bytes of a level's data buffer, or of its validity
-// bitmap, from a byte of the buffer on; nil for a bitmap stands for no nulls.
-// The bytes stay valid until the next Read of the same buffer.
+// values. Read returns bytes of a level's data buffer, or of its validity bitmap,
+// beginning with byte at. A nil bitmap means that there are no nulls. The bytes
+// stay valid until the next Read of the same buffer.
 type Lists struct {
 	Field  *arrowtype.Field
 	Column *Column
@@ -20,7 +20,8 @@ type Lists struct {
 	Read   func(level int, validity bool, at, bytes int64) ([]byte, error)
 }
 
-// Uneven is the error for a list whose length is not that of its field's rows.
+// Uneven is the error for a list whose length differs from the shape of its field's
+// rows.
 type Uneven struct {
 	Field  *arrowtype.Field
 	Record int64
@@ -30,7 +31,7 @@ type Uneven struct {
 
 func (e *Uneven) Error() string { return e.Status().Error() }
 
-// Status returns the error for a record that was asked for.
+// Status returns the error of a call that needs the record.
 func (e *Uneven) Status() *status.Error {
 	return status.Errorf(status.InvalidArgument, "arrowio", "field %q: record %d has a list of %d values in dimension %d, where the shape %v of the rows needs %d",
 		e.Field.Name, e.Record, e.Length, e.Level, e.Field.Shape, e.Field.List(e.Level).Length()).
@@ -38,7 +39,7 @@ func (e *Uneven) Status() *status.Error {
 		With("field", e.Field.Name).With("record", e.Record)
 }
 
-// Reason returns why the column cannot be a field.
+// Reason returns why the column cannot be a field, for the list of skipped columns.
 func (e *Uneven) Reason() string {
 	return fmt.Sprintf("its lists differ in length: record %d has %d values in dimension %d, where the shape %v of the rows needs %d; pad or cut them to one length",
 		e.Record, e.Length, e.Level, e.Field.Shape, e.Field.List(e.Level).Length())
@@ -56,8 +57,9 @@ func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, err
 	return bytesAt(uintptr(p.Valid[l.Batch]+at), bytes), nil
 }
 
-// FirstShape sets the open lengths of a shape to those of a row. It is false if a
-// list of the row is null or empty. Empty is the dimension of the empty list, or -1.
+// FirstShape sets the unknown dimensions of a shape, which are negative, to the
+// lengths of the lists in a row. Found is false if a list of the row is null or
+// empty. Empty is the dimension of the empty list, or -1.
 func (l *Lists) FirstShape(row int64, shape []int) (found bool, empty int, err error) {
 	at := row
 	for n := range l.Field.Levels {
@@ -84,7 +86,8 @@ func (l *Lists) FirstShape(row int64, shape []int) (found bool, empty int, err e
 	return true, -1, nil
 }
 
-// children returns the range of the elements of count lists from number start on.
+// children returns the range of elements, in level n+1, of count lists of level n
+// from list start on.
 func (l *Lists) children(n int, start, count int64) (first, elements int64, err error) {
 	list, offsets := l.Field.List(n), []byte(nil)
 	if buffer := list.Buffer(); buffer.Bits > 0 {
@@ -103,9 +106,10 @@ func (l *Lists) children(n int, start, count int64) (first, elements int64, err 
 	return first, elements, nil
 }
 
-// Check checks the rows [from, to) of the batch. The first is record number
-// first of the dataset. It is an *Uneven for the first record that has a list
-// of another length, and another error for offsets that cannot be.
+// Check checks the lists of the rows [from, to) of the batch. Row from is record
+// number first of the dataset. If a list has another length than the shape needs,
+// the error is an *Uneven with the first such record. Invalid offsets are another
+// error.
 func (l *Lists) Check(from, to, first int64) error {
 	err := l.check(0, from, to-from)
 	var unread *status.Error

@@ -51,7 +51,8 @@ func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 // Close implements source.Source.
 func (m *Memory) Close() error { return m.table.Calls.Close(0) }
 
-// WholeRow returns the part of a whole row of a field, with zeros for nulls.
+// WholeRow returns the part that consists of whole rows of a field, with zeros for
+// nulls.
 func WholeRow(number int, f source.Field) source.Part {
 	box := make([][2]int, len(f.Shape))
 	for d, n := range f.Shape {

@@ -38,10 +38,10 @@ func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 	return r
 }
 
-// readState is the working memory of one read.
+// readState is the working memory of one call of Read or Ahead.
 type readState struct {
 	files
-	ctx       context.Context // ends with the gather's and with the table's
+	ctx       context.Context // ends with the context of the gather, or when the table is closed
 	located   []located       // of each span
 	leases    []Lease
 	scratch   arena[byte]
@@ -56,7 +56,7 @@ type located struct {
 	base  uintptr // address of the batch's file; 0 if its bytes must be acquired
 }
 
-// reset releases what the read used.
+// reset releases the leases, and makes the memory ready for the next call.
 func (s *readState) reset() {
 	for _, l := range s.leases {
 		l.Release()
@@ -161,7 +161,8 @@ func (r *rowReader) Ahead(records []int64) {
 	}
 }
 
-// ahead returns the range of a row in the first buffer that has data.
+// ahead returns the range of a row in the data buffer of the first level that has
+// one.
 func (f *readField) ahead(file int, batch int32, row int64) resident.Span {
 	n, count := 0, int64(1)
 	for ; f.field.Levels[n].Buffer().Bits == 0; n++ {
@@ -174,7 +175,7 @@ func (f *readField) ahead(file int, batch int32, row int64) resident.Span {
 // Close implements source.Reader.
 func (r *rowReader) Close() error { return nil }
 
-// files are the files that a gather touches.
+// files lists the files that one call reads from.
 type files struct {
 	table   *Table
 	touched []int32   // each once
@@ -183,8 +184,9 @@ type files struct {
 	encoded bool      // some file has to be decoded
 }
 
-// touch notes the file of a record batch, and returns the address at which it
-// begins in memory: 0 if there is none, and for a table in memory.
+// touch adds the file of a record batch to the touched files, and returns its
+// address. The address is 0 if the file is not in memory, or if the table has no
+// files.
 func (f *files) touch(batch int32) uintptr {
 	if f.table.Store == nil {
 		return 0
@@ -214,7 +216,7 @@ func (f *files) reset() {
 	f.touched, f.encoded = f.touched[:0], false
 }
 
-// check makes sure that no file has changed.
+// check makes sure that no touched file has changed since it was opened.
 func (f *files) check() error {
 	if f.table.Store == nil {
 		return nil
@@ -222,9 +224,9 @@ func (f *files) check() error {
 	return f.table.Store.Check(f.touched)
 }
 
-// guarded calls read, which touches the files. A file that has already shrunk
-// is not touched: the fault would only be an error if no other code has taken
-// over the process's signals.
+// guarded calls read, which may access mapped files. If a file has already shrunk,
+// guarded fails without the call: access to the missing pages raises a signal, which
+// becomes an error only if no other code has replaced Go's signal handler.
 func (f *files) guarded(read func() error) error {
 	if err := f.check(); err != nil {
 		return err
@@ -256,7 +258,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// arena hands out zeroed memory until it is reset, and then uses it again.
+// arena allocates zeroed memory. After a reset it uses the same memory again.
 type arena[T any] struct{ all, free []T }
 
 func (a *arena[T]) take(n int) []T {

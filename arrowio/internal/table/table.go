@@ -17,7 +17,7 @@ import (
 type Column struct {
 	Planes       []Plane
 	Dictionaries []*arrowtype.Dictionary // of a dictionary column, in the order of From
-	Memory       []unsafe.Pointer        // Go memory that positions are addresses in, kept alive
+	Memory       []unsafe.Pointer        // keeps Go memory alive, if positions are addresses in it
 }
 
 // Plane holds the positions of one level's buffers, with an entry per record
@@ -26,7 +26,7 @@ type Column struct {
 type Plane struct {
 	Valid  []int64 // validity bitmap, -1 for a batch without nulls here; nil if no batch has any
 	Data   []int64 // offsets, indices or values; nil for a level without data buffer
-	Length []int64 // elements of the level; nil if metadata make sure that there are enough
+	Length []int64 // elements of the level; nil if the metadata guarantee that there are enough
 	Shift  []int64 // elements to skip at the front of the buffers; nil for none
 }
 
@@ -69,7 +69,7 @@ func (c *Column) hasNulls() bool {
 // Store provides access to the files that hold the record batches. A nil Store
 // stands for memory: positions are addresses.
 type Store interface {
-	// Base returns the address at which a file begins in memory. It is false
+	// Base returns the address at which a file begins in memory. ok is false
 	// until all of the file is resident.
 	Base(file int32) (address uintptr, ok bool)
 
@@ -109,7 +109,8 @@ type DecodedLevel struct {
 // Lease keeps addresses valid.
 type Lease interface{ Release() }
 
-// Table is a list of fields over record batches.
+// Table holds the fields of a dataset, and the positions of their values in the
+// record batches.
 type Table struct {
 	Fields  []*arrowtype.Field
 	Strides [][]int // by field, in bytes: from record to record, then within a row; nil for C order
@@ -118,14 +119,14 @@ type Table struct {
 	Files   []int32 // file of each record batch; nil if there is at most one
 	Store   Store
 
-	// Load finds the buffers of fields. It is called once for each.
+	// Load finds the buffers of fields. It is called once for each field.
 	Load func(fields []int) ([]*Column, error)
 
 	// Arm, if set, is called before bytes of the store are read, so that Check
 	// fails afterwards if some were missing.
 	Arm func()
 
-	// Calls counts the gathers, for Close.
+	// Calls counts the gathers in progress, so that Close can wait for them.
 	Calls *source.Calls
 
 	mu      sync.Mutex
@@ -171,7 +172,8 @@ func (t *Table) Column(field int) (*Column, error) {
 	return columns[0], nil
 }
 
-// Loaded makes a Load of the columns of all fields.
+// Loaded returns a function for Table.Load that selects from the columns of all
+// fields.
 func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
 	return func(fields []int) ([]*Column, error) {
 		list := make([]*Column, len(fields))

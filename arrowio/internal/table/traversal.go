@@ -12,43 +12,44 @@ import (
 )
 
 // run is a range of elements of a level that belong to one row and are not null. A
-// row is one run at first, which nulls divide.
+// row begins as one run. Nulls divide a run into several.
 type run struct {
-	span         int32 // index of the row
+	span         int32 // index in traversal.spans
 	batch        int32
-	start, count int64
-	at           int64 // first element, counted from the first one of the row
+	start, count int64 // of the elements, in the level's buffers
+	at           int64 // number of the row's elements in this level before start
 }
 
-// gap is a range of null elements of an array's row.
+// gap is a range of null elements of a row, in elements of the array.
 type gap struct {
 	span     int32
 	from, to int64
 }
 
-// traversal takes the rows of one field from level to level, then to their bytes.
+// traversal finds the rows of one field. It replaces runs of a level's elements by
+// runs of the next level's elements, and reads the bytes of the last level.
 type traversal struct {
 	*readState
 	*readField
 	spans   []source.Span // rows of the field
 	located []located     // of each span
-	order   []int32       // spans in compressed batches, batch by batch
+	order   []int32       // indices of the spans in compressed batches, sorted by batch
 
-	decoded *Decoded // the batch of all runs, if it had to be decoded
+	decoded *Decoded // the batch of all runs, decoded; nil if it is not compressed
 	runs    []run
-	next    []run    // becomes runs
+	next    []run    // the divided runs, which then become runs
 	bytes   [][]byte // of each run
 	gaps    []gap
 	data    arrowtype.Data
-	batch   int32 // of data.Dictionary
+	batch   int32 // whose dictionary data has; -1 for none
 
-	wanted    []int           // runs whose bytes must be acquired
+	wanted    []int           // indices of the runs whose bytes must be acquired
 	pieces    []resident.Span // of each wanted run
 	addresses []uintptr       // of each piece
 }
 
-// rows finds the rows of located spans. Compressed batches are done one by one,
-// so that only one has to be in memory.
+// rows sets the rows of the spans. It decodes compressed batches one by one, so
+// that only one has to be in memory.
 func (t *traversal) rows(f *readField, spans []source.Span, located []located) error {
 	t.readField, t.spans, t.located, t.decoded = f, spans, located, nil
 	t.runs, t.order = t.runs[:0], t.order[:0]
@@ -89,7 +90,8 @@ func (t *traversal) rows(f *readField, spans []source.Span, located []located) e
 	return nil
 }
 
-// scalar sets a row of one value that is in memory, without a run.
+// scalar sets row i if rows are single values in memory. It is the fast way for
+// them, because it needs no run.
 func (t *traversal) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
 	plane := &t.column.Planes[0]
 	at := l.row + plane.shift(l.batch)
@@ -105,7 +107,8 @@ func (t *traversal) scalar(i int, l *located, values arrowtype.Values, buffer ar
 	return nil
 }
 
-// useBatch sets the dictionary of a record batch.
+// useBatch sets data.Dictionary to the dictionary of a record batch, if the column
+// has dictionaries.
 func (t *traversal) useBatch(batch int32) {
 	if batch != t.batch && t.column.Dictionaries != nil {
 		t.batch, t.data.Dictionary = batch, t.column.dictionary(batch)
@@ -118,7 +121,8 @@ func (t *traversal) begin(span int32) {
 	t.runs = append(t.runs, run{span, l.batch, l.row, 1, 0})
 }
 
-// descend takes the runs from the column to their values.
+// descend replaces the runs level by level, from rows down to values, then sets
+// the rows.
 func (t *traversal) descend() error {
 	if len(t.runs) == 0 {
 		return nil
@@ -168,7 +172,7 @@ func (t *traversal) dropNulls(n int) error {
 			t.next = append(t.next, r)
 			continue
 		}
-		end := int64(0) // of the last run of this row
+		end := int64(0) // of the previous run within r
 		setRuns(bits, first, r.count, func(from, count int64) {
 			t.null(r, end, from, each)
 			t.next = append(t.next, run{r.span, r.batch, r.start + from, count, r.at + from})
@@ -180,14 +184,15 @@ func (t *traversal) dropNulls(n int) error {
 	return nil
 }
 
-// null notes that the elements [from, to) of a run are null.
+// null records that the elements [from, to) of a run are null. Each is how many
+// elements of the array one of them holds.
 func (t *traversal) null(r run, from, to, each int64) {
 	if from < to {
 		t.gaps = append(t.gaps, gap{r.span, (r.at + from) * each, (r.at + to) * each})
 	}
 }
 
-// children replaces the runs of lists by those of their elements.
+// children replaces the runs of lists by runs of the lists' elements.
 func (t *traversal) children(n int) error {
 	list := t.field.List(n)
 	buffer := list.Buffer()
@@ -214,7 +219,7 @@ func (t *traversal) children(n int) error {
 	return nil
 }
 
-// failed returns the error for a run with invalid content.
+// failed returns the error for a run with invalid content at level n.
 func (t *traversal) failed(r *run, n int, err error) error {
 	record := t.spans[r.span].Record
 	var length *arrowtype.LengthError
@@ -259,7 +264,8 @@ func (t *traversal) values(n int) error {
 	return nil
 }
 
-// markNulls sets the nulls of rows that are not null as a whole.
+// markNulls sets Nulls of the rows that are partly null. A row of nulls alone has no
+// Nulls, because its Row is nil.
 func (t *traversal) markNulls() {
 	for _, g := range t.gaps {
 		span := &t.spans[g.span]
@@ -275,8 +281,8 @@ func (t *traversal) markNulls() {
 	}
 }
 
-// fetchData sets bytes to the bytes of every run in the data buffer of a
-// level, if it has one.
+// fetchData sets t.bytes to the bytes of every run in the data buffer of level n,
+// if the level has one.
 func (t *traversal) fetchData(n int, buffer arrowtype.Buffer) error {
 	switch {
 	case buffer.Bits == 0:
@@ -287,8 +293,9 @@ func (t *traversal) fetchData(n int, buffer arrowtype.Buffer) error {
 	return t.fetch(t.column.Planes[n].Data, nil, buffer)
 }
 
-// fetch sets bytes to the bytes of every run in a buffer: at the positions,
-// or in decoded memory. They are nil where a position is negative.
+// fetch sets t.bytes to the bytes of every run in one buffer. Positions holds the
+// buffer's position in every batch. It is negative if the batch has no such buffer;
+// the bytes are then nil. If the batch was compressed, decoded is the buffer.
 func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer) error {
 	if cap(t.bytes) < len(t.runs) {
 		t.bytes = make([][]byte, len(t.runs))

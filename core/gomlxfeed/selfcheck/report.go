@@ -12,7 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed"
 )
 
-// Verdict summarizes the report in three sentences: correctness, speed, overlap.
+// Verdict summarizes the report in a few sentences about correctness, speed, and
+// overlap of input and step.
 func (r *Report) Verdict() string {
 	return strings.TrimSpace(r.correctness() + " " + r.speed() + " " + r.overlap())
 }
@@ -49,6 +50,7 @@ func (r *Report) overlap() string {
 		millis(s.Alone), millis(max(0, s.Ahead[maxPrefetch]-s.Alone)), millis(max(0, s.Ahead[0]-s.Alone)))
 }
 
+// bandwidth converts a rate in batches per second to GB/s.
 func (b Rates) bandwidth(rate float64) float64 { return rate * float64(b.BatchBytes) / 1e9 }
 
 // Markdown formats the report as a page to paste into an issue.
@@ -160,7 +162,7 @@ func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
 
-// machine describes the versions and the hardware behind the numbers.
+// machine returns the versions of the software, the processor and the date.
 func machine() map[string]string {
 	facts := map[string]string{
 		"meshfeed":  meshfeed.Version(),
@@ -185,7 +187,7 @@ func modules() string {
 	}
 	var list []string
 	for _, m := range info.Deps {
-		if _, name, ours := strings.Cut(m.Path, "github.com/gomlx/"); ours {
+		if _, name, found := strings.Cut(m.Path, "github.com/gomlx/"); found {
 			list = append(list, name+" "+m.Version)
 		}
 	}

@@ -64,8 +64,8 @@ func (r *Report) Passed() bool {
 // errMismatch reports that the devices hold other bytes than the source.
 var errMismatch = errors.New("mismatch")
 
-// Run checks and measures the devices. Nothing else may use them meanwhile. The
-// report contains failed checks. Run returns an error only if the context ends.
+// Run checks and measures the devices. Nothing else may use them meanwhile. A check
+// that fails is part of the report. Run returns an error only if the context ends.
 func Run(ctx context.Context, d *gomlxfeed.Devices, o Options) (*Report, error) {
 	if o.Duration <= 0 {
 		o.Duration = time.Minute
@@ -104,9 +104,10 @@ type session struct {
 	random *rand.Rand
 }
 
+// check is one check. Its function returns what it compared.
 type check struct {
 	name string
-	do   func(ctx context.Context) (facts string, err error)
+	do   func(ctx context.Context) (compared string, err error)
 }
 
 // run runs a check and turns a panic of the backend into an error.

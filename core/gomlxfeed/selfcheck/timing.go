@@ -38,12 +38,12 @@ type Rates struct {
 	Copy     float64 `json:"copy"`     // a copy of the bytes on the host
 }
 
-// Steps holds the time of a step with input. A step is a pause of the caller, as
-// while a device computes.
+// Steps holds the time of a step with input. A step is a pause of the caller, which
+// stands for the time that a device computes.
 type Steps struct {
 	Case  string    `json:"case"`
 	Pause float64   `json:"pause_seconds"`
-	Alone float64   `json:"alone_seconds"` // measured pause without input
+	Alone float64   `json:"alone_seconds"` // measured step without input
 	Ahead []float64 `json:"ahead_seconds"` // step with input, by prefetch: 0, 1, 2
 }
 
@@ -52,8 +52,8 @@ type timed struct {
 	name  string
 	typ   dtype.Type
 	shape []int
-	batch int // rows, rounded up to a multiple of the devices
-	rows  int // of the dataset
+	batch int // rows of a batch, rounded up to a multiple of the number of devices
+	rows  int // rows of the dataset
 }
 
 var cases = []timed{
@@ -66,10 +66,10 @@ var pauses = []time.Duration{0, time.Millisecond, 10 * time.Millisecond}
 
 const (
 	rounds      = 5
-	prefetch    = 2 // in Rates
-	maxPrefetch = 2 // in Steps
-	minBatches  = 5 // of a run, even if it then takes longer
-	loops       = 5 // measured in Rates
+	prefetch    = 2 // the prefetch in Rates
+	maxPrefetch = 2 // the largest prefetch in Steps
+	minBatches  = 5 // batches of a run, even if it then takes longer
+	loops       = 5 // number of loops that Rates compares
 )
 
 // measure adds the measurements to the report.
@@ -123,7 +123,7 @@ type loop struct {
 	end  func() error
 }
 
-// placed is meshfeed's loop.
+// placed returns the loop of a program that uses meshfeed.
 func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
 	if prefetch == 0 {
 		prefetch = -1 // 0 would be the default
@@ -143,7 +143,7 @@ func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
 	return loop{step, func() error { stop(); return f.close() }}, nil
 }
 
-// byHand is the loop of a program without meshfeed. It gathers shuffled rows into
+// byHand returns the loop of a program without meshfeed. It gathers shuffled rows into
 // host memory, and creates a tensor on every device and a dtensor over them.
 func (b *bench) byHand(ctx context.Context) (loop, error) {
 	boxes := make([][2]int, len(b.shape))
@@ -299,8 +299,9 @@ func (b *bench) steps(ctx context.Context, each time.Duration) (list []Steps, er
 	return list, nil
 }
 
-// inTurns runs the steps in turns. It returns the median steps per second of each,
-// and the seconds of every run of the first one.
+// inTurns measures the step functions in turns, each for the same time. It returns the
+// median rate of each function in calls per second. For the first function, it also
+// returns the seconds of every call.
 func inTurns(steps []func() error, each time.Duration) (rates, first []float64, err error) {
 	perSecond := make([][]float64, len(steps))
 	for round := range rounds + 1 {

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// field is a field of random elements whose bytes are kept for the comparison.
+// field is a field of random elements. Its bytes are compared with the shards later.
 type field struct {
 	name  string
 	typ   dtype.Type
@@ -26,7 +26,7 @@ type field struct {
 	value arrowio.Values
 }
 
-// newField draws the rows of a field.
+// newField makes a field with random rows.
 func newField(r *rand.Rand, name string, typ dtype.Type, rows int, shape ...int) field {
 	n := rows
 	for _, size := range shape {
@@ -48,7 +48,8 @@ func newField(r *rand.Rand, name string, typ dtype.Type, rows int, shape ...int)
 	return f
 }
 
-// drawn makes a field's values of one Go type, which is as large as the field's.
+// drawn makes n random elements of a field, and returns them also as bytes. T is a Go
+// type of the size of one element.
 func drawn[T arrowio.Element](r *rand.Rand, f field, n int) (arrowio.Values, []byte) {
 	values := make([]T, n)
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), n*f.typ.Size())
@@ -61,7 +62,8 @@ func drawn[T arrowio.Element](r *rand.Rand, f field, n int) (arrowio.Values, []b
 	return arrowio.Slice(f.name, values, f.shape...).As(f.typ), raw
 }
 
-// shard returns the bytes of a part of a batch, in C order. Record -1 is padding.
+// shard returns the bytes of one shard of a batch, in C order. Records are those of
+// the batch's rows, and -1 for padding.
 func (f field) shard(index sharding.Index, records []int64) []byte {
 	row := f.typ.Size()
 	for _, size := range f.shape {
@@ -109,7 +111,7 @@ func (s *session) oneAxis() layout.MeshSpec {
 	return layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: s.d.Num()}}}
 }
 
-// draw builds a random workload over some of the devices, in random order.
+// draw builds a random workload. Its mesh has some of the devices, in random order.
 func (s *session) draw() (*workload, error) {
 	r, n := s.random, s.d.Num()
 	rows := max(1, n/2)
@@ -140,13 +142,14 @@ func (s *session) draw() (*workload, error) {
 	return newWorkload(on, batch, fields, specs)
 }
 
-// feed is a loader that gathers into a ring of the devices.
+// feed is a loader whose batches are gathered into memory of a gomlxfeed.Ring.
 type feed struct {
 	*workload
 	*loader.Loader
 	ring *gomlxfeed.Ring
 }
 
+// open makes the ring and the loader of a workload.
 func (s *session) open(w *workload, o loader.Options) (*feed, error) {
 	ring, err := s.d.Ring(w.layout)
 	if err != nil {
@@ -161,6 +164,8 @@ func (s *session) open(w *workload, o loader.Options) (*feed, error) {
 	return &feed{w, l, ring}, nil
 }
 
+// close closes the loader and the ring. It fails if the ring still counts batches,
+// because the check has released all of them.
 func (f *feed) close() error {
 	err := f.Close()
 	if batches, _ := f.ring.Live(); err == nil && batches != 0 {
@@ -197,8 +202,9 @@ func (f *feed) compare(b *gomlxfeed.Batch) error {
 	return nil
 }
 
-// all compares every batch of the loader's epochs and returns their number. A
-// batch is compared and released only after held later batches were placed.
+// all compares every batch of the loader's epochs and returns their number. Every
+// batch is kept until held later batches have arrived. Then it is compared and
+// released. So memory that is reused too early causes a difference.
 func (f *feed) all(ctx context.Context, d *gomlxfeed.Devices, held int) (n int, err error) {
 	var window []*gomlxfeed.Batch
 	defer func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// go-xla's initialization may have changed the environment before this init runs.
+// go-xla's initialization, which runs before this init, may change the environment.
 func init() { environ.Restore() }
 
 type opener struct{}

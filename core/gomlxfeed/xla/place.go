@@ -15,11 +15,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// elements is the length of the arrays that are put and read back.
+// elements is the length of the arrays that are placed and read back.
 const elements = 6
 
-// place puts an array on every device and reads it back, in each way that a batch
-// may use. On the first device it tests which element types can be placed.
+// place places an array on every device and reads it back: by a transfer, and by
+// writing if devices share memory with the host. On the first device it tests which
+// element types can be placed.
 func (p *probe) place() error {
 	for i := range p.facts.Devices {
 		if err := p.roundTrip(i, dtype.Float32, p.transferred); err != nil {
@@ -40,15 +41,15 @@ func (p *probe) place() error {
 	return nil
 }
 
-// putter creates a buffer with data on a device.
+// A putter creates a buffer with data on a device.
 type putter func(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error)
 
-// transferred creates the buffer by a transfer, as for a GPU.
+// transferred creates the buffer by a transfer from host memory, as for a GPU.
 func (p *probe) transferred(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error) {
 	return p.client.BufferFromHost().FromRawData(data, t, []int{elements}).ToDeviceNum(device).Done()
 }
 
-// written creates the buffer and writes to its memory.
+// written creates the buffer in memory shared with the host, and writes there.
 func (p *probe) written(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error) {
 	b, _, err := p.client.NewSharedBuffer(t, []int{elements}, p.client.AddressableDevices()[device])
 	if err != nil {
@@ -69,12 +70,13 @@ func (p *probe) roundTrip(device int, t dtype.Type, put putter) error {
 		return failed(fmt.Sprintf("place on device %d", device), err)
 	}
 	err = p.comesBack(b, device, data)
-	if kept := b.Destroy(); err == nil && kept != nil {
-		return failed(fmt.Sprintf("free a buffer of device %d", device), kept)
+	if freeErr := b.Destroy(); err == nil && freeErr != nil {
+		return failed(fmt.Sprintf("free a buffer of device %d", device), freeErr)
 	}
 	return err
 }
 
+// comesBack returns an error unless the buffer is on the device and holds data.
 func (p *probe) comesBack(b *pjrt.Buffer, device int, data []byte) error {
 	on, err := b.Device()
 	if err != nil {
@@ -93,7 +95,8 @@ func (p *probe) comesBack(b *pjrt.Buffer, device int, data []byte) error {
 	return nil
 }
 
-// pattern returns bytes that are valid for every type and differ by device.
+// pattern returns bytes that are valid for every type, and that differ between a
+// device and the next.
 func pattern(t dtype.Type, device int) []byte {
 	data := make([]byte, elements*t.Size())
 	for i := range data {

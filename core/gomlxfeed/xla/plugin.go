@@ -13,10 +13,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// minMinor is the oldest tested minor version of the interface.
+// minMinor is the oldest tested minor version of the PJRT interface.
 const minMinor = 81
 
-// plugin is a loaded library.
+// plugin is a loaded PJRT plugin, a shared library.
 type plugin struct {
 	path   string
 	number int // in order of loading, from 1
@@ -25,14 +25,15 @@ type plugin struct {
 }
 
 // plugins holds the loaded libraries of this process, by path. They stay loaded,
-// because they cannot be unloaded and go-xla keeps them too. go-xla's list of
-// plugins is not locked, so the mutex is held while a plugin is opened.
+// because they cannot be unloaded and go-xla keeps them too. The list of plugins in
+// go-xla is not locked, so the mutex is held while a plugin is opened.
 var plugins struct {
 	sync.Mutex
 	byPath map[string]*plugin
 }
 
-// load loads a plugin and checks that it has the functions that go-xla calls.
+// load loads a plugin and checks that it has the functions that go-xla calls. The
+// caller holds the lock of plugins.
 func load(path string) (*plugin, error) {
 	if p, loaded := plugins.byPath[path]; loaded {
 		return p, nil
@@ -65,7 +66,7 @@ func (p *plugin) check() error {
 	return nil
 }
 
-// api returns the version as text.
+// api returns the version of the PJRT interface as text.
 func (p *plugin) api() string {
 	major, minor := p.table.Version()
 	return fmt.Sprintf("PJRT %d.%d", major, minor)

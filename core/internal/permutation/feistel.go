@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-const rounds = 10
+const rounds = 10 // see the package comment
 
 // feistel permutes the elements l·b + r of an a × b rectangle. An image at n or
 // beyond passes through the network again, until an image is below n.
@@ -17,7 +17,8 @@ type feistel struct {
 }
 
 // newFeistel makes a even. If a and b were odd, every round would be an even
-// permutation, and so would be their product.
+// permutation of the rectangle. Their product would be even too, so no odd
+// permutation could occur.
 func newFeistel(n int64, key [2]uint64) *feistel {
 	f := &feistel{n: uint64(n)}
 	f.a = uint64(math.Ceil(math.Sqrt(float64(n))))
@@ -37,7 +38,7 @@ func (f *feistel) At(position int64) int64 {
 	return int64(f.walk(uint64(position)))
 }
 
-// walk returns the first element below n of the cycle that starts at x.
+// walk passes x through the network until its image is below n.
 func (f *feistel) walk(x uint64) uint64 {
 	for {
 		l, r := x/f.b, x%f.b
@@ -51,8 +52,8 @@ func (f *feistel) walk(x uint64) uint64 {
 	}
 }
 
-// addend returns what a round adds to one half, for the other half y: a hash of y
-// below m.
+// addend returns the number that a round adds to one half: a hash, below m, of the
+// other half y.
 func addend(y, key, m uint64) uint64 {
 	h, _ := bits.Mul64(Mix(y^key), m)
 	return h

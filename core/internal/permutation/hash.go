@@ -1,8 +1,8 @@
 package permutation
 
-// Hash returns a 64-bit hash of a list of words. It is a chain of bijections: if
-// only the last words differ, the hashes differ. It is frozen, because orders and
-// the keys of records depend on it.
+// Hash returns a 64-bit hash of a list of words. Every step is a bijection, so two
+// lists that differ only in the last word have different hashes. The function is
+// frozen, because orders and the keys of records depend on it.
 func Hash(words ...uint64) uint64 {
 	h := uint64(0)
 	for _, w := range words {
@@ -11,9 +11,9 @@ func Hash(words ...uint64) uint64 {
 	return h
 }
 
-// gamma is the odd integer nearest to 2^64 divided by the golden ratio, with
-// which SplitMix64 steps (Steele, Lea, Flood: Fast Splittable Pseudorandom
-// Number Generators, OOPSLA 2014). Here it keeps Mix away from its fixed point 0.
+// gamma is the odd integer nearest to 2^64 divided by the golden ratio. It is the
+// increment of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators, OOPSLA 2014). Here it is added because Mix maps 0 to 0.
 const gamma = 0x9e3779b97f4a7c15
 
 // Mix is the 64-bit finalizer of SplitMix64: David Stafford's variant 13 of

@@ -1,11 +1,11 @@
 package permutation
 
-// abreast is the number of networks whose rounds are interleaved. With one
-// network alone, the processor waits for each product.
+// abreast is the number of Feistel networks whose rounds are interleaved. In a single
+// network every product depends on the previous one, so the processor would wait.
 const abreast = 8
 
-// Images sets dst[i] to of[i].At(at[i]). It is several times faster than At if
-// neighbors are different permutations. All must have the same size.
+// Images sets dst[i] to of[i].At(at[i]). If consecutive permutations differ, it is
+// several times faster than calls of At. All must have the same size.
 func Images(dst []int64, of []Permutation, at []int64) {
 	if len(of) == 0 {
 		return
@@ -29,7 +29,7 @@ func images(dst []int64, of []Permutation, at []int64) {
 	var l, r [abreast]uint64
 	n, a, b := of[0].Len(), of[0].(*feistel).a, of[0].(*feistel).b
 	for j := range f {
-		k := min(j, len(dst)-1) // indexes past the end are clamped
+		k := min(j, len(dst)-1) // lanes past the end of dst repeat its last image
 		check(at[k], 1, n)
 		f[j] = of[k].(*feistel)
 		l[j], r[j] = uint64(at[k])/b, uint64(at[k])%b

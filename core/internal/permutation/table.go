@@ -5,9 +5,9 @@ import "math/bits"
 // table is a permutation as a list.
 type table []uint16
 
-// newTable shuffles 0…n-1: for every position from the last to the second, it
-// draws one of the remaining elements. A draw is the high half of a product with
-// a 64-bit hash, whose bias is below n/2^64.
+// newTable shuffles 0…n-1 (Fisher-Yates): for every position from the last to the
+// second, it draws one of the remaining elements. The index drawn is the high half
+// of the product of their number and a 64-bit hash. Its bias is below n/2^64.
 func newTable(n int64, key [2]uint64) table {
 	t := make(table, n)
 	for i := range t {

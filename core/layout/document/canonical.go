@@ -12,12 +12,13 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// Canonical returns the one canonical text of a document. Keys are in the order
-// of the format, and arrays in the order of the user. There are no values that
-// equal their defaults, no spaces, and no escapes that JSON does not need.
-// Documents with the same meaning have the same text. So a list of devices that
-// are numbered as they would be without a list is left out, and a batch size of
-// one dimension is a number.
+// Canonical returns the canonical text of a document. Documents with the same
+// meaning have the same text.
+//
+// Keys are in the order of the format, and arrays in the order of the user. There
+// are no values that equal their defaults, no spaces, and no escapes that JSON does
+// not need. A list of devices is left out if a mesh without it has the same devices
+// and numbers. A batch size of one dimension is a number, not a list.
 func Canonical(d *layout.Document) []byte {
 	w := &jsontext.Writer{Text: make([]byte, 0, 1<<10+16*len(d.Mesh.Devices))}
 	w.Open('{')
@@ -58,8 +59,8 @@ func Digest(canonical []byte) string {
 }
 
 // unlessDefault writes a member, unless its value is empty or the default.
-func unlessDefault(w *jsontext.Writer, key, value, usual string) {
-	if value != "" && value != usual {
+func unlessDefault(w *jsontext.Writer, key, value, standard string) {
+	if value != "" && value != standard {
 		w.Key(key).String(value)
 	}
 }
@@ -74,11 +75,11 @@ func writeMesh(w *jsontext.Writer, s layout.MeshSpec) {
 		w.Close(']')
 	}
 	w.Close(']')
-	processes, usual := usualProcesses(s)
+	processes, standard := standardProcesses(s)
 	if processes > 1 {
 		w.Key("processes").Int(int64(processes))
 	}
-	if !usual {
+	if !standard {
 		w.Key("devices").Open('[')
 		for _, d := range s.Devices {
 			w.Ints(d.Process, d.ID)
@@ -88,26 +89,26 @@ func writeMesh(w *jsontext.Writer, s layout.MeshSpec) {
 	w.Close('}')
 }
 
-// usualProcesses returns the number of processes for which a mesh without a
-// list of devices has the same devices. If there is no such number, ok is
-// false.
-func usualProcesses(s layout.MeshSpec) (processes int, ok bool) {
+// standardProcesses returns the number of processes with which a mesh without a
+// list of devices has the same devices and numbers. If there is no such number, ok
+// is false.
+func standardProcesses(s layout.MeshSpec) (processes int, ok bool) {
 	if s.Devices == nil {
 		return s.Processes, true
 	}
-	each, n := 0, len(s.Devices)
-	for each < n && s.Devices[each].Process == 0 {
-		each++
+	perProcess, n := 0, len(s.Devices)
+	for perProcess < n && s.Devices[perProcess].Process == 0 {
+		perProcess++
 	}
-	if each == 0 || n%each != 0 {
+	if perProcess == 0 || n%perProcess != 0 {
 		return 0, false
 	}
 	for i, d := range s.Devices {
-		if d != (mesh.Device{Process: i / each, ID: i}) {
+		if d != (mesh.Device{Process: i / perProcess, ID: i}) {
 			return 0, false
 		}
 	}
-	return n / each, true
+	return n / perProcess, true
 }
 
 func writeArray(w *jsontext.Writer, d *layout.Document, a *layout.ArraySpec) {

@@ -1,7 +1,7 @@
-// Package document reads and writes the JSON form of layouts: the documents
-// that describe what is wanted ([Parse], [Canonical]), and the reports about
-// what follows ([Report], [DeviceTable] and the other tables). Go, Python, the
-// command and the browser share this form.
+// Package document reads and writes layouts as JSON. A document describes the
+// wanted layout ([Parse], [Canonical]). A report describes what is computed from it
+// ([Report], [DeviceTable] and the other tables). Go, Python, the command and the
+// browser share both forms.
 package document
 
 import (
@@ -19,14 +19,14 @@ import (
 // Version is the version of the format.
 const Version = 1
 
-// Limits of a text, beside those of package layout. Parse checks all limits
-// before it allocates anything of that size.
+// Limits of a document's text, beside those of package layout. Parse checks every
+// limit before it allocates memory in proportion to the limited number.
 const (
 	MaxBytes = 8 << 20
 	maxDepth = 32 // of nested objects and lists
 )
 
-// form is the kind of document that Parse reads.
+// form configures jsontext.Reader for layout documents.
 var form = jsontext.Form{
 	MaxDepth: maxDepth, MaxString: layout.MaxName,
 	Fail: func(pointer, message string) *status.Error { return layout.Invalid(pointer, "%s", message) },
@@ -58,11 +58,11 @@ type parser struct {
 	*jsontext.Reader
 	doc    layout.Document
 	scalar bool              // batch.size is an integer, not a list
-	shapes []batchDimensions // of every array's shape
+	shapes []batchDimensions // those of every array's shape
 }
 
-// batchDimensions are the names of the batch dimensions at the start of a
-// shape. They are checked when the whole document is read, because the batch
+// batchDimensions are the names of the batch dimensions at the start of a shape,
+// such as "B". They are checked after the whole document is read, because the batch
 // may come after the arrays.
 type batchDimensions struct {
 	names []string
@@ -141,7 +141,7 @@ func (p *parser) mesh(key string) (err error) {
 	})
 }
 
-// two reads a pair of integers, none of them negative.
+// two reads a pair of integers that are not negative.
 func (p *parser) two(want string) (v [2]int, err error) {
 	err = p.Tuple(want, 2, func(i int) (err error) {
 		v[i], err = p.Int("an integer", 0, layout.MaxInteger)

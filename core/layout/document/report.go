@@ -29,17 +29,16 @@ type ReportOptions struct {
 //	{"meshfeed":1,"arrays":{…},"processes":[…],"totals":{…},"problems":[…]}
 //
 // An array has its global shape, its shard shape, and whether it is replicated.
-// With LoadReshard it also has the spec and the shard shape by which it is
-// delivered. Each of its devices has a mesh position, process, id, index (a full
-// [start, stop) pair per dimension), replica number and bytes. With LoadReshard a
-// device also has the index that it is delivered and the bytes that it then
-// receives from other devices.
+// With LoadReshard it also has the spec and the shard shape before resharding. Each
+// of its devices has a mesh position, process, id, index (a full [start, stop) pair
+// per dimension), replica number and bytes. With LoadReshard a device also has its
+// index before resharding, and the bytes that it then receives from other devices.
 //
 // A process has its number of devices, the rows of the global batch that it
 // reads, the bytes that it gathers per step, and the memory for all batches. It
-// also has the bytes that its devices receive over the interconnect per step,
-// those of them that come from other processes, and the processes that read the
-// same rows of the dataset.
+// also has the bytes that its devices receive over the interconnect per step, and
+// how many of these come from other processes. A list names the processes that
+// read the same rows of the dataset.
 //
 // A value that is not known is null: the shards of a broken array, sums over it,
 // an epoch without a dataset. These lists are null as well:
@@ -47,8 +46,8 @@ type ReportOptions struct {
 //   - devices of a mesh with more than 1,024, and processes if there are more,
 //     unless o asks for tables;
 //   - same_rows_as if there are more than 1,024 processes;
-//   - devices of the array with which all lists would exceed the ranges that o
-//     allows, and of those after it; likewise the rows of processes.
+//   - devices of an array if the lists of all arrays up to it have more than
+//     o.Ranges ranges; likewise the rows of a process.
 func Report(l *layout.Layout, o ReportOptions) []byte {
 	if o.Ranges == 0 {
 		o.Ranges = maxRanges
@@ -115,7 +114,7 @@ func reportArray(w *jsontext.Writer, l *layout.Layout, i int, list bool) {
 func reportDevices(w *jsontext.Writer, l *layout.Layout, i int) {
 	a, t, m := l.Arrays()[i], l.Tiling(i), l.Mesh()
 	replicas, delivered := t.Replicas(), l.DeliveredTiling(i)
-	index, had, bytes := make(sharding.Index, len(a.Shape)), make(sharding.Index, len(a.Shape)), l.ShardBytes(i)
+	index, before, bytes := make(sharding.Index, len(a.Shape)), make(sharding.Index, len(a.Shape)), l.ShardBytes(i)
 	w.Text = slices.Grow(w.Text, m.Size()*(90+20*len(index)))
 	w.Open('[')
 	for position, tile := range t.All() {
@@ -129,9 +128,9 @@ func reportDevices(w *jsontext.Writer, l *layout.Layout, i int) {
 		w.Key("replica").Int(int64(replicas[position]))
 		w.Key("bytes").Int(bytes)
 		if a.Resharded() {
-			delivered.Fill(had, delivered.At(position))
-			w.Key("delivered_index").Pairs(had)
-			w.Key("received_bytes").Int(bytes - commonBytes(a, had, index))
+			delivered.Fill(before, delivered.At(position))
+			w.Key("delivered_index").Pairs(before)
+			w.Key("received_bytes").Int(bytes - commonBytes(a, before, index))
 		}
 		w.Close('}')
 	}
@@ -213,8 +212,8 @@ type number struct {
 	value int64
 }
 
-// reportNumbers writes members. The value of a number that is not known or too
-// large is null.
+// reportNumbers writes numbers as members of an object. A number that is negative,
+// which means not known, or too large is null.
 func reportNumbers(w *jsontext.Writer, numbers []number) {
 	for _, n := range numbers {
 		if w.Key(n.key); n.value < 0 || n.value > layout.MaxInteger {

@@ -5,12 +5,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// MaxTable bounds the numbers of one table: 32 MiB.
+// MaxTable is the most numbers of one table: 32 MiB.
 //
 // For large meshes, a table holds as numbers what the lists of a report hold as
-// text. A program maps a table instead of parsing it. All numbers are integers
-// within 2^53, which a float64 holds exactly. A caller asks for count rows of a
-// table, starting with row from. A table has no numbers if nothing is known, or
+// text. A program uses a table without parsing. All numbers are integers up to 2^53,
+// which a float64 holds exactly. A caller asks for count rows of a table, starting
+// with row from. A table is empty if the layout's errors make its numbers unknown, or
 // if it would be larger than MaxTable.
 const MaxTable = 1 << 22
 
@@ -31,8 +31,8 @@ func DeviceTable(l *layout.Layout, array, from, count int) []float64 {
 
 // DeliveredTable has 1 + 2 × rank numbers for each device, in mesh order: the
 // bytes that it gets from other devices, and a start and a stop for every
-// dimension of what is delivered to it. It is empty for an array that is
-// delivered as its spec says.
+// dimension of what is delivered to it. It is empty for an array that is delivered
+// with the partition spec of the layout.
 func DeliveredTable(l *layout.Layout, array, from, count int) []float64 {
 	if array < 0 || array >= len(l.Arrays()) || !l.Arrays()[array].Resharded() {
 		return nil
@@ -45,8 +45,8 @@ func DeliveredTable(l *layout.Layout, array, from, count int) []float64 {
 	})
 }
 
-// deviceTable makes rows of as many numbers as fill writes, followed by the
-// index of the device.
+// deviceTable makes one row for each device. fill writes the first numbers of a row;
+// the start and the stop of every dimension of the device's part follow.
 func deviceTable(l *layout.Layout, t sharding.Tiling, first, from, count int, fill func(row []float64, position int, part sharding.Index)) []float64 {
 	from, stop := clip(from, count, l.Mesh().Size())
 	tiles, part := t.All(), make(sharding.Index, len(t.Tiles()))
@@ -81,7 +81,7 @@ func ProcessTable(l *layout.Layout, from, count int) []float64 {
 	const fixed = 7
 	processes := l.Mesh().Processes()
 	from, stop := clip(from, count, len(processes))
-	free := MaxTable - fixed*(stop-from) // at most MaxProcesses, so this is positive
+	free := MaxTable - fixed*(stop-from) // positive, because a mesh has at most MaxProcesses processes
 	table := []float64{}
 	for n := from; n < stop; n++ {
 		c := l.ProcessCosts(n)
@@ -109,7 +109,7 @@ func orUnknown(bytes int64) float64 {
 	return float64(bytes)
 }
 
-// clip returns the rows from from to from+count that are within [0, size).
+// clip limits the rows [from, from+count) to the rows [0, size) of a table.
 func clip(from, count, size int) (start, stop int) {
 	from = min(max(from, 0), size)
 	return from, from + min(max(count, 0), size-from)

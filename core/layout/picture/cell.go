@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// maxLines bounds the lines of a cell. More processes share one line.
+// maxLines bounds the processes with lines of their own. In a cell with more, all
+// processes share one line.
 const maxLines = 8
 
-// cellLines writes a cell of a text: a line for every process, with the devices
-// that hold each part, as in "p0 0=1|2=3". If split is true, a process is above
-// its devices. For a large mesh, several processes share one line: "p0…p3
-// 0=…=31".
+// cellLines returns the lines of a cell in a text picture: one for every process,
+// such as "p0 0=1|2=3". Here devices 0 and 1 hold the first part, 2 and 3 the
+// second. If split is true, each process is on the line above its devices. In a
+// large mesh, all processes of the cell share one line: "p0…p3 0=…=31".
 func (l *view) cellLines(c cell, split bool) []string {
 	var out []string
 	write := func(process, devices string) {
@@ -45,7 +46,7 @@ func (c cell) processRange() string {
 	return fmt.Sprintf("p%d…p%d", c.processes[0], c.processes[len(c.processes)-1])
 }
 
-// partsOf returns the positions of a process that hold each part.
+// partsOf returns, for each part, the mesh positions of a process that hold it.
 func (l *view) partsOf(c cell, process int) [][]int32 {
 	if len(c.processes) == 1 {
 		return c.parts
@@ -61,8 +62,8 @@ func (l *view) partsOf(c cell, process int) [][]int32 {
 	return parts
 }
 
-// devices lists the ids of the devices that hold each part. A part that no
-// device holds is "-", and several of them in a row are "…".
+// devices lists the ids of the devices that hold each part. A part without
+// positions is "-", and two or more such parts in a row are "…".
 func (l *view) devices(c cell, parts [][]int32) string {
 	var list []string
 	for i, part := range parts {
@@ -81,7 +82,8 @@ func (l *view) devices(c cell, parts [][]int32) string {
 	return strings.Join(list, "|")
 }
 
-// breakParts breaks a list of parts into lines, between parts.
+// breakParts breaks a list of parts into lines, between parts. A line has at most
+// 32 characters, unless a single part is longer.
 func breakParts(parts string) []string {
 	const most = 32
 	var lines []string

@@ -20,7 +20,7 @@ const gap = -1
 type grid struct {
 	down, across side
 	inner        []side // further dimensions that are partitioned
-	folded       bool   // only down is partitioned, and its tiles fill line after line
+	folded       bool   // only down is drawn, and its many tiles are wrapped into several lines
 	rows, cols   []int  // the tiles that are drawn; gap stands for those left out
 	cells        [][]cell
 	replicas     int // devices that hold each part
@@ -31,7 +31,7 @@ type side struct {
 	dim    int // -1 if the array has no such dimension
 	size   int
 	tiles  int
-	stride int      // weight of a tile in the number of the whole tile
+	stride int      // distance in the array's tile numbers between neighbors along this dimension
 	axes   []string // that partition it
 }
 
@@ -100,15 +100,17 @@ func (g *grid) colLabel(j int) string {
 	return g.across.span(c)
 }
 
-// cell is one tile of both sides.
+// cell is where one tile of down and one tile of across meet. Its parts are the tiles
+// of the array there, one for each combination of tiles of the inner dimensions.
 type cell struct {
-	parts     [][]int32 // mesh positions that hold each part; only the first few parts
-	left      int       // parts that are not listed
-	processes []int     // that hold any part, sorted
+	parts     [][]int32 // for each of the first parts, the mesh positions that hold it
+	left      int       // number of parts that are not listed
+	processes []int     // processes that hold any part, sorted
 }
 
-// gridOf lays out the cells of the array of h, with at most limit tiles across.
-// dims are the two dimensions to draw, or nil. swap exchanges the sides.
+// gridOf lays out the cells of the array that h describes, with at most limit tiles
+// across. dims are the two dimensions to draw; nil draws the first two that are
+// partitioned. swap exchanges the sides.
 func (l *view) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
 	a, t := &l.arrays[h.array], l.Tiling(h.array)
 	g := &grid{down: side{dim: -1, tiles: 1}, across: side{dim: -1, tiles: 1}, replicas: l.mesh.Size() / t.Count()}
@@ -212,13 +214,14 @@ func (l *view) fillCells(g *grid, h *holders) {
 	}
 }
 
-// holders groups the mesh positions by the tile of an array that they hold.
+// holders lists the mesh positions that hold each tile of an array.
 type holders struct {
 	array     int
-	start     []int32 // of each tile's group in positions, and the end
+	start     []int32 // positions[start[t]:start[t+1]] hold tile t
 	positions []int32
 }
 
+// holders groups the mesh positions by the tile of an array that they hold.
 func (l *view) holders(array int) *holders {
 	t := l.Tiling(array)
 	ids := t.All()
@@ -237,7 +240,7 @@ func (l *view) holders(array int) *holders {
 	return h
 }
 
-// cellAt makes the cell of a tile of each side.
+// cellAt builds the cell at a tile of down and a tile of across.
 func (l *view) cellAt(g *grid, down, across int, h *holders) cell {
 	base := down*g.down.stride + across*g.across.stride
 	parts := 1

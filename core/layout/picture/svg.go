@@ -16,16 +16,15 @@ const (
 	charWidth = 7 // width of a character of 11.5 px
 	lineStep  = 18
 	chipH     = 18
-	svgWidth  = 760 // of a drawing; cells are left out to keep it
+	svgWidth  = 760 // the most of a drawing; cells are left out if it would be wider
 	barWidth  = 260
 )
 
 // SVG draws a layout as [Text] does. Every process has a color. A chip is a small
 // box with the id of a device: filled for the first device that holds a part, and
 // outlined for a replica. The result is a complete document that may also be part
-// of an HTML page. It has its own
-// background, follows the light or dark preference of the viewer, and has a
-// title and a description for screen readers.
+// of an HTML page. It has its own background, follows the light or dark preference
+// of the viewer, and has a title and a description for screen readers.
 func SVG(l *layout.Layout, o Options) string {
 	c := &canvas{view: newView(l), Options: o, y: margin, width: 480}
 	if o.Array != "" {
@@ -62,8 +61,8 @@ type canvas struct {
 	y        int // top of what is drawn next
 	width    int
 	replicas bool // some chip is outlined
-	further  bool // some cell has several parts
-	drawn    bool // there is a chip
+	further  bool // some cell has several parts of the array
+	drawn    bool // some chip is drawn
 }
 
 // svgStyle has all colors except those of processes, which suit both
@@ -74,7 +73,8 @@ const svgStyle = `
 @media (prefers-color-scheme:dark){.mf-bg{fill:#151b22;stroke:#333d49}.mf-t{fill:#e3e9ef}.mf-b{fill:#f3f6f9}.mf-m{fill:#9aa7b4}.mf-cell{stroke:#465260}.mf-track{fill:#2a333d}.mf-many{fill:#8b99a7}.mf-sep{stroke:#77838f}.mf-error{fill:#ff8790}.mf-warning{fill:#f0b95c}.mf-info{fill:#8ab8ff}}
 `
 
-// palette has the colors of processes, in turn. White text is legible on each.
+// palette has the colors of processes; more processes repeat them. White text is
+// legible on each.
 var palette = []string{"#2f68cc", "#b04a12", "#207a50", "#983a96", "#7d6200", "#0b7385", "#bb3650", "#6350c0", "#4d6f25", "#795843"}
 
 func (l *view) color(process int) string {
@@ -134,7 +134,7 @@ func (c *canvas) text(x int, class, text string) {
 	c.y += lineStep
 }
 
-// lines puts pieces on as few lines as the width allows.
+// lines joins pieces with " · " to as few lines as the width allows.
 func (c *canvas) lines(x int, class string, pieces ...string) {
 	line := ""
 	for i, p := range pieces {
@@ -159,7 +159,7 @@ func (c *canvas) head() {
 	}
 }
 
-// group draws arrays that look alike.
+// group draws arrays whose drawings are the same: all titles, then one drawing.
 func (c *canvas) group(arrays []int) {
 	c.y += 14
 	for i, n := range arrays {
@@ -183,8 +183,8 @@ func (c *canvas) group(arrays []int) {
 	c.further = c.further || len(s.inner) > 0
 }
 
-// fit draws an array no wider than the drawing, if leaving out cells achieves
-// that. It prefers exchanged sides to a gap.
+// fit returns the drawing of an array. If it would be too wide or leave out columns,
+// fit exchanges rows and columns. If that does not help, it leaves out more columns.
 func (c *canvas) fit(array int) *sheet {
 	most := maxSide
 	if c.mesh.Size() <= fewDevices {
@@ -198,7 +198,7 @@ func (c *canvas) fit(array int) *sheet {
 	return c.sheet(c.smallest(array, c.Dims))
 }
 
-// key explains the chips.
+// key draws the legend: what filled and outlined chips and separators mean.
 func (c *canvas) key() {
 	if !c.drawn {
 		return

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The weight of a line: none, light or heavy. Heavy lines separate processes.
+// The weight of a drawn line: none, light or heavy. Heavy lines separate processes.
 const (
 	none = iota
 	light
@@ -23,7 +23,8 @@ func junction(up, right, down, left int) string {
 	return string(junctions[27*up+9*right+3*down+left])
 }
 
-// table is a grid as text: cells of lines, all of one width.
+// table is a grid drawn as text. Each cell has lines of text; all cells have one
+// width.
 type table struct {
 	*grid
 	text  [][][]string // lines of each cell
@@ -33,17 +34,17 @@ type table struct {
 	style
 }
 
-// style is how tightly a table is drawn.
+// style selects how much space a table takes.
 type style struct {
 	split bool // processes are above their devices
 	start bool // the label of a column is only its start
 	pad   int  // spaces on each side of a cell
 }
 
-// styles are tried in this order, the loosest first.
+// styles are tried in this order, the widest first.
 var styles = []style{{pad: 2}, {pad: 1}, {start: true, pad: 2}, {start: true, pad: 1}, {split: true, pad: 2}, {split: true, pad: 1}, {split: true, start: true, pad: 1}}
 
-// table writes the cells of a grid in a style.
+// table lays out a grid in a style.
 func (l *view) table(g *grid, s style) *table {
 	t := &table{grid: g, width: 3, dense: len(g.rows) > 16, style: s}
 	for i, line := range g.cells {
@@ -66,7 +67,8 @@ func (l *view) table(g *grid, s style) *table {
 // total returns the width of the whole table.
 func (t *table) total() int { return t.label + 2 + len(t.cols)*(t.width+2*t.pad+1) }
 
-// colLabel returns the label of column j in the style of the table.
+// colLabel returns the label of column j, such as 0:8, or 0: if the style shows only
+// the start.
 func (t *table) colLabel(j int) string {
 	label := t.grid.colLabel(j)
 	if i := strings.IndexByte(label, ':'); t.start && i >= 0 {
@@ -118,8 +120,8 @@ func (t *table) drawRow(out *strings.Builder, i, width int) {
 	}
 }
 
-// lineOf returns line k of a cell that has the height of its row. The text of
-// the cell is in the middle.
+// lineOf returns line k of cell (i, j), whose text is in the middle of the height
+// of its row.
 func (t *table) lineOf(i, j, k, height int) string {
 	lines := t.text[i][j]
 	switch {
@@ -145,7 +147,7 @@ func (t *table) exists(i, j int) bool {
 	return t.rows[i] == gap || t.cols[j] == gap || len(t.cells[i][j].parts) > 0
 }
 
-// between returns the weight of the line between two cells.
+// between returns the weight of the line between the cells (i, j) and (k, m).
 func (t *table) between(i, j, k, m int) int {
 	a, b := t.exists(i, j), t.exists(k, m)
 	switch {
@@ -169,11 +171,11 @@ func (t *table) horizontal(i, j int) int { return t.between(i-1, j, i, j) }
 
 // border returns the line above row i, or "" if a dense table has none there.
 func (t *table) border(i, width int) string {
-	thin := t.dense
+	omitted := t.dense
 	for j := range t.cols {
-		thin = thin && t.horizontal(i, j) == light
+		omitted = omitted && t.horizontal(i, j) == light
 	}
-	if thin {
+	if omitted {
 		return ""
 	}
 	var s strings.Builder

@@ -11,7 +11,8 @@ import (
 
 // Text draws a layout for a terminal: which device holds which part of every
 // array, which rows every process reads, the bytes, and the problems. For up to
-// 64 devices it draws every cell; for larger meshes it leaves out cells.
+// 64 devices it draws every cell; for larger meshes it leaves out cells. If o.Array
+// is set, it draws that array alone.
 func Text(l *layout.Layout, o Options) string {
 	if o.Width <= 0 {
 		o.Width = 80
@@ -44,12 +45,12 @@ func Text(l *layout.Layout, o Options) string {
 	return t.out.String()
 }
 
-// page is a text while it is written.
+// page collects the text.
 type page struct {
 	*view
 	Options
 	out  strings.Builder
-	used struct{ replicas, parts bool } // signs that the legend explains
+	used struct{ replicas, parts bool } // the signs that were drawn, which the legend explains
 }
 
 // line writes pieces on lines of at most Width characters. It indents every
@@ -70,7 +71,7 @@ func (t *page) line(indent int, pieces ...string) {
 	t.out.WriteString(line + "\n")
 }
 
-// group draws arrays that look alike.
+// group draws arrays whose drawings are the same: all titles, then one drawing.
 func (t *page) group(arrays []int) {
 	for i, n := range arrays {
 		if i == 8 && len(arrays) > 10 {
@@ -90,7 +91,9 @@ func (t *page) group(arrays []int) {
 	}
 }
 
-// fit draws an array within the width, in the loosest style that fits.
+// fit returns the first table that is at most Width wide. It tries the largest grid
+// in all styles, the loosest first, then grids of fewer cells. If none fits, it
+// returns a table of the smallest grid.
 func (t *page) fit(array int) *table {
 	tries := limits(maxSide)
 	if t.mesh.Size() <= fewDevices {

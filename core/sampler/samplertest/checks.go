@@ -8,8 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// sizes has edge cases: zero, small sizes, powers of two, squares, primes, and
-// their neighbors.
+// sizes lists numbers of records: zero, small numbers, powers of two, squares, primes,
+// and their neighbors.
 var sizes = []int64{
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 99, 100, 101, 127, 128, 255, 256, 257,
 	1000, 1023, 1024, 1025, 1797, 4095, 4096, 4097, 4224, 4225, 4226, 5039, 10_000, 10_001, 65_535, 65_536, 65_537, 99_991,
@@ -41,6 +41,7 @@ func bijection(make New) error {
 	return nil
 }
 
+// once checks that an epoch of n records has each of them exactly once.
 func once(e sampler.Epoch, n int64) error {
 	seen := make([]bool, n)
 	all := make([]int64, n)
@@ -108,6 +109,7 @@ func fill(make New) error {
 	return nil
 }
 
+// same checks that Fill agrees with At in one range, and writes nothing after it.
 func same(e sampler.Epoch, position, length int64) error {
 	const untouched = -7
 	got := slices.Repeat([]int64{untouched}, int(length)+1)
@@ -179,6 +181,7 @@ func purity(make New) error {
 	return nil
 }
 
+// written returns the records that Fill writes for the first n positions.
 func written(e sampler.Epoch, n int64) []int64 {
 	all := make([]int64, n)
 	e.Fill(all, 0)

@@ -9,10 +9,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// New makes the order under test.
+// New creates the order under test.
 type New func(seed, records int64) (sampler.Order, error)
 
-// Run tests the order that make makes.
+// Run tests the orders that make creates.
 func Run(t *testing.T, make New) {
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {

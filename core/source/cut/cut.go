@@ -1,6 +1,6 @@
-// Package cut makes a [source.Gatherer] of a [source.Reader]: it cuts whole
-// rows into the blocks that a loader asks for, converts their elements and
-// fills nulls. A source that computes its rows then does none of that itself.
+// Package cut builds a [source.Gatherer] from a [source.Reader]. The gatherer cuts
+// whole rows into the blocks that a loader asks for, converts their elements and
+// fills nulls. So a source that computes its rows needs no code for these.
 package cut
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/block"
 )
 
-// Gatherer returns a gatherer of parts of the rows that r reads. It closes r
-// with the gatherer, and fails as [source.Source] says.
+// Gatherer returns a gatherer of parts of the rows that r reads. Closing the
+// gatherer closes r. The errors are those of Gatherer in [source.Source].
 func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (source.Gatherer, error) {
 	set, err := block.Compile(schema, parts, nil)
 	if err != nil {
@@ -22,7 +22,7 @@ func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (sourc
 	g := &gatherer{reader: r, set: set}
 	g.pool.New = func() any {
 		s := &state{set: set}
-		s.use = s.cut
+		s.use = s.cut // made once, because a method value allocates
 		return s
 	}
 	return g, nil
@@ -59,11 +59,11 @@ type state struct {
 	records []int64
 	jobs    []source.Job
 	spans   []source.Span // field by field, without padding
-	use     func() error
+	use     func() error  // cut
 	work    block.Work
 }
 
-// reset drops what belongs to the caller and to the reader.
+// reset drops the references to memory of the caller and of the reader.
 func (s *state) reset() {
 	clear(s.spans)
 	s.records, s.jobs, s.spans = nil, nil, s.spans[:0]
@@ -77,7 +77,7 @@ func (s *state) ask() {
 		n := len(s.spans)
 		s.spans = slices.Grow(s.spans, to-from)[:n+to-from]
 		for _, r := range s.records[from:to] {
-			if r != -1 {
+			if r != -1 { // not padding
 				s.spans[n].Field, s.spans[n].Record = field, r // the rest of a span was cleared
 				n++
 			}
@@ -86,7 +86,7 @@ func (s *state) ask() {
 	}
 }
 
-// cut does all jobs, now that the rows are known.
+// cut does all jobs. The reader calls it when the spans have their rows.
 func (s *state) cut() error {
 	spans := s.spans
 	for k := range s.set.Fields {
@@ -100,8 +100,8 @@ func (s *state) cut() error {
 	return nil
 }
 
-// field does the jobs of the k-th field. The list of spans begins with its rows
-// [from, to), without padding. field returns how many these are.
+// field does the jobs of the k-th field. The list of spans begins with the field's
+// rows [from, to), without padding. field returns the number of these spans.
 func (s *state) field(k, from, to int, spans []source.Span) (n int, err error) {
 	rows := s.work.Addresses(len(s.records))
 	clear(rows)

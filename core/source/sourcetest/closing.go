@@ -57,6 +57,8 @@ func (r *run) closeWhileGathering() {
 	}
 }
 
+// closed checks the calls after Close: another Close succeeds, Ahead does nothing, and
+// all others fail with InvalidState.
 func (r *run) closed() {
 	var g source.Gatherer
 	if len(r.src.Schema().Fields) > 0 {

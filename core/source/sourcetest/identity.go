@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// schema asks for the fields and the length of two sources over the same data.
+// schema checks that two sources over the same data have the same fields and length.
 func (r *run) schema() {
 	a, b := r.src.Schema(), r.Open(r.T)
 	defer b.Close()
@@ -31,7 +31,7 @@ func (r *run) schema() {
 	}
 }
 
-// fingerprint compares the fingerprints of two sources over the same data.
+// fingerprint checks that two sources over the same data have the same fingerprint.
 func (r *run) fingerprint() {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()

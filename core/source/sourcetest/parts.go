@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// boxes compares random parts of rows with whole rows.
+// boxes compares gathers of random parts of rows with the same parts of whole rows.
 func (r *run) boxes() {
 	for i, f := range r.src.Schema().Fields {
 		records := r.sample(20)
@@ -53,7 +53,7 @@ func (r *run) randomPart(field int) source.Part {
 	return p
 }
 
-// cut takes the boxes of a part from a row, element by element.
+// cut copies the elements of a row that lie in the boxes of a part.
 func cut(row []byte, f source.Field, p source.Part) []byte {
 	var out []byte
 	size := f.Type.Size()
@@ -74,7 +74,8 @@ func cut(row []byte, f source.Field, p source.Part) []byte {
 	return out
 }
 
-// jobs does many jobs for several parts at once, over ranges that overlap.
+// jobs gathers many jobs in one call, for several parts and overlapping ranges. It
+// compares each job with a gather of its own.
 func (r *run) jobs() {
 	fields := r.src.Schema().Fields
 	if len(fields) == 0 {
@@ -106,7 +107,7 @@ func (r *run) jobs() {
 	r.badJobs(g, records)
 }
 
-// badJobs tries jobs that do not fit.
+// badJobs checks that the gatherer rejects jobs that do not fit its parts or records.
 func (r *run) badJobs(g source.Gatherer, records []int64) {
 	for _, j := range []source.Job{
 		{Part: -1}, {Part: 99},
@@ -117,7 +118,8 @@ func (r *run) badJobs(g source.Gatherer, records []int64) {
 	}
 }
 
-// conversions narrows fields of 64 bits and compares with the wide values.
+// conversions gathers fields of 64 bits as 32 bits, and compares the values with
+// those of 64 bits.
 func (r *run) conversions() {
 	for i, f := range r.src.Schema().Fields {
 		to := f.Type.Narrow()
@@ -143,7 +145,7 @@ func (r *run) conversions() {
 	}
 }
 
-// narrow converts elements of 64 bits. It is false if one does not fit.
+// narrow converts elements of 64 bits to 32 bits. fits is false if one does not fit.
 func narrow(wide []byte, typ dtype.Type) (out []byte, fits bool) {
 	for ; len(wide) > 0; wide = wide[8:] {
 		v := binary.LittleEndian.Uint64(wide)
@@ -165,7 +167,7 @@ func narrow(wide []byte, typ dtype.Type) (out []byte, fits bool) {
 	return out, true
 }
 
-// badParts tries parts that do not exist.
+// badParts checks that the source rejects parts that do not fit its fields.
 func (r *run) badParts() {
 	fields := r.src.Schema().Fields
 	refuse := func(what string, p source.Part) {

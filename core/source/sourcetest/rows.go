@@ -36,6 +36,8 @@ func (r *run) rows() {
 	}
 }
 
+// bounds checks that records outside the source fail with OutOfRange, and that a
+// gather of no records succeeds.
 func (r *run) bounds() {
 	n := r.src.Len()
 	for i, f := range r.src.Schema().Fields {
@@ -51,6 +53,7 @@ func (r *run) bounds() {
 	}
 }
 
+// cancelled checks that a gather fails if its context has ended.
 func (r *run) cancelled() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -61,7 +64,8 @@ func (r *run) cancelled() {
 	}
 }
 
-// concurrency uses one gatherer on several goroutines.
+// concurrency checks that gathers of one gatherer on several goroutines return the
+// right rows.
 func (r *run) concurrency() {
 	for i, f := range r.src.Schema().Fields {
 		g, width := r.gatherer(r.whole(i)), f.RowBytes()

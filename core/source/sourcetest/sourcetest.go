@@ -112,7 +112,7 @@ func zero(f source.Field) any {
 	return int64(0)
 }
 
-// gatherer makes a gatherer, and fails the test if that is refused.
+// gatherer creates a gatherer, or fails the test if the source rejects the parts.
 func (r *run) gatherer(parts ...source.Part) source.Gatherer {
 	r.Helper()
 	g, err := r.src.Gatherer(parts)
@@ -133,7 +133,7 @@ func (r *run) read(g source.Gatherer, width int, records []int64) []byte {
 	return dst
 }
 
-// sample draws records, with some padding.
+// sample returns n random records, about one in eight of which is padding.
 func (r *run) sample(n int) []int64 {
 	records := make([]int64, n)
 	for i := range records {

@@ -1,8 +1,8 @@
 """Writes the Arrow files beside this script, and expected.json: what pyarrow reads from them.
 
-Run it with pyarrow, polars and datasets installed: python generate.py. The versions
-are recorded in expected.json. Bytes change with the versions of the writers;
-what is expected of them does not, except for places.
+Run it with pyarrow, polars and datasets installed: python generate.py. expected.json
+records their versions. Other versions may write other bytes. Of the expected values,
+only the positions of buffers then change.
 """
 
 import decimal
@@ -183,7 +183,7 @@ NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 def _spell(t):
-    """The type as the package prints it."""
+    """Returns the type as text, in the form in which package arrowmeta prints it."""
     if isinstance(t, pa.BaseExtensionType):
         return _spell(t.storage_type)
     if isinstance(t, pa.DictionaryType):

@@ -1,4 +1,4 @@
-"""The cursor of a loader: takes its batches from the C library in order, for all loops."""
+"""The cursor of a loader fetches its batches from the C library, in order, for all loops."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ Make = Callable[[Owner], Any]
 # A batch, the epoch and position after it, and whether it is the last batch of its epoch.
 Item = tuple[Any, tuple[int, int], bool]
 
-# The remedy for questions about what was delivered, which another loader cannot answer.
+# The hint if the certificate or the statistics are requested from a closed loader.
 ASK_BEFORE = "ask before close(), inside of the with block"
 
 _TIMEOUT, _EXHAUSTED = int(Code.Timeout), int(Code.ResourceExhausted)
 
 
 class Cursor:
-    """Takes the batches of one library handle. All loops and threads of a loader share it.
+    """Fetches the batches of one library handle. All loops and threads of a loader share it.
 
-    The caller of `take`, `take_made` and `peek` holds `lock`.
+    The caller of `take`, `take_made` and `peek` must hold `lock`.
 
     Ctrl-C: Python raises KeyboardInterrupt only when a function begins, after a call, and at the
     end of a loop's body. Assignments that belong together therefore have no call between them. If
     an interrupt comes inside of `take`, the library may have delivered a batch that the program
-    does not get. The cursor is then out of sync. Its next call takes the library back to `at`.
+    does not get. The cursor is then out of sync. The next call moves the library back to the
+    position `at`.
 
     Args:
         handle: the handle of a loader or of a pass over one epoch; the cursor closes it.
@@ -45,15 +46,15 @@ class Cursor:
         size: the bytes of a batch.
         ahead: how many batches to make before the program asks for them.
         per_epoch: whether every loop is one epoch. Then no batch beyond its end is made ahead.
-        keep: the number of live batches up to which no garbage collection is needed.
+        keep: up to this number of live batches, no garbage collection is needed.
 
     Attributes:
         handle: the handle.
         feed: makes the batches.
         lock: serializes the calls that take and move.
-        ends: how many ends of loops were passed; 0 unless `per_epoch`. A loop is over when this
-            number has changed since its first batch.
-        unseen: whether the cursor is at the last of these ends, and no loop has noticed it yet.
+        ends: counts how often a loop's epoch ended, by its last batch or by a skip; 0 unless
+            `per_epoch`. A loop is over when this number has changed since its first batch.
+        unseen: whether the cursor is at the last of these ends, and no loop has stopped there yet.
         last: epoch and position of the batch that was delivered last; None before the first one.
     """
 
@@ -71,13 +72,13 @@ class Cursor:
         self.follow(handle, feed, size=size, keep=keep)
 
     def follow(self, handle: Handle, feed: Feed, *, size: int, keep: int) -> None:
-        """Takes batches from another handle from now on, at the position of that handle.
+        """Fetches batches from another handle from now on, at the position of that handle.
 
         Args:
             handle: the handle, which the cursor closes.
             feed: makes the batches.
             size: the bytes of a batch.
-            keep: the number of live batches up to which no garbage collection is needed.
+            keep: up to this number of live batches, no garbage collection is needed.
         """
         at = calls.loader_position(handle.value)
         batch, failure = c_void_p(), Failure()
@@ -91,7 +92,7 @@ class Cursor:
         self.handle, self.feed, self._make, self._owner = handle, feed, make, owner
         self._wait, self._poll, self._batch, self._failure = wait, poll, batch, failure
         # JAX releases memory late: at its next call or collection. If more batches are live than
-        # the bound, a collection comes first. The bound grows with what the program keeps.
+        # `_bound`, `_fetch` collects garbage first. `_bound` grows if the program keeps batches.
         self._keep = self._bound = keep
         self._live = self._flushed = 0
         self._at: tuple[int, int] | None = at
@@ -130,7 +131,7 @@ class Cursor:
         return item
 
     def take_made(self, make: Make) -> Item | None:
-        """Takes a batch made by another function, and makes none ahead."""
+        """Takes a batch that `make` builds instead of the feed, and makes none ahead."""
         usual = self._make, self._ahead
         self._out_of_sync |= bool(self._ready)  # the usual function made them
         self._make, self._ahead = make, 0
@@ -154,16 +155,16 @@ class Cursor:
         return self._ready[0] if self._ready else None
 
     def _run_ahead(self, item: Item) -> None:
-        """Makes batches ahead if the library has them, to transfer them during the user's step."""
+        """Makes batches ahead if the library has them, so that they transfer during a step."""
         while len(self._ready) < self._ahead:
             _, _, last = self._ready[-1] if self._ready else item
             if last and self._per_epoch:
                 return
             try:
                 further = self._fetch(wait=False)
-            except Error:  # the take of this batch asks again, and raises
+            except Error:  # the `take` for this batch calls the library again, and raises
                 return
-            except Exception:  # the take of this batch makes it again, and raises
+            except Exception:  # the `take` for this batch makes it again, and raises
                 self._lose_sync()
                 return
             if further is None:
@@ -174,7 +175,7 @@ class Cursor:
         """Gets a batch from the library, and makes the user's batch of it.
 
         Returns:
-            None at the end of the run and, without waiting, if no batch is ready.
+            The batch. None at the end of the run, and if `wait` is False and no batch is ready.
         """
         if self.handle.closed:
             self.handle.check()
@@ -187,7 +188,7 @@ class Cursor:
         owner = self._owner.from_address(head.data or addressof(head))
         owner.release = release = Release(owner, self._release)
         batch = c_void_p(self._batch.value)
-        # The owner takes over. There is no call between these two lines.
+        # The batch moves from `_batch` to the owner. There must be no call between these two lines.
         self._batch.value = None
         release._as_parameter_ = batch
         self._live = head.live
@@ -202,7 +203,7 @@ class Cursor:
 
     def _fetch_later(self, code: int, *, wait: bool) -> bool:
         """Handles a call that returned no batch. Returns whether there is one now."""
-        if not wait and code in (_TIMEOUT, _EXHAUSTED):  # a later take asks again
+        if not wait and code in (_TIMEOUT, _EXHAUSTED):  # a later `take` calls the library again
             return False
         if code == _TIMEOUT:
             code = self._wait_on()
@@ -213,13 +214,13 @@ class Cursor:
         return code == 0
 
     def _wait_on(self) -> int:
-        """Waits for a batch in slices, between which Python sees Ctrl-C. Returns the code."""
+        """Waits for a batch in short calls, so that Python can handle Ctrl-C. Returns the code."""
         while (code := self._wait()) == _TIMEOUT:
             pass
         return int(code)
 
     def _wait_for_memory(self) -> int:
-        """Frees memory and asks again. Returns the code.
+        """Frees memory and calls the library again. Returns the code.
 
         JAX releases memory late. A computation that was dispatched holds its batch until it has
         run.
@@ -235,9 +236,9 @@ class Cursor:
     def _flush(self) -> None:
         """Collects garbage before the library allocates more memory.
 
-        JAX releases what a collection has found when it makes the next arrays, so the effect shows
-        two batches later. If two collections free nothing, the program keeps the batches on
-        purpose, and the bound grows.
+        JAX releases collected arrays only when it creates the next arrays, so the effect shows two
+        batches later. If two collections free nothing, the program keeps the batches on purpose,
+        and the bound grows.
         """
         self._flushed += 1
         if self._flushed == 1:
@@ -257,8 +258,8 @@ class Cursor:
         self._release(batch)
 
     def _resync(self) -> None:
-        """Takes the library back to the batch after the last one delivered."""
-        self._lose_sync()  # out of sync until the end of this
+        """Moves the library back to the batch after the last one delivered."""
+        self._lose_sync()  # the cursor stays out of sync if an interrupt ends this function
         self._ready.clear()
         at = self.at
         calls.loader_rewind(self.handle.value, *at)
@@ -273,7 +274,7 @@ class Cursor:
         """Changes the position.
 
         Args:
-            change: gets the handle, and calls the library. If it fails, nothing changes.
+            change: receives the handle, and calls the library. If it fails, nothing changes.
             skips: whether it skips steps. Loops end if it skips the end of an epoch.
         """
         with self.lock:
@@ -286,13 +287,13 @@ class Cursor:
             except Exception:
                 self._at = before
                 raise
-            except BaseException:  # before the change or after it
+            except BaseException:  # an interrupt, before the change or after it
                 self._moved(before, skips=skips)
                 raise
             self._moved(before, skips=skips)
 
     def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
-        """Stores the new position. A loop under way continues there."""
+        """Stores the new position. A running loop continues there."""
         self._ready.clear()
         self._at = at = self.at
         if not skips:
@@ -304,7 +305,7 @@ class Cursor:
         """Exchanges the handle for one at the same position.
 
         Args:
-            exchange: gets the old handle, and calls `follow` with a new one.
+            exchange: receives the old handle, and calls `follow` with a new one.
         """
         with self.lock:
             if self._out_of_sync or self._ready:
@@ -313,7 +314,7 @@ class Cursor:
             exchange(old.value)
             old.close()
 
-    # ---- questions ----
+    # ---- certificate and statistics ----
 
     def certificate(self) -> str:
         """Returns the certificate of the batches delivered, without those made ahead."""
@@ -322,12 +323,12 @@ class Cursor:
             return calls.loader_certificate(self.handle.value, *self.at)
 
     def stats(self) -> dict[str, int]:
-        """Returns the counts of the library, which include batches made ahead."""
+        """Returns the library's statistics. They count batches made ahead as delivered."""
         self.handle.check(ASK_BEFORE)
         return calls.loader_stats(self.handle.value)
 
     def close(self, cause: BaseException | None = None) -> None:
-        """Ends a take under way on another thread, and releases the handle.
+        """Releases the handle. A `take` that waits on another thread fails.
 
         Args:
             cause: the exception that ends the block of the loader, if one does.

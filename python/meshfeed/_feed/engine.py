@@ -1,4 +1,4 @@
-"""The parts behind a loader: its cursor, what its batches are, and the other processes."""
+"""The engine of a loader: its cursor, its batches, and its connection to other processes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from meshfeed.planning import Layout
 
 
 class Batch(NamedTuple):
-    """What the batches of a handle are.
+    """The description of the batches that a handle delivers.
 
     Attributes:
-        feed: makes them.
-        info: the library's description of those of this process.
+        feed: makes the batches.
+        info: the library's description of this process's part of a batch.
         rows: the rows of the global batch.
         pad: whether a last batch is filled up.
         document: the layout document.
@@ -51,13 +51,13 @@ class Engine:
     Args:
         source: the dataset.
         plan: the plan of the loader.
-        request: what the plan was made from; None if the loader plays a process of a layout.
+        request: what the plan was made from; None if the user gave a layout and a process number.
         options: the options of the loader.
         peers: the options about other processes.
 
     Attributes:
         cursor: takes the batches. A remesh keeps it.
-        batch: what a batch is. A remesh replaces it.
+        batch: the description of the batches. A remesh replaces it.
         epochs: the number of epochs, -1 for no end. None: every loop is one epoch.
     """
 
@@ -74,8 +74,8 @@ class Engine:
         given = options.document(plan.process, plan.run)
         handle = calls.loader_create(source.handle, plan.document, given)
         self.batch = _described(handle, plan)
-        self._talks = peers.talks(plan.processes, played=request is None)
-        self._files = source.compared_files() if self._talks else None
+        self._communicates = peers.communicates(plan.processes, played=request is None)
+        self._files = source.compared_files() if self._communicates else None
         self.cursor = self._new_cursor(handle, self.batch, self.epochs)
         self._note_order(handle.value)
         self._join(plan)
@@ -83,7 +83,7 @@ class Engine:
             self._notice_resume(options.state)
 
     def _new_cursor(self, handle: Handle, batch: Batch, epochs: int | None) -> Cursor:
-        kind = JoinedCursor if self._talks else Cursor
+        kind = JoinedCursor if self._communicates else Cursor
         ahead = self._options.device_prefetch
         return kind(
             handle,
@@ -96,11 +96,15 @@ class Engine:
 
     @property
     def _keep(self) -> int:
+        """The number of live batches up to which no garbage collection is needed."""
         bounded = self._options.max_host_bytes is not None
         return 1 if bounded else int(self.batch.info["prefetch"]) + 3
 
     def _note_order(self, handle: int) -> None:
-        """Stores what all states of a handle share. A restored state may change the order."""
+        """Stores the part that all states of a handle share, such as the order of the records.
+
+        A restored state may change the order.
+        """
         self._constants = calls.loader_state(handle)
         if self._request is not None:
             self._request = self._request.with_order(self._constants["order"])
@@ -121,7 +125,7 @@ class Engine:
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, batch.rows)
 
-    # ---- questions ----
+    # ---- queries ----
 
     @property
     def steps(self) -> Steps:
@@ -141,14 +145,14 @@ class Engine:
         return {**self._constants, "epoch": epoch, "position": position}
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
-        """Returns the function that says whether a file with a state stays; None if alone."""
+        """Returns a function that decides whether a file keeps its state; None if alone."""
         cursor = self.cursor
         return cursor.keeps_file(path, state) if isinstance(cursor, JoinedCursor) else None
 
     # ---- passes and moves ----
 
     def one_epoch(self, check: Checks, epoch: int, remainder: Any) -> Batches[Any]:
-        """Begins a pass over one epoch, with another remainder unless it is None."""
+        """Begins a pass over one epoch. If remainder is None, it is the loader's own."""
         if remainder is None:
             return self._pass(self.cursor.handle, self.batch, epoch)
         if self._request is None:
@@ -169,7 +173,7 @@ class Engine:
         return Batches(cursor, self._steps(batch, epoch + 1), own=True)
 
     def restore(self, state: bytes, *, ignore_dataset: bool) -> None:
-        """Continues from a state, which may name an order with other parts."""
+        """Continues from a state. Its order may have other parameters than the present one."""
 
         def change(handle: int) -> None:
             try:
@@ -195,7 +199,7 @@ class Engine:
             try:
                 self.cursor.follow(handle, batch.feed, size=size, keep=self._keep)
                 self._continue(batch, request, plan)
-            except KeyboardInterrupt:  # anywhere in these two calls
+            except KeyboardInterrupt:  # it may come anywhere in these two calls
                 if self.cursor.handle is handle:
                     self._continue(batch, request, plan)
                 raise
@@ -203,13 +207,13 @@ class Engine:
         self.cursor.replace(exchange)
 
     def _continue(self, batch: Batch, request: Request, plan: Plan) -> None:
-        """Changes everything else to the new mesh, before another thread takes a batch of it."""
+        """Changes the engine to the new mesh, before another thread takes a batch."""
         self.batch, self._request = batch, request
         self._join(plan)
 
 
 def _described(handle: Handle, plan: Plan) -> Batch:
-    """Asks the library what the batches of a handle are."""
+    """Returns the description of the batches that a handle delivers."""
     info = calls.loader_info(handle.value)
     feed = plan.feed([Blocks(array) for array in info["arrays"]])
     rows = int(np.prod(info["batch_shape"], dtype=np.int64))

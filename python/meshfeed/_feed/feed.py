@@ -27,7 +27,7 @@ class Feed:
     """How batches are made from their memory: here each array is whole, as NumPy has it.
 
     Args:
-        build: puts arrays, one for each of the layout's, into the batch's tree.
+        build: builds the batch's tree from the arrays of the layout, in their order.
         blocks: for every array its blocks in the memory of a batch.
 
     Attributes:
@@ -46,7 +46,7 @@ class Feed:
         return self.build([blocks.views(owner)[0] for blocks in self._blocks])
 
     def mark(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns the profiler's mark of one `next`."""
+        """Returns a context manager that marks one `next` in a profiler, if there is one."""
         return contextlib.nullcontext()
 
     def reshard(self, batch: Any) -> Any:

@@ -56,16 +56,16 @@ class JoinedCursor(Cursor):
             cluster.position = weakref.WeakMethod(self.epoch_and_step)
 
     def share(self, leader: JoinedCursor) -> None:
-        """Takes the batches of a pass in step with the processes of the loader's cursor."""
+        """Makes the cursor of a pass use the cluster of the loader's cursor."""
         self._cluster = self._sampling.cluster = leader._cluster
         self._rows = leader._rows
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
-        """Returns the function that says whether a file with a state stays; None if alone."""
+        """Returns a function that reports whether a file keeps its state (see `Cluster`)."""
         return self._cluster.keeps_file(path, state) if self._cluster is not None else None
 
     def leave(self, *, wait: bool) -> None:
-        """Takes batches alone from now on."""
+        """Takes batches without the other processes from now on."""
         if self._cluster is not None and self._leads:
             self._cluster.close(wait=wait)
         self._cluster = self._sampling.cluster = None
@@ -84,10 +84,10 @@ class JoinedCursor(Cursor):
         if self._leads and barrier is not None:
             if peers.departed is None:
                 barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
-            else:  # that process comes to no further barrier
+            else:  # a process has closed the loader, and reaches no further barrier
                 barrier.judge()
         progress.ask()
-        # The departure is an error only if there is another batch, which that process lacks.
+        # The departure is an error only if there is another batch: that process never takes it.
         gone = peers.departure() if self._leads and peers.departed is not None else None
         before = self._at, self.last, self.ends, self.unseen
         try:
@@ -108,7 +108,7 @@ class JoinedCursor(Cursor):
         return item
 
     def peek(self) -> Item | None:
-        """Returns the batch that the next take returns. The other processes do not notice.
+        """Returns the batch that the next take returns. The other processes are not involved.
 
         If the processes have not agreed on this batch yet, its replicas are compared afterwards.
         """

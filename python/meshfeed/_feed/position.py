@@ -57,7 +57,7 @@ class PositionMixin:
 
     @property
     def remaining(self) -> int:
-        """The number of batches that are left: what a loop started now yields.
+        """The number of batches that a loop started now yields.
 
         Raises:
             TypeError: the loader has no end, because of `epochs=-1`.
@@ -97,8 +97,8 @@ class PositionMixin:
     def state(self) -> State:
         """Returns the position after the last batch delivered, as a small dict for JSON.
 
-        The state is the same on every process, and fits any mesh, batch size and specs. A loader
-        that starts from it continues with the next record.
+        The state is the same on every process. A loader with another mesh, batch size or specs
+        accepts it too, and continues with the next record.
         """
         return self._engine.state(*self._engine.cursor.at)
 
@@ -106,10 +106,10 @@ class PositionMixin:
         """Writes `state()` to a file. If the process dies, the file holds the old or the new state.
 
         All processes of a job may write the same path. If their steps wait for each other, they
-        have the same state. If they run independently, the file holds the furthest state that any
-        of them saved. After a restart a slower process then misses the batches between. Give every
-        process its own path in that case, and continue from the earliest state. After
-        `seek` and `restore` in all processes the file may go back.
+        save the same state. If they run independently, the file holds the furthest state that any
+        of them saved, and after a restart slower processes miss batches. In that case, give every
+        process its own path, and continue from the earliest state. A file goes back to an earlier
+        state only after `seek` or `restore` in all processes.
 
         Args:
             path: the file; `state=path` and `restore(path)` read it.
@@ -164,7 +164,8 @@ class PositionMixin:
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
 
-        After the last of `epochs=` loops are empty, and a warning says so.
+        With `epochs=n`, epochs n and later have no batches: loops are empty, and a warning is
+        logged.
 
         Args:
             epoch: the epoch, from 0.
@@ -184,7 +185,8 @@ class PositionMixin:
         The next batch is the one after them, and a state saved from now on continues there.
         Certificates list these steps as skipped, so they are neither delivered nor missing. Steps
         beyond the end of an epoch belong to the next one; a `for` loop over one epoch ends at
-        its end. In a job all processes skip alike, and they agree before the next batch.
+        its end. In a job, all processes have to skip the same steps; this is checked before the
+        next batch.
 
         Args:
             steps: how many steps, counted from the last batch delivered; 0 does nothing.
@@ -236,7 +238,7 @@ class PositionMixin:
             return out
 
 
-# Python's own errors name a method by its class, and users know the class `Loader`.
+# Python's own error messages contain the qualified name of a method. Users know the class `Loader`.
 for _member in vars(PositionMixin).values():
     if isinstance(_member, FunctionType):
         _member.__qualname__ = f"Loader.{_member.__name__}"

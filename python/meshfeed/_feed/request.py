@@ -52,7 +52,7 @@ class Request:
         specs: the tree of specs, or None.
         batch: the part "batch" of the layout document.
         mask_name: the name of the mask, if there is one.
-        loading: what every process reads.
+        loading: "process", "global", "device" or "reshard", as in `Loader`.
         options: the other options. Order, seed and prefetch also go into the layout document.
     """
 
@@ -121,7 +121,7 @@ def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> 
     """Plans a loader of the blocks of one process, for any process of any layout.
 
     Args:
-        check: the call that the arguments come from.
+        check: raises errors with the name of the user's call.
         layout: the layout.
         process: the process.
         others: the arguments that the layout replaces. They must be None.

@@ -1,4 +1,4 @@
-"""Exact conversion of arrays of any library to NumPy. An error says why it is impossible."""
+"""Exact conversion of arrays of any library to NumPy. If it is impossible, an error states why."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def _objects(array: _NumPy, given: Any) -> _UnfitError:
 
 
 def _codes(given: Any) -> str:
-    """Returns the hint for text. For a column of categories it says where their numbers are."""
+    """Returns the hint for text. For a column of categories it names their numbers."""
     if type(getattr(given, "dtype", None)).__name__ in ("Categorical", "Enum"):  # of polars
         return "give the numbers of its categories, to_physical(), or leave it out"
     if hasattr(given, "codes") or hasattr(getattr(given, "cat", None), "codes"):  # of pandas

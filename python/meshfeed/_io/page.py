@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 class Server:
     """Serves a page at an address of this machine until it is closed or the program ends.
 
-    Only browsers of this machine reach it. A notebook shows it as a link.
+    Only programs on this machine can connect to it. A notebook shows the server as a link.
 
     Args:
         text: the page.
@@ -70,10 +70,10 @@ class Server:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers requests to this machine's own names with the page.
+    """Sends the page to requests whose Host header is 127.0.0.1 or localhost.
 
-    Requests to other names are rejected: a web site could point its name at this address, and its
-    script could then read the page.
+    Other hosts are rejected, because a web site could let its own name resolve to this address.
+    Its script could then read the page.
     """
 
     page: bytes

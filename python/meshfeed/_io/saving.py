@@ -1,4 +1,4 @@
-"""Atomic writes of files: a process that ends at any time leaves the old text or the new one."""
+"""Atomic writes of files: if a process ends at any time, the file has its old or its new text."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _write(scratch: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Locks a folder, if its file system can and no other process holds it for long."""
+    """Locks a folder, except if locks are unsupported or another process holds it for a second."""
     if os.name != "posix":
         yield
         return
@@ -134,7 +134,7 @@ def _remove_leftovers(path: Path) -> None:
     """Removes scratch files of this file whose processes have ended."""
     with contextlib.suppress(OSError):
         scratch = re.compile(re.escape(f".{path.name}.") + r"([0-9a-f]{8})-(\d+)-\d+\.tmp")
-        now = path.stat().st_mtime  # by the file system's clock, as the times of scratch files
+        now = path.stat().st_mtime  # from the clock that also sets the times of scratch files
         for other in path.parent.iterdir():
             named = scratch.fullmatch(other.name)
             if named and _is_gone(other, now, *named.groups()):

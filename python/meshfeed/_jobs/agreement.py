@@ -1,8 +1,11 @@
-"""How the processes of a loader make sure, before the first batch, that they load the same.
+"""The check, before the first batch, that all processes of a loader load the same data.
 
-The lowest process publishes its terms. Every other process answers with its own terms if they
-differ. The lowest process publishes the verdict: all go on, or all raise the same error. This needs
-no collective of the devices, but a few small keys in the job's store.
+Terms are the values that must be equal, such as options and fingerprints. The process with the
+lowest number publishes its terms. Every other process publishes an answer: "" if its terms are
+equal, else its terms. The lowest process compares the answers and publishes the verdict. Then all
+processes go on, or all raise the same error.
+
+This needs no collective operation of the devices, only a few small keys in the job's store.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.wording import named
 from meshfeed._native import library
 
-GRACE = 10.0  # seconds that processes wait for the verdict, after the lowest has waited for them
-FIELDS = 3  # that an error names
-COMPARED = 8  # different terms that are compared field by field
+GRACE = 10.0  # seconds to wait for the verdict, after the time that the lowest process waits
+FIELDS = 3  # the largest number of fields that an error names
+COMPARED = 8  # the largest number of different terms that are compared field by field
 
 Terms = dict[str, Any]  # what must be equal in all processes
 Verdict = dict[str, Any]  # the arguments of an error; empty if all terms are equal
@@ -30,15 +33,18 @@ Verdict = dict[str, Any]  # the arguments of an error; empty if all terms are eq
 
 @dataclass(frozen=True)
 class Agreement:
-    """Compares the terms of a loader's processes, at the start of a generation."""
+    """Compares the terms of a loader's processes, at the start of a generation.
+
+    A generation begins before the first batch, and after every skip, seek or restore.
+    """
 
     of: Generation
     seconds: float  # to wait for the other processes
-    moved: bool  # whether this process has moved since an earlier agreement
-    closed: threading.Event  # ends a wait for the others with an error
+    moved: bool  # whether this is not the first agreement: it follows a skip, seek or restore
+    closed: threading.Event  # set when the loader is closed, which ends a wait with an error
 
     def reach(self, terms: Terms) -> None:
-        """Returns when every process has published the same terms.
+        """Waits until every process has published the same terms.
 
         Raises:
             IncompatibleError: the terms differ; every process raises it.
@@ -47,13 +53,14 @@ class Agreement:
         """
         mine = json.dumps(terms, sort_keys=True)
         title = self.of.namespace.title
-        verdict = self._judge(mine) if self.of.namespace.leads else self._answer(mine)
+        verdict = self._lead(mine) if self.of.namespace.leads else self._follow(mine)
         if "differ" in verdict:
             raise wording.differ(title, verdict["differ"])
         if verdict:
             raise wording.absent(title, verdict["absent"], verdict["moved"], self.seconds)
 
-    def _answer(self, mine: str) -> Verdict:
+    def _follow(self, mine: str) -> Verdict:
+        """Publishes the answer of this process, and waits for the verdict."""
         me, lead = self.of.namespace.me, self.of.namespace.lead
         terms = self._get("terms", self.seconds)
         if terms is None:
@@ -62,12 +69,14 @@ class Agreement:
         verdict: Verdict | None = self._get("verdict", self.seconds + GRACE)
         if verdict is None:
             return self._absent([lead], [me])
-        if not verdict and terms != mine:  # all agreed on what this process answered before Ctrl-C
+        # A Ctrl-C may have ended an earlier call, which had published other terms of this process.
+        if not verdict and terms != mine:
             return _differ({terms: [lead], mine: [me]})
         return verdict
 
-    def _judge(self, mine: str) -> Verdict:
-        published = self.of.get("terms")  # before a Ctrl-C
+    def _lead(self, mine: str) -> Verdict:
+        """Publishes the terms of this process, compares the answers, and publishes the verdict."""
+        published = self.of.get("terms")  # by an earlier call, which a Ctrl-C has ended
         if published is None:
             self.of.set("terms", published := mine)
         until = time.monotonic() + self.seconds
@@ -96,7 +105,7 @@ class Agreement:
 
 
 def _differ(known: Mapping[str, Sequence[int]]) -> Verdict:
-    """Compares different terms, each with the processes that have them."""
+    """Makes the verdict for different terms, given with the processes that have them."""
     return {"differ": differences([(have, json.loads(text)) for text, have in known.items()])}
 
 

@@ -1,6 +1,8 @@
-"""The processes of one loader: they agree, report failures and compare what they load.
+"""The processes of one loader: they agree on a start, report failures and compare what they load.
 
-A loader whose mesh lies in one process has no cluster.
+They communicate by the keys of a store (see `meshfeed.coordinator`). A generation is the time
+between two agreements: a loader that was moved needs a new one. A loader whose mesh lies in one
+process has no cluster.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ from meshfeed._native import library
 
 Position = Callable[[], tuple[int, int]]  # returns epoch and step
 
-LEAVE = 1.0  # seconds that a close waits for the store
-LEAVING = "meshfeed.leave"  # the name of threads that call the store, which may not answer
+LEAVE = 1.0  # seconds that a close waits for calls of the store
+LEAVING = "meshfeed.leave"  # the name of threads that call the store while a loader closes
 EXIT = 3 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
 
 log = logging.getLogger("meshfeed")
@@ -51,13 +53,13 @@ def joined(
 
 
 class Cluster:
-    """The processes of one loader, as one of them sees them.
+    """The membership of this process in the group of processes that share one loader.
 
     Args:
         me: this process.
         members: all processes that hold a device of the mesh, in ascending order.
         options: the user's.
-        evidence: what they compare.
+        evidence: what the processes compare.
 
     Attributes:
         progress: how far the program has come in the present generation.
@@ -65,9 +67,10 @@ class Cluster:
         replicas: compares replicas, if there are any.
         agreed: whether the processes have agreed on the next batch.
         left: whether this process has left the cluster, and goes on alone.
-        passes: numbers the passes of `one_epoch`, alike in all processes.
+        passes: counts the passes of `one_epoch`; equal in all processes.
         state: the state from which the loader goes on, set by its cursor.
-        position: set by the cursor; refers weakly to what returns the next epoch and step.
+        position: set by the cursor; a weak reference to a function that returns the next epoch
+            and step.
     """
 
     def __init__(
@@ -98,12 +101,14 @@ class Cluster:
 
     @property
     def peers(self) -> Peers:
-        """Receives failures, once the processes have agreed."""
+        """The thread that receives failures. It exists once the processes have agreed."""
         assert self._peers is not None
         return self._peers
 
     def begin(self) -> int:
-        """Comes before a batch: raises failures of other processes, and agrees if necessary.
+        """Raises failures of other processes, or agrees with them if the loader was moved.
+
+        It is called before each batch.
 
         Returns:
             The number of the generation, which grows with every agreement.
@@ -115,9 +120,9 @@ class Cluster:
         return self._present
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
-        """Returns what decides whether a file keeps the state that another process saved.
+        """Returns a function that reports whether a file keeps a state of another process.
 
-        Returns None if the processes have not agreed, because then they may be anywhere.
+        Returns None before the processes have agreed, because their positions then may differ.
         """
         if not self.agreed or self.left:
             return None
@@ -133,7 +138,7 @@ class Cluster:
             _beside(LEAVE, functools.partial(self.peers.report, error, epoch, step))
 
     def moved(self, state: State) -> None:
-        """Notes a new position of the loader: the processes agree before the next batch."""
+        """Records that the loader was moved: the processes agree before the next batch."""
         self.state = state
         self.agreed = False
 
@@ -186,7 +191,7 @@ class Cluster:
             start(SkewDetector(of, first, always=always))
 
     def _end_generation(self) -> None:
-        """Ends the threads, and waits for a hash or a comparison in bounded time."""
+        """Ends the generation's threads; waits up to `LEAVE` seconds for running comparisons."""
         if self.barrier is not None:
             self.barrier.end()
         for each in reversed(self._workers):
@@ -202,10 +207,10 @@ class Cluster:
             _beside(LEAVE, functools.partial(self._report, error))
 
     def _report(self, error: BaseException) -> None:
-        """Reports a failure.
+        """Reports a failure to the other processes.
 
-        Between two generations another process may be in either: some have not moved, and some
-        have agreed without this process. Without terms no agreement has begun.
+        After a move, another process may still be in the present generation or wait in the next
+        one. So the failure is reported in both, unless no agreement has begun (`_terms` is None).
         """
         position = self.position()
         if position is None or self.left:
@@ -265,14 +270,14 @@ def _leave_all() -> None:
     failure = uncaught()
     here = [cluster for cluster in tuple(_open) if not cluster.left]
     theirs = {each for cluster in here for each in cluster._workers}
-    # The threads of forgotten loaders would end after their wait, which is too late now.
+    # Threads of loaders that were collected unclosed end after their wait, which is too late now.
     others = [functools.partial(w.end, None) for w in tuple(running) if w not in theirs]
     closing = [each.join for each in threading.enumerate() if each.name == LEAVING]
     _beside(EXIT, *(functools.partial(c.exit, failure) for c in here), *others, *closing)
 
 
 def _leave_to_parent() -> None:
-    """Makes a forked child leave: it has no threads, and its parent is in the job."""
+    """Makes a forked child leave: it has no threads, and its parent remains the member."""
     for cluster in tuple(_open):
         cluster.left = True
         cluster._end.detach()
@@ -283,7 +288,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def uncaught() -> BaseException | None:
-    """Returns the exception that ends the program; an exception at a prompt ends nothing."""
+    """Returns the exception that ends the program, or None at an interactive prompt."""
     if hasattr(sys, "ps1"):
         return None
     kept: BaseException | None = getattr(sys, "last_value", None)
@@ -291,9 +296,9 @@ def uncaught() -> BaseException | None:
 
 
 def _beside(seconds: float, *works: Callable[[], None]) -> bool:
-    """Runs functions that call the store, which may not answer, on threads; waits for a while.
+    """Runs functions on threads, and waits for them up to `seconds`.
 
-    Returns False if the system has no more threads.
+    The functions call the store, which may not answer. Returns False if no thread can be started.
     """
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=w, name=LEAVING, daemon=True) for w in works]
@@ -313,13 +318,13 @@ def _position(of: Callable[[], Position | None]) -> tuple[int, int]:
 
 
 def _forget(workers: list[Worker], namespace: Namespace, release: Callable[[], None]) -> None:
-    """Ends what a loader has left behind that was not closed."""
+    """Ends the threads of a loader that was collected without being closed."""
     release()
     _abandon(workers, namespace)
 
 
 def _abandon(workers: list[Worker], namespace: Namespace) -> None:
-    """Tells the threads to end, and returns at once. That of the peers departs at its end."""
+    """Makes the threads end, and returns at once. The peers' thread departs at its end."""
     if not workers:
         return
     peers, *others = workers

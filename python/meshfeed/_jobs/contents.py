@@ -1,8 +1,8 @@
 """Proves that all processes read the same files, while the first epoch runs.
 
-The agreement compares fingerprints, which sample files of more than 16 MiB. If the user asks for
-a full comparison, a thread of each process has the library hash every byte. It compares the hashes
-with those of the lowest process.
+When a job starts, its processes compare fingerprints, which only sample files of more than 16 MiB.
+If the user asks for a full comparison, a thread of each process has the library hash every byte. It
+compares the hashes with those of the lowest process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from meshfeed._jobs.worker import Worker
 if TYPE_CHECKING:
     from meshfeed._native.files import Files, Hashes
 
-LISTED = 10_000  # files whose hashes are published one by one, so that errors can name them
-SLICE = 0.5  # seconds of one call of the store: thousands of processes may wait for minutes
+LISTED = 10_000  # for up to as many files each hash is published, so that errors can name files
+SLICE = 0.5  # seconds of one call of the store, which thousands of processes may call for minutes
 KEY = "content"
 
 log = logging.getLogger("meshfeed")
@@ -35,8 +35,8 @@ class Contents(Worker):
 
     Args:
         of: the store keys of the present generation.
-        files: this process's.
-        report: is called with a difference, or with the error of a file.
+        files: the files of this process.
+        report: called with the error, if files differ or one cannot be read.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Contents(Worker):
         except errors.Error as e:
             if not self.ended.is_set():
                 self._report(e)
-        except Exception as e:  # of the store
+        except Exception as e:  # the store may be any object, so its errors may have any type
             log.warning("loader %s: its files were not compared: %s", self._title, e)
 
     def _compare(self, mine: Hashes) -> None:
@@ -62,12 +62,12 @@ class Contents(Worker):
         if namespace.leads:
             self._keys.set(KEY, mine if len(mine["files"]) <= LISTED else {**mine, "files": []})
             return
-        gone = partial(self._must_end, namespace.lead)
-        theirs: Hashes | None = self._keys.wait(KEY, math.inf, gone, each=SLICE)
+        over = partial(self._must_end, namespace.lead)
+        theirs: Hashes | None = self._keys.wait(KEY, math.inf, over, each=SLICE)
         if theirs is None or theirs["sha256"] == mine["sha256"]:
             return
         pairs = zip(self._files.paths, mine["files"], theirs["files"], strict=False)
-        other = [(path, here, there) for path, here, there in pairs if here != there]
-        paths = [path for path, _, _ in other]
-        _, here, there = other[0] if other else ("", mine["sha256"], theirs["sha256"])
+        differing = [(path, here, there) for path, here, there in pairs if here != there]
+        paths = [path for path, _, _ in differing]
+        _, here, there = differing[0] if differing else ("", mine["sha256"], theirs["sha256"])
         self._report(wording.files_differ(namespace.lead, namespace.me, paths, here, there))

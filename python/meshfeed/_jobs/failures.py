@@ -1,4 +1,4 @@
-"""The messages by which a process tells the others that it failed or closed the loader."""
+"""The messages by which a process reports to others that it failed or closed the loader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LENGTH = 400  # characters of an error's text that a message carries
 
 Message = dict[str, Any]
 
-# Errors in the use of a loader, or received from another process, are not reported.
+# Errors in the use of a loader, and errors received from other processes, are not reported.
 _LOCAL = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
 
 _STATUS = re.compile(r"[A-Z][A-Z_]+: ")  # begins the text of every error of XLA
@@ -34,7 +34,8 @@ def is_local(error: BaseException) -> bool:
 def is_failure(error: BaseException) -> bool:
     """Returns whether a program that ends with this exception leaves the others waiting.
 
-    An error received from another process is known to all. A program may also exit on purpose.
+    It does not after an error received from another process, which all processes receive, and not
+    after an exit on purpose.
     """
     on_purpose = isinstance(error, SystemExit) and error.code in (None, 0)
     return not on_purpose and not isinstance(error, errors.PeerError | GeneratorExit)
@@ -66,7 +67,7 @@ def failure(error: BaseException, process: int, epoch: int, step: int) -> Messag
 def departure(process: int, batches: int, *, ends: bool) -> Message:
     """Writes the message that a process closed the loader after a number of batches.
 
-    `ends` tells whether the last batch ended an epoch.
+    `ends` is true if the last batch ended an epoch.
     """
     return {"process": process, "batches": batches, "ends": ends}
 
@@ -94,7 +95,7 @@ def error_of(message: Message) -> errors.PeerError:
     if message.get("lost"):
         text = f"lost a peer: {text}"
     text = f"process {process}, at epoch {epoch}, step {step}: {text}"
-    if "cause" in message:  # found after a peer was lost
+    if "cause" in message:  # which process was lost; found by the receiver
         text, process, epoch, step = f"{message['cause']}; {text}", message["of"], -1, -1
     made = errors.peer(_origin(message))(
         text, op=OP, hint=message.get("hint", ""), path=message.get("path", "")
@@ -103,10 +104,10 @@ def error_of(message: Message) -> errors.PeerError:
 
 
 def _origin(message: Message) -> type[BaseException]:
-    """Returns the second class of the error that a message becomes.
+    """Returns the class of the original error, a base class of the PeerError beside `Exception`.
 
-    Some classes stay in the process that raised them: those that end a loop silently, are no
-    `Exception`, or are not made from a text.
+    `Exception` replaces a class that would end a loop silently, that is no subclass of
+    `Exception`, or that cannot be made from a text.
     """
     if "code" in message:
         return errors.CLASSES.get(message["code"], errors.InternalError)

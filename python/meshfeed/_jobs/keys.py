@@ -1,4 +1,4 @@
-"""The keys of a loader in the job's store, and the one way to wait for a key."""
+"""The keys of a loader in the job's key-value store (a `mf.Coordinator`), and waits for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLICE = 0.2  # seconds of one call of the store; Ctrl-C and a close take effect 
 
 @dataclass
 class Namespace:
-    """The keys of a loader, as one of its processes uses them."""
+    """The keys of one loader, for one of its processes."""
 
     store: Coordinator
     path: str  # the prefix of all the keys
@@ -33,12 +33,12 @@ class Namespace:
 
     @property
     def lead(self) -> int:
-        """The lowest process, which decides for all."""
+        """The process of the lowest number, which decides for all."""
         return self.members[0]
 
     @property
     def leads(self) -> bool:
-        """Whether this process is the lowest."""
+        """Whether this process is `lead`."""
         return self.me == self.lead
 
     @property
@@ -66,7 +66,7 @@ class Namespace:
 
 @dataclass(frozen=True)
 class Generation:
-    """The keys of one generation. Values are JSON."""
+    """The keys of one generation: the time between two agreements. Values are JSON."""
 
     namespace: Namespace
     path: str  # the prefix of this generation's keys
@@ -128,7 +128,7 @@ def _by_process(store: Coordinator, path: str) -> dict[int, bytes]:
 # ---- the names of loaders ----
 
 
-# How often every name was used in a store, and the names that open loaders have, by process.
+# For one store, by process: how often every name was used, and the names of open loaders.
 _Names = tuple[Counter[tuple[int, str]], set[tuple[int, str | None]]]
 
 _lock = threading.Lock()
@@ -138,10 +138,10 @@ _known: weakref.WeakKeyDictionary[Coordinator, _Names] = weakref.WeakKeyDictiona
 def claim(
     store: Coordinator, me: int, name: str | None, members: Sequence[int]
 ) -> tuple[Namespace, Callable[[], None]]:
-    """Claims a name; without one, the name that the members make.
+    """Claims a namespace for a loader: by its name, or else by the numbers of the members.
 
-    Every use of a name has a namespace of its own. Uses by the same members are counted, because
-    all of them have the same count.
+    Every use of a name has its own namespace. It contains the number of earlier uses by the same
+    members, which is equal in all of them.
 
     Returns:
         The keys of this use, and a function that frees the name for another loader.
@@ -162,7 +162,7 @@ def claim(
 
 
 def _group(members: Sequence[int]) -> str:
-    """Names a set of processes: uses by different sets are counted apart."""
+    """Returns a name for a set of processes. Uses by different sets are counted apart."""
     span = f"{members[0]}-{members[-1]}"
     if members[-1] - members[0] == len(members) - 1:
         return span

@@ -1,4 +1,4 @@
-"""What the user says about the other processes of a job, and what the processes compare."""
+"""The user's options about the other processes of a job, and the values that processes compare."""
 
 from __future__ import annotations
 
@@ -53,10 +53,11 @@ class JobOptions:
             expected = '"first", "always", "off" or an integer k from 1: every k-th step'
             raise check.wrong("verify_replicas", every, expected)
 
-    def talks(self, processes: Sequence[int], *, played: bool) -> bool:
+    def communicates(self, processes: Sequence[int], *, played: bool) -> bool:
         """Returns whether a loader may have other processes, now or after a remesh.
 
-        `played` means that it plays a process of a layout, and runs in no JAX job.
+        `played` means that the loader makes the batches of a process of a `layout`. Then the JAX
+        job, if there is one, is not used.
         """
         if self.coordinator is not None:
             return self.coordinator is not False
@@ -65,14 +66,14 @@ class JobOptions:
         return not played and (in_a_job or len(processes) > 1)
 
     def store(self) -> Coordinator:
-        """Returns the store to use."""
+        """Returns the coordinator, whose key-value store the processes use."""
         given = self.coordinator
         return given if isinstance(given, Coordinator) else jax_coordinator()
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What processes compare. It is computed at the first batch, so that a remesh stays quick."""
+    """The values that processes compare. They are computed at the first batch, not by a remesh."""
 
     layout: str  # the loader's layout document
     info: Mapping[str, Any]  # the library's description of this process's batches
@@ -83,8 +84,8 @@ class Evidence:
     def terms(self, options: JobOptions) -> Terms:
         """Returns what must be equal in all processes, without the position.
 
-        How far to read ahead and how much memory to use may differ. Defaults that the layout
-        document omits are written out, so that errors can name them.
+        The read-ahead and the memory limit may differ. Defaults that the layout document omits are
+        written out, so that errors can name them.
         """
         plan: dict[str, Any] = json.loads(calls.layout_canonical(self.layout))
         return {

@@ -1,11 +1,11 @@
 """Delivers a failure of one process to the others, which would wait for it forever.
 
 A process that fails writes a message into the mailbox of every other process. A thread in each
-process waits at its own mailbox, which costs nothing while there is no message. The next `next`
-in that process raises what the message says.
+process waits for a message in its own mailbox, without using the CPU. After a message, the next
+call of `next` in that process raises the error that the message describes.
 
-To end the thread, the process writes into its own mailbox. A thread that still waits in JAX's
-client when the interpreter exits can crash the process.
+To end the thread, the process writes into its own mailbox. This is necessary because a thread that
+still waits in JAX's client when the interpreter exits can crash the process.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.stalls import Progress, Stalls
 from meshfeed._jobs.worker import Worker
 
-LONGEST = 10.0  # seconds of one wait at the mailbox; stalls are looked for between two waits
-PATIENCE = {"end": 30.0, "abort": 5.0}  # seconds in which a program has to call `next` again
-SOON = 0.5  # seconds within which processes close the loader that end at the same batch
-WAKE: Message = {}  # in the own mailbox
+LONGEST = 10.0  # seconds of one wait at the mailbox; between two waits the thread checks for stalls
+PATIENCE = {"end": 30.0, "abort": 5.0}  # after a failure: seconds to the next call of `next`
+SOON = 0.5  # processes that end at the same batch close the loader within this many seconds
+WAKE: Message = {}  # what a process writes into its own mailbox to end its thread
 
 log = logging.getLogger("meshfeed")
 
@@ -37,14 +37,14 @@ class Peers(Worker):
 
     Args:
         of: the store keys of the present generation.
-        on_error: what happens to a program that does not call `next` again.
+        on_error: what happens after a failure if the program does not call `next` again.
         late_after: seconds after which a process is late.
-        progress: of this process.
+        progress: how far this process has come.
 
     Attributes:
         departed: the message of the first process that closed the loader, if there is one.
-        lost: whether the store does not answer.
-        finish: is called by the thread at its end.
+        lost: whether the last read of the mailbox failed, because the store did not answer.
+        finish: a function that the thread calls at its end.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class Peers(Worker):
         self._received: Message | None = None
         self._own: errors.Error | None = None
         self._reported = False
-        self._raised = threading.Event()  # or ended
+        self._raised = threading.Event()  # `check` raised the failure, or the thread has to end
         self.finish: Callable[[], None] = lambda: None
         self._start()
 
     # ---- on the program's thread ----
 
     def check(self) -> bool:
-        """Raises the failure of another process, or a difference that this process found.
+        """Raises the failure of another process, or the error given to `raise_everywhere`.
 
         Returns:
             Whether a process has closed the loader.
@@ -81,14 +81,14 @@ class Peers(Worker):
         return self.departed is not None
 
     def departure(self) -> errors.PeerError | None:
-        """Returns the error of a departed process once this one has taken as many batches."""
+        """Returns the error of a departed process if this one has taken as many batches."""
         message = self.departed
         if message is None or self._progress.batches < message["batches"]:
             return None
         return failures.error_of(message)
 
     def depart(self) -> None:
-        """Tells the others that this process closes the loader.
+        """Reports to the others that this process closes the loader.
 
         Usually all processes do so, one after another. The others need one message only, so this
         does nothing if another process has sent one, or any process has failed.
@@ -103,7 +103,7 @@ class Peers(Worker):
             _post(self._keys, message)
 
     def report(self, error: BaseException, epoch: int, step: int) -> None:
-        """Tells all others that this process failed; only the first failure is reported."""
+        """Reports the first failure of this process to all others."""
         if self._reported or self.ended.is_set():
             return
         self._reported = True
@@ -113,7 +113,7 @@ class Peers(Worker):
             log.warning("loader %s: %s", self._title, cause["cause"])
 
     def raise_everywhere(self, error: errors.Error, epoch: int, step: int) -> None:
-        """Makes every process raise a difference that a background thread of this one found."""
+        """Makes every process raise an error that a background thread of this one found."""
         if self._own is not None:  # only the first difference is reported
             return
         self._own = error
@@ -123,14 +123,14 @@ class Peers(Worker):
 
     @property
     def _may_end(self) -> bool:
-        """Whether a program that does not call `next` again is ended.
+        """Whether a program that does not call `next` again after a failure is ended.
 
-        At a prompt it is not, unless the user asked for it.
+        In an interactive interpreter it is not, unless `on_peer_error` is "abort".
         """
         return self._on_error == "abort" or (self._on_error == "end" and not hasattr(sys, "ps1"))
 
     def forget(self) -> None:
-        """Tells the thread to end after its current wait; returns at once."""
+        """Makes the thread end after its current wait; returns at once."""
         super().forget()
         self._raised.set()
 
@@ -146,7 +146,7 @@ class Peers(Worker):
             self.finish()
 
     def _receive(self) -> bool:
-        """Waits at the mailbox for a while; returns whether the thread has nothing more to do."""
+        """Waits for a message for a while; returns whether the thread has nothing more to do."""
         try:
             message = self._keys.get(self._mailbox, self._interval)
             if message is None:
@@ -166,7 +166,7 @@ class Peers(Worker):
         return message is not None
 
     def _note_departure(self, message: Message) -> None:
-        """Notes a departure, and logs it unless this process closes the loader soon as well."""
+        """Stores a departure, and logs it unless this process closes the loader soon as well."""
         self.departed = message
         self._keys.delete(self._mailbox)
         if not message["ends"] and not self.ended.wait(SOON):
@@ -205,7 +205,7 @@ class Peers(Worker):
 
 
 def _flush() -> None:
-    """Writes what the program has printed."""
+    """Flushes the streams to which the program prints."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -214,11 +214,11 @@ def _flush() -> None:
 def report(
     of: Generation, error: BaseException, epoch: int, step: int, *, me_too: bool = False
 ) -> None:
-    """Tells the other processes of a generation that this one failed.
+    """Reports to the other processes of a generation that this one failed.
 
     They need one message only. If another process has sent one, for example because a file
     system fails in all processes at once, this process sends none. With `me_too` this process
-    gets the message as well.
+    gets the message as well, so that its own thread can end its program.
     """
     namespace = of.namespace
     try:

@@ -109,7 +109,7 @@ class Replicas(Worker):
                 break
 
     def end(self, seconds: float | None) -> None:
-        """Ends the threads. Within this time they still compare the samples that wait."""
+        """Ends the threads. Until then, for at most this time, they compare queued samples."""
         self._close()
         self._thread.join(seconds)
         self.forget()
@@ -117,7 +117,7 @@ class Replicas(Worker):
         self._thread.join()
 
     def forget(self) -> None:
-        """Tells the threads to end; returns at once, because a garbage collection may call it."""
+        """Signals the threads to end. Does not wait, because a garbage collection may call it."""
         self._close()
         super().forget()
 
@@ -155,7 +155,7 @@ class Replicas(Worker):
             self._publish(sample)
             for writer in sorted(set(self._blocks.writers) - {self._me}):
                 self._compare(sample, writer)
-        except Exception as e:  # a user's store may work again later, so the thread goes on
+        except Exception as e:  # a user's store may work again later, so the thread continues
             text = "loader %s: epoch %d, step %d and what came since were not compared: %s"
             log.warning(text, self._title, sample.epoch, sample.step, e)
             self._missed = time.monotonic()
@@ -194,6 +194,7 @@ class Replicas(Worker):
             log.warning(text, self._title, sample.epoch, sample.step, writer, why)
 
     def _judge(self, sample: Sample, writer: int, theirs: Mapping[str, str]) -> None:
+        """Compares digests of a writer with those of this process, and reports a difference."""
         mine = self._of(sample, writer)
         if writer != self._me:
             self.compared += len(mine)

@@ -21,11 +21,16 @@ class Shared:
     tensors: Sequence[int]  # their numbers in the batch
     labels: Sequence[str]  # their names in errors, such as "array 'image', index [0:8, 0:4]"
     writers: Sequence[int]  # for each block the lowest process that holds it
-    readers: Mapping[int, frozenset[int]]  # the other processes that hold blocks of a writer
+    readers: Mapping[int, frozenset[int]]  # by writer: the other processes that hold its blocks
 
 
 def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:
-    """Finds them from the library's description of the batches, and the document's mesh."""
+    """Finds the shared blocks.
+
+    Args:
+        info: the library's description of the batches.
+        mesh: the mesh of the layout document.
+    """
     owners = np.array([process for process, _ in documents.devices(mesh)])
     readers: dict[int, set[int]] = {}
     found = []
@@ -46,9 +51,9 @@ def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:
 
 
 def _tiles(axes: Sequence[tuple[str, int]], spec: Sequence[Any]) -> _Numbers:
-    """Numbers the tile of an array that every device holds, in mesh order.
+    """Returns the number of the tile that each device holds, in mesh order.
 
-    Devices that differ along no axis of the spec hold the same tile.
+    Devices hold the same tile if they differ only along axes that the spec does not name.
     """
     used: set[str] = set()
     for entry in spec:
@@ -63,7 +68,7 @@ def _tiles(axes: Sequence[tuple[str, int]], spec: Sequence[Any]) -> _Numbers:
 
 
 def _groups(tiles: _Numbers, owners: _Numbers) -> dict[int, list[int]]:
-    """Returns the processes of every tile that several hold, in ascending order."""
+    """Returns the processes, in ascending order, of every tile that several processes hold."""
     processes, owner = np.unique(owners, return_inverse=True)
     pairs = np.unique(tiles * len(processes) + owner)
     holders = processes[pairs % len(processes)]

@@ -2,7 +2,8 @@
 
 A thread of the lowest process decides where processes stop (`barrier.py`). Usually all processes
 reach the same batch, and the next decision names the next stop. If some do not arrive while others
-wait, it lets the waiting ones take one batch at a time. Processes are ahead if two things hold:
+wait, the thread lets the waiting ones take one batch at a time. Processes are ahead if two
+conditions hold:
 
 - the others arrived only after these processes had taken k more batches;
 - these processes could not finish a step with the next batch while the others were held.
@@ -27,13 +28,14 @@ from meshfeed._jobs.barrier import LAST, NEVER, Arrival, Decision, wake
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.worker import Worker
 
-PATIENT = 0.5  # seconds at least, after which a process counts as waiting for others
-TIMES = 2.0  # times the longest recent step, after which it does
+# A process counts as waiting for others after PATIENT, or after TIMES if that is longer.
+PATIENT = 0.5  # seconds
+TIMES = 2.0  # times the longest recent step
 REPEATS = 3  # of both tests, unless there is a barrier before every batch
 STEPS, SECONDS = 100, 3.0  # between two barriers at least
 MOST = 600.0  # seconds between two barriers of processes that do not wait for each other
 LONGEST = 10.0  # seconds of one wait to be woken
-ROUNDS = 4  # times the patience in which processes that are ahead have to find out by how much
+ROUNDS = 4  # times `_patience`, to count by how many batches some processes are ahead
 
 log = logging.getLogger("meshfeed")
 
@@ -43,7 +45,7 @@ class _EndedError(Exception):
 
 
 class SkewDetector(Worker):
-    """Makes the decisions of one generation.
+    """Decides where the processes stop, in one generation.
 
     Args:
         of: the store keys of the present generation.
@@ -55,13 +57,13 @@ class SkewDetector(Worker):
         super().__init__("meshfeed.skew", of)
         self._always = always
         self._least, self._repeats = (2 * PATIENT, 0) if always else (PATIENT, REPEATS)
-        self._slowest = 0.0  # seconds of the steps that were not held, in a search
+        self._slowest = 0.0  # seconds of the longest step without a held process, in one search
         self._members = tuple(of.namespace.members)
-        self._number = 0
-        self._stops = dict.fromkeys(self._members, first)
-        self._at: dict[int, Arrival] = {}
-        self._seconds = SECONDS
-        self._last = first, time.monotonic()
+        self._number = 0  # of the last decision
+        self._stops = dict.fromkeys(self._members, first)  # the batch before which each one stops
+        self._at: dict[int, Arrival] = {}  # the last arrival of each process
+        self._seconds = SECONDS  # between two barriers
+        self._last = first, time.monotonic()  # the batch and the time of the last barrier
         self._start()
 
     def _wake(self) -> None:
@@ -172,11 +174,11 @@ class SkewDetector(Worker):
         here = max(self._stops.values())
         rate = (here - stop) / max(now - then, 1e-3)
         self._last = here, now
-        # A process that was held for long does not wait for the others in its own steps.
+        # If a process waited here for long, its steps do not wait for others: barriers get rarer.
         far = held > 2 * self._longest + 0.01 * (now - then) + PATIENT / 5
         self._seconds = min(MOST, 2 * self._seconds) if far else max(SECONDS, self._seconds / 2)
         steps = 1 if self._always else max(STEPS, int(rate * self._seconds))
-        if not self._always:  # not always at the same point of what the program does periodically
+        if not self._always:  # random, so that barriers miss the program's periodic work
             steps -= random.randrange(steps // 8)
         self._decide(dict.fromkeys(self._members, here + steps))
 
@@ -221,7 +223,7 @@ class SkewDetector(Worker):
     def _wait(self, seconds: float, condition: Callable[[], bool]) -> bool:
         """Waits until the arrivals meet a condition; returns whether they do in time.
 
-        It reads the arrivals again and again, less often the longer it takes.
+        It polls the arrivals at growing intervals.
         """
         began, pause = time.monotonic(), 0.001
         while True:

@@ -1,12 +1,12 @@
 """Which processes of a loader hold up the job, and which do not respond any more.
 
-Every process publishes a heartbeat every few seconds. A process whose last batch is long ago
-publishes how many it has taken and what it waits for. A moment later, processes that are ahead log
-those behind.
+Every process publishes a heartbeat every few seconds. A process that has not received a batch for a
+long time publishes the number of its batches and what it waits for. A few seconds later, processes
+that are ahead log those behind.
 
 When a process dies, the collectives of all others fail, and each reports a lost peer. The error
-does not name the dead process. So every process that is alive sets a key, and the processes
-without one are reported.
+does not name the dead process. So every process that is alive sets a key in the store of the job,
+and the processes without such a key are reported.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.wording import counted, named
 
-TIMES = 5  # a step is late after this many times the usual, if that is more than `late_after`
-BUSY = 0.25  # CPUs in use: above it rows are copied, below it storage is waited for
-LISTED = 8  # parts of a log line
-SECONDS = 1.5  # in which a process has to respond
+LATE_FACTOR = 5  # a step is late after this many usual steps, or `late_after` if that is longer
+BUSY_CPUS = 0.25  # CPUs in use: above it, the loader copies rows; below it, it waits for storage
+MAX_LISTED = 8  # processes or groups of processes in a log line
+RESPONSE_SECONDS = 1.5  # the time in which a process has to respond to the check of `unresponsive`
 
 log = logging.getLogger("meshfeed")
 
@@ -31,9 +31,9 @@ log = logging.getLogger("meshfeed")
 class Progress:
     """How far a loader's program has come; written by `next`, read by a background thread."""
 
-    steps: int = 0  # batches delivered since the processes agreed
-    batches: int = 0  # those of them that the loader itself delivered, without `one_epoch`
-    ends: bool = False  # whether the last of those ended an epoch
+    steps: int = 0  # batches delivered since the processes agreed on the next batch
+    batches: int = 0  # of these, the batches of the loader itself, not of passes of `one_epoch`
+    ends: bool = False  # whether the last of these batches ended an epoch
     inside: bool = False  # whether the program waits in `next`
     since: float = field(default_factory=time.monotonic)  # the time of the last change
 
@@ -48,7 +48,13 @@ class Progress:
 
 
 class Stalls:
-    """Watches the progress of one loader, where `late` is a number of seconds."""
+    """Watches the progress of one loader.
+
+    Args:
+        of: the keys of the processes that agreed on the next batch.
+        late: seconds without a batch after which a process is late, at least.
+        progress: what the loader's program has received so far.
+    """
 
     def __init__(self, of: Generation, late: float, progress: Progress) -> None:
         self._keys, self._namespace = of, of.namespace
@@ -60,20 +66,20 @@ class Stalls:
         self._usual = 0.0  # seconds from batch to batch
 
     def look(self) -> None:
-        """Publishes a heartbeat, and logs what is late; called every few seconds."""
+        """Publishes a heartbeat, and logs late processes; called every few seconds."""
         heartbeat = {"time": time.time(), "batches": self._progress.batches}
         self._keys.set(f"heartbeat/{self._namespace.me}", heartbeat)
         why = self._why()
         self._learn()
         idle = time.monotonic() - self._progress.since
-        late, key = max(self._late, TIMES * self._usual), f"progress/{self._namespace.me}"
+        late, key = max(self._late, LATE_FACTOR * self._usual), f"progress/{self._namespace.me}"
         if idle < late:
             if self._published:
                 self._keys.delete(key)
             self._published, self._log_at = False, 0.0
             return
         self._keys.set(key, {"steps": self._progress.steps, "for": round(idle, 1), "why": why})
-        # Others may have become late a moment ago: they count as silent after twice the time.
+        # Another late process may not have published yet. It counts as silent after twice the time.
         if self._published and idle >= self._log_at and self._report(idle, silent=idle >= 2 * late):
             self._log_at = 2 * idle
         self._published = True
@@ -91,12 +97,12 @@ class Stalls:
         self._clock = now, uses = time.monotonic(), time.process_time()
         if not self._progress.inside:
             return "consumer"
-        return "gather" if uses - used > BUSY * (now - then) else "read"
+        return "gather" if uses - used > BUSY_CPUS * (now - then) else "read"
 
     def _report(self, idle: float, *, silent: bool) -> bool:
         """Logs the processes behind this one; returns whether there are any.
 
-        With `silent` it also logs those that have published nothing.
+        With `silent` it also logs processes that have published no progress.
         """
         namespace, steps = self._namespace, self._progress.steps
         found = self._keys.by_process("progress")
@@ -115,15 +121,18 @@ class Stalls:
                 behind.append(named(rest, "does not answer", "do not answer"))
         if behind:
             text = "loader %s: this process has taken %s and has waited for %.0f s: %s"
-            log.warning(text, namespace.title, counted(steps), idle, ", ".join(behind[:LISTED]))
+            log.warning(text, namespace.title, counted(steps), idle, ", ".join(behind[:MAX_LISTED]))
         return bool(behind)
 
     # ---- after a lost peer ----
 
     def unresponsive(self, wait: Callable[[float], object]) -> list[int]:
-        """Responds to the check; returns the processes that neither respond nor have departed."""
+        """Publishes that this process is alive; returns the processes that have not done so.
+
+        Processes that have closed the loader are left out.
+        """
         self._keys.set(f"alive/{self._namespace.me}", True)
-        wait(SECONDS)
+        wait(RESPONSE_SECONDS)
         known = self._keys.by_process("alive").keys() | self._namespace.departed()
         return [p for p in self._namespace.members if p not in known]
 

@@ -11,7 +11,7 @@ LISTED = 12  # processes that are named one by one
 
 
 def named(processes: Sequence[int], one: str = "", many: str = "") -> str:
-    """Names processes, with what follows one process or many.
+    """Names processes. `one` follows the name of a single process, `many` that of several.
 
     Examples:
         >>> named([2])
@@ -45,7 +45,7 @@ def closed(title: str) -> errors.Error:
 
 
 def differ(title: str, differences: Sequence[str]) -> errors.Error:
-    """Makes the error for processes whose terms differ."""
+    """Makes the error for processes whose terms (see agreement.py) differ."""
     message = f"the processes of loader {title} differ: {'; '.join(differences)}"
     hint = "give every process the same data, arguments and state"
     return errors.IncompatibleError(message, op=OP, hint=hint)
@@ -54,7 +54,10 @@ def differ(title: str, differences: Sequence[str]) -> errors.Error:
 def absent(
     title: str, missing: Sequence[int], moved: Sequence[int], seconds: float
 ) -> errors.Error:
-    """Makes the error for processes that are missing in an agreement after `moved` have moved."""
+    """Makes the error for processes that are missing in an agreement.
+
+    `moved` are the processes that have called skip, seek or restore before it.
+    """
     message = f"{named(missing, 'has', 'have')} not "
     hint = "every process of the mesh makes the same loaders in the same order; see its log, "
     if moved:
@@ -76,7 +79,7 @@ def skewed(ahead: Sequence[int], behind: Sequence[int], batches: int) -> str:
 
 
 def skew(description: str) -> errors.Error:
-    """Makes the error for such processes."""
+    """Makes the error for the processes that `skewed` has described."""
     hint = "take the same number of batches in every process; loader.peek() shows the next one "
     hint += "without taking it; then continue from a saved state in all of them"
     return errors.IncompatibleError(description, op=OP, hint=hint)
@@ -85,7 +88,7 @@ def skew(description: str) -> errors.Error:
 def replicas_differ(
     labels: Sequence[str], writer: int, me: int, epoch: int, step: int
 ) -> errors.Error:
-    """Makes the error for blocks that differ between two processes, or within one."""
+    """Makes the error for replicas that differ between two processes, or within one."""
     more = f" (and {len(labels) - 1} more)" if len(labels) > 1 else ""
     where = f"processes {writer} and {me}" if writer != me else f"devices of process {me}"
     message = f"{labels[0]}{more}, differs between {where} at epoch {epoch}, step {step}"

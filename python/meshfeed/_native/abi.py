@@ -47,8 +47,8 @@ class Failure(ctypes.Structure):
         """Builds the exception of a call that returned this code.
 
         Args:
-            code: the code.
-            op: the name of the user's call; by default the part of the library that failed.
+            code: the status code that the call returned.
+            op: the name of the user's call; "" for the part of the library that failed.
         """
         texts = (op.encode() or self.op, self.message, self.hint, self.path)
         return errors.of(code, *(text.decode(errors="replace") for text in texts))
@@ -164,7 +164,7 @@ class DevicesOptions(ctypes.Structure):
     )
 
 
-# Flags. Each is a flag of one function or struct.
+# Flags of the header, without MF_. Each belongs to another function or struct, so numbers repeat.
 ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
 IGNORE_DATASET = 1

@@ -1,4 +1,4 @@
-"""Arrow's PyCapsule protocol: streams and record batches of any library, without pyarrow."""
+"""Arrow's PyCapsule protocol: access to streams and record batches of any library."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _pointer.argtypes = (ctypes.py_object, c_char_p)
 
 
 def address(capsule: Any, name: str) -> int:
-    """Returns the address of the struct in a capsule of that name.
+    """Returns the address of the C struct in a capsule, which must have the given name.
 
     Raises:
-        InvalidArgumentError: the object is not such a capsule.
+        InvalidArgumentError: the object is not a capsule of this name.
     """
     try:
         found: int = _pointer(capsule, name.encode())

@@ -1,4 +1,4 @@
-"""The files of a dataset, for a hash of every byte."""
+"""Hashes every byte of the files of a dataset."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Files:
         self._found: Hashes | None = None
 
     def hashes(self, ended: threading.Event) -> Hashes | None:
-        """Waits until every byte is hashed. Returns None if `ended` is set before."""
-        with self._lock:  # a thread of the previous generation may still be here
+        """Waits until every byte is hashed. Returns None if `ended` is set before that."""
+        with self._lock:  # a worker thread of the loader's previous generation may still be here
             while self._found is None and not ended.is_set():
                 self._found = calls.dataset_hash(self._handle.value, wait=False)
                 if self._found is not None:

@@ -26,7 +26,7 @@ class Handle:
         closed: whether the handle is released.
     """
 
-    _exiting = library.exiting  # at exit, modules lose their names, and classes keep theirs
+    _exiting = library.exiting  # a class attribute: at exit, Python clears the globals of modules
     closed = False
 
     def __init__(self, what: str) -> None:
@@ -38,7 +38,7 @@ class Handle:
 
     @property
     def value(self) -> int:
-        """The number of the handle. An error if the handle is released."""
+        """The number of the handle. Raises an error if the handle is released."""
         self.check()
         return self.out.value
 
@@ -59,7 +59,7 @@ class Handle:
         may come from another thread, or after Ctrl-C has interrupted the first one.
 
         Args:
-            cause: the exception that ended the block, if `__exit__` calls. After Ctrl-C the release
+            cause: the class of the exception that ended a `with` block. After Ctrl-C the release
                 runs on another thread, because it waits up to a second for a slow file system.
         """
         self.closed = True
@@ -79,7 +79,7 @@ def _release_at_end(handle: Handle) -> None:
     release._as_parameter_ = handle.out
     ends = library.ends
     ends[id(release)] = release
-    if len(ends) % 64 == 0:  # drops those of deleted objects, seldom because it looks at all
+    if len(ends) % 64 == 0:  # drops those of deleted objects; rarely, because it visits all
         for key in [key for key, end in ends.copy().items() if end() is None]:
             ends.pop(key, None)  # another thread may do the same
 
@@ -99,7 +99,7 @@ class Resource:
 
     @property
     def handle(self) -> int:
-        """The number of the handle. An error if this object is closed."""
+        """The number of the handle. Raises an error if this object is closed."""
         return self._handle.value
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class Resource:
 
 
 def batch_release() -> Any:
-    """Returns a new function object of `mf_batch_release`, without argtypes."""
+    """Returns `mf_batch_release` as a new function object. ctypes converts no arguments for it."""
     function = library.library()["mf_batch_release"]
     function.restype = None
     return function

@@ -46,7 +46,7 @@ def path() -> Path:
 
 
 def packaged() -> Path:
-    """Returns the path of the package's C library, with the name that the loader uses."""
+    """Returns the path of the package's C library, with the name for the dynamic loader."""
     names = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}
     return Path(__file__).parents[1] / "_lib" / names.get(sys.platform, "libmeshfeed.so.1")
 
@@ -85,14 +85,14 @@ def _misfit(lib: ctypes.CDLL, path: Path) -> str:
 exiting: list[bool] = []  # not empty when the interpreter exits
 borrowed: dict[int, Any] = {}  # objects whose memory C borrows, by the context of their release
 
-# What releases a handle at the end of its object, by id. Python does not call a weak reference that
-# is garbage itself, so the object must not be its only owner.
+# The weak references that release a handle when its object is collected, by id. Python does not
+# call a weak reference that is garbage itself, so the object must not be its only owner.
 ends: dict[int, Release] = {}
 _releasing: set[threading.Thread] = set()
 
 
 def _at_exit(cancel_all: Callable[[], None]) -> None:
-    """Ends the calls that run, and frees nothing, when the interpreter exits.
+    """Makes the exit of the interpreter end running calls. It frees nothing.
 
     A thread that waits in C must wake before the interpreter joins its threads. That is earlier
     than `atexit`.
@@ -115,7 +115,7 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
 def before_exit(function: Callable[[], None]) -> None:
     """Registers a function for the exit of the interpreter, before it joins threads.
 
-    The hook for that has no public name. `atexit` is the fallback.
+    Python's function for that is private. `atexit` is the fallback.
     """
     try:
         threading._register_atexit(function)  # type: ignore[attr-defined]
@@ -161,6 +161,6 @@ def exception(failure: abi.Failure, code: int, op: str = "") -> BaseException:
 def unless_exiting(error: BaseException) -> BaseException:
     """Returns the error, or a SystemExit for a daemon thread while the interpreter exits.
 
-    Such a thread did nothing wrong, so it ends without a traceback.
+    The exit itself causes the error, so the thread ends without a traceback.
     """
     return SystemExit() if exiting and threading.current_thread().daemon else error

@@ -1,4 +1,4 @@
-"""Checks of system limits before the C library is loaded, because Go ends the process at them."""
+"""Checks system limits before the C library is loaded: Go ends the process if they are too low."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from meshfeed import errors
 with contextlib.suppress(ImportError):  # Windows has no such limits
     import resource
 
-ADDRESSES = 1 << 30  # bytes: Go reserves 0.8 GiB of addresses, and threads need stacks
+ADDRESSES = 1 << 30  # bytes of address space: Go reserves 0.8 GiB, and threads need stacks
 DESCRIPTORS = 4  # Go opens two, and files are opened one after the other
 
 
@@ -28,7 +28,7 @@ def check_limits() -> None:
 
 
 def _check_descriptors() -> None:
-    """Opens the descriptors that are needed, and closes them."""
+    """Tests whether enough file descriptors can be opened."""
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
@@ -44,7 +44,7 @@ def _check_descriptors() -> None:
 
 
 def _check_addresses() -> None:
-    """Reserves the addresses that are needed, without memory, and frees them."""
+    """Tests whether enough address space can be reserved; it uses no memory."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     try:
         mmap.mmap(-1, ADDRESSES, flags=flags, prot=0).close()
@@ -71,7 +71,7 @@ def _limit(name: str) -> int | None:
 
 
 def _taken() -> int:
-    """Returns the size of this process's address space, or 0 if the system does not tell."""
+    """Returns the size of this process's address space, or 0 if it is unknown."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * mmap.PAGESIZE
     return 0

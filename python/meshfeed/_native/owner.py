@@ -1,4 +1,4 @@
-"""Releases at the end of an object, and the owners of the memory of batches."""
+"""The owners of the memory of batches, and weak references that release it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any, Protocol
 
 
 class Release(weakref.ref[Any]):
-    """Releases a batch or a handle when its owner is deleted, without running Python code.
+    """A weak reference that releases a batch or a handle when its owner is deleted.
+
+    No Python code runs for it.
 
     Ctrl-C can interrupt a finalizer in Python. Python would then drop the exception, and the batch
     would leak. The callback here is a ctypes function. Python calls it with this reference, and
     ctypes passes `_as_parameter_` on to the function.
     """
 
-    # None until the owner takes over, because Ctrl-C may come before.
+    # The batch or handle to release. None until the owner owns it, so that Ctrl-C before that
+    # does not release it twice.
     _as_parameter_: ctypes.c_void_p | ctypes.c_uint64 | None = None
 
 

@@ -1,1 +1,1 @@
-"""Plans in the form of the library: its layout documents, and its descriptions of blocks."""
+"""Conversions between a user's specs and arrays, and the library's layout documents and blocks."""

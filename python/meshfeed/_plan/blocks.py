@@ -14,10 +14,11 @@ Frame = tuple[tuple[int, ...], np.dtype[Any], int, tuple[int, ...]]
 
 
 class Blocks:
-    """The blocks of one array: one per distinct index that this process holds, or per device.
+    """The blocks of one array: the parts that this process holds.
 
-    All blocks have one shape, in slots of equal size. So one strided NumPy array covers them, and
-    its items are the contiguous blocks.
+    There is one block per distinct index, or one per device with loading="device". All blocks have
+    the same shape and are in slots of equal size. So one strided NumPy array covers them, and its
+    items are the contiguous blocks.
 
     Attributes:
         name: the array's name in the layout; nested names are joined by "/".
@@ -59,7 +60,7 @@ class Blocks:
         return (len(offsets), *shard), self.dtype, first, (slot, *reversed(inner))
 
     def views(self, owner: Any) -> list[np.ndarray[Any, Any]]:
-        """Returns the blocks of the batch whose memory `owner` exports, read-only, uncopied."""
+        """Returns read-only views of the blocks in the memory that `owner` exports."""
         shape, dtype, offset, strides = self.frame
         frame = np.ndarray(shape, dtype, owner, offset, strides)
         frame.setflags(write=False)

@@ -80,8 +80,8 @@ def write(
         fields: the delivered type and the shape of a row of every field.
         batch: the part "batch".
         dataset: the part "dataset", if the dataset is known.
-        prefetch: how many batches may wait undelivered.
-        loading: what every process reads.
+        prefetch: how many batches to read ahead.
+        loading: "process", "global", "device" or "reshard", as in `Loader`.
         budget: the part "budget".
     """
     dims = batch["size"]

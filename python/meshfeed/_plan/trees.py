@@ -32,7 +32,7 @@ class Tree:
 
     Attributes:
         leaves: the arrays in the order of the tree.
-        build: makes the tree from as many arrays, in the same order.
+        build: makes the tree from one array per leaf, in the order of `leaves`.
         top: the keys at the top of the tree; None if the top is not a dict.
     """
 
@@ -47,7 +47,7 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
     Args:
         specs: None, a list of field names, one spec for all fields, or a tree of specs.
         fields: the names of the dataset's fields.
-        skipped: its other columns.
+        skipped: the dataset's columns that are not fields, because they cannot be arrays.
 
     Raises:
         InvalidArgumentError: a leaf is not a spec, or names are ambiguous.
@@ -82,7 +82,7 @@ def for_all(specs: Any) -> bool:
 
 
 def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:
-    """Returns a tree of specs with every leaf changed."""
+    """Returns a tree of specs in which every leaf is replaced by `change(leaf)`."""
     return _fill(specs, (change(leaf) for _, leaf in _walk(specs, ())))
 
 
@@ -95,7 +95,7 @@ def no_field(
         name: the array's name.
         field: the field that it takes.
         fields: the names of the dataset's fields.
-        skipped: its other columns.
+        skipped: the dataset's columns that are not fields.
         named: whether the user named the field, and not only the array.
     """
     for column in skipped:
@@ -111,6 +111,7 @@ def no_field(
 
 
 def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yields the path and the value of every leaf at or below a node."""
     if isinstance(node, Mapping):
         for key, child in node.items():
             if not isinstance(key, str) or not key:
@@ -160,6 +161,7 @@ def _leaf(
 
 
 def _field_of(path: tuple[str, ...], fields: Sequence[str]) -> str:
+    """Returns the field of an array whose leaf does not name one."""
     name = "/".join(path)
     return name if name in fields else path[-1]
 
@@ -195,6 +197,7 @@ def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
 
 
 def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
+    """Makes the error for strings in a tuple or list, such as a spec without PartitionSpec."""
     what = f"array {name!r} has" if name else "specs are"
     entries = ", ".join(map(repr, node))
     hint = f"a spec is written PartitionSpec({entries}), and a list of field names has only names"
@@ -202,7 +205,7 @@ def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
 
 
 def _builder(specs: Any) -> Callable[[Sequence[Any]], Any]:
-    """Makes the function that puts arrays into the tree; flat dicts are fast."""
+    """Makes the function that puts arrays into the tree. A flat dict has a faster one."""
     if type(specs) is dict and not any(_is_node(v) for v in specs.values()):
         keys = tuple(specs)
         return lambda arrays: dict(zip(keys, arrays, strict=True))
@@ -214,9 +217,10 @@ def _is_node(x: Any) -> bool:
 
 
 def _fill(node: Any, arrays: Iterator[Any]) -> Any:
+    """Returns a tree like the node, with the next of the arrays for every leaf."""
     if isinstance(node, Mapping):
         filled = {key: _fill(child, arrays) for key, child in node.items()}
-        return node | filled if isinstance(node, dict) else filled  # a subclass stays
+        return node | filled if isinstance(node, dict) else filled  # keeps the class
     if isinstance(node, tuple) and hasattr(node, "_fields"):
         return type(node)(*(_fill(child, arrays) for child in node))
     if isinstance(node, tuple | list):

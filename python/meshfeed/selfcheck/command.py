@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-PASSED, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130  # exit statuses, as of the other verbs
+# The exit statuses, as of the other verbs. FOUND: a check failed. FAILED: no check could run.
+PASSED, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 MOST = 60  # minutes
 
@@ -75,7 +76,7 @@ def _minutes(text: str) -> float:
 
 
 def _say(text: str) -> None:
-    """Shows what runs, on one line of the terminal."""
+    """Replaces the last line of the terminal by a text, such as the name of the running check."""
     print(f"\r\x1b[K{text[:70]}", end="", file=sys.stderr, flush=True)
 
 

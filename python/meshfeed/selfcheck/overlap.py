@@ -1,8 +1,9 @@
 """Measures how much of a batch's transfer runs during the step before it.
 
-A step of some milliseconds reads a little of the batch and then computes on its devices. The loop
-waits for the step before the last, as a training loop that reads its metrics late. The input costs
-the time by which the step is slower than the same step on a batch that is already on its devices.
+A step of a few milliseconds reads a little of the batch and then computes on its devices. After
+each step, the loop waits for the previous one, like a training loop that reads metrics one step
+late. The cost of the input is the difference to the same step on a batch that is already on its
+devices.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from meshfeed.selfcheck.work import Step, Work
 
 STEPS = (0.0, 0.001, 0.010)  # seconds of computation
 AHEAD = (0, 1, 2)  # values of device_prefetch
-ALONE, BY_HAND = "alone", "by hand"
+ALONE, BY_HAND = "alone", "by hand"  # names of the loops without input and without meshfeed
 
 
 def prefetching(ahead: int) -> str:
@@ -36,7 +37,7 @@ def measure(case: Case, seconds: float, rounds: int) -> list[Steps]:
     Args:
         case: the data.
         seconds: the time of each loop and step in each round.
-        rounds: the number of rounds. A first one more is not counted.
+        rounds: the number of measured rounds. One more round runs first and is not counted.
     """
     loaders = {prefetching(n): case.loader(device_prefetch=n) for n in AHEAD}
     ready = jax.block_until_ready(next(case.put()))
@@ -69,8 +70,8 @@ def _repeat(batch: Any) -> Iterator[Any]:
 
 
 def _loop(batches: Iterator[Any], step: Step, carry: Any, seconds: float) -> float:
-    """Runs a loop for this time, and returns the seconds of a step."""
-    under_way: deque[Any] = deque()
+    """Runs a loop for this many seconds, and returns the mean seconds per step."""
+    under_way: deque[Any] = deque()  # results of steps that may still run
     for _ in range(SKIP):
         carry = step(carry, next(batches))
     jax.block_until_ready(carry)

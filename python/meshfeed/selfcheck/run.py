@@ -17,7 +17,7 @@ from meshfeed.selfcheck import checks, overlap, timing
 from meshfeed.selfcheck.report import Report, Result
 
 _LOOPS = 4 * 3 + len(overlap.STEPS) * (len(overlap.AHEAD) + 2)  # measured loops of a round
-_LEAST = 0.02  # seconds of a loop in a round
+_LEAST = 0.02  # seconds that a loop runs in a round, at least
 _CPU = "CPU devices share the host's cores and memory: times show loading, not transfers"
 
 Say = Callable[[str], None]
@@ -36,12 +36,12 @@ def run(
     Args:
         minutes: about how long it may take. The measurements get at least half of it.
         size: how much the checks load; by default 4,096 records and 1,000 batches.
-        shrink: a divisor for the data that is measured.
+        shrink: a divisor of the amount of data that is loaded for the measurements.
         rounds: how often every loop is measured.
         say: is called with the name of each part, to display progress.
 
     Returns:
-        The report, which contains checks that failed or could not run. They raise nothing.
+        The report. A check that fails or cannot run raises nothing; the report contains it.
     """
     began = time.monotonic()
     report = Report(machine(), shared=jax.devices()[0].platform == "cpu")
@@ -70,7 +70,7 @@ def _checked(name: str, check: checks.Check) -> Result:
 
 
 def _measure(report: Report, turns: tuple[float, int], shrink: int, say: Say) -> None:
-    """Measures in turns, which are (seconds of each loop, rounds)."""
+    """Measures rates and steps. `turns` is (seconds of each loop in a round, rounds)."""
     cases = timing.cases(shrink)
     for case in cases:
         say(f"speed of {case.name}")

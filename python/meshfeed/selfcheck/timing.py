@@ -1,4 +1,4 @@
-"""Measures the time of `next` and the rows per second, and compares loops without meshfeed.
+"""Measures the time of `next` and the rows per second, of meshfeed and of loops without it.
 
 All loops deliver the same: global arrays with the same sharding, ready on their devices. They run
 in turns: every round runs each loop for a short time. Other work on the machine therefore slows
@@ -145,13 +145,13 @@ def cases(shrink: int = 1) -> list[Case]:
 class Times:
     """The times of one loop in one round."""
 
-    closed: list[float]  # seconds of each `next` until its batch was ready, one after the other
-    closed_rate: float  # batches per second of the same
+    closed: list[float]  # seconds of each `next` until its batch was ready
+    closed_rate: float  # batches per second if each is ready before the next one is asked for
     pipelined_rate: float  # batches per second with two batches under way
 
 
 def run(loop: Loop, seconds: float) -> Times:
-    """Runs a loop for this time, closed and then pipelined."""
+    """Runs a loop for this time, closed and then pipelined (see `Times`)."""
     for _ in range(SKIP):
         jax.block_until_ready(next(loop))
     times: list[float] = []
@@ -197,7 +197,7 @@ def measure(case: Case, seconds: float, rounds: int) -> Rates:
     Args:
         case: the data.
         seconds: the time of each loop in each round.
-        rounds: the number of rounds. A first one more is not counted.
+        rounds: the number of rounds. One more round runs first, and is not counted.
     """
     loader = case.loader()
     loops: dict[str, Loop] = {

@@ -1,7 +1,7 @@
 """Computation that keeps the devices busy for a given time and depends on a batch.
 
-Every device computes by itself. A collective would wait for threads of the host, and many
-collectives at a time can block the CPU devices.
+Every device computes alone, without collectives. On CPU devices, a collective waits until a host
+thread runs it for every device, and many collectives at a time can block each other.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ Step = Callable[[Any, Any], Any]
 
 
 class Work:
-    """Makes steps of a given length on all devices of a mesh.
+    """Builds steps that compute for a given time on all devices of a mesh.
 
     A step takes a carried array and a batch, and returns the next carried array. It cannot begin
     before every shard of the batch is on its device.
 
     Args:
         mesh: the devices, on one axis "data".
-        batch: a batch like those of the steps, ready on its devices, its rows split over "data".
+        batch: a batch with the structure of those passed to the steps, ready on its devices, with
+            its rows partitioned over "data".
 
     Attributes:
         start: the first carried array.
@@ -44,7 +45,7 @@ class Work:
         self._run = jax.jit(jax.shard_map(_compute, mesh=mesh, in_specs=specs, out_specs=P("data")))
 
     def step(self, seconds: float) -> Step:
-        """Returns a step that computes for this time longer than the shortest one."""
+        """Returns a step that takes this much longer than a step without multiplications."""
         n = 0
         if seconds:
             self._time(0)  # compiles
@@ -65,7 +66,10 @@ class Work:
 
 
 def _compute(carry: jax.Array, batch: dict[str, jax.Array], n: jax.Array) -> jax.Array:
-    """Reads the first value of every row of the device, and multiplies n times."""
+    """Reads the first value of every row on the device, and multiplies n times.
+
+    Adding 0 times what was read makes the result depend on the batch.
+    """
     firsts = [x[(slice(None), *[0] * (x.ndim - 1))] for x in batch.values()]
     read = sum(jnp.sum(first.astype(jnp.float32)) for first in firsts)
     out: jax.Array = jax.lax.fori_loop(0, n, lambda _, x: (x @ x + x) * 0.5, carry + 0.0 * read)

@@ -59,7 +59,7 @@ func samples(text []byte) ([]int64, error) {
 	return list, nil
 }
 
-// refuse makes the error of a question.
+// refuse returns the error for a question that is not valid.
 func refuse(pointer, message string) *status.Error {
 	return status.New(status.InvalidArgument, "samples", message).With("path", pointer)
 }

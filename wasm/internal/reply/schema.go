@@ -13,9 +13,9 @@ import (
 //	{"format":"arrow","fields":[{"name","type","shape","dtype","loadable","why"}],"rows":null,"need":0,"error":null}
 //
 // A shape is that of one row. It has null for a list whose length is known only
-// from the data. A field that cannot be loaded has neither shape nor dtype, and
-// why is the reason. If need is not 0, nothing is known yet: Schema needs so many
-// of the last bytes.
+// from the data. If a field cannot be loaded, its shape and dtype are null, and why
+// is the reason. If need is not 0, the tail was too short and there are no fields:
+// call Schema again with the last need bytes.
 func Schema(tail []byte, size float64) []byte {
 	t, err := &arrowmeta.Tail{Rows: -1}, error(nil)
 	if size >= 0 && size <= layout.MaxInteger && size == float64(int64(size)) {

@@ -1,6 +1,6 @@
-// Package reply computes what the exports of the layout validator, a WebAssembly
-// module, return. It also compiles natively: tests compare the bytes of both
-// builds.
+// Package reply computes the replies of the layout validator, a WebAssembly module.
+// Each export of the module returns one reply. The package also compiles natively, and
+// tests compare the bytes of both builds.
 //
 //	var v reply.Validator
 //	v.Describe(text)                // JSON: document, arrays, report, text, error

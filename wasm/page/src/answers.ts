@@ -6,7 +6,7 @@ import { type Described, Guest, type ProcessReport, type Schema, type Totals } f
 import { type Reads, reads } from "./reads.js";
 import { type Records, records } from "./records.js";
 
-/** Wanted is a question: a layout, what of it is shown, and the parts that are needed. */
+/** Wanted is a question of the page: a layout, the part of it that is shown, and the data that the page needs. */
 export interface Wanted {
   document: string;
   fresh: boolean; // the description of the layout is needed
@@ -31,12 +31,12 @@ export interface Shown {
   ways: Record<string, Totals | null>; // the totals of every way of loading
 }
 
-/** Up to this many devices, an answer contains the totals of all ways of loading. */
+/** AT_ONCE is the number of devices up to which an answer contains the totals of all ways of loading. */
 export const AT_ONCE = 4096;
 
 export class Answers {
   private readonly guest: Guest;
-  private readonly aside: Guest; // for documents that are not shown
+  private readonly aside: Guest; // for documents that are not shown: guest keeps the shown one
   private known: { document: string; reply: Described; draft: Draft | null } | null = null;
 
   constructor(module: WebAssembly.Module) {
@@ -78,7 +78,7 @@ export class Answers {
     return this.aside.schema(tail, size);
   }
 
-  /** described returns the description of a document. It keeps the last one. */
+  /** described returns the description of a document, and keeps it for the next question. */
   private described(document: string): { reply: Described; draft: Draft | null } {
     if (this.known && [this.known.document, this.known.reply.document].includes(document)) return this.known;
     this.known = null;

@@ -8,18 +8,18 @@ export interface CellText {
   name: string; // the full text, for screen readers
 }
 
-/** Grid describes a drawing. Cells are numbered row-major. Block -1 means an empty cell. */
+/** Grid describes the drawing of an array or of a device mesh. Cells are numbered row-major. */
 export interface Grid {
   label: string;
   rows: number;
   cols: number;
-  block: Int32Array;
-  process: Int32Array | null; // outlines go between cells of different processes
-  replica: Int32Array | null; // above 0: hatched
+  block: Int32Array; // of the array, by cell; -1 means an empty cell
+  process: Int32Array | null; // by cell; outlines separate cells of different processes
+  replica: Int32Array | null; // replica number, by cell; cells above 0 are hatched
   rowLabels: ((row: number) => string) | null;
   colLabels: ((col: number) => string) | null;
-  down: string;
-  across: string;
+  down: string; // names what runs from top to bottom
+  across: string; // names what runs from left to right
   text(cell: number): CellText;
   color(block: number): Swatch;
 }
@@ -32,15 +32,15 @@ export interface Area {
   right: number;
 }
 
-/** Lettering describes how a text fits into a cell: its size, or 0 if it does not fit, and whether the
- * second part fits below the first or beside it. */
+/** Lettering describes how a text fits into a cell. size is the font size, 0 if the text does not fit. two
+ * means that `sub` fits below `main`, and beside that it fits on the same line. */
 export interface Lettering {
   size: number;
   two: boolean;
   beside: boolean;
 }
 
-/** The side of the smallest cell with text. */
+/** The height of the smallest cell with text, in pixels. */
 export const LEGIBLE = 13;
 
 /** lettering fits a text into a cell of w × h pixels. */
@@ -64,7 +64,8 @@ export interface Outline {
   cover: number;
 }
 
-/** outline computes the outline of an area. The area's corner is at x, y; cells are w × h. */
+/** outline computes the outline of an area. The area's top left corner is drawn at x, y, and a cell has
+ * w × h pixels. */
 export function outline(grid: Grid, area: Area, x: number, y: number, w: number, h: number): Outline {
   const { rows, cols, process } = grid;
   if (!process) return { path: "", cover: 0 };

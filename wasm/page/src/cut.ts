@@ -1,4 +1,4 @@
-// Builds the grids of the array and of the mesh.
+// Builds the two drawings of the page as grids of cells: the blocks of an array, and the devices of the mesh.
 
 import type { Blocks } from "./blocks.js";
 import type { Draft } from "./draft.js";
@@ -6,8 +6,8 @@ import type { Look } from "./look.js";
 import type { Grid } from "./cells.js";
 import { bytes, count, product, span } from "./units.js";
 
-/** shownDims returns the dimensions that run down and across. The default is the first two partitioned
- * dimensions. */
+/** shownDims returns the dimensions that run down and across, -1 for none. The default is the first two
+ * partitioned dimensions. */
 export function shownDims(blocks: Blocks, look: Look): [number, number] {
   if (look.dims) return look.dims;
   const [a = 0, b] = blocks.cut;

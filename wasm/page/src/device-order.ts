@@ -22,6 +22,7 @@ export function readOrder(text: string, devices: number, processes: number): Dev
   return pairs;
 }
 
+/** named parses JAX's text for devices, with the ids and perhaps the process_index of each. */
 function named(printed: RegExpExecArray[], devices: number, processes: number): Device[] {
   if (printed.length !== devices) throw new Error(`expected ${count(devices, "device")}, but found ${printed.length}`);
   const ids = printed.map((m) => Number(m[1]));
@@ -29,6 +30,7 @@ function named(printed: RegExpExecArray[], devices: number, processes: number): 
   return owners.includes(undefined) ? owned(ids, processes) : unique(ids).map((id, i) => [Number(owners[i]), id]);
 }
 
+/** unique returns the ids. It throws if two of them are equal. */
 function unique(ids: number[]): number[] {
   const positions = new Map<number, number>();
   for (const [i, id] of ids.entries()) {
@@ -54,7 +56,8 @@ export function setOrder(d: Draft, devices: Device[]): void {
   d.devices = devices.every(([p, id], i) => id === i && p === Math.floor(i / each)) ? null : devices;
 }
 
-/** orderText formats an order in runs: p0: 0–1 · p1: 4–5, 7, 6 · p0: 3. */
+/** orderText formats an order as runs of consecutive ids, at most `most` of them: p0: 0–1 · p1: 4–5, 7, 6 ·
+ * p0: 3. */
 export function orderText(devices: Device[], most: number): string {
   const runs: { process: number; ids: string[] }[] = [];
   let shown = 0;

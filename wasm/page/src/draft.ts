@@ -1,5 +1,5 @@
-// A draft is a layout document while it is edited. Only the layout core checks documents, so a draft may
-// be invalid.
+// A draft is a layout document while it is edited. It may be invalid, because only the layout core checks
+// documents. The core is the Go code that guest.ts calls.
 
 import { type Json, type JsonObject, read, write } from "./json.js";
 import { product, whole } from "./units.js";
@@ -41,7 +41,7 @@ export interface DatasetDraft {
 export interface Draft {
   axes: Axis[];
   processes: number;
-  perProcess: number | null; // typed number of devices per process; only the form has it
+  perProcess: number | null; // devices per process, as typed; only the form has it
   devices: [number, number][] | null; // [process, id] in mesh order; null for row-major
   arrays: ArrayDraft[];
   batch: BatchDraft | null;
@@ -52,7 +52,7 @@ export interface Draft {
   hostBytes: number | null;
 }
 
-/** EMPTY is the smallest document. */
+/** EMPTY is the smallest valid document. */
 export const EMPTY = '{"meshfeed":1,"mesh":{"axes":[["data",1]]},"arrays":{}}';
 
 export const LOADINGS = ["process", "global", "device", "reshard"] as const;
@@ -122,7 +122,7 @@ function parseDataset(d: JsonObject | undefined): DatasetDraft | null {
   };
 }
 
-/** compose builds the document of a draft, without default values. */
+/** compose builds the document of a draft. It leaves out values that are the default. */
 export function compose(d: Draft): JsonObject {
   const doc: JsonObject = new Map<string, Json>([["meshfeed", 1]]);
   const mesh: JsonObject = new Map<string, Json>([["axes", d.axes.map((a) => [a.name, a.size])]]);
@@ -144,6 +144,7 @@ export function text(d: Draft): string {
   return write(compose(d));
 }
 
+/** present makes an object of the pairs whose value is not null. */
 function present(pairs: [string, Json][]): JsonObject {
   return new Map(pairs.filter(([, v]) => v !== null));
 }
@@ -182,7 +183,7 @@ function composeDataset(d: DatasetDraft): JsonObject {
   ]);
 }
 
-/** sizes returns the named sizes. */
+/** sizes returns the sizes that have a name, by name. */
 export function sizes(d: Draft): Map<string, number> {
   const named = d.arrays.flatMap((a) => a.shape.map((size, i) => [a.names[i], size] as const));
   return new Map(named.filter((pair): pair is [string, number] => typeof pair[0] === "string" && typeof pair[1] === "number"));
@@ -208,7 +209,7 @@ export function isBatched(a: ArrayDraft): boolean {
   return typeof a.shape[0] === "string";
 }
 
-/** changeSpecs changes every entry of every spec. */
+/** changeSpecs replaces every entry of every spec by change(entry). */
 export function changeSpecs(d: Draft, change: (entry: Entry) => Entry): void {
   for (const a of d.arrays) a.spec = a.spec.map(change);
   if (d.batch?.maskSpec) d.batch.maskSpec = d.batch.maskSpec.map(change);

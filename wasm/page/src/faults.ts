@@ -1,4 +1,4 @@
-// The problems of a layout, without duplicates: the form's own problems, then the core's.
+// The problems of a layout, without duplicates: those that the form finds, and those that the Go core reports.
 
 import type { Draft } from "./draft.js";
 import { type Fix, failureFixes, fixes } from "./fixes.js";
@@ -13,7 +13,7 @@ export interface Fault {
 
 const ORDER = { error: 0, warning: 1, info: 2 } as const;
 
-/** faults lists the problems, errors first. Problems that differ only in the array form one fault. */
+/** faults lists the problems, errors first. Problems that differ only in the array are one fault. */
 export function faults(reply: Described, draft: Draft): Fault[] {
   const own = disagreementOf(reply, draft);
   const found = new Map<string, Fault>();
@@ -33,11 +33,12 @@ export function faults(reply: Described, draft: Draft): Fault[] {
   return [...found.values()].sort((a, b) => ORDER[a.problems[0].severity] - ORDER[b.problems[0].severity]);
 }
 
-/** disagreementOf compares the processes with the axes, unless the axes themselves are invalid. */
+/** disagreementOf compares the number of devices of all processes with the axes, unless the axes are invalid. */
 export function disagreementOf(reply: Described, draft: Draft): Disagreement | null {
   return reply.error?.path.startsWith("/mesh/axes") ? null : disagreement(draft);
 }
 
+/** core lists the problems that the Go core reports, or its error as one problem. */
 function core({ error, report }: Described): Problem[] {
   if (error) return [{ severity: "error", code: error.code, path: error.path, message: error.message, hint: error.hint, facts: {} }];
   return report?.problems ?? [];

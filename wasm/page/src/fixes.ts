@@ -86,11 +86,13 @@ const makers: Record<string, Maker> = {
   },
 };
 
+/** target returns the array and the dimension that a problem is about. */
 function target(p: Problem, d: Draft): { array: ArrayDraft | undefined; dim: number } {
   const [, name, , dim] = steps(p.path);
   return { array: d.arrays.find((a) => a.name === name), dim: Number(dim ?? p.facts["dimension"] ?? 0) };
 }
 
+/** inSpec returns a fix that calls change for the array and the dimension of a problem. */
 function inSpec(p: Problem, label: string, change: (a: ArrayDraft, dim: number) => void): Fix {
   return {
     label,
@@ -105,7 +107,7 @@ function axisOf(p: Problem): string {
   return /^axis "([^"]*)"/.exec(p.message)?.[1] ?? "";
 }
 
-/** byLikeness sorts names by the number of letters that they share, in order, with a name. */
+/** byLikeness sorts names by their similarity to a name: the share of letters that occur in it in the same order. */
 function byLikeness(name: string, names: string[]): string[] {
   const score = (other: string): number => {
     let at = 0;
@@ -147,6 +149,7 @@ function wholeFix(p: Problem, d: Draft): Fix[] {
   return array?.spec[dim]?.length ? [inSpec(p, `leave dimension ${dim} whole`, (a) => void (a.spec[dim] = []))] : [];
 }
 
+/** halve returns the fix that halves the batch size, if it is even. */
 function halve(d: Draft): Fix[] {
   const size = d.batch?.size[0] ?? 0;
   return d.batch?.size.length === 1 && size % 2 === 0 ? [setBatch(size / 2)] : [];

@@ -53,12 +53,12 @@ export abstract class Form extends PageElement {
     return this.refused.has(path);
   }
 
-  /** bad reports whether there is an error at a path. */
+  /** bad reports whether the input at a path holds unusable text, or the layout has an error there. */
   protected bad(path: string): boolean {
     return this.isRefused(path) || this.errorAt(path) !== null;
   }
 
-  /** reason renders the error at a path. */
+  /** reason renders why the text at a path is unusable, or else the layout's error there. */
   protected reason(path: string): unknown {
     const refused = this.refused.get(path);
     return refused === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)}>${refused}</p>`;
@@ -75,7 +75,8 @@ export function caption(id: string, name: string): unknown {
   return html`<div class="cap"><label for=${id}>${name}</label>${name in TERMS ? html`<term-help term=${name as Term}></term-help>` : nothing}</div>`;
 }
 
-/** integer parses a whole number. It throws for another text or a number below least. */
+/** integer parses a whole number. It throws for another text or a number below least. The message ends
+ * with still, which names the value that stays in effect. */
 export function integer(text: string, least: number, still = ""): number {
   const n = wholeNumber(text, least);
   if (n === null) throw new Error(`expected a whole number${least < 0 ? "" : ` from ${least}`}${still}`);

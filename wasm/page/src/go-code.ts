@@ -7,7 +7,7 @@ const MAX_LISTED = 64; // devices in a literal; a longer list is parsed from a d
 
 const TYPES: Record<string, string> = { bfloat16: "BFloat16" };
 
-/** goCode returns a program that loads the batches of a layout. document is the layout's text. */
+/** goCode returns a program that loads the batches of a layout. document is the layout as JSON. */
 export function goCode(d: Draft, document: string): string {
   const parsed = (d.devices?.length ?? 0) > MAX_LISTED || d.dataset?.fields != null;
   const layout = parsed ? fromDocument(document) : fromValues(d);
@@ -51,10 +51,11 @@ function loop(processes: number): string[] {
   ];
 }
 
+/** Build is the code that makes the layout. */
 interface Build {
   imports: string[]; // packages of meshfeed
-  lines: string[];
-  start: string[];
+  lines: string[]; // a declaration of the package
+  start: string[]; // statements of main that set lay and err
 }
 
 function fromDocument(document: string): Build {

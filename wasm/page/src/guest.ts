@@ -2,6 +2,7 @@
 
 import { Host } from "./wasi.js";
 
+/** Pair is a range: start and stop. */
 export type Pair = [number, number];
 
 export interface ArrayReport {
@@ -9,6 +10,7 @@ export interface ArrayReport {
   shard_shape: number[] | null;
 }
 
+/** ProcessReport is what one process reads and moves. A number that the core cannot compute is null. */
 export interface ProcessReport {
   process: number;
   devices: number;
@@ -20,6 +22,7 @@ export interface ProcessReport {
   same_rows_as: number[] | null;
 }
 
+/** Totals are the sums over all processes. A number that the core cannot compute is null. */
 export interface Totals {
   batch_bytes: number | null;
   read_bytes: number | null;
@@ -61,29 +64,29 @@ export function failureText({ message, hint }: Failure): string {
 
 export interface Described {
   document: string | null;
-  arrays: { name: string }[]; // arrays of the document, mask, extras
+  arrays: { name: string }[]; // the arrays of the document, then its mask and extra arrays
   report: Report | null;
-  text: string | null;
+  text: string | null; // a drawing of the layout in characters
   error: Failure | null;
 }
 
 export interface SchemaField {
   name: string;
   type: string;
-  shape: (number | null)[] | null; // of a row; null if rows differ
+  shape: (number | null)[] | null; // of a row, with null for a length that only the data show
   dtype: string | null;
   loadable: boolean;
-  why: string;
+  why: string; // the reason if the field is not loadable
 }
 
 export interface Schema {
   fields: SchemaField[];
   rows: number | null;
-  need: number; // bytes needed from the end of the file, if the given ones were too few
+  need: number; // if the given bytes were too few: how many of the last bytes are needed; else 0
   error: Failure | null;
 }
 
-/** Question asks for the records at some positions of an epoch. */
+/** Question selects count positions of an epoch, beginning with position. */
 export interface Question {
   order: string;
   seed: number;
@@ -104,13 +107,13 @@ interface Exports extends WebAssembly.Exports {
   mf_schema(n: number, size: number): bigint;
 }
 
-/** An instance with more memory than this is replaced, because WebAssembly memory never shrinks. */
+/** An instance with more bytes of memory than this is replaced, because WebAssembly memory never shrinks. */
 const MAX_MEMORY = 128 << 20;
 
 /** A table is read in parts of at most this many numbers. */
 const MAX_NUMBERS = 1 << 22;
 
-/** Guest calls the core. An instance that fails is replaced, so that the next call works. */
+/** Guest calls the layout core. If a call fails, the next call uses a new WebAssembly instance. */
 export class Guest {
   private exports: Exports | null = null;
   private host = new Host();
@@ -127,8 +130,8 @@ export class Guest {
     return this.last;
   }
 
-  /** table returns the devices of an array: process, id, replica, bytes, then start and stop for every
-   * dimension. */
+  /** table returns the devices of an array. Each has 4 + 2 * rank numbers: process, id, replica and bytes,
+   * then start and stop of its shard in every dimension. */
   table(of: Described, array: number, rank: number, devices: number): Float64Array {
     const width = 4 + 2 * rank;
     const out = new Float64Array(devices * width);
@@ -142,13 +145,14 @@ export class Guest {
     return out;
   }
 
-  /** processes returns the rows and the costs of some processes. */
+  /** processes returns the rows and the bytes of count processes, beginning with number from. For each
+   * process the core writes seven numbers, and then its row ranges. */
   processes(of: Described, from: number, count: number): ProcessReport[] {
     const numbers = this.askOf(of, (e) => {
       const [at, size] = split(e.mf_table(0, 1, from, count));
       return new Float64Array(e.memory.buffer.slice(at, at + size));
     });
-    const known = (n: number): number | null => (n < 0 ? null : n);
+    const known = (n: number): number | null => (n < 0 ? null : n); // the core writes -1 for an unknown number
     const out: ProcessReport[] = [];
     for (let at = 0; at < numbers.length; ) {
       const [process, devices, read, host, moved, network, ranges] = [...numbers.subarray(at, at + 7)] as [number, number, number, number, number, number, number];
@@ -168,8 +172,8 @@ export class Guest {
     return out;
   }
 
-  /** samples returns the records at some positions, up to the end of the epoch. It throws if the
-   * question is invalid. */
+  /** samples returns the record at each position of the question, up to the end of the epoch. It throws if
+   * the question is invalid. */
   samples(question: Question): number[] {
     const bytes = new TextEncoder().encode(JSON.stringify(question));
     const { records, error } = this.ask((e) => this.parse<{ records: number[]; error: Failure | null }>(e.mf_samples(this.put(bytes))));
@@ -182,8 +186,8 @@ export class Guest {
     return this.ask((e) => this.parse<Schema>(e.mf_schema(this.put(tail), size)));
   }
 
-  /** askOf asks about a document. An instance holds the tables of the last described document only. If
-   * that is another document, or the instance is new, askOf describes this one first. */
+  /** askOf calls the core about a described document. An instance holds the tables of only the last
+   * described document. If that is another one, or the instance is new, askOf describes this one first. */
   private askOf<T>(of: Described, question: (e: Exports) => T): T {
     if (this.last !== of) {
       this.describe(of.document!);
@@ -192,6 +196,7 @@ export class Guest {
     return this.ask(question);
   }
 
+  /** ask makes one call of the core. If the call throws, the instance is dropped. */
   private ask<T>(question: (e: Exports) => T): T {
     try {
       this.exports ??= this.start();
@@ -211,7 +216,7 @@ export class Guest {
     return exports;
   }
 
-  /** put writes the input of the next call and returns its length. */
+  /** put copies the input of the next call into the instance's memory, and returns its length. */
   private put(bytes: Uint8Array): number {
     const e = this.exports!;
     const at = e.mf_input(bytes.length);

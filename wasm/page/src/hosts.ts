@@ -7,7 +7,7 @@ import { count, gcd, whole } from "./units.js";
 
 const PATH = "/mesh/processes";
 
-/** Disagreement is a problem that the form detects without the core. */
+/** Disagreement is a problem that the form detects without the core (see core.ts). */
 export interface Disagreement {
   problem: Problem;
   fixes: Fix[];
@@ -46,8 +46,8 @@ function matching(d: Draft, total: number, each: number): Fix[] {
 function pair(d: Draft, each: number): Fix[] {
   const [outer, inner] = d.axes;
   if (!outer || d.axes.length > 2 || d.processes === 1 || each === 1 || inner?.size === each) return [];
-  const names = structuredClone(d);
-  const other = inner ?? addAxis(names, 1, each);
+  const copy = structuredClone(d); // addAxis chooses the name of the new axis
+  const other = inner ?? addAxis(copy, 1, each);
   return [
     {
       label: `${outer.name} ${whole(d.processes)} × ${other.name} ${whole(each)}`,

@@ -4,8 +4,8 @@ import { type ArrayDraft, type BatchDraft, type Draft, type Entry, isBatched } f
 import { quoted } from "./quote.js";
 import { specText } from "./spec-text.js";
 
-const MAX_LISTED = 64; // devices in a literal; a longer list is read from the document
-const WIDE = 88; // columns
+const MAX_LISTED = 64; // devices in a literal; a longer list is read from layout.json
+const WIDE = 88; // characters in a line
 const SHUFFLE = "shuffle.1"; // the order that shuffle=True selects
 
 const NARROWED = /^(u?int64|float64|complex128)$/; // types that JAX narrows unless x64 is enabled

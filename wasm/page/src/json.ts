@@ -7,6 +7,7 @@ export type JsonObject = Map<string, Json>;
 /** read parses a JSON text. It accepts the same texts as JSON.parse and throws the same errors. */
 export function read(text: string): Json {
   JSON.parse(text); // checks the grammar; the reader below relies on it
+  // The tokens are strings, punctuation, and all other values.
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
   let at = 0;
   const value = (): Json => {
@@ -47,7 +48,7 @@ export function write(value: Json, space = ""): string {
   return JSON.stringify(value);
 }
 
-/** pretty formats a value over several lines. A value that fits is on one line. */
+/** pretty formats a value over several lines. A value that fits into width characters is on one line. */
 export function pretty(value: Json, indent = "", width = 96): string {
   const flat = write(value, " ");
   if (flat.length + indent.length <= width || !(value instanceof Map || Array.isArray(value))) return flat;

@@ -1,4 +1,4 @@
-// The whole page.
+// The root element of the page, which contains all forms and panels.
 
 import { type LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
@@ -89,11 +89,11 @@ export class LayoutApp extends PageElement {
   @property({ attribute: false }) source = ""; // HTML of the page itself, to save it with a layout
   @state() notice = "";
   @state() private dropping = false;
-  @state() private seconds: number | null = null; // time that the answer has taken; null before SLOW
+  @state() private seconds: number | null = null; // how long the core has computed; null before SLOW
   private ticking = 0;
   @state() private narrow = NARROW.matches;
   @state() private unfolded: ReadonlySet<string> = new Set(); // open editors in a narrow window
-  private taken = Promise.resolve(); // the last file that was opened
+  private taken = Promise.resolve(); // resolves when the last file has been read
   @query("paste-box") private box!: PasteBox;
   @query("shard-view") private view!: ShardView;
   @query("input[type=file]") private files!: HTMLInputElement;
@@ -130,7 +130,7 @@ export class LayoutApp extends PageElement {
       ${this.dropping ? html`<div class="drop" aria-hidden="true">Drop an .arrow or .parquet file, or a layout: it stays on this machine.</div>` : nothing}`;
   }
 
-  /** from names the example that was opened. */
+  /** from renders the name of the example that was opened. */
   private from(): unknown {
     const { name, document } = this.model.origin;
     return name ? html`<p class="from">Example: ${name}${this.model.reply.document === document ? "" : ", changed"}</p>` : nothing;
@@ -152,14 +152,15 @@ export class LayoutApp extends PageElement {
     this.unfolded = unfolded;
   }
 
-  /** working renders a notice while an answer takes long. Meanwhile the page shows the previous layout. */
+  /** working renders a notice if the core computes for longer than SLOW. Meanwhile the page shows the
+   * previous layout. */
   private working(): unknown {
     const devices = count(deviceCount(this.model.wanted), "device");
     return html`<div class="working" role="status">${this.seconds === null ? nothing : html`<span>Working out the layout of ${devices}<span aria-hidden="true" class="num"> · ${this.seconds} s</span></span>
       <button @click=${() => this.model.stop()}>Stop</button>`}</div>`;
   }
 
-  /** tick counts the seconds of the open question. */
+  /** tick updates the seconds since the core was asked, and calls itself again until there is an answer. */
   private tick = (): void => {
     const { since } = this.model;
     this.seconds = since === null || performance.now() - since < SLOW ? null : Math.round((performance.now() - since) / 1000);
@@ -199,7 +200,8 @@ export class LayoutApp extends PageElement {
     });
   }
 
-  /** take opens a file. Files open one after the other, so the last one remains. */
+  /** take opens the first of the given files. If another file is still being read, take waits for it, so that
+   * the page shows the last file. */
   private take(files: FileList | null): void {
     const file = files?.[0];
     if (!file) return;
@@ -232,7 +234,7 @@ export class LayoutApp extends PageElement {
     save(name, kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await png(svg));
   };
 
-  /** sum renders the layout in one line. */
+  /** sum renders a summary of the layout in one line. */
   private sum(): unknown {
     const { draft } = this.model;
     const errors = this.model.faults.filter((f) => f.problems[0].severity === "error").length;
@@ -244,7 +246,7 @@ export class LayoutApp extends PageElement {
     this.notice = (await this.model.load(document, name))?.message ?? "";
   }
 
-  /** goTo focuses the input of a path, or of the nearest path above it. */
+  /** goTo focuses the input for a path of the layout document, or for the nearest path above it. */
   private async goTo(path: string): Promise<void> {
     const forms = [...this.renderRoot.querySelectorAll<LitElement>("mesh-form, array-form, batch-form")];
     const inputs = forms.flatMap((f) => [...f.renderRoot.querySelectorAll<HTMLElement>("[data-path]")]);
@@ -261,10 +263,10 @@ export class LayoutApp extends PageElement {
   }
 }
 
-/** Answers that take longer than this, in milliseconds, show a notice. */
+/** If the core computes for longer than this, in milliseconds, the page shows a notice. */
 const SLOW = 500;
 
-/** NARROW windows show one column. */
+/** NARROW matches windows in which the page has one column. */
 const NARROW = matchMedia("(max-width: 820px)");
 
 const LOGO = html`<svg viewBox="0 0 20 20" aria-hidden="true"><rect width="9" height="9" rx="2" fill="#4c5fd0" /><rect x="11" width="9" height="9" rx="2" fill="#1f8fb0" /><rect y="11" width="9" height="9" rx="2" fill="#36a36d" /><rect x="11" y="11" width="9" height="9" rx="2" fill="#cdb93c" /></svg>`;

@@ -1,12 +1,13 @@
-// The look: which part of the layout the page shows, and how. It is not part of the layout.
+// The look: the settings that select which part of a layout the page shows, and how. They are not part of the
+// layout.
 
 export interface Look {
-  array: string;
-  dims: [number, number] | null; // down and across; null for the first two partitioned dimensions
-  slice: number[]; // block coordinate for every dimension
-  split: number | null; // number of mesh axes that run down; null for the default
-  pinned: number | null; // block
-  tab: string;
+  array: string; // name of the array shown
+  dims: [number, number] | null; // dimensions drawn down and across; null for the first two partitioned ones
+  slice: number[]; // for every dimension: the index of the block shown, if the dimension is not drawn
+  split: number | null; // number of mesh axes drawn down, the others across; null for the default
+  pinned: number | null; // number of the block that the user selected
+  tab: string; // the open tab of the export panel
   from: number; // the first process shown
   epoch: number; // of the records shown
   step: number;

@@ -1,4 +1,4 @@
-// Starts the page: unpacks the layout core and opens the first layout.
+// Starts the page: unpacks the layout core, the validator in WebAssembly, and opens the first layout.
 
 import { Core } from "./core.js";
 import { LayoutApp } from "./layout-app.js";
@@ -40,7 +40,7 @@ async function openLink(app: LayoutApp): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  const source = `<!doctype html>\n${document.documentElement.outerHTML}`;
+  const source = `<!doctype html>\n${document.documentElement.outerHTML}`; // before any change, for saving the page
   setTheme(theme());
   const app = new LayoutApp();
   [app.model, app.notice] = await first(await core());

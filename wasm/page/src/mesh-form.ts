@@ -32,11 +32,11 @@ const PRESETS: Preset[] = [
 ];
 
 const PROCESSES = "/mesh/processes";
-const PER_PROCESS = "/mesh/processes/each"; // not a path of documents: only the form has this number
+const PER_PROCESS = "/mesh/processes/each"; // a field of the form, which layout documents do not have
 const DEVICES = "/mesh/devices";
 
-const MAX_SHOWN = 2048; // devices in the input
-const RUNS = 24; // in the summary of the order
+const MAX_SHOWN = 2048; // the input lists the devices if there are at most this many
+const RUNS = 24; // runs of consecutive ids in the summary of the order
 
 export class MeshForm extends Form {
   @state() private at = Infinity; // index of the next new axis
@@ -86,7 +86,7 @@ export class MeshForm extends Form {
       ${this.isRefused(path) ? this.reason(path) : nothing}</div>`;
   }
 
-  /** fixes renders the disagreement of processes and axes, with its fixes. */
+  /** fixes renders the error if the processes do not match the axes, with buttons that correct it. */
   private fixes(): unknown {
     const own = disagreementOf(this.model.reply, this.model.wanted);
     if (!own) return this.why(PROCESSES);
@@ -149,7 +149,8 @@ export class MeshForm extends Form {
       ${[name, size].map((p) => this.reason(p))}</li>`;
   }
 
-  /** set reads a whole number from an input. */
+  /** set reads a whole number of at least 1 from an input and changes the draft with it. The error text
+   * ends with `still`, which names the value that remains. */
   private set(e: Event, path: string, still: string, change: (d: Draft, n: number) => void): void {
     this.take(path, () => {
       const n = integer(typed(e), 1, `; ${still}`);
@@ -157,7 +158,8 @@ export class MeshForm extends Form {
     });
   }
 
-  /** dropDevices removes the list of devices, which a change of the mesh makes invalid. */
+  /** dropDevices removes the list of devices, which a change of the mesh makes invalid. The number of
+   * processes stays the same. */
   private dropDevices(d: Draft): void {
     if (d.devices) d.processes = processCount(d);
     d.devices = null;
@@ -205,13 +207,14 @@ export class MeshForm extends Form {
     });
   }
 
-  /** acceptNames drops the messages about axis names before the axes change positions. */
+  /** acceptNames removes the messages about rejected names and sizes of axes. A message belongs to a
+   * position, so it would appear at another axis after a move. */
   private acceptNames(): void {
     for (const i of this.model.wanted.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
   }
 
-  /** add inserts an axis at the chosen position. If the devices per process were typed, the new
-   * size makes the axes match them. */
+  /** add inserts an axis at the chosen position. If the number of devices per process was typed, the new
+   * axis has the size that matches it. */
   private add = (): void => {
     this.acceptNames();
     const draft = this.model.wanted;
@@ -236,7 +239,7 @@ export class MeshForm extends Form {
   }
 }
 
-/** perProcess returns the number of devices per process, or "" if it differs. */
+/** perProcess returns the number of devices per process, or "" if processes have different numbers. */
 function perProcess(d: Draft): string {
   const total = deviceCount(d);
   if (!d.devices) return d.perProcess !== null ? String(d.perProcess) : total % d.processes === 0 ? String(total / d.processes) : "";

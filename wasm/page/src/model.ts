@@ -1,4 +1,5 @@
-// The state of the page: the draft, the core's answer, and the look.
+// The state of the page: the layout being edited (the draft), what the core computed from it (the
+// answer), and which part of it is drawn and how (the look). The core is the Go code in a worker.
 
 import { AT_ONCE, type Part, type Shown, type Wanted } from "./answers.js";
 import { Blocks } from "./blocks.js";
@@ -14,20 +15,20 @@ import type { Records } from "./records.js";
 const MAX_UNDO = 100;
 
 /** Model sends the event "change" when its state changes. All parts of the page show the same layout, because
- * draft, reply, look and the parts of an answer change together. While a question is open, the page shows the
- * previous layout, and the forms show the wanted one. */
+ * draft, reply, look and the parts of an answer change together. Until the core answers a question, the page
+ * shows the previous layout, and the forms show the wanted one. */
 export class Model extends EventTarget {
   draft: Draft; // the draft that reply describes
   wanted: Draft; // the draft in the forms
-  reply: Described;
+  reply: Described; // the core's report and errors for draft
   look: Look;
   blocks: Blocks | null = null; // of the shown array; null if it cannot be partitioned
   reads: Reads | null = null;
   records: Records | null = null;
-  ways: Record<string, Totals | null> = {};
+  ways: Record<string, Totals | null> = {}; // the totals for each way of loading; null if unknown
   origin: { name: string; document: string }; // the layout that was opened last
   replaced = 0; // counts replacements of the draft by another layout
-  since: number | null = null; // start of the open question; null if there is none
+  since: number | null = null; // when the page began to wait for an answer; null if it does not wait
 
   private wantedLook: Look;
   private asking = new AbortController();
@@ -35,11 +36,11 @@ export class Model extends EventTarget {
   private answered: Promise<unknown> = Promise.resolve();
   private found: { reply: Described; draft: Draft; faults: Fault[] } | null = null;
   private past: Draft[] = []; // previous drafts, for undo
-  private kept = 0; // length of past when draft was answered
+  private kept = 0; // length of past when the answer for draft came; stop shortens past to it
 
   private constructor(
     readonly core: Core,
-    private readonly aside: Core, // for the costs of other ways of loading
+    private readonly aside: Core, // a second worker, for costs of other ways of loading and for schemas
     name: string,
     shown: Shown,
   ) {
@@ -79,7 +80,7 @@ export class Model extends EventTarget {
     return this.past.length > 0;
   }
 
-  /** stop aborts the open question and goes back to the layout that is shown. */
+  /** stop aborts the question that has no answer yet, and returns to the layout that is shown. */
   stop(): void {
     this.since = null;
     this.asking.abort();
@@ -96,8 +97,8 @@ export class Model extends EventTarget {
     this.kept--;
   }
 
-  /** load opens the text of a document. It returns the core's error, if any. The name is the title of
-   * an example. */
+  /** load opens the text of a document. It resolves with the core's error, if any. The name is the title
+   * if the document is an example, else "". */
   async load(document: string, name = ""): Promise<Described["error"]> {
     const look: Look = { ...DEFAULT_LOOK, tab: this.wantedLook.tab };
     let objection: Described["error"] = null;
@@ -129,10 +130,10 @@ export class Model extends EventTarget {
     this.look = this.fitted({ ...this.look, ...change, array, from, epoch, step });
     if (this.since === null) return this.show();
     this.tell();
-    return this.settled(); // a question is open; the missing parts are requested after its answer
+    return this.settled(); // take requests the missing parts when the present answer comes
   }
 
-  /** settled resolves when no question is open. */
+  /** settled resolves when no question waits for its answer. */
   async settled(): Promise<void> {
     for (let last: unknown = null; last !== this.answered; ) await (last = this.answered);
   }
@@ -155,7 +156,7 @@ export class Model extends EventTarget {
     return this.found.faults;
   }
 
-  /** split returns the number of mesh axes that run down. */
+  /** split returns the number of mesh axes that are drawn downwards; the others are drawn across. */
   get split(): number {
     return this.look.split ?? defaultSplit(this.draft);
   }
@@ -249,7 +250,7 @@ export class Model extends EventTarget {
     }
   }
 
-  /** fitted limits a look to the layout. */
+  /** fitted returns a look without dimensions, blocks and axes that the layout does not have. */
   private fitted(look: Look): Look {
     const fit = { ...look };
     if (fit.split !== null && fit.split > this.draft.axes.length) fit.split = null;
@@ -273,19 +274,20 @@ function question(document: string, { array, from, epoch, step }: Look): Wanted 
   return { document, fresh: true, array, from, epoch, step, parts: [...PARTS] };
 }
 
-/** nothing is the answer of a failed core. */
+/** nothing builds an answer without any part, for a core that failed. */
 function nothing(cause: unknown, { array, from, step }: Look): Shown {
   return { reply: failed(cause), array, from, step, blocks: null, reads: null, records: null, ways: {} };
 }
 
-/** failed is the reply of a failed core. It is an ordinary error, so the page stays usable. */
+/** failed builds the reply for a core that failed. It holds an error as for a wrong document, so the page
+ * stays usable. */
 function failed(cause: unknown): Described {
   const error = { code: "Internal", message: (cause as Error).message, hint: "this is a bug in meshfeed; please report it with the layout", path: "" };
   return { document: null, arrays: [], report: null, text: null, error };
 }
 
-/** defaultSplit draws the mesh as square as possible; of two equal splits it takes the taller. If the
- * result would be a strip, all axes run down and are folded into columns. */
+/** defaultSplit returns the split that draws the mesh as square as possible; of two equal splits, the taller
+ * drawing. If that would be a strip, all axes are drawn downwards and folded into columns. */
 function defaultSplit(d: Draft): number {
   const total = deviceCount(d);
   let best = 0;

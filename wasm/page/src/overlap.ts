@@ -2,7 +2,8 @@
 
 import type { Pair, ProcessReport } from "./guest.js";
 
-/** Shared lists the rows of a process that another process reads too; rows is null if it reads all. */
+/** Shared is another process that reads rows of a given process. rows lists these rows; it is null if they
+ * are all rows of the given process. */
 export interface Shared {
   process: number;
   rows: Pair[] | null;

@@ -1,4 +1,4 @@
-// The dialog for pasted text.
+// The dialog into which a user pastes a layout, or JAX code that defines a mesh and shardings.
 
 import { LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
@@ -47,7 +47,8 @@ export class PasteBox extends LitElement {
     if (!this.why) this.dialog.close();
   };
 
-  /** read uses the text and returns an error message, or "". */
+  /** read opens the text as a layout, or applies the mesh and shardings in it to the current layout. It
+   * returns an error message, or "". */
   private async read(text: string): Promise<string> {
     try {
       const found = isJson(text) ? null : paste(text);

@@ -3,7 +3,7 @@
 import type { Axis, Entry } from "./draft.js";
 import { parseSpec } from "./spec-text.js";
 
-/** jaxMesh finds make_mesh(…), AbstractMesh(…), Mesh(…), or JAX's output of them. */
+/** jaxMesh finds make_mesh(…), AbstractMesh(…), Mesh(…), or the text that JAX prints for a mesh. */
 export function jaxMesh(text: string): Axis[] | null {
   const meshes = [...text.matchAll(/\b(?:make_mesh|AbstractMesh|Mesh)\(/g)].map((m) => meshOf(inside(text, m.index + m[0].length), text));
   const [first, ...others] = meshes;
@@ -12,6 +12,7 @@ export function jaxMesh(text: string): Axis[] | null {
   return first;
 }
 
+/** meshOf parses the arguments of a call. If they give no sizes, it searches text for the shape of the devices. */
 function meshOf(call: string, text: string): Axis[] {
   const printed = [...call.matchAll(/(['"])([^'"]*)\1\s*:\s*(\d+)/g)];
   if (printed.length > 0) return printed.map((m) => ({ name: m[2]!, size: Number(m[3]) }));
@@ -34,11 +35,12 @@ function numbers(value: string, text: string): number[] {
   return shaped[1]!.split(",").map((s) => s.trim()).filter(Boolean).map(Number);
 }
 
+/** reshaped matches the shape in a call such as reshape(4, 2). */
 function reshaped(value: string): RegExpExecArray | null {
   return /(?:reshape|create_device_mesh|create_hybrid_device_mesh)\(\s*(?:mesh_shape\s*=\s*)?[([]?\s*(\d[\d,\s]*)[)\]]/.exec(value);
 }
 
-/** argumentsOf splits the arguments of a call. */
+/** argumentsOf splits the arguments of a call. The key of a positional argument is "". */
 function argumentsOf(call: string): { key: string; value: string }[] {
   const parts = [""];
   for (let at = 0, depth = 0; at < call.length; at++) {

@@ -6,7 +6,7 @@ import { gcd, product } from "./units.js";
 
 const MOST_DEVICES = 1 << 20;
 
-/** shardyMesh finds <["data"=4, "model"=2]>, with the device order if the text has one. */
+/** shardyMesh finds a Shardy mesh such as <["data"=4, "model"=2]>, with its device order if there is one. */
 export function shardyMesh(text: string): { axes: Axis[]; ids: number[] | null } | null {
   const found = /<\[((?:\s*"[^"]+"\s*=\s*\d+\s*,?)+)\]\s*(?:,\s*device_ids\s*=\s*\[([\d,\s]+)\])?/.exec(text);
   if (!found) return null;
@@ -14,7 +14,7 @@ export function shardyMesh(text: string): { axes: Axis[]; ids: number[] | null }
   return { axes, ids: found[2] ? integers(found[2]) : null };
 }
 
-/** shardySpecs finds <@mesh, [{"data"}, {}]>. The mesh may be a name or inline. */
+/** shardySpecs finds all Shardy shardings such as <@mesh, [{"data"}, {}]>. The mesh may be a name or inline. */
 export function shardySpecs(text: string): Entry[][] {
   return [...text.matchAll(/<(?:@[\w."-]+|mesh<\[[^\]]*\][^>]*>),\s*\[((?:\s*\{[^}]*\}(?:p\d+)?\s*,?)*)\s*\]([^>]*)/g)].map((m) => {
     if (/"\s*:\s*\(/.test(m[1]!)) throw new Error('a part of an axis, such as "x":(1)2, cannot be written as a partition spec');
@@ -23,14 +23,14 @@ export function shardySpecs(text: string): Entry[][] {
   });
 }
 
-/** Tiles is a sharding whose axes have generated names. */
+/** Tiles is a sharding in XLA's older form. That form has no axis names, so the names are generated. */
 export interface Tiles {
-  axes: Axis[] | null;
-  ids: number[] | null;
+  axes: Axis[] | null; // null for {replicated}, which contains no mesh
+  ids: number[] | null; // null if the devices are in ascending order
   spec: Entry[];
 }
 
-/** tiles parses {devices=[2,2]<=[4]}, with an order T(1,0) or a list of devices, or {replicated}. */
+/** tiles parses XLA's form {devices=[2,2]<=[4]}, with an order T(1,0) or a list of devices, or {replicated}. */
 export function tiles(text: string): Tiles | null {
   const found = [...text.matchAll(/devices=\[([\d,\s]+)\]\s*(?:<=\s*\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?|([\d,\s]*))([^}]*\}?)/g)];
   if (found.length > 1) throw new Error("the text contains several shardings; paste them one by one");
@@ -57,7 +57,8 @@ function check(cut: number[], from: number[], order: number[], ids: number[] | n
   if (ids && ids.length !== total) throw new Error(`[${cut.join(",")}] are ${total} tiles, but ${ids.length} devices are listed`);
 }
 
-/** factored finds mesh axes whose products are the tiles. Their order is that of the devices. */
+/** factored finds mesh axes such that every number of tiles is the product of some axes. The axes are in the
+ * order of the devices. */
 function factored(cut: number[], from: number[], order: number[]): { axes: Axis[]; entries: Entry[] } {
   const pieces: { dim: number; size: number; at: number }[] = [];
   const left = order.map((dim) => ({ dim, size: from[dim]! }));

@@ -49,7 +49,7 @@ function setMesh(d: Draft, axes: Axis[], ids: number[] | null): void {
   if (ids) setOrder(d, owned(ids, d.processes));
 }
 
-/** named renames generated axes to the axes of a mesh with the same sizes. */
+/** named renames generated axes to the axes in like, if these have the same sizes. */
 function named(found: Pasted, like: Axis[]): Pasted {
   const { axes } = found;
   if (!axes || axes.length !== like.length || axes.some((a, i) => a.size !== like[i]!.size)) return found;

@@ -50,7 +50,7 @@ export class ProblemList extends PageElement {
     </li>`;
   }
 
-  /** pathLink renders a button that focuses the input of a problem. */
+  /** pathLink renders a button that focuses the input of a problem, or plain text if the problem has no path. */
   private pathLink({ path }: Problem, text: string): unknown {
     return path ? html`<button class="path" title="go to the input" @click=${() => this.go(path)}>${text}</button>` : html`<span class="path">${text}</span>`;
   }

@@ -8,10 +8,10 @@ import { times } from "./units.js";
 
 export const FEW = 16; // processes shown at once
 const MAX_COMPARED = 1 << 13; // processes that are compared with each other
-const PER_QUESTION = 256; // processes
+const PER_QUESTION = 256; // processes in one question to the Go core
 const NAMED = 64; // readers of a process's rows that are named
 
-/** Readers lists the first of the other readers of a process's rows, with their number. */
+/** Readers describes the other processes that read rows of a process: the first ones, and the number of all. */
 export interface Readers {
   first: Shared[];
   count: number;
@@ -38,12 +38,12 @@ export function reads(processes: Processes, draft: Draft, totals: Totals, from: 
   };
 }
 
-/** first lists the first readers. */
+/** first returns the first readers, and the number of all. */
 function first(list: Shared[]): Readers {
   return { first: list.slice(0, NAMED), count: list.length };
 }
 
-/** allProcesses returns all processes, or null if there are too many or their rows are unknown. */
+/** allProcesses returns the reports of all processes, or null if there are too many or their rows are unknown. */
 function allProcesses(processes: Processes, total: number): ProcessReport[] | null {
   const all: ProcessReport[] = [];
   if (total <= MAX_COMPARED) for (let from = 0; from < total; from += PER_QUESTION) all.push(...processes(from, Math.min(PER_QUESTION, total - from)));

@@ -16,7 +16,7 @@ export interface Records {
   error: string; // why the records are unknown
 }
 
-/** records describes a step for up to FEW processes, beginning with number from. It returns null if there is
+/** records describes a step for up to FEW processes, beginning with process from. It returns null if there is
  * no dataset or no step. */
 export function records(guest: Guest, processes: (from: number, count: number) => ProcessReport[], draft: Draft, from: number, epoch: number, step: number, steps: number): Records | null {
   const { dataset, batch } = draft;
@@ -35,7 +35,8 @@ export function records(guest: Guest, processes: (from: number, count: number) =
 
 type At = (position: number, count: number) => number[]; // the records at some positions of the epoch
 
-/** listed formats the first records in some rows of a batch. The batch begins at position first of total. */
+/** listed formats the first records in some rows of a batch, and counts the others. The batch begins at position
+ * first of an epoch with total records. Positions from total on are padding. */
 function listed(rows: Pair[], first: number, total: number, at: At): string {
   const list: string[] = [];
   let padding = 0;
@@ -51,7 +52,7 @@ function listed(rows: Pair[], first: number, total: number, at: At): string {
   return list.join(", ") || "none";
 }
 
-/** rest formats the records of an epoch from position end on, which do not fill a step. */
+/** rest formats the records after the last step of an epoch, which ends at position end. They do not fill a step. */
 function rest(end: number, total: number, at: At): Records["rest"] {
   const left = total - end;
   if (left <= 0) return null;

@@ -3,8 +3,8 @@
 import type { Pair, ProcessReport } from "./guest.js";
 import { count, span } from "./units.js";
 
-/** rowsText formats the rows that a process reads. The core does not list them if the layout is invalid or
- * if there are too many. */
+/** rowsText formats the rows that a process reads. The report does not list them if the layout is invalid
+ * or if there are too many. */
 export function rowsText({ rows, bytes_per_step }: ProcessReport, most: number): string {
   if (!rows) return bytes_per_step === null ? "unknown" : "too many to list";
   return rows.length === 0 ? "none" : listed(rows, most);

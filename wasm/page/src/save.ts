@@ -21,8 +21,9 @@ export function save(name: string, content: Blob): void {
 
 const STYLES = ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "color"];
 
-/** picture combines drawings side by side into one standalone SVG. The styles of an SVG drawing are written
- * into it; a canvas becomes an image. */
+/** picture combines drawings side by side into one standalone SVG. paper is the background color and ink the
+ * color of the title. Computed styles become attributes, because the file has no style sheet. A canvas becomes
+ * an image. */
 export function picture(drawings: (SVGSVGElement | HTMLCanvasElement)[], title: string, paper: string, ink: string): string {
   const gap = 28;
   const top = 44;

@@ -45,7 +45,7 @@ export class ShardView extends PageElement {
     `,
   ];
 
-  /** drawings returns the current pictures. */
+  /** drawings returns the current pictures, of the array and of the mesh. */
   get drawings(): (SVGSVGElement | HTMLCanvasElement)[] {
     return [...this.renderRoot.querySelectorAll("shard-grid")].map((g) => g.shadowRoot!.querySelector<SVGSVGElement | HTMLCanvasElement>("svg, canvas")!);
   }

@@ -24,6 +24,7 @@ export async function unpack(hash: string): Promise<string | null> {
   }
 }
 
+/** through sends bytes through a stream. It throws if the output has more than most bytes. */
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream, most: number): Promise<Uint8Array> {
   const reader = (new Blob([bytes]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array, Uint8Array>)).getReader();
   const parts: Uint8Array<ArrayBuffer>[] = [];
@@ -38,7 +39,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformS
 
 const SLOT = '<script type="application/json" id="layout">';
 
-/** withLayout inserts a document into the page's HTML, as the first layout. */
+/** withLayout inserts a document into the page's HTML, as the layout that the page opens first. */
 export function withLayout(page: string, document: string): string {
   const at = page.indexOf(SLOT) + SLOT.length;
   const safe = document.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e");

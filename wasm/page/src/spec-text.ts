@@ -2,7 +2,7 @@
 
 import type { Entry } from "./draft.js";
 
-/** specText formats a spec as JAX does, with names written by write. */
+/** specText formats a spec as JAX does. write formats each axis name. */
 export function specText(spec: Entry[], write = quote): string {
   const entry = (e: Entry): string =>
     e.length === 0 ? "None" : e.length === 1 ? write(e[0]!) : `(${e.map(write).join(", ")})`;
@@ -32,7 +32,7 @@ export function parseSpec(text: string): Entry[] | null {
   return out;
 }
 
-/** Matches tokens that are neither quoted nor names: code, or UNCONSTRAINED. */
+/** Matches tokens without quotes that cannot be the name of an axis: code, or UNCONSTRAINED. */
 const NO_NAME = /^[^'"]*(?:[=*{}]|\bUNCONSTRAINED$)/;
 
 function entryAt(tokens: string[], at: number): { entry: Entry; next: number } | null {

@@ -2,7 +2,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** bytes formats a size as the core does: 960 B, 8.25 KiB, 48.8 KiB. */
+/** bytes formats a size as the Go core does: 960 B, 8.25 KiB, 48.8 KiB. */
 export function bytes(n: number | null): string {
   if (n === null) return "–";
   if (n < 1024) return `${n} B`;
@@ -25,7 +25,7 @@ export function whole(n: number | null): string {
   return n === null ? "–" : n.toLocaleString("en-US");
 }
 
-/** times formats a factor such as 1×, 4.5× or 8,192×. */
+/** times formats the factor part/of, such as 1×, 4.5× or 8,192×. */
 export function times(part: number | null, of: number | null): string {
   if (part === null || !of) return "–";
   const factor = part / of;

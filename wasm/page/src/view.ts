@@ -18,7 +18,7 @@ export class View {
     readonly y = 0,
   ) {}
 
-  /** w and h are the size of a cell. */
+  /** w and h are the width and the height of a cell at this zoom, in pixels. */
   get w(): number {
     return (this.width / this.cols) * this.zoom;
   }
@@ -27,7 +27,7 @@ export class View {
     return (this.height / this.rows) * this.zoom;
   }
 
-  /** nearest is the largest zoom. */
+  /** nearest is the largest zoom: the shorter side of a cell then has MAX_CELL pixels. */
   get nearest(): number {
     return Math.max(1, (MAX_CELL * this.zoom) / Math.min(this.w, this.h));
   }
@@ -42,7 +42,7 @@ export class View {
     };
   }
 
-  /** at returns the row and column at a point of the picture. */
+  /** at returns the row and column of the cell at a point of the picture, in pixels. */
   at(px: number, py: number): [number, number] {
     const within = (n: number, end: number): number => Math.min(end - 1, Math.max(0, Math.floor(n)));
     return [within(this.y + py / this.h, this.rows), within(this.x + px / this.w, this.cols)];
@@ -56,24 +56,24 @@ export class View {
   /** zoomed returns a view that is zoomed by a factor, with a point of the picture fixed. */
   zoomed(factor: number, px: number, py: number): View {
     const zoom = Math.min(this.nearest, Math.max(1, this.zoom * factor));
-    const by = 1 - this.zoom / zoom;
+    const by = 1 - this.zoom / zoom; // the part of the way to the point by which the corner moves
     return new View(this.rows, this.cols, this.width, this.height, zoom, this.x + (px / this.w) * by, this.y + (py / this.h) * by).moved(0, 0);
   }
 
-  /** moved returns a view that is shifted by pixels, limited to the grid. */
+  /** moved returns the view after its cells moved by dx and dy pixels. The view stays within the grid. */
   moved(dx: number, dy: number): View {
     const within = (n: number, end: number): number => Math.min(end - end / this.zoom, Math.max(0, n));
     const [x, y] = [within(this.x - dx / this.w, this.cols), within(this.y - dy / this.h, this.rows)];
     return new View(this.rows, this.cols, this.width, this.height, this.zoom, x, y);
   }
 
-  /** holding returns the view after the smallest shift that makes a whole cell visible. */
+  /** holding returns the view after the smallest shift that makes the given cell completely visible. */
   holding(row: number, col: number): View {
     const short = (n: number, from: number, visible: number): number => Math.min(0, n - from) + Math.max(0, n + 1 - from - visible);
     return this.moved(-short(col, this.x, this.width / this.w) * this.w, -short(row, this.y, this.height / this.h) * this.h);
   }
 
-  /** nearby returns the completely visible cell that is nearest to a cell. */
+  /** nearby returns the completely visible cell that is nearest to the given one. */
   nearby(row: number, col: number): [number, number] {
     const within = (n: number, from: number, visible: number): number => Math.max(Math.ceil(from - 1e-9), Math.min(Math.floor(from + visible + 1e-9) - 1, n));
     return [within(row, this.y, this.height / this.h), within(col, this.x, this.width / this.w)];

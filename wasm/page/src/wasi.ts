@@ -32,6 +32,7 @@ export class Host {
     return new DataView(this.memory!.buffer);
   }
 
+  /** zeros writes the count and the size of an empty list. */
   private zeros(a: number, b: number): number {
     this.view().setUint32(a, 0, true);
     this.view().setUint32(b, 0, true);

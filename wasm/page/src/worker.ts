@@ -1,4 +1,4 @@
-// The worker: runs the core and answers questions in order.
+// The worker: runs the core, which is Go code compiled to WebAssembly, and answers questions in order.
 
 import { Answers } from "./answers.js";
 

@@ -1,5 +1,5 @@
 // Package blobtest has the tests that every implementation of package blob must
-// pass, and one that keeps its blobs in memory, for tests of what reads them.
+// pass. It also has an implementation in memory, for tests of code that reads blobs.
 package blobtest
 
 import (
@@ -69,7 +69,7 @@ func missing(name string) error {
 	return status.Errorf(status.NotFound, "blobtest", "%s does not exist", name).With("path", name)
 }
 
-// SizedReader is an io.ReaderAt that knows its size.
+// SizedReader is an io.ReaderAt with a size.
 type SizedReader interface {
 	io.ReaderAt
 	Size() int64
@@ -95,7 +95,7 @@ func (m memory) ReadAt(ctx context.Context, p []byte, offset int64) (int, error)
 	return m.SizedReader.ReadAt(p, offset)
 }
 
-// Run tests an opener. Put makes a blob with a name below dir.
+// Run tests an opener. put must create a blob with the given name in the folder dir.
 func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []byte)) {
 	data := []byte("some bytes of a blob")
 	put("a.arrow", data)
@@ -152,7 +152,8 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 	})
 }
 
-// reads reads parts of a blob, up to its end, beyond it and after a cancellation.
+// reads tests reads of a blob: within it, up to its end, beyond its end, and after the
+// context has ended.
 func reads(t *testing.T, b blob.Blob, data []byte) {
 	t.Helper()
 	p := make([]byte, 5)

@@ -1,10 +1,10 @@
 // Package virtual simulates any number of devices over GoMLX's pure-Go backend.
 //
-// All virtual devices share the memory of this process and one engine. They make
-// it possible to run and test a program for eight devices on any machine. A buffer
-// knows its device, and an input on the wrong device is an error. A sharded program
-// takes one shard per device and returns one per device. Memory and speed of real
-// devices are not modeled.
+// All virtual devices share the memory of this process and one GoMLX backend. So a
+// program for eight devices can be run and tested on any machine. Every buffer has
+// the number of its device, and an input on the wrong device is an error. A sharded
+// program takes one shard per device and returns one per device. Memory and speed of
+// real devices are not modeled.
 package virtual
 
 import (
@@ -41,7 +41,7 @@ func (b *Backend) Name() string { return "virtual" }
 // String returns "virtual".
 func (b *Backend) String() string { return "virtual" }
 
-// Description describes the backend.
+// Description returns the number of devices and the text of the backend below.
 func (b *Backend) Description() string {
 	return fmt.Sprintf("%d virtual devices over: %s", b.n, b.Backend.Description())
 }
@@ -49,7 +49,7 @@ func (b *Backend) Description() string {
 // NumDevices returns the number of devices.
 func (b *Backend) NumDevices() int { return b.n }
 
-// DeviceDescription names a device.
+// DeviceDescription returns the name of a device.
 func (b *Backend) DeviceDescription(d compute.DeviceNum) string {
 	return fmt.Sprintf("virtual device %d of %d", d, b.n)
 }
@@ -86,7 +86,7 @@ func (b *Backend) NewSharedBuffer(d compute.DeviceNum, s shapes.Shape) (compute.
 	return &buffer{inner, b, d}, flat, nil
 }
 
-// buffer is a buffer of the engine with a device number.
+// buffer is a buffer of the pure-Go backend with a device number.
 type buffer struct {
 	compute.Buffer
 	on  *Backend

@@ -12,7 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Builder builds a program for one device, or for the devices of a mesh.
+// Builder returns a builder of a program for one device, or for the devices of a
+// mesh.
 func (b *Backend) Builder(name string) compute.Builder {
 	return &builder{Builder: b.Backend.Builder(name), on: b, positions: 1}
 }
@@ -20,18 +21,20 @@ func (b *Backend) Builder(name string) compute.Builder {
 // builder builds the unsharded program with the engine and records how its
 // inputs and outputs are sharded.
 //
-// Only Compile returns errors. An earlier error makes GoMLX panic, and the next
-// call of the same graph.Exec hangs.
+// An error of Parameter, Return or the like makes GoMLX panic, and the next call of
+// the same graph.Exec hangs. So these methods record their error, and Compile
+// returns the first one.
 type builder struct {
 	compute.Builder
 	on        *Backend
 	main      *function
-	meshes    map[string]*mesh.Mesh // nil for a program of one device
+	meshes    map[string]*mesh.Mesh // by name; nil for a program of one device
 	positions int                   // number of devices of the program
 	assigned  []compute.DeviceNum   // by mesh position; nil for the default
-	refused   error                 // the error of Compile
+	refused   error                 // the first recorded error
 }
 
+// refuse records an error for Compile.
 func (v *builder) refuse(err error) {
 	if v.refused == nil {
 		v.refused = err
@@ -156,7 +159,7 @@ func (v *builder) Compile() (compute.Executable, error) {
 }
 
 // plans returns the distribution of each array over the devices. An array without
-// a spec is replicated.
+// a spec is replicated. An error names the array by what.
 func (v *builder) plans(arrays []shapes.Shape, specs []*compute.ShardingSpec, what func(int) string) ([]plan, error) {
 	list := make([]plan, len(arrays))
 	for i, shape := range arrays {

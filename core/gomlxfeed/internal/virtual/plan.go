@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// plan is the distribution of one array of a program over its devices.
+// plan is the distribution of one parameter or output of a program over devices.
 type plan struct {
 	what     string           // "parameter x", for errors
 	whole    shapes.Shape     // of the array
@@ -40,6 +40,7 @@ func (v *builder) plan(what string, shape shapes.Shape, spec *compute.ShardingSp
 	return p, nil
 }
 
+// sharding returns the sharding of a spec. Nil stands for a replicated array.
 func (v *builder) sharding(what string, spec *compute.ShardingSpec) (*sharding.NamedSharding, error) {
 	if spec == nil {
 		for _, m := range v.meshes {

@@ -6,8 +6,9 @@
 // A plugin exports one symbol, GetPjrtApi, which returns the table: its size in
 // bytes, a version, and pointers to functions. New functions are added at the end,
 // so an entry means the same in all versions of one major number. An older plugin
-// has a shorter table. A missing function is NULL. Calling a missing function ends
-// the process, and go-xla does not check, so this package does.
+// has a shorter table. A missing function is NULL or beyond the table's end. Calling
+// it ends the process. go-xla does not check for missing functions, so this package
+// does.
 package library
 
 /*
@@ -18,7 +19,8 @@ package library
 
 enum outcome { LOADED, NOT_LOADED, NO_SYMBOL, NO_TABLE };
 
-// mf_load is one call from Go, because dlerror reports errors per thread.
+// mf_load does everything in one call from Go, which stays on one thread: dlerror
+// returns the error of the calling thread.
 static enum outcome mf_load(const char *path, const void **table, char **why) {
 	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!library) {
@@ -99,8 +101,8 @@ func (t Table) Version() (major, minor int) {
 	return int(v.major), int(v.minor)
 }
 
-// has reports whether the plugin has a function, by its name in the C header. A
-// name that is not in functions is a bug and panics.
+// has reports whether the plugin has a function, by its name in the C header. It
+// panics if the name is not in the list functions, which is a bug.
 func (t Table) has(function string) bool {
 	at := unsafe.Sizeof(header{}) + uintptr(entry(function))*unsafe.Sizeof(uintptr(0))
 	if at+unsafe.Sizeof(uintptr(0)) > (*header)(t.base).size {

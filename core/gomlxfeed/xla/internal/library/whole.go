@@ -9,9 +9,9 @@ import (
 )
 
 // checkWhole rejects a truncated library, for example after an interrupted
-// download. Such a library may load and end the process later. The section table
-// is at the end of an ELF file, so it shows truncation. The dynamic loader checks
-// other formats.
+// download. Such a library may load and crash the process later. An ELF file ends
+// with its section table, so a truncated file has no complete one. The dynamic
+// loader checks files of other formats.
 func checkWhole(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
