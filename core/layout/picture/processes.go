@@ -21,29 +21,26 @@ type readers struct {
 	bytes     [2]int64 // per step of each process: the least and the most
 }
 
-// readers groups the processes by the rows that they read, in the order of
-// their first process. If the rows are not known, every process is a group.
-func (l *view) readers() []readers {
-	var list []readers
-	number := map[int]int{}
-	for n, p := range l.processes {
-		c, devices := l.ProcessCosts(n), len(l.mesh.Owned(n))
-		known := c.Group >= 0
-		if !known {
-			c.Group = n
-		}
-		i, ok := number[c.Group]
-		if !ok {
-			i = len(list)
-			number[c.Group] = i
-			list = append(list, readers{known: known, rows: c.Rows, devices: [2]int{devices, devices}, bytes: [2]int64{c.ReadBytes, c.ReadBytes}})
-		}
-		r := &list[i]
-		r.processes = append(r.processes, p)
-		r.devices = [2]int{min(r.devices[0], devices), max(r.devices[1], devices)}
-		r.bytes = [2]int64{min(r.bytes[0], c.ReadBytes), max(r.bytes[1], c.ReadBytes)}
+// groupOf returns the number of the group of the n-th process. Groups are numbered
+// in the order of their first process. If the rows are not known, every process is
+// a group.
+func (l *view) groupOf(n int) int {
+	if g := l.ProcessCosts(n).Group; g >= 0 {
+		return g
 	}
-	return list
+	return n
+}
+
+// add adds the n-th process of the mesh, whose id is p.
+func (r *readers) add(l *view, n, p int) {
+	c, devices := l.ProcessCosts(n), len(l.mesh.Owned(n))
+	if len(r.processes) == 0 {
+		r.known, r.rows = c.Group >= 0, c.Rows
+		r.devices, r.bytes = [2]int{devices, devices}, [2]int64{c.ReadBytes, c.ReadBytes}
+	}
+	r.processes = append(r.processes, p)
+	r.devices = [2]int{min(r.devices[0], devices), max(r.devices[1], devices)}
+	r.bytes = [2]int64{min(r.bytes[0], c.ReadBytes), max(r.bytes[1], c.ReadBytes)}
 }
 
 // name lists the processes: "p0", "p0 p2", "p0…p511", "p0 p2 +6".
@@ -90,16 +87,26 @@ func (l *view) shownReaders() []*readers {
 	if !l.totals.Known() || len(l.processes) == 0 || l.BatchShape() == nil {
 		return nil
 	}
-	all, most := l.readers(), fewDevices
+	groups, most := 0, fewDevices
+	for n := range l.processes {
+		groups = max(groups, l.groupOf(n)+1)
+	}
 	if l.mesh.Size() > fewDevices {
 		most = 2 * maxSide
 	}
 	var list []*readers
-	for _, i := range shown(len(all), most) {
-		if i == gap {
+	drawn := map[int]*readers{}
+	for _, g := range shown(groups, most) {
+		if g == gap {
 			list = append(list, nil)
-		} else {
-			list = append(list, &all[i])
+			continue
+		}
+		drawn[g] = &readers{}
+		list = append(list, drawn[g])
+	}
+	for n, p := range l.processes {
+		if r := drawn[l.groupOf(n)]; r != nil {
+			r.add(l, n, p)
 		}
 	}
 	return list
