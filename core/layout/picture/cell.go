@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/internal/drawing"
 )
 
 // maxLines bounds the processes with lines of their own. In a cell with more, all
@@ -89,7 +91,7 @@ func breakParts(parts string) []string {
 	var lines []string
 	line := ""
 	for part := range strings.SplitAfterSeq(parts, "|") {
-		if line != "" && runes(line)+runes(part) > most {
+		if line != "" && drawing.Runes(line)+drawing.Runes(part) > most {
 			lines = append(lines, line)
 			line = ""
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/internal/drawing"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -127,51 +128,14 @@ func (t *page) processTable() {
 		}
 	}
 	t.out.WriteByte('\n')
-	if tableWidth(lines) > t.Width { // the strips only repeat the ranges
+	if drawing.ColumnsWidth(lines) > t.Width { // the strips only repeat the ranges
 		for i, line := range lines {
 			lines[i] = slices.Delete(line, 3, 4)
 		}
-		t.columns(lines, "<>><")
+		t.write(drawing.Columns(lines, "<>><")...)
 		return
 	}
-	t.columns(lines, "<>><<")
-}
-
-// columnWidths returns the width of the widest cell of each column.
-func columnWidths(lines [][]string) []int {
-	width := make([]int, len(lines[0]))
-	for _, line := range lines {
-		for j, s := range line {
-			width[j] = max(width[j], runes(s))
-		}
-	}
-	return width
-}
-
-// tableWidth returns the width of a line, with two spaces between columns.
-func tableWidth(lines [][]string) int {
-	total := -2
-	for _, w := range columnWidths(lines) {
-		total += w + 2
-	}
-	return total
-}
-
-// columns writes lines with aligned columns: "<" is left, ">" is right.
-func (t *page) columns(lines [][]string, align string) {
-	width := columnWidths(lines)
-	for _, line := range lines {
-		var s strings.Builder
-		for j, text := range line {
-			space := strings.Repeat(" ", width[j]-runes(text))
-			if align[j] == '<' {
-				s.WriteString(text + space + "  ")
-			} else {
-				s.WriteString(space + text + "  ")
-			}
-		}
-		t.out.WriteString(strings.TrimRight(s.String(), " ") + "\n")
-	}
+	t.write(drawing.Columns(lines, "<>><<")...)
 }
 
 // strip shows which rows of a batch the ranges contain. A character stands for
@@ -225,28 +189,7 @@ func (t *page) problemList() {
 	t.out.WriteByte('\n')
 	for _, p := range t.Problems() {
 		t.out.WriteString(fmt.Sprintf("%s %s at %s\n", p.Severity, p.Code, wording.Plain(wording.Cut(p.Path, maxPath))))
-		for _, line := range append(wrap("  ", p.Message, t.Width), wrap("  → ", p.Hint, t.Width)...) {
-			t.out.WriteString(line + "\n")
-		}
+		t.write(drawing.Wrap("  ", p.Message, t.Width)...)
+		t.write(drawing.Wrap("  → ", p.Hint, t.Width)...)
 	}
-}
-
-// wrap breaks a text into lines of at most this width. The first line begins
-// with indent, the others with as many spaces. An empty text has no lines.
-func wrap(indent, text string, width int) []string {
-	var lines []string
-	line := indent
-	for i, word := range strings.Fields(text) {
-		if i > 0 && runes(line)+1+runes(word) > width {
-			lines = append(lines, line)
-			line = strings.Repeat(" ", runes(indent))
-		} else if i > 0 {
-			line += " "
-		}
-		line += word
-	}
-	if text == "" {
-		return nil
-	}
-	return append(lines, line)
 }

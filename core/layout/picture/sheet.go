@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/internal/drawing"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -53,13 +54,13 @@ func (c *canvas) sheet(g *grid) *sheet {
 		}
 		s.chips = append(s.chips, row)
 		s.cellH = append(s.cellH, height*(chipH+chipGap)-chipGap+2*cellPad)
-		longest = max(longest, runes(s.rowLabel(i)))
+		longest = max(longest, drawing.Runes(s.rowLabel(i)))
 	}
 	for j := range g.cols {
-		s.cellW = max(s.cellW, runes(s.colLabel(j))*charWidth)
+		s.cellW = max(s.cellW, drawing.Runes(s.colLabel(j))*drawing.CharWidth)
 	}
 	s.cellW = max(s.cellW+2*cellPad, 40)
-	s.label = longest*charWidth + 8
+	s.label = longest*drawing.CharWidth + 8
 	return s
 }
 
@@ -123,7 +124,7 @@ func (c cell) summary() chipRow {
 }
 
 func (r chipRow) width() int {
-	w := runes(r.process)*charWidth + 6
+	w := drawing.Runes(r.process)*drawing.CharWidth + 6
 	for i, part := range r.parts {
 		if i > 0 {
 			w += 2 * chipGap
@@ -133,7 +134,7 @@ func (r chipRow) width() int {
 		}
 	}
 	if r.more != "" {
-		w += runes(r.more)*charWidth + chipGap
+		w += drawing.Runes(r.more)*drawing.CharWidth + chipGap
 	}
 	return w - chipGap
 }
@@ -142,13 +143,13 @@ func (s *sheet) width() int { return s.label + len(s.cols)*(s.cellW+cellGap) - c
 
 // draw draws the grid.
 func (s *sheet) draw(c *canvas) {
-	c.width = max(c.width, s.width())
-	x0 := margin + s.label
+	c.Widen(s.width())
+	x0 := drawing.Margin + s.label
 	if s.folded || s.across.dim >= 0 {
 		for j := range s.cols {
-			c.label(x0+j*(s.cellW+cellGap)+s.cellW/2, c.y+11, "mf-m", "middle", s.colLabel(j))
+			c.Label(x0+j*(s.cellW+cellGap)+s.cellW/2, c.Y+11, "mf-m", "middle", s.colLabel(j))
 		}
-		c.y += lineStep - 2
+		c.Y += drawing.LineStep - 2
 	}
 	for i, h := range s.cellH {
 		if s.rows[i] == gap {
@@ -158,13 +159,13 @@ func (s *sheet) draw(c *canvas) {
 		if s.rows[i] == gap {
 			text = "⋮"
 		}
-		c.label(x0-8, c.y+h/2+4, "mf-m", "end", text)
+		c.Label(x0-8, c.Y+h/2+4, "mf-m", "end", text)
 		for j := range s.cols {
 			s.cell(c, i, j, x0+j*(s.cellW+cellGap), h)
 		}
-		c.y += h + cellGap
+		c.Y += h + cellGap
 	}
-	c.y += 2
+	c.Y += 2
 }
 
 // cell draws the cell in row i and column j.
@@ -174,7 +175,7 @@ func (s *sheet) cell(c *canvas, i, j, x, h int) {
 		if s.cols[j] == gap {
 			sign = "⋯"
 		}
-		c.label(x+s.cellW/2, c.y+h/2+4, "mf-m", "middle", sign)
+		c.Label(x+s.cellW/2, c.Y+h/2+4, "mf-m", "middle", sign)
 		return
 	}
 	rows := s.chips[i][j]
@@ -185,8 +186,8 @@ func (s *sheet) cell(c *canvas, i, j, x, h int) {
 	if len(rows) == 1 && rows[0].color != "" {
 		tint = fmt.Sprintf(`fill="%s" fill-opacity="0.12"`, rows[0].color)
 	}
-	fmt.Fprintf(&c.body, `<rect class="mf-cell" x="%d" y="%d" width="%d" height="%d" rx="6" %s/>`+"\n", x, c.y, s.cellW, h, tint)
-	y := c.y + (h-len(rows)*(chipH+chipGap)+chipGap)/2
+	c.Add(`<rect class="mf-cell" x="%d" y="%d" width="%d" height="%d" rx="6" %s/>`, x, c.Y, s.cellW, h, tint)
+	y := c.Y + (h-len(rows)*(chipH+chipGap)+chipGap)/2
 	widest := 0
 	for _, r := range rows {
 		widest = max(widest, r.width())
@@ -198,8 +199,8 @@ func (s *sheet) cell(c *canvas, i, j, x, h int) {
 }
 
 func (r chipRow) draw(c *canvas, x, y int) {
-	c.label(x, y+13, "mf-t", "", r.process)
-	x += runes(r.process)*charWidth + 6
+	c.Label(x, y+13, "mf-t", "", r.process)
+	x += drawing.Runes(r.process)*drawing.CharWidth + 6
 	for i, part := range r.parts {
 		if i > 0 {
 			c.separator(x+chipGap/2, y)
@@ -210,7 +211,7 @@ func (r chipRow) draw(c *canvas, x, y int) {
 		}
 	}
 	if r.more != "" {
-		c.label(x, y+13, "mf-m", "", r.more)
+		c.Label(x, y+13, "mf-m", "", r.more)
 	}
 }
 
@@ -220,21 +221,21 @@ func (c *canvas) processBars() {
 	if all == nil {
 		return
 	}
-	c.y += 14
-	c.text(margin, "mf-b", "rows of the batch that each process reads")
-	c.y += 2
+	c.Y += 14
+	c.Text(drawing.Margin, "mf-b", "rows of the batch that each process reads")
+	c.Y += 2
 	name, rows := 0, 0
 	for _, r := range all {
 		if r != nil {
-			name, rows = max(name, runes(r.name())), max(rows, runes(spansText(r.rows)))
+			name, rows = max(name, drawing.Runes(r.name())), max(rows, drawing.Runes(spansText(r.rows)))
 		}
 	}
 	for _, r := range all {
 		if r == nil {
-			c.text(margin, "mf-m", "⋮")
+			c.Text(drawing.Margin, "mf-m", "⋮")
 			continue
 		}
-		c.bar(*r, margin+(name+2)*charWidth, rows)
+		c.bar(*r, drawing.Margin+(name+2)*drawing.CharWidth, rows)
 	}
 }
 
@@ -242,17 +243,17 @@ func (c *canvas) processBars() {
 // column of ranges.
 func (c *canvas) bar(r readers, x, rows int) {
 	line := r.line(c.BatchSize())
-	c.label(margin, c.y+12, "mf-t", "", line[0])
-	fmt.Fprintf(&c.body, `<rect class="mf-track" x="%d" y="%d" width="%d" height="10" rx="3"/>`+"\n", x, c.y+3, barWidth)
+	c.Label(drawing.Margin, c.Y+12, "mf-t", "", line[0])
+	c.Add(`<rect class="mf-track" x="%d" y="%d" width="%d" height="10" rx="3"/>`, x, c.Y+3, barWidth)
 	fill := `class="mf-many"`
 	if len(r.processes) == 1 {
 		fill = `fill="` + c.color(r.processes[0]) + `"`
 	}
 	for _, run := range bars(r.rows, int(c.BatchSize())) {
-		fmt.Fprintf(&c.body, `<rect %s x="%d" y="%d" width="%d" height="10" rx="3"/>`+"\n", fill, x+run[0], c.y+3, max(run[1]-run[0], 1))
+		c.Add(`<rect %s x="%d" y="%d" width="%d" height="10" rx="3"/>`, fill, x+run[0], c.Y+3, max(run[1]-run[0], 1))
 	}
-	text := strings.Join([]string{line[2] + strings.Repeat(" ", rows-runes(line[2])), line[4]}, "  ")
-	c.text(x+barWidth+12, "mf-m", text)
+	text := strings.Join([]string{line[2] + strings.Repeat(" ", rows-drawing.Runes(line[2])), line[4]}, "  ")
+	c.Text(x+barWidth+12, "mf-m", text)
 }
 
 // bars returns the ranges of pixels of a bar that ranges of rows cover.
@@ -271,15 +272,15 @@ func bars(rows [][2]int, size int) [][2]int {
 
 // problemList writes the problems.
 func (c *canvas) problemList() {
-	const width = (svgWidth - margin) / charWidth
+	const width = (drawing.MaxWidth - drawing.Margin) / drawing.CharWidth
 	for _, p := range c.Problems() {
-		c.y += 10
-		c.text(margin, "mf-"+string(p.Severity), fmt.Sprintf("%s %s at %s", p.Severity, p.Code, wording.Plain(wording.Cut(p.Path, maxPath))))
-		for _, line := range wrap("", p.Message, width) {
-			c.text(margin, "mf-t", line)
+		c.Y += 10
+		c.Text(drawing.Margin, "mf-"+string(p.Severity), fmt.Sprintf("%s %s at %s", p.Severity, p.Code, wording.Plain(wording.Cut(p.Path, maxPath))))
+		for _, line := range drawing.Wrap("", p.Message, width) {
+			c.Text(drawing.Margin, "mf-t", line)
 		}
-		for _, line := range wrap("→ ", p.Hint, width) {
-			c.text(margin, "mf-m", line)
+		for _, line := range drawing.Wrap("→ ", p.Hint, width) {
+			c.Text(drawing.Margin, "mf-m", line)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/internal/drawing"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -53,22 +54,17 @@ type page struct {
 	used struct{ replicas, parts bool } // the signs that were drawn, which the legend explains
 }
 
+// write writes lines.
+func (t *page) write(lines ...string) {
+	for _, line := range lines {
+		t.out.WriteString(line + "\n")
+	}
+}
+
 // line writes pieces on lines of at most Width characters. It indents every
 // line but the first.
 func (t *page) line(indent int, pieces ...string) {
-	line := ""
-	for i, p := range pieces {
-		switch {
-		case i == 0:
-			line = p
-		case runes(line)+2+runes(p) > t.Width:
-			t.out.WriteString(line + "\n")
-			line = strings.Repeat(" ", indent) + p
-		default:
-			line += "  " + p
-		}
-	}
-	t.out.WriteString(line + "\n")
+	t.write(drawing.Join(indent, t.Width, pieces...)...)
 }
 
 // group draws arrays whose drawings are the same: all titles, then one drawing.
@@ -81,32 +77,33 @@ func (t *page) group(arrays []int) {
 		t.line(2, t.title(n)...)
 	}
 	if first := arrays[0]; t.arrays[first].Sharding != nil {
-		table := t.fit(first)
-		sides := table.sideTexts()
+		g, table := t.fit(first)
+		sides := g.sideTexts()
 		sides[0] = "  " + sides[0]
 		t.line(2, sides...)
-		table.draw(&t.out)
-		t.used.replicas = t.used.replicas || table.replicas > 1
-		t.used.parts = t.used.parts || len(table.inner) > 0
+		t.write(table.Lines()...)
+		t.used.replicas = t.used.replicas || g.replicas > 1
+		t.used.parts = t.used.parts || len(g.inner) > 0
 	}
 }
 
-// fit returns the first table that is at most Width wide. It tries the largest grid
-// in all styles, the loosest first, then grids of fewer cells. If none fits, it
-// returns a table of the smallest grid.
-func (t *page) fit(array int) *table {
+// fit returns the first table that is at most Width wide, and its grid. It tries the
+// largest grid in all styles, the loosest first, then grids of fewer cells. If none
+// fits, it returns a table of the smallest grid.
+func (t *page) fit(array int) (*grid, *drawing.Table) {
 	tries := limits(maxSide)
 	if t.mesh.Size() <= fewDevices {
 		tries = append([]int{fewDevices}, tries...)
 	}
 	for g := range t.grids(array, t.Dims, tries) {
 		for _, s := range styles {
-			if table := t.table(g, s); table.total() <= t.Width {
-				return table
+			if table := t.table(g, s); table.Total() <= t.Width {
+				return g, table
 			}
 		}
 	}
-	return t.table(t.smallest(array, t.Dims), style{split: true, pad: 1})
+	g := t.smallest(array, t.Dims)
+	return g, t.table(g, style{split: true, pad: 1})
 }
 
 // legend explains the signs that the drawings use.
