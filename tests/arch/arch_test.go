@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"core/layout/document": {"core/layout"},
 	"core/layout/picture":  {"core/layout", "internal/drawing"},
 	"core/certificate":     {"core/sampler", "core/internal/permutation"},
+	"core/transformer":     {},
 	"core/batch":           {"core/dtype"},
 	"internal/block":       {"core/source", "internal/gather"},
 	"core/source/cut":      {"internal/block"},

@@ -1,0 +1,253 @@
+package transformer
+
+// Stage is the place of an array in the order of the computation.
+type Stage uint8
+
+// The stages. A pipeline puts the embedding on its first stage, and the final norm
+// and the head on its last stage.
+const (
+	EmbeddingStage Stage = iota
+	LayerStage
+	FinalStage
+	HeadStage
+)
+
+var stageNames = [...]string{"embedding", "layer", "final", "head"}
+
+// String returns the name of the stage, such as "layer".
+func (s Stage) String() string { return stageNames[s] }
+
+// Part is an array of the model, or the arrays of the same kind in several layers.
+type Part struct {
+	Name    string
+	Shape   []int
+	Copies  int // arrays of this kind in the model: the layers that have it, or 1
+	Stage   Stage
+	Tensor  int  // the dimension that tensor parallelism splits, or -1 for none
+	Unit    int  // tensor parallelism splits the dimension into whole units: heads, columns, tokens
+	Experts bool // the first dimension counts experts, and expert parallelism splits it
+	Every   int  // of a layer's part: n for each n-th layer, -n for all others; see Shape.HasExperts
+}
+
+// In reports whether a layer, counted from 0, has the part. The part must be that
+// of a layer.
+func (p Part) In(layer int) bool {
+	if p.Every < 0 {
+		return (layer+1)%-p.Every != 0
+	}
+	return (layer+1)%p.Every == 0
+}
+
+// Elements returns the number of elements of one array.
+func (p Part) Elements() int64 { return elements(p.Shape) }
+
+func elements(shape []int) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n = mul(n, int64(d))
+	}
+	return n
+}
+
+// Shard returns the shape of the part of the array on one of tensor × expert
+// devices, and false if it cannot be split so. If there are fewer key and value
+// heads than devices, each device holds one head, and several devices hold the same
+// one. A vocabulary is padded to a multiple of tensor. Both are as in Megatron-LM.
+func (p Part) Shard(tensor, expert int) (shape []int, ok bool) {
+	shape = append(shape, p.Shape...)
+	if p.Experts {
+		if shape[0]%expert != 0 {
+			return nil, false
+		}
+		shape[0] /= expert
+	}
+	if p.Tensor < 0 {
+		return shape, true
+	}
+	units, ok := p.units(tensor)
+	shape[p.Tensor] = p.Shape[p.Tensor] / p.Unit * units
+	return shape, ok
+}
+
+// units returns the number of units on one of tensor devices.
+func (p Part) units(tensor int) (int, bool) {
+	switch {
+	case p.Stage != LayerStage: // tokens
+		return (p.Unit + tensor - 1) / tensor, true
+	case p.Unit%tensor == 0:
+		return p.Unit / tensor, true
+	}
+	return 1, p.Unit < p.Shape[p.Tensor] && tensor%p.Unit == 0
+}
+
+// Parts lists the arrays in the order of the computation.
+func (s Shape) Parts() []Part {
+	s = s.WithDefaults()
+	l := &lister{shape: s, bias: s.Biases}
+	l.stage = EmbeddingStage
+	l.every = 1
+	l.split("embedding/tokens", 0, s.Vocab, s.Vocab, s.Hidden)
+	if s.Positions == Learned {
+		l.whole("embedding/positions", s.Sequence, s.Hidden)
+	}
+	l.stage = LayerStage
+	l.attention()
+	l.blocks()
+	l.every = 1
+	l.stage = FinalStage
+	l.norm("final_norm")
+	if !s.Tied {
+		l.stage = HeadStage
+		l.split("head", 1, s.Vocab, s.Hidden, s.Vocab)
+	}
+	return l.parts
+}
+
+// lister collects the parts of a shape.
+type lister struct {
+	shape Shape
+	parts []Part
+	stage Stage
+	every int
+	bias  bool
+}
+
+func (l *lister) add(p Part) {
+	p.Stage, p.Every, p.Copies = l.stage, l.every, 1
+	if l.stage == LayerStage {
+		p.Copies = l.copies()
+	}
+	if p.Copies > 0 {
+		l.parts = append(l.parts, p)
+	}
+}
+
+// copies counts the layers with the parts that are being listed.
+func (l *lister) copies() int {
+	switch {
+	case l.every == 1:
+		return l.shape.Layers
+	case l.every > 0:
+		return l.shape.Layers / l.every
+	}
+	return l.shape.Layers - l.shape.Layers/-l.every
+}
+
+func (l *lister) whole(name string, shape ...int) {
+	l.add(Part{Name: name, Shape: shape, Tensor: -1, Unit: 1})
+}
+
+func (l *lister) split(name string, dimension, unit int, shape ...int) {
+	l.add(Part{Name: name, Shape: shape, Tensor: dimension, Unit: unit})
+}
+
+func (l *lister) norm(name string) {
+	l.whole(name+"/scale", l.shape.Hidden)
+	if l.shape.Norm == LayerNorm {
+		l.whole(name+"/bias", l.shape.Hidden)
+	}
+}
+
+// columns lists a matrix whose output is split, with its bias.
+func (l *lister) columns(name string, unit, in, out int, bias bool) {
+	l.split(name+"/kernel", 1, unit, in, out)
+	if bias {
+		l.split(name+"/bias", 0, unit, out)
+	}
+}
+
+// rows lists a matrix whose input is split, with its bias, which is not split: it is
+// added after the sum over devices.
+func (l *lister) rows(name string, unit, in, out int) {
+	l.split(name+"/kernel", 0, unit, in, out)
+	if l.bias {
+		l.whole(name+"/bias", out)
+	}
+}
+
+func (l *lister) attention() {
+	s := l.shape
+	bias := l.bias || s.QKVBiases
+	l.norm("layers/attention_norm")
+	l.columns("layers/attention/query", s.Heads, s.Hidden, s.Heads*s.HeadDim, bias)
+	l.columns("layers/attention/key", s.KVHeads, s.Hidden, s.KVHeads*s.HeadDim, bias)
+	l.columns("layers/attention/value", s.KVHeads, s.Hidden, s.KVHeads*s.HeadDim, bias)
+	l.rows("layers/attention/output", s.Heads, s.Heads*s.HeadDim, s.Hidden)
+}
+
+// blocks lists the feed-forward blocks of layers without and with experts.
+func (l *lister) blocks() {
+	l.norm("layers/ffn_norm")
+	e := l.shape.Experts
+	if e == nil {
+		l.dense("layers/ffn", l.shape.FFN)
+		return
+	}
+	if e.Every > 1 {
+		l.every = -e.Every
+		l.dense("layers/ffn", l.shape.FFN)
+	}
+	l.every = e.Every
+	l.whole("layers/router/kernel", l.shape.Hidden, e.Count)
+	for _, name := range l.inputs() {
+		l.expert(name, 2, e.Count, l.shape.Hidden, e.FFN)
+	}
+	l.expert("down", 1, e.Count, e.FFN, l.shape.Hidden)
+	if e.Shared > 0 {
+		l.dense("layers/shared", e.Shared*e.FFN)
+	}
+}
+
+// inputs names the matrices that enter a feed-forward block.
+func (l *lister) inputs() []string {
+	if l.shape.Gated {
+		return []string{"gate", "up"}
+	}
+	return []string{"up"}
+}
+
+func (l *lister) dense(name string, width int) {
+	for _, input := range l.inputs() {
+		l.columns(name+"/"+input, width, l.shape.Hidden, width, l.bias)
+	}
+	l.rows(name+"/down", width, width, l.shape.Hidden)
+}
+
+// expert lists the matrices of all experts of a layer, with their biases.
+func (l *lister) expert(name string, tensor, count, in, out int) {
+	name = "layers/experts/" + name
+	width := l.shape.Experts.FFN
+	l.add(Part{Name: name + "/kernel", Shape: []int{count, in, out}, Tensor: tensor, Unit: width, Experts: true})
+	if !l.bias {
+		return
+	}
+	if tensor == 2 {
+		l.add(Part{Name: name + "/bias", Shape: []int{count, out}, Tensor: 1, Unit: width, Experts: true})
+		return
+	}
+	l.add(Part{Name: name + "/bias", Shape: []int{count, out}, Tensor: -1, Unit: 1, Experts: true})
+}
+
+// Parameters returns the number of parameters: the sum over Parts.
+func (s Shape) Parameters() int64 {
+	n := int64(0)
+	for _, p := range s.Parts() {
+		n = add(n, mul(int64(p.Copies), p.Elements()))
+	}
+	return n
+}
+
+// Active returns the number of parameters that take part in the computation of one
+// token: of the experts of a layer, only those that a token visits. The embedding
+// counts whole.
+func (s Shape) Active() int64 {
+	n := int64(0)
+	for _, p := range s.Parts() {
+		size := p.Elements()
+		if p.Experts {
+			size = mul(size/int64(p.Shape[0]), int64(s.Experts.Active))
+		}
+		n = add(n, mul(int64(p.Copies), size))
+	}
+	return n
+}

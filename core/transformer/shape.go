@@ -1,0 +1,113 @@
+// Package transformer counts what a transformer needs before it runs: arrays and
+// parameters, floating-point operations per token, and the bytes of activations
+// that one layer keeps for the backward pass.
+//
+// A [Shape] holds the hyper-parameters of a decoder: sizes of the layers, heads,
+// the feed-forward block and the vocabulary. Everything else follows from it:
+//
+//   - [Shape.Parts] lists the arrays, with the dimension that tensor parallelism
+//     splits. [Shape.Parameters] and [Shape.Active] are their exact sums.
+//   - [Shape.FLOPs] counts operations per token: matrix products, attention
+//     scores, and the head.
+//   - [Shape.Activations] counts bytes as Korthikanti et al. (arXiv 2205.05198)
+//     do, as an interval around the formula of the paper, with a reason for every
+//     term.
+//
+// All counts are integers. The letters in formulas are those of the paper: batch b,
+// sequence s, hidden h, heads a, head dimension d, tensor parallel size t. The
+// number of key and value heads is k, the width of the feed-forward block is f, the
+// vocabulary is V, and the context parallel size is c.
+package transformer
+
+// Norm is the kind of normalization before attention, before the feed-forward
+// block, and at the end.
+type Norm string
+
+// The normalizations. RMSNorm is the default.
+const (
+	RMSNorm   Norm = "rms"   // a scale
+	LayerNorm Norm = "layer" // a scale and a bias
+)
+
+// Positions is the way in which a model knows the position of a token.
+type Positions string
+
+// The kinds of positions. Rotary is the default.
+const (
+	Rotary  Positions = "rotary"  // computed, without parameters
+	Learned Positions = "learned" // a table with a row for each position
+)
+
+// Shape has the hyper-parameters of a decoder-only transformer.
+type Shape struct {
+	Layers    int
+	Hidden    int       // width of the residual stream
+	Heads     int       // query heads
+	KVHeads   int       // key and value heads; 0 means Heads
+	HeadDim   int       // 0 means Hidden / Heads
+	FFN       int       // width of the feed-forward block
+	Gated     bool      // three matrices in the feed-forward block, as in SwiGLU, instead of two
+	Vocab     int       // tokens
+	Tied      bool      // the head uses the token embedding
+	Sequence  int       // tokens per example
+	Biases    bool      // every matrix of a layer has a bias, except routers
+	QKVBiases bool      // query, key and value have a bias
+	Norm      Norm      // "" means RMSNorm
+	Positions Positions // "" means Rotary
+	Dropout   bool      // after the embedding, attention scores, attention and feed-forward block
+	Causal    bool      // FLOPs count only the scores that a causal mask leaves
+	Experts   *Experts  // nil for a dense model
+}
+
+// Experts replaces the feed-forward block of some layers by experts.
+type Experts struct {
+	Count               int // experts in a layer
+	Active              int // experts that a token visits
+	Every               int // each n-th layer has experts; 0 means 1, every layer
+	FFN                 int // width of one expert; 0 means Shape.FFN
+	Shared              int // further experts that every token visits
+	CapacityThousandths int // places for tokens per routed token, in thousandths; 0 means no limit
+}
+
+// WithDefaults returns the shape with every default written out.
+func (s Shape) WithDefaults() Shape {
+	if s.KVHeads == 0 {
+		s.KVHeads = s.Heads
+	}
+	if s.HeadDim == 0 && s.Heads > 0 {
+		s.HeadDim = s.Hidden / s.Heads
+	}
+	if s.Norm == "" {
+		s.Norm = RMSNorm
+	}
+	if s.Positions == "" {
+		s.Positions = Rotary
+	}
+	if s.Experts != nil {
+		e := *s.Experts
+		if e.Every == 0 {
+			e.Every = 1
+		}
+		if e.FFN == 0 {
+			e.FFN = s.FFN
+		}
+		s.Experts = &e
+	}
+	return s
+}
+
+// HasExperts reports whether a layer, counted from 0, has experts. With Every = 2,
+// these are the layers 1, 3, 5 and so on.
+func (s Shape) HasExperts(layer int) bool {
+	return s.Experts != nil && (layer+1)%max(s.Experts.Every, 1) == 0
+}
+
+// ExpertLayers counts the layers from start to stop, without stop, that have
+// experts.
+func (s Shape) ExpertLayers(start, stop int) int {
+	if s.Experts == nil {
+		return 0
+	}
+	every := max(s.Experts.Every, 1)
+	return stop/every - start/every
+}
