@@ -47,7 +47,7 @@ install: ## install the C library, its headers, a pkg-config file and the comman
 wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 
 .build/meshfeed.wasm: FORCE
-	wasm/guest/build.sh $@
+	wasm/guest/build.sh layout $@
 
 # The layout page: TypeScript around the validator. node.sh finds or installs
 # Node.js, and build.sh builds only what changed.

@@ -88,7 +88,7 @@ class BuildHook(BuildHookInterface[Any]):
         wasm = str(root / ".build" / "meshfeed.wasm")
         without = "; set MESHFEED_PAGE=0 to install without the layout page"
         with tempfile.TemporaryDirectory() as node:
-            self._run(["sh", "wasm/guest/build.sh", wasm], go, {}, without)
+            self._run(["sh", "wasm/guest/build.sh", "layout", wasm], go, {}, without)
             self._run(["sh", "wasm/page/node.sh", sys.executable, node], go, {}, without)
             self._run(["sh", "wasm/page/build.sh", node, wasm], go, {}, without)
 

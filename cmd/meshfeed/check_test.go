@@ -14,7 +14,7 @@ import (
 func TestCheckWithAModule(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	module := filepath.Join(t.TempDir(), "meshfeed.wasm")
-	if text, err := exec.Command("../../wasm/guest/build.sh", module).CombinedOutput(); err != nil {
+	if text, err := exec.Command("../../wasm/guest/build.sh", "layout", module).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	paths, err := filepath.Glob("../../core/layout/picture/testdata/svg/*.json")

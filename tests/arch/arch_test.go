@@ -76,10 +76,12 @@ var allowed = map[string][]string{
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
 	"cmd/meshfeed":         {"core/loader", "core/layout/...", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
-	"wasm/internal/reply": {"core/layout/document", "core/layout/picture", "internal/arrowtype"},
-	"wasm/guest":          {"wasm/internal/reply"},
-	"wasm/page":           {"core/status"},
-	"wasm/host":           {"internal/guard"},
+	"wasm/internal/envelope":      {},
+	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype"},
+	"wasm/guest/internal/reactor": {},
+	"wasm/guest/layout":           {"wasm/guest/internal/reactor", "wasm/internal/reply"},
+	"wasm/page":                   {"core/status"},
+	"wasm/host":                   {"internal/guard"},
 	// conformance suites, which the tests of implementations import
 	"core/sampler/samplertest": {"core/sampler"},
 	"core/source/sourcetest":   {"core/source"},

@@ -92,7 +92,7 @@ func TestClosed(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := v.Samples(t.Context(), nil); err == nil || err.Error() != "host: the validator is closed" {
+	if _, err := v.Samples(t.Context(), nil); err == nil || err.Error() != "host: the layout validator is closed" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// exports lists the functions that a module must export.
-var exports = []string{"_initialize", "mf_version", "mf_input", "mf_describe", "mf_table", "mf_samples", "mf_schema"}
-
 // maxOutput bounds the standard error of an instance.
 const maxOutput = 64 << 10
 

@@ -33,7 +33,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	guestPath, cacheDir = filepath.Join(dir, "meshfeed.wasm"), filepath.Join(dir, "cache")
-	build("../guest/build.sh", guestPath)
+	build("layout", guestPath)
 	if guest, err = os.ReadFile(guestPath); err != nil {
 		panic(err)
 	}
@@ -44,8 +44,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-func build(script, out string) {
-	if text, err := exec.Command(script, out).CombinedOutput(); err != nil {
+func build(name, out string) {
+	if text, err := exec.Command("../guest/build.sh", name, out).CombinedOutput(); err != nil {
 		panic(string(text) + err.Error())
 	}
 }

@@ -57,7 +57,7 @@ func TestReproducible(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "other.wasm")
-	if text, err := exec.Command(filepath.Join(dir, "wasm/guest/build.sh"), out).CombinedOutput(); err != nil {
+	if text, err := exec.Command(filepath.Join(dir, "wasm/guest/build.sh"), "layout", out).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if other := read(t, out); !bytes.Equal(other, guest) {

@@ -5,6 +5,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/wasm/internal/envelope"
 )
 
 // MaxSamples bounds the records of one reply.
@@ -16,13 +17,13 @@ const MaxSamples = 1 << 16
 // {"records":[…],"error":null}.
 func Samples(question []byte) []byte {
 	records, err := samples(question)
-	w := begin()
+	w := envelope.Begin()
 	w.Key("records").Open('[')
 	for _, record := range records {
 		w.Int(record)
 	}
 	w.Close(']')
-	return end(w, err)
+	return envelope.End(w, err)
 }
 
 func samples(text []byte) ([]int64, error) {

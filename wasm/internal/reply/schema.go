@@ -6,6 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/wasm/internal/envelope"
 )
 
 // Schema describes an Arrow or Parquet file of size bytes, from its last bytes:
@@ -26,7 +27,7 @@ func Schema(tail []byte, size float64) []byte {
 	if err != nil {
 		t = &arrowmeta.Tail{Rows: -1}
 	}
-	w := begin()
+	w := envelope.Begin()
 	orNull(w.Key("format"), t.Format)
 	writeFields(w.Key("fields"), &t.Schema)
 	if w.Key("rows"); t.Rows < 0 {
@@ -35,7 +36,7 @@ func Schema(tail []byte, size float64) []byte {
 		w.Int(t.Rows)
 	}
 	w.Key("need").Int(t.Need)
-	return end(w, err)
+	return envelope.End(w, err)
 }
 
 func writeFields(w *jsontext.Writer, s *arrowmeta.Schema) {

@@ -9,15 +9,14 @@
 //	reply.Schema(tail, size)        // JSON: fields, rows
 //
 // Except for tables, a reply is JSON without spaces and always has all keys. A
-// value that is not known is null. An error is
-// {"code","op","message","hint","path"}, with the name of the code as package
-// status spells it.
+// value that is not known is null. Package envelope documents the error.
 package reply
 
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/layout/picture"
+	"github.com/meshfeed/meshfeed/wasm/internal/envelope"
 )
 
 // Version numbers the format of the arguments and replies. A host rejects a module
@@ -50,22 +49,22 @@ func (v *Validator) Describe(text []byte) []byte {
 		v.layout, err = layout.New(d)
 	}
 	if err != nil {
-		w := begin()
+		w := envelope.Begin()
 		w.Key("document").Null()
 		w.Key("digest").Null()
 		w.Key("arrays").Raw("[]")
 		w.Key("report").Null()
 		w.Key("text").Null()
-		return end(w, err)
+		return envelope.End(w, err)
 	}
 	canonical := document.Canonical(d)
-	w := begin()
+	w := envelope.Begin()
 	w.Key("document").String(string(canonical))
 	w.Key("digest").String(document.Digest(canonical))
 	writeArrays(w.Key("arrays"), v.layout)
 	w.Key("report").Raw(string(document.Report(v.layout, document.ReportOptions{Ranges: maxRanges})))
 	w.Key("text").String(picture.Text(v.layout, picture.Options{}))
-	return end(w, nil)
+	return envelope.End(w, nil)
 }
 
 // The values of what, which select a table.

@@ -1,43 +1,10 @@
 package reply
 
 import (
-	"errors"
-
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
-	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
-
-// begin starts a reply.
-func begin() *jsontext.Writer {
-	w := &jsontext.Writer{}
-	w.Open('{')
-	return w
-}
-
-// end writes the error, which is the last member of every reply.
-func end(w *jsontext.Writer, err error) []byte {
-	w.Key("error")
-	if err == nil {
-		w.Null()
-	} else {
-		e, ok := errors.AsType[*status.Error](err)
-		if !ok {
-			e = &status.Error{Code: status.CodeOf(err), Msg: err.Error()}
-		}
-		path, _ := e.Attr("path").(string)
-		w.Open('{')
-		w.Key("code").String(e.Code.String())
-		w.Key("op").String(e.Op)
-		w.Key("message").String(e.Msg)
-		w.Key("hint").String(e.Hint)
-		w.Key("path").String(path)
-		w.Close('}')
-	}
-	w.Close('}')
-	return w.Text
-}
 
 // orNull writes a string, or null for an empty one.
 func orNull(w *jsontext.Writer, text string) {
