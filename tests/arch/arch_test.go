@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"internal/gather":           {"core/dtype"},
 	"internal/arrowmeta":        {"core/dtype"},
 	"internal/arrowtype":        {"internal/arrowmeta"},
+	"core/hardware":             {"core/mesh"},
 	// tier 2
 	"core/layout":          {"core/sharding", "core/sampler", "core/dtype"},
 	"core/layout/document": {"core/layout"},

@@ -1,0 +1,150 @@
+// Package hardware has the numbers of accelerators and of the links between
+// them: how much memory a device has, how fast it computes, and how fast its
+// links are inside a node and between nodes.
+//
+// A [Kind] is a row of the table, such as "h100-80". Every number of it is a
+// [Cell] with its source and date. A number that no source publishes stays
+// unknown: its cell is zero, and whatever needs it is left out.
+//
+// A [Cluster] is a number of devices of one kind, grouped into nodes. Its
+// numbers come from the kind or from the user. [Cluster.Axis] answers which
+// links a mesh axis crosses, as a [Path]:
+//
+//	2 nodes of 4 devices, mesh (data 4, tensor 2)
+//
+//	node 0: device 0 1 2 3     tensor {0 1} {2 3} {4 5} {6 7}: inside a node
+//	node 1: device 4 5 6 7     data   {0 2 4 6} {1 3 5 7}:     2 devices of each node
+//
+// Units: bytes per second count one direction, per device. Data sheets often
+// add both directions, and count operations with sparsity: the table has half
+// of such numbers. A GB of a data sheet is 10^9 bytes.
+package hardware
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Cell is a number of the table. The zero value is a number that is not known.
+type Cell struct {
+	Value  int64
+	Source string // where the number is published, and how it follows from there
+	Date   string // of the source, as year-month; or when it was read, as "read 2026-11"
+}
+
+// Known reports whether the number is known.
+func (c Cell) Known() bool { return c.Value > 0 }
+
+// Precision names the number format of a matrix multiplication.
+type Precision string
+
+// The precisions of the table.
+const (
+	BF16 Precision = "bf16"
+	FP16 Precision = "fp16"
+	FP8  Precision = "fp8"
+	INT8 Precision = "int8"
+	TF32 Precision = "tf32" // float32 arrays, multiplied by tensor cores with 10 bits of mantissa
+	FP32 Precision = "fp32"
+)
+
+// Topology is how the devices of a node, or of a slice, are connected.
+type Topology string
+
+// The topologies.
+const (
+	Unconnected Topology = "none"   // devices of a node use the network
+	Switch      Topology = "switch" // every device reaches every other at full speed
+	PCIe        Topology = "pcie"   // through the host
+	Torus2      Topology = "torus2" // rings in two dimensions; a node is a whole slice
+	Torus3      Topology = "torus3" // rings in three dimensions; a node is a whole slice
+)
+
+// Dimensions returns the number of dimensions of a torus, or 0.
+func (t Topology) Dimensions() int {
+	switch t {
+	case Torus2:
+		return 2
+	case Torus3:
+		return 3
+	}
+	return 0
+}
+
+// Kind is a kind of device. All bandwidths are bytes per second in one
+// direction, per device.
+type Kind struct {
+	Name     string // of documents, such as "h100-80"
+	Title    string // of texts, such as "NVIDIA H100 80 GB SXM"
+	Vendor   string
+	Memory   Cell               // bytes
+	HBM      Cell               // bytes per second between the device and its memory
+	FLOPs    map[Precision]Cell // operations per second of dense matrix multiplications
+	Topology Topology           // inside a node
+	Node     Cell               // to other devices of the node, over all links of the device together
+	Network  Cell               // to other nodes: the share of one device
+	PerNode  int                // devices of a node, or the largest slice of a torus
+	Wrap     int                // a dimension of a torus is a ring if its size divides by Wrap
+}
+
+// All returns the table, in its order. The caller owns the list.
+func All() []Kind { return slices.Clone(table) }
+
+// Names lists the names of all kinds.
+func Names() []string {
+	names := make([]string, len(table))
+	for i, k := range table {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// Find returns the kind of a name. The error names the nearest kinds.
+func Find(name string) (Kind, error) {
+	for _, k := range table {
+		if k.Name == name {
+			return k, nil
+		}
+	}
+	e := status.Errorf(status.InvalidArgument, "hardware", "there is no device kind %s", wording.Quote(name)).With("name", name)
+	if near := nearest(name); len(near) > 0 {
+		return Kind{}, e.WithHint("the nearest kinds are %s; for another device, give its own numbers", wording.QuotedList(near))
+	}
+	return Kind{}, e.WithHint("use %s, or give the numbers of the device", wording.QuotedList(Names()))
+}
+
+// generic has the words that do not tell one kind from another.
+var generic = []string{"tpu", "gpu", "nvidia", "google", "pcie", "sxm"}
+
+// nearest lists the kinds that have a word of the name, up to an ending: "v5"
+// and "v5p". If there is none, it lists those with a word that one edit changes
+// into a word of the name.
+func nearest(name string) []string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
+	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 || slices.Contains(generic, w) })
+	for _, alike := range []func(a, b string) bool{
+		func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) },
+		func(a, b string) bool { return len(b) > 2 && edits(a, b) == 1 },
+	} {
+		if near := resembling(words, alike); len(near) > 0 {
+			return near
+		}
+	}
+	return nil
+}
+
+func resembling(words []string, alike func(a, b string) bool) []string {
+	var near []string
+	for _, k := range table {
+		for part := range strings.SplitSeq(k.Name, "-") {
+			if !slices.Contains(generic, part) && slices.ContainsFunc(words, func(w string) bool { return alike(part, w) }) {
+				near = append(near, k.Name)
+				break
+			}
+		}
+	}
+	return near
+}

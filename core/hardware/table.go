@@ -1,0 +1,182 @@
+package hardware
+
+// The units of data sheets.
+const (
+	gb     = 1_000_000_000
+	gib    = 1 << 30
+	gbit   = gb / 8 // of a bandwidth in Gbit/s
+	tera   = 1_000_000_000_000
+	tenths = tera / 10
+)
+
+// Sources. A date is that of the document, or says when it was read.
+type source struct{ text, date string }
+
+func (s source) cell(value int64, how string) Cell {
+	text := s.text
+	if how != "" {
+		text += ": " + how
+	}
+	return Cell{Value: value, Source: text, Date: s.date}
+}
+
+var (
+	v100Sheet  = source{"NVIDIA V100 data sheet", "2020-01"}
+	a100Sheet  = source{"NVIDIA A100 data sheet", "2021-06"}
+	h100Sheet  = source{"NVIDIA H100 data sheet", "read 2026-11"}
+	h200Sheet  = source{"NVIDIA H200 data sheet", "read 2026-11"}
+	b200Sheet  = source{"NVIDIA Blackwell architecture technical brief, HGX B200", "read 2026-11"}
+	dgxB200    = source{"NVIDIA DGX B200 data sheet", "read 2026-11"}
+	l4Sheet    = source{"NVIDIA L4 data sheet", "read 2026-11"}
+	l40sSheet  = source{"NVIDIA L40S data sheet", "read 2026-11"}
+	dgx2       = source{"NVIDIA DGX-2 data sheet", "2018-03"}
+	dgxA100    = source{"NVIDIA DGX A100 user guide", "2020-05"}
+	dgxH100    = source{"NVIDIA DGX H100 user guide", "read 2026-11"}
+	tpuV4Paper = source{"Jouppi et al., TPU v4, arXiv 2304.01433, table 4", "2023-04"}
+	tpuV4Docs  = source{"cloud.google.com/tpu/docs/v4", "read 2026-11"}
+	tpuV5eDocs = source{"cloud.google.com/tpu/docs/v5e", "read 2026-11"}
+	tpuV5pDocs = source{"cloud.google.com/tpu/docs/v5p", "read 2026-11"}
+	tpu7xDocs  = source{"cloud.google.com/tpu/docs/tpu7x", "read 2026-11"}
+)
+
+const (
+	bothWays = "half, the sheet adds both directions"
+	sparse   = "half, the sheet counts sparsity"
+)
+
+// table has every kind. To add a kind, append a row. A number without a source
+// stays out.
+var table = []Kind{
+	{
+		Name: "v100-32", Title: "NVIDIA V100 32 GB SXM3 (DGX-2)", Vendor: "NVIDIA",
+		Memory: v100Sheet.cell(32*gb, ""), HBM: v100Sheet.cell(900*gb, ""),
+		FLOPs:    map[Precision]Cell{FP16: v100Sheet.cell(125*tera, "")},
+		Topology: Switch, PerNode: 16,
+		Node:    v100Sheet.cell(150*gb, bothWays),
+		Network: dgx2.cell(50*gbit, "8 adapters of 100 Gbit/s for 16 devices"),
+	},
+	a100("a100-40", "NVIDIA A100 40 GB SXM", 40*gb, 1_555*gb),
+	a100("a100-80", "NVIDIA A100 80 GB SXM", 80*gb, 2_039*gb),
+	{
+		Name: "h100-80", Title: "NVIDIA H100 80 GB SXM", Vendor: "NVIDIA",
+		Memory: h100Sheet.cell(80*gb, ""), HBM: h100Sheet.cell(3_350*gb, ""),
+		FLOPs: hopper(h100Sheet), Topology: Switch, PerNode: 8,
+		Node:    h100Sheet.cell(450*gb, bothWays),
+		Network: dgxH100.cell(400*gbit, "8 adapters of 400 Gbit/s for 8 devices"),
+	},
+	{
+		Name: "h100-pcie", Title: "NVIDIA H100 80 GB PCIe", Vendor: "NVIDIA",
+		Memory: h100Sheet.cell(80*gb, ""), HBM: h100Sheet.cell(2_000*gb, ""),
+		FLOPs: map[Precision]Cell{
+			BF16: h100Sheet.cell(756*tera, sparse), FP16: h100Sheet.cell(756*tera, sparse),
+			FP8: h100Sheet.cell(1_513*tera, sparse), INT8: h100Sheet.cell(1_513*tera, sparse),
+			TF32: h100Sheet.cell(378*tera, sparse), FP32: h100Sheet.cell(51*tera, ""),
+		},
+		Topology: PCIe, PerNode: 8,
+		Node: h100Sheet.cell(64*gb, "half, the sheet adds both directions of PCIe; NVLink bridges join pairs only"),
+	},
+	{
+		Name: "h200-141", Title: "NVIDIA H200 141 GB SXM", Vendor: "NVIDIA",
+		Memory: h200Sheet.cell(141*gb, ""), HBM: h200Sheet.cell(4_800*gb, ""),
+		FLOPs: hopper(h200Sheet), Topology: Switch, PerNode: 8,
+		Node:    h200Sheet.cell(450*gb, bothWays),
+		Network: dgxH100.cell(400*gbit, "8 adapters of 400 Gbit/s for 8 devices, also of DGX H200"),
+	},
+	{
+		Name: "b200-180", Title: "NVIDIA B200 180 GB (DGX B200)", Vendor: "NVIDIA",
+		Memory: dgxB200.cell(180*gb, "1,440 GB of 8 devices"), HBM: dgxB200.cell(8_000*gb, "64 TB/s of 8 devices"),
+		FLOPs: map[Precision]Cell{
+			BF16: b200Sheet.cell(2_250*tera, "dense"), FP16: b200Sheet.cell(2_250*tera, "dense"),
+			FP8: b200Sheet.cell(4_500*tera, "dense"), INT8: b200Sheet.cell(4_500*tera, "dense"),
+			TF32: b200Sheet.cell(1_100*tera, "dense"), FP32: b200Sheet.cell(80*tera, ""),
+		},
+		Topology: Switch, PerNode: 8,
+		Node:    dgxB200.cell(900*gb, "14.4 TB/s of 8 devices and both directions"),
+		Network: dgxB200.cell(400*gbit, "8 ports of 400 Gbit/s for 8 devices"),
+	},
+	{
+		Name: "l4-24", Title: "NVIDIA L4 24 GB", Vendor: "NVIDIA",
+		Memory: l4Sheet.cell(24*gb, ""), HBM: l4Sheet.cell(300*gb, ""),
+		FLOPs: map[Precision]Cell{
+			BF16: l4Sheet.cell(121*tera, sparse), FP16: l4Sheet.cell(121*tera, sparse),
+			FP8: l4Sheet.cell(2_425*tenths, sparse), INT8: l4Sheet.cell(2_425*tenths, sparse),
+			TF32: l4Sheet.cell(60*tera, sparse), FP32: l4Sheet.cell(303*tenths, ""),
+		},
+		Topology: PCIe, PerNode: 8,
+		Node: l4Sheet.cell(32*gb, "half of 64 GB/s, the sheet adds both directions of PCIe"),
+	},
+	{
+		Name: "l40s-48", Title: "NVIDIA L40S 48 GB", Vendor: "NVIDIA",
+		Memory: l40sSheet.cell(48*gb, ""), HBM: l40sSheet.cell(864*gb, ""),
+		FLOPs: map[Precision]Cell{
+			BF16: l40sSheet.cell(362_050*gb, ""), FP16: l40sSheet.cell(362_050*gb, ""),
+			FP8: l40sSheet.cell(733*tera, ""), INT8: l40sSheet.cell(733*tera, ""),
+			TF32: l40sSheet.cell(183*tera, ""), FP32: l40sSheet.cell(916*tenths, ""),
+		},
+		Topology: PCIe, PerNode: 8,
+		Node: l40sSheet.cell(32*gb, "half of 64 GB/s, the sheet adds both directions of PCIe"),
+	},
+	{
+		Name: "tpu-v4", Title: "Google TPU v4", Vendor: "Google",
+		Memory: tpuV4Docs.cell(32*gib, "32 GiB"), HBM: tpuV4Docs.cell(1_200*gb, ""),
+		FLOPs:    map[Precision]Cell{BF16: tpuV4Docs.cell(275*tera, ""), INT8: tpuV4Docs.cell(275*tera, "")},
+		Topology: Torus3, PerNode: 4096, Wrap: 4,
+		Node: tpuV4Paper.cell(300*gb, "6 links of 50 GB/s"),
+	},
+	{
+		Name: "tpu-v5e", Title: "Google TPU v5e", Vendor: "Google",
+		Memory: tpuV5eDocs.cell(16*gb, ""), HBM: tpuV5eDocs.cell(819*gb, ""),
+		FLOPs:    map[Precision]Cell{BF16: tpuV5eDocs.cell(197*tera, ""), INT8: tpuV5eDocs.cell(393*tera, "")},
+		Topology: Torus2, PerNode: 256, Wrap: 16,
+		Node:    tpuV5eDocs.cell(200*gb, bothWays),
+		Network: tpuV5eDocs.cell(25*gbit, "6.4 Tbit/s of a pod of 256"),
+	},
+	{
+		Name: "tpu-v5p", Title: "Google TPU v5p", Vendor: "Google",
+		Memory: tpuV5pDocs.cell(95*gib, "95 GiB"), HBM: tpuV5pDocs.cell(2_765*gb, ""),
+		FLOPs:    map[Precision]Cell{BF16: tpuV5pDocs.cell(459*tera, ""), FP8: tpuV5pDocs.cell(459*tera, "")},
+		Topology: Torus3, PerNode: 8960, Wrap: 4,
+		Node:    tpuV5pDocs.cell(600*gb, bothWays),
+		Network: tpuV5pDocs.cell(50*gbit, ""),
+	},
+	{
+		Name: "tpu-v6e", Title: "Google TPU v6e (Trillium)", Vendor: "Google",
+		Memory: tpu7xDocs.cell(32*gib, "32 GiB"), HBM: tpu7xDocs.cell(1_638*gb, ""),
+		FLOPs:    map[Precision]Cell{BF16: tpu7xDocs.cell(918*tera, ""), FP8: tpu7xDocs.cell(918*tera, "")},
+		Topology: Torus2, PerNode: 256, Wrap: 16,
+		Node:    tpu7xDocs.cell(400*gb, bothWays),
+		Network: tpu7xDocs.cell(100*gbit, ""),
+	},
+	{
+		Name: "tpu-v7", Title: "Google TPU7x (Ironwood)", Vendor: "Google",
+		Memory: tpu7xDocs.cell(192*gib, "192 GiB"), HBM: tpu7xDocs.cell(7_380*gb, ""),
+		FLOPs:    map[Precision]Cell{BF16: tpu7xDocs.cell(2_307*tera, ""), FP8: tpu7xDocs.cell(4_614*tera, "")},
+		Topology: Torus3, PerNode: 9216, Wrap: 4,
+		Node:    tpu7xDocs.cell(600*gb, bothWays),
+		Network: tpu7xDocs.cell(100*gbit, ""),
+	},
+}
+
+func a100(name, title string, memory, hbm int64) Kind {
+	return Kind{
+		Name: name, Title: title, Vendor: "NVIDIA",
+		Memory: a100Sheet.cell(memory, ""), HBM: a100Sheet.cell(hbm, ""),
+		FLOPs: map[Precision]Cell{
+			BF16: a100Sheet.cell(312*tera, ""), FP16: a100Sheet.cell(312*tera, ""), INT8: a100Sheet.cell(624*tera, ""),
+			TF32: a100Sheet.cell(156*tera, ""), FP32: a100Sheet.cell(195*tenths, ""),
+		},
+		Topology: Switch, PerNode: 8,
+		Node:    a100Sheet.cell(300*gb, bothWays),
+		Network: dgxA100.cell(200*gbit, "8 adapters of 200 Gbit/s for 8 devices"),
+	}
+}
+
+// hopper returns the operations per second of the H100 SXM and the H200 SXM,
+// which have the same processor.
+func hopper(s source) map[Precision]Cell {
+	return map[Precision]Cell{
+		BF16: s.cell(989*tera, sparse), FP16: s.cell(989*tera, sparse),
+		FP8: s.cell(1_979*tera, sparse), INT8: s.cell(1_979*tera, sparse),
+		TF32: s.cell(494*tera, sparse), FP32: s.cell(67*tera, ""),
+	}
+}

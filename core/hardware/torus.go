@@ -1,0 +1,119 @@
+package hardware
+
+import "slices"
+
+// orders has the permutations of two and three dimensions.
+var orders = map[int][][]int{
+	2: {{0, 1}, {1, 0}},
+	3: {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}},
+}
+
+// torusAxes returns the paths of axes with the best order of dimensions.
+func (c *Cluster) torusAxes(sizes []int) []Path {
+	var best []Path
+	for _, order := range orders[len(c.Torus)] {
+		paths := c.ordered(sizes, order)
+		if paths != nil && (best == nil || c.better(paths, best)) {
+			best = paths
+		}
+	}
+	if best == nil {
+		return c.single(sizes)
+	}
+	return best
+}
+
+// better reports whether more axes have whole dimensions, or equally many and
+// an inner axis has faster links.
+func (c *Cluster) better(a, b []Path) bool {
+	if x, y := whole(a), whole(b); x != y {
+		return x > y
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		if a[i].Node != b[i].Node {
+			return a[i].Node.BytesPerSecond > b[i].Node.BytesPerSecond
+		}
+	}
+	return false
+}
+
+// whole counts the axes whose parts are all rings of neighbors.
+func whole(paths []Path) int {
+	n := 0
+	for _, p := range paths {
+		if !slices.ContainsFunc(p.Rings, func(r Ring) bool { return !r.complete }) {
+			n++
+		}
+	}
+	return n
+}
+
+// ordered divides the dimensions of a slice among the axes, beginning with the
+// innermost axis and the last dimension of the order. It returns nil if an axis
+// and the rest of a dimension do not divide each other.
+func (c *Cluster) ordered(sizes, order []int) []Path {
+	paths := make([]Path, len(sizes))
+	next, dimension, used := len(order), 0, 1 // of dimension, inner axes have used
+	rest := 1                                 // and this is left
+	for i := len(sizes) - 1; i >= 0; i-- {
+		p := Path{Size: sizes[i], Inner: 1, Nodes: 1, Network: c.Network}
+		for n := sizes[i]; n > 1; {
+			for rest == 1 && next > 0 {
+				next--
+				dimension = c.Torus[order[next]]
+				rest, used = dimension, 1
+			}
+			take := gcd(n, rest)
+			switch {
+			case rest == 1: // all dimensions are used, so the axis continues in other slices
+				p.Nodes, n = n, 1
+				continue
+			case take != n && take != rest:
+				return nil
+			}
+			p.Rings = append(p.Rings, c.ring(take, used, dimension))
+			p.Inner *= take
+			used, rest, n = used*take, rest/take, n/take
+		}
+		paths[i] = c.linked(p)
+	}
+	return paths
+}
+
+// ring returns the part of a dimension that begins after the inner axes have
+// used some of it.
+func (c *Cluster) ring(size, used, dimension int) Ring {
+	r := Ring{Size: size, Stride: used, complete: size == dimension}
+	r.Wrap = used*size == dimension && c.Wrap > 0 && dimension%c.Wrap == 0
+	r.BytesPerSecond = c.Node.BytesPerSecond / int64(2*len(c.Torus)) / int64(used)
+	if r.Wrap {
+		r.BytesPerSecond *= 2
+	}
+	return r
+}
+
+// linked adds up the links of the rings: an array is cut into as many parts as
+// there are rings, and every part goes through the rings in another order.
+func (c *Cluster) linked(p Path) Path {
+	p.Node.LatencyNs = c.Node.LatencyNs
+	for _, r := range p.Rings {
+		p.Node.BytesPerSecond += r.BytesPerSecond
+	}
+	return p
+}
+
+// single returns paths for axes that do not fit the dimensions: every group is
+// a chain of neighbors.
+func (c *Cluster) single(sizes []int) []Path {
+	paths, stride := make([]Path, len(sizes)), 1
+	for i := len(sizes) - 1; i >= 0; i-- {
+		p := c.switched(stride, sizes[i])
+		p.Node = Link{}
+		if p.Inner > 1 {
+			p.Rings = []Ring{c.ring(p.Inner, 1, 0)}
+		}
+		paths[i] = c.linked(p)
+		stride *= sizes[i]
+	}
+	return paths
+}
