@@ -126,6 +126,9 @@ func (r *Reader) unknown(key string, keys []string) error {
 			return e.WithHint("write %q: keys are matched by case", k)
 		}
 	}
+	if near := wording.Nearest(key, keys); near != "" {
+		return e.WithHint("did you mean %q? The keys here are %s", near, strings.Join(keys, ", "))
+	}
 	return e.WithHint("the keys here are %s", strings.Join(keys, ", "))
 }
 
@@ -221,6 +224,41 @@ func (r *Reader) Integer(want string, least, most int64) (int64, error) {
 		return 0, r.Fail("expected %s from %d to %d, but found %d", want, least, most, n)
 	}
 	return n, nil
+}
+
+// Fixed reads a number with at most three decimals, such as 1.25, as an integer of
+// thousandths, without rounding. The bounds are thousandths too. It refuses
+// exponents, such as 1e-1.
+func (r *Reader) Fixed(want string, least, most int64) (int64, error) {
+	if r.Kind() != Number {
+		return 0, r.mismatch(want)
+	}
+	start := r.pos
+	r.pos = Value(r.text).skip(start)
+	digits := r.text[start:r.pos]
+	whole, decimals, _ := bytes.Cut(digits, []byte("."))
+	if bytes.ContainsAny(digits, "eE") || len(decimals) > 3 {
+		return 0, r.Fail("the number is not written with at most three decimals (%s)", position(r.text, start))
+	}
+	thousandths := string(whole) + string(decimals) + "000"[len(decimals):]
+	n, err := strconv.ParseInt(thousandths, 10, 64)
+	switch {
+	case err != nil || n < -MaxInteger || n > MaxInteger:
+		return 0, r.Fail("the number is outside ±2^53 thousandths (%s)", position(r.text, start))
+	case n < least || n > most:
+		return 0, r.Fail("expected %s from %s to %s, but found %s", want, AppendFixed(nil, least), AppendFixed(nil, most), AppendFixed(nil, n))
+	}
+	return n, nil
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool(want string) (bool, error) {
+	if r.Kind() != Boolean {
+		return false, r.mismatch(want)
+	}
+	start := r.pos
+	r.pos = Value(r.text).skip(start)
+	return r.text[start] == 't', nil
 }
 
 // Int is Integer for an int.

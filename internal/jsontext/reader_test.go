@@ -2,6 +2,8 @@ package jsontext_test
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -71,5 +73,72 @@ func TestReaderOfANumber(t *testing.T) {
 	}
 	if n, err := r.Integer("a number", -20, 20); n != -12 || err != nil {
 		t.Errorf("read %d, %v", n, err)
+	}
+}
+
+// A Reader reads decimals exactly, and refuses decimals that thousandths do not
+// hold.
+func TestReaderFixed(t *testing.T) {
+	for text, want := range map[string]string{
+		"0": "0", "-0": "0", "-0.0": "0", "1": "1000", "1.25": "1250", "0.4": "400", "-0.5": "-500", "-1.001": "-1001", "0.100": "100", "9007199254740.992": "9007199254740992",
+		"0.1234":                        "form: : the number is not written with at most three decimals (line 1, byte 1)",
+		"0.30000000000000004":           "form: : the number is not written with at most three decimals (line 1, byte 1)",
+		" 1e-1":                         "form: : the number is not written with at most three decimals (line 1, byte 2)",
+		"1E3":                           "form: : the number is not written with at most three decimals (line 1, byte 1)",
+		"9007199254740.993":             "form: : the number is outside ±2^53 thousandths (line 1, byte 1)",
+		"-9007199254740.993":            "form: : the number is outside ±2^53 thousandths (line 1, byte 1)",
+		strings.Repeat("9", 400) + ".5": "form: : the number is outside ±2^53 thousandths (line 1, byte 1)",
+		"-2.001":                        "form: : expected a share from -2 to 9007199254740.992, but found -2.001",
+		`"0.5"`:                         "form: : expected a share, but found a string",
+		"null":                          "form: : expected a share, but found null",
+		"NaN":                           "form: : expected a value, but found 'N' (line 1, byte 1)",
+	} {
+		got := ""
+		r, err := jsontext.NewReader([]byte(text), form)
+		if err == nil {
+			var n int64
+			n, err = r.Fixed("a share", -2000, jsontext.MaxInteger)
+			got = strconv.FormatInt(n, 10)
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%.40s: got  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// What a Writer writes, a Reader reads again, with the fewest decimals.
+func TestWriterFixed(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 1: "0.001", 10: "0.01", 100: "0.1", 1000: "1", 1250: "1.25", -1: "-0.001", -2500: "-2.5", jsontext.MaxInteger: "9007199254740.992"} {
+		var w jsontext.Writer
+		w.Fixed(n)
+		r, err := jsontext.NewReader(w.Text, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Fixed("a number", -jsontext.MaxInteger, jsontext.MaxInteger); string(w.Text) != want || got != n || err != nil {
+			t.Errorf("%d is written as %s and read as %d, %v", n, w.Text, got, err)
+		}
+	}
+}
+
+func TestReaderBool(t *testing.T) {
+	for text, want := range map[string]string{
+		"true": "true", " false ": "false", "1": "form: : expected yes or no, but found a number", "null": "form: : expected yes or no, but found null",
+	} {
+		r, err := jsontext.NewReader([]byte(text), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := r.Bool("yes or no")
+		got := strconv.FormatBool(v)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }

@@ -49,6 +49,32 @@ func (w *Writer) Int(n int64) {
 	w.after = true
 }
 
+// Fixed writes an integer of thousandths as a number with the fewest decimals.
+func (w *Writer) Fixed(thousandths int64) {
+	w.comma()
+	w.Text = AppendFixed(w.Text, thousandths)
+	w.after = true
+}
+
+// AppendFixed appends an integer of thousandths as a number with the fewest
+// decimals, such as 1.25.
+func AppendFixed(text []byte, thousandths int64) []byte {
+	if thousandths < 0 {
+		text, thousandths = append(text, '-'), -thousandths
+	}
+	text = strconv.AppendInt(text, thousandths/1000, 10)
+	rest := thousandths % 1000
+	if rest == 0 {
+		return text
+	}
+	text = append(text, '.')
+	for unit := int64(100); rest > 0; unit /= 10 {
+		text = append(text, byte('0'+rest/unit))
+		rest %= unit
+	}
+	return text
+}
+
 // Bool writes true or false.
 func (w *Writer) Bool(b bool) { w.Raw(strconv.FormatBool(b)) }
 

@@ -117,3 +117,40 @@ func Times(a, b int64) string {
 	}
 	return "just over once"
 }
+
+// Nearest returns the known name that a misspelled name probably means, or "". It
+// allows an edit distance of a third of the name's bytes: an inserted, removed or
+// replaced byte counts 1. Case does not count.
+func Nearest(name string, known []string) string {
+	if len(name) > maxName {
+		return ""
+	}
+	name, found, least := strings.ToLower(name), "", len(name)/3+1
+	for _, k := range known {
+		if d := distance(name, strings.ToLower(k)); d < least {
+			found, least = k, d
+		}
+	}
+	return found
+}
+
+// distance returns the edit distance of two texts (Levenshtein 1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(row[j]+1, row[j+1]+1, replaced)
+		}
+	}
+	return row[len(b)]
+}

@@ -32,3 +32,15 @@ func TestWording(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	known := []string{"hidden", "heads", "kv_heads", "h100-80", "h100-pcie"}
+	for name, want := range map[string]string{
+		"hiden": "hidden", "Heads": "heads", "kvheads": "kv_heads", "h100": "", "h100-90": "h100-80", "hh": "", "": "", "x": "",
+		strings.Repeat("hidden", 20): "",
+	} {
+		if got := wording.Nearest(name, known); got != want {
+			t.Errorf("the nearest name of %q is %q, want %q", name, got, want)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func TestSamples(t *testing.T) {
 		`{"order":"sequential.1","records":10,"position":11}`:          `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"position 11 is not within the 10 of an epoch","hint":"","path":""}}`,
 		`{"order":"sequential.1","count":65537}`:                       `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"65537 records are asked for, but a reply has at most 65536","hint":"","path":""}}`,
 		`{"seed":1.5}`:                                                 `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"the number is not written as an integer (line 1, byte 9)","hint":"","path":"/seed"}}`,
-		`{"sed":1}`:                                                    `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"sed\" is not a key","hint":"the keys here are order, seed, records, epoch, position, count","path":"/sed"}}`,
+		`{"sed":1}`:                                                    `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"sed\" is not a key","hint":"did you mean \"seed\"? The keys here are order, seed, records, epoch, position, count","path":"/sed"}}`,
 		`[`:                                                            `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"expected a value, but the text ends (line 1, byte 2)","hint":"","path":"/0"}}`,
 	} {
 		if got := string(reply.Samples([]byte(question))); got != want {
