@@ -1,0 +1,247 @@
+package strategy
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// maxPath is the largest number of bytes of a path that a message shows.
+const maxPath = 120
+
+// Invalid makes the error of a document that breaks a rule at path, a JSON Pointer
+// into it.
+func Invalid(path, format string, args ...any) *status.Error {
+	if path != "" {
+		format = "%s: " + format
+		args = append([]any{wording.Cut(path, maxPath)}, args...)
+	}
+	return status.Errorf(status.InvalidArgument, "strategy", format, args...).With("path", path)
+}
+
+// Validate checks a document before anything is computed. An error is
+// InvalidArgument, with a JSON Pointer in its attribute "path".
+func (d *Document) Validate() error {
+	for _, check := range []func() error{d.Model.validate, d.Training.validate, d.Cluster.validate, d.Search.validate, d.Input.validate} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) validate() error {
+	var forms []string
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"transformer", m.Preset != "" || m.Transformer != nil}, {"parameters", m.Parameters != 0}, {"tree", m.Tree != nil}} {
+		if f.given {
+			forms = append(forms, f.name)
+		}
+	}
+	switch {
+	case len(forms) == 0:
+		return Invalid("/model", "there is no model").WithHint(`name a "preset", or give a "transformer", "parameters" or a "tree"`)
+	case len(forms) > 1:
+		return Invalid("/model", "the model has %d forms: %s", len(forms), wording.QuotedList(forms)).WithHint("keep one of them")
+	case m.Parameters < 0 || m.Parameters > layout.MaxInteger:
+		return Invalid("/model/parameters", "the model has %d parameters, but must have from 1 to 2^53", m.Parameters)
+	}
+	if err := m.validateExample(forms[0]); err != nil {
+		return err
+	}
+	return m.validateTree()
+}
+
+// validateExample checks the costs of an example, which a transformer does not take.
+func (m *Model) validateExample(form string) error {
+	for _, f := range []struct {
+		key   string
+		value *int64
+	}{{"activation_bytes_per_example", m.ActivationBytesPerExample}, {"flops_per_example", m.FLOPsPerExample}} {
+		path := "/model/" + f.key
+		switch {
+		case f.value == nil:
+		case form == "transformer":
+			return Invalid(path, "the number follows from the transformer").WithHint("leave it out")
+		case *f.value < 0 || *f.value > layout.MaxInteger:
+			return Invalid(path, "the number is %d, but must be from 0 to 2^53", *f.value)
+		}
+	}
+	return nil
+}
+
+func (m *Model) validateTree() error {
+	if m.Tree != nil && len(m.Tree) == 0 {
+		return Invalid("/model/tree", "the tree has no array").WithHint("name at least one array")
+	}
+	seen := make(map[string]bool, len(m.Tree))
+	for _, a := range m.Tree {
+		path := "/model/tree/" + jsontext.Escape(a.Name)
+		switch {
+		case a.Name == "" || len(a.Name) > layout.MaxName:
+			return Invalid("/model/tree", "an array has a name of %d bytes, but needs from 1 to %d", len(a.Name), layout.MaxName)
+		case seen[a.Name]:
+			return Invalid(path, "array %s occurs twice", wording.Quote(a.Name)).WithHint("name every array once")
+		case len(a.Shape) > layout.MaxRank:
+			return Invalid(path+"/shape", "the shape has rank %d, but may have %d", len(a.Shape), layout.MaxRank)
+		}
+		seen[a.Name] = true
+		if err := a.validateSpec(path + "/spec"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Array) validateSpec(path string) error {
+	if len(a.Spec) > len(a.Shape) {
+		return Invalid(path, "the spec has %d entries, but the array has rank %d", len(a.Spec), len(a.Shape)).WithHint("remove entries")
+	}
+	var used []string
+	for i, entry := range a.Spec {
+		for _, axis := range entry {
+			if err := checkAxis(jsontext.Element(path, i), axis); err != nil {
+				return err
+			}
+			if slices.Contains(used, axis) {
+				return Invalid(jsontext.Element(path, i), "axis %s occurs twice in the spec", wording.Quote(axis)).WithHint("an axis can split one dimension only")
+			}
+			used = append(used, axis)
+		}
+	}
+	return nil
+}
+
+func checkAxis(path, axis string) error {
+	if !slices.Contains(Axes(), axis) {
+		return Invalid(path, "%s is not an axis of the planner", wording.Quote(axis)).WithHint("use one of %s", wording.QuotedList(Axes()))
+	}
+	return nil
+}
+
+func (t *Training) validate() error {
+	switch {
+	case t.Batch == 0 && t.Tokens == 0:
+		return Invalid("/training", "there is no global batch").WithHint(`give "batch", a number of examples, or "tokens"`)
+	case t.Batch != 0 && t.Tokens != 0:
+		return Invalid("/training/tokens", "the global batch is given in examples and in tokens").WithHint("keep one of them")
+	}
+	for _, n := range []struct {
+		key         string
+		value       int64
+		least, most int64
+	}{
+		{"batch", t.Batch, 0, layout.MaxRecords}, {"tokens", t.Tokens, 0, layout.MaxInteger},
+		{"micro_batch", int64(t.MicroBatch), 0, layout.MaxRecords}, {"chunks", int64(t.Chunks), 0, 1 << 10},
+	} {
+		if n.value < n.least || n.value > n.most {
+			return Invalid("/training/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
+		}
+	}
+	for _, w := range []struct {
+		key, value string
+		words      []string
+	}{
+		{"recomputation", t.Recomputation, []string{Auto, None, Selective, Full}},
+		{"attention", t.Attention, []string{Flash, Plain}},
+	} {
+		if w.value != "" && !slices.Contains(w.words, w.value) {
+			return Invalid("/training/"+w.key, "%s is not known", wording.Quote(w.value)).WithHint("use one of %s", wording.QuotedList(w.words))
+		}
+	}
+	return t.validateTime()
+}
+
+func (t *Training) validateTime() error {
+	var seen []string
+	for _, o := range t.Overlap {
+		path := "/training/overlap/" + jsontext.Escape(o.Axis)
+		if err := checkAxis(path, o.Axis); err != nil {
+			return err
+		}
+		if slices.Contains(seen, o.Axis) {
+			return Invalid(path, "axis %s occurs twice", wording.Quote(o.Axis)).WithHint("name it once")
+		}
+		seen = append(seen, o.Axis)
+	}
+	if e := t.Efficiency; e != [2]int{} && (e[0] < 1 || e[0] > e[1] || e[1] > 1000) {
+		return Invalid("/training/efficiency", "the efficiency is from %s to %s, but must be an interval between 0.001 and 1", thousandths(e[0]), thousandths(e[1])).
+			WithHint("give [least, most], such as [0.4, 0.6]")
+	}
+	return nil
+}
+
+// thousandths writes an integer of thousandths as a decimal number.
+func thousandths(n int) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }
+
+func (c *Cluster) validate() error {
+	if c.Devices < 1 || c.Devices > MaxDevices {
+		return Invalid("/cluster/devices", "there are %d devices, but must be from 1 to %d", c.Devices, MaxDevices)
+	}
+	for _, n := range []struct {
+		key         string
+		value, most int64
+	}{
+		{"per_node", int64(c.PerNode), MaxDevices}, {"memory_bytes", c.MemoryBytes, layout.MaxInteger}, {"flops_per_second", c.FLOPsPerSecond, 1 << 62},
+		{"hbm_bytes_per_second", c.HBMBytesPerSecond, layout.MaxInteger}, {"node_bytes_per_second", c.NodeBytesPerSecond, layout.MaxInteger},
+		{"network_bytes_per_second", c.NetworkBytesPerSecond, layout.MaxInteger}, {"host_bytes", c.HostBytes, layout.MaxInteger},
+	} {
+		if n.value < 0 || n.value > n.most {
+			return Invalid("/cluster/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
+		}
+	}
+	for _, n := range []struct {
+		key   string
+		value *int64
+	}{{"node_latency_ns", c.NodeLatencyNs}, {"network_latency_ns", c.NetworkLatencyNs}} {
+		if n.value != nil && (*n.value < 0 || *n.value > MaxLatencyNs) {
+			return Invalid("/cluster/"+n.key, "the latency is %d ns, but must be from 0 to %d", *n.value, int64(MaxLatencyNs))
+		}
+	}
+	return nil
+}
+
+func (s *Search) validate() error {
+	var seen []string
+	for _, a := range s.Axes {
+		path := "/search/axes/" + jsontext.Escape(a.Axis)
+		if err := checkAxis(path, a.Axis); err != nil {
+			return err
+		}
+		switch i := slices.IndexFunc(a.Sizes, func(n int) bool { return n < 1 || n > MaxDevices }); {
+		case slices.Contains(seen, a.Axis):
+			return Invalid(path, "axis %s occurs twice", wording.Quote(a.Axis)).WithHint("name it once")
+		case len(a.Sizes) == 0:
+			return Invalid(path, "axis %s has no size", wording.Quote(a.Axis)).WithHint("leave it out to try all sizes")
+		case i >= 0:
+			return Invalid(path, "axis %s has size %d, but must have from 1 to %d", wording.Quote(a.Axis), a.Sizes[i], MaxDevices)
+		}
+		seen = append(seen, a.Axis)
+	}
+	if i := slices.IndexFunc(s.ZeRO, func(n int) bool { return n < 0 || n > 2 }); i >= 0 {
+		return Invalid(jsontext.Element("/search/zero", i), "ZeRO stage %d is not known", s.ZeRO[i]).WithHint(`use 0, 1 or 2; stage 3 is the axis "fsdp"`)
+	}
+	if s.Margin != nil && (*s.Margin < 0 || *s.Margin > MaxMargin) {
+		return Invalid("/search/margin", "the margin is %s, but must be from 0 to 0.9", thousandths(*s.Margin))
+	}
+	if s.Keep < 0 || s.Keep > MaxKeep {
+		return Invalid("/search/keep", "the report keeps %d candidates, but must keep from 1 to %d", s.Keep, MaxKeep)
+	}
+	return nil
+}
+
+func (i *Input) validate() error {
+	if i.RowsPerSecond < 0 || i.RowsPerSecond > layout.MaxRecords {
+		return Invalid("/input/rows_per_second", "the input delivers %d rows per second, but must deliver from 1 to 2^40", i.RowsPerSecond)
+	}
+	if i.Processes < 0 || i.Processes > layout.MaxProcesses {
+		return Invalid("/input/processes", "there are %d processes, but must be from 1 to %d", i.Processes, layout.MaxProcesses)
+	}
+	return nil
+}
