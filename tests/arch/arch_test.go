@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"core/layout":          {"core/sharding", "core/sampler", "core/dtype"},
 	"core/layout/document": {"core/layout"},
 	"core/layout/picture":  {"core/layout", "internal/drawing"},
+	"core/memory":          {"core/sharding"},
 	"core/strategy":        {"core/layout", "core/transformer"},
 	"core/certificate":     {"core/sampler", "core/internal/permutation"},
 	"core/transformer":     {},

@@ -1,0 +1,109 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Element is the element type of an array on a device. It has all types of JAX, and
+// not only those that meshfeed reads. The zero value is invalid.
+type Element uint8
+
+// The element types that packages name. ParseElement finds all others.
+const (
+	Invalid Element = iota
+	Bool
+	Int8
+	Int32
+	Float16
+	BFloat16
+	Float32
+	Float64
+	named // the number of the first type without a constant
+)
+
+// elements lists the types: first those with constants, then the others. The bits
+// are those of one element in the memory of a device, as XLA lays it out: types of
+// two and four bits are packed, those of one bit are not. A PRNG key is the words of
+// its implementation.
+var elements = [...]struct {
+	name string // of the dtype in JAX
+	bits int
+}{
+	Bool: {"bool", 8}, Int8: {"int8", 8}, Int32: {"int32", 32},
+	Float16: {"float16", 16}, BFloat16: {"bfloat16", 16}, Float32: {"float32", 32}, Float64: {"float64", 64},
+	named: {"int1", 8}, {"int2", 2}, {"int4", 4}, {"int16", 16}, {"int64", 64},
+	{"uint1", 8}, {"uint2", 2}, {"uint4", 4}, {"uint8", 8}, {"uint16", 16}, {"uint32", 32}, {"uint64", 64},
+	{"float4_e2m1fn", 4}, {"float8_e3m4", 8}, {"float8_e4m3", 8}, {"float8_e4m3b11fnuz", 8}, {"float8_e4m3fn", 8},
+	{"float8_e4m3fnuz", 8}, {"float8_e5m2", 8}, {"float8_e5m2fnuz", 8}, {"float8_e8m0fnu", 8},
+	{"complex64", 64}, {"complex128", 128},
+	{"key<fry>", 64}, {"key<rbg>", 128}, {"key<urbg>", 128},
+}
+
+// Elements lists the valid types.
+func Elements() []Element {
+	list := make([]Element, 0, len(elements)-1)
+	for e := Bool; int(e) < len(elements); e++ {
+		list = append(list, e)
+	}
+	return list
+}
+
+// ParseElement finds a type by the name that JAX prints for its dtype.
+func ParseElement(name string) (Element, error) {
+	for _, e := range Elements() {
+		if e.String() == name {
+			return e, nil
+		}
+	}
+	var names []string
+	for _, e := range Elements() {
+		names = append(names, e.String())
+	}
+	slices.Sort(names)
+	return Invalid, status.Errorf(status.InvalidArgument, "memory", "%s is not an element type of JAX", wording.Quote(name)).
+		WithHint("use one of %s", strings.Join(names, ", "))
+}
+
+// Valid reports whether e is one of Elements.
+func (e Element) Valid() bool { return e > Invalid && int(e) < len(elements) }
+
+// String returns the name of the dtype in JAX.
+func (e Element) String() string {
+	if !e.Valid() {
+		return "invalid"
+	}
+	return elements[e].name
+}
+
+// Bits returns the size of one element in the memory of a device, or 0 for an
+// invalid type.
+func (e Element) Bits() int {
+	if !e.Valid() {
+		return 0
+	}
+	return elements[e].bits
+}
+
+// Bytes returns the size of n elements in the memory of a device. Packed elements
+// fill the last byte only in part. A size above the largest int64 is that number.
+func (e Element) Bytes(n int64) int64 {
+	bits := e.Bits()
+	if bits >= 8 {
+		return times(n, int64(bits/8))
+	}
+	if bits == 0 {
+		return 0
+	}
+	perByte := int64(8 / bits)
+	return n/perByte + (n%perByte+perByte-1)/perByte
+}
+
+// IsFloat reports whether arrays of the type have gradients in JAX.
+func (e Element) IsFloat() bool {
+	name := e.String()
+	return strings.HasPrefix(name, "float") || strings.HasPrefix(name, "bfloat") || strings.HasPrefix(name, "complex")
+}

@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Measure computes the sizes of a tree. A spec that does not fit becomes a problem,
+// and its array counts nothing.
+func Measure(t *Tree) *Usage {
+	u := &Usage{Tree: t}
+	u.Parameters = u.rows("/arrays/", t.Parameters)
+	u.States = u.rows("/optimizer/", t.States)
+	u.Batch = u.rows("/batch/", t.Batch)
+	if t.trained() {
+		u.addTraining()
+	}
+	u.sum()
+	u.check()
+	return u
+}
+
+// addTraining adds the gradients and the states that follow from the parameters.
+func (u *Usage) addTraining() {
+	for i := range u.Parameters {
+		r := &u.Parameters[i]
+		if r.Part == nil {
+			continue
+		}
+		r.Gradient = u.Tree.gradient(r)
+		states := u.rows("", u.Tree.statesOf(r.Array))
+		r.States = total(states)
+		u.States = append(u.States, states...)
+	}
+	for _, s := range u.Tree.Optimizer.Scalars() {
+		u.States = append(u.States, u.rows("", []Array{s.of(Array{})})...)
+	}
+}
+
+// rows measures arrays, whose problems have paths below a JSON Pointer.
+func (u *Usage) rows(path string, arrays []Array) []Row {
+	rows := make([]Row, len(arrays))
+	for i, a := range arrays {
+		r := Row{Array: a, Global: a.Element.Bytes(product(a.Shape)), Copies: 1}
+		if a.Shard != nil {
+			r.shard(u.Tree.Mesh)
+		} else {
+			for _, f := range r.partition(u.Tree.Mesh) {
+				u.addFault(path+jsontext.Escape(a.Name), f)
+			}
+		}
+		rows[i] = r
+	}
+	return rows
+}
+
+// partition fills the row of an array with a spec, or returns why the spec does not
+// fit.
+func (r *Row) partition(m *mesh.Mesh) []sharding.Fault {
+	_, tiling, faults := sharding.Fit(m, r.Spec, r.Shape, "array "+wording.Quote(r.Name))
+	if len(faults) > 0 {
+		return faults
+	}
+	r.Part = slices.Clone(r.Shape)
+	for d, tiles := range tiling.Tiles() {
+		r.Part[d] /= tiles
+	}
+	r.Bytes = r.Element.Bytes(product(r.Part))
+	r.Copies = int64(m.Size() / tiling.Count())
+	for n, weight := range tiling.Weights() {
+		if axis := m.Axes()[n]; weight == 0 && axis.Size > 1 {
+			r.Replicated = append(r.Replicated, axis.Name)
+		}
+	}
+	return nil
+}
+
+// shard fills the row of an array whose partition is known by the shape of a part.
+func (r *Row) shard(m *mesh.Mesh) {
+	r.Part = r.Shard
+	r.Bytes = r.Element.Bytes(product(r.Part))
+	if whole := product(r.Shape); whole > 0 {
+		r.Copies = max(1, int64(m.Size())/(whole/max(1, product(r.Part))))
+	}
+}
+
+func total(rows []Row) (sum int64) {
+	for _, r := range rows {
+		sum = plus(sum, r.Bytes)
+	}
+	return sum
+}
+
+func (u *Usage) sum() {
+	t := &u.Totals
+	t.Parameters, t.States, t.Batch = total(u.Parameters), total(u.States), total(u.Batch)
+	t.Stored = plus(plus(t.Parameters, t.States), t.Batch)
+	for _, r := range u.Parameters {
+		t.Gradients = plus(t.Gradients, r.Gradient)
+	}
+	activations := u.Tree.Activations
+	t.Peak = Interval{plus(t.Stored, activations.Low), plus(plus(t.Stored, t.Gradients), activations.High)}
+}
+
+// gradient returns the bytes of the gradient of a parameter.
+func (t *Tree) gradient(r *Row) int64 {
+	if !r.Element.IsFloat() {
+		return 0
+	}
+	element := r.Element
+	if t.Gradients.Valid() {
+		element = t.Gradients
+	}
+	return element.Bytes(product(r.Part))
+}

@@ -1,0 +1,132 @@
+// Package memory computes how many bytes of a device the arrays of a model take.
+//
+// A [Tree] has the arrays of a training step: parameters, states of an optimizer,
+// and a batch. Each has a shape, an element type and a partition spec over one mesh.
+// JAX partitions evenly, so all devices hold equally much. [Measure] returns the
+// [Usage]: for every array the part of a device and its bytes, and the sums.
+//
+// The sizes of stored arrays are exact: those of the arguments of a compiled step
+// that takes the whole tree. Gradients and activations exist within the step only,
+// and the compiler chooses how many of them exist at a time. The sum with them is
+// therefore an [Interval].
+//
+// [Precision.Of] returns the sizes for one parameter and needs no mesh.
+package memory
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// Array is an array of a tree.
+type Array struct {
+	Name    string // the path in a nested tree, joined by "/"
+	Shape   []int
+	Element Element
+	Spec    sharding.PartitionSpec
+	Shard   []int // the shape of the part of a device, if no spec describes it; else nil
+}
+
+// Tree has the arrays of a training step.
+type Tree struct {
+	Mesh       *mesh.Mesh
+	Parameters []Array
+	Batch      []Array
+
+	// The states of the optimizer follow from Optimizer, or States lists them. If
+	// neither is given, nothing is trained, and there are no gradients.
+	Optimizer Optimizer
+	States    []Array
+
+	// The types of what belongs to a parameter. Invalid means the type of the
+	// parameter for Gradients and Moments, and no copy for Master.
+	Gradients Element
+	Moments   Element
+	Master    Element
+
+	Activations Interval // per device; zero if not known
+	Capacity    int64    // of a device; 0 if not known
+}
+
+// Interval is a range of bytes.
+type Interval struct{ Low, High int64 }
+
+// Row is an array with the part of it that a device holds.
+type Row struct {
+	Array
+	Part       []int    // the shape of the part; nil if the spec does not fit
+	Bytes      int64    // of the part; 0 if the spec does not fit
+	Global     int64    // bytes of the whole array
+	Gradient   int64    // bytes of the gradient of the part, if this is a parameter
+	States     int64    // bytes of the states that follow from Tree.Optimizer, and of the master copy
+	Copies     int64    // the number of devices that hold the same part
+	Replicated []string // the axes with several devices that hold the same part
+}
+
+// Usage has the sizes of a tree. Numbers are bytes per device.
+type Usage struct {
+	Tree       *Tree
+	Parameters []Row
+	States     []Row
+	Batch      []Row
+	Totals     Totals
+	Problems   []Problem // errors first
+}
+
+// Totals are sums of bytes per device.
+type Totals struct {
+	Parameters int64
+	States     int64
+	Batch      int64
+	Stored     int64 // the three together: exact
+	Gradients  int64
+
+	// Peak is the memory of a step. Low is what is stored and the low end of the
+	// activations. High also has all gradients, and the high end.
+	Peak Interval
+}
+
+// trained reports whether the tree has an optimizer.
+func (t *Tree) trained() bool { return t.Optimizer != NoOptimizer || t.States != nil }
+
+// statesOf lists what the optimizer keeps for a parameter, with its master copy.
+func (t *Tree) statesOf(p Array) []Array {
+	if !p.Element.IsFloat() {
+		return nil
+	}
+	var list []Array
+	if t.Master.Valid() {
+		list = append(list, Array{Name: "master/" + p.Name, Shape: p.Shape, Element: t.Master, Spec: p.Spec, Shard: p.Shard})
+	}
+	for _, s := range t.Optimizer.States(p.Shape) {
+		s.Element = p.Element
+		if t.Moments.Valid() {
+			s.Element = t.Moments
+		}
+		list = append(list, s.of(p))
+	}
+	return list
+}
+
+// of returns the array of a state of parameter p. Its partition follows that of p.
+func (s State) of(p Array) Array {
+	a := Array{Name: s.Name, Shape: s.Shape, Element: s.Element, Spec: make(sharding.PartitionSpec, len(s.Dims))}
+	if p.Name != "" {
+		a.Name += "/" + p.Name
+	}
+	if p.Shard != nil {
+		a.Spec, a.Shard = nil, slices.Clone(s.Shape)
+	}
+	for i, d := range s.Dims {
+		switch {
+		case d < 0:
+		case p.Shard != nil:
+			a.Shard[i] = p.Shard[d]
+		case d < len(p.Spec):
+			a.Spec[i] = p.Spec[d]
+		}
+	}
+	return a
+}

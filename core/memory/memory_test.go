@@ -1,0 +1,70 @@
+package memory_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/memory"
+)
+
+// The published sizes of one parameter: 16 bytes for mixed-precision Adam, of which
+// the optimizer has 12 [ZeRO §3.1], and 4 bytes per parameter more in fp32.
+func TestBytesPerParameter(t *testing.T) {
+	pure := memory.Precision{Compute: memory.Float32, Weights: memory.Float32, Gradients: memory.Float32, Moments: memory.Float32}
+	for _, c := range []struct {
+		precision memory.Precision
+		optimizer memory.Optimizer
+		want      memory.Bytes
+	}{
+		{memory.MixedPrecision(), memory.AdamW, memory.Bytes{Weights: 2, Gradients: 2, Optimizer: 12}},
+		{memory.MixedPrecision(), memory.Lion, memory.Bytes{Weights: 2, Gradients: 2, Optimizer: 8}},
+		{memory.MixedPrecision(), memory.SGD, memory.Bytes{Weights: 2, Gradients: 2, Optimizer: 4}},
+		{memory.MixedPrecision(), memory.Muon, memory.Bytes{Weights: 2, Gradients: 2, Optimizer: 8}},
+		{pure, memory.AdamW, memory.Bytes{Weights: 4, Gradients: 4, Optimizer: 8}},
+		{pure, memory.Momentum, memory.Bytes{Weights: 4, Gradients: 4, Optimizer: 4}},
+	} {
+		n := int64(1000 * 64)
+		got := c.precision.Of([]int{1000, 64}, c.optimizer)
+		if want := (memory.Bytes{Weights: n * c.want.Weights, Gradients: n * c.want.Gradients, Optimizer: n * c.want.Optimizer}); got != want {
+			t.Errorf("%v of %v: got %v, want %v", c.optimizer, c.precision, got, want)
+		}
+	}
+}
+
+// Elements is the size of States, for every optimizer and shape.
+func TestElementsOfStates(t *testing.T) {
+	for _, o := range memory.Optimizers() {
+		for _, shape := range [][]int{{}, {7}, {128, 127}, {128, 300}, {300, 128}, {128, 128, 3}, {4, 256, 256}, {256, 4, 512}, {0, 256}} {
+			want := int64(0)
+			for _, s := range o.States(shape) {
+				if len(s.Shape) != len(s.Dims) {
+					t.Fatalf("%v of %v: state %v", o, shape, s)
+				}
+				n := int64(1)
+				for _, size := range s.Shape {
+					n *= int64(size)
+				}
+				want += n
+			}
+			if got := o.Elements(shape); got != want {
+				t.Errorf("%v of %v: Elements is %d, but the states have %d", o, shape, got, want)
+			}
+		}
+	}
+}
+
+// Optax factors the two largest dimensions, of equal ones the last two.
+func TestAdafactorStates(t *testing.T) {
+	for _, c := range []struct{ shape, row, column []int }{
+		{[]int{256, 512}, []int{256}, []int{512}},
+		{[]int{512, 256}, []int{256}, []int{512}},
+		{[]int{128, 128, 3}, []int{128, 3}, []int{128, 3}},
+		{[]int{4, 256, 256}, []int{4, 256}, []int{4, 256}},
+		{[]int{512, 127}, []int{1}, []int{1}},
+	} {
+		states := memory.Adafactor.States(c.shape)
+		if !slices.Equal(states[0].Shape, c.row) || !slices.Equal(states[1].Shape, c.column) {
+			t.Errorf("%v: got %v", c.shape, states)
+		}
+	}
+}

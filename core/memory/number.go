@@ -1,0 +1,33 @@
+package memory
+
+import "math"
+
+// product returns the number of elements of a shape. A number above the largest
+// int64 is that number.
+func product(shape []int) int64 {
+	n := int64(1)
+	for _, size := range shape {
+		if size == 0 {
+			return 0
+		}
+		n = times(n, int64(size))
+	}
+	return n
+}
+
+// times multiplies numbers that are not negative. A product above the largest int64
+// is that number.
+func times(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+// plus adds numbers that are not negative, like times.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}

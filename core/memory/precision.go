@@ -1,0 +1,38 @@
+package memory
+
+// Precision has the element types of a training run. Master is Invalid if the
+// weights have no second copy of higher precision.
+type Precision struct {
+	Compute   Element // of matrix products and activations
+	Weights   Element
+	Master    Element
+	Gradients Element
+	Moments   Element // of the optimizer's states
+}
+
+// MixedPrecision is the usual precision of large models, and the default: 16 bytes
+// per parameter with AdamW, as in ZeRO §3.1 [Rajbhandari et al., arXiv 1910.02054].
+func MixedPrecision() Precision {
+	return Precision{Compute: BFloat16, Weights: BFloat16, Master: Float32, Gradients: BFloat16, Moments: Float32}
+}
+
+// Bytes are the sizes of a parameter and of what its training keeps beside it.
+type Bytes struct {
+	Weights   int64
+	Gradients int64
+	Optimizer int64 // states and the master copy
+}
+
+// Total returns the sum.
+func (b Bytes) Total() int64 { return plus(plus(b.Weights, b.Gradients), b.Optimizer) }
+
+// Of returns the sizes of a parameter of this shape, or of the part of it that a
+// device holds. It allocates nothing.
+func (p Precision) Of(shape []int, o Optimizer) Bytes {
+	n := product(shape)
+	return Bytes{
+		Weights:   p.Weights.Bytes(n),
+		Gradients: p.Gradients.Bytes(n),
+		Optimizer: plus(p.Master.Bytes(n), p.Moments.Bytes(o.Elements(shape))),
+	}
+}
