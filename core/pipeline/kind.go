@@ -1,0 +1,78 @@
+package pipeline
+
+import (
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Kind is the name of a schedule.
+type Kind string
+
+const (
+	// GPipe runs all forwards, then all backwards [Huang et al., arXiv 1811.06965].
+	GPipe Kind = "gpipe"
+	// OneFOneB alternates forward and backward, so that a stage keeps at most as many
+	// micro-batches as there are stages from it to the last [Narayanan et al., arXiv
+	// 2104.04473, section 2.2.1].
+	OneFOneB Kind = "1f1b"
+	// Interleaved is 1F1B with several chunks of layers per stage [arXiv 2104.04473,
+	// section 2.2.2].
+	Interleaved Kind = "interleaved"
+	// ZeroBubble is the schedule ZB-H1: 1F1B with the weight gradients as tasks that
+	// run later [Qi et al., arXiv 2401.10241, section 2.2].
+	ZeroBubble Kind = "zero-bubble"
+)
+
+// Kinds lists the schedules.
+func Kinds() []Kind { return []Kind{GPipe, OneFOneB, Interleaved, ZeroBubble} }
+
+// Find returns the schedule of a name.
+func Find(name string) (Kind, error) {
+	var names []string
+	for _, k := range Kinds() {
+		if string(k) == name {
+			return k, nil
+		}
+		names = append(names, string(k))
+	}
+	return "", status.Errorf(status.InvalidArgument, "pipeline", "there is no schedule %s", wording.Quote(name)).
+		WithHint("use one of %s", wording.QuotedList(names))
+}
+
+// Limits of a schedule.
+const (
+	MaxTasks    = 1 << 20 // stages × micro-batches × chunks
+	MaxDuration = 1 << 40 // ticks of one task
+)
+
+// Check returns an error if a schedule does not exist: a count below 1, chunks
+// without Interleaved, micro-batches that Interleaved cannot group.
+func Check(kind Kind, stages, micro, chunks int) error {
+	if _, err := Find(string(kind)); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		noun string
+		n    int
+	}{{"stages", stages}, {"micro-batches", micro}, {"chunks", chunks}} {
+		if c.n < 1 {
+			return status.Errorf(status.InvalidArgument, "pipeline", "%s must be at least 1, not %d", c.noun, c.n)
+		}
+	}
+	if max(stages, micro, chunks) > MaxTasks || stages*micro > MaxTasks || stages*micro*chunks > MaxTasks {
+		return status.Errorf(status.InvalidArgument, "pipeline", "%d stages × %d micro-batches × %d chunks exceed %d", stages, micro, chunks, MaxTasks).
+			WithHint("use fewer micro-batches")
+	}
+	switch {
+	case kind != Interleaved && chunks > 1:
+		return status.Errorf(status.InvalidArgument, "pipeline", "schedule %q has 1 chunk per stage, not %d", kind, chunks).
+			WithHint("use schedule %q, or 1 chunk", Interleaved)
+	case kind == Interleaved && chunks == 1:
+		return status.Errorf(status.InvalidArgument, "pipeline", "schedule %q needs at least 2 chunks per stage", kind).
+			WithHint("use schedule %q for 1 chunk", OneFOneB)
+	case kind == Interleaved && micro%stages != 0:
+		return status.Errorf(status.InvalidArgument, "pipeline", "schedule %q needs a multiple of %d micro-batches (the stages), not %d", kind, stages, micro).
+			WithHint("use %d or %d micro-batches, or schedule %q", max(micro/stages, 1)*stages, (micro/stages+1)*stages, OneFOneB)
+	}
+	return nil
+}
