@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"internal/arrowmeta":        {"core/dtype"},
 	"internal/arrowtype":        {"internal/arrowmeta"},
 	"core/hardware":             {"core/mesh"},
+	"core/pipeline":             {},
 	// tier 2
 	"core/layout":          {"core/sharding", "core/sampler", "core/dtype"},
 	"core/layout/document": {"core/layout"},
