@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"core/layout/picture":  {"core/layout", "internal/drawing"},
 	"core/memory":          {"core/sharding"},
 	"core/strategy":        {"core/layout", "core/transformer"},
+	"core/collective":      {"core/hardware"},
 	"core/certificate":     {"core/sampler", "core/internal/permutation"},
 	"core/transformer":     {},
 	"core/batch":           {"core/dtype"},

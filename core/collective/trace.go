@@ -1,0 +1,144 @@
+package collective
+
+import "github.com/meshfeed/meshfeed/core/status"
+
+// MaxTraced is the largest group whose values are traced.
+const MaxTraced = 64
+
+// Value is what a device has in a slot.
+type Value struct {
+	Number  int64
+	Present bool
+}
+
+// State has the values of all devices: State[device][slot].
+type State [][]Value
+
+// Start returns the state before an operation, in which every device has the
+// numbers that the operation needs. The numbers tell device and slot.
+func Start(op Op, alg Algorithm, n int) (State, error) {
+	if err := checkTraced(op, alg, n); err != nil {
+		return nil, err
+	}
+	s := make(State, n)
+	for d := range s {
+		s[d] = make([]Value, Slots(op, alg, n))
+		for i := range s[d] {
+			s[d][i] = Value{Number: int64(d + 1), Present: begins(op, d, i*n/len(s[d]))}
+			if !s[d][i].Present {
+				s[d][i] = Value{}
+			}
+		}
+	}
+	return s, nil
+}
+
+// begins reports whether a device has a chunk before the operation.
+func begins(op Op, device, chunk int) bool {
+	switch op {
+	case AllGather:
+		return device == chunk
+	case Broadcast:
+		return device == 0
+	}
+	return true
+}
+
+// Trace runs the steps of an operation on values, and returns the states after
+// every step. The numbers of a State in which something is missing are those
+// that [Start] has.
+func Trace(op Op, alg Algorithm, start State) ([]State, error) {
+	if err := checkTraced(op, alg, len(start)); err != nil {
+		return nil, err
+	}
+	n := len(start)
+	if err := checkState(start, Slots(op, alg, n)); err != nil {
+		return nil, err
+	}
+	var states []State
+	state := start
+	for _, step := range steps(op, alg, n) {
+		from := state
+		if op == AllToAll {
+			from = start // a device sends its input, not what it got
+		}
+		state = after(state, from, step)
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+// Result returns what every device has to have after an operation, by its
+// definition. After a reduce-scatter, a device needs its own chunk only.
+func Result(op Op, start State) State {
+	n := len(start)
+	result := make(State, n)
+	for d := range result {
+		slots := len(start[d])
+		result[d] = make([]Value, slots)
+		for i := range result[d] {
+			chunk := i * n / slots
+			switch op {
+			case AllGather:
+				result[d][i] = start[chunk][i]
+			case ReduceScatter:
+				if chunk == d {
+					result[d][i] = sum(start, i)
+				}
+			case AllReduce:
+				result[d][i] = sum(start, i)
+			case AllToAll:
+				result[d][i] = start[i][d]
+			case Permute:
+				result[d][i] = start[mod(d-1, n)][i]
+			case Broadcast:
+				result[d][i] = start[0][i]
+			}
+		}
+	}
+	return result
+}
+
+func sum(start State, slot int) Value {
+	total := Value{Present: true}
+	for _, values := range start {
+		total.Number += values[slot].Number
+	}
+	return total
+}
+
+// after returns the state after a step whose messages have values of from.
+func after(state, from State, step Step) State {
+	next := make(State, len(state))
+	for d := range next {
+		next[d] = append([]Value(nil), state[d]...)
+	}
+	for _, t := range step {
+		value := from[t.From][t.Chunk]
+		if t.Reduce {
+			value.Number += next[t.To][t.Slot].Number
+		}
+		next[t.To][t.Slot] = value
+	}
+	return next
+}
+
+func checkTraced(op Op, alg Algorithm, n int) error {
+	if err := check(op, alg, n); err != nil {
+		return err
+	}
+	if n > MaxTraced {
+		return status.Errorf(status.ResourceExhausted, "collective", "the values of %d devices are too many to trace: at most %d devices", n, MaxTraced).
+			WithHint("use a smaller group; NewCost has bytes and time for up to 2^20 devices")
+	}
+	return nil
+}
+
+func checkState(s State, slots int) error {
+	for d, values := range s {
+		if len(values) != slots {
+			return fail("device %d has %d slots, but the algorithm needs %d", d, len(values), slots).WithHint("Start makes a state")
+		}
+	}
+	return nil
+}
