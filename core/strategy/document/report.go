@@ -1,0 +1,228 @@
+package document
+
+import (
+	layouts "github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+)
+
+// Report writes a report as JSON, for programs:
+//
+//	{"meshfeed":1,"model":{…},"devices":8,"meshes":…,"evaluated":…,"pruned":[…],"candidates":[…],"best":0,
+//	 "stages":[…],"collectives":[…],"layout":{…},"input":{…},"assumptions":[…],"problems":[…]}
+//
+// Memory is in bytes and time in nanoseconds. All numbers are integers: "mfu",
+// "examples_per_second", and the input's "rows_per_second" and "margin" count
+// thousandths. A number that is not known is null. The fields of package strategy's
+// Report say what each means.
+func Report(r *strategy.Report) []byte {
+	w := &jsontext.Writer{}
+	w.Open('{')
+	w.Key("meshfeed").Int(Version)
+	w.Key("model").Open('{')
+	w.Key("name").String(r.Model.Name)
+	numbers(w, []number{
+		{"parameters", r.Model.Parameters}, {"active_parameters", r.Model.ActiveParameters}, {"gigaflops_per_step", r.Model.GigaFLOPsPerStep},
+	})
+	w.Close('}')
+	numbers(w, []number{{"devices", int64(r.Devices)}, {"meshes", r.Meshes}, {"evaluated", r.Evaluated}})
+	list(w, "pruned", r.Pruned, reportPruned)
+	list(w, "candidates", r.Candidates, reportCandidate)
+	w.Key("best")
+	if r.Best < 0 {
+		w.Null()
+	} else {
+		w.Int(int64(r.Best))
+	}
+	list(w, "stages", r.Stages, reportStage)
+	list(w, "collectives", r.Collectives, reportCollective)
+	if w.Key("layout"); r.Layout == nil {
+		w.Null()
+	} else {
+		w.Raw(string(layouts.Canonical(r.Layout)))
+	}
+	if w.Key("input"); r.Input == nil {
+		w.Null()
+	} else {
+		reportInput(w, r.Input)
+	}
+	list(w, "assumptions", r.Assumptions, func(w *jsontext.Writer, a *strategy.Assumption) {
+		words(w, []word{{"code", a.Code}, {"text", a.Text}})
+	})
+	list(w, "problems", r.Problems, func(w *jsontext.Writer, p *strategy.Problem) {
+		words(w, []word{{"severity", string(p.Severity)}, {"code", p.Code}, {"path", p.Path}, {"message", p.Message}, {"hint", p.Hint}})
+	})
+	w.Close('}')
+	return w.Text
+}
+
+// list writes a list of objects as a member.
+func list[T any](w *jsontext.Writer, key string, elements []T, write func(*jsontext.Writer, *T)) {
+	w.Key(key).Open('[')
+	for i := range elements {
+		w.Open('{')
+		write(w, &elements[i])
+		w.Close('}')
+	}
+	w.Close(']')
+}
+
+type number struct {
+	key   string
+	value int64
+}
+
+// numbers writes numbers as members. A negative number is not known.
+func numbers(w *jsontext.Writer, list []number) {
+	for _, n := range list {
+		if w.Key(n.key); n.value < 0 {
+			w.Null()
+		} else {
+			w.Int(n.value)
+		}
+	}
+}
+
+type word struct{ key, value string }
+
+func words(w *jsontext.Writer, list []word) {
+	for _, s := range list {
+		w.Key(s.key).String(s.value)
+	}
+}
+
+func reportPruned(w *jsontext.Writer, p *strategy.Pruned) {
+	w.Key("code").String(p.Code)
+	w.Key("count").Int(p.Count)
+	w.Key("message").String(p.Message)
+	if p.Meshes == nil {
+		return
+	}
+	w.Key("meshes").Open('[')
+	for _, m := range p.Meshes {
+		axes(w, m)
+	}
+	w.Close(']')
+}
+
+func axes(w *jsontext.Writer, list []mesh.Axis) {
+	w.Open('[')
+	for _, a := range list {
+		w.Open('[')
+		w.String(a.Name)
+		w.Int(int64(a.Size))
+		w.Close(']')
+	}
+	w.Close(']')
+}
+
+func reportCandidate(w *jsontext.Writer, c *strategy.Candidate) {
+	w.Key("mesh")
+	axes(w, c.Mesh)
+	w.Key("zero").Int(int64(c.ZeRO))
+	w.Key("recomputation").String(c.Recomputation)
+	numbers(w, []number{{"micro_batch", int64(c.MicroBatch)}, {"micro_batches", int64(c.MicroBatches)}})
+	w.Key("schedule")
+	nullable(w, c.Schedule)
+	w.Key("chunks").Int(int64(c.Chunks))
+	reportMemory(w, c.Memory)
+	rates := strategy.Time{TokensPerSecond: -1, ExamplesPerSecond: -1, MFU: -1}
+	if w.Key("time"); c.Time == nil {
+		w.Null()
+	} else {
+		reportTime(w, c.Time)
+		rates = *c.Time
+	}
+	numbers(w, []number{{"tokens_per_second", rates.TokensPerSecond}, {"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}})
+	w.Key("fits").Bool(c.Fits)
+	w.Key("reasons").Strings(c.Reasons...)
+}
+
+// nullable writes a string, or null for an empty one.
+func nullable(w *jsontext.Writer, s string) {
+	if s == "" {
+		w.Null()
+	} else {
+		w.String(s)
+	}
+}
+
+func reportMemory(w *jsontext.Writer, m strategy.Memory) {
+	w.Key("memory").Open('{')
+	numbers(w, []number{
+		{"weights", m.Weights}, {"gradients", m.Gradients}, {"optimizer", m.Optimizer},
+		{"activations", m.Activations}, {"activations_low", m.ActivationsLow}, {"activations_high", m.ActivationsHigh},
+		{"buffers", m.Buffers}, {"total", m.Total},
+	})
+	if m.Capacity == 0 {
+		w.Key("capacity").Null()
+		w.Key("free").Null()
+	} else {
+		w.Key("capacity").Int(m.Capacity)
+		w.Key("free").Int(m.Free)
+	}
+	w.Close('}')
+}
+
+func reportTime(w *jsontext.Writer, t *strategy.Time) {
+	w.Open('{')
+	numbers(w, []number{{"step", t.Step}, {"low", t.Low}, {"high", t.High}})
+	for _, p := range parts(t) {
+		w.Key(p.key).Int(p.value)
+	}
+	w.Key("hidden").Int(t.Hidden)
+	w.Key("bound").String(t.Bound)
+	w.Key("next")
+	nullable(w, t.Next)
+	w.Key("behind").Int(t.Behind)
+	w.Close('}')
+}
+
+// parts lists the parts of a step by their keys.
+func parts(t *strategy.Time) []number {
+	return []number{
+		{"compute", t.Compute}, {"hbm", t.HBM}, {"tensor", t.Tensor}, {"fsdp", t.FSDP}, {"data", t.Data},
+		{"context", t.Context}, {"expert", t.Expert}, {"pipe", t.Pipe}, {"bubble", t.Bubble},
+	}
+}
+
+func reportStage(w *jsontext.Writer, s *strategy.Stage) {
+	numbers(w, []number{{"number", int64(s.Number)}, {"first_layer", int64(s.FirstLayer)}, {"layers", int64(s.Layers)}})
+	w.Key("embedding").Bool(s.Embedding)
+	w.Key("head").Bool(s.Head)
+	numbers(w, []number{{"parameters", s.Parameters}, {"live", int64(s.Live)}})
+	reportMemory(w, s.Memory)
+	numbers(w, []number{{"compute", s.Compute}})
+}
+
+func reportCollective(w *jsontext.Writer, c *strategy.Collective) {
+	words(w, []word{{"op", c.Op}, {"axis", c.Axis}, {"what", c.What}, {"link", c.Link}})
+	numbers(w, []number{{"count", c.Count}, {"bytes", c.Bytes}, {"sent", c.Sent}, {"ns", c.Ns}})
+	w.Key("overlapped").Bool(c.Overlapped)
+}
+
+func reportInput(w *jsontext.Writer, i *strategy.InputNeeds) {
+	w.Open('{')
+	numbers(w, []number{
+		{"rows_per_step", i.RowsPerStep}, {"rows_per_second", i.RowsPerSecond}, {"bytes_per_step", i.BytesPerStep}, {"read_bytes", i.ReadBytes},
+		{"processes", int64(i.Processes)}, {"process_rows", i.ProcessRows}, {"process_bytes", i.ProcessBytes}, {"host_bytes", i.HostBytes},
+		{"host_capacity", known(i.HostCapacity)}, {"sharing", int64(i.Sharing)}, {"groups", int64(i.Groups)},
+		{"available", known(i.Available)},
+	})
+	if w.Key("keeps_up"); i.Available == 0 || i.RowsPerSecond < 0 {
+		w.Null()
+	} else {
+		w.Bool(i.KeepsUp)
+	}
+	numbers(w, []number{{"margin", known(i.Margin)}})
+	w.Close('}')
+}
+
+// known makes a number that is 0 if it is not known negative then.
+func known(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
