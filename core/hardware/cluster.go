@@ -65,8 +65,9 @@ func (k Kind) Cluster(devices, perNode int) (*Cluster, error) {
 }
 
 // Complete checks the cluster, and fills in what follows from the rest: the
-// latencies of links with a bandwidth, and the dimensions of a torus. A path of
-// the error is a JSON Pointer into the cluster of a strategy document.
+// latencies of links with a bandwidth, and the dimensions of a torus. A latency
+// of 0 is replaced, so set it afterward to have none. The attribute "path" of
+// the error is a JSON Pointer into a strategy document.
 func (c *Cluster) Complete() error {
 	if err := c.check(); err != nil {
 		return err

@@ -32,7 +32,7 @@ import (
 type Cell struct {
 	Value  int64
 	Source string // where the number is published, and how it follows from there
-	Date   string // of the source, as year-month; or when it was read, as "read 2026-11"
+	Date   string // of the source, as year-month; of a page without a date, when it was read: "read 2026-11"
 }
 
 // Known reports whether the number is known.
@@ -110,41 +110,36 @@ func Find(name string) (Kind, error) {
 		}
 	}
 	e := status.Errorf(status.InvalidArgument, "hardware", "there is no device kind %s", wording.Quote(name)).With("name", name)
-	if near := nearest(name); len(near) > 0 {
-		return Kind{}, e.WithHint("the nearest kinds are %s; for another device, give its own numbers", wording.QuotedList(near))
+	near := nearest(name)
+	if near == nil {
+		near = Names()
 	}
-	return Kind{}, e.WithHint("use %s, or give the numbers of the device", wording.QuotedList(Names()))
+	return Kind{}, e.WithHint("use %s, or give the numbers of the device", wording.QuotedList(near))
 }
 
 // generic has the words that do not tell one kind from another.
 var generic = []string{"tpu", "gpu", "nvidia", "google", "pcie", "sxm"}
 
 // nearest lists the kinds that have a word of the name, up to an ending: "v5"
-// and "v5p". If there is none, it lists those with a word that one edit changes
-// into a word of the name.
+// and "v5p". If there is none, it lists the kind that the name probably means.
 func nearest(name string) []string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
 	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 || slices.Contains(generic, w) })
-	for _, alike := range []func(a, b string) bool{
-		func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) },
-		func(a, b string) bool { return len(b) > 2 && edits(a, b) == 1 },
-	} {
-		if near := resembling(words, alike); len(near) > 0 {
-			return near
-		}
-	}
-	return nil
-}
-
-func resembling(words []string, alike func(a, b string) bool) []string {
 	var near []string
 	for _, k := range table {
-		for part := range strings.SplitSeq(k.Name, "-") {
-			if !slices.Contains(generic, part) && slices.ContainsFunc(words, func(w string) bool { return alike(part, w) }) {
-				near = append(near, k.Name)
-				break
-			}
+		parts := strings.Split(k.Name, "-")
+		if slices.ContainsFunc(parts, func(part string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return alike(part, w) })
+		}) {
+			near = append(near, k.Name)
 		}
 	}
+	if one := wording.Nearest(name, Names()); near == nil && one != "" {
+		return []string{one}
+	}
 	return near
+}
+
+func alike(part, word string) bool {
+	return !slices.Contains(generic, part) && (strings.HasPrefix(part, word) || strings.HasPrefix(word, part))
 }

@@ -47,17 +47,80 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"h100":     `hardware: there is no device kind "h100"; the nearest kinds are "h100-80", "h100-pcie"; for another device, give its own numbers`,
-		"H100-SXM": `hardware: there is no device kind "H100-SXM"; the nearest kinds are "h100-80", "h100-pcie"; for another device, give its own numbers`,
-		"A100_40":  `hardware: there is no device kind "A100_40"; the nearest kinds are "a100-40", "a100-80"; for another device, give its own numbers`,
-		"l40":      `hardware: there is no device kind "l40"; the nearest kinds are "l4-24", "l40s-48"; for another device, give its own numbers`,
-		"h10":      `hardware: there is no device kind "h10"; the nearest kinds are "h100-80", "h100-pcie"; for another device, give its own numbers`,
-		"b20O":     `hardware: there is no device kind "b20O"; the nearest kinds are "b200-180"; for another device, give its own numbers`,
-		"v5p":      `hardware: there is no device kind "v5p"; the nearest kinds are "tpu-v5p"; for another device, give its own numbers`,
+		"h100":     `hardware: there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"H100-SXM": `hardware: there is no device kind "H100-SXM"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"A100_40":  `hardware: there is no device kind "A100_40"; use "a100-40", "a100-80", or give the numbers of the device`,
+		"l40":      `hardware: there is no device kind "l40"; use "l4-24", "l40s-48", or give the numbers of the device`,
+		"h10":      `hardware: there is no device kind "h10"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"b2OO-180": `hardware: there is no device kind "b2OO-180"; use "b200-180", or give the numbers of the device`,
+		"v5p":      `hardware: there is no device kind "v5p"; use "tpu-v5p", or give the numbers of the device`,
 		"mi300x":   `hardware: there is no device kind "mi300x"; use "v100-32", "a100-40", "a100-80", "h100-80", "h100-pcie", "h200-141", "b200-180", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
 	} {
 		if _, err := hardware.Find(name); err == nil || err.Error() != want {
 			t.Errorf("Find(%s):\ngot  %v\nwant %s", name, err, want)
+		}
+	}
+}
+
+// Numbers with sparsity, of both directions or in the wrong unit would break
+// these relations.
+func TestNumbersArePlausible(t *testing.T) {
+	for _, k := range hardware.All() {
+		between := func(name string, value, least, most float64) {
+			t.Helper()
+			if value != 0 && (value < least || value > most) {
+				t.Errorf("%s: %s is %g, want %g to %g", k.Name, name, value, least, most)
+			}
+		}
+		flops := func(p hardware.Precision) float64 { return float64(k.FLOPs[p].Value) }
+		half := max(flops(hardware.BF16), flops(hardware.FP16)) // the only number that every kind has
+		between("memory", float64(k.Memory.Value), 16e9, 300e9)
+		between("memory / HBM in seconds", float64(k.Memory.Value)/float64(k.HBM.Value), 0.01, 0.1)
+		between("operations per byte of HBM", half/float64(k.HBM.Value), 100, 600)
+		between("FP8 / BF16", flops(hardware.FP8)/half, 1, 2.03)
+		between("INT8 / BF16", flops(hardware.INT8)/half, 1, 2.03)
+		between("BF16 / TF32", half/max(flops(hardware.TF32), half/2), 1.9, 2.1)
+		between("BF16 / FP32", half/max(flops(hardware.FP32), half/28), 3, 30)
+		between("HBM / node", float64(k.HBM.Value)/float64(k.Node.Value), 3, 32)
+		between("node / network", float64(k.Node.Value)/max(float64(k.Network.Value), float64(k.Node.Value)/9), 8, 100)
+		if half == 0 || !k.Memory.Known() || !k.HBM.Known() || !k.Node.Known() || k.PerNode < 1 {
+			t.Errorf("%s lacks a number that every kind has", k.Name)
+		}
+		if torus := k.Topology.Dimensions() > 0; torus != (k.Wrap > 0) {
+			t.Errorf("%s: topology %s, wrap %d", k.Name, k.Topology, k.Wrap)
+		}
+	}
+}
+
+// Kinds of the same processor compute equally fast, and a later generation is
+// never slower.
+func TestGenerations(t *testing.T) {
+	for _, line := range [][]string{
+		{"v100-32", "a100-40", "a100-80", "h100-80", "h200-141", "b200-180"},
+		{"h100-pcie", "h100-80"},
+		{"l4-24", "l40s-48"},
+		{"tpu-v4", "tpu-v5p", "tpu-v7"},
+		{"tpu-v5e", "tpu-v6e"},
+	} {
+		for i := range line[1:] {
+			a, errA := hardware.Find(line[i])
+			b, errB := hardware.Find(line[i+1])
+			if errA != nil || errB != nil {
+				t.Fatal(errA, errB)
+			}
+			after := cells(b)
+			for name, c := range cells(a) {
+				if after[name].Known() && after[name].Value < c.Value {
+					t.Errorf("%s of %s is %d, less than %d of %s", name, b.Name, after[name].Value, c.Value, a.Name)
+				}
+			}
+		}
+	}
+	h100, _ := hardware.Find("h100-80")
+	h200, _ := hardware.Find("h200-141")
+	for p, c := range h100.FLOPs {
+		if h200.FLOPs[p].Value != c.Value {
+			t.Errorf("%s of the H200 differs from the H100's", p)
 		}
 	}
 }

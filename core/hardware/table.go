@@ -22,21 +22,22 @@ func (s source) cell(value int64, how string) Cell {
 
 var (
 	v100Sheet  = source{"NVIDIA V100 data sheet", "2020-01"}
-	a100Sheet  = source{"NVIDIA A100 data sheet", "2021-06"}
+	dgx2       = source{"NVIDIA DGX-2 data sheet", "2018-03"}
+	a100Sheet  = source{"NVIDIA A100 data sheet 1758950-r4", "2021-06"}
+	dgxA100    = source{"NVIDIA DGX A100 user guide DU-09821-001", "2020-05"}
 	h100Sheet  = source{"NVIDIA H100 data sheet", "read 2026-11"}
+	h100Brief  = source{"NVIDIA H100 PCIe product brief PB-11133-001", "2022-11"}
+	dgxH100    = source{"docs.nvidia.com/dgx/dgxh100-user-guide", "read 2026-11"}
 	h200Sheet  = source{"NVIDIA H200 data sheet", "read 2026-11"}
-	b200Sheet  = source{"NVIDIA Blackwell architecture technical brief, HGX B200", "read 2026-11"}
-	dgxB200    = source{"NVIDIA DGX B200 data sheet", "read 2026-11"}
+	b200Brief  = source{"NVIDIA Blackwell architecture technical brief, HGX B200", "read 2026-11"}
+	dgxB200    = source{"docs.nvidia.com/dgx/dgxb200-user-guide", "read 2026-11"}
 	l4Sheet    = source{"NVIDIA L4 data sheet", "read 2026-11"}
 	l40sSheet  = source{"NVIDIA L40S data sheet", "read 2026-11"}
-	dgx2       = source{"NVIDIA DGX-2 data sheet", "2018-03"}
-	dgxA100    = source{"NVIDIA DGX A100 user guide", "2020-05"}
-	dgxH100    = source{"NVIDIA DGX H100 user guide", "read 2026-11"}
 	tpuV4Paper = source{"Jouppi et al., TPU v4, arXiv 2304.01433, table 4", "2023-04"}
-	tpuV4Docs  = source{"cloud.google.com/tpu/docs/v4", "read 2026-11"}
-	tpuV5eDocs = source{"cloud.google.com/tpu/docs/v5e", "read 2026-11"}
-	tpuV5pDocs = source{"cloud.google.com/tpu/docs/v5p", "read 2026-11"}
-	tpu7xDocs  = source{"cloud.google.com/tpu/docs/tpu7x", "read 2026-11"}
+	tpuV4Docs  = source{"docs.cloud.google.com/tpu/docs/v4", "read 2026-11"}
+	tpuV5eDocs = source{"docs.cloud.google.com/tpu/docs/v5e", "read 2026-11"}
+	tpuV5pDocs = source{"docs.cloud.google.com/tpu/docs/v5p", "read 2026-11"}
+	tpu7xDocs  = source{"docs.cloud.google.com/tpu/docs/tpu7x", "read 2026-11"} // has v6e too
 )
 
 const (
@@ -66,7 +67,7 @@ var table = []Kind{
 	},
 	{
 		Name: "h100-pcie", Title: "NVIDIA H100 80 GB PCIe", Vendor: "NVIDIA",
-		Memory: h100Sheet.cell(80*gb, ""), HBM: h100Sheet.cell(2_000*gb, ""),
+		Memory: h100Sheet.cell(80*gb, ""), HBM: h100Brief.cell(2_000*gb, "greater than 2,000 GB/s"),
 		FLOPs: map[Precision]Cell{
 			BF16: h100Sheet.cell(756*tera, sparse), FP16: h100Sheet.cell(756*tera, sparse),
 			FP8: h100Sheet.cell(1_513*tera, sparse), INT8: h100Sheet.cell(1_513*tera, sparse),
@@ -84,11 +85,11 @@ var table = []Kind{
 	},
 	{
 		Name: "b200-180", Title: "NVIDIA B200 180 GB (DGX B200)", Vendor: "NVIDIA",
-		Memory: dgxB200.cell(180*gb, "1,440 GB of 8 devices"), HBM: dgxB200.cell(8_000*gb, "64 TB/s of 8 devices"),
+		Memory: dgxB200.cell(180*gb, "1,440 GB of 8 devices"), HBM: b200Brief.cell(8_000*gb, "up to 8 TB/s"),
 		FLOPs: map[Precision]Cell{
-			BF16: b200Sheet.cell(2_250*tera, "dense"), FP16: b200Sheet.cell(2_250*tera, "dense"),
-			FP8: b200Sheet.cell(4_500*tera, "dense"), INT8: b200Sheet.cell(4_500*tera, "dense"),
-			TF32: b200Sheet.cell(1_100*tera, "dense"), FP32: b200Sheet.cell(80*tera, ""),
+			BF16: b200Brief.cell(2_250*tera, "dense"), FP16: b200Brief.cell(2_250*tera, "dense"),
+			FP8: b200Brief.cell(4_500*tera, "dense"), INT8: b200Brief.cell(4_500*tera, "dense"),
+			TF32: b200Brief.cell(1_100*tera, "dense"), FP32: b200Brief.cell(80*tera, ""),
 		},
 		Topology: Switch, PerNode: 8,
 		Node:    dgxB200.cell(900*gb, "14.4 TB/s of 8 devices and both directions"),
@@ -125,7 +126,7 @@ var table = []Kind{
 	},
 	{
 		Name: "tpu-v5e", Title: "Google TPU v5e", Vendor: "Google",
-		Memory: tpuV5eDocs.cell(16*gb, ""), HBM: tpuV5eDocs.cell(819*gb, ""),
+		Memory: tpuV5eDocs.cell(16*gb, ""), HBM: tpuV5eDocs.cell(819*gb, "other versions of the page say 800 GiB/s, which is 5 % more"),
 		FLOPs:    map[Precision]Cell{BF16: tpuV5eDocs.cell(197*tera, ""), INT8: tpuV5eDocs.cell(393*tera, "")},
 		Topology: Torus2, PerNode: 256, Wrap: 16,
 		Node:    tpuV5eDocs.cell(200*gb, bothWays),
@@ -133,9 +134,9 @@ var table = []Kind{
 	},
 	{
 		Name: "tpu-v5p", Title: "Google TPU v5p", Vendor: "Google",
-		Memory: tpuV5pDocs.cell(95*gib, "95 GiB"), HBM: tpuV5pDocs.cell(2_765*gb, ""),
+		Memory: tpuV5pDocs.cell(95*gib, "95 of 96 GiB, the system keeps the rest"), HBM: tpuV5pDocs.cell(2_765*gb, "other versions of the page say 2,575 GiB/s, which is the same"),
 		FLOPs:    map[Precision]Cell{BF16: tpuV5pDocs.cell(459*tera, ""), FP8: tpuV5pDocs.cell(459*tera, "")},
-		Topology: Torus3, PerNode: 8960, Wrap: 4,
+		Topology: Torus3, PerNode: 6144, Wrap: 4,
 		Node:    tpuV5pDocs.cell(600*gb, bothWays),
 		Network: tpuV5pDocs.cell(50*gbit, ""),
 	},

@@ -2,8 +2,8 @@ package hardware
 
 import "slices"
 
-// orders has the permutations of two and three dimensions.
-var orders = map[int][][]int{
+// permutations has the orders of two and three dimensions.
+var permutations = map[int][][]int{
 	2: {{0, 1}, {1, 0}},
 	3: {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}},
 }
@@ -11,9 +11,9 @@ var orders = map[int][][]int{
 // torusAxes returns the paths of axes with the best order of dimensions.
 func (c *Cluster) torusAxes(sizes []int) []Path {
 	var best []Path
-	for _, order := range orders[len(c.Torus)] {
+	for _, order := range c.orders() {
 		paths := c.ordered(sizes, order)
-		if paths != nil && (best == nil || c.better(paths, best)) {
+		if paths != nil && (best == nil || better(paths, best)) {
 			best = paths
 		}
 	}
@@ -23,9 +23,24 @@ func (c *Cluster) torusAxes(sizes []int) []Path {
 	return best
 }
 
+// orders lists the different orders of the sizes of the dimensions.
+func (c *Cluster) orders() [][]int {
+	var list [][]int
+	for _, numbers := range permutations[len(c.Torus)] {
+		order := make([]int, len(numbers))
+		for i, n := range numbers {
+			order[i] = c.Torus[n]
+		}
+		if !slices.ContainsFunc(list, func(o []int) bool { return slices.Equal(o, order) }) {
+			list = append(list, order)
+		}
+	}
+	return list
+}
+
 // better reports whether more axes have whole dimensions, or equally many and
 // an inner axis has faster links.
-func (c *Cluster) better(a, b []Path) bool {
+func better(a, b []Path) bool {
 	if x, y := whole(a), whole(b); x != y {
 		return x > y
 	}
@@ -60,7 +75,7 @@ func (c *Cluster) ordered(sizes, order []int) []Path {
 		for n := sizes[i]; n > 1; {
 			for rest == 1 && next > 0 {
 				next--
-				dimension = c.Torus[order[next]]
+				dimension = order[next]
 				rest, used = dimension, 1
 			}
 			take := gcd(n, rest)
