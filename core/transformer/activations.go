@@ -121,11 +121,15 @@ func (e Execution) withDefaults() Execution {
 
 func (e Execution) check() error {
 	for _, n := range []struct {
-		path  string
-		value int
-	}{{"/training/micro_batch", e.Batch}, {"/search/axes/tensor", e.Tensor}, {"/search/axes/context", e.Context}} {
+		path, text string
+		value      int
+	}{
+		{"/training/micro_batch", "a micro-batch has %d examples", e.Batch},
+		{"/search/axes/tensor", "axis tensor has size %d", e.Tensor},
+		{"/search/axes/context", "axis context has size %d", e.Context},
+	} {
 		if n.value < 1 || n.value > maxSize {
-			return invalid(n.path, "the number is %d, but must be from 1 to 2^31", n.value)
+			return invalid(n.path, n.text+", but must have from 1 to 2^31", n.value).WithHint("use at least 1")
 		}
 	}
 	switch e.Attention {

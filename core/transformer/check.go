@@ -54,11 +54,11 @@ func checkSizes(path string, sizes []size) error {
 			least = 0
 		}
 		if n.value < least || n.value > maxSize {
-			e := invalid(path+"/"+n.key, "%s is %d, but must be from 1 to 2^31", n.key, n.value)
+			hint := "a model needs it"
 			if n.optional {
-				e.WithHint("leave it out for the default")
+				hint = "leave it out for the default"
 			}
-			return e
+			return invalid(path+"/"+n.key, "%s is %d, but must be from 1 to 2^31", n.key, n.value).WithHint("%s", hint)
 		}
 	}
 	return nil
@@ -106,6 +106,7 @@ func (s Shape) checkExperts() error {
 	path := root + "/experts"
 	err := checkSizes(path, []size{
 		{"count", e.Count, false}, {"active", e.Active, false}, {"every", e.Every, true}, {"ffn", e.FFN, true},
+		{"shared", e.Shared, true},
 	})
 	switch {
 	case err != nil:
@@ -115,24 +116,19 @@ func (s Shape) checkExperts() error {
 	case e.Every > s.Layers:
 		return invalid(path+"/every", "each %d-th layer has experts, but there are %d layers", e.Every, s.Layers).
 			WithHint("1 means every layer; leave out experts for a dense model")
-	case e.Shared < 0 || e.Shared > maxSize:
-		return invalid(path+"/shared", "shared is %d, but must be from 0 to 2^31", e.Shared).WithHint("leave it out for none")
 	case e.CapacityThousandths < 0 || e.CapacityThousandths > maxSize:
-		return invalid(path+"/capacity", "capacity is %d thousandths, but must be from 1 to 2^31", e.CapacityThousandths).
+		return invalid(path+"/capacity", "capacity is %g, but must be from 0.001 to 2^31 / 1000", float64(e.CapacityThousandths)/1000).
 			WithHint("leave it out if no token is dropped")
-	case e.CapacityThousandths > 0 && e.CapacityThousandths < 1000:
-		return nil
 	}
 	return nil
 }
 
 func (s Shape) checkTotals() error {
 	if s.Parameters() > MaxCount {
-		return invalid(root, "the model has more than 2^53 parameters").WithHint("check the sizes")
+		return invalid(root, "the model has more than 2^53 parameters").WithHint("make the sizes smaller")
 	}
-	f := s.FLOPs()
-	if f.Forward() > MaxCount {
-		return invalid(root, "a token takes more than 2^53 floating-point operations forward").WithHint("check sequence and the sizes")
+	if s.FLOPs().Forward() > MaxCount {
+		return invalid(root+"/sequence", "a token takes more than 2^53 floating-point operations forward").WithHint("make the sequence shorter")
 	}
 	return nil
 }

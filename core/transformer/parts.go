@@ -1,5 +1,7 @@
 package transformer
 
+import "slices"
+
 // Stage is the place of an array in the order of the computation.
 type Stage uint8
 
@@ -27,6 +29,8 @@ type Part struct {
 	Unit    int  // tensor parallelism splits the dimension into whole units: heads, columns, tokens
 	Experts bool // the first dimension counts experts, and expert parallelism splits it
 	Every   int  // of a layer's part: n for each n-th layer, -n for all others; see Shape.HasExperts
+
+	shared bool // several devices may hold the same unit
 }
 
 // In reports whether a layer, counted from 0, has the part. The part must be that
@@ -50,11 +54,11 @@ func elements(shape []int) int64 {
 }
 
 // Shard returns the shape of the part of the array on one of tensor × expert
-// devices, and false if it cannot be split so. If there are fewer key and value
+// devices, and false if it cannot be split so. Both numbers are at least 1. If there are fewer key and value
 // heads than devices, each device holds one head, and several devices hold the same
 // one. A vocabulary is padded to a multiple of tensor. Both are as in Megatron-LM.
 func (p Part) Shard(tensor, expert int) (shape []int, ok bool) {
-	shape = append(shape, p.Shape...)
+	shape = slices.Clone(p.Shape)
 	if p.Experts {
 		if shape[0]%expert != 0 {
 			return nil, false
@@ -65,8 +69,11 @@ func (p Part) Shard(tensor, expert int) (shape []int, ok bool) {
 		return shape, true
 	}
 	units, ok := p.units(tensor)
+	if !ok {
+		return nil, false
+	}
 	shape[p.Tensor] = p.Shape[p.Tensor] / p.Unit * units
-	return shape, ok
+	return shape, true
 }
 
 // units returns the number of units on one of tensor devices.
@@ -77,15 +84,13 @@ func (p Part) units(tensor int) (int, bool) {
 	case p.Unit%tensor == 0:
 		return p.Unit / tensor, true
 	}
-	return 1, p.Unit < p.Shape[p.Tensor] && tensor%p.Unit == 0
+	return 1, p.shared && tensor%p.Unit == 0
 }
 
 // Parts lists the arrays in the order of the computation.
 func (s Shape) Parts() []Part {
 	s = s.WithDefaults()
-	l := &lister{shape: s, bias: s.Biases}
-	l.stage = EmbeddingStage
-	l.every = 1
+	l := &lister{shape: s, bias: s.Biases, stage: EmbeddingStage, every: 1}
 	l.split("embedding/tokens", 0, s.Vocab, s.Vocab, s.Hidden)
 	if s.Positions == Learned {
 		l.whole("embedding/positions", s.Sequence, s.Hidden)
@@ -109,7 +114,9 @@ type lister struct {
 	parts []Part
 	stage Stage
 	every int
-	bias  bool
+
+	bias   bool // every matrix of a layer has one
+	shared bool // of the parts that are being listed
 }
 
 func (l *lister) add(p Part) {
@@ -138,7 +145,7 @@ func (l *lister) whole(name string, shape ...int) {
 }
 
 func (l *lister) split(name string, dimension, unit int, shape ...int) {
-	l.add(Part{Name: name, Shape: shape, Tensor: dimension, Unit: unit})
+	l.add(Part{Name: name, Shape: shape, Tensor: dimension, Unit: unit, shared: l.shared})
 }
 
 func (l *lister) norm(name string) {
@@ -170,8 +177,10 @@ func (l *lister) attention() {
 	bias := l.bias || s.QKVBiases
 	l.norm("layers/attention_norm")
 	l.columns("layers/attention/query", s.Heads, s.Hidden, s.Heads*s.HeadDim, bias)
+	l.shared = true
 	l.columns("layers/attention/key", s.KVHeads, s.Hidden, s.KVHeads*s.HeadDim, bias)
 	l.columns("layers/attention/value", s.KVHeads, s.Hidden, s.KVHeads*s.HeadDim, bias)
+	l.shared = false
 	l.rows("layers/attention/output", s.Heads, s.Heads*s.HeadDim, s.Hidden)
 }
 

@@ -25,7 +25,14 @@ func newCounter(s Shape, e Execution) *counter {
 	return c
 }
 
-func ceil(n int64, by int) int64 { return (n + int64(by) - 1) / int64(by) }
+// ceil returns n / by, rounded up.
+func ceil(n int64, by int) int64 {
+	q := n / int64(by)
+	if n%int64(by) != 0 {
+		q++
+	}
+	return q
+}
 
 func (c *counter) term(in Block, name string, b Bytes, reason string) {
 	c.terms = append(c.terms, Term{name, in, b, reason})
@@ -39,9 +46,6 @@ func exact(factors ...int64) Bytes {
 
 // stream returns the bytes of one array of the residual stream, s·b·h elements.
 func (c *counter) stream() Bytes { return exact(c.element, c.residual, int64(c.Hidden)) }
-
-// mask returns the bytes of a dropout mask of n elements.
-func mask(n int64) Bytes { return Bytes{0, n, n} }
 
 const maskReason = "a byte per element; low: the backward pass draws the mask again"
 
@@ -61,68 +65,89 @@ func (c *counter) layers() {
 	}
 }
 
-// whole returns what one layer keeps without recomputation: the larger kind of
-// layer, if there are two.
+// whole returns what one layer keeps without recomputation: the larger number, if
+// there are two kinds of layers.
 func (c *counter) whole() Bytes {
 	e := c.Execution
 	e.Recomputation = NoRecomputation
 	w := newCounter(c.Shape, e)
 	w.layers()
 	a := w.sums()
-	if a.Expert.Paper > a.Dense.Paper {
-		return a.Expert
-	}
-	return a.Dense
+	return Bytes{max(a.Dense.Low, a.Expert.Low), max(a.Dense.Paper, a.Expert.Paper), max(a.Dense.High, a.Expert.High)}
 }
 
 // attention lists 11·s·b·h + 5·a·s²·b bytes and the input of the norm, 2·s·b·h
 // (section 4.1). The scores are kept, or computed again.
 func (c *counter) attention(scores Block) {
-	head := int64(c.HeadDim)
-	c.norm(InLayer, "attention norm input")
-	c.term(InLayer, "attention input", c.stream(), "the products with the query, key and value matrices need it")
-	c.term(InLayer, "query", exact(c.element, c.tokens, c.heads, head), "the scores need it")
-	c.term(InLayer, "key and value", exact(2, c.element, c.tokens, c.kvHeads, head), "the scores and the weighted values need them")
+	head := mul(c.element, c.tokens, int64(c.HeadDim))
+	c.normalized("attention")
+	c.term(InLayer, "query", exact(head, c.heads), "the scores need it")
+	pairs := mul(2, head, c.kvHeads)
+	c.term(InLayer, "key and value", Bytes{pairs, pairs, mul(2, head, c.heads)}, "the scores and the weighted values need them; high: repeated for every query head")
+	output := exact(head, c.heads)
+	reason := "the product with the output matrix needs it"
+	if scores == InWorking {
+		output.Low = 0
+		reason += "; low: it is computed again with the scores"
+	}
+	c.term(InLayer, "attention output", output, reason)
 	if c.Attention == FlashAttention {
 		c.term(scores, "log-sum-exp", exact(4, c.tokens, c.heads), "flash attention keeps one float32 per head and token instead of the scores")
 	} else {
 		c.scores(scores)
 	}
-	c.term(InLayer, "attention output", exact(c.element, c.tokens, c.heads, head), "the product with the output matrix needs it")
-	c.residualMask(InLayer, "attention dropout mask")
+	c.mask("attention dropout mask")
 }
 
 // scores lists the quadratic terms, 5·a·s²·b: softmax 2, mask 1, dropout output 2.
 func (c *counter) scores(in Block) {
-	n := mul(c.heads, c.tokens, int64(c.Sequence))
-	c.term(in, "softmax", Bytes{mul(c.element, n), mul(c.element, n), mul(c.element+4, n)}, "high: a softmax in float32 is kept besides its copy")
+	rows := mul(c.heads, c.tokens)
+	n := mul(rows, int64(c.Sequence))
+	softmax := exact(c.element, n)
+	softmax.High = add(softmax.High, mul(4, n), mul(8, rows))
+	c.term(in, "softmax", softmax, "high: the exponentials in float32, their sums and maxima are kept too")
 	if c.Dropout {
-		c.term(in, "score dropout mask", mask(n), maskReason)
-		c.term(in, "score dropout output", Bytes{0, mul(c.element, n), mul(c.element, n)}, "low: the backward pass computes it again from softmax and mask")
+		c.term(in, "score dropout mask", Bytes{0, n, n}, maskReason)
+		output := mul(c.element, n)
+		c.term(in, "score dropout output", Bytes{0, output, output}, "low: it is computed again from softmax and mask")
 	}
 }
 
+// normalized lists the input of a norm, 2·s·b·h, and its output, which is the input
+// of the attention or of the feed-forward block, 2·s·b·h.
+func (c *counter) normalized(block string) {
+	c.norm(InLayer, block+" norm input")
+	output := c.stream()
+	output.Low = 0
+	c.term(InLayer, block+" input", output, "the products with the first matrices need it; low: it is computed again from the norm's input")
+}
+
+// norm lists the input of a norm. A norm that is written as single operations keeps
+// float32 copies: of the input and the normalized values, and LayerNorm also of the
+// centered values. Each token has two statistics.
 func (c *counter) norm(in Block, name string) {
-	statistics := int64(4)
+	copies := int64(2)
 	if c.Norm == LayerNorm {
-		statistics = 8
+		copies = 3
 	}
+	hidden := int64(c.Hidden)
 	b := c.stream()
-	b.High = add(b.High, mul(statistics, c.residual))
-	c.term(in, name, b, "high: the statistics of each token are kept in float32")
+	b.High = add(mul(copies, 4, c.residual, hidden), mul(8, c.residual), mul(4, hidden))
+	c.term(in, name, b, "high: single operations keep the normalized values, statistics and the scale, in float32")
 }
 
-func (c *counter) residualMask(in Block, name string) {
+// mask lists the mask of a dropout on the residual stream, s·b·h.
+func (c *counter) mask(name string) {
 	if c.Dropout {
-		c.term(in, name, mask(mul(c.residual, int64(c.Hidden))), maskReason)
+		n := mul(c.residual, int64(c.Hidden))
+		c.term(InLayer, name, Bytes{0, n, n}, maskReason)
 	}
 }
 
 // feedForward lists 19·s·b·h bytes and the input of the norm, 2·s·b·h (section 4.1).
 func (c *counter) feedForward() {
-	c.norm(InLayer, "feed-forward norm input")
-	c.term(InLayer, "feed-forward input", c.stream(), "the products with the first matrices, or with the router, need it")
-	c.residualMask(InLayer, "feed-forward dropout mask")
+	c.normalized("feed-forward")
+	c.mask("feed-forward dropout mask")
 	if c.ExpertLayers(0, c.Layers) < c.Layers {
 		c.intermediate(InDense, "feed-forward intermediate", exactRows(c.tokens), c.FFN)
 	}
@@ -136,21 +161,19 @@ type rows struct{ low, paper, high int64 }
 
 func exactRows(n int64) rows { return rows{n, n, n} }
 
-func (r rows) bytes(perRow int64) Bytes {
-	return Bytes{mul(r.low, perRow), mul(r.paper, perRow), mul(r.high, perRow)}
-}
-
 // intermediate lists the arrays of width f between the matrices: input and output of
-// the activation function, and of a gated block both inputs and the product.
+// the activation function, and of a gated block both inputs and the product. JAX
+// without jax.checkpoint keeps six, for GELU by tanh as for SwiGLU.
 func (c *counter) intermediate(in Block, name string, r rows, width int) {
-	low, paper, high := int64(1), int64(2), int64(2)
-	reason := "input and output of the activation function; low: the output is computed again from the input"
+	low, paper := int64(1), int64(2)
+	reason := "input and output of the activation function; low: the output is computed again"
 	if c.Gated {
-		low, paper, high = 2, 3, 4
-		reason = "gate, up and product; low: the product is computed again; high: the activated gate is kept too"
+		low, paper = 2, 3
+		reason = "gate, up and product; low: the product is computed again"
 	}
+	reason += "; high: single operations keep six arrays"
 	one := mul(c.element, ceil(int64(width), c.Tensor))
-	c.term(in, name, Bytes{mul(low, one, r.low), mul(paper, one, r.paper), mul(high, one, r.high)}, reason)
+	c.term(in, name, Bytes{mul(low, one, r.low), mul(paper, one, r.paper), mul(6, one, r.high)}, reason)
 }
 
 // experts lists the terms of a layer with experts. The experts of all devices
@@ -158,14 +181,15 @@ func (c *counter) intermediate(in Block, name string, r rows, width int) {
 // token, whether or not the experts are on several devices.
 func (c *counter) experts() {
 	e := c.Experts
-	const reason = "one row per token and active expert, times the capacity; low: only rows that are routed; without a capacity, high adds a quarter for uneven routing"
+	const reason = "one row per token and active expert, times the capacity; low: only rows that are routed; high: without a capacity, a quarter more for uneven routing"
 	all, own := c.routed(c.tokens), c.routed(c.residual)
 	row := mul(c.element, int64(c.Hidden))
 	probabilities := mul(4, c.residual, int64(e.Count))
 	c.term(InExpert, "router probabilities", Bytes{probabilities, probabilities, mul(2, probabilities)}, "float32; high: the logits are kept too")
-	c.term(InExpert, "expert input", own.bytes(row), reason)
+	input := Bytes{mul(own.low, row), mul(own.paper, row), mul(all.high, row)}
+	c.term(InExpert, "expert input", input, reason+", and the rows of all tensor devices")
 	c.intermediate(InExpert, "expert intermediate", all, e.FFN)
-	c.term(InExpert, "expert output", Bytes{0, 0, mul(own.high, row)}, "high: the weights of experts multiply their output, and not their intermediate")
+	c.term(InExpert, "expert output", Bytes{0, 0, mul(all.high, row)}, "high: the weights of experts multiply their output, and not their intermediate")
 	if e.Shared > 0 {
 		c.intermediate(InExpert, "shared intermediate", exactRows(c.tokens), e.Shared*e.FFN)
 	}
@@ -185,7 +209,10 @@ func (c *counter) routed(tokens int64) rows {
 // embedding lists the terms of the first pipeline stage (section 4.3).
 func (c *counter) embedding() {
 	c.term(InEmbedding, "token ids", Bytes{0, 0, mul(4, c.tokens)}, "int32; high: the lookup keeps them")
-	c.residualMask(InEmbedding, "embedding dropout mask")
+	if c.Dropout {
+		n := mul(c.residual, int64(c.Hidden))
+		c.term(InEmbedding, "embedding dropout mask", Bytes{0, n, n}, maskReason)
+	}
 }
 
 // final lists the terms of the last pipeline stage, 4·s·b·h·(1 + V/h) (section 4.3).
