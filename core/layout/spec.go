@@ -108,6 +108,15 @@ type BudgetSpec struct {
 
 func (s MeshSpec) processes() int { return max(s.Processes, 1) }
 
+// Build makes the mesh. The error of a mesh that breaks a rule is that of
+// [Document.Validate].
+func (s MeshSpec) Build() (*mesh.Mesh, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	return s.build()
+}
+
 func (s MeshSpec) build() (*mesh.Mesh, error) {
 	if s.Devices != nil {
 		return mesh.New(s.Axes, s.Devices)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
@@ -88,9 +89,12 @@ func (r *Row) shard(m *mesh.Mesh) {
 	}
 }
 
+// total returns the bytes of rows on a device, without those on the host.
 func total(rows []Row) (sum int64) {
 	for _, r := range rows {
-		sum = plus(sum, r.Bytes)
+		if !r.Host {
+			sum = plus(sum, r.Bytes)
+		}
 	}
 	return sum
 }
@@ -101,9 +105,16 @@ func (u *Usage) sum() {
 	t.Stored = plus(plus(t.Parameters, t.States), t.Batch)
 	for _, r := range u.Parameters {
 		t.Gradients = plus(t.Gradients, r.Gradient)
+		t.Count = plus(t.Count, product(r.Shape))
 	}
-	activations := u.Tree.Activations
-	t.Peak = Interval{plus(t.Stored, activations.Low), plus(plus(t.Stored, t.Gradients), activations.High)}
+	for _, r := range slices.Concat(u.Parameters, u.States, u.Batch) {
+		if r.Host {
+			t.Host = plus(t.Host, r.Bytes)
+		}
+	}
+	if a := u.Tree.Activations; a != nil {
+		t.Peak = &Interval{plus(t.Stored, a.Low), plus(plus(t.Stored, t.Gradients), a.High)}
+	}
 }
 
 // gradient returns the bytes of the gradient of a parameter.
@@ -116,4 +127,20 @@ func (t *Tree) gradient(r *Row) int64 {
 		element = t.Gradients
 	}
 	return element.Bytes(product(r.Part))
+}
+
+// Fits reports whether a step fits into the device. If this depends on the compiler,
+// or if a number is missing, known is false.
+func (u *Usage) Fits() (fits, known bool) {
+	capacity, least, most := u.Tree.Capacity, u.Totals.Stored, int64(math.MaxInt64)
+	if peak := u.Totals.Peak; peak != nil {
+		least, most = peak.Low, peak.High
+	}
+	switch {
+	case capacity == 0:
+		return false, false
+	case least > capacity:
+		return false, true
+	}
+	return true, most <= capacity && u.Err() == nil
 }

@@ -27,6 +27,7 @@ type Array struct {
 	Element Element
 	Spec    sharding.PartitionSpec
 	Shard   []int // the shape of the part of a device, if no spec describes it; else nil
+	Host    bool  // in the memory of the host, JAX's memory kinds pinned_host and unpinned_host
 }
 
 // Tree has the arrays of a training step.
@@ -46,8 +47,8 @@ type Tree struct {
 	Moments   Element
 	Master    Element
 
-	Activations Interval // per device; zero if not known
-	Capacity    int64    // of a device; 0 if not known
+	Activations *Interval // per device; nil if not known
+	Capacity    int64     // of a device; 0 if not known
 }
 
 // Interval is a range of bytes.
@@ -82,10 +83,13 @@ type Totals struct {
 	Batch      int64
 	Stored     int64 // the three together: exact
 	Gradients  int64
+	Host       int64 // of arrays in the memory of the host, which no other sum has
+	Count      int64 // elements of all parameters, on all devices together
 
-	// Peak is the memory of a step. Low is what is stored and the low end of the
-	// activations. High also has all gradients, and the high end.
-	Peak Interval
+	// Peak is the memory of a step, or nil if the activations are not known. Low is
+	// what is stored with the low end of the activations. High also has all
+	// gradients, and the high end.
+	Peak *Interval
 }
 
 // trained reports whether the tree has an optimizer.
@@ -98,7 +102,7 @@ func (t *Tree) statesOf(p Array) []Array {
 	}
 	var list []Array
 	if t.Master.Valid() {
-		list = append(list, Array{Name: "master/" + p.Name, Shape: p.Shape, Element: t.Master, Spec: p.Spec, Shard: p.Shard})
+		list = append(list, Array{Name: "master/" + p.Name, Shape: p.Shape, Element: t.Master, Spec: p.Spec, Shard: p.Shard, Host: p.Host})
 	}
 	for _, s := range t.Optimizer.States(p.Shape) {
 		s.Element = p.Element
@@ -112,7 +116,7 @@ func (t *Tree) statesOf(p Array) []Array {
 
 // of returns the array of a state of parameter p. Its partition follows that of p.
 func (s State) of(p Array) Array {
-	a := Array{Name: s.Name, Shape: s.Shape, Element: s.Element, Spec: make(sharding.PartitionSpec, len(s.Dims))}
+	a := Array{Name: s.Name, Shape: s.Shape, Element: s.Element, Spec: make(sharding.PartitionSpec, len(s.Dims)), Host: p.Host}
 	if p.Name != "" {
 		a.Name += "/" + p.Name
 	}

@@ -70,21 +70,37 @@ func (u *Usage) addFault(path string, f sharding.Fault) {
 // check reports sizes beyond the limits and the capacity, and copies that waste
 // memory. Method rows has reported the specs.
 func (u *Usage) check() {
-	t := u.Totals
-	if t.Peak.High > maxBytes {
-		u.Problems = append(u.Problems, Problem{Severity: Error, Code: TooLarge, Path: "/arrays", Message: "the arrays take more than 2^53 bytes of a device", Hint: "make them smaller"})
+	t, most := u.Totals, u.Totals.Stored
+	if t.Peak != nil {
+		most = t.Peak.High
+	}
+	if max(most, plus(t.Stored, t.Gradients), t.Host, t.Count) > maxBytes {
+		u.Problems = append(u.Problems, Problem{Severity: Error, Code: TooLarge, Path: "/arrays",
+			Message: "the arrays take more than 2^53 bytes of a device", Hint: "make them smaller"})
 		return
 	}
-	if c := u.Tree.Capacity; c > 0 && t.Peak.High > c {
-		p := Problem{Severity: Warning, Code: DeviceCapacity, Path: "/capacity_bytes", Facts: []sharding.Fact{{Name: "bytes", Value: t.Peak.High}, {Name: "capacity", Value: c}},
-			Message: fmt.Sprintf("a step needs up to %s of a device, which has %s", wording.Bytes(t.Peak.High), wording.Bytes(c)),
-			Hint:    "whether it fits depends on the compiler: use a smaller batch, or partition over more axes"}
-		if t.Peak.Low > c {
-			p.Severity, p.Facts[0].Value = Error, t.Peak.Low
-			p.Message = fmt.Sprintf("a step needs at least %s of a device, which has %s", wording.Bytes(t.Peak.Low), wording.Bytes(c))
-			p.Hint = "partition the arrays over more axes, or use more devices"
-		}
-		u.Problems = append([]Problem{p}, u.Problems...)
-	}
+	u.checkCapacity(most)
 	u.checkReplicated()
+}
+
+// checkCapacity reports a device with less memory than the step may need, which is
+// at most the given number of bytes.
+func (u *Usage) checkCapacity(most int64) {
+	least, capacity := u.Totals.Stored, u.Tree.Capacity
+	if u.Totals.Peak != nil {
+		least = u.Totals.Peak.Low
+	}
+	if capacity == 0 || most <= capacity {
+		return
+	}
+	p := Problem{Severity: Error, Code: DeviceCapacity, Path: "/capacity_bytes",
+		Message: fmt.Sprintf("a step needs at least %s of a device, which has %s", wording.Bytes(least), wording.Bytes(capacity)),
+		Hint:    "partition the arrays over more axes, or use more devices",
+		Facts:   []sharding.Fact{{Name: "bytes", Value: least}, {Name: "capacity", Value: capacity}}}
+	if least <= capacity {
+		p.Severity, p.Facts[0].Value = Warning, most
+		p.Message = fmt.Sprintf("a step needs up to %s of a device, which has %s", wording.Bytes(most), wording.Bytes(capacity))
+		p.Hint = "the compiler decides: compile the step, or use a smaller batch"
+	}
+	u.Problems = append(u.Problems, p)
 }

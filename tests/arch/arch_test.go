@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"internal/block":         {"core/source", "internal/gather"},
 	"core/source/cut":        {"internal/block"},
 	"core/strategy/document": {"core/strategy", "core/layout/document"},
+	"core/memory/document":   {"core/memory", "core/layout/document"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "internal/guard"},
 	// tier 4

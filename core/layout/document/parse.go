@@ -91,7 +91,7 @@ func (p *parser) top(key string) (err error) {
 			return p.Fail("the document has version %d, but this release reads version %d", v, Version)
 		}
 	case "mesh":
-		err = p.Members("a mesh", 1, []string{"axes", "processes", "devices"}, p.mesh)
+		p.doc.Mesh, err = ReadMesh(p.Reader)
 	case "arrays":
 		err = p.Object("an object of arrays", p.array)
 	case "batch":
@@ -112,39 +112,49 @@ func (p *parser) top(key string) (err error) {
 	return err
 }
 
-func (p *parser) mesh(key string) (err error) {
-	m := &p.doc.Mesh
-	switch key {
-	case "axes":
-		return p.List("a list of axes", mesh.MaxAxes, func(int) error {
-			a := mesh.Axis{}
-			err := p.Tuple("an axis as [name, size]", 2, func(i int) (err error) {
-				if i == 0 {
-					a.Name, err = p.Word("the name of an axis")
-				} else {
-					a.Size, err = p.Int("a size", 1, layout.MaxInteger)
-				}
+// ReadMesh reads a mesh as in a layout document. The caller checks it with
+// [layout.MeshSpec.Build] or [layout.Document.Validate].
+func ReadMesh(r *jsontext.Reader) (m layout.MeshSpec, err error) {
+	err = r.Members("a mesh", 1, []string{"axes", "processes", "devices"}, func(key string) (err error) {
+		switch key {
+		case "axes":
+			m.Axes, err = readAxes(r)
+		case "processes":
+			m.Processes, err = r.Int("a number of processes", 1, layout.MaxProcesses)
+		case "devices":
+			m.Devices = []mesh.Device{}
+			err = r.List("a list of devices", mesh.MaxDevices, func(int) error {
+				v, err := two(r, "a device as [process, id]")
+				m.Devices = append(m.Devices, mesh.Device{Process: v[0], ID: v[1]})
 				return err
 			})
-			m.Axes = append(m.Axes, a)
-			return err
-		})
-	case "processes":
-		m.Processes, err = p.Int("a number of processes", 1, layout.MaxProcesses)
-		return err
-	}
-	m.Devices = []mesh.Device{}
-	return p.List("a list of devices", mesh.MaxDevices, func(int) error {
-		v, err := p.two("a device as [process, id]")
-		m.Devices = append(m.Devices, mesh.Device{Process: v[0], ID: v[1]})
+		}
 		return err
 	})
+	return m, err
+}
+
+func readAxes(r *jsontext.Reader) (axes []mesh.Axis, err error) {
+	err = r.List("a list of axes", mesh.MaxAxes, func(int) error {
+		a := mesh.Axis{}
+		err := r.Tuple("an axis as [name, size]", 2, func(i int) (err error) {
+			if i == 0 {
+				a.Name, err = r.Word("the name of an axis")
+			} else {
+				a.Size, err = r.Int("a size", 1, layout.MaxInteger)
+			}
+			return err
+		})
+		axes = append(axes, a)
+		return err
+	})
+	return axes, err
 }
 
 // two reads a pair of integers that are not negative.
-func (p *parser) two(want string) (v [2]int, err error) {
-	err = p.Tuple(want, 2, func(i int) (err error) {
-		v[i], err = p.Int("an integer", 0, layout.MaxInteger)
+func two(r *jsontext.Reader, want string) (v [2]int, err error) {
+	err = r.Tuple(want, 2, func(i int) (err error) {
+		v[i], err = r.Int("an integer", 0, layout.MaxInteger)
 		return err
 	})
 	return v, err
@@ -162,7 +172,7 @@ func (p *parser) array(name string) error {
 		case "columns":
 			a.Columns = [][2]int{}
 			err = p.List("a list of [start, stop) ranges", MaxBytes, func(int) error {
-				c, err := p.two("a range as [start, stop]")
+				c, err := two(p.Reader, "a range as [start, stop]")
 				a.Columns = append(a.Columns, c)
 				return err
 			})
@@ -171,7 +181,7 @@ func (p *parser) array(name string) error {
 		case "dtype":
 			a.Type, err = p.dtype()
 		case "spec":
-			a.Spec, err = p.spec()
+			a.Spec, err = ReadSpec(p.Reader)
 		}
 		return err
 	})
@@ -238,28 +248,29 @@ func (p *parser) dtype() (dtype.Type, error) {
 	return t, nil
 }
 
-func (p *parser) spec() (sharding.PartitionSpec, error) {
+// ReadSpec reads a partition spec as in a layout document.
+func ReadSpec(r *jsontext.Reader) (sharding.PartitionSpec, error) {
 	spec := sharding.PartitionSpec{}
-	err := p.List("a spec as a list", layout.MaxRank, func(int) error {
-		entry, err := p.entry()
+	err := r.List("a spec as a list", layout.MaxRank, func(int) error {
+		entry, err := readEntry(r)
 		spec = append(spec, entry)
 		return err
 	})
 	return spec, err
 }
 
-// entry reads null, an axis, or a list of axes.
-func (p *parser) entry() ([]string, error) {
+// readEntry reads null, an axis, or a list of axes.
+func readEntry(r *jsontext.Reader) ([]string, error) {
 	switch {
-	case p.Null():
+	case r.Null():
 		return nil, nil
-	case p.Kind() == jsontext.String:
-		axis, err := p.Word("the name of an axis")
+	case r.Kind() == jsontext.String:
+		axis, err := r.Word("the name of an axis")
 		return []string{axis}, err
 	}
 	var entry []string
-	err := p.List("an axis, a list of axes or null", mesh.MaxAxes, func(int) error {
-		axis, err := p.Word("the name of an axis")
+	err := r.List("an axis, a list of axes or null", mesh.MaxAxes, func(int) error {
+		axis, err := r.Word("the name of an axis")
 		entry = append(entry, axis)
 		return err
 	})
@@ -285,7 +296,7 @@ func (p *parser) batch(key string) (err error) {
 	case "mask":
 		b.Mask, err = p.Word("the name of the mask")
 	case "mask_spec":
-		b.MaskSpec, err = p.spec()
+		b.MaskSpec, err = ReadSpec(p.Reader)
 	case "extras":
 		err = p.List("a list of extras", layout.MaxRank, func(int) error {
 			name, err := p.Word("the name of an extra")

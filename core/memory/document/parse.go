@@ -1,0 +1,241 @@
+// Package document reads trees of arrays as JSON, and writes the memory that they
+// take: as JSON for programs ([Report]) and as a table for people ([Text]).
+//
+//	{"meshfeed":1, "mesh":{"axes":[["data",4]]},
+//	 "arrays":{"w":{"shape":[512,512],"dtype":"bfloat16","spec":["data"]}},
+//	 "optimizer":"adamw"}
+//
+// The mesh and the specs are written as in a layout document. The member optimizer
+// is the name of an optimizer, whose states follow from the arrays, or the states
+// themselves in the form of arrays.
+package document
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	layouts "github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/memory"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Version is the version of the format.
+const Version = 1
+
+// Limits of a document.
+const (
+	MaxBytes  = 8 << 20
+	MaxArrays = 1 << 16 // in each of arrays, optimizer and batch
+
+	maxDepth = 32  // of nested objects and lists
+	maxPath  = 120 // bytes of a path that a message shows
+)
+
+var form = jsontext.Form{
+	MaxDepth: maxDepth, MaxString: layout.MaxName,
+	Fail: func(pointer, message string) *status.Error { return invalid(pointer, "%s", message) },
+}
+
+// invalid makes the error of a document that breaks a rule at path.
+func invalid(path, format string, args ...any) *status.Error {
+	if path != "" {
+		format = "%s: " + format
+		args = append([]any{wording.Cut(path, maxPath)}, args...)
+	}
+	return status.Errorf(status.InvalidArgument, "memory", format, args...).With("path", path)
+}
+
+// Parse reads a document. It is as strict as [jsontext.Reader]. An error is
+// InvalidArgument, with a JSON Pointer in its attribute "path".
+func Parse(text []byte) (*memory.Tree, error) {
+	if len(text) > MaxBytes {
+		return nil, invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
+	}
+	r, err := jsontext.NewReader(text, form)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{Reader: r}
+	keys := []string{"meshfeed", "mesh", "arrays", "optimizer", "precision", "batch", "activation_bytes", "capacity_bytes"}
+	if err := p.Members("a memory document", 3, keys, p.top); err != nil {
+		return nil, err
+	}
+	if p.tree.Mesh, err = p.mesh.Build(); err != nil {
+		e, _ := errors.AsType[*status.Error](err)
+		e.Op = "memory"
+		return nil, e
+	}
+	return &p.tree, nil
+}
+
+// parser fills a tree from the text of a document.
+type parser struct {
+	*jsontext.Reader
+	mesh layout.MeshSpec
+	tree memory.Tree
+}
+
+func (p *parser) top(key string) (err error) {
+	t := &p.tree
+	switch key {
+	case "meshfeed":
+		var v int64
+		if v, err = p.Integer("the version of the format", -jsontext.MaxInteger, jsontext.MaxInteger); err == nil && v != Version {
+			return p.Fail("the document has version %d, but this release reads version %d", v, Version)
+		}
+	case "mesh":
+		p.mesh, err = layouts.ReadMesh(p.Reader)
+	case "arrays":
+		t.Parameters, err = p.arrays()
+	case "optimizer":
+		err = p.optimizer()
+	case "precision":
+		err = p.Members("a precision", 0, []string{"gradients", "master", "moments"}, func(key string) (err error) {
+			to := map[string]*memory.Element{"gradients": &t.Gradients, "master": &t.Master, "moments": &t.Moments}[key]
+			*to, err = p.element()
+			if err == nil && !to.IsFloat() {
+				return p.Fail("%s is not a type of floating-point numbers", to)
+			}
+			return err
+		})
+	case "batch":
+		t.Batch, err = p.arrays()
+	case "activation_bytes":
+		err = p.activations()
+	case "capacity_bytes":
+		t.Capacity, err = p.Integer("a number of bytes", 1, jsontext.MaxInteger)
+	}
+	return err
+}
+
+func (p *parser) optimizer() (err error) {
+	if p.Kind() != jsontext.String {
+		p.tree.States, err = p.arrays()
+		return err
+	}
+	name, err := p.Text("the name of an optimizer")
+	if err != nil {
+		return err
+	}
+	p.tree.Optimizer, err = memory.ParseOptimizer(name)
+	return p.at(err)
+}
+
+func (p *parser) activations() error {
+	var v [2]int64
+	err := p.Tuple("activations as [low, high]", 2, func(i int) (err error) {
+		v[i], err = p.Integer("a number of bytes", v[0], jsontext.MaxInteger)
+		return err
+	})
+	p.tree.Activations = &memory.Interval{Low: v[0], High: v[1]}
+	return err
+}
+
+// at adds the position of the value that is being read to an error.
+func (p *parser) at(err error) error {
+	if e, ok := errors.AsType[*status.Error](err); ok {
+		return p.Fail("%s", e.Msg).WithHint("%s", e.Hint)
+	}
+	return err
+}
+
+func (p *parser) arrays() ([]memory.Array, error) {
+	list := []memory.Array{}
+	err := p.Object("an object of arrays", func(name string) error {
+		if len(list) == MaxArrays {
+			return p.Fail("there are more than %d arrays", MaxArrays)
+		}
+		a, err := p.array(name)
+		list = append(list, a)
+		return err
+	})
+	return list, err
+}
+
+func (p *parser) array(name string) (memory.Array, error) {
+	a := memory.Array{Name: name}
+	if name == "" {
+		return a, p.Fail("an array has no name").WithHint("a name has at least one character")
+	}
+	pointer := p.Pointer()
+	err := p.Members("an array", 2, []string{"shape", "dtype", "spec", "shard_shape", "memory_kind"}, func(key string) (err error) {
+		switch key {
+		case "shape":
+			a.Shape, err = p.shape()
+		case "dtype":
+			a.Element, err = p.element()
+		case "spec":
+			a.Spec, err = layouts.ReadSpec(p.Reader)
+		case "shard_shape":
+			a.Shard, err = p.shape()
+		case "memory_kind":
+			a.Host, err = p.host()
+		}
+		return err
+	})
+	if err == nil && a.Shard != nil {
+		err = checkShard(pointer, a)
+	}
+	return a, err
+}
+
+func checkShard(path string, a memory.Array) error {
+	if a.Spec != nil {
+		return invalid(path, "array %s has a spec and a shard_shape", wording.Quote(a.Name)).WithHint("give only one of them")
+	}
+	fits := len(a.Shard) == len(a.Shape)
+	for d := range a.Shard {
+		fits = fits && a.Shard[d] <= a.Shape[d]
+	}
+	if !fits {
+		return invalid(path+"/shard_shape", "shard_shape %s is not a part of shape %s", wording.Shape(a.Shard), wording.Shape(a.Shape)).
+			WithHint("give the size of the largest part in every dimension")
+	}
+	return nil
+}
+
+func (p *parser) shape() ([]int, error) {
+	shape := []int{}
+	err := p.List("a shape", layout.MaxRank, func(int) error {
+		n, err := p.Int("a size", 0, jsontext.MaxInteger)
+		shape = append(shape, n)
+		return err
+	})
+	return shape, err
+}
+
+func (p *parser) element() (memory.Element, error) {
+	name, err := p.Word("an element type")
+	if err != nil {
+		return memory.Invalid, err
+	}
+	e, err := memory.ParseElement(name)
+	return e, p.at(err)
+}
+
+// memoryKinds are those of JAX, device memory first.
+var memoryKinds = []string{"device", "pinned_host", "unpinned_host"}
+
+func (p *parser) host() (bool, error) {
+	kind, err := p.Word("a memory kind")
+	if err == nil && !slices.Contains(memoryKinds, kind) {
+		return false, p.Fail("%s is not a memory kind of JAX", wording.Quote(kind)).WithHint("use one of %s", wording.QuotedList(memoryKinds))
+	}
+	return kind != memoryKinds[0], err
+}
+
+// describeMesh writes the axes of the mesh, such as data=4, model=2.
+func describeMesh(t *memory.Tree) string {
+	text := ""
+	for i, a := range t.Mesh.Axes() {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s=%d", wording.Plain(a.Name), a.Size)
+	}
+	return text
+}
