@@ -1,5 +1,5 @@
 // Package document reads questions to the planner as JSON ([Parse], [Canonical]),
-// and writes the planner's report as JSON ([Report]) and as text ([Table]). Go, C,
+// and writes the planner's report as JSON ([Report]) and as text ([Text]). Go, C,
 // Python, the command and the browser share these forms.
 package document
 

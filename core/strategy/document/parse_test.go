@@ -228,7 +228,7 @@ func FuzzAdvise(f *testing.F) {
 		if !json.Valid(document.Report(r)) {
 			t.Fatalf("the report of %s is not JSON", first)
 		}
-		for line := range strings.Lines(document.Table(r)) {
+		for line := range strings.Lines(document.Text(d, r)) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > document.Columns {
 				t.Fatalf("the table of %s has a line of %d columns: %s", first, n, line)
 			}
