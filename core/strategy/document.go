@@ -44,6 +44,7 @@ type Transformer struct {
 	Tied                  *bool
 	Sequence              int
 	Biases                *bool
+	QKVBiases             *bool  // biases of query, key and value
 	Norm                  string // "rms" or "layer"
 	Positions             string // "rotary" or "learned"
 	Dropout               *bool

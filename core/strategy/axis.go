@@ -1,0 +1,63 @@
+package strategy
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+)
+
+// axis is the number of an axis in Axes.
+type axis int
+
+const (
+	pipeAxis axis = iota
+	dataAxis
+	fsdpAxis
+	expertAxis
+	contextAxis
+	tensorAxis
+	numAxes
+)
+
+func axisOf(name string) axis { return axis(slices.Index(Axes(), name)) }
+
+func (a axis) String() string { return Axes()[a] }
+
+// sizes has the size of every axis.
+type sizes [numAxes]int
+
+func (s sizes) product(axes ...axis) int64 {
+	n := int64(1)
+	for _, a := range axes {
+		n *= int64(s[a])
+	}
+	return n
+}
+
+// replicas returns the number of parts into which the batch is split.
+func (s sizes) replicas() int64 { return s.product(dataAxis, fsdpAxis, expertAxis) }
+
+// used counts the axes that split something.
+func (s sizes) used() int {
+	n := 0
+	for _, size := range s {
+		if size > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// mesh lists the axes of a size above 1.
+func (s sizes) mesh() []mesh.Axis {
+	axes := []mesh.Axis{}
+	for a, size := range s {
+		if size > 1 {
+			axes = append(axes, mesh.Axis{Name: axis(a).String(), Size: size})
+		}
+	}
+	return axes
+}
+
+// ceil divides and rounds up.
+func ceil(n, by int64) int64 { return (n + by - 1) / by }

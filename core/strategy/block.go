@@ -1,0 +1,97 @@
+package strategy
+
+import (
+	"github.com/meshfeed/meshfeed/core/memory"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// blockKind is a piece of the model that pipeline stages have whole.
+type blockKind int
+
+const (
+	tokensBlock    blockKind = iota // the token embedding
+	positionsBlock                  // the rest of the embedding
+	denseBlock                      // a layer without experts, or a model whose layers are not known
+	expertBlock                     // a layer with experts
+	headBlock                       // the final norm and the head
+	numBlocks
+)
+
+// block is what a device holds of a block.
+type block struct {
+	shared  memory.Bytes // of arrays that the axis expert replicates
+	experts memory.Bytes // of arrays that it splits
+	gather  int64        // bytes that fsdp gathers, in the type of computation
+	scatter int64        // bytes of gradients that fsdp reduces and scatters
+	left    int64        // bytes of gradients of arrays that fsdp does not split
+}
+
+// weights has the blocks for one (fsdp, expert, tensor).
+type weights [numBlocks]block
+
+// weightsKey has the sizes that weights depend on.
+type weightsKey struct{ fsdp, expert, tensor int }
+
+// weightsOf adds up the arrays of all blocks. It returns nil if the axes cannot split
+// one of them.
+func (m *model) weightsOf(s sizes) *weights {
+	w := new(weights)
+	for i := range m.parts {
+		q := &m.parts[i]
+		r, ok := q.shard(s, m.specified)
+		if !ok {
+			return nil
+		}
+		for _, k := range q.blocks() {
+			w[k].add(q, r)
+		}
+	}
+	return w
+}
+
+// blocks lists the blocks that have the part.
+func (q *part) blocks() []blockKind {
+	switch {
+	case q.Name == "" || q.precision.Weights == memory.Invalid:
+		return []blockKind{denseBlock}
+	case q.Stage == transformer.EmbeddingStage && q.Name == "embedding/tokens":
+		return []blockKind{tokensBlock}
+	case q.Stage == transformer.EmbeddingStage:
+		return []blockKind{positionsBlock}
+	case q.Stage != transformer.LayerStage:
+		return []blockKind{headBlock}
+	case q.Every < 0:
+		return []blockKind{denseBlock}
+	case q.Every > 1 || q.Experts:
+		return []blockKind{expertBlock}
+	}
+	return []blockKind{denseBlock, expertBlock}
+}
+
+func (b *block) add(q *part, r shard) {
+	to := &b.shared
+	if q.Experts {
+		to = &b.experts
+	}
+	to.Weights = plus(to.Weights, r.bytes.Weights)
+	to.Gradients = plus(to.Gradients, r.bytes.Gradients)
+	to.Optimizer = plus(to.Optimizer, r.bytes.Optimizer)
+	if r.whole > 0 {
+		b.gather = plus(b.gather, q.precision.Compute.Bytes(r.whole))
+		b.scatter = plus(b.scatter, q.precision.Gradients.Bytes(r.whole))
+	} else {
+		b.left = plus(b.left, r.bytes.Gradients)
+	}
+}
+
+// plus adds n copies of another block.
+func (b *block) plus(c *block, n int64) {
+	for _, t := range []struct{ to, from *memory.Bytes }{{&b.shared, &c.shared}, {&b.experts, &c.experts}} {
+		t.to.Weights = plus(t.to.Weights, times(t.from.Weights, n))
+		t.to.Gradients = plus(t.to.Gradients, times(t.from.Gradients, n))
+		t.to.Optimizer = plus(t.to.Optimizer, times(t.from.Optimizer, n))
+	}
+	b.gather = plus(b.gather, times(c.gather, n))
+	b.scatter = plus(b.scatter, times(c.scatter, n))
+	b.left = plus(b.left, times(c.left, n))
+}

@@ -1,0 +1,222 @@
+package strategy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// score is what the ranking compares.
+type score struct {
+	setting
+	fits  bool
+	step  int64 // 0 if the time is not known
+	total int64 // bytes
+}
+
+// compare ranks two candidates. Those that fit come first, by the time of a step;
+// after them, those that need the least memory. Equal ones follow the order of
+// advice: fewer axes, then no pipeline, no context, no experts, no tensor and no fsdp
+// axis, then the simpler settings. No two candidates are equal.
+func (a *score) compare(b *score) int {
+	if a.fits != b.fits {
+		if a.fits {
+			return -1
+		}
+		return 1
+	}
+	if a.fits {
+		if c := cmp.Or(compareKnown(a.step, b.step), cmp.Compare(a.step, b.step)); c != 0 {
+			return c
+		}
+	} else if c := cmp.Compare(a.total, b.total); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(a.sizes.used(), b.sizes.used()),
+		slices.Compare(a.preference(), b.preference()),
+		cmp.Compare(a.zero, b.zero),
+		cmp.Compare(slices.Index(recomputations, a.recompute), slices.Index(recomputations, b.recompute)),
+		cmp.Compare(a.micros, b.micros),
+	)
+}
+
+func compareKnown(a, b int64) int {
+	switch {
+	case a > 0 && b == 0:
+		return -1
+	case a == 0 && b > 0:
+		return 1
+	}
+	return 0
+}
+
+func (a *score) preference() []int {
+	s := &a.sizes
+	return []int{s[pipeAxis], s[contextAxis], s[expertAxis], s[tensorAxis], s[fsdpAxis], s[dataAxis]}
+}
+
+// recomputations lists the kinds of recomputation, the cheapest in time first.
+var recomputations = []transformer.Recomputation{transformer.NoRecomputation, transformer.SelectiveRecomputation, transformer.FullRecomputation}
+
+// ranking has the candidates of a search.
+type ranking struct {
+	best      []score // of every mesh
+	others    []score // up to keep of them
+	evaluated int64
+	meshes    int64
+}
+
+// rank evaluates all candidates of the meshes.
+func (p *planner) rank(e *enumerator) (*ranking, error) {
+	r, v := &ranking{}, newEvaluator(p)
+	few := len(e.found) < p.keep
+	for _, s := range e.found {
+		if !v.enter(s) {
+			e.prune(TreeSpec, len(order), 1, s)
+			continue
+		}
+		var best score
+		n := 0
+		err := v.each(func(c score) {
+			if few {
+				r.others = append(r.others, c)
+			}
+			if n == 0 || c.compare(&best) < 0 {
+				best = c
+			}
+			n++
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.evaluated += int64(n)
+		r.meshes++
+		r.best = append(r.best, best)
+	}
+	return r, nil
+}
+
+// each evaluates all settings of a mesh.
+func (e *evaluator) each(visit func(score)) error {
+	p := e.planner
+	for _, micro := range p.microBatches(p.batch / e.sizes.replicas()) {
+		e.divide(micro)
+		if e.chunks > 1 && e.micros%e.sizes[pipeAxis] != 0 {
+			continue
+		}
+		for _, r := range p.recomputations() {
+			if err := e.keep(r); err != nil {
+				return err
+			}
+			for _, zero := range e.stagesOfZeRO() {
+				e.zero = zero
+				visit(e.score())
+			}
+		}
+	}
+	return nil
+}
+
+func (e *evaluator) score() score {
+	m := e.worst()
+	c := score{setting: *e.setting, fits: m.Free >= 0, total: m.Total}
+	if t, ok := e.time(e.stages, &m); ok {
+		c.step = t.Step
+	}
+	return c
+}
+
+// microBatches lists the sizes of micro-batches to try for the examples of a replica:
+// the powers of two that divide them, and the rest of each division.
+func (p *planner) microBatches(examples int64) []int {
+	if n := p.doc.Training.MicroBatch; n > 0 {
+		return []int{n}
+	}
+	if p.model.shape == nil && p.model.kept < 0 {
+		return []int{int(examples)}
+	}
+	odd := examples
+	for odd%2 == 0 {
+		odd /= 2
+	}
+	var list []int
+	for n := int64(1); examples%n == 0; n *= 2 {
+		list = append(list, int(n))
+		if odd > 1 {
+			list = append(list, int(n*odd))
+		}
+	}
+	return list
+}
+
+func (p *planner) recomputations() []transformer.Recomputation {
+	switch r := cmp.Or(p.doc.Training.Recomputation, Auto); {
+	case p.model.shape == nil:
+		return recomputations[:1]
+	case r != Auto:
+		return []transformer.Recomputation{transformer.Recomputation(r)}
+	case p.attention == transformer.FlashAttention:
+		return []transformer.Recomputation{transformer.NoRecomputation, transformer.FullRecomputation}
+	}
+	return recomputations
+}
+
+// stagesOfZeRO lists the stages of ZeRO to try. Without replicas of the weights, all
+// are the same.
+func (e *evaluator) stagesOfZeRO() []int {
+	asked := e.planner.doc.Search.ZeRO
+	switch {
+	case e.sizes.product(dataAxis, contextAxis, expertAxis) == 1:
+		return []int{0}
+	case len(asked) == 0:
+		return []int{0, 1, 2}
+	}
+	return asked
+}
+
+// kept returns the candidates of the report: the best one of every mesh, and if these
+// are few, further ones.
+func (r *ranking) kept(keep int) []score {
+	slices.SortFunc(r.best, func(a, b score) int { return a.compare(&b) })
+	list := r.best[:min(keep, len(r.best))]
+	if len(list) == keep || len(r.others) == 0 {
+		return list
+	}
+	slices.SortFunc(r.others, func(a, b score) int { return a.compare(&b) })
+	for i := range r.others {
+		if len(list) == keep {
+			break
+		}
+		if !slices.ContainsFunc(list, func(c score) bool { return c.setting == r.others[i].setting }) {
+			list = append(list, r.others[i])
+		}
+	}
+	slices.SortFunc(list, func(a, b score) int { return a.compare(&b) })
+	return list
+}
+
+// resume makes a scored candidate the current one.
+func (e *evaluator) resume(c *score) error {
+	e.enter(c.sizes)
+	*e.setting = c.setting
+	return e.keep(c.recompute)
+}
+
+// candidate returns the current candidate.
+func (e *evaluator) candidate() Candidate {
+	c := Candidate{
+		Mesh: e.sizes.mesh(), ZeRO: e.zero, Recomputation: string(e.recompute), MicroBatch: e.micro, MicroBatches: e.micros,
+		Chunks: e.chunks, Memory: e.worst(),
+	}
+	if e.sizes[pipeAxis] > 1 {
+		c.Schedule = string(cmp.Or(e.planner.schedule, pipeline.OneFOneB))
+	}
+	c.Fits = c.Memory.Free >= 0
+	if t, ok := e.time(e.stages, &c.Memory); ok {
+		c.Time = &t
+	}
+	return c
+}

@@ -1,0 +1,160 @@
+package strategy
+
+import (
+	"github.com/meshfeed/meshfeed/core/collective"
+	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// evaluator computes memory and time of one candidate after the other. It keeps what
+// several candidates share.
+type evaluator struct {
+	*setting
+	planner *planner
+	model   *model
+	element int64 // bytes of an activation
+
+	stages   []stage // the distinct ones of the mesh
+	sums     []block // of stages
+	weights  *weights
+	heaviest block // of the stage that has most gradients
+	paths    []hardware.Path
+	rated    [numAxes][len(ops)]rate
+	asked    [numAxes][len(ops)]bool // rated is computed
+	kept     *transformer.Activations
+	calls    []call
+
+	allWeights map[weightsKey]*weights
+	allStages  map[int][]stage
+	allKept    map[keptKey]*transformer.Activations
+}
+
+// setting is what distinguishes candidates.
+type setting struct {
+	sizes     sizes
+	zero      int
+	micro     int // examples of a micro-batch
+	micros    int // per step
+	chunks    int // of a stage
+	recompute transformer.Recomputation
+}
+
+type keptKey struct {
+	tensor, context, micro int
+	recompute              transformer.Recomputation
+}
+
+// ops lists the operations that candidates use.
+var ops = [...]collective.Op{collective.AllGather, collective.ReduceScatter, collective.AllReduce, collective.AllToAll, collective.Permute}
+
+func newEvaluator(p *planner) *evaluator {
+	return &evaluator{
+		setting: &setting{}, planner: p, model: p.model, element: int64(p.elementBytes()),
+		allWeights: map[weightsKey]*weights{}, allStages: map[int][]stage{}, allKept: map[keptKey]*transformer.Activations{},
+	}
+}
+
+// elementBytes returns the size of an activation. Formats of 8 bits are for matrix
+// products only.
+func (p *planner) elementBytes() int {
+	if p.precision.Compute.Bits() >= 32 {
+		return 4
+	}
+	return 2
+}
+
+// enter begins the candidates of a mesh. It returns false if the axes cannot split the
+// arrays.
+func (e *evaluator) enter(s sizes) bool {
+	key := weightsKey{s[fsdpAxis], s[expertAxis], s[tensorAxis]}
+	w, ok := e.allWeights[key]
+	if !ok {
+		w = e.model.weightsOf(s)
+		e.allWeights[key] = w
+	}
+	if w == nil {
+		return false
+	}
+	e.sizes, e.weights, e.chunks = s, w, 1
+	if s[pipeAxis] > 1 {
+		e.chunks = e.planner.chunks
+	}
+	list, ok := e.allStages[s[pipeAxis]]
+	if !ok {
+		list = distinct(e.model.stages(s[pipeAxis], e.chunks))
+		e.allStages[s[pipeAxis]] = list
+	}
+	e.paths = e.planner.cluster.Axes(s[:])
+	e.asked = [numAxes][len(ops)]bool{}
+	e.use(list)
+	return true
+}
+
+// use makes stages the stages of the mesh.
+func (e *evaluator) use(list []stage) {
+	e.stages, e.sums, e.heaviest = list, e.sums[:0], block{}
+	most := int64(-1)
+	for i := range list {
+		list[i].index = i
+		b := list[i].sum(e.weights)
+		e.sums = append(e.sums, b)
+		if n := plus(b.shared.Gradients, b.experts.Gradients); n > most {
+			e.heaviest, most = b, n
+		}
+	}
+}
+
+// sum returns what a device holds of the blocks of a stage.
+func (e *evaluator) sum(g *stage) *block { return &e.sums[g.index] }
+
+func (e *evaluator) rate(over axis, op collective.Op) rate {
+	i := 0
+	for ops[i] != op {
+		i++
+	}
+	if !e.asked[over][i] {
+		e.asked[over][i] = true
+		e.rated[over][i] = rateOf(e.paths[over], op)
+	}
+	return e.rated[over][i]
+}
+
+// divide sets the micro-batches, which must divide the examples of a replica.
+func (e *evaluator) divide(micro int) {
+	e.micro, e.micros = micro, int(e.planner.batch/e.sizes.replicas()/int64(micro))
+}
+
+// keep sets what the layers keep for the backward pass.
+func (e *evaluator) keep(r transformer.Recomputation) error {
+	e.recompute = r
+	if e.model.shape == nil {
+		e.kept = &transformer.Activations{}
+		return nil
+	}
+	key := keptKey{e.sizes[tensorAxis], e.sizes[contextAxis], e.micro, r}
+	a, ok := e.allKept[key]
+	if !ok {
+		var err error
+		a, err = e.model.shape.Activations(transformer.Execution{
+			Batch: e.micro, Tensor: key.tensor, Context: key.context, SequenceParallel: e.planner.sequence,
+			Attention: e.planner.attention, Recomputation: r, ElementBytes: int(e.element),
+		})
+		if err != nil {
+			return within(err, "/training/micro_batch")
+		}
+		e.allKept[key] = a
+	}
+	e.kept = a
+	return nil
+}
+
+// worst returns the memory of the stage that takes most.
+func (e *evaluator) worst() Memory {
+	var most Memory
+	for i := range e.stages {
+		if m := e.memory(&e.stages[i]); i == 0 || m.Total > most.Total {
+			most = m
+		}
+	}
+	return most
+}

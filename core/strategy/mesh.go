@@ -1,0 +1,295 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+)
+
+// order is the order in which the sizes of axes are chosen. An axis with rules of its
+// own comes before those without, so that a rule excludes many meshes at once.
+var order = [numAxes]axis{tensorAxis, expertAxis, contextAxis, pipeAxis, fsdpAxis, dataAxis}
+
+// enumerator lists the meshes of the devices that break no rule, and counts the others.
+type enumerator struct {
+	*planner
+	domain [numAxes][]int // sizes that an axis may take, ascending; they divide the devices
+	counts map[[2]int]int64
+	found  []sizes
+	pruned []Pruned
+}
+
+func (p *planner) enumerate() *enumerator {
+	e := &enumerator{planner: p, counts: map[[2]int]int64{}}
+	divisors := divisors(p.cluster.Devices)
+	for a := range numAxes {
+		e.domain[a] = []int{1}
+		if p.model.axes[a] {
+			e.domain[a] = divisors
+		}
+	}
+	for _, x := range p.doc.Search.Axes {
+		a := axisOf(x.Axis)
+		e.domain[a] = slices.DeleteFunc(slices.Clone(e.domain[a]), func(n int) bool { return !slices.Contains(x.Sizes, n) })
+	}
+	e.choose(0, p.cluster.Devices, sizes{1, 1, 1, 1, 1, 1})
+	return e
+}
+
+func divisors(n int) []int {
+	var list []int
+	for d := 1; d*d <= n; d++ {
+		if n%d != 0 {
+			continue
+		}
+		list = append(list, d)
+		if d*d < n {
+			list = append(list, n/d)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// checkSearch checks the sizes that the document asks for.
+func (p *planner) checkSearch() error {
+	for _, x := range p.doc.Search.Axes {
+		path := "/search/axes/" + jsontext.Escape(x.Axis)
+		a := axisOf(x.Axis)
+		if !p.model.axes[a] && !slices.Contains(x.Sizes, 1) {
+			return Invalid(path, "axis %q cannot split this model, so its size is 1", x.Axis).WithHint("%s", p.whyNot(a))
+		}
+		for _, n := range x.Sizes {
+			if p.cluster.Devices%n != 0 && len(x.Sizes) == 1 {
+				return Invalid(path, "axis %q has size %d, which does not divide %d devices: %d %% %d = %d", x.Axis, n, p.cluster.Devices, p.cluster.Devices, n, p.cluster.Devices%n).
+					WithHint("use a divisor of the number of devices")
+			}
+		}
+	}
+	return nil
+}
+
+// whyNot says what a model needs so that an axis can split it.
+func (p *planner) whyNot(a axis) string {
+	switch {
+	case p.model.shape != nil:
+		return "only a transformer with experts has this axis"
+	case p.model.name == "tree" && (a == expertAxis || a == tensorAxis):
+		return "name the axis in the spec of an array"
+	}
+	return "describe the model as a transformer"
+}
+
+// choose tries all sizes of the axes from a level of order on.
+func (e *enumerator) choose(level, rest int, s sizes) {
+	if level == len(order) {
+		if rest == 1 {
+			e.found = append(e.found, s)
+		}
+		return
+	}
+	a := order[level]
+	for _, n := range e.domain[a] {
+		if rest%n != 0 || level == len(order)-1 && n != rest {
+			continue
+		}
+		s[a] = n
+		if code := e.broken(a, s, rest/n); code != "" {
+			e.prune(code, level+1, rest/n, s)
+			continue
+		}
+		e.choose(level+1, rest/n, s)
+	}
+}
+
+// count returns the number of meshes with the axes from a level on for the rest of the
+// devices.
+func (e *enumerator) count(level, rest int) int64 {
+	if level == len(order) {
+		if rest == 1 {
+			return 1
+		}
+		return 0
+	}
+	key := [2]int{level, rest}
+	if n, ok := e.counts[key]; ok {
+		return n
+	}
+	n := int64(0)
+	for _, size := range e.domain[order[level]] {
+		if rest%size == 0 {
+			n += e.count(level+1, rest/size)
+		}
+	}
+	e.counts[key] = n
+	return n
+}
+
+// prune counts the meshes that begin with the sizes chosen so far.
+func (e *enumerator) prune(code string, level, rest int, s sizes) {
+	n := e.count(level, rest)
+	if n == 0 {
+		return
+	}
+	i := slices.IndexFunc(e.pruned, func(p Pruned) bool { return p.Code == code })
+	if i < 0 {
+		i = len(e.pruned)
+		e.pruned = append(e.pruned, Pruned{Code: code, Message: e.rule(code)})
+	}
+	e.pruned[i].Count += n
+	if e.doc.Search.Pruned {
+		e.list(&e.pruned[i].Meshes, level, rest, s)
+	}
+}
+
+// list adds the meshes that begin with the sizes chosen so far, up to MaxKeep.
+func (e *enumerator) list(to *[][]mesh.Axis, level, rest int, s sizes) {
+	if level == len(order) {
+		*to = append(*to, s.mesh())
+		return
+	}
+	a := order[level]
+	for _, n := range e.domain[a] {
+		if len(*to) >= MaxKeep {
+			return
+		}
+		if rest%n == 0 && e.count(level+1, rest/n) > 0 {
+			s[a] = n
+			e.list(to, level+1, rest/n, s)
+		}
+	}
+}
+
+// The codes of rules that a mesh may break.
+const (
+	TensorHeads     = "tensor-heads"
+	TensorKVHeads   = "tensor-kv-heads"
+	TensorFFN       = "tensor-ffn"
+	TensorNode      = "tensor-node"
+	ExpertCount     = "expert-count"
+	ContextSequence = "context-sequence"
+	ContextShort    = "context-short"
+	PipeLayers      = "pipe-layers"
+	PipeChunks      = "pipe-chunks"
+	Batch           = "batch"
+	MicroBatch      = "micro-batch"
+	MicroBatchPipe  = "micro-batch-chunks"
+	TreeSpec        = "tree-spec"
+)
+
+// broken returns the code of the rule that the last chosen axis breaks, or "".
+func (e *enumerator) broken(a axis, s sizes, rest int) string {
+	if e.model.shape != nil {
+		if code := e.brokenShape(a, s[a]); code != "" {
+			return code
+		}
+	}
+	if a != pipeAxis {
+		return ""
+	}
+	replicas := int64(rest) * int64(s[expertAxis])
+	switch {
+	case e.batch%replicas != 0:
+		return Batch
+	case e.doc.Training.MicroBatch > 0 && e.batch/replicas%int64(e.doc.Training.MicroBatch) != 0:
+		return MicroBatch
+	case e.schedule == pipeline.Interleaved && s[pipeAxis] > 1 && !e.groups(s[pipeAxis], e.batch/replicas):
+		return MicroBatchPipe
+	}
+	return ""
+}
+
+// groups reports whether some micro-batch makes the micro-batches of a replica a
+// multiple of the stages, which the interleaved schedule needs.
+func (e *enumerator) groups(pipe int, examples int64) bool {
+	return slices.ContainsFunc(e.microBatches(examples), func(b int) bool { return examples/int64(b)%int64(pipe) == 0 })
+}
+
+func (e *enumerator) brokenShape(a axis, n int) string {
+	m := e.model.shape
+	switch a {
+	case tensorAxis:
+		return e.brokenTensor(n)
+	case expertAxis:
+		if x := m.Experts; x != nil && x.Count%n != 0 {
+			return ExpertCount
+		}
+	case contextAxis:
+		switch {
+		case m.Sequence%n != 0:
+			return ContextSequence
+		case n > 1 && m.Sequence < LongSequence && !e.asked(Context):
+			return ContextShort
+		}
+	case pipeAxis:
+		switch {
+		case n > 1 && n*e.chunks > m.Layers:
+			return PipeLayers
+		case n > 1 && e.chunks > 1 && m.Layers%(n*e.chunks) != 0:
+			return PipeChunks
+		}
+	}
+	return ""
+}
+
+func (e *enumerator) brokenTensor(n int) string {
+	m := e.model.shape
+	widths := []int{m.FFN}
+	if x := m.Experts; x != nil {
+		widths = append(widths, x.FFN)
+		if x.Every == 1 {
+			widths = widths[1:]
+		}
+	}
+	switch {
+	case m.Heads%n != 0:
+		return TensorHeads
+	case m.KVHeads%n != 0 && n%m.KVHeads != 0:
+		return TensorKVHeads
+	case slices.ContainsFunc(widths, func(f int) bool { return f%n != 0 }):
+		return TensorFFN
+	case n > e.cluster.PerNode && !e.asked(Tensor):
+		return TensorNode
+	}
+	return ""
+}
+
+// asked reports whether the document names the sizes of an axis.
+func (e *enumerator) asked(axis string) bool {
+	return slices.ContainsFunc(e.doc.Search.Axes, func(x AxisSizes) bool { return x.Axis == axis })
+}
+
+// rule says in a sentence what a code means for this document.
+func (e *enumerator) rule(code string) string {
+	m := e.model.shape
+	switch code {
+	case TensorHeads:
+		return fmt.Sprintf("tensor must divide the %d heads", m.Heads)
+	case TensorKVHeads:
+		return fmt.Sprintf("tensor must divide the %d key and value heads, or be a multiple of them", m.KVHeads)
+	case TensorFFN:
+		return "tensor must divide the width of the feed-forward block"
+	case TensorNode:
+		return fmt.Sprintf(`tensor stays inside a node of %d devices, because it communicates in every layer; ask for more with "search": {"axes": {"tensor": […]}}`, e.cluster.PerNode)
+	case ExpertCount:
+		return fmt.Sprintf("expert must divide the %d experts", m.Experts.Count)
+	case ContextSequence:
+		return fmt.Sprintf("context must divide the sequence of %d", m.Sequence)
+	case ContextShort:
+		return fmt.Sprintf(`context is tried for sequences from %d on, and this one has %d; ask for it with "search": {"axes": {"context": […]}}`, LongSequence, m.Sequence)
+	case PipeLayers:
+		return fmt.Sprintf("a pipeline needs a layer for every stage and chunk, and the model has %d", m.Layers)
+	case PipeChunks:
+		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide the %d layers", e.chunks, m.Layers)
+	case Batch:
+		return fmt.Sprintf("data × fsdp × expert must divide the batch of %d", e.batch)
+	case MicroBatch:
+		return fmt.Sprintf("micro-batches of %d must divide the examples of a replica", e.doc.Training.MicroBatch)
+	case MicroBatchPipe:
+		return "the interleaved schedule needs a multiple of the stages as micro-batches"
+	}
+	return "the specs of the tree must divide the dimensions of its arrays"
+}

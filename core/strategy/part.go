@@ -1,0 +1,135 @@
+package strategy
+
+import (
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/memory"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// part is an array of the model, or the same array of several layers.
+type part struct {
+	transformer.Part
+	precision memory.Precision
+	states    []memory.State         // of the optimizer
+	spec      sharding.PartitionSpec // of a tree's array
+	flat      bool                   // a number of parameters, which any number of devices can share
+}
+
+func (p *planner) newPart(q transformer.Part) part {
+	return part{Part: q, precision: p.precision, states: p.optimizerOf(q).States(q.Shape)}
+}
+
+// optimizerOf returns the optimizer of an array: Muon leaves the embedding and the
+// head to AdamW [Jordan et al. 2024].
+func (p *planner) optimizerOf(q transformer.Part) memory.Optimizer {
+	if p.optimizer == memory.Muon && (q.Stage == transformer.EmbeddingStage && strings.HasPrefix(q.Name, "embedding/") || q.Stage == transformer.HeadStage) {
+		return memory.AdamW
+	}
+	return p.optimizer
+}
+
+// shard is what a device holds of an array.
+type shard struct {
+	bytes    memory.Bytes
+	elements int64 // of the weights
+	whole    int64 // elements that fsdp gathers; 0 if it does not split the array
+}
+
+// shard returns what a device holds of the array, and false if the axes cannot split
+// it. The axis fsdp splits the largest dimension that divides, as JAX's users do, and
+// leaves an array whole without one.
+func (q *part) shard(s sizes, specified bool) (shard, bool) {
+	split, ok := q.split(s)
+	if !ok {
+		return shard{}, false
+	}
+	fsdp := s[fsdpAxis]
+	r := shard{elements: q.elements(split)}
+	if fsdp > 1 && !specified && r.elements > 0 {
+		if q.flat {
+			r.whole, split[0] = r.elements, int(ceil(r.elements, int64(fsdp)))
+		} else if d := largest(split, fsdp); d >= 0 {
+			r.whole = r.elements
+			split[d] /= fsdp
+		}
+	} else if fsdp > 1 && q.names(FSDP) {
+		r.whole = r.elements * int64(fsdp)
+	}
+	r.elements = q.elements(split)
+	r.bytes = q.bytes(split, r.elements)
+	return r, true
+}
+
+// split returns the shape of the part of one device, without fsdp unless the spec
+// names it.
+func (q *part) split(s sizes) ([]int, bool) {
+	if q.spec == nil {
+		return q.Shard(s[tensorAxis], s[expertAxis])
+	}
+	shape := append([]int(nil), q.Shape...)
+	for d, entry := range q.spec {
+		for _, name := range entry {
+			size := s[axisOf(name)]
+			if shape[d]%size != 0 {
+				return nil, false
+			}
+			shape[d] /= size
+		}
+	}
+	return shape, true
+}
+
+func (q *part) names(axis string) bool {
+	for _, entry := range q.spec {
+		for _, name := range entry {
+			if name == axis {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// largest returns the largest dimension that n divides, or -1.
+func largest(shape []int, n int) int {
+	best := -1
+	for d, size := range shape {
+		if size%n == 0 && (best < 0 || size > shape[best]) {
+			best = d
+		}
+	}
+	return best
+}
+
+func (q *part) elements(shape []int) int64 {
+	n := int64(1)
+	for _, size := range shape {
+		n = times(n, int64(size))
+	}
+	return n
+}
+
+// bytes returns the sizes of a shard. A state of the optimizer is split as the
+// dimensions of its parameter are.
+func (q *part) bytes(shape []int, elements int64) memory.Bytes {
+	b := memory.Bytes{Weights: q.precision.Weights.Bytes(elements), Gradients: q.precision.Gradients.Bytes(elements), Optimizer: q.precision.Master.Bytes(elements)}
+	if q.precision.Gradients == memory.Invalid {
+		return b
+	}
+	for _, state := range q.states {
+		n := int64(1)
+		for _, d := range state.Dims {
+			if d >= 0 {
+				n = times(n, int64(shape[d]))
+			}
+		}
+		e := state.Element
+		if e == memory.Invalid {
+			e = q.precision.Moments
+		}
+		b.Optimizer = plus(b.Optimizer, e.Bytes(n))
+	}
+	return b
+}

@@ -1,0 +1,213 @@
+package strategy
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/memory"
+	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// planner has a document with every default and every number written out.
+type planner struct {
+	doc       *Document
+	model     *model
+	cluster   *hardware.Cluster
+	precision memory.Precision
+	optimizer memory.Optimizer
+	batch     int64 // examples of the global batch
+	peak      float64 // operations per second of a device; 0 if they are not known
+	number    hardware.Precision // that peak counts
+	schedule  pipeline.Kind
+	chunks    int
+	sequence  bool // sequence parallelism
+	attention transformer.Attention
+	overlap   [numAxes]bool
+	efficient [2]float64 // least and most
+	margin    int64      // thousandths
+	keep      int
+	capacity  int64 // bytes of a device that a candidate may take; 0 if it is not known
+}
+
+func newPlanner(d *Document) (*planner, error) {
+	p := &planner{doc: d}
+	for _, step := range []func() error{p.addCluster, p.addTraining, p.addModel, p.addBatch, p.checkSearch} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	p.addNumbers()
+	return p, nil
+}
+
+// within converts an error of another package into one of a document. If the error
+// has no path, path is used.
+func within(err error, path string) error {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
+		return err
+	}
+	if own, _ := e.Attr("path").(string); own != "" {
+		path = own
+	}
+	return Invalid(path, "%s", strings.TrimPrefix(e.Msg, path+": ")).WithHint("%s", e.Hint)
+}
+
+func (p *planner) addCluster() error {
+	d := &p.doc.Cluster
+	c := &hardware.Cluster{FLOPs: map[hardware.Precision]int64{}, Devices: d.Devices, PerNode: cmp.Or(d.PerNode, d.Devices)}
+	if d.Device != "" {
+		kind, err := hardware.Find(d.Device)
+		if err != nil {
+			return within(err, "/cluster/device")
+		}
+		if c, err = kind.Cluster(d.Devices, d.PerNode); err != nil {
+			return within(err, "/cluster")
+		}
+	}
+	for _, n := range []struct {
+		to  *int64
+		own int64
+	}{{&c.Memory, d.MemoryBytes}, {&c.HBM, d.HBMBytesPerSecond}, {&c.Node.BytesPerSecond, d.NodeBytesPerSecond}, {&c.Network.BytesPerSecond, d.NetworkBytesPerSecond}} {
+		*n.to = cmp.Or(n.own, *n.to)
+	}
+	if d.Topology != "" {
+		c.Topology, c.Torus, c.Wrap = hardware.Topology(d.Topology), nil, cmp.Or(c.Wrap, 4)
+	}
+	if err := c.Complete(); err != nil {
+		return within(err, "/cluster")
+	}
+	if d.NodeLatencyNs != nil {
+		c.Node.LatencyNs = *d.NodeLatencyNs
+	}
+	if d.NetworkLatencyNs != nil {
+		c.Network.LatencyNs = *d.NetworkLatencyNs
+	}
+	p.cluster = c
+	return nil
+}
+
+func (p *planner) addTraining() (err error) {
+	t := &p.doc.Training
+	if p.precision, err = t.Precision.resolve(); err != nil {
+		return err
+	}
+	if p.optimizer, err = memory.ParseOptimizer(cmp.Or(t.Optimizer, memory.AdamW.String())); err != nil {
+		return within(err, "/training/optimizer")
+	}
+	if p.schedule, err = pipeline.Find(cmp.Or(t.Schedule, string(pipeline.OneFOneB))); err != nil {
+		return within(err, "/training/schedule")
+	}
+	p.chunks = 1
+	switch {
+	case p.schedule == pipeline.Interleaved:
+		if p.chunks = cmp.Or(t.Chunks, 2); p.chunks < 2 {
+			return Invalid("/training/chunks", "schedule %q needs at least 2 chunks of layers, but there is 1", p.schedule).WithHint("use 2, or schedule %q", pipeline.OneFOneB)
+		}
+	case t.Chunks > 1:
+		return Invalid("/training/chunks", "schedule %q has 1 chunk of layers per stage, but there are %d", p.schedule, t.Chunks).WithHint("leave chunks out, or use schedule %q", pipeline.Interleaved)
+	}
+	p.sequence = t.SequenceParallel == nil || *t.SequenceParallel
+	p.attention = transformer.Attention(cmp.Or(t.Attention, Flash))
+	p.overlap = defaultOverlap
+	for _, o := range t.Overlap {
+		p.overlap[axisOf(o.Axis)] = o.Overlap
+	}
+	e := t.Efficiency
+	if e == [2]int{} {
+		e = defaultEfficiency
+	}
+	p.efficient = [2]float64{float64(e[0]) / 1000, float64(e[1]) / 1000}
+	return nil
+}
+
+// resolve parses the element types of a training. Gradients have the type of the
+// weights, and weights of 32 bits have no master copy, unless the document says so.
+func (p Precision) resolve() (memory.Precision, error) {
+	r := memory.MixedPrecision()
+	for _, f := range []struct {
+		key, name string
+		to        *memory.Element
+	}{{"compute", p.Compute, &r.Compute}, {"weights", p.Weights, &r.Weights}, {"master", p.Master, &r.Master}, {"gradients", p.Gradients, &r.Gradients}, {"moments", p.Moments, &r.Moments}} {
+		if f.name == "" || f.to == &r.Master && f.name == NoMaster {
+			continue
+		}
+		e, err := memory.ParseElement(f.name)
+		if err != nil {
+			return r, within(err, "/training/precision/"+f.key)
+		}
+		if !e.IsFloat() && f.key != "compute" {
+			return r, Invalid("/training/precision/"+f.key, "%s has no gradients", e).WithHint(`use a type such as "bfloat16" or "float32"`)
+		}
+		*f.to = e
+	}
+	if p.Gradients == "" {
+		r.Gradients = r.Weights
+	}
+	if p.Master == NoMaster || p.Master == "" && r.Weights.Bits() >= 32 {
+		r.Master = memory.Invalid
+	}
+	return r, nil
+}
+
+func (p *planner) addBatch() error {
+	t := &p.doc.Training
+	p.batch = t.Batch
+	if t.Tokens == 0 {
+		return nil
+	}
+	s := p.model.sequence
+	switch {
+	case p.model.shape == nil:
+		return Invalid("/training/tokens", "only a transformer has tokens").WithHint(`give "batch", a number of examples`)
+	case t.Tokens%s != 0:
+		return Invalid("/training/tokens", "%d tokens are no whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s).
+			WithHint("use %d or %d", max(t.Tokens/s, 1)*s, (t.Tokens/s+1)*s)
+	}
+	p.batch = t.Tokens / s
+	return nil
+}
+
+// addNumbers derives what time and memory need.
+func (p *planner) addNumbers() {
+	p.number = number(p.precision.Compute)
+	flops := p.cluster.FLOPs[p.number]
+	if p.number == hardware.TF32 && flops == 0 {
+		p.number = hardware.FP32
+		flops = p.cluster.FLOPs[p.number]
+	}
+	p.peak = float64(cmp.Or(p.doc.Cluster.FLOPsPerSecond, flops))
+	p.margin = DefaultMargin
+	if m := p.doc.Search.Margin; m != nil {
+		p.margin = int64(*m)
+	}
+	p.keep = cmp.Or(p.doc.Search.Keep, DefaultKeep)
+	p.capacity = p.cluster.Memory - share(p.cluster.Memory, p.margin, 1000)
+}
+
+// share returns n × part / whole, rounded up, for n up to 2^53.
+func share(n, part, whole int64) int64 {
+	return n/whole*part + ceil(n%whole*part, whole)
+}
+
+// number returns the number format of matrix products of an element type. Products
+// of float32 arrays run in TF32 where a device has it.
+func number(e memory.Element) hardware.Precision {
+	switch name := e.String(); {
+	case name == "float16":
+		return hardware.FP16
+	case strings.HasPrefix(name, "float8"):
+		return hardware.FP8
+	case name == "int8":
+		return hardware.INT8
+	case name == "float32":
+		return hardware.TF32
+	case name == "float64":
+		return "fp64"
+	}
+	return hardware.BF16
+}

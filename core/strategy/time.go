@@ -1,0 +1,241 @@
+package strategy
+
+import (
+	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// operations returns the floating-point operations of a device in a stage for one
+// micro-batch, without those that recomputation adds, and these.
+func (e *evaluator) operations(g *stage) (needed, again float64) {
+	if e.model.shape == nil {
+		return float64(3 * float64(e.model.forward) * float64(e.micro)), 0
+	}
+	f := e.model.flops
+	tokens := float64(e.micro) * float64(ceil(e.model.sequence, int64(e.sizes[contextAxis]))) / float64(e.sizes[tensorAxis])
+	scores := float64(f.Attention) * float64(g.layers())
+	layers := float64(float64(f.Dense)*float64(g.dense)) + float64(float64(f.Expert)*float64(g.experts)) + scores
+	head := 0.0
+	if g.head {
+		head = float64(f.Head)
+	}
+	needed = 3 * (layers + head) * tokens
+	switch e.recompute {
+	case transformer.FullRecomputation:
+		again = layers * tokens
+	case transformer.SelectiveRecomputation:
+		again = scores * tokens
+	}
+	return needed, again
+}
+
+// filling returns the idle time of the slowest stage in times of one micro-batch in
+// it. For equal stages it is p-1 with GPipe and 1F1B, (p-1)/v with v chunks, and
+// (p-1)(F+B-W)/(F+B+W) with zero-bubble schedules [package pipeline].
+func (e *evaluator) filling(slowest float64, stages []stage) float64 {
+	if e.sizes[pipeAxis] == 1 || slowest == 0 {
+		return 0
+	}
+	sum := 0.0
+	for i := range stages {
+		needed, again := e.operations(&stages[i])
+		sum += float64((needed + again) * float64(stages[i].alike))
+	}
+	rest := max(0, sum/slowest-1)
+	switch {
+	case e.planner.schedule == pipeline.Interleaved:
+		return rest / float64(e.chunks)
+	case e.planner.schedule == pipeline.ZeroBubble && e.full():
+		return rest / 2 // F 1, B 2 with the second forward pass, W 1
+	case e.planner.schedule == pipeline.ZeroBubble:
+		return rest / 3
+	}
+	return rest
+}
+
+// reading returns the bytes that a stage moves through the memory of a device for a
+// micro-batch, whatever the batch: weights for both passes, and gradients that are
+// added up.
+func (e *evaluator) reading(g *stage) int64 {
+	b := e.sum(g)
+	weights := max(plus(b.shared.Weights, b.experts.Weights), b.gather)
+	return plus(times(e.forwards()+1, weights), times(2, plus(b.shared.Gradients, b.experts.Gradients)))
+}
+
+// updating returns the bytes of the update: the states and the weights are read and
+// written, the gradients are read.
+func (e *evaluator) updating(m *Memory) int64 {
+	weights, gradients := m.Weights, m.Gradients
+	if e.zero > 0 {
+		n := e.sizes.product(dataAxis, contextAxis, expertAxis)
+		weights = ceil(weights, n)
+		if e.zero == 1 {
+			gradients = ceil(gradients, n)
+		}
+	}
+	return plus(times(2, plus(m.Optimizer, weights)), gradients)
+}
+
+// spans has the times of one micro-batch and of the end of a step, by the axis that
+// they belong to.
+type spans struct {
+	each [numAxes]float64 // of one micro-batch
+	once [numAxes]float64
+}
+
+// communication adds up calls. It is false if the bandwidth of a link is not known.
+func (e *evaluator) communication(calls []call) (s spans, known bool) {
+	for i := range calls {
+		c := &calls[i]
+		r := e.rate(c.over, c.op)
+		if !r.known {
+			return s, false
+		}
+		ns := float64(r.of(c.bytes) * float64(c.count))
+		if c.once {
+			s.once[c.part] += ns
+		} else {
+			s.each[c.part] += ns
+		}
+	}
+	return s, true
+}
+
+// time returns the time of a step, or false if a number of the hardware is missing.
+func (e *evaluator) time(stages []stage, most *Memory) (Time, bool) {
+	p := e.planner
+	if p.peak == 0 || e.model.forward < 0 || e.model.shape == nil && e.sizes[tensorAxis] > 1 {
+		return Time{}, false
+	}
+	slow, flops := e.slowest(stages)
+	calls := e.traffic(slow)
+	s, known := e.communication(calls)
+	if !known {
+		return Time{}, false
+	}
+	w := work{micros: float64(e.micros), filling: e.filling(flops, stages)}
+	for _, a := range [...]axis{tensorAxis, fsdpAxis, contextAxis, expertAxis, pipeAxis, dataAxis} {
+		if p.overlap[a] {
+			w.behind += s.each[a]
+			w.longest = max(w.longest, s.each[a])
+			w.end += s.once[a]
+		} else {
+			w.beside += s.each[a]
+			w.after += s.once[a]
+		}
+	}
+	if hbm := float64(p.cluster.HBM); hbm > 0 {
+		w.reading = float64(e.reading(slow)) / hbm * 1e9
+		w.update = float64(e.updating(most)) / hbm * 1e9
+	}
+	least, best := p.efficient[0], p.efficient[1]
+	second := 1e9 * flops / p.peak
+	return e.compose(w, s, second/((least+best)/2), second/best, second/least), true
+}
+
+// slowest returns the stage with the most operations, and their number for one
+// micro-batch.
+func (e *evaluator) slowest(stages []stage) (*stage, float64) {
+	slow, most := &stages[0], -1.0
+	for i := range stages {
+		if needed, again := e.operations(&stages[i]); needed+again > most {
+			slow, most = &stages[i], needed+again
+		}
+	}
+	return slow, most
+}
+
+// work has nanoseconds of the slowest stage: of one micro-batch, unless a comment says
+// otherwise.
+type work struct {
+	micros  float64 // their number in a step
+	filling float64 // idle time of the pipeline, in micro-batches
+	reading float64 // memory traffic behind computation
+	behind  float64 // communication behind computation
+	longest float64 // of the axes behind computation, the one that takes longest
+	beside  float64 // communication that computation waits for
+	end     float64 // of a step: communication behind the last micro-batch
+	after   float64 // of a step: communication after it
+	update  float64 // of a step: update of the weights
+}
+
+// expected returns the time of a step if computing one micro-batch takes compute, the
+// time of the bubble, and the communication that is hidden.
+func (w *work) expected(compute float64) (step, bubble, hidden float64) {
+	busy := max(compute, w.reading)
+	each := max(busy, w.behind) + w.beside
+	bubble = float64(each * w.filling)
+	slack := max(0, busy-w.behind)
+	hidden = float64(w.micros*min(busy, w.behind)) + min(slack, w.end)
+	return float64(w.micros*each) + bubble + max(0, w.end-slack) + w.after + w.update, bubble, hidden
+}
+
+// least returns the time of a step if every axis hides as well as it can: of
+// computation and the axes behind it, the longest counts.
+func (w *work) least(compute float64) float64 {
+	each := max(compute, w.reading, w.longest)
+	covered := max(float64(w.micros*each), w.end)
+	return covered + float64(w.micros*w.beside) + float64((each+w.beside)*w.filling) + w.after + w.update
+}
+
+// most returns the time of a step if nothing hides.
+func (w *work) most(compute float64) float64 {
+	each := max(compute, w.reading) + w.behind + w.beside
+	return float64((w.micros+w.filling)*each) + w.end + w.after + w.update
+}
+
+// compose rounds the parts, and derives the rest from them.
+func (e *evaluator) compose(w work, s spans, compute, quick, slow float64) Time {
+	_, bubble, hidden := w.expected(compute)
+	part := func(a axis) int64 { return round(float64(s.each[a]*w.micros) + s.once[a]) }
+	t := Time{
+		Compute: round(compute * w.micros), HBM: round(float64(max(0, w.reading-compute)*w.micros) + w.update),
+		Tensor: part(tensorAxis), FSDP: part(fsdpAxis), Data: part(dataAxis), Context: part(contextAxis), Expert: part(expertAxis), Pipe: part(pipeAxis),
+		Bubble: round(bubble), Hidden: round(hidden),
+	}
+	for _, b := range t.parts() {
+		t.Step = plus(t.Step, b.ns)
+	}
+	t.Step = max(1, t.Step-t.Hidden)
+	t.Low, t.High = min(t.Step, round(w.least(quick))), max(t.Step, round(w.most(slow)))
+	e.rates(&t)
+	return t
+}
+
+// rates derives throughput, utilization and the bound.
+func (e *evaluator) rates(t *Time) {
+	seconds := float64(t.Step) / 1e9
+	examples := float64(e.planner.batch) / seconds
+	t.ExamplesPerSecond = round(examples * 1000)
+	t.TokensPerSecond = round(examples * float64(e.model.sequence))
+	devices := float64(e.planner.cluster.Devices)
+	t.MFU = round(1000 * 3 * float64(e.model.forward) * examples / (e.planner.peak * devices))
+	parts := t.parts()
+	first, second := -1, -1
+	for i, x := range parts {
+		switch {
+		case first < 0 || x.ns > parts[first].ns:
+			first, second = i, first
+		case second < 0 || x.ns > parts[second].ns:
+			second = i
+		}
+	}
+	t.Bound = parts[first].name
+	if parts[second].ns > 0 {
+		t.Next = parts[second].name
+	}
+	t.Behind = parts[first].ns - parts[second].ns
+}
+
+// timePart is a part of the time, by its name in JSON.
+type timePart struct {
+	name string
+	ns   int64
+}
+
+func (t *Time) parts() [9]timePart {
+	return [...]timePart{
+		{"compute", t.Compute}, {"hbm", t.HBM}, {Tensor, t.Tensor}, {FSDP, t.FSDP}, {Data, t.Data},
+		{Context, t.Context}, {Expert, t.Expert}, {Pipe, t.Pipe}, {"bubble", t.Bubble},
+	}
+}

@@ -1,0 +1,203 @@
+package strategy
+
+import (
+	"github.com/meshfeed/meshfeed/core/collective"
+	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// call is a collective operation of the slowest pipeline stage.
+type call struct {
+	op    collective.Op
+	over  axis
+	part  axis // of the time that it belongs to: data for gradients, whatever axis they cross
+	what  string
+	count int64 // per micro-batch, or per step if once is set
+	bytes int64 // of one
+	once  bool
+}
+
+// rate is the time of an operation over the path of an axis: linear in the bytes.
+type rate struct {
+	latency, perByte float64 // nanoseconds
+	known            bool
+}
+
+// measured is the number of bytes from which a rate follows. It is so large that the
+// rounding of the time does not matter.
+const measured = 1 << 40
+
+func rateOf(path hardware.Path, op collective.Op) rate {
+	start, end := collective.Over(path, op, 0), collective.Over(path, op, measured)
+	if start.Ns == collective.Unknown || end.Ns == collective.Unknown {
+		return rate{}
+	}
+	return rate{float64(start.Ns), float64(end.Ns-start.Ns) / measured, true}
+}
+
+// of returns the nanoseconds of one operation.
+func (r rate) of(bytes int64) float64 { return float64(r.perByte*float64(bytes)) + r.latency }
+
+// traffic lists the collective operations of a device in a stage, per micro-batch and
+// per step. The names below are those of [package documentation].
+func (e *evaluator) traffic(g *stage) []call {
+	e.calls = e.calls[:0]
+	if e.model.shape != nil {
+		e.tensorCalls(g)
+		e.contextCalls(g)
+		e.expertCalls(g)
+		e.pipeCalls(g)
+	}
+	e.fsdpCalls(g)
+	e.dataCalls()
+	return e.calls
+}
+
+func (e *evaluator) call(op collective.Op, over, part axis, what string, count, bytes int64, once bool) {
+	if count > 0 && bytes > 0 && e.sizes[over] > 1 {
+		e.calls = append(e.calls, call{op, over, part, what, count, bytes, once})
+	}
+}
+
+// stream returns the bytes of the residual stream of a micro-batch: b·s·h/c elements.
+func (e *evaluator) stream() int64 {
+	tokens := times(int64(e.micro), ceil(e.model.sequence, int64(e.sizes[contextAxis])))
+	return times(times(tokens, int64(e.model.shape.Hidden)), e.element)
+}
+
+// full reports whether the forward pass runs twice.
+func (e *evaluator) full() bool { return e.recompute == transformer.FullRecomputation }
+
+// passes returns n for the forward pass, and n for each run of it.
+func (e *evaluator) forwards() int64 {
+	if e.full() {
+		return 2
+	}
+	return 1
+}
+
+// tensorCalls lists two all-reduces of the stream in the forward pass of a layer, and
+// two in its backward pass [Shoeybi et al., arXiv 1909.08053, section 3]. With sequence
+// parallelism each is an all-gather and a reduce-scatter of the same bytes
+// [Korthikanti et al., arXiv 2205.05198, section 4.2.2]. The embedding and the head
+// have one each.
+func (e *evaluator) tensorCalls(g *stage) {
+	n := int64(g.layers()) * (2*e.forwards() + 2)
+	if g.embedding {
+		n++
+	}
+	if g.head {
+		n++
+	}
+	if !e.planner.sequence {
+		e.call(collective.AllReduce, tensorAxis, tensorAxis, "activations and their gradients", n, e.stream(), false)
+		return
+	}
+	e.call(collective.AllGather, tensorAxis, tensorAxis, "activations and their gradients", n, e.stream(), false)
+	e.call(collective.ReduceScatter, tensorAxis, tensorAxis, "activations and their gradients", n, e.stream(), false)
+}
+
+// contextCalls lists the ring of attention: keys and values pass all devices in the
+// forward pass, and again with their gradients in the backward pass [Liu et al., arXiv
+// 2310.01889].
+func (e *evaluator) contextCalls(g *stage) {
+	s, c := e.model.shape, int64(e.sizes[contextAxis])
+	tokens := times(int64(e.micro), ceil(e.model.sequence, c))
+	heads := ceil(int64(s.KVHeads), int64(e.sizes[tensorAxis]))
+	block := times(2*e.element, times(tokens, heads*int64(s.HeadDim)))
+	n := int64(g.layers()) * (c - 1)
+	e.call(collective.Permute, contextAxis, contextAxis, "keys and values", n*e.forwards(), block, false)
+	e.call(collective.Permute, contextAxis, contextAxis, "keys, values and their gradients", n, 2*block, false)
+}
+
+// expertCalls lists the exchange of tokens before and after the experts, in both
+// passes [Lepikhin et al., arXiv 2006.16668, section 2.2].
+func (e *evaluator) expertCalls(g *stage) {
+	x := e.model.shape.Experts
+	if x == nil {
+		return
+	}
+	rows := times(e.stream(), int64(x.Active))
+	if c := int64(x.CapacityThousandths); c > 0 {
+		rows = share(rows, c, 1000)
+	}
+	if e.planner.sequence {
+		rows = ceil(rows, int64(e.sizes[tensorAxis]))
+	}
+	e.call(collective.AllToAll, expertAxis, expertAxis, "tokens to experts and back", int64(g.experts)*(2*e.forwards()+2), rows, false)
+}
+
+// pipeCalls lists the messages to the next stage and to the one before. If the
+// embedding is tied, the first and the last stage add up its gradients
+// [Narayanan et al., arXiv 2104.04473].
+func (e *evaluator) pipeCalls(g *stage) {
+	bytes := e.stream()
+	if e.planner.sequence {
+		bytes = ceil(bytes, int64(e.sizes[tensorAxis]))
+	}
+	e.call(collective.Permute, pipeAxis, pipeAxis, "activations and their gradients", 2*int64(e.chunks), bytes, false)
+	if e.model.shape.Tied {
+		e.call(collective.Permute, pipeAxis, pipeAxis, "gradients of the tied embedding", 1, e.weights[tokensBlock].shared.Gradients, true)
+	}
+}
+
+// fsdpCalls lists what fsdp gathers and scatters for every micro-batch: weights in
+// both passes, then gradients [Rajbhandari et al., arXiv 1910.02054, section 7.2.2].
+// Arrays that it leaves whole are reduced once.
+func (e *evaluator) fsdpCalls(g *stage) {
+	left := int64(0)
+	for k, n := range g.copies() {
+		b := &e.weights[k]
+		e.call(collective.AllGather, fsdpAxis, fsdpAxis, "weights", 2*int64(n), b.gather, false)
+		e.call(collective.ReduceScatter, fsdpAxis, fsdpAxis, "gradients", int64(n), b.scatter, false)
+		left = plus(left, times(b.left, int64(n)))
+	}
+	e.call(collective.AllReduce, fsdpAxis, dataAxis, "gradients of arrays that fsdp does not split", 1, left, true)
+}
+
+// dataCalls lists the sum of the gradients over the replicas of the weights, of the
+// stage that has most. Over several axes, it is a reduce-scatter over the inner ones,
+// an all-reduce of the rest over the outermost one, and an all-gather back. ZeRO needs
+// the reduce-scatter of the gradients and the all-gather of the weights. Its stage 2
+// keeps no whole gradients, so it scatters them for every micro-batch [Rajbhandari et
+// al., arXiv 1910.02054, section 7.2.1].
+func (e *evaluator) dataCalls() {
+	b := e.heaviest
+	inner := [...]struct {
+		a       axis
+		experts bool // the arrays of experts are replicated over the axis
+	}{{contextAxis, true}, {expertAxis, false}}
+	gradients, experts := b.shared.Gradients, b.experts.Gradients
+	weights, owned := b.shared.Weights, b.experts.Weights
+	last := e.sizes[dataAxis] == 1
+	for i, x := range inner {
+		n := int64(e.sizes[x.a])
+		if n == 1 {
+			continue
+		}
+		g, w := gradients, weights
+		if x.experts {
+			g, w = plus(g, experts), plus(w, owned)
+		}
+		outermost := last && (i == len(inner)-1 || e.sizes[inner[i+1].a] == 1)
+		e.replicaCalls(x.a, g, w, outermost)
+		gradients, weights = ceil(gradients, n), ceil(weights, n)
+		if x.experts {
+			experts, owned = ceil(experts, n), ceil(owned, n)
+		}
+	}
+	e.replicaCalls(dataAxis, plus(gradients, experts), plus(weights, owned), true)
+}
+
+func (e *evaluator) replicaCalls(over axis, gradients, weights int64, outermost bool) {
+	switch {
+	case e.zero == 0 && outermost:
+		e.call(collective.AllReduce, over, dataAxis, "gradients", 1, gradients, true)
+	case e.zero == 0:
+		e.call(collective.ReduceScatter, over, dataAxis, "gradients", 1, gradients, true)
+		e.call(collective.AllGather, over, dataAxis, "gradients", 1, gradients, true)
+	default:
+		e.call(collective.ReduceScatter, over, dataAxis, "gradients", 1, gradients, e.zero == 1)
+		e.call(collective.AllGather, over, dataAxis, "weights", 1, weights, true)
+	}
+}
