@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/pipeline"
@@ -13,13 +14,15 @@ type score struct {
 	setting
 	fits  bool
 	step  int64 // 0 if the time is not known
+	high  int64
 	total int64 // bytes
 }
 
 // compare ranks two candidates. Those that fit come first, by the time of a step;
 // after them, those that need the least memory. Equal ones follow the order of
 // advice: fewer axes, then no pipeline, no context, no experts, no tensor and no fsdp
-// axis, then the simpler settings. No two candidates are equal.
+// axis, then the simpler settings. No two candidates are equal. Times are equal if
+// they differ in less than about 1 %: they are known to much less.
 func (a *score) compare(b *score) int {
 	if a.fits != b.fits {
 		if a.fits {
@@ -28,7 +31,7 @@ func (a *score) compare(b *score) int {
 		return 1
 	}
 	if a.fits {
-		if c := cmp.Or(compareKnown(a.step, b.step), cmp.Compare(a.step, b.step)); c != 0 {
+		if c := cmp.Or(compareKnown(a.step, b.step), cmp.Compare(rough(a.step), rough(b.step))); c != 0 {
 			return c
 		}
 	} else if c := cmp.Compare(a.total, b.total); c != 0 {
@@ -37,10 +40,17 @@ func (a *score) compare(b *score) int {
 	return cmp.Or(
 		cmp.Compare(a.sizes.used(), b.sizes.used()),
 		slices.Compare(a.preference(), b.preference()),
+		cmp.Compare(a.high, b.high),
 		cmp.Compare(a.zero, b.zero),
 		cmp.Compare(slices.Index(recomputations, a.recompute), slices.Index(recomputations, b.recompute)),
 		cmp.Compare(a.micros, b.micros),
 	)
+}
+
+// rough keeps the seven highest bits of a time.
+func rough(ns int64) int64 {
+	drop := max(0, bits.Len64(uint64(ns))-7)
+	return ns >> drop << drop
 }
 
 func compareKnown(a, b int64) int {
@@ -124,7 +134,7 @@ func (e *evaluator) score() score {
 	m := e.worst()
 	c := score{setting: *e.setting, fits: m.Free >= 0, total: m.Total}
 	if t, ok := e.time(e.stages, &m); ok {
-		c.step = t.Step
+		c.step, c.high = t.Step, t.High
 	}
 	return c
 }

@@ -18,8 +18,8 @@ type model struct {
 	parts      []part
 	parameters int64
 	active     int64
-	forward    int64 // operations of a forward pass for one example; -1 if they are not known
-	kept       int64 // bytes of activations of one example; -1 if they are not known, or the model is a transformer
+	forward    int64         // operations of a forward pass for one example; -1 if they are not known
+	kept       int64         // bytes of activations of one example; -1 if they are not known, or the model is a transformer
 	axes       [numAxes]bool // those that can split it
 	specified  bool          // the specs of a tree say what fsdp splits
 }

@@ -19,8 +19,8 @@ type planner struct {
 	cluster   *hardware.Cluster
 	precision memory.Precision
 	optimizer memory.Optimizer
-	batch     int64 // examples of the global batch
-	peak      float64 // operations per second of a device; 0 if they are not known
+	batch     int64              // examples of the global batch
+	peak      float64            // operations per second of a device; 0 if they are not known
 	number    hardware.Precision // that peak counts
 	schedule  pipeline.Kind
 	chunks    int

@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"core/layout/document":   {"core/layout"},
 	"core/layout/picture":    {"core/layout", "internal/drawing"},
 	"core/memory":            {"core/sharding"},
-	"core/strategy":          {"core/layout", "core/transformer"},
+	"core/strategy":          {"core/layout", "core/transformer", "core/hardware", "core/collective", "core/memory", "core/pipeline"},
 	"core/collective":        {"core/hardware"},
 	"core/certificate":       {"core/sampler", "core/internal/permutation"},
 	"core/transformer":       {},
