@@ -8,6 +8,24 @@ import (
 // Runes returns the width of a text in characters.
 func Runes(s string) int { return utf8.RuneCountInString(s) }
 
+// Gap stands for things that a drawing leaves out.
+const Gap = -1
+
+// Shown lists which of n things to draw: all, or the first ones, a gap and the last.
+func Shown(n, most int) []int {
+	var list []int
+	for i := range min(n, most) {
+		list = append(list, i)
+	}
+	if n > most {
+		list[len(list)-1] = n - 1
+		if most > 2 {
+			list[len(list)-2] = Gap
+		}
+	}
+	return list
+}
+
 // Center puts a text in the middle of a width.
 func Center(s string, width int) string {
 	left := max(width-Runes(s), 0) / 2

@@ -189,6 +189,14 @@ func (r *Reader) Word(want string) (string, error) {
 	return s, err
 }
 
+// Skip skips the next value of any kind, and returns its text.
+func (r *Reader) Skip() Value {
+	r.next()
+	start := r.pos
+	r.pos = Value(r.text).skip(start)
+	return Value(r.text[start:r.pos])
+}
+
 // unquote reads the string at pos.
 func (r *Reader) unquote() string {
 	start := r.pos

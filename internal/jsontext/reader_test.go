@@ -76,6 +76,24 @@ func TestReaderOfANumber(t *testing.T) {
 	}
 }
 
+// Skip returns the text of a value, and the Reader continues after it.
+func TestReaderSkip(t *testing.T) {
+	r, err := jsontext.NewReader([]byte(`{"a": {"b":"}"} , "c":2}`), form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	if err := r.Object("an object", func(key string) error {
+		found += key + "=" + string(r.Skip()) + ";"
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := `a={"b":"}"};c=2;`; found != want {
+		t.Errorf("got %s, want %s", found, want)
+	}
+}
+
 // A Reader reads decimals exactly, and refuses decimals that thousandths do not
 // hold.
 func TestReaderFixed(t *testing.T) {

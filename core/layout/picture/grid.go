@@ -8,11 +8,9 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/drawing"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
-
-// gap stands for tiles that a drawing leaves out.
-const gap = -1
 
 // grid is the drawing of an array, before it becomes text or SVG: a table of
 // cells over two dimensions of the array. Every device is in one cell. If more
@@ -77,7 +75,7 @@ func (g *grid) sideTexts() []string {
 func (g *grid) rowLabel(i int) string {
 	r := g.rows[i]
 	switch {
-	case r == gap || g.down.dim < 0:
+	case r == drawing.Gap || g.down.dim < 0:
 		return ""
 	case !g.folded:
 		return g.down.span(r)
@@ -90,7 +88,7 @@ func (g *grid) rowLabel(i int) string {
 func (g *grid) colLabel(j int) string {
 	c := g.cols[j]
 	switch {
-	case c == gap:
+	case c == drawing.Gap:
 		return ""
 	case g.folded:
 		return "+" + strconv.Itoa(g.down.size/g.down.tiles*c)
@@ -134,7 +132,7 @@ func (l *view) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
 		cols = foldWidth(g.down.tiles, min(limit, maxSide))
 		rows = (rows + cols - 1) / cols
 	}
-	g.rows, g.cols = shown(rows, most), shown(cols, limit)
+	g.rows, g.cols = drawing.Shown(rows, most), drawing.Shown(cols, limit)
 	l.fillCells(g, h)
 	return g
 }
@@ -181,27 +179,12 @@ func foldWidth(tiles, most int) int {
 	return most
 }
 
-// shown lists the tiles to draw: all, or the first ones, a gap and the last.
-func shown(tiles, most int) []int {
-	var list []int
-	for i := range min(tiles, most) {
-		list = append(list, i)
-	}
-	if tiles > most {
-		list[len(list)-1] = tiles - 1
-		if most > 2 {
-			list[len(list)-2] = gap
-		}
-	}
-	return list
-}
-
 // fillCells fills the cells of the tiles that are drawn.
 func (l *view) fillCells(g *grid, h *holders) {
 	for _, r := range g.rows {
 		line := make([]cell, len(g.cols))
 		for i, c := range g.cols {
-			if down, across := r, c; r != gap && c != gap {
+			if down, across := r, c; r != drawing.Gap && c != drawing.Gap {
 				if g.folded {
 					down, across = r*len(g.cols)+c, 0
 				}

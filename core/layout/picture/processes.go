@@ -97,8 +97,8 @@ func (l *view) shownReaders() []*readers {
 	}
 	var list []*readers
 	drawn := map[int]*readers{}
-	for _, g := range shown(groups, most) {
-		if g == gap {
+	for _, g := range drawing.Shown(groups, most) {
+		if g == drawing.Gap {
 			list = append(list, nil)
 			continue
 		}

@@ -152,11 +152,11 @@ func (s *sheet) draw(c *canvas) {
 		c.Y += drawing.LineStep - 2
 	}
 	for i, h := range s.cellH {
-		if s.rows[i] == gap {
+		if s.rows[i] == drawing.Gap {
 			h = chipH
 		}
 		text := s.rowLabel(i)
-		if s.rows[i] == gap {
+		if s.rows[i] == drawing.Gap {
 			text = "⋮"
 		}
 		c.Label(x0-8, c.Y+h/2+4, "mf-m", "end", text)
@@ -170,9 +170,9 @@ func (s *sheet) draw(c *canvas) {
 
 // cell draws the cell in row i and column j.
 func (s *sheet) cell(c *canvas, i, j, x, h int) {
-	if s.rows[i] == gap || s.cols[j] == gap {
+	if s.rows[i] == drawing.Gap || s.cols[j] == drawing.Gap {
 		sign := "⋮"
-		if s.cols[j] == gap {
+		if s.cols[j] == drawing.Gap {
 			sign = "⋯"
 		}
 		c.Label(x+s.cellW/2, c.Y+h/2+4, "mf-m", "middle", sign)

@@ -131,7 +131,7 @@ func (c *canvas) fit(array int) *sheet {
 		most = 16
 	}
 	for g, first := range c.grids(array, c.Dims, limits(most)) {
-		if s := c.sheet(g); s.width() <= drawing.MaxWidth && !(first && slices.Contains(s.cols, gap)) {
+		if s := c.sheet(g); s.width() <= drawing.MaxWidth && !(first && slices.Contains(s.cols, drawing.Gap)) {
 			return s
 		}
 	}

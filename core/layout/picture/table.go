@@ -31,7 +31,7 @@ func (l *view) table(g *grid, s style) *drawing.Table {
 		}
 		t.Cells = append(t.Cells, row)
 		label := g.rowLabel(i)
-		if g.rows[i] == gap {
+		if g.rows[i] == drawing.Gap {
 			label = "⋮"
 		}
 		t.Rows = append(t.Rows, label)
@@ -52,11 +52,11 @@ func (l *view) table(g *grid, s style) *drawing.Table {
 // omission returns the sign in cell (i, j) that stands for tiles left out, or "".
 func (g *grid) omission(i, j int) string {
 	switch {
-	case g.rows[i] == gap && g.cols[j] == gap:
+	case g.rows[i] == drawing.Gap && g.cols[j] == drawing.Gap:
 		return "⋱"
-	case g.rows[i] == gap:
+	case g.rows[i] == drawing.Gap:
 		return "⋮"
-	case g.cols[j] == gap:
+	case g.cols[j] == drawing.Gap:
 		return "⋯"
 	}
 	return ""
@@ -68,7 +68,7 @@ func (g *grid) exists(i, j int) bool {
 	if i < 0 || j < 0 || i >= len(g.rows) || j >= len(g.cols) {
 		return false
 	}
-	return g.rows[i] == gap || g.cols[j] == gap || len(g.cells[i][j].parts) > 0
+	return g.rows[i] == drawing.Gap || g.cols[j] == drawing.Gap || len(g.cells[i][j].parts) > 0
 }
 
 // between returns the weight of the line between the cells (i, j) and (k, m). Heavy
@@ -80,7 +80,7 @@ func (g *grid) between(i, j, k, m int) drawing.Weight {
 		return drawing.None
 	case a != b:
 		return drawing.Heavy
-	case g.rows[i] == gap || g.cols[j] == gap || g.rows[k] == gap || g.cols[m] == gap:
+	case g.rows[i] == drawing.Gap || g.cols[j] == drawing.Gap || g.rows[k] == drawing.Gap || g.cols[m] == drawing.Gap:
 		return drawing.Light
 	case slices.Equal(g.cells[i][j].processes, g.cells[k][m].processes):
 		return drawing.Light
