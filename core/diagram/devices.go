@@ -1,0 +1,134 @@
+package diagram
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/drawing"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// uniform makes a mesh whose device ids are its positions.
+func uniform(path string, axes []mesh.Axis) (*mesh.Mesh, error) {
+	m, err := mesh.Uniform(axes, 1)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	return m, nil
+}
+
+// at makes an error of another package one about the value at path.
+func at(path string, err error) error {
+	var e *status.Error
+	if !errors.As(err, &e) {
+		return invalid(path, "%v", err)
+	}
+	found := invalid(path, "%s", e.Msg)
+	found.Hint = e.Hint
+	return found
+}
+
+// listed joins numbers. Of more than most, it writes the first ones and the last.
+func listed(numbers []int, most int, separator string) string {
+	var parts []string
+	for _, i := range drawing.Shown(len(numbers), most) {
+		if i == drawing.Gap {
+			parts = append(parts, "…")
+		} else {
+			parts = append(parts, strconv.Itoa(numbers[i]))
+		}
+	}
+	return strings.Join(parts, separator)
+}
+
+// few returns how many of n things to list: all of a few, else the first and the last.
+func few(n int) int {
+	if n > maxLines {
+		return maxLines / 2
+	}
+	return n
+}
+
+// set writes a group of devices: {0, 2, 4, 6}.
+func set(devices []int) string { return "{" + listed(devices, few(len(devices)), ", ") + "}" }
+
+// sets writes the first groups of devices, and the last.
+func sets(groups [][]int) string {
+	var parts []string
+	for _, i := range drawing.Shown(len(groups), few(len(groups))) {
+		if i == drawing.Gap {
+			parts = append(parts, "…")
+		} else {
+			parts = append(parts, set(groups[i]))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// every calls add for the things to draw of n: with their number, or with
+// drawing.Gap for those left out.
+func every(n int, add func(i int)) {
+	for _, i := range drawing.Shown(n, maxLines) {
+		add(i)
+	}
+}
+
+// device writes the name of a device, or the sign of devices left out.
+func device(i int) string {
+	if i == drawing.Gap {
+		return "⋮"
+	}
+	return "device " + strconv.Itoa(i)
+}
+
+// stack makes a grid of one column, with a cell for each device that is drawn.
+// Devices left out have the sign ⋮.
+func stack(head []string, devices int, content func(i int) cell) block {
+	b := block{head: head}
+	every(devices, func(i int) {
+		c := cell{lines: []string{"⋮"}}
+		if i != drawing.Gap {
+			c = content(i)
+		}
+		b.cells = append(b.cells, []cell{c})
+	})
+	return b
+}
+
+// span writes the range of part i of a size in equal parts.
+func span(i, parts, size int) string {
+	step := size / parts
+	return wording.Span(i*step, (i+1)*step)
+}
+
+// divides checks that a number of parts divides a size.
+func divides(path string, parts, size int, what string) error {
+	if size%parts == 0 {
+		return nil
+	}
+	below, above := size/parts*parts, (size/parts+1)*parts
+	hint := fmt.Sprintf("use %d or %d", below, above)
+	if below == 0 {
+		hint = fmt.Sprintf("use %d", above)
+	}
+	return invalid(path, "%d %s do not divide into %d equal parts", size, what, parts).WithHint("%s", hint)
+}
+
+// axisNames joins the names of axes.
+func axisNames(axes []string) string {
+	names := make([]string, len(axes))
+	for i, a := range axes {
+		names[i] = wording.Plain(a)
+	}
+	return strings.Join(names, ", ")
+}
+
+// without returns the axes of list that are not in others.
+func without(list, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(a string) bool { return slices.Contains(others, a) })
+}

@@ -1,0 +1,153 @@
+package diagram
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/internal/drawing"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Loading compares the ways of loading the batches of a layout. The way that the
+// layout names does not matter.
+type Loading struct{ Layout *layout.Document }
+
+// ways describes the ways of loading.
+var ways = []struct{ name, about string }{
+	{layout.LoadProcess, "process (the default): every process reads what its devices need, once"},
+	{layout.LoadGlobal, "global: every process reads the whole batch and keeps its part"},
+	{layout.LoadDevice, "device: the part of every device is read by itself"},
+	{layout.LoadReshard, "reshard: the batch is read in equal parts, which then move between devices"},
+}
+
+// The kinds of bytes of a process.
+const (
+	kept = iota
+	again
+	discarded
+	received
+)
+
+var loadingKinds = []kind{
+	{name: "read and kept", sign: '█', hue: 1},
+	{name: "read again for another device", sign: '▓', hue: 2},
+	{name: "read and thrown away", sign: '░', hue: 7, faint: true},
+	{name: "received from other devices", sign: '▒', hue: 3},
+}
+
+// Draw draws what every process reads, throws away and receives in one step.
+func (p Loading) Draw() (*Diagram, error) {
+	layouts := make([]*layout.Layout, len(ways))
+	for i, way := range ways {
+		doc := *p.Layout
+		doc.Loading = way.name
+		l, err := layout.New(&doc)
+		if err != nil {
+			return nil, at("", err)
+		}
+		if l.BatchShape() == nil {
+			return nil, invalid("", "the layout has no batch, so nothing is loaded").WithHint("add a batch")
+		}
+		layouts[i] = l
+	}
+	l := layouts[0]
+	if !l.Totals().Known() {
+		problem := mistake(l)
+		return nil, invalid(problem.Path, "%s", problem.Message).WithHint("%s", problem.Hint)
+	}
+	d := &Diagram{title: fmt.Sprintf("Ways to load a batch of %s", wording.Count(l.BatchSize(), "row", "rows"))}
+	b := bars{kinds: loadingKinds}
+	d.about = fmt.Sprintf("%s on %s.", d.title, wording.Plain(l.Mesh().String()))
+	for i, way := range ways {
+		if !layouts[i].Totals().Known() {
+			b.bars = append(b.bars, bar{heading: way.about, about: "not possible here: " + mistake(layouts[i]).Message})
+			continue
+		}
+		total := totals(layouts[i], l)
+		d.about += fmt.Sprintf(" With %s. In total, %s.", way.about, total)
+		first, texts := len(b.bars), [][]string{}
+		for n, process := range l.Mesh().Processes() {
+			if n == maxLines-1 && len(l.Mesh().Processes()) > maxLines {
+				b.bars = append(b.bars, bar{text: fmt.Sprintf("… and %d more processes", len(l.Mesh().Processes())-n)})
+				break
+			}
+			r := processBar(layouts[i], l, n)
+			costs := layouts[i].ProcessCosts(n)
+			texts = append(texts, []string{"rows " + rowSpans(costs.Rows), wording.Bytes(costs.ReadBytes)})
+			r.label = "p" + strconv.Itoa(process)
+			if n == 0 {
+				r.heading, r.about = way.about, total
+			}
+			b.bars = append(b.bars, r)
+			sum := int64(0)
+			for _, bytes := range r.parts {
+				sum += bytes
+			}
+			b.size = max(b.size, sum)
+		}
+		for k, text := range drawing.Columns(texts, "<>") {
+			b.bars[first+k].text = text
+		}
+	}
+	d.add(note{muted, fmt.Sprintf("%s, %s, one step", wording.Plain(l.Mesh().String()), wording.Count(int64(len(l.Mesh().Processes())), "process", "processes"))}, &b)
+	return d, nil
+}
+
+// mistake returns the first error of a layout whose costs are not known.
+func mistake(l *layout.Layout) layout.Problem {
+	for _, p := range l.Problems() {
+		if p.Severity == layout.Error {
+			return p
+		}
+	}
+	return layout.Problem{Message: "the mesh is too large to count its bytes"}
+}
+
+// processBar has the bytes of the n-th process. need is the layout that reads every
+// byte once per process.
+func processBar(l, need *layout.Layout, n int) bar {
+	costs, least := l.ProcessCosts(n), need.ProcessCosts(n).ReadBytes
+	r := bar{parts: make([]int64, len(loadingKinds))}
+	switch l.Loading() {
+	case layout.LoadGlobal:
+		r.parts[kept], r.parts[discarded] = least, costs.ReadBytes-least
+	case layout.LoadDevice:
+		r.parts[kept], r.parts[again] = least, costs.ReadBytes-least
+	default:
+		r.parts[kept], r.parts[received] = costs.ReadBytes, costs.InterconnectBytes
+	}
+	return r
+}
+
+// rowSpans writes the first ranges of rows.
+func rowSpans(rows [][2]int) string {
+	text := ""
+	for k, i := range drawing.Shown(len(rows), 3) {
+		if k > 0 {
+			text += " "
+		}
+		if i == drawing.Gap {
+			text += "…"
+		} else {
+			text += wording.Span(rows[i][0], rows[i][1])
+		}
+	}
+	return text
+}
+
+// totals describes the bytes of all processes.
+func totals(l, need *layout.Layout) string {
+	t, least := l.Totals(), need.Totals().ReadBytes
+	text := "all processes read " + wording.Bytes(t.ReadBytes)
+	if t.BatchBytes > 0 && t.ReadBytes > t.BatchBytes {
+		text += ", the batch " + wording.Times(t.ReadBytes, t.BatchBytes)
+	}
+	if l.Loading() == layout.LoadGlobal {
+		text += fmt.Sprintf(", and throw %s away", wording.Bytes(t.ReadBytes-least))
+	}
+	if l.Loading() == layout.LoadReshard {
+		text += fmt.Sprintf(", and %s move, of which %s between processes", wording.Bytes(t.InterconnectBytes), wording.Bytes(t.NetworkBytes))
+	}
+	return text
+}
