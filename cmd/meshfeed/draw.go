@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/meshfeed/meshfeed/core/collective"
+	"github.com/meshfeed/meshfeed/core/diagram"
+	diagramdocument "github.com/meshfeed/meshfeed/core/diagram/document"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// newDraw builds the verb draw, with a verb below it for each kind of diagram.
+func newDraw() *cobra.Command {
+	var o drawOptions
+	cmd := &cobra.Command{
+		Use:   "draw DIAGRAM.json",
+		Short: "draw a matmul, a pipeline, a collective and other diagrams",
+		Long: `Draws a diagram of how work and data are split over devices, as text or as SVG. Each kind of diagram
+is a verb with flags. Without flags it draws an example. DIAGRAM.json is a document with any diagram;
+it may be - for standard input.`,
+		Example: `  meshfeed draw matmul
+  meshfeed draw pipeline --schedule interleaved --stages 4 --micro-batches 8 --chunks 2
+  meshfeed draw collective all-reduce --devices 4 --svg all-reduce.svg
+  meshfeed draw loading layout.json`,
+		Args: need(1, 1, "one diagram document, or a kind of diagram"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := readText(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			d, err := diagramdocument.Draw(text)
+			if err != nil {
+				return named(args[0], err)
+			}
+			return o.write(cmd, d)
+		},
+		ValidArgsFunction: layoutFiles,
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&o.svg, "svg", "", "write an SVG to this file; - writes it to standard output")
+	f.IntVar(&o.width, "width", 0, "columns of the text, or pixels of the SVG; default: the terminal's columns or 80, and 760 pixels")
+	cmd.AddCommand(
+		drawDataParallel(&o), drawMesh(&o), drawMatmul(&o), drawTensorPair(&o),
+		drawPipeline(&o), drawCollective(&o), drawLoading(&o),
+	)
+	return cmd
+}
+
+// drawOptions says how a diagram is written.
+type drawOptions struct {
+	svg   string
+	width int
+}
+
+// write writes a diagram.
+func (o drawOptions) write(cmd *cobra.Command, d *diagram.Diagram) error {
+	if o.width < 0 {
+		return usage(cmd, "--width is "+strconv.Itoa(o.width)+", but must be at least 0")
+	}
+	var err error
+	switch o.svg {
+	case "":
+		width := o.width
+		if columns, _, failed := term.GetSize(int(os.Stdout.Fd())); width == 0 && failed == nil {
+			width = columns
+		}
+		_, err = cmd.OutOrStdout().Write([]byte(d.Text(width)))
+	case "-":
+		_, err = cmd.OutOrStdout().Write([]byte(d.SVG(o.width)))
+	default:
+		if err = os.WriteFile(o.svg, []byte(d.SVG(o.width)), 0o644); err != nil {
+			return status.Errorf(status.IO, cmd.Name(), "%s cannot be written: %v", visible(o.svg), err)
+		}
+	}
+	return err
+}
+
+// draw draws the diagram of a spec. The error of a wrong number names its flag.
+func (o *drawOptions) draw(cmd *cobra.Command, spec diagram.Spec) error {
+	d, err := spec.Draw()
+	var e *status.Error
+	if errors.As(err, &e) {
+		path, _ := e.Attr("path").(string)
+		message := strings.TrimPrefix(e.Msg, path+": ")
+		if flag := flagOf(cmd, path); flag != "" {
+			message = "--" + flag + ": " + message
+		}
+		return status.New(e.Code, cmd.Name(), message).WithHint("%s", e.Hint)
+	}
+	if err != nil {
+		return err
+	}
+	return o.write(cmd, d)
+}
+
+// flagOf returns the flag that sets the value at a JSON Pointer, or "".
+func flagOf(cmd *cobra.Command, path string) string {
+	parts := strings.Split(strings.ReplaceAll(strings.TrimPrefix(path, "/"), "_", "-"), "/")
+	for n := len(parts); n > 0; n-- {
+		if name := strings.Join(parts[:n], "-"); cmd.Flags().Lookup(name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+func drawDataParallel(o *drawOptions) *cobra.Command {
+	d := diagram.DataParallel{}
+	cmd := &cobra.Command{
+		Use:   "data-parallel",
+		Short: "which rows of a batch each device has",
+		Args:  need(0, 0, "no argument"),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.draw(cmd, d) },
+	}
+	cmd.Flags().IntVar(&d.Rows, "rows", 128, "rows of the batch")
+	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices")
+	return cmd
+}
+
+func drawMesh(o *drawOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:     "mesh [AXIS=SIZE,…]",
+		Short:   "the groups of devices along each axis of a mesh",
+		Example: "  meshfeed draw mesh data=4,model=2",
+		Args:    need(0, 1, "at most one mesh"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			axes, err := parseAxes(cmd, append(args, "data=4,model=2")[0])
+			if err != nil {
+				return err
+			}
+			return o.draw(cmd, diagram.Mesh{Axes: axes})
+		},
+	}
+}
+
+// parseAxes reads a mesh such as data=4,model=2.
+func parseAxes(cmd *cobra.Command, text string) ([]mesh.Axis, error) {
+	var axes []mesh.Axis
+	for part := range strings.SplitSeq(text, ",") {
+		name, size, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(size)
+		if err != nil || name == "" {
+			return nil, usage(cmd, "expected a mesh such as data=4,model=2, but found "+strconv.Quote(text))
+		}
+		axes = append(axes, mesh.Axis{Name: name, Size: n})
+	}
+	return axes, nil
+}
+
+// parseSpec reads a partition spec such as data,- or fsdp+data,model: an entry for
+// each dimension, - for none, + between axes.
+func parseSpec(text string) sharding.PartitionSpec {
+	spec := sharding.PartitionSpec{}
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry == "" || entry == "-" {
+			spec = append(spec, nil)
+		} else {
+			spec = append(spec, strings.Split(entry, "+"))
+		}
+	}
+	return spec
+}
+
+func drawMatmul(o *drawOptions) *cobra.Command {
+	var d diagram.Matmul
+	var axes, x, w, element string
+	cmd := &cobra.Command{
+		Use:     "matmul",
+		Short:   "the product of two partitioned matrices, and what has to move",
+		Example: "  meshfeed draw matmul --mesh fsdp=4,tensor=2 --x 128,4096 --x-spec fsdp,- --w 4096,2048 --w-spec fsdp,tensor",
+		Args:    need(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if d.Axes, err = parseAxes(cmd, axes); err != nil {
+				return err
+			}
+			if d.Type, err = dtype.Parse(element); err != nil {
+				return byCommand(cmd, err)
+			}
+			d.X.Spec, d.W.Spec = parseSpec(x), parseSpec(w)
+			return o.draw(cmd, d)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&axes, "mesh", "data=4,model=2", "the mesh")
+	f.IntSliceVar(&d.X.Shape, "x", []int{128, 4096}, "rows and columns of x")
+	f.IntSliceVar(&d.W.Shape, "w", []int{4096, 2048}, "rows and columns of w")
+	f.StringVar(&x, "x-spec", "data,-", "the axes that split the rows and columns of x: - for none, + between several")
+	f.StringVar(&w, "w-spec", "-,model", "the axes that split the rows and columns of w")
+	f.StringVar(&element, "dtype", "bfloat16", "the element type of the product")
+	return cmd
+}
+
+func drawTensorPair(o *drawOptions) *cobra.Command {
+	d := diagram.TensorPair{Type: dtype.BFloat16}
+	cmd := &cobra.Command{
+		Use:   "tensor-pair",
+		Short: "a tensor parallel pair of layers, and its collectives",
+		Args:  need(0, 0, "no argument"),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.draw(cmd, d) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&d.Devices, "devices", 4, "devices")
+	f.IntVar(&d.Rows, "rows", 128, "rows of x: tokens")
+	f.IntVar(&d.Hidden, "hidden", 4096, "columns of x")
+	f.IntVar(&d.Inner, "inner", 16384, "columns of the first matrix")
+	f.BoolVar(&d.SequenceParallel, "sequence-parallel", false, "split the rows as well")
+	return cmd
+}
+
+func drawPipeline(o *drawOptions) *cobra.Command {
+	var d diagram.Pipeline
+	var schedule string
+	cmd := &cobra.Command{
+		Use:   "pipeline",
+		Short: "the tasks of a pipeline over time, with the bubble",
+		Args:  need(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if d.Kind, err = pipeline.Find(schedule); err != nil {
+				return byCommand(cmd, err)
+			}
+			return o.draw(cmd, d)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&schedule, "schedule", string(pipeline.OneFOneB), "gpipe, 1f1b, interleaved or zero-bubble")
+	f.IntVar(&d.Stages, "stages", 4, "stages")
+	f.IntVar(&d.MicroBatches, "micro-batches", 8, "micro-batches")
+	f.IntVar(&d.Chunks, "chunks", 1, "chunks of layers per stage, with schedule interleaved")
+	return cmd
+}
+
+func drawCollective(o *drawOptions) *cobra.Command {
+	var d diagram.Collective
+	var algorithm string
+	cmd := &cobra.Command{
+		Use:   "collective [OPERATION]",
+		Short: "a collective step by step, with its values",
+		Long: `Draws the values of all devices before a collective and after each of its steps.
+The operations are all-gather, reduce-scatter, all-reduce (the default), all-to-all, permute and broadcast.`,
+		Args: need(0, 1, "at most one operation"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.Op = collective.Op(append(args, string(collective.AllReduce))[0])
+			d.Algorithm = collective.Algorithm(algorithm)
+			return o.draw(cmd, d)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, op := range collective.Ops() {
+				names = append(names, string(op))
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices of the group, at most 8")
+	cmd.Flags().StringVar(&algorithm, "algorithm", "", "ring, bidirectional, tree or direct; default: the usual one of the operation")
+	return cmd
+}
+
+func drawLoading(o *drawOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:   "loading LAYOUT.json",
+		Short: "what each process reads, throws away and receives in the four ways of loading",
+		Args:  need(1, 1, "one layout document"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := readText(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			l, err := document.Parse(text)
+			if err != nil {
+				return named(args[0], err)
+			}
+			return o.draw(cmd, diagram.Loading{Layout: l})
+		},
+		ValidArgsFunction: layoutFiles,
+	}
+}
