@@ -44,10 +44,13 @@ lib: ## build the C library and the command into the Python package, with the pa
 install: ## install the C library, its headers, a pkg-config file and the command: make install PREFIX=/usr/local
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" capi/install.sh -tags "$(TAGS)"
 
-wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
+wasm: .build/meshfeed.wasm .build/strategy.wasm ## build the layout validator and the strategy planner as WebAssembly modules
 
 .build/meshfeed.wasm: FORCE
 	wasm/guest/build.sh layout $@
+
+.build/strategy.wasm: FORCE
+	wasm/guest/build.sh strategy $@
 
 # The layout page: TypeScript around the validator. node.sh finds or installs
 # Node.js, and build.sh builds only what changed.

@@ -14,12 +14,14 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/host"
 )
 
-// The module, as build.sh builds it, and a validator, which all tests share.
+// The modules, as build.sh builds them, with a validator and a planner, which all
+// tests share.
 var (
-	guestPath string
-	guest     []byte
-	cacheDir  string
-	validator *host.Validator
+	guestPath, strategyPath string
+	guest, strategyGuest    []byte
+	cacheDir                string
+	validator               *host.Validator
+	planner                 *host.Planner
 )
 
 func TestMain(m *testing.M) {
@@ -32,22 +34,28 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	guestPath, cacheDir = filepath.Join(dir, "meshfeed.wasm"), filepath.Join(dir, "cache")
-	build("layout", guestPath)
-	if guest, err = os.ReadFile(guestPath); err != nil {
-		panic(err)
-	}
+	guestPath, strategyPath, cacheDir = filepath.Join(dir, "meshfeed.wasm"), filepath.Join(dir, "strategy.wasm"), filepath.Join(dir, "cache")
+	guest, strategyGuest = build("layout", guestPath), build("strategy", strategyPath)
 	if validator, err = host.Open(context.Background(), guest, host.Options{CacheDir: cacheDir}); err != nil {
 		panic(err)
 	}
 	defer validator.Close()
+	if planner, err = host.OpenPlanner(context.Background(), strategyGuest, host.Options{CacheDir: cacheDir}); err != nil {
+		panic(err)
+	}
+	defer planner.Close()
 	return m.Run()
 }
 
-func build(name, out string) {
+func build(name, out string) []byte {
 	if text, err := exec.Command("../guest/build.sh", name, out).CombinedOutput(); err != nil {
 		panic(string(text) + err.Error())
 	}
+	module, err := os.ReadFile(out)
+	if err != nil {
+		panic(err)
+	}
+	return module
 }
 
 // node returns the path of the Node that make fetched, or of the system's.

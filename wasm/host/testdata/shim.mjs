@@ -1,6 +1,6 @@
 // Runs the guest in Node with the few functions of WASI that it needs, as a
 // page does. Reads one question per line from standard input, as JSON:
-// {"ask":"describe"|"samples"|"schema","input":base64,"size":n} or
+// {"ask":"describe"|"samples"|"schema"|"advise","input":base64,"size":n} or
 // {"ask":"table","args":[array,what,from,count]}. Writes each reply as a line of
 // base64.
 import { readFileSync } from "node:fs";

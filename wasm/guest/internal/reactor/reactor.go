@@ -45,7 +45,7 @@ func Allocate(n uint32) uint32 {
 	if n > maxInput {
 		return 0
 	}
-	if int(n) > cap(input) {
+	if input == nil || int(n) > cap(input) { // an address of 0 would be a refusal
 		input = make([]byte, max(n, 1<<10))
 	}
 	return address(input[:cap(input)])
