@@ -141,6 +141,14 @@ mf_status mf_layout_draw(mf_layout layout, const mf_picture* picture, mf_bytes* 
   return mfgo_layout_draw(layout.id, &known, text, error);
 }
 
+mf_status mf_diagram(const char* json, size_t size, int32_t format, int64_t width, mf_bytes* text,
+                     mf_error* error) {
+  RETURNS_TEXT(text);
+  MAY_BE_FIRST;
+  TEXT(json, size);
+  return mfgo_diagram(json, size, format, width, text, error);
+}
+
 TEXT_FUNCTION(layout_page, layout, html)
 
 /* ---- datasets ---- */

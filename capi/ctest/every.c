@@ -94,6 +94,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, bytes, mf_layout_json(h.layout, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_layout_report(h.layout, 0, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_layout_draw(h.layout, NULL, &out.bytes, &error));
+  CLEARS(NO_TEXT, bytes, mf_diagram("{", 1, MF_TEXT, 0, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_layout_page(h.layout, &out.bytes, &error));
   CLEARS(NO_TEXT, handle, mf_dataset_open(&path, 0, NULL, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_info(h.dataset, &out.bytes, &error));
@@ -144,6 +145,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("json", mf_layout_json(h.layout, NULL, &error));
   NAMES("json", mf_layout_report(h.layout, 0, NULL, &error));
   NAMES("text", mf_layout_draw(h.layout, NULL, NULL, &error));
+  NAMES("json", mf_diagram(NULL, 3, MF_TEXT, 0, &out.bytes, &error));
+  NAMES("text", mf_diagram("{}", 2, MF_TEXT, 0, NULL, &error));
   NAMES("html", mf_layout_page(h.layout, NULL, &error));
   NAMES("paths", mf_dataset_open(NULL, 1, NULL, &out.handle.dataset, &error));
   NAMES("dataset", mf_dataset_open(&path, 1, NULL, NULL, &error));
@@ -196,6 +199,7 @@ static void null_pointers(any h, const mf_batch* batch) {
 static void sizes(any h) {
   const size_t none = (size_t)-1, most = 64 << 20;
   int64_t record;
+  BOUNDS(mf_diagram("", none, MF_TEXT, 0, &out.bytes, &error));
   BOUNDS(mf_layout_create("", none, &out.handle.layout, &error));
   BOUNDS(mf_layout_create("", most + 1, &out.handle.layout, &error));
   BOUNDS(mf_loader_restore(h.loader, "", none, 0, &error));

@@ -222,6 +222,15 @@ typedef struct mf_picture {
 /* Draws which device holds what. picture may be NULL. */
 mf_status mf_layout_draw(mf_layout layout, const mf_picture* picture, mf_bytes* text, mf_error* error);
 
+/* Draws a diagram of how work and data are split over devices, such as
+     {"meshfeed": 1, "diagram": {"mesh": {"axes": [["data", 4], ["model", 2]]}}}
+   The kinds are data_parallel, mesh, matmul, tensor_pair, pipeline, collective, memory and
+   loading. The document has at most 8 MiB. format is MF_TEXT or MF_SVG; width counts the
+   columns of a text or the pixels of an SVG, and 0 stands for 80 or 760. An error of the
+   document has a JSON Pointer in mf_error.path. */
+mf_status mf_diagram(const char* json, size_t size, int32_t format, int64_t width, mf_bytes* text,
+                     mf_error* error);
+
 /* Returns the browser page that checks, draws and edits layouts, with this layout
    loaded. It is an HTML file of 1.5 MB that needs no network. MF_UNSUPPORTED if the
    library was built without the page. */

@@ -113,6 +113,11 @@ def layout_drawing(
         return _text("mf_layout_draw", handle, byref(picture))
 
 
+def diagram(document: str, *, svg: bool, width: int = 0) -> str:
+    """Draws a diagram document, as SVG or text."""
+    return _text("mf_diagram", *_encoded(document), int(svg), width)
+
+
 def layout_page(document: str) -> str:
     """Returns the browser page with a layout loaded."""
     with _Layout(document) as handle:
