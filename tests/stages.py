@@ -135,6 +135,7 @@ DEEP = [
         f' {STRICT_GO} test -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
     ),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
+    Stage("conformance groups", f"{PYTHON} tests/conformance/make_groups.py --check"),
 ]
 
 SUITES = {"test": TEST, "check": LINT + TEST, "test-deep": DEEP}

@@ -3,10 +3,11 @@
 //	meshfeed inspect FILE…             list fields, row shapes, files, and columns that cannot be arrays
 //	meshfeed plan LAYOUT.json          draw which device holds and which process reads what
 //	meshfeed check LAYOUT.json…        list the problems of layouts; an exit status for CI
+//	meshfeed advise MODEL|DOC.json     plan how to split a model over devices: memory, time, input
 //	meshfeed explain [CODE]            explain a problem and its remedy
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   measure rows and bytes per second, and name the limit
-//	meshfeed schema                    print the JSON Schema of layout documents
+//	meshfeed schema [strategy]         print the JSON Schema of layouts, or of strategy documents
 //	meshfeed page [LAYOUT.json]        write the browser page as one HTML file
 //	meshfeed serve [LAYOUT.json]       serve the browser page on this machine
 //	meshfeed devices SPEC              list the devices of a backend; --check tries and measures them

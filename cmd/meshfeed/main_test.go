@@ -105,6 +105,7 @@ func TestLostOutput(t *testing.T) {
 		"--version", "inspect train-0.arrow", "inspect --json train-0.arrow", "verify --hash train-0.arrow", "verify --json train-0.arrow",
 		"plan -", "plan --json -", "plan --svg -", "check -", "check - -", "check --json -", "check --format github -",
 		"bench --time 1ms - train-0.arrow", "bench --time 1ms --json - train-0.arrow", "devices go", "devices go --json",
+		"advise --list", "advise llama3-8b --devices 8 --device h100-80", "advise gpt2 --devices 1 --device l4-24 --json",
 	} {
 		var diagnostics bytes.Buffer
 		code := run(context.Background(), strings.Fields(line), strings.NewReader(layout), &full{}, &diagnostics)

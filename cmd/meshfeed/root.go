@@ -14,7 +14,7 @@ import (
 const about = `Inspects Arrow data and plans how it reaches a device mesh.
 
 A layout is a JSON document: a mesh, arrays with their partition specs, a batch size.
-Checking and drawing a layout needs neither devices nor data.`
+Checking and drawing a layout, and planning how to split a model, need neither devices nor data.`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -33,7 +33,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, err.Error())
 	})
-	root.AddCommand(newInspect(), newPlan(), newCheck(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain(), newDraw())
+	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
 	return root
 }

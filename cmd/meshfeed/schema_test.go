@@ -2,24 +2,32 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/layout/document"
+	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
 )
 
-// TestSchema checks that schema prints the JSON Schema of layout documents and
-// rejects arguments.
+// TestSchema checks that schema prints the JSON Schema of a kind of documents.
 func TestSchema(t *testing.T) {
+	for args, want := range map[string]string{
+		"schema": document.Schema(), "schema layout": document.Schema(), "schema strategy": strategies.Schema(),
+	} {
+		var out, diagnostics bytes.Buffer
+		if code := run(context.Background(), strings.Fields(args), strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
+			t.Fatalf("exit status %d: %s", code, diagnostics.String())
+		}
+		kind := strings.TrimPrefix(strings.TrimPrefix(args, "schema"), " ")
+		if out.String() != want || !strings.Contains(out.String(), `"$id": "urn:meshfeed:`+cmp.Or(kind, "layout")+`:1"`) {
+			t.Errorf("%s prints %q…", args, out.String()[:min(100, out.Len())])
+		}
+	}
 	var out, diagnostics bytes.Buffer
-	if code := run(context.Background(), []string{"schema"}, strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
-		t.Fatalf("exit status %d: %s", code, diagnostics.String())
-	}
-	if out.String() != document.Schema() || !strings.Contains(out.String(), `"$id": "urn:meshfeed:layout:1"`) {
-		t.Errorf("schema prints %q…", out.String()[:min(100, out.Len())])
-	}
-	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code == exitSuccess {
-		t.Error("schema accepts an argument")
+	const want = "meshfeed: schema: \"x\" is not a kind of document\n  usage: meshfeed schema [layout|strategy] [flags]\n"
+	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != want {
+		t.Errorf("schema x: exit status %d, %s", code, diagnostics.String())
 	}
 }

@@ -103,6 +103,15 @@ func Algorithms(op Op) []Algorithm {
 	return nil
 }
 
+// usual returns the first algorithm of an operation.
+func usual(op Op) Algorithm {
+	switch op {
+	case AllToAll, Permute:
+		return Direct
+	}
+	return Ring
+}
+
 func check(op Op, alg Algorithm, n int) error {
 	list := Algorithms(op)
 	if list == nil {

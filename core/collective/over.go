@@ -35,7 +35,7 @@ func Over(path hardware.Path, op Op, bytes int64) Cost {
 	case hardware.Nowhere:
 		return Cost{}
 	case hardware.AcrossNodes:
-		c := cost(op, Algorithms(op)[0], path.Size, bytes, path.Network)
+		c := cost(op, usual(op), path.Size, bytes, path.Network)
 		c.Network = c.Sent
 		return c
 	case hardware.InNode:
@@ -46,7 +46,7 @@ func Over(path hardware.Path, op Op, bytes int64) Cost {
 
 // inside returns the cost of an operation whose devices are in one node.
 func inside(path hardware.Path, op Op, bytes int64) Cost {
-	c := cost(op, Algorithms(op)[0], path.Size, bytes, path.Node)
+	c := cost(op, usual(op), path.Size, bytes, path.Node)
 	if path.Rings == nil {
 		return c
 	}
@@ -118,7 +118,7 @@ func mixed(path hardware.Path, op Op, bytes int64) Cost {
 	if op == Permute {
 		return Cost{Steps: 1, Sent: bytes, Network: bytes, Ns: duration(1, float64(bytes), path.Network)}
 	}
-	c := cost(op, Algorithms(op)[0], n, bytes, path.Network)
+	c := cost(op, usual(op), n, bytes, path.Network)
 	inner, outer := k-1, path.Nodes-1
 	c.Network = share(int64(times)*bytes, n-k, n*k)
 	if op == AllToAll {

@@ -80,7 +80,7 @@ func TestAxisBesideTheDimensions(t *testing.T) {
 
 func TestSlices(t *testing.T) {
 	// Google's table of v5p has these shapes.
-	for devices, want := range map[int][]int{4: {1, 2, 2}, 8: {2, 2, 2}, 32: {2, 4, 4}, 64: {4, 4, 4}, 128: {4, 4, 8}, 256: {4, 8, 8}, 512: {8, 8, 8}, 1024: {8, 8, 16}, 2048: {8, 16, 16}, 4096: {16, 16, 16}, 6144: {16, 16, 24}, 7: {1, 1, 7}} {
+	for devices, want := range map[int][]int{4: {1, 2, 2}, 8: {2, 2, 2}, 32: {2, 4, 4}, 64: {4, 4, 4}, 128: {4, 4, 8}, 256: {4, 8, 8}, 512: {8, 8, 8}, 1024: {8, 8, 16}, 2048: {8, 16, 16}, 4096: {16, 16, 16}, 6144: {16, 16, 24}, 7: {1, 1, 7}, 248: {2, 4, 31}} {
 		k, err := hardware.Find("tpu-v5p")
 		if err != nil {
 			t.Fatal(err)

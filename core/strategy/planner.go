@@ -26,9 +26,9 @@ type planner struct {
 	chunks    int
 	sequence  bool // sequence parallelism
 	attention transformer.Attention
-	overlap   [numAxes]bool
-	efficient [2]float64 // least and most
-	margin    int64      // thousandths
+	overlap   [numAxes]bool // communication runs during computation
+	efficient [2]float64    // least and most
+	margin    int64         // thousandths
 	keep      int
 	capacity  int64 // bytes of a device that a candidate may take; 0 if it is not known
 }
@@ -211,3 +211,8 @@ func number(e memory.Element) hardware.Precision {
 	}
 	return hardware.BF16
 }
+
+var (
+	defaultEfficiency = [2]int{400, 600}
+	defaultOverlap    = [numAxes]bool{pipeAxis: true, dataAxis: true, fsdpAxis: true, contextAxis: true}
+)

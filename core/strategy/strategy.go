@@ -2,6 +2,8 @@
 // way of splitting takes in memory and time, and ranks them.
 package strategy
 
+import "github.com/meshfeed/meshfeed/core/layout"
+
 // Advise evaluates every mesh of the devices that the model can use, and ranks them
 // by the expected time of a step among those that fit. The error is InvalidArgument,
 // with a JSON Pointer in its attribute "path".
@@ -19,29 +21,72 @@ func Advise(d *Document) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Model: p.summary(), Devices: d.Cluster.Devices, Evaluated: found.evaluated, Meshes: found.meshes, Pruned: meshes.pruned, Best: -1}
-	e := newEvaluator(p)
 	kept := found.kept(p.keep)
+	if err := r.describe(p, kept); err != nil {
+		return nil, err
+	}
+	r.check(p)
+	r.Assumptions = p.assumptions(kept, r)
+	return r, nil
+}
+
+// describe fills in the candidates, and the details of the best one.
+func (r *Report) describe(p *planner, kept []score) error {
+	e := newEvaluator(p)
+	missing, order := map[string]string{}, []string(nil)
 	for i := range kept {
 		if err := e.resume(&kept[i]); err != nil {
-			return nil, err
+			return err
 		}
-		r.Candidates = append(r.Candidates, e.candidate())
+		c := e.candidate()
+		var best *Candidate
+		if i > 0 {
+			best = &r.Candidates[0]
+		}
+		c.Reasons = e.reasons(&c, best)
+		if name, path := e.unknown(); name != "" && missing[path] == "" {
+			missing[path] = name
+			order = append(order, path)
+		}
+		r.Candidates = append(r.Candidates, c)
 	}
-	if len(r.Candidates) > 0 && r.Candidates[0].Fits {
-		r.Best = 0
+	r.unknownTimes(missing, order)
+	if len(kept) == 0 || !r.Candidates[0].Fits {
+		return nil
 	}
-	return r, nil
+	r.Best = 0
+	return r.describeBest(e, &kept[0])
+}
+
+func (r *Report) describeBest(e *evaluator, best *score) error {
+	if err := e.resume(best); err != nil {
+		return err
+	}
+	r.Collectives = e.collectives()
+	r.Stages = e.stageList()
+	d := e.layout()
+	if d == nil {
+		r.problem(layout.Info, NoInputs, "/model/inputs", "the arrays of a batch are not known, so there is no layout", "give inputs, as the arrays of a layout without specs")
+		return nil
+	}
+	l, err := layout.New(d)
+	if err == nil {
+		err = l.Err()
+	}
+	if err != nil {
+		r.problem(layout.Warning, NoLayout, "/input", "the layout of the best candidate has an error: "+err.Error(), "")
+		return nil
+	}
+	r.Layout = d
+	r.Input = e.planner.needs(l, &r.Candidates[0])
+	r.checkInput(r.Input)
+	return nil
 }
 
 func (p *planner) summary() ModelSummary {
 	s := ModelSummary{Name: p.model.name, Parameters: p.model.parameters, ActiveParameters: p.model.active, GigaFLOPsPerStep: -1}
 	if p.model.forward >= 0 {
-		s.GigaFLOPsPerStep = share(p.model.forward, 3*p.batch, 1_000_000_000)
+		s.GigaFLOPsPerStep = round(3 * float64(p.model.forward) * float64(p.batch) / 1e9)
 	}
 	return s
 }
-
-var (
-	defaultEfficiency = [2]int{400, 600}
-	defaultOverlap    = [numAxes]bool{pipeAxis: true, dataAxis: true, fsdpAxis: true, contextAxis: true}
-)

@@ -148,12 +148,14 @@ func (e *evaluator) fsdpCalls(g *stage) {
 	left := int64(0)
 	for k, n := range g.copies() {
 		b := &e.weights[k]
-		e.call(collective.AllGather, fsdpAxis, fsdpAxis, "weights", 2*int64(n), b.gather, false)
-		e.call(collective.ReduceScatter, fsdpAxis, fsdpAxis, "gradients", int64(n), b.scatter, false)
+		e.call(collective.AllGather, fsdpAxis, fsdpAxis, "weights"+blockNames[k], 2*int64(n), b.gather, false)
+		e.call(collective.ReduceScatter, fsdpAxis, fsdpAxis, "gradients"+blockNames[k], int64(n), b.scatter, false)
 		left = plus(left, times(b.left, int64(n)))
 	}
 	e.call(collective.AllReduce, fsdpAxis, dataAxis, "gradients of arrays that fsdp does not split", 1, left, true)
 }
+
+var blockNames = [numBlocks]string{" of the token embedding", " of the positions", " of a layer", " of a layer with experts", " of the head"}
 
 // dataCalls lists the sum of the gradients over the replicas of the weights, of the
 // stage that has most. Over several axes, it is a reduce-scatter over the inner ones,

@@ -78,12 +78,12 @@ var allowed = map[string][]string{
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
 	// tier 5
-	"capi":                 {"core/loader", "core/layout/...", "core/diagram/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "wasm/page", "capi/internal/..."},
+	"capi":                 {"core/loader", "core/layout/...", "core/strategy/document", "core/diagram/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "wasm/page", "capi/internal/..."},
 	"capi/internal/handle": {"internal/guard", "capi/internal/future"},
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":         {"core/loader", "core/layout/...", "core/diagram/document", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":         {"core/loader", "core/layout/...", "core/strategy/document", "core/diagram/document", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/envelope":      {},
 	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype"},

@@ -79,6 +79,9 @@ func TestTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			return indented.String()
+		case "html":
+			r.Model.Name = `<b>&"`
+			return strings.NewReplacer("><", ">\n<").Replace(document.HTML(d, r))
 		case "nothing":
 			r = &strategy.Report{Devices: 1, Best: -1, Model: strategy.ModelSummary{GigaFLOPsPerStep: -1}}
 			d.Training, d.Cluster.Device = strategy.Training{Tokens: 1}, ""

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/core/strategy/document"
+)
+
+// TestAdvise checks that advise prints what package document writes about the same
+// question, with the flags applied and with the defaults of a model.
+func TestAdvise(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const question = `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"tokens":8192},"cluster":{"devices":2,"device":"a100-40"}}`
+	for _, c := range []struct{ args, same string }{
+		{"advise -", question},
+		{"advise - --device h100-80 --devices 8 --per-node 4 --batch 64 --sequence 2048 --keep 3",
+			`{"meshfeed":1,"model":{"preset":"llama3-8b","transformer":{"sequence":2048}},"training":{"batch":64},"cluster":{"devices":8,"device":"h100-80","per_node":4},"search":{"keep":3}}`},
+		{"advise llama3-8b --devices 8 --device h100-80", `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":128},"cluster":{"devices":8,"device":"h100-80"}}`},
+		{"advise llama3-8b --devices 512 --device h100-80", `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":512},"cluster":{"devices":512,"device":"h100-80"}}`},
+		{"advise gpt2 --devices 8 --device l4-24 --sequence 512",
+			`{"meshfeed":1,"model":{"preset":"gpt2","transformer":{"sequence":512}},"training":{"batch":2048},"cluster":{"devices":8,"device":"l4-24"}}`},
+	} {
+		d, err := document.Parse([]byte(c.same))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := strategy.Advise(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := exitSuccess
+		if r.Best < 0 {
+			status = exitProblem
+		}
+		for args, want := range map[string]string{
+			c.args: document.Text(d, r), c.args + " --json": string(document.Report(r)) + "\n", c.args + " --html advice.html": "",
+		} {
+			var out, diagnostics bytes.Buffer
+			if code := run(context.Background(), strings.Fields(args), strings.NewReader(question), &out, &diagnostics); code != status || out.String() != want {
+				t.Errorf("%s: exit status %d, want %d\n%s%s\nwant\n%s", args, code, status, out.String(), diagnostics.String(), want)
+			}
+		}
+		html, err := os.ReadFile("advice.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(html); !strings.HasPrefix(text, "<!doctype html>") || !strings.Contains(text, document.HTML(d, r)) || strings.Contains(text, "<script") {
+			t.Errorf("%s: the page is %s", c.args, text)
+		}
+	}
+}

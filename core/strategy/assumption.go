@@ -1,0 +1,160 @@
+package strategy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/transformer"
+)
+
+// evidence says what the candidates of a report have, so that the report lists the
+// assumptions that it depends on.
+type evidence struct {
+	*planner
+	used      [numAxes]bool
+	times     bool // some candidate has a time
+	zero      [3]bool
+	full      bool // recomputation
+	accounted bool // several micro-batches
+	uneven    bool // pipeline stages
+	padded    bool // the vocabulary
+	layout    bool
+}
+
+func (p *planner) assumptions(kept []score, r *Report) []Assumption {
+	e := evidence{planner: p, layout: r.Layout != nil}
+	for i := range kept {
+		c := &kept[i]
+		for a, n := range c.sizes {
+			e.used[a] = e.used[a] || n > 1
+		}
+		e.times = e.times || r.Candidates[i].Time != nil
+		e.zero[c.zero] = true
+		e.full = e.full || c.recompute == transformer.FullRecomputation
+		e.accounted = e.accounted || c.micros > 1
+		e.uneven = e.uneven || p.model.layers%c.sizes[pipeAxis] != 0
+		e.padded = e.padded || p.model.shape != nil && p.model.shape.Vocab%c.sizes[tensorAxis] != 0
+	}
+	var list []Assumption
+	for _, a := range assumptions {
+		if a.holds(&e) {
+			list = append(list, Assumption{a.code, a.text(&e)})
+		}
+	}
+	return list
+}
+
+// communicates reports whether some candidate has several devices.
+func (e *evidence) communicates() bool { return e.used != [numAxes]bool{} }
+
+func (e *evidence) transformer() bool { return e.model.shape != nil }
+
+func (e *evidence) replicated() bool {
+	return e.used[dataAxis] || e.used[contextAxis] || e.used[expertAxis]
+}
+
+// stated returns a text without numbers.
+func stated(text string) func(*evidence) string { return func(*evidence) string { return text } }
+
+// assumptions lists everything that a result may depend on.
+var assumptions = []struct {
+	code  string
+	holds func(*evidence) bool
+	text  func(*evidence) string
+}{
+	{"precision", func(*evidence) bool { return true }, (*evidence).precisionText},
+	{"margin", func(e *evidence) bool { return e.cluster.Memory > 0 }, func(e *evidence) string {
+		return fmt.Sprintf("%s of the memory stay free for the runtime, communication and fragmentation, a convention", percent(e.margin))
+	}},
+	{"activations", (*evidence).transformer, stated("activations follow Korthikanti et al., arXiv 2205.05198, equations 1 to 6; the interval is from what a compiler can rebuild to what a framework without fused kernels keeps")},
+	{"flash", func(e *evidence) bool { return e.transformer() && e.attention == transformer.FlashAttention }, stated("attention keeps no array of sequence × sequence, as in Dao et al., arXiv 2205.14135")},
+	{"sequence-parallel", func(e *evidence) bool { return e.used[tensorAxis] && e.transformer() && e.planner.sequence }, stated("tensor also splits norms and dropout by the sequence, and each all-reduce is a reduce-scatter and an all-gather, as in Korthikanti et al., arXiv 2205.05198, section 4.2.2")},
+	{"scores", func(e *evidence) bool { return e.transformer() && !e.model.shape.Causal }, stated("operations count all scores of attention, also those above the diagonal, as Narayanan et al., arXiv 2104.04473, do; \"causal\": true counts half")},
+	{"vocabulary", func(e *evidence) bool { return e.padded }, stated("the vocabulary is padded to a multiple of tensor, as in Megatron-LM")},
+	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("tokens are spread evenly over the experts, as the loss for load balance of Fedus et al., arXiv 2101.03961, aims at")},
+	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("if the layers do not divide by the stages, the stages before the last one have a layer more, because the last one has the head")},
+	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("a tied embedding exists on the first and on the last stage, which add up its gradients, as in Megatron-LM")},
+	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, stated("fsdp splits the largest dimension that divides, gathers the weights for both passes of every micro-batch, and holds two gathered layers and the gradients of one; volumes are those of ZeRO stage 3, Rajbhandari et al., arXiv 1910.02054, section 7.2.2")},
+	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does; stage 2 scatters gradients for every micro-batch")},
+	{"recomputation", func(e *evidence) bool { return e.full && e.used[tensorAxis] }, stated("full recomputation repeats both all-reduces of a layer's forward pass, as Megatron-LM does; XLA removes one of them")},
+	{"efficiency", func(e *evidence) bool { return e.times }, (*evidence).efficiencyText},
+	{"overlap", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).overlapText},
+	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] && e.accounted }, stated("gradients are added up once per step, behind the last micro-batch only; ZeRO stage 2 adds them up for every micro-batch")},
+	{"links", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).linksText},
+	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("mesh axes take whole dimensions of the torus if they can, in the order that gives the inner axes the fastest links")},
+	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("the update reads and writes weights and states once at full memory bandwidth; reading weights for a micro-batch runs during computation")},
+	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
+	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("products of float32 arrays run in TF32, as XLA does on GPUs by default")},
+	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("parameters form one array that any number of devices can share")},
+	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("gradients and moments have the type of their array unless precision names one, as in optax")},
+	{"processes", func(e *evidence) bool { return e.layout && e.doc.Input.Processes == 0 }, func(e *evidence) string {
+		if e.cluster.Topology.Dimensions() > 0 {
+			return fmt.Sprintf("a process loads data for the %d chips of a TPU host", tpuHost)
+		}
+		return "a process loads data for the devices of a node"
+	}},
+}
+
+// percent writes thousandths as a percentage.
+func percent(n int64) string { return thousandths(int(100*n)) + " %" }
+
+func (e *evidence) precisionText() string {
+	if e.model.name == "tree" {
+		return fmt.Sprintf("the optimizer is %s", e.optimizer)
+	}
+	p := e.precision
+	master := "no master copy"
+	if p.Master.Valid() {
+		master = "a master copy in " + p.Master.String()
+	}
+	return fmt.Sprintf("weights in %s, gradients in %s, %s, moments of %s in %s, as in Rajbhandari et al., arXiv 1910.02054, section 3.1", p.Weights, p.Gradients, master, e.optimizer, p.Moments)
+}
+
+func (e *evidence) efficiencyText() string {
+	return fmt.Sprintf("matrix products reach %s to %s of the peak, and the expected time is that of the middle; published are 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 52 %% (Narayanan et al., arXiv 2104.04473)",
+		percent(int64(e.efficient[0]*1000+0.5)), percent(int64(e.efficient[1]*1000+0.5)))
+}
+
+func (e *evidence) overlapText() string {
+	var behind, beside []string
+	for a := range numAxes {
+		switch {
+		case !e.used[a]:
+		case e.overlap[a]:
+			behind = append(behind, a.String())
+		default:
+			beside = append(beside, a.String())
+		}
+	}
+	var texts []string
+	if len(behind) > 0 {
+		texts = append(texts, "communication of "+strings.Join(behind, ", ")+" runs during computation")
+	}
+	if len(beside) > 0 {
+		texts = append(texts, "computation waits for "+strings.Join(beside, ", "))
+	}
+	return strings.Join(texts, "; ") + "; the interval is from the longest of both to their sum"
+}
+
+func (e *evidence) linksText() string {
+	text := "links reach their full bandwidth"
+	if e.cluster.Node.Known() {
+		text += fmt.Sprintf("; a step of a collective takes %s inside a node", seconds(e.cluster.Node.LatencyNs))
+	}
+	if e.cluster.Network.Known() && e.cluster.Nodes() > 1 {
+		text += fmt.Sprintf(", %s between nodes", seconds(e.cluster.Network.LatencyNs))
+	}
+	return text + ", a convention of package hardware"
+}
+
+func (e *evidence) bubbleText() string {
+	switch e.schedule {
+	case pipeline.Interleaved:
+		return fmt.Sprintf("stages are idle for (p-1)/v micro-batches with p stages and v = %d chunks, Narayanan et al., arXiv 2104.04473, section 2.2.2", e.chunks)
+	case pipeline.ZeroBubble:
+		return "stages are idle for (p-1)(F+B-W), Qi et al., arXiv 2401.10241, table 1, with equal times of F, B and W"
+	}
+	return "stages are idle for p-1 micro-batches with p stages, Huang et al., arXiv 1811.06965; unequal stages by their operations"
+}

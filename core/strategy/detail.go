@@ -1,0 +1,93 @@
+package strategy
+
+import (
+	"github.com/meshfeed/meshfeed/core/collective"
+	"github.com/meshfeed/meshfeed/core/hardware"
+)
+
+// stageList describes all stages of the current candidate.
+func (e *evaluator) stageList() []Stage {
+	elements := e.model.elements()
+	all := e.model.stages(e.sizes[pipeAxis], e.chunks)
+	e.use(all)
+	list := make([]Stage, len(all))
+	for i := range all {
+		g := &all[i]
+		list[i] = Stage{
+			Number: g.number, FirstLayer: g.first, Layers: g.layers(), Embedding: g.embedding, Head: g.head,
+			Live: e.live(g.number), Memory: e.memory(g), Compute: -1,
+		}
+		for k, n := range g.copies() {
+			list[i].Parameters += elements[k] * int64(n)
+		}
+		if p := e.planner; p.peak > 0 && e.model.forward >= 0 {
+			needed, again := e.operations(g)
+			list[i].Compute = round(1e9 * (needed + again) * float64(e.micros) / (p.peak * p.efficiency()))
+		}
+	}
+	return list
+}
+
+// elements returns the parameters of one copy of each block.
+func (m *model) elements() [numBlocks]int64 {
+	var n [numBlocks]int64
+	for i := range m.parts {
+		for _, k := range m.parts[i].blocks() {
+			n[k] = plus(n[k], m.parts[i].Elements())
+		}
+	}
+	return n
+}
+
+// efficiency returns the expected share of the peak.
+func (p *planner) efficiency() float64 { return (p.efficient[0] + p.efficient[1]) / 2 }
+
+// collectives describes the communication of the slowest stage of the current
+// candidate in one step.
+func (e *evaluator) collectives() []Collective {
+	var list []Collective
+	slow, _ := e.slowest(e.stages)
+	for _, c := range e.traffic(slow) {
+		path := e.paths[c.over]
+		cost := collective.Over(path, c.op, min(c.bytes, collective.MaxBytes))
+		r := Collective{
+			Op: string(c.op), Axis: c.over.String(), What: c.what, Link: string(path.Tier()), Count: c.count, Bytes: c.bytes,
+			Ns: -1, Overlapped: e.planner.overlap[c.part],
+		}
+		if !c.once {
+			r.Count = times(c.count, int64(e.micros))
+		}
+		r.Sent = times(cost.Sent, r.Count)
+		if cost.Ns != collective.Unknown {
+			r.Ns = times(cost.Ns, r.Count)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// unknown names the number of the hardware or of the model that the time of the
+// current candidate needs and that is missing, with its pointer in the document. It
+// returns "" if none is.
+func (e *evaluator) unknown() (name, path string) {
+	p := e.planner
+	switch {
+	case p.peak == 0:
+		return "the number of floating-point operations per second in " + string(p.number), "/cluster/flops_per_second"
+	case e.model.forward < 0:
+		return "the number of floating-point operations of an example", "/model/flops_per_example"
+	case e.model.shape == nil && e.sizes[tensorAxis] > 1:
+		return "the communication of axis tensor in a tree", "/model/tree"
+	}
+	slow, _ := e.slowest(e.stages)
+	for _, c := range e.traffic(slow) {
+		if e.rate(c.over, c.op).known {
+			continue
+		}
+		if tier := e.paths[c.over].Tier(); tier == hardware.InNode || tier == hardware.Mixed && !e.paths[c.over].Node.Known() {
+			return "the bandwidth inside a node", "/cluster/node_bytes_per_second"
+		}
+		return "the bandwidth of the network", "/cluster/network_bytes_per_second"
+	}
+	return "", ""
+}

@@ -1,0 +1,104 @@
+package strategy
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// tpuHost is the number of chips of a TPU host.
+const tpuHost = 4
+
+// processes returns the number of processes that load data.
+func (p *planner) processes() int {
+	c := p.cluster
+	switch n := p.doc.Input.Processes; {
+	case n > 0:
+		return n
+	case c.Topology.Dimensions() > 0 && c.PerNode%tpuHost == 0:
+		return c.Devices / tpuHost
+	}
+	return c.Nodes()
+}
+
+// layout returns the layout document of the current candidate, or nil if the arrays of
+// a batch are not known. Rows are split over data, fsdp and expert, and the sequence
+// over context.
+func (e *evaluator) layout() *layout.Document {
+	p := e.planner
+	arrays := p.inputs()
+	if len(arrays) == 0 {
+		return nil
+	}
+	d := &layout.Document{
+		Mesh:   layout.MeshSpec{Axes: e.sizes.mesh(), Processes: p.processes()},
+		Arrays: arrays, Batch: &layout.BatchSpec{Size: []int{int(p.batch)}},
+	}
+	if len(d.Mesh.Axes) == 0 {
+		d.Mesh.Axes = []mesh.Axis{{Name: Data, Size: 1}}
+	}
+	rows, sequence := e.sizes.entry(dataAxis, fsdpAxis, expertAxis), e.sizes.entry(contextAxis)
+	for i := range d.Arrays {
+		a := &d.Arrays[i]
+		a.Spec = sharding.PartitionSpec{rows}
+		if len(sequence) > 0 && len(a.RowShape) > 0 && int64(a.RowShape[0]) == p.model.sequence {
+			a.Spec = append(a.Spec, sequence)
+		}
+	}
+	return d
+}
+
+// entry returns the entry of a spec: the axes of a size above 1.
+func (s sizes) entry(axes ...axis) []string {
+	var names []string
+	for _, a := range axes {
+		if s[a] > 1 {
+			names = append(names, a.String())
+		}
+	}
+	return names
+}
+
+// inputs returns the arrays of a batch.
+func (p *planner) inputs() []layout.ArraySpec {
+	if own := p.doc.Model.Inputs; own != nil {
+		return slices.Clone(own)
+	}
+	if p.model.shape == nil {
+		return nil
+	}
+	return []layout.ArraySpec{{Name: "tokens", RowShape: []int{int(p.model.sequence)}, Type: dtype.Int32}}
+}
+
+// needs derives what the input has to deliver from the costs of a layout.
+func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
+	t := l.Totals()
+	n := &InputNeeds{
+		RowsPerStep: p.batch, RowsPerSecond: -1, BytesPerStep: t.BatchBytes, ReadBytes: t.ReadBytes, Processes: len(l.Mesh().Processes()),
+		HostBytes: t.HostBytes, HostCapacity: p.doc.Cluster.HostBytes, Available: p.doc.Input.RowsPerSecond,
+	}
+	members := map[int]int{}
+	for i := range n.Processes {
+		costs := l.ProcessCosts(i)
+		rows := int64(0)
+		for _, r := range costs.Rows {
+			rows += int64(r[1] - r[0])
+		}
+		n.ProcessRows, n.ProcessBytes = max(n.ProcessRows, rows), max(n.ProcessBytes, costs.ReadBytes)
+		members[costs.Group]++
+		n.Sharing = max(n.Sharing, members[costs.Group])
+	}
+	n.Groups = len(members)
+	if c.Time == nil {
+		return n
+	}
+	n.RowsPerSecond = c.Time.ExamplesPerSecond
+	if n.Available > 0 {
+		n.KeepsUp = times(n.Available, 1000) >= n.RowsPerSecond
+		n.Margin = round(float64(n.Available) * 1e6 / float64(max(1, n.RowsPerSecond)))
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package strategy
+
+import (
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
+
+// The codes of problems.
+const (
+	NoCandidate        = "no-candidate"        // error: every mesh breaks a rule
+	NothingFits        = "nothing-fits"        // error: no candidate fits into the memory
+	UnknownNumber      = "unknown-number"      // warning: a number is missing, so a time or the fit is not known
+	ActivationsUnknown = "activations-unknown" // warning: the memory is without activations
+	InputSlow          = "input-slow"          // warning: the input delivers fewer rows than the step needs
+	HostMemory         = "host-memory"         // warning: the batches of a process exceed its host
+	NoInputs           = "no-inputs"           // info: without the arrays of a batch there is no layout
+	NoLayout           = "no-layout"           // warning: the layout of the best candidate cannot be loaded
+)
+
+func (r *Report) problem(severity layout.Severity, code, path, message, hint string) {
+	r.Problems = append(r.Problems, Problem{severity, code, path, message, hint})
+}
+
+// check reports what is missing or not as wanted.
+func (r *Report) check(p *planner) {
+	switch {
+	case len(r.Candidates) == 0:
+		r.problem(layout.Error, NoCandidate, "/search", "every mesh of the devices breaks a rule", r.widest())
+	case r.Best < 0:
+		c := &r.Candidates[0]
+		r.problem(layout.Error, NothingFits, "/cluster/devices",
+			fmt.Sprintf("no candidate fits: the smallest needs %s of %s", gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity)),
+			"use more devices, devices with more memory, shorter sequences, or smaller element types")
+	}
+	if p.cluster.Memory == 0 {
+		r.problem(layout.Warning, UnknownNumber, "/cluster/memory_bytes", "the memory of a device is missing, so every candidate counts as fitting", "give memory_bytes")
+	}
+	if p.cluster.HBM == 0 && p.peak > 0 {
+		r.problem(layout.Warning, UnknownNumber, "/cluster/hbm_bytes_per_second", "the bandwidth of a device's memory is missing, so the times are without it", "give hbm_bytes_per_second")
+	}
+	if p.model.shape == nil && p.model.kept < 0 {
+		r.problem(layout.Warning, ActivationsUnknown, "/model/activation_bytes_per_example", "the activations of an example are not known, so the memory is without them",
+			"give activation_bytes_per_example, or describe the model as a transformer")
+	}
+}
+
+// widest returns the rule that excludes most meshes, as a hint.
+func (r *Report) widest() string {
+	most := Pruned{Message: "allow more sizes in search.axes"}
+	for _, p := range r.Pruned {
+		if p.Count > most.Count {
+			most = p
+		}
+	}
+	return most.Message
+}
+
+// unknownTimes reports every number that times need and that is missing.
+func (r *Report) unknownTimes(missing map[string]string, order []string) {
+	for _, path := range order {
+		hint := "give the number"
+		if path == "/model/tree" {
+			hint = "describe the model as a transformer"
+		}
+		r.problem(layout.Warning, UnknownNumber, path, missing[path]+" is missing, so candidates that need it have no time", hint)
+	}
+}
+
+func (r *Report) checkInput(n *InputNeeds) {
+	if n.Available > 0 && n.RowsPerSecond > 0 && !n.KeepsUp {
+		r.problem(layout.Warning, InputSlow, "/input/rows_per_second",
+			fmt.Sprintf("the step needs %s rows per second, but the input delivers %d", thousandths(int(n.RowsPerSecond)), n.Available),
+			"use more processes, faster storage, or smaller rows")
+	}
+	if n.HostCapacity > 0 && n.HostBytes > n.HostCapacity {
+		r.problem(layout.Warning, HostMemory, "/cluster/host_bytes",
+			fmt.Sprintf("a process needs %s for its batches, but a host has %s", gigabytes(n.HostBytes), gigabytes(n.HostCapacity)), "lower prefetch, or use more processes")
+	}
+}

@@ -1,0 +1,164 @@
+package strategy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/hardware"
+)
+
+// reasons says why the current candidate has its rank. best is the first candidate of
+// the ranking, and nil for that itself.
+func (e *evaluator) reasons(c, best *Candidate) []string {
+	switch {
+	case !c.Fits:
+		return e.misfit(c)
+	case c.Time == nil:
+		name, _ := e.unknown()
+		return append([]string{"its time is not known, because " + name + " is missing"}, e.tight(c)...)
+	case best == nil || best.Time == nil:
+		return append([]string{"the fastest that fits, bound by " + c.Time.Bound}, e.tight(c)...)
+	}
+	return append([]string{e.slower(c, best)}, e.tight(c)...)
+}
+
+// misfit says what does not fit.
+func (e *evaluator) misfit(c *Candidate) []string {
+	m := &c.Memory
+	name, bytes := m.largest()
+	of := ""
+	if m.Total <= m.Capacity {
+		of = ", which leaves less than the margin"
+	}
+	list := []string{fmt.Sprintf("needs %s of %s%s: %s are %s", gigabytes(m.Total), gigabytes(m.Capacity), of, gigabytes(bytes), name)}
+	if low := m.Total - m.Activations + m.ActivationsLow; low <= e.planner.capacity {
+		list = append(list, fmt.Sprintf("may fit: with %s of activations, the least that a compiler can keep, it needs %s", gigabytes(m.ActivationsLow), gigabytes(low)))
+	}
+	return list
+}
+
+func (m *Memory) largest() (name string, bytes int64) {
+	for _, x := range []struct {
+		name  string
+		bytes int64
+	}{{"weights", m.Weights}, {"gradients", m.Gradients}, {"states of the optimizer", m.Optimizer}, {"activations", m.Activations}, {"buffers", m.Buffers}} {
+		if x.bytes > bytes {
+			name, bytes = x.name, x.bytes
+		}
+	}
+	return name, bytes
+}
+
+// tight warns of a candidate that fits by the formula only.
+func (e *evaluator) tight(c *Candidate) []string {
+	m := &c.Memory
+	high := m.Total - m.Activations + m.ActivationsHigh
+	if m.Capacity == 0 || high <= e.planner.capacity {
+		return nil
+	}
+	return []string{fmt.Sprintf("tight: it needs up to %s if the compiler keeps %s of activations", gigabytes(high), gigabytes(m.ActivationsHigh))}
+}
+
+// slower says where a candidate loses the most time against the best one.
+func (e *evaluator) slower(c, best *Candidate) string {
+	if rough(c.Time.Step) == rough(best.Time.Step) {
+		return e.equal(c, best)
+	}
+	times := strconv.FormatFloat(float64(c.Time.Step)/float64(best.Time.Step), 'f', 2, 64)
+	part, more := c.Time.more(best.Time, &e.planner.overlap)
+	text := fmt.Sprintf("%s times slower: ", times)
+	switch {
+	case part == "compute" && c.Recomputation == Full && best.Recomputation != Full:
+		return text + "layers are computed twice in the forward direction"
+	case part == "compute":
+		return text + fmt.Sprintf("computing takes %s more", seconds(more))
+	case part == "bubble":
+		return text + fmt.Sprintf("stages are idle for %d %% of the step", (100*c.Time.Bubble+c.Time.Step/2)/c.Time.Step)
+	case part == "hbm":
+		return text + fmt.Sprintf("memory traffic takes %s more", seconds(more))
+	}
+	return text + fmt.Sprintf("%s takes %s more%s", part, seconds(more), e.crossing(part))
+}
+
+// equal says why a candidate that is as fast as the best one comes after it.
+func (e *evaluator) equal(c, best *Candidate) string {
+	switch {
+	case len(c.Mesh) > len(best.Mesh):
+		return "as fast, but with more axes"
+	case c.Time.High > best.Time.High:
+		return fmt.Sprintf("as fast, but up to %s instead of %s if nothing overlaps", seconds(c.Time.High), seconds(best.Time.High))
+	}
+	return "as fast, but data, fsdp, tensor and pipe are simpler in this order"
+}
+
+// crossing says which links an axis crosses, unless it stays in a node.
+func (e *evaluator) crossing(name string) string {
+	switch tier := e.paths[axisOf(name)].Tier(); {
+	case tier == hardware.AcrossNodes || tier == hardware.Mixed:
+		return ", and crosses nodes"
+	}
+	return ""
+}
+
+// more returns the part that adds the most time to a step, and how much. Of the axes
+// behind computation, only the time that is not hidden counts, as a part of the axis
+// that takes longest.
+func (t *Time) more(best *Time, overlap *[numAxes]bool) (name string, ns int64) {
+	mine, others := t.exposed(overlap), best.exposed(overlap)
+	for i, x := range mine {
+		if d := x.ns - others[i].ns; i == 0 || d > ns {
+			name, ns = x.name, d
+		}
+	}
+	return name, ns
+}
+
+// exposed returns the parts with all hidden time taken off the axes behind
+// computation, the shortest ones first.
+func (t *Time) exposed(overlap *[numAxes]bool) [9]timePart {
+	parts, hidden := t.parts(), t.Hidden
+	for hidden > 0 {
+		least := -1
+		for i, x := range parts {
+			if a := axisOf(x.name); a >= 0 && overlap[a] && x.ns > 0 && (least < 0 || x.ns < parts[least].ns) {
+				least = i
+			}
+		}
+		if least < 0 {
+			break
+		}
+		n := min(hidden, parts[least].ns)
+		parts[least].ns -= n
+		hidden -= n
+	}
+	return parts
+}
+
+// gigabytes writes bytes with three digits in the unit of data sheets, 10^9.
+func gigabytes(n int64) string {
+	unit, f := " GB", float64(n)/1e9
+	switch {
+	case f >= 1000:
+		unit, f = " TB", f/1000
+	case f < 1:
+		unit, f = " MB", f*1000
+	}
+	digits := 1
+	if f >= 100 {
+		digits = 0
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', digits, 64), ".0") + unit
+}
+
+// seconds writes a time with three digits.
+func seconds(ns int64) string {
+	unit, f := " s", float64(ns)/1e9
+	switch {
+	case ns < 1_000_000:
+		unit, f = " µs", float64(ns)/1e3
+	case ns < 1_000_000_000:
+		unit, f = " ms", float64(ns)/1e6
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64) + unit
+}
