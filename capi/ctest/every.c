@@ -96,6 +96,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, bytes, mf_layout_draw(h.layout, NULL, &out.bytes, &error));
   CLEARS(NO_TEXT, bytes, mf_diagram("{", 1, MF_TEXT, 0, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_layout_page(h.layout, &out.bytes, &error));
+  CLEARS(NO_TEXT, bytes, mf_memory("{", 1, MF_JSON, &out.bytes, &error));
   CLEARS(NO_TEXT, handle, mf_dataset_open(&path, 0, NULL, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_info(h.dataset, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_fingerprint(h.dataset, -1, &out.bytes, &error));
@@ -148,6 +149,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("json", mf_diagram(NULL, 3, MF_TEXT, 0, &out.bytes, &error));
   NAMES("text", mf_diagram("{}", 2, MF_TEXT, 0, NULL, &error));
   NAMES("html", mf_layout_page(h.layout, NULL, &error));
+  NAMES("json", mf_memory(NULL, 3, MF_JSON, &out.bytes, &error));
+  NAMES("text", mf_memory("{}", 2, MF_JSON, NULL, &error));
   NAMES("paths", mf_dataset_open(NULL, 1, NULL, &out.handle.dataset, &error));
   NAMES("dataset", mf_dataset_open(&path, 1, NULL, NULL, &error));
   NAMES("stream", mf_dataset_open_stream(NULL, NULL, &out.handle.dataset, &error));
@@ -202,6 +205,7 @@ static void sizes(any h) {
   BOUNDS(mf_diagram("", none, MF_TEXT, 0, &out.bytes, &error));
   BOUNDS(mf_layout_create("", none, &out.handle.layout, &error));
   BOUNDS(mf_layout_create("", most + 1, &out.handle.layout, &error));
+  BOUNDS(mf_memory("", none, MF_TEXT, &out.bytes, &error));
   BOUNDS(mf_loader_restore(h.loader, "", none, 0, &error));
   BOUNDS(mf_certificate_add("", none, "", 0, &out.bytes, &error));
   BOUNDS(mf_certificate_add("", 0, "", none, &out.bytes, &error));

@@ -205,7 +205,8 @@ enum { MF_ALL_DEVICES = 1 };
    process reads, totals, and problems. */
 mf_status mf_layout_report(mf_layout layout, uint32_t flags, mf_bytes* json, mf_error* error);
 
-enum { MF_TEXT = 0, MF_SVG = 1 };
+/* The formats of what the library writes. Each function names those that it has. */
+enum { MF_TEXT = 0, MF_SVG = 1, MF_JSON = 2, MF_HTML = 3 };
 
 /* How to draw a layout. Zeros are the defaults. */
 typedef struct mf_picture {
@@ -235,6 +236,15 @@ mf_status mf_diagram(const char* json, size_t size, int32_t format, int64_t widt
    loaded. It is an HTML file of 1.5 MB that needs no network. MF_UNSUPPORTED if the
    library was built without the page. */
 mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
+
+/* ---- models ------------------------------------------------------------ */
+
+/* Computes the memory that the arrays of a model take on a device. The document has a
+   mesh as in a layout, and arrays with shape, dtype and spec; an optimizer by name or
+   the arrays of its states; and optionally the arrays of a batch. MF_TEXT returns a
+   table of at most 100 columns, MF_JSON the report. A spec that does not fit its array
+   is a problem of the report; text that is not such a document is an error. */
+mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* ---- datasets --------------------------------------------------------- */
 

@@ -129,6 +129,12 @@ func (t *Tree) gradient(r *Row) int64 {
 	return element.Bytes(product(r.Part))
 }
 
+// Complete reports whether the sums have all arrays: every spec fits, and no size is
+// beyond the limits.
+func (u *Usage) Complete() bool {
+	return !slices.ContainsFunc(u.Problems, func(p Problem) bool { return p.Severity == Error && p.Code != DeviceCapacity })
+}
+
 // Fits reports whether a step fits into the device. If this depends on the compiler,
 // or if a number is missing, known is false.
 func (u *Usage) Fits() (fits, known bool) {
@@ -142,5 +148,5 @@ func (u *Usage) Fits() (fits, known bool) {
 	case least > capacity:
 		return false, true
 	}
-	return true, most <= capacity && u.Err() == nil
+	return true, most <= capacity && u.Complete()
 }

@@ -38,3 +38,6 @@ from meshfeed.planning import Problem as Problem
 from meshfeed.planning import layout as layout
 from meshfeed.specs import Array as Array
 from meshfeed.specs import P as P
+from meshfeed.usage import ArrayMemory as ArrayMemory
+from meshfeed.usage import Memory as Memory
+from meshfeed.usage import memory as memory

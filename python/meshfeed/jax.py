@@ -1,4 +1,4 @@
-"""Global `jax.Array`s over the memory of batches: the only module that imports JAX.
+"""Global `jax.Array`s over the memory of batches: the only module with JAX's private names.
 
 One `jax.make_array_from_callback` with the user's own sharding makes each array. The callback
 returns a view per distinct index, so replicas share memory. On CPU JAX aliases the views; on other

@@ -50,11 +50,11 @@ warning: array "wo" has 2 copies along axis "model", which partitions other arra
 
 func measure(t *testing.T, text string) *memory.Usage {
 	t.Helper()
-	tree, err := document.Parse([]byte(text))
+	u, err := document.Measure([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memory.Measure(tree)
+	return u
 }
 
 func TestText(t *testing.T) {
@@ -72,6 +72,24 @@ func TestReport(t *testing.T) {
 		`"problems":[{"severity":"error","code":"indivisible","path":"/arrays/v/shape/0","message":"dimension 0 of array \"v\" of shape (3,) is split 2 ways by axis \"a\" (size 2), but 3 % 2 = 1","hint":"the nearest sizes that divide: 2 or 4","facts":{"size":3,"tiles":2,"remainder":1}}]}`
 	got := document.Report(measure(t, text))
 	if string(got) != want || !json.Valid(got) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A table of a broken array has no sums.
+func TestTextOfErrors(t *testing.T) {
+	const text = `{"meshfeed":1,"mesh":{"axes":[["a",2]]},"arrays":{"v":{"shape":[3],"dtype":"float32","spec":["a"]}},"capacity_bytes":1}`
+	const want = `memory of each of 2 devices (a=2)
+
+array                    shape              dtype         spec                        bytes copies
+v                        (3,)               float32       P('a',)                   unknown
+
+The sums are unknown because of the errors below.
+
+error: dimension 0 of array "v" of shape (3,) is split 2 ways by axis "a" (size 2), but 3 % 2 = 1;
+  the nearest sizes that divide: 2 or 4
+`
+	if got := document.Text(measure(t, text)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -239,3 +239,12 @@ func describeMesh(t *memory.Tree) string {
 	}
 	return text
 }
+
+// Measure reads a document and computes the sizes of its arrays.
+func Measure(text []byte) (*memory.Usage, error) {
+	tree, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return memory.Measure(tree), nil
+}

@@ -96,10 +96,7 @@ func (n number) write(w *jsontext.Writer) {
 }
 
 func writeTotals(w *jsontext.Writer, u *memory.Usage) {
-	t, known := u.Totals, true
-	for _, p := range u.Problems {
-		known = known && (p.Severity != memory.Error || p.Code == memory.DeviceCapacity)
-	}
+	t, known := u.Totals, u.Complete()
 	w.Open('{')
 	for _, n := range []number{
 		{"parameters", t.Count, true}, {"parameter_bytes", t.Parameters, known}, {"optimizer_bytes", t.States, known}, {"batch_bytes", t.Batch, known},

@@ -56,7 +56,11 @@ func Text(u *memory.Usage) string {
 		fmt.Fprintf(b, "… and %s, each smaller\n", wording.Count(int64(rest), "array", "arrays"))
 	}
 	b.WriteByte('\n')
-	writeSums(b, u)
+	if u.Complete() {
+		writeSums(b, u)
+	} else {
+		b.WriteString("The sums are unknown because of the errors below.\n")
+	}
 	for _, p := range u.Problems {
 		b.WriteByte('\n')
 		text := p.Severity + ": " + p.Message

@@ -124,6 +124,19 @@ def layout_page(document: str) -> str:
         return _text("mf_layout_page", handle)
 
 
+# ---- models ----
+
+
+def memory_text(document: str) -> str:
+    """Returns the table of the memory that the arrays of a document take."""
+    return _text("mf_memory", *_encoded(document), abi.TEXT)
+
+
+def memory_report(document: str) -> dict[str, Any]:
+    """Returns the report of the memory that the arrays of a document take."""
+    return _json("mf_memory", *_encoded(document), abi.JSON)
+
+
 # ---- datasets ----
 
 Shapes = Mapping[str, Sequence[int]]

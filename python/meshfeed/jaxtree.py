@@ -1,0 +1,294 @@
+"""Trees of JAX's arrays as memory documents: shapes, types, and the shardings that they have."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meshfeed._io.arguments import Checks, cut, shown
+from meshfeed.jax import has_devices  # raises UnsupportedError without JAX
+from meshfeed.specs import entries, is_spec
+
+import jax  # isort: skip
+from jax.sharding import NamedSharding, Sharding, SingleDeviceSharding  # isort: skip
+from jax.tree_util import keystr, tree_flatten_with_path, tree_leaves  # isort: skip
+
+_HOST = ("pinned_host", "unpinned_host")
+_MOVE = "move it with jax.device_put(x, NamedSharding(mesh, P()))"
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """An array of a tree.
+
+    Attributes:
+        path: the keys that lead to the array.
+        name: the path as a text.
+        shape: the shape.
+        dtype: the type that the array has in a compiled function.
+        sharding: the sharding; None if none was given.
+        spec: the bare spec, if one was given instead.
+    """
+
+    path: tuple[Any, ...]
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    sharding: Any = None
+    spec: Any = None
+
+    def struct(self) -> jax.ShapeDtypeStruct:
+        """Returns shape and type."""
+        return jax.ShapeDtypeStruct(self.shape, self.dtype)
+
+
+def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> list[Leaf]:
+    """Lists the arrays of a tree.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        argument: the name of the tree in that call.
+        tree: the tree. A None in it has no leaves, as in JAX.
+        shardings: a tree of shardings and specs, or a prefix of such a tree. None, for the tree or
+            for a part of it, means the shardings that the arrays have.
+    """
+    flat, _ = tree_flatten_with_path(tree)
+    given = _broadcast(check, argument, tree, shardings)
+    names = [keystr(path, simple=True, separator="/") for path, _ in flat]
+    if len(set(names)) < len(names):
+        names = [keystr(path) for path, _ in flat]
+    found = []
+    for (path, leaf), name, sharding in zip(flat, names, given, strict=True):
+        shape, dtype = _abstract(check, argument, name, leaf)
+        array = Leaf(path, name or argument, shape, dtype)
+        if is_spec(sharding):
+            array = dataclasses.replace(array, spec=sharding)
+        else:
+            array = dataclasses.replace(array, sharding=sharding or _own(leaf))
+        found.append(array)
+    return found
+
+
+def _own(leaf: Any) -> Any:
+    """Returns the sharding of an array, or None if a compiled function may choose it."""
+    if isinstance(leaf, jax.Array) and not leaf.committed:
+        return None
+    return getattr(leaf, "sharding", None)
+
+
+def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple[int, ...], Any]:
+    """Returns the shape of a leaf, and its type in a compiled function."""
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if isinstance(leaf, bool | int | float | complex):
+        shape, dtype = (), jax.dtypes.canonicalize_dtype(type(leaf))
+    if not isinstance(shape, tuple) or dtype is None:
+        where = f"leaf {name!r} of {argument}" if name else argument
+        message = f"{where} is {shown(leaf)}, which has no shape and dtype"
+        hint = "give arrays or jax.ShapeDtypeStructs, and leave out functions and settings"
+        raise check.misfit(message, hint)
+    if isinstance(dtype, np.dtype | type):  # and not the type of PRNG keys
+        dtype = jax.dtypes.canonicalize_dtype(dtype)
+    return tuple(map(int, shape)), dtype
+
+
+def _broadcast(check: Checks, argument: str, tree: Any, shardings: Any) -> list[Any]:
+    """Returns the sharding that is given for every leaf of a tree."""
+
+    def is_leaf(x: Any) -> bool:
+        return x is None or is_spec(x) or isinstance(x, Sharding)
+
+    structure: Any  # JAX declares no type for it
+    prefix, structure = jax.tree_util.tree_flatten(shardings, is_leaf=is_leaf)
+    for sharding in prefix:
+        if not is_leaf(sharding):
+            message = f"shardings have the leaf {shown(sharding)}"
+            raise check.misfit(message, "a leaf is a NamedSharding, another sharding or a spec")
+    try:
+        parts = structure.flatten_up_to(tree)
+    except ValueError:
+        message = _difference(argument, tree, shardings, is_leaf)
+        hint = f"give one sharding, or a tree with the keys of {argument}"
+        raise check.misfit(message, hint) from None
+    return [
+        sharding for sharding, part in zip(prefix, parts, strict=True) for _ in tree_leaves(part)
+    ]
+
+
+def _difference(argument: str, tree: Any, shardings: Any, is_leaf: Callable[[Any], bool]) -> str:
+    """Describes where a tree of shardings is not a prefix of another tree."""
+    given = [path for path, _ in tree_flatten_with_path(shardings, is_leaf=is_leaf)[0]]
+    paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+    for path in paths:
+        if not any(path[: len(start)] == start for start in given):
+            return f"shardings have nothing for {argument}{keystr(path)}"
+    for start in given:
+        if not any(path[: len(start)] == start for path in paths):
+            return f"shardings have {keystr(start)}, which {argument} does not have"
+    return f"shardings and {argument} have nodes of different types"
+
+
+class Placement:
+    """The mesh of a document, and the members that describe how an array is partitioned.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        mesh: the mesh that the user gave, or None.
+        arrays: all arrays; the first sharding with a mesh decides otherwise.
+    """
+
+    def __init__(self, check: Checks, mesh: Any, arrays: Sequence[Leaf]) -> None:
+        self._check = check
+        shardings = [a.sharding for a in arrays if a.sharding is not None]
+        if mesh is None:
+            named = (s.mesh for s in shardings if isinstance(s, NamedSharding))
+            mesh = next(named, None) or _context()
+        if mesh is None and any(a.spec is not None for a in arrays):
+            message = "a PartitionSpec was given without a mesh"
+            raise check.misfit(message, "pass mesh=, or use NamedSharding(mesh, spec)")
+        self._mesh = mesh
+        if mesh is not None:
+            self.axes = [[name, size] for name, size in mesh.shape.items()]
+            self._devices = _devices(mesh)
+        else:
+            sizes = [s.num_devices for s in shardings]
+            most = max(sizes, default=1)
+            self.axes = [["devices", most]] if most > 1 else []
+            wide = next((s for s in shardings if s.num_devices == most), None)
+            self._devices = None if wide is None else frozenset(wide.device_set)
+        self.size = int(np.prod([size for _, size in self.axes], dtype=np.int64))
+
+    def members(self, array: Leaf) -> dict[str, Any]:
+        """Returns the members of an array in a document."""
+        out: dict[str, Any] = {"shape": list(array.shape), "dtype": str(array.dtype)}
+        sharding = array.sharding
+        if array.spec is not None:
+            return out | {"spec": entries(array.spec)}
+        if sharding is None:
+            return out
+        self._check_devices(array)
+        kind = sharding.memory_kind
+        if kind in _HOST and not (kind == "unpinned_host" and self._on_cpu()):
+            out["memory_kind"] = kind
+        if isinstance(sharding, NamedSharding) and self._same_axes(sharding.mesh):
+            return out | {"spec": entries(sharding.spec)}
+        if sharding.is_fully_replicated:
+            return out
+        try:
+            return out | {"shard_shape": list(sharding.shard_shape(array.shape))}
+        except ValueError as e:
+            raise self._check.misfit(f"array {array.name!r}: {cut(str(e), 300)}") from None
+
+    def _same_axes(self, mesh: Any) -> bool:
+        return [[name, size] for name, size in mesh.shape.items()] == self.axes
+
+    def _on_cpu(self) -> bool:
+        return self._devices is not None and next(iter(self._devices)).platform == "cpu"
+
+    def _check_devices(self, array: Leaf) -> None:
+        """Refuses an array on other devices, which JAX refuses too when it compiles."""
+        sharding = array.sharding
+        devices = _devices(sharding.mesh) if isinstance(sharding, NamedSharding) else None
+        if not isinstance(sharding, NamedSharding):
+            devices = frozenset(sharding.device_set)
+        known = devices is not None and self._devices is not None
+        if sharding.num_devices == self.size and (not known or devices == self._devices):
+            return
+        where = f"{sharding.num_devices} other devices"
+        if isinstance(sharding, SingleDeviceSharding) or sharding.num_devices == 1:
+            where = "one device"
+        rest = f"the others are on {self.size} devices"
+        if self._mesh is not None:
+            rest = f"the others are on {_shown(self._mesh)}"
+        message = f"array {array.name!r} is on {where}, but {rest}"
+        raise self._check.misfit(message, _MOVE)
+
+
+def _shown(mesh: Any) -> str:
+    return "Mesh(" + ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) + ")"
+
+
+def _context() -> Any:
+    """Returns the mesh of `jax.set_mesh`, or None."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return None if mesh.empty else mesh
+
+
+def _devices(mesh: Any) -> frozenset[Any] | None:
+    """Returns the devices of a mesh; None if it is abstract."""
+    return frozenset(mesh.devices.flat) if has_devices(mesh) else None
+
+
+def optimizer_states(
+    check: Checks, init: Callable[[Any], Any], tree: Any, parameters: Sequence[Leaf]
+) -> list[Leaf]:
+    """Lists the states that an optimizer makes for parameters, each with a sharding.
+
+    A state below the path of a parameter, with its shape or without some of its dimensions, is
+    partitioned like it. So is another state that has the shape of parameters that are partitioned
+    alike. All other states are whole on every device.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        init: the method `init` of the optimizer.
+        tree: the parameters.
+        parameters: the leaves of that tree.
+    """
+    structs = [parameter.struct() for parameter in parameters]
+    structure: Any = jax.tree_util.tree_structure(tree)
+    try:
+        states = jax.eval_shape(init, structure.unflatten(structs))
+    except Exception as e:
+        message = (
+            f"optimizer.init failed for these parameters: {type(e).__name__}: {cut(str(e), 300)}"
+        )
+        raise check.misfit(message, "give an optimizer such as optax.adamw(1e-3)") from e
+    found = leaves(check, "optimizer", states)
+    return [_partitioned(state, parameters) for state in found]
+
+
+def _partitioned(state: Leaf, parameters: Sequence[Leaf]) -> Leaf:
+    def like(p: Leaf) -> bool:
+        return state.path[len(state.path) - len(p.path) :] == p.path
+
+    named = max((p for p in parameters if like(p)), key=lambda p: len(p.path), default=None)
+    if named is not None and named.shape == state.shape:
+        return dataclasses.replace(state, sharding=named.sharding, spec=named.spec)
+    if named is not None and (reduced := _reduced(state, named)) is not None:
+        return reduced
+    alike = [p for p in parameters if p.shape == state.shape]
+    if state.shape and len({(p.sharding, p.spec) for p in alike}) == 1:
+        return dataclasses.replace(state, sharding=alike[0].sharding, spec=alike[0].spec)
+    return state
+
+
+def _reduced(state: Leaf, parameter: Leaf) -> Leaf | None:
+    """Partitions a state with all dimensions of its parameter but one; else returns None."""
+    rank = len(parameter.shape)
+    removed = [
+        d for d in range(rank) if parameter.shape[:d] + parameter.shape[d + 1 :] == state.shape
+    ]
+    named = isinstance(parameter.sharding, NamedSharding)
+    spec = parameter.sharding.spec if named else parameter.spec
+    if not removed or spec is None:
+        return None
+    # Sums over columns have one element per row. Of equal dimensions, rows are the first ones.
+    d = removed[-1] if "row" in state.name else removed[0]
+    partitions = [*spec, *[None] * (rank - len(spec))]
+    del partitions[d]
+    spec = jax.sharding.PartitionSpec(*partitions)
+    if not named:
+        return dataclasses.replace(state, spec=spec)
+    return dataclasses.replace(state, sharding=parameter.sharding.update(spec=spec))
+
+
+def arrays(placement: Placement, found: Sequence[Leaf]) -> Mapping[str, Any]:
+    """Returns the arrays of a document."""
+    return {array.name: placement.members(array) for array in found}
+
+
+def name_of(dtype: Any) -> str:
+    """Returns JAX's name of an element type."""
+    return dtype if isinstance(dtype, str) else str(jax.dtypes.canonicalize_dtype(dtype))

@@ -1,0 +1,185 @@
+"""Memory: how many bytes of a device the arrays of a model take."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from meshfeed._io.arguments import WIDE, Checks
+from meshfeed._native import calls
+from meshfeed.planning import Problem
+
+if TYPE_CHECKING:
+    from jax.sharding import AbstractMesh, Mesh
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayMemory:
+    """What one array takes on a device.
+
+    Attributes:
+        shape: the shape of the whole array.
+        dtype: its type in JAX.
+        spec: the entries of its partition spec; None if only `shard_shape` is known.
+        memory_kind: "device", or "pinned_host" for an array in the memory of the host.
+        shard_shape: the shape of the part that a device has; None if the spec does not fit.
+        bytes: the size of this part.
+        gradient_bytes: of a parameter that is trained: the size of the gradient of this part.
+        optimizer_bytes: of a parameter: its states, if the optimizer was given by name.
+        global_bytes: the size of the whole array.
+        copies: how many devices have the same part.
+        replicated: the axes with several devices that have the same part.
+    """
+
+    shape: Sequence[int]
+    dtype: str
+    spec: Sequence[Any] | None
+    memory_kind: str
+    shard_shape: Sequence[int] | None
+    bytes: int | None
+    gradient_bytes: int | None
+    optimizer_bytes: int | None
+    global_bytes: int | None
+    copies: int | None
+    replicated: Sequence[str]
+
+
+class Memory:
+    """What the arrays of a model take on every device. `mf.memory` makes one.
+
+    Printing it shows a table; so does a notebook.
+
+    Attributes:
+        arrays: the parameters by name.
+        optimizer: the states of the optimizer by name.
+        batch: the arrays of the batch by name.
+        totals: sums of bytes per device by name: "parameter_bytes", "optimizer_bytes",
+            "batch_bytes", "stored_bytes" for the three together, "gradient_bytes", "host_bytes",
+            and the intervals "activation_bytes" and "peak_bytes" as [low, high]. None where a
+            number is not known.
+        devices: the number of devices.
+        fits: whether a step fits into `capacity`; None if that depends on the compiler.
+        problems: errors, and arrays that are replicated by mistake.
+    """
+
+    def __init__(self, document: str) -> None:
+        self._document = document
+        report = calls.memory_report(document)
+        groups = (report[key] for key in ("arrays", "optimizer", "batch"))
+        self.arrays, self.optimizer, self.batch = (
+            {name: ArrayMemory(**row) for name, row in group.items()} for group in groups
+        )
+        self.totals: Mapping[str, Any] = report["totals"]
+        self.devices: int = report["devices"]
+        self.fits: bool | None = report["fits"]
+        self.problems = [Problem(**problem) for problem in report["problems"]]
+
+    @property
+    def stored(self) -> int | None:
+        """Bytes of a device for parameters, optimizer and batch: exact. None after an error."""
+        stored: int | None = self.totals["stored_bytes"]
+        return stored
+
+    @property
+    def peak(self) -> tuple[int, int] | None:
+        """The least and the most bytes of a device in a step; None without `loss`."""
+        peak = self.totals["peak_bytes"]
+        return None if peak is None else (peak[0], peak[1])
+
+    def table(self) -> str:
+        """Returns a table of at most 100 columns."""
+        return calls.memory_text(self._document)
+
+    def to_json(self) -> str:
+        """Returns the document, which `mf_memory` of the C library also reads."""
+        return self._document
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"Memory(arrays={len(self.arrays)}, devices={self.devices}, stored={self.stored})"
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="line-height:1.2">{html.escape(self.table())}</pre>'
+
+
+def memory(
+    tree: Any,
+    shardings: Any = None,
+    *,
+    optimizer: Any = None,
+    batch: Any = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    precision: Mapping[str, Any] | None = None,
+    capacity: int | None = None,
+) -> Memory:
+    """Computes what the arrays of a model take on every device, without allocating any.
+
+    The bytes that are stored are exact: those of the arguments of a compiled step.
+
+    Args:
+        tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays. An
+            array without a sharding is counted as a whole on every device.
+        shardings: a sharding or a spec for every array, for parts of the tree, or for all of it.
+            By default the arrays' own shardings.
+        optimizer: the name of an optimizer ("adamw", "adafactor", "lion", "sgd", "momentum" or
+            "muon"), an object with a method `init` such as `optax.adamw(1e-3)`, or the tree of its
+            states. States that are not given have the type and the sharding of their parameter.
+        batch: the arrays of a batch with their shardings, such as `loader.element_spec`.
+        mesh: the mesh of bare specs. By default that of the shardings or of `jax.set_mesh`.
+        precision: the types of "gradients", of "moments", and of a "master" copy of the
+            parameters. By default gradients and moments have the type of their parameter, and there
+            is no copy.
+        capacity: the memory of a device in bytes, to check whether the step fits.
+
+    Raises:
+        InvalidArgumentError: a leaf is not an array, the trees differ, or arrays are on different
+            devices. A spec that does not divide its array is a problem of the result instead.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp, meshfeed as mf
+        >>> from jax.sharding import AbstractMesh, AxisType, PartitionSpec as P
+        >>> mesh = AbstractMesh((64,), ("fsdp",), axis_types=(AxisType.Auto,))
+        >>> params = {"w": jax.ShapeDtypeStruct((8192, 8192), jnp.float32)}
+        >>> used = mf.memory(params, P("fsdp"), mesh=mesh, optimizer="adamw")
+        >>> used.arrays["w"].shard_shape, used.arrays["w"].bytes
+        ([128, 8192], 4194304)
+        >>> used.stored
+        12582916
+    """
+    from meshfeed import jaxtree
+
+    with Checks("mf.memory") as check:
+        parameters = jaxtree.leaves(check, "tree", tree, shardings)
+        states = None
+        if optimizer is not None and not isinstance(optimizer, str):
+            init = getattr(optimizer, "init", None)
+            if callable(init):
+                states = jaxtree.optimizer_states(check, init, tree, parameters)
+            else:
+                states = jaxtree.leaves(check, "optimizer", optimizer)
+        inputs = None if batch is None else jaxtree.leaves(check, "batch", batch)
+        everything = [*parameters, *(states or ()), *(inputs or ())]
+        placement = jaxtree.Placement(check, mesh, everything)
+        document: dict[str, Any] = {
+            "meshfeed": 1,
+            "mesh": {"axes": placement.axes},
+            "arrays": jaxtree.arrays(placement, parameters),
+        }
+        if optimizer is not None:
+            document["optimizer"] = (
+                optimizer if states is None else jaxtree.arrays(placement, states)
+            )
+        if precision is not None:
+            document["precision"] = {
+                key: jaxtree.name_of(dtype) for key, dtype in precision.items()
+            }
+        if inputs is not None:
+            document["batch"] = jaxtree.arrays(placement, inputs)
+        if capacity is not None:
+            document["capacity_bytes"] = check.integer("capacity", capacity, 1, WIDE)
+        return Memory(json.dumps(document))
