@@ -50,16 +50,16 @@ func ExampleSteps() {
 	}
 	for i, step := range list {
 		for _, m := range step {
-			fmt.Printf("step %d: device %d sends chunk %d to device %d\n", i, m.From, m.Chunk, m.To)
+			fmt.Printf("step %d: chunk %d from %d to %d.\n", i, m.Chunk, m.From, m.To)
 		}
 	}
 	// Output:
-	// step 0: device 0 sends chunk 0 to device 1
-	// step 0: device 1 sends chunk 1 to device 2
-	// step 0: device 2 sends chunk 2 to device 0
-	// step 1: device 0 sends chunk 2 to device 1
-	// step 1: device 1 sends chunk 0 to device 2
-	// step 1: device 2 sends chunk 1 to device 0
+	// step 0: chunk 0 from 0 to 1.
+	// step 0: chunk 1 from 1 to 2.
+	// step 0: chunk 2 from 2 to 0.
+	// step 1: chunk 2 from 0 to 1.
+	// step 1: chunk 0 from 1 to 2.
+	// step 1: chunk 1 from 2 to 0.
 }
 
 // The gradients of a model with 8 billion parameters in bfloat16, all-reduced by

@@ -1,0 +1,235 @@
+"""Compares the bytes that compiled training steps communicate with closed forms.
+
+XLA partitions a step over 8 CPU devices. Its collectives must have exactly the bytes of these
+formulas:
+
+    data parallel     4 N + 4            gradients of N float32 parameters, and the loss
+    tensor parallel   (4 L + 2) 4 b S h  per layer two all-reduces in each pass, and one each for
+                                         the embedding and the head
+                      + 16 b S           the cross-entropy over a partitioned vocabulary
+
+with L layers, a batch of b examples per group, S tokens each, and width h. The planner uses them in
+core/strategy/traffic.go, without the scalar and the cross-entropy, which are small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from tests.python import hlo
+
+pytestmark = pytest.mark.plain
+Tree = Any
+
+
+@dataclass(frozen=True)
+class Model:
+    """A decoder in float32 without biases; its matrices are partitioned over an axis."""
+
+    layers: int = 4
+    hidden: int = 32
+    heads: int = 8
+    ffn: int = 64
+    vocab: int = 128
+    tokens: int = 16
+    batch: int = 16
+    fused: bool = True  # queries, keys and values are one matrix
+    again: bool = False  # layers are recomputed
+
+    def parameters(self, axis: str | None) -> tuple[Tree, Tree]:
+        """Returns the shapes of all parameters, and their specs."""
+        h, a, d, f = self.hidden, self.heads, self.hidden // self.heads, self.ffn
+        layer: dict[str, tuple[tuple[int, ...], P]] = {
+            "norm1": ((h,), P()),
+            "out": ((a, d, h), P(axis)),
+            "norm2": ((h,), P()),
+            "up": ((h, f), P(None, axis)),
+            "down": ((f, h), P(axis)),
+        }
+        if self.fused:
+            layer["qkv"] = ((h, 3, a, d), P(None, None, axis))
+        else:
+            layer |= {name: ((h, a, d), P(None, axis)) for name in "qkv"}
+        tree = {
+            "embedding": ((self.vocab, h), P(axis)),
+            "layers": [layer for _ in range(self.layers)],
+            "norm": ((h,), P()),
+            "head": ((h, self.vocab), P(None, axis)),
+        }
+        leaf: Callable[[Any], bool] = lambda x: isinstance(x, tuple)  # noqa: E731
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x[0], jnp.float32), tree, is_leaf=leaf)
+        return shapes, jax.tree.map(lambda x: x[1], tree, is_leaf=leaf)
+
+    def block(self, x: Any, p: Tree, stream: NamedSharding) -> Any:
+        y = norm(x, p["norm1"])
+        if self.fused:
+            q, k, v = jnp.unstack(jnp.einsum("bsh,hcad->cbsad", y, p["qkv"]))
+        else:
+            q, k, v = (jnp.einsum("bsh,had->bsad", y, p[name]) for name in "qkv")
+        w = jax.nn.softmax(jnp.einsum("bqad,bkad->baqk", q, k), -1)
+        y = jnp.einsum("baqk,bkad,adh->bqh", w, v, p["out"])
+        x = x + jax.lax.with_sharding_constraint(y, stream)
+        y = jax.nn.gelu(norm(x, p["norm2"]) @ p["up"]) @ p["down"]
+        return x + jax.lax.with_sharding_constraint(y, stream)
+
+    def loss(self, p: Tree, tokens: Any, labels: Any, stream: NamedSharding) -> Any:
+        block = jax.checkpoint(self.block, static_argnums=2) if self.again else self.block
+        x = jax.lax.with_sharding_constraint(p["embedding"][tokens], stream)
+        for layer in p["layers"]:
+            x = block(x, layer, stream)
+        likely = jax.nn.log_softmax(norm(x, p["norm"]) @ p["head"])
+        return -jnp.mean(jnp.take_along_axis(likely, labels[..., None], -1))
+
+    def tensor_bytes(self, batch: int, per_layer: int) -> int:
+        """Returns the closed form: all-reduces of the stream, and the cross-entropy."""
+        stream = 4 * batch * self.tokens * self.hidden
+        return (per_layer * self.layers + 2) * stream + 16 * batch * self.tokens
+
+
+def norm(x: Any, scale: Any) -> Any:
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * scale
+
+
+def compiled(model: Model, mesh: Mesh, data: str | None, axis: str | None) -> str:
+    """Returns the HLO of a step that updates the parameters and returns the loss."""
+    shapes, specs = model.parameters(axis)
+    held = jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)
+    rows, whole = NamedSharding(mesh, P(data)), NamedSharding(mesh, P())
+
+    def step(p: Tree, tokens: Any, labels: Any) -> Any:
+        loss, gradients = jax.value_and_grad(model.loss)(p, tokens, labels, rows)
+        return loss, jax.tree.map(lambda a, g: a - 0.1 * g, p, gradients)
+
+    jitted = jax.jit(step, in_shardings=(held, rows, rows), out_shardings=(whole, held))
+    tokens = jax.ShapeDtypeStruct((model.batch, model.tokens), jnp.int32)
+    return str(jitted.lower(shapes, tokens, tokens).compile().as_text())
+
+
+def by_axis(text: str, axes: dict[str, int]) -> dict[tuple[str, str], int]:
+    """Adds up the bytes of each operation over each axis."""
+    sums: dict[tuple[str, str], int] = {}
+    named = {hlo.over(list(axes.items()), [name]): name for name in axes}
+    for c in hlo.collectives(text, int(np.prod(list(axes.values())))):
+        key = (c.op, named[c.groups])
+        sums[key] = sums.get(key, 0) + c.bytes
+    return sums
+
+
+def mesh_of(axes: dict[str, int]) -> Mesh:
+    return Mesh(np.array(jax.devices()).reshape(list(axes.values())), tuple(axes))
+
+
+def count(model: Model, axis: str | None, size: int = 1) -> int:
+    """Counts the parameters that a device has if the axis has this size."""
+    shapes, specs = model.parameters(axis)
+    pairs = zip(jax.tree.leaves(shapes), jax.tree.leaves(specs), strict=True)
+    return sum(int(np.prod(s.shape)) // (size if axis in spec else 1) for s, spec in pairs)
+
+
+WIDE = Model(layers=4, hidden=64, heads=16, ffn=256, vocab=512, tokens=8, batch=8)
+SMALL = Model()
+
+
+@pytest.mark.parametrize("model", [SMALL, WIDE], ids=["small", "wide"])
+def test_data_parallel(model: Model) -> None:
+    axes = {"data": 8}
+    found = by_axis(compiled(model, mesh_of(axes), "data", None), axes)
+    assert found == {("all-reduce", "data"): 4 * count(model, None) + 4}
+
+
+@pytest.mark.parametrize("model", [SMALL, WIDE], ids=["small", "wide"])
+def test_tensor_parallel(model: Model) -> None:
+    axes = {"model": 8}
+    found = by_axis(compiled(model, mesh_of(axes), None, "model"), axes)
+    assert found == {("all-reduce", "model"): model.tensor_bytes(model.batch, 4)}
+
+
+@pytest.mark.parametrize(("data", "tensor"), [(4, 2), (2, 4)])
+def test_data_and_tensor_parallel(data: int, tensor: int) -> None:
+    axes = {"data": data, "model": tensor}
+    found = by_axis(compiled(SMALL, mesh_of(axes), "data", "model"), axes)
+    assert found == {
+        ("all-reduce", "data"): 4 * count(SMALL, "model", tensor) + 4,
+        ("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch // data, 4),
+    }
+
+
+def test_recomputation_adds_one_all_reduce_per_layer() -> None:
+    """XLA does not repeat the last all-reduce of a layer, whose result the next layer has."""
+    axes = {"model": 8}
+    found = by_axis(compiled(replace(SMALL, again=True), mesh_of(axes), None, "model"), axes)
+    assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 5)}
+
+
+def test_separate_matrices_add_two_all_reduces_per_layer() -> None:
+    """With separate matrices for queries, keys and values, XLA does not add up their gradients
+    with respect to the stream before it reduces them over the devices."""
+    axes = {"model": 8}
+    found = by_axis(compiled(replace(SMALL, fused=False), mesh_of(axes), None, "model"), axes)
+    assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 6)}
+
+
+def test_layers_of_two_matrices() -> None:
+    """A stack of MLPs has one all-reduce per layer and pass; the first layer needs no gradient
+    with respect to its input."""
+    layers, batch, h, f = 4, 16, 32, 64
+    axes = {"model": 8}
+    mesh = mesh_of(axes)
+    sharding = [NamedSharding(mesh, P(None, "model")), NamedSharding(mesh, P("model"))] * layers
+    whole = NamedSharding(mesh, P())
+
+    def loss(p: list[Any], x: Any) -> Any:
+        for up, down in zip(p[::2], p[1::2], strict=True):
+            x = jax.lax.with_sharding_constraint(jax.nn.relu(x @ up) @ down, whole)
+        return jnp.mean(x * x)
+
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in [(h, f), (f, h)] * layers]
+    step = jax.jit(jax.value_and_grad(loss), in_shardings=(sharding, whole))
+    program = step.lower(shapes, jax.ShapeDtypeStruct((batch, h), jnp.float32)).compile()
+    assert by_axis(str(program.as_text()), axes) == {
+        ("all-reduce", "model"): (2 * layers - 1) * 4 * batch * h
+    }
+
+
+LINES = {
+    "%a = f32[4,8]{1,0} all-reduce(%x), channel_id=1, replica_groups={{0,2},{1,3}}, to": (
+        hlo.Collective("all-reduce", 128, frozenset({frozenset({0, 2}), frozenset({1, 3})}))
+    ),
+    "%a = bf16[6]{0} all-gather(%x), replica_groups=[2,2]<=[4], dimensions={0}": (
+        hlo.Collective("all-gather", 12, frozenset({frozenset({0, 1}), frozenset({2, 3})}))
+    ),
+    "%a = s32[] all-reduce(%x), replica_groups=[2,2]<=[2,2]T(1,0), use_global_device_ids=true": (
+        hlo.Collective("all-reduce", 4, frozenset({frozenset({0, 2}), frozenset({1, 3})}))
+    ),
+    "%a = (f32[], f32[2,2]{1,0}, pred[3]) all-reduce(%x, %y), replica_groups="
+    "mesh['axis_0'=2,'axis_1'=2] {'axis_1'}, to_apply=%add": (
+        hlo.Collective("all-reduce", 23, frozenset({frozenset({0, 1}), frozenset({2, 3})}))
+    ),
+    "%s = f32[8]{0} all-reduce-start(%x), replica_groups={}, to_apply=%add": (
+        hlo.Collective("all-reduce", 32, frozenset({frozenset({0, 1, 2, 3})}))
+    ),
+    "%s = (f32[2,8]{1,0}, f32[8,8]{1,0}) all-gather-start(%x), replica_groups=[1,4]<=[4]": (
+        hlo.Collective("all-gather", 256, frozenset({frozenset({0, 1, 2, 3})}))
+    ),
+    "%s = ((f32[2], u8[2]), (f32[8]{0}, u8[8])) all-gather-start(%x, %y), replica_groups={}": (
+        hlo.Collective("all-gather", 40, frozenset({frozenset({0, 1, 2, 3})}))
+    ),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_reading_collectives(line: str) -> None:
+    assert hlo.collectives(line, 4) == [LINES[line]]
+
+
+def test_ends_of_asynchronous_pairs_do_not_count() -> None:
+    assert hlo.collectives("%d = f32[8]{0} all-reduce-done(f32[8]{0} %s)", 4) == []
