@@ -32,9 +32,9 @@ type weights [numBlocks]block
 // weightsKey has the sizes that weights depend on.
 type weightsKey struct{ fsdp, expert, tensor int }
 
-// weightsOf adds up the arrays of all blocks. It returns nil if the axes cannot split
+// shards adds up the arrays of all blocks. It returns nil if the axes cannot split
 // one of them.
-func (m *model) weightsOf(s sizes) *weights {
+func (m *model) shards(s sizes) *weights {
 	w := new(weights)
 	for i := range m.parts {
 		q := &m.parts[i]

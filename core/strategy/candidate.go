@@ -90,7 +90,7 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 		}
 		var best score
 		n := 0
-		err := v.each(func(c score) {
+		err := v.each(few, func(c score) {
 			if few {
 				r.others = append(r.others, c)
 			}
@@ -109,22 +109,29 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 	return r, nil
 }
 
-// each evaluates all settings of a mesh.
-func (e *evaluator) each(visit func(score)) error {
+// each evaluates the settings of a mesh. A larger micro-batch never takes less memory,
+// so unless all are wanted, each stops after a size with which nothing fits.
+func (e *evaluator) each(all bool, visit func(score)) error {
 	p := e.planner
 	for _, micro := range p.microBatches(p.batch / e.sizes.replicas()) {
 		e.divide(micro)
 		if e.chunks > 1 && e.micros%e.sizes[pipeAxis] != 0 {
 			continue
 		}
+		fits := false
 		for _, r := range p.recomputations() {
 			if err := e.keep(r); err != nil {
 				return err
 			}
 			for _, zero := range e.stagesOfZeRO() {
 				e.zero = zero
-				visit(e.score())
+				c := e.score()
+				visit(c)
+				fits = fits || c.fits
 			}
+		}
+		if !fits && !all {
+			break
 		}
 	}
 	return nil
@@ -133,7 +140,10 @@ func (e *evaluator) each(visit func(score)) error {
 func (e *evaluator) score() score {
 	m := e.worst()
 	c := score{setting: *e.setting, fits: m.Free >= 0, total: m.Total}
-	if t, ok := e.time(e.stages, &m); ok {
+	if !c.fits {
+		return c // the ranking compares the memory alone
+	}
+	if t, ok := e.time(&m); ok {
 		c.step, c.high = t.Step, t.High
 	}
 	return c
@@ -159,9 +169,12 @@ func (p *planner) microBatches(examples int64) []int {
 			list = append(list, int(n*odd))
 		}
 	}
+	slices.Sort(list)
 	return list
 }
 
+// recomputations lists the kinds of recomputation to try. With flash attention,
+// selective recomputation saves next to nothing.
 func (p *planner) recomputations() []transformer.Recomputation {
 	switch r := cmp.Or(p.doc.Training.Recomputation, Auto); {
 	case p.model.shape == nil:
@@ -225,7 +238,8 @@ func (e *evaluator) candidate() Candidate {
 		c.Schedule = string(cmp.Or(e.planner.schedule, pipeline.OneFOneB))
 	}
 	c.Fits = c.Memory.Free >= 0
-	if t, ok := e.time(e.stages, &c.Memory); ok {
+	if t, ok := e.time(&c.Memory); ok {
+		e.rates(&t)
 		c.Time = &t
 	}
 	return c

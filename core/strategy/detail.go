@@ -47,11 +47,12 @@ func (p *planner) efficiency() float64 { return (p.efficient[0] + p.efficient[1]
 func (e *evaluator) collectives() []Collective {
 	var list []Collective
 	slow, _ := e.slowest(e.stages)
-	for _, c := range e.traffic(slow) {
+	for _, c := range e.all(slow) {
 		path := e.paths[c.over]
-		cost := collective.Over(path, c.op, min(c.bytes, collective.MaxBytes))
+		op := operations[c.op]
+		cost := collective.Over(path, op, min(c.bytes, collective.MaxBytes))
 		r := Collective{
-			Op: string(c.op), Axis: c.over.String(), What: c.what, Link: string(path.Tier()), Count: c.count, Bytes: c.bytes,
+			Op: string(op), Axis: c.over.String(), What: e.name(c.what), Link: string(path.Tier()), Count: c.count, Bytes: c.bytes,
 			Ns: -1, Overlapped: e.planner.overlap[c.part],
 		}
 		if !c.once {
@@ -64,6 +65,17 @@ func (e *evaluator) collectives() []Collective {
 		list = append(list, r)
 	}
 	return list
+}
+
+// name says what a call sends. A model whose layers are not known is one block.
+func (e *evaluator) name(what subject) string {
+	switch {
+	case e.model.shape != nil || what < weightsOf:
+		return subjects[what]
+	case what < gradientsOf:
+		return subjects[weightsSent]
+	}
+	return subjects[gradientsSent]
 }
 
 // unknown names the number of the hardware or of the model that the time of the
@@ -80,7 +92,7 @@ func (e *evaluator) unknown() (name, path string) {
 		return "the communication of axis tensor in a tree", "/model/tree"
 	}
 	slow, _ := e.slowest(e.stages)
-	for _, c := range e.traffic(slow) {
+	for _, c := range e.all(slow) {
 		if e.rate(c.over, c.op).known {
 			continue
 		}

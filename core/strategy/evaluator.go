@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"github.com/meshfeed/meshfeed/core/collective"
 	"github.com/meshfeed/meshfeed/core/hardware"
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
@@ -19,8 +18,13 @@ type evaluator struct {
 	weights  *weights
 	heaviest block // of the stage that has most gradients
 	paths    []hardware.Path
-	rated    [numAxes][len(ops)]rate
-	asked    [numAxes][len(ops)]bool // rated is computed
+	rated    [numAxes][numOperations]rate
+	asked    [numAxes][numOperations]bool // rated is computed
+	data     [3]traffic                   // of gradients, by the stage of ZeRO
+	base     traffic                      // of everything else
+	slow     *stage                       // with the most operations
+	flops    float64                      // of slow, for one micro-batch
+	filled   float64                      // idle time of slow, in micro-batches
 	kept     *transformer.Activations
 	calls    []call
 
@@ -44,8 +48,11 @@ type keptKey struct {
 	recompute              transformer.Recomputation
 }
 
-// ops lists the operations that candidates use.
-var ops = [...]collective.Op{collective.AllGather, collective.ReduceScatter, collective.AllReduce, collective.AllToAll, collective.Permute}
+// traffic is the communication of a candidate.
+type traffic struct {
+	spans
+	computed, known bool
+}
 
 func newEvaluator(p *planner) *evaluator {
 	return &evaluator{
@@ -69,7 +76,7 @@ func (e *evaluator) enter(s sizes) bool {
 	key := weightsKey{s[fsdpAxis], s[expertAxis], s[tensorAxis]}
 	w, ok := e.allWeights[key]
 	if !ok {
-		w = e.model.weightsOf(s)
+		w = e.model.shards(s)
 		e.allWeights[key] = w
 	}
 	if w == nil {
@@ -85,7 +92,7 @@ func (e *evaluator) enter(s sizes) bool {
 		e.allStages[s[pipeAxis]] = list
 	}
 	e.paths = e.planner.cluster.Axes(s[:])
-	e.asked = [numAxes][len(ops)]bool{}
+	e.asked, e.data = [numAxes][numOperations]bool{}, [3]traffic{}
 	e.use(list)
 	return true
 }
@@ -107,16 +114,12 @@ func (e *evaluator) use(list []stage) {
 // sum returns what a device holds of the blocks of a stage.
 func (e *evaluator) sum(g *stage) *block { return &e.sums[g.index] }
 
-func (e *evaluator) rate(over axis, op collective.Op) rate {
-	i := 0
-	for ops[i] != op {
-		i++
+func (e *evaluator) rate(over axis, op operation) rate {
+	if !e.asked[over][op] {
+		e.asked[over][op] = true
+		e.rated[over][op] = rateOf(e.paths[over], operations[op])
 	}
-	if !e.asked[over][i] {
-		e.asked[over][i] = true
-		e.rated[over][i] = rateOf(e.paths[over], op)
-	}
-	return e.rated[over][i]
+	return e.rated[over][op]
 }
 
 // divide sets the micro-batches, which must divide the examples of a replica.
@@ -127,6 +130,7 @@ func (e *evaluator) divide(micro int) {
 // keep sets what the layers keep for the backward pass.
 func (e *evaluator) keep(r transformer.Recomputation) error {
 	e.recompute = r
+	e.base.computed = false
 	if e.model.shape == nil {
 		e.kept = &transformer.Activations{}
 		return nil

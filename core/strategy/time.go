@@ -83,38 +83,59 @@ type spans struct {
 	once [numAxes]float64
 }
 
-// communication adds up calls. It is false if the bandwidth of a link is not known.
-func (e *evaluator) communication(calls []call) (s spans, known bool) {
+// communication adds up calls.
+func (e *evaluator) communication(calls []call) traffic {
+	t := traffic{computed: true, known: true}
 	for i := range calls {
 		c := &calls[i]
 		r := e.rate(c.over, c.op)
 		if !r.known {
-			return s, false
+			return traffic{computed: true}
 		}
 		ns := float64(r.of(c.bytes) * float64(c.count))
 		if c.once {
-			s.once[c.part] += ns
+			t.once[c.part] += ns
 		} else {
-			s.each[c.part] += ns
+			t.each[c.part] += ns
 		}
 	}
-	return s, true
+	return t
 }
 
-// time returns the time of a step, or false if a number of the hardware is missing.
-func (e *evaluator) time(stages []stage, most *Memory) (Time, bool) {
+// communicate computes the communication of the current candidate. Candidates of a mesh
+// share that of gradients if they have the same stage of ZeRO, and the rest if they have
+// the same micro-batches and recomputation.
+func (e *evaluator) communicate() (s spans, known bool) {
+	if !e.base.computed {
+		e.slow, e.flops = e.slowest(e.stages)
+		e.filled = e.filling(e.flops, e.stages)
+		e.base = e.communication(e.traffic(e.slow))
+	}
+	d := &e.data[e.zero]
+	if !d.computed {
+		*d = e.communication(e.gradients())
+	}
+	s = e.base.spans
+	for a := range numAxes {
+		s.each[a] += d.each[a]
+		s.once[a] += d.once[a]
+	}
+	return s, e.base.known && d.known
+}
+
+// time returns the time of a step, or false if a number of the hardware is missing. The
+// stage that takes most memory has the most to update.
+func (e *evaluator) time(most *Memory) (Time, bool) {
 	p := e.planner
 	if p.peak == 0 || e.model.forward < 0 || e.model.shape == nil && e.sizes[tensorAxis] > 1 {
 		return Time{}, false
 	}
-	slow, flops := e.slowest(stages)
-	calls := e.traffic(slow)
-	s, known := e.communication(calls)
+	s, known := e.communicate()
 	if !known {
 		return Time{}, false
 	}
-	w := work{micros: float64(e.micros), filling: e.filling(flops, stages)}
-	for _, a := range [...]axis{tensorAxis, fsdpAxis, contextAxis, expertAxis, pipeAxis, dataAxis} {
+	w := work{micros: float64(e.micros), filling: e.filled}
+	for a := range numAxes {
 		if p.overlap[a] {
 			w.behind += s.each[a]
 			w.longest = max(w.longest, s.each[a])
@@ -125,12 +146,12 @@ func (e *evaluator) time(stages []stage, most *Memory) (Time, bool) {
 		}
 	}
 	if hbm := float64(p.cluster.HBM); hbm > 0 {
-		w.reading = float64(e.reading(slow)) / hbm * 1e9
+		w.reading = float64(e.reading(e.slow)) / hbm * 1e9
 		w.update = float64(e.updating(most)) / hbm * 1e9
 	}
 	least, best := p.efficient[0], p.efficient[1]
-	second := 1e9 * flops / p.peak
-	return e.compose(w, s, second/((least+best)/2), second/best, second/least), true
+	second := 1e9 * e.flops / p.peak
+	return compose(w, s, second/p.efficiency(), second/best, second/least), true
 }
 
 // slowest returns the stage with the most operations, and their number for one
@@ -185,7 +206,7 @@ func (w *work) most(compute float64) float64 {
 }
 
 // compose rounds the parts, and derives the rest from them.
-func (e *evaluator) compose(w work, s spans, compute, quick, slow float64) Time {
+func compose(w work, s spans, compute, quick, slow float64) Time {
 	_, bubble, hidden := w.expected(compute)
 	part := func(a axis) int64 { return round(float64(s.each[a]*w.micros) + s.once[a]) }
 	t := Time{
@@ -198,11 +219,10 @@ func (e *evaluator) compose(w work, s spans, compute, quick, slow float64) Time 
 	}
 	t.Step = max(1, t.Step-t.Hidden)
 	t.Low, t.High = min(t.Step, round(w.least(quick))), max(t.Step, round(w.most(slow)))
-	e.rates(&t)
 	return t
 }
 
-// rates derives throughput, utilization and the bound.
+// rates derives throughput, utilization and the bound of a time.
 func (e *evaluator) rates(t *Time) {
 	seconds := float64(t.Step) / 1e9
 	examples := float64(e.planner.batch) / seconds

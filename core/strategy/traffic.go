@@ -6,15 +6,53 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// call is a collective operation of the slowest pipeline stage.
+// call is a collective operation of the slowest pipeline stage. It has no pointers,
+// because a search makes many of them.
 type call struct {
-	op    collective.Op
+	op    operation
 	over  axis
 	part  axis // of the time that it belongs to: data for gradients, whatever axis they cross
-	what  string
+	what  subject
 	count int64 // per micro-batch, or per step if once is set
 	bytes int64 // of one
 	once  bool
+}
+
+// operation is the number of a collective operation that candidates use.
+type operation int
+
+const (
+	allGather operation = iota
+	reduceScatter
+	allReduce
+	allToAll
+	permute
+	numOperations
+)
+
+var operations = [numOperations]collective.Op{collective.AllGather, collective.ReduceScatter, collective.AllReduce, collective.AllToAll, collective.Permute}
+
+// subject is the number of what a call sends.
+type subject int
+
+const (
+	activationsSent subject = iota
+	keysSent
+	keyGradientsSent
+	tokensSent
+	tiedSent
+	wholeSent
+	gradientsSent
+	weightsSent
+	weightsOf   // and the blocks
+	gradientsOf = weightsOf + subject(numBlocks)
+)
+
+var subjects = [gradientsOf + subject(numBlocks)]string{
+	"activations and their gradients", "keys and values", "keys, values and their gradients", "tokens to experts and back",
+	"gradients of the tied embedding", "gradients of arrays that fsdp does not split", "gradients", "weights",
+	"weights of the token embedding", "weights of the positions", "weights of a layer", "weights of a layer with experts", "weights of the head",
+	"gradients of the token embedding", "gradients of the positions", "gradients of a layer", "gradients of a layer with experts", "gradients of the head",
 }
 
 // rate is the time of an operation over the path of an axis: linear in the bytes.
@@ -39,7 +77,7 @@ func rateOf(path hardware.Path, op collective.Op) rate {
 func (r rate) of(bytes int64) float64 { return float64(r.perByte*float64(bytes)) + r.latency }
 
 // traffic lists the collective operations of a device in a stage, per micro-batch and
-// per step. The names below are those of [package documentation].
+// per step, but those of gradients.
 func (e *evaluator) traffic(g *stage) []call {
 	e.calls = e.calls[:0]
 	if e.model.shape != nil {
@@ -49,11 +87,24 @@ func (e *evaluator) traffic(g *stage) []call {
 		e.pipeCalls(g)
 	}
 	e.fsdpCalls(g)
+	return e.calls
+}
+
+// gradients lists the collective operations of gradients.
+func (e *evaluator) gradients() []call {
+	e.calls = e.calls[:0]
 	e.dataCalls()
 	return e.calls
 }
 
-func (e *evaluator) call(op collective.Op, over, part axis, what string, count, bytes int64, once bool) {
+// all lists both.
+func (e *evaluator) all(g *stage) []call {
+	e.traffic(g)
+	e.dataCalls()
+	return e.calls
+}
+
+func (e *evaluator) call(op operation, over, part axis, what subject, count, bytes int64, once bool) {
 	if count > 0 && bytes > 0 && e.sizes[over] > 1 {
 		e.calls = append(e.calls, call{op, over, part, what, count, bytes, once})
 	}
@@ -90,11 +141,11 @@ func (e *evaluator) tensorCalls(g *stage) {
 		n++
 	}
 	if !e.planner.sequence {
-		e.call(collective.AllReduce, tensorAxis, tensorAxis, "activations and their gradients", n, e.stream(), false)
+		e.call(allReduce, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 		return
 	}
-	e.call(collective.AllGather, tensorAxis, tensorAxis, "activations and their gradients", n, e.stream(), false)
-	e.call(collective.ReduceScatter, tensorAxis, tensorAxis, "activations and their gradients", n, e.stream(), false)
+	e.call(allGather, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
+	e.call(reduceScatter, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 }
 
 // contextCalls lists the ring of attention: keys and values pass all devices in the
@@ -106,8 +157,8 @@ func (e *evaluator) contextCalls(g *stage) {
 	heads := ceil(int64(s.KVHeads), int64(e.sizes[tensorAxis]))
 	block := times(2*e.element, times(tokens, heads*int64(s.HeadDim)))
 	n := int64(g.layers()) * (c - 1)
-	e.call(collective.Permute, contextAxis, contextAxis, "keys and values", n*e.forwards(), block, false)
-	e.call(collective.Permute, contextAxis, contextAxis, "keys, values and their gradients", n, 2*block, false)
+	e.call(permute, contextAxis, contextAxis, keysSent, n*e.forwards(), block, false)
+	e.call(permute, contextAxis, contextAxis, keyGradientsSent, n, 2*block, false)
 }
 
 // expertCalls lists the exchange of tokens before and after the experts, in both
@@ -124,7 +175,7 @@ func (e *evaluator) expertCalls(g *stage) {
 	if e.planner.sequence {
 		rows = ceil(rows, int64(e.sizes[tensorAxis]))
 	}
-	e.call(collective.AllToAll, expertAxis, expertAxis, "tokens to experts and back", int64(g.experts)*(2*e.forwards()+2), rows, false)
+	e.call(allToAll, expertAxis, expertAxis, tokensSent, int64(g.experts)*(2*e.forwards()+2), rows, false)
 }
 
 // pipeCalls lists the messages to the next stage and to the one before. If the
@@ -135,9 +186,9 @@ func (e *evaluator) pipeCalls(g *stage) {
 	if e.planner.sequence {
 		bytes = ceil(bytes, int64(e.sizes[tensorAxis]))
 	}
-	e.call(collective.Permute, pipeAxis, pipeAxis, "activations and their gradients", 2*int64(e.chunks), bytes, false)
+	e.call(permute, pipeAxis, pipeAxis, activationsSent, 2*int64(e.chunks), bytes, false)
 	if e.model.shape.Tied {
-		e.call(collective.Permute, pipeAxis, pipeAxis, "gradients of the tied embedding", 1, e.weights[tokensBlock].shared.Gradients, true)
+		e.call(permute, pipeAxis, pipeAxis, tiedSent, 1, e.weights[tokensBlock].shared.Gradients, true)
 	}
 }
 
@@ -148,14 +199,12 @@ func (e *evaluator) fsdpCalls(g *stage) {
 	left := int64(0)
 	for k, n := range g.copies() {
 		b := &e.weights[k]
-		e.call(collective.AllGather, fsdpAxis, fsdpAxis, "weights"+blockNames[k], 2*int64(n), b.gather, false)
-		e.call(collective.ReduceScatter, fsdpAxis, fsdpAxis, "gradients"+blockNames[k], int64(n), b.scatter, false)
+		e.call(allGather, fsdpAxis, fsdpAxis, weightsOf+subject(k), 2*int64(n), b.gather, false)
+		e.call(reduceScatter, fsdpAxis, fsdpAxis, gradientsOf+subject(k), int64(n), b.scatter, false)
 		left = plus(left, times(b.left, int64(n)))
 	}
-	e.call(collective.AllReduce, fsdpAxis, dataAxis, "gradients of arrays that fsdp does not split", 1, left, true)
+	e.call(allReduce, fsdpAxis, dataAxis, wholeSent, 1, left, true)
 }
-
-var blockNames = [numBlocks]string{" of the token embedding", " of the positions", " of a layer", " of a layer with experts", " of the head"}
 
 // dataCalls lists the sum of the gradients over the replicas of the weights, of the
 // stage that has most. Over several axes, it is a reduce-scatter over the inner ones,
@@ -194,12 +243,12 @@ func (e *evaluator) dataCalls() {
 func (e *evaluator) replicaCalls(over axis, gradients, weights int64, outermost bool) {
 	switch {
 	case e.zero == 0 && outermost:
-		e.call(collective.AllReduce, over, dataAxis, "gradients", 1, gradients, true)
+		e.call(allReduce, over, dataAxis, gradientsSent, 1, gradients, true)
 	case e.zero == 0:
-		e.call(collective.ReduceScatter, over, dataAxis, "gradients", 1, gradients, true)
-		e.call(collective.AllGather, over, dataAxis, "gradients", 1, gradients, true)
+		e.call(reduceScatter, over, dataAxis, gradientsSent, 1, gradients, true)
+		e.call(allGather, over, dataAxis, gradientsSent, 1, gradients, true)
 	default:
-		e.call(collective.ReduceScatter, over, dataAxis, "gradients", 1, gradients, e.zero == 1)
-		e.call(collective.AllGather, over, dataAxis, "weights", 1, weights, true)
+		e.call(reduceScatter, over, dataAxis, gradientsSent, 1, gradients, e.zero == 1)
+		e.call(allGather, over, dataAxis, weightsSent, 1, weights, true)
 	}
 }

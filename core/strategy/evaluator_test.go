@@ -1,0 +1,229 @@
+package strategy
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/tests/random"
+)
+
+// draw returns a random document of a transformer.
+func draw(r *rand.Rand) *Document {
+	heads := random.One(r, 4, 6, 8, 16)
+	m := &Transformer{
+		Layers: 1 + r.IntN(12), Heads: heads, KVHeads: random.One(r, 0, 1, 2, heads), Hidden: heads * random.One(r, 32, 64), FFN: random.One(r, 96, 512, 1024),
+		Vocab: 1 + r.IntN(5000), Sequence: random.One(r, 128, 384, 4096), Gated: new(r.IntN(2) == 0), Tied: new(r.IntN(2) == 0), Biases: new(r.IntN(2) == 0),
+		Dropout: new(r.IntN(2) == 0), Norm: random.One(r, "", "rms", "layer"), Positions: random.One(r, "", "rotary", "learned"),
+	}
+	if r.IntN(3) == 0 {
+		m.Experts = &Experts{Count: random.One(r, 4, 8), Active: 1 + r.IntN(2), Every: min(m.Layers, 1+r.IntN(2)), Shared: r.IntN(2), Capacity: random.One(r, 0, 1250)}
+	}
+	if m.KVHeads > 0 && heads%m.KVHeads != 0 {
+		m.KVHeads = 0
+	}
+	devices := random.One(r, 1, 2, 6, 8, 24, 64)
+	d := &Document{
+		Model:   Model{Transformer: m},
+		Cluster: Cluster{Device: random.One(r, "h100-80", "a100-40", "tpu-v4", "tpu-v5e", "l4-24"), Devices: devices},
+		Training: Training{
+			Batch: int64(random.One(r, 8, 24, 64, 96, 128)), Recomputation: random.One(r, "", Auto, None, Selective, Full), Attention: random.One(r, "", Flash, Plain),
+			Optimizer: random.One(r, "", "adamw", "adafactor", "lion", "sgd", "muon"), Schedule: random.One(r, "", "1f1b", "gpipe", "interleaved", "zero-bubble"),
+			SequenceParallel: new(r.IntN(3) > 0), Overlap: []AxisOverlap{{random.One(r, Axes()...), r.IntN(2) == 0}},
+		},
+		Search: Search{ZeRO: random.Some(r, 0, 1, 2)},
+	}
+	if r.IntN(3) == 0 {
+		d.Search.Axes = []AxisSizes{{Context, []int{1, 2, 4}}, {Tensor, []int{1, 2, 8, 16}}}
+	}
+	if d.Cluster.Device == "l4-24" || d.Cluster.Device == "tpu-v4" { // the networks of these are not known
+		d.Cluster.NetworkBytesPerSecond = 1_000_000_000
+	}
+	if kinds := []string{"h100-80", "a100-40", "l4-24"}; slices.Contains(kinds, d.Cluster.Device) && devices > 8 || devices == 6 {
+		d.Cluster.PerNode = random.One(r, 2, 6, 8)
+		if devices%d.Cluster.PerNode != 0 {
+			d.Cluster.PerNode = 2
+		}
+	}
+	return d
+}
+
+// TestAgainstBruteForce evaluates every candidate again without memory of the others,
+// and compares the best one with a scan of all.
+func TestAgainstBruteForce(t *testing.T) {
+	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+		p, err := newPlanner(draw(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		meshes := p.enumerate()
+		p.keep = len(meshes.found) + 1 // so that the ranking keeps all candidates
+		found, err := p.rank(meshes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range found.others {
+			c := found.others[i]
+			e := newEvaluator(p)
+			if err := e.resume(&c); err != nil {
+				t.Fatal(err)
+			}
+			if again := e.score(); again != c {
+				t.Fatalf("%+v\nevaluated alone: %+v", c, again)
+			}
+			m := e.candidate().Memory
+			if m.Total != m.Weights+m.Gradients+m.Optimizer+m.Activations+m.Buffers {
+				t.Fatalf("%+v: the parts do not add up to the total", m)
+			}
+			if all := e.worstOfAll(); all != m {
+				t.Fatalf("the worst of the distinct stages takes %+v, of all %+v", m, all)
+			}
+		}
+		if int64(len(found.others)) != found.evaluated {
+			t.Fatalf("%d candidates were evaluated, %d are kept", found.evaluated, len(found.others))
+		}
+		for i := range found.others {
+			for k := range found.others[:i] {
+				a, b := &found.others[i], &found.others[k]
+				if c := a.compare(b); c == 0 || c != -b.compare(a) {
+					t.Fatalf("%+v and %+v compare as %d", a, b, c)
+				}
+			}
+		}
+		if len(found.others) > 0 {
+			first := slices.MinFunc(found.others, func(a, b score) int { return a.compare(&b) })
+			if best := found.kept(p.keep)[0]; best != first {
+				t.Fatalf("the best is %+v, of all %+v", best, first)
+			}
+		}
+	})
+}
+
+// worstOfAll returns the memory of the stage that takes most, without grouping alike
+// stages. Of equal ones it is the first.
+func (e *evaluator) worstOfAll() Memory {
+	var worst Memory
+	for _, g := range e.stageList() {
+		if g.Memory.Total > worst.Total {
+			worst = g.Memory
+		}
+	}
+	return worst
+}
+
+// TestEnumeration compares meshes and counts with all products of sizes.
+func TestEnumeration(t *testing.T) {
+	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+		d := draw(r)
+		d.Search.Pruned = true
+		p, err := newPlanner(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := p.enumerate()
+		listed := int64(0)
+		for _, x := range e.pruned {
+			listed += x.Count
+			if x.Count != int64(len(x.Meshes)) || x.Message == "" {
+				t.Errorf("%s counts %d meshes and lists %d", x.Code, x.Count, len(x.Meshes))
+			}
+		}
+		all := 0
+		var products func(a axis, s sizes)
+		products = func(a axis, s sizes) {
+			if a == numAxes {
+				if s.product(pipeAxis, dataAxis, fsdpAxis, expertAxis, contextAxis, tensorAxis) == int64(p.cluster.Devices) {
+					all++
+				}
+				return
+			}
+			for _, n := range e.domain[a] {
+				s[a] = n
+				products(a+1, s)
+			}
+		}
+		products(0, sizes{})
+		if int64(all) != listed+int64(len(e.found)) {
+			t.Errorf("there are %d meshes, but %d were found and %d pruned", all, len(e.found), listed)
+		}
+		seen := map[sizes]bool{}
+		for _, s := range e.found {
+			if seen[s] {
+				t.Errorf("mesh %v occurs twice", s)
+			}
+			seen[s] = true
+		}
+	})
+}
+
+// TestProperties checks what holds for every document.
+func TestProperties(t *testing.T) {
+	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+		d := draw(r)
+		report, err := Advise(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range report.Candidates {
+			c := &report.Candidates[i]
+			if c.Time == nil {
+				t.Fatalf("candidate %d has no time: %v", i, c.Reasons)
+			}
+			x, sum := c.Time, int64(0)
+			for _, p := range x.parts() {
+				sum += p.ns
+			}
+			if x.Step != sum-x.Hidden || x.Low > x.Step || x.Step > x.High || x.Hidden < 0 {
+				t.Errorf("the parts of %+v do not add up", x)
+			}
+			if c.Memory.ActivationsLow > c.Memory.Activations || c.Memory.Activations > c.Memory.ActivationsHigh {
+				t.Errorf("the activations of %+v are no interval", c.Memory)
+			}
+			if c.Fits != (c.Memory.Free >= 0) || len(c.Reasons) == 0 {
+				t.Errorf("candidate %d: fits %v, reasons %q", i, c.Fits, c.Reasons)
+			}
+		}
+		if report.Best < 0 {
+			return
+		}
+		bytes := int64(0)
+		for _, g := range report.Stages {
+			bytes += g.Memory.Weights * int64(d.Cluster.Devices/len(report.Stages))
+		}
+		if bytes < 2*report.Model.Parameters {
+			t.Errorf("all devices have weights of %d bytes together, the model of %d", bytes, 2*report.Model.Parameters)
+		}
+		l, err := layout.New(report.Layout)
+		if err != nil || l.Err() != nil {
+			t.Fatalf("the layout has errors %v, %v", err, l.Err())
+		}
+		if in := report.Input; in.RowsPerStep != l.BatchSize() || in.ProcessRows*int64(in.Processes) < in.RowsPerStep {
+			t.Errorf("%+v", in)
+		}
+	})
+}
+
+// TestMoreFSDP checks that a larger fsdp axis never needs more bytes of weights, and
+// ZeRO never more states.
+func TestMoreFSDP(t *testing.T) {
+	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+		p, err := newPlanner(draw(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int64(-1)
+		for n := 1; n <= 64; n *= 2 {
+			w := p.model.shards(sizes{1, 1, n, 1, 1, 1})
+			var b block
+			for k := range w {
+				b.plus(&w[k], 1)
+			}
+			bytes := b.shared.Total() + b.experts.Total()
+			if last >= 0 && bytes > last {
+				t.Errorf("with fsdp %d a device holds %d bytes, with half of it %d", n, bytes, last)
+			}
+			last = bytes
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package strategy_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/strategy"
+)
+
+// close reports whether two times differ by rounding only.
+func close(got int64, want float64) bool { return math.Abs(float64(got)-want) <= 2+want*1e-9 }
+
+// TestTimeOfOneDevice computes the time of one device by hand.
+func TestTimeOfOneDevice(t *testing.T) {
+	r := advise(t, &strategy.Document{
+		Model:    strategy.Model{Parameters: 1_000_000, FLOPsPerExample: new(int64(1_000_000_000)), ActivationBytesPerExample: new(int64(1000))},
+		Training: strategy.Training{Batch: 100, MicroBatch: 100}, Cluster: devices(1, 1),
+	})
+	c := r.Candidates[0]
+	if want := 3 * 1e9 * 100 / (0.5 * 1e14) * 1e9; !close(c.Time.Compute, want) {
+		t.Errorf("computing takes %d ns, want %g", c.Time.Compute, want)
+	}
+	// The update reads and writes 2 bytes of weights and 12 of states, and reads 2 of
+	// gradients. Reading weights for a micro-batch is shorter than computing.
+	if want := (2*(2+12) + 2) * 1e6 / 1e12 * 1e9; !close(c.Time.HBM, want) {
+		t.Errorf("memory takes %d ns, want %g", c.Time.HBM, want)
+	}
+	if c.Time.Step != c.Time.Compute+c.Time.HBM || c.Time.MFU != (500*c.Time.Compute+c.Time.Step/2)/c.Time.Step {
+		t.Errorf("a step takes %d ns with utilization %d", c.Time.Step, c.Time.MFU)
+	}
+	if c.Memory.Total != 16_000_000+100*1000 {
+		t.Errorf("memory is %d bytes", c.Memory.Total)
+	}
+}
+
+// TestTraffic computes the communication of single axes by hand: small has h 1024,
+// s 2048, 4 layers, 4 key and value heads of 64, and activations of 2 bytes.
+func TestTraffic(t *testing.T) {
+	const stream = 2 * 2048 * 1024 * 2 // of 2 examples
+	const layer = 1024*1024*2 + 2*1024*256 + 3*1024*4096 + 2*1024
+	const all = 4*layer + 2*32768*1024 + 1024
+	const inNode, between = 1e9 / 1e11, 1e9 / 1e10 // nanoseconds per byte
+	for _, c := range []struct {
+		name   string
+		mesh   map[string]int
+		nodes  int
+		change func(*strategy.Training)
+		axis   string
+		want   float64
+	}{
+		{"tensor", map[string]int{"tensor": 2}, 1, nil, "tensor", 8 * (4*4 + 2) * stream * 2 / 2. * inNode},
+		{"tensor without sequence parallelism", map[string]int{"tensor": 4}, 1, func(x *strategy.Training) { x.SequenceParallel = new(false) }, "tensor", 8 * (4*4 + 2) * stream * 2 * 3 / 4. * inNode},
+		{"tensor with full recomputation", map[string]int{"tensor": 2}, 1, func(x *strategy.Training) { x.Recomputation = "full" }, "tensor", 8 * (6*4 + 2) * stream * inNode},
+		{"tensor across nodes", map[string]int{"tensor": 2}, 2, nil, "tensor", 8 * (4*4 + 2) * stream * between},
+		{"fsdp", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * 3 * 2 * all * 3 / 4. * inNode},
+		{"data", map[string]int{"data": 4}, 1, nil, "data", 2 * 2 * all * 3 / 4. * inNode},
+		{"data across nodes", map[string]int{"data": 4}, 4, nil, "data", 2 * 2 * all * 3 / 4. * between},
+		{"context", map[string]int{"context": 4}, 1, nil, "context", 8 * 4 * 3 * 3 * 2 * (2 * 512 * 256 * 2) * inNode},
+		{"pipe", map[string]int{"pipe": 2}, 1, nil, "pipe", 8 * 2 * stream * inNode},
+		{"pipe across nodes", map[string]int{"pipe": 2}, 2, nil, "pipe", 8 * 2 * stream * between},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := 1
+			for _, size := range c.mesh {
+				n *= size
+			}
+			d := &strategy.Document{
+				Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none"},
+				Cluster: devices(n, n/c.nodes), Search: fixed(c.mesh),
+			}
+			d.Search.ZeRO = []int{0}
+			if c.change != nil {
+				c.change(&d.Training)
+			}
+			r := advise(t, d)
+			x := r.Candidates[0].Time
+			got := parts(x)[c.axis]
+			if !close(got, c.want) {
+				t.Errorf("%s takes %d ns, want %.0f\n%+v", c.axis, got, c.want, r.Collectives)
+			}
+			sum := int64(0)
+			for _, x := range r.Collectives {
+				sum += x.Ns
+			}
+			if want := x.Tensor + x.FSDP + x.Data + x.Context + x.Expert + x.Pipe; math.Abs(float64(sum-want)) > float64(want)/1e4+1000 {
+				t.Errorf("the collectives take %d ns, but the parts %d", sum, want)
+			}
+		})
+	}
+}
+
+// TestExchange computes the exchange of tokens by hand: 4 experts, 2 active, in every
+// second layer, with capacity 1.25.
+func TestExchange(t *testing.T) {
+	m := small()
+	m.Experts = &strategy.Experts{Count: 4, Active: 2, Every: 2, Capacity: 1250}
+	d := &strategy.Document{
+		Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none"},
+		Cluster: devices(4, 4), Search: fixed(map[string]int{"expert": 4}),
+	}
+	r := advise(t, d)
+	if got, want := r.Candidates[0].Time.Expert, 2*2*4*(2*2048*1024*2*2*1.25)*3/4/1e11*1e9; !close(got, want) {
+		t.Errorf("the exchange takes %d ns, want %.0f", got, want)
+	}
+}
+
+// parts returns the parts of a time by their names.
+func parts(t *strategy.Time) map[string]int64 {
+	return map[string]int64{
+		"compute": t.Compute, "hbm": t.HBM, "tensor": t.Tensor, "fsdp": t.FSDP, "data": t.Data, "context": t.Context, "expert": t.Expert,
+		"pipe": t.Pipe, "bubble": t.Bubble,
+	}
+}
+
+// TestBubble compares the idle time of equal stages with the closed forms: the time of
+// the micro-batches times the bubble over them.
+func TestBubble(t *testing.T) {
+	for _, c := range []struct {
+		schedule string
+		pipe     int
+		chunks   int
+		batch    int64
+		want     float64
+	}{
+		{"1f1b", 4, 0, 8, 3. / 8},                                      // Narayanan et al., arXiv 2104.04473, section 2.2.1
+		{"gpipe", 4, 0, 8, 3. / 8},                                     // Huang et al., arXiv 1811.06965
+		{"interleaved", 4, 2, 8, 3. / (2 * 8)},                         // Narayanan et al., section 2.2.2
+		{"zero-bubble", 4, 0, 8, 3. / (3 * 8)},                         // Qi et al., arXiv 2401.10241, table 1
+		{"1f1b", 16, 0, 192, 15. / 192}, {"1f1b", 16, 0, 24, 15. / 24}, // GPT-3 on 1,024 and on 8,192 devices
+	} {
+		m := small()
+		m.Layers, m.Vocab = 96, 1
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: m}, Cluster: devices(c.pipe, c.pipe), Search: fixed(map[string]int{"pipe": c.pipe}),
+			Training: strategy.Training{Batch: c.batch, MicroBatch: 1, Schedule: c.schedule, Chunks: c.chunks, Recomputation: "none", Overlap: []strategy.AxisOverlap{{Axis: "pipe", Overlap: true}}},
+		})
+		x := r.Candidates[0].Time
+		if got := float64(x.Bubble) / float64(x.Compute); math.Abs(got-c.want) > c.want*1e-4 {
+			t.Errorf("%s with %d stages and %d micro-batches: bubble over ideal time %.5f, want %.5f", c.schedule, c.pipe, c.batch, got, c.want)
+		}
+	}
+}
+
+// TestUnknownNumbers checks that a missing number leaves the time open, and is named.
+func TestUnknownNumbers(t *testing.T) {
+	d := &strategy.Document{Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 16}, Cluster: devices(4, 2), Search: fixed(map[string]int{"data": 2, "tensor": 2})}
+	for _, c := range []struct {
+		path, message string
+		number        *int64
+	}{
+		{"/cluster/flops_per_second", "the number of floating-point operations per second in bf16 is missing, so candidates that need it have no time", &d.Cluster.FLOPsPerSecond},
+		{"/cluster/node_bytes_per_second", "the bandwidth inside a node is missing, so candidates that need it have no time", &d.Cluster.NodeBytesPerSecond},
+		{"/cluster/network_bytes_per_second", "the bandwidth of the network is missing, so candidates that need it have no time", &d.Cluster.NetworkBytesPerSecond},
+	} {
+		known := *c.number
+		*c.number = 0
+		r := advise(t, d)
+		*c.number = known
+		if r.Candidates[0].Time != nil || r.Best != 0 || r.Layout == nil {
+			t.Errorf("%s: the time is %v, the best candidate %d", c.path, r.Candidates[0].Time, r.Best)
+		}
+		if len(r.Problems) != 1 || r.Problems[0].Path != c.path || r.Problems[0].Message != c.message || r.Problems[0].Code != strategy.UnknownNumber {
+			t.Errorf("%s: the problems are %+v", c.path, r.Problems)
+		}
+	}
+	d.Cluster.MemoryBytes, d.Cluster.HBMBytesPerSecond = 0, 0
+	r := advise(t, d)
+	if c := r.Candidates[0]; c.Time == nil || !c.Fits || len(r.Problems) != 2 {
+		t.Errorf("without memory and its bandwidth: %+v, problems %+v", c, r.Problems)
+	}
+}
