@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Check returns an error if the timeline is impossible: a task is missing, comes
@@ -12,6 +13,9 @@ import (
 // overlaps another of its stage. It reads the tasks alone and not the rules that
 // built them, so it also tests timelines from elsewhere.
 func (t *Timeline) Check() error {
+	if len(t.Tasks) != t.Stages {
+		return impossible("the timeline has %d stages, not %d", len(t.Tasks), t.Stages)
+	}
 	tasks := map[Task]Task{} // without times → with times
 	for stage, row := range t.Tasks {
 		row = slices.SortedFunc(slices.Values(row), func(a, b Task) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
@@ -59,7 +63,8 @@ func (t *Timeline) checkTask(stage int, task Task) error {
 	case task.Stage != stage:
 		return impossible("%s is among the tasks of stage %d", task, stage)
 	case task.Micro < 0 || task.Micro >= t.Micro || task.Chunk < 0 || task.Chunk >= t.Chunks || int(task.Work) >= t.works():
-		return impossible("%s does not exist in %d micro-batches and %d chunks of schedule %q", task, t.Micro, t.Chunks, t.Kind)
+		return impossible("%s does not exist in %s and %s of schedule %q", task,
+			wording.Count(int64(t.Micro), "micro-batch", "micro-batches"), wording.Count(int64(t.Chunks), "chunk", "chunks"), t.Kind)
 	case task.Start < 0 || task.End > t.Span:
 		return impossible("%s from %d to %d is outside the span of %d ticks", task, task.Start, task.End, t.Span)
 	}

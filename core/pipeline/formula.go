@@ -9,8 +9,9 @@ package pipeline
 //   - Interleaved: (p-1) / (v·m+p-1) [arXiv 2104.04473, section 2.2.2: (p-1)/(v·m) of
 //     the ideal time].
 //   - ZeroBubble: (p-1) / (3m+p-1) if a micro-batch's three tasks take equally long
-//     [arXiv 2401.10241, table 1: (p-1)(F+B-W) ticks]. The paper assumes m ≥ p. Below,
-//     the idle ticks are 2p-1-m, because the weight gradients cannot fill them.
+//     [arXiv 2401.10241, table 2: (p-1)(F+B-W) ticks]. The paper assumes m ≥ p. For
+//     m < p, each stage is idle for 2p-1-m ticks, because too few weight gradients
+//     are left to fill them; this form is from the timelines.
 func BubbleShare(kind Kind, stages, micro, chunks int) (num, den int64) {
 	p, m, v := int64(stages), int64(micro), int64(chunks)
 	switch kind {
@@ -29,7 +30,8 @@ func BubbleShare(kind Kind, stages, micro, chunks int) (num, den int64) {
 //   - 1F1B keeps p-s, and at most m [arXiv 2104.04473, section 2.2.1].
 //   - Interleaved keeps 2(p-1-s) + (v-1)p + 1 chunks, and at most m·v. At stage 0 this is
 //     p·v·(1 + (p-1)/(p·v)) [Korthikanti et al., arXiv 2205.05198, section 4.2.3].
-//   - ZeroBubble keeps p, and at most m [arXiv 2401.10241, table 1].
+//   - ZeroBubble keeps p, and at most m [arXiv 2401.10241, table 2]. This counts the
+//     activations that only the weight gradient still needs as a whole micro-batch.
 func LiveFormula(kind Kind, stage, stages, micro, chunks int) int {
 	switch kind {
 	case GPipe:

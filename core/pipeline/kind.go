@@ -1,6 +1,9 @@
 package pipeline
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -19,7 +22,7 @@ const (
 	// section 2.2.2].
 	Interleaved Kind = "interleaved"
 	// ZeroBubble is the schedule ZB-H1: 1F1B with the weight gradients as tasks that
-	// run later [Qi et al., arXiv 2401.10241, section 2.2].
+	// run later [Qi et al., arXiv 2401.10241, section 2.1].
 	ZeroBubble Kind = "zero-bubble"
 )
 
@@ -41,7 +44,7 @@ func Find(name string) (Kind, error) {
 
 // Limits of a schedule.
 const (
-	MaxTasks    = 1 << 20 // stages × micro-batches × chunks
+	MaxForwards = 1 << 20 // stages × micro-batches × chunks
 	MaxDuration = 1 << 40 // ticks of one task
 )
 
@@ -59,9 +62,8 @@ func Check(kind Kind, stages, micro, chunks int) error {
 			return status.Errorf(status.InvalidArgument, "pipeline", "%s must be at least 1, not %d", c.noun, c.n)
 		}
 	}
-	if max(stages, micro, chunks) > MaxTasks || stages*micro > MaxTasks || stages*micro*chunks > MaxTasks {
-		return status.Errorf(status.InvalidArgument, "pipeline", "%d stages × %d micro-batches × %d chunks exceed %d", stages, micro, chunks, MaxTasks).
-			WithHint("use fewer micro-batches")
+	if err := checkSize(stages, micro, chunks); err != nil {
+		return err
 	}
 	switch {
 	case kind != Interleaved && chunks > 1:
@@ -72,7 +74,34 @@ func Check(kind Kind, stages, micro, chunks int) error {
 			WithHint("use schedule %q for 1 chunk", OneFOneB)
 	case kind == Interleaved && micro%stages != 0:
 		return status.Errorf(status.InvalidArgument, "pipeline", "schedule %q needs a multiple of %d micro-batches (the stages), not %d", kind, stages, micro).
-			WithHint("use %d or %d micro-batches, or schedule %q", max(micro/stages, 1)*stages, (micro/stages+1)*stages, OneFOneB)
+			WithHint("use %s micro-batches, or schedule %q", multiples(micro, stages), OneFOneB)
 	}
 	return nil
+}
+
+// checkSize returns an error if a schedule exceeds MaxForwards.
+func checkSize(stages, micro, chunks int) error {
+	rest, hint := MaxForwards, ""
+	for _, c := range []struct {
+		noun string
+		n    int
+	}{{"stages", stages}, {"chunks", chunks}, {"micro-batches", micro}} {
+		if c.n > rest && hint == "" {
+			hint = fmt.Sprintf("use at most %d %s", rest, c.noun)
+		}
+		rest /= c.n
+	}
+	if hint == "" {
+		return nil
+	}
+	return status.Errorf(status.InvalidArgument, "pipeline", "%d stages × %d micro-batches × %d chunks exceed %s forwards", stages, micro, chunks, wording.Thousands(MaxForwards)).
+		WithHint("%s", hint)
+}
+
+// multiples names the multiples of a number next to n.
+func multiples(n, of int) string {
+	if n < of {
+		return strconv.Itoa(of)
+	}
+	return fmt.Sprintf("%d or %d", n/of*of, (n/of+1)*of)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Work is the kind of a task.
@@ -62,7 +63,7 @@ func (d Durations) check(parts int) error {
 		}
 		for i, n := range c.ticks {
 			if n < c.least || n > MaxDuration {
-				return status.Errorf(status.InvalidArgument, "pipeline", "duration %s of part %d must be from %d to %d ticks, not %d", c.work, i, c.least, int64(MaxDuration), n)
+				return status.Errorf(status.InvalidArgument, "pipeline", "duration %s of part %d must be from %d to %s ticks, not %d", c.work, i, c.least, wording.Thousands(MaxDuration), n)
 			}
 		}
 	}
@@ -108,10 +109,17 @@ func Build(kind Kind, stages, micro, chunks int, d Durations) (*Timeline, error)
 		orders[s] = order(kind, s, stages, micro, chunks)
 		t.Tasks[s] = make([]Task, 0, len(orders[s]))
 	}
-	for progress := true; progress; {
-		progress = false
-		for s := range orders {
-			progress = t.advance(s, orders[s], ends) || progress
+	// A stage can go on after one of its neighbors has, so only these are tried again.
+	// The first and the last stage are neighbors, from one chunk to the next.
+	waiting := make([]int, stages)
+	for s := range waiting {
+		waiting[s] = stages - 1 - s
+	}
+	for len(waiting) > 0 {
+		s := waiting[len(waiting)-1]
+		waiting = waiting[:len(waiting)-1]
+		if t.advance(s, orders[s], ends) {
+			waiting = append(waiting, (s+stages-1)%stages, (s+1)%stages)
 		}
 	}
 	for s, tasks := range t.Tasks {
@@ -193,9 +201,9 @@ func (t *Timeline) Bubble() (idle, total int64) {
 }
 
 // PeakLive returns how many forwards of a stage keep their activations at the same
-// time, at most: a forward keeps them from its start to the end of the last task of
-// its micro-batch and chunk. With chunks, each of them covers a chunk of the stage's
-// layers.
+// time, at most. A forward keeps them from its start to the end of the last task of
+// its micro-batch and chunk. With chunks, each forward covers one chunk of the
+// stage's layers.
 func (t *Timeline) PeakLive(stage int) int {
 	last := Backward
 	if t.Kind == ZeroBubble {
