@@ -305,7 +305,7 @@ func (p parser) ticks(key string, to map[string][]int64) error {
 	if p.Kind() != jsontext.List {
 		return read()
 	}
-	return p.List("a list of ticks", pipeline.MaxTasks, func(int) error { return read() })
+	return p.List("a list of ticks", pipeline.MaxForwards, func(int) error { return read() })
 }
 
 // durations returns the durations of all parts. A task that is not named takes no
