@@ -107,7 +107,7 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c asan.c check.h dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c sigurg.c slow.c soak.c "
+	others := " abi.c advise.c asan.c check.h diagram.c dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c sigurg.c slow.c soak.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())

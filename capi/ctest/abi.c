@@ -166,6 +166,7 @@ int main(void) {
   FLAG(MF_SVG);
   FLAG(MF_JSON);
   FLAG(MF_HTML);
+  FLAG(MF_DOCUMENT);
   FLAG(MF_IO_AUTO);
   FLAG(MF_IO_MAP);
   FLAG(MF_IO_READ);

@@ -206,7 +206,7 @@ enum { MF_ALL_DEVICES = 1 };
 mf_status mf_layout_report(mf_layout layout, uint32_t flags, mf_bytes* json, mf_error* error);
 
 /* The formats of what the library writes. Each function names those that it has. */
-enum { MF_TEXT = 0, MF_SVG = 1, MF_JSON = 2, MF_HTML = 3 };
+enum { MF_TEXT = 0, MF_SVG = 1, MF_JSON = 2, MF_HTML = 3, MF_DOCUMENT = 4 };
 
 /* How to draw a layout. Zeros are the defaults. */
 typedef struct mf_picture {
@@ -245,6 +245,16 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
    table of at most 100 columns, MF_JSON the report. A spec that does not fit its array
    is a problem of the report; text that is not such a document is an error. */
 mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
+
+/* Plans how to split a model over devices: memory and time of every candidate, and what
+   the best one needs of the input. The question is a strategy document of at most 8 MiB;
+   `meshfeed schema strategy` prints its JSON Schema. MF_TEXT returns a text of at most
+   100 columns, MF_JSON the report, MF_HTML an element for a page, without a script.
+   MF_DOCUMENT returns the question in its canonical form and computes nothing. If no
+   candidate fits, "best" of the report is null, and the call succeeds. An error of the
+   document has a JSON Pointer in mf_error.path. A call takes milliseconds, and for the
+   largest search that a document can ask for, seconds. */
+mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* ---- datasets --------------------------------------------------------- */
 

@@ -168,7 +168,7 @@ class DevicesOptions(ctypes.Structure):
 ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
 IGNORE_DATASET = 1
-TEXT, SVG, JSON, HTML = range(4)
+TEXT, SVG, JSON, HTML, DOCUMENT = range(5)
 NO_PREFLIGHT = 1
 
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
@@ -193,6 +193,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_diagram": (*_TEXT, c_int32, c_int64, c_void_p, _ERROR),
     "mf_layout_page": (c_uint64, c_void_p, _ERROR),
     "mf_memory": (*_TEXT, c_int32, c_void_p, _ERROR),
+    "mf_advise": (*_TEXT, c_int32, c_void_p, _ERROR),
     "mf_dataset_open": (c_void_p, c_int32, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_stream": (c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_record_batch": (c_void_p, c_void_p, c_void_p, c_void_p, _ERROR),
