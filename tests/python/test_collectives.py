@@ -3,17 +3,21 @@
 XLA partitions a step over 8 CPU devices. Its collectives must have exactly the bytes of these
 formulas:
 
-    data parallel     4 N + 4            gradients of N float32 parameters, and the loss
+    data parallel     4 N                gradients of N float32 parameters
+                      + 4                the loss
     tensor parallel   (4 L + 2) 4 b S h  per layer two all-reduces in each pass, and one each for
                                          the embedding and the head
                       + 16 b S           the cross-entropy over a partitioned vocabulary
 
-with L layers, a batch of b examples per group, S tokens each, and width h. The planner uses them in
-core/strategy/traffic.go, without the scalar and the cross-entropy, which are small.
+with L layers, a batch of b examples per group, S tokens each, and width h. The first line of each
+is what `meshfeed advise` reports; the planner leaves out the second, which is small.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,10 +93,44 @@ class Model:
         likely = jax.nn.log_softmax(norm(x, p["norm"]) @ p["head"])
         return -jnp.mean(jnp.take_along_axis(likely, labels[..., None], -1))
 
+    def planned(self, data: int, tensor: int) -> dict[str, int]:
+        """Returns the bytes of all-reduces per axis that the planner reports."""
+        names = ("layers", "hidden", "heads", "ffn", "vocab")
+        number = dict.fromkeys(("compute", "weights", "gradients", "moments"), "float32")
+        document = {
+            "meshfeed": 1,
+            "model": {
+                "transformer": {n: getattr(self, n) for n in names} | {"sequence": self.tokens}
+            },
+            "training": {
+                "batch": self.batch,
+                "micro_batch": self.batch // data,
+                "precision": number | {"master": None},
+                "recomputation": "none",
+                "sequence_parallel": False,
+            },
+            "cluster": {"device": "h100-80", "devices": data * tensor},
+            "search": {"axes": {"data": [data], "tensor": [tensor]}, "zero": [0]},
+        }
+        report = json.loads(commanded("advise", "-", "--json", text=json.dumps(document)))
+        sums: dict[str, int] = {}
+        for c in report["collectives"]:
+            assert c["op"] == "all-reduce"
+            sums[c["axis"]] = sums.get(c["axis"], 0) + c["count"] * c["bytes"]
+        return sums
+
     def tensor_bytes(self, batch: int, per_layer: int) -> int:
         """Returns the closed form: all-reduces of the stream, and the cross-entropy."""
         stream = 4 * batch * self.tokens * self.hidden
         return (per_layer * self.layers + 2) * stream + 16 * batch * self.tokens
+
+
+def commanded(*arguments: str, text: str) -> str:
+    """Runs the command, and returns its output."""
+    run = [sys.executable, "-m", "meshfeed", *arguments]
+    return subprocess.run(
+        run, input=text, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
 
 
 def norm(x: Any, scale: Any) -> Any:
@@ -128,39 +166,33 @@ def mesh_of(axes: dict[str, int]) -> Mesh:
     return Mesh(np.array(jax.devices()).reshape(list(axes.values())), tuple(axes))
 
 
-def count(model: Model, axis: str | None, size: int = 1) -> int:
-    """Counts the parameters that a device has if the axis has this size."""
-    shapes, specs = model.parameters(axis)
-    pairs = zip(jax.tree.leaves(shapes), jax.tree.leaves(specs), strict=True)
-    return sum(int(np.prod(s.shape)) // (size if axis in spec else 1) for s, spec in pairs)
-
-
 WIDE = Model(layers=4, hidden=64, heads=16, ffn=256, vocab=512, tokens=8, batch=8)
 SMALL = Model()
 
 
-@pytest.mark.parametrize("model", [SMALL, WIDE], ids=["small", "wide"])
-def test_data_parallel(model: Model) -> None:
-    axes = {"data": 8}
-    found = by_axis(compiled(model, mesh_of(axes), "data", None), axes)
-    assert found == {("all-reduce", "data"): 4 * count(model, None) + 4}
+CASES = [
+    pytest.param(SMALL, 8, 1, id="data"),
+    pytest.param(WIDE, 8, 1, id="data of a wide model"),
+    pytest.param(SMALL, 1, 8, id="tensor"),
+    pytest.param(WIDE, 1, 8, id="tensor of a wide model"),
+    pytest.param(SMALL, 4, 2, id="data 4, tensor 2"),
+    pytest.param(SMALL, 2, 4, id="data 2, tensor 4"),
+]
 
 
-@pytest.mark.parametrize("model", [SMALL, WIDE], ids=["small", "wide"])
-def test_tensor_parallel(model: Model) -> None:
-    axes = {"model": 8}
-    found = by_axis(compiled(model, mesh_of(axes), None, "model"), axes)
-    assert found == {("all-reduce", "model"): model.tensor_bytes(model.batch, 4)}
-
-
-@pytest.mark.parametrize(("data", "tensor"), [(4, 2), (2, 4)])
-def test_data_and_tensor_parallel(data: int, tensor: int) -> None:
-    axes = {"data": data, "model": tensor}
-    found = by_axis(compiled(SMALL, mesh_of(axes), "data", "model"), axes)
-    assert found == {
-        ("all-reduce", "data"): 4 * count(SMALL, "model", tensor) + 4,
-        ("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch // data, 4),
-    }
+@pytest.mark.parametrize(("model", "data", "tensor"), CASES)
+def test_planned_bytes(model: Model, data: int, tensor: int) -> None:
+    axes = {name: n for name, n in (("data", data), ("model", tensor)) if n > 1}
+    names = [name if name in axes else None for name in ("data", "model")]
+    found = by_axis(compiled(model, mesh_of(axes), *names), axes)
+    planned = model.planned(data, tensor)
+    want = {}
+    if data > 1:
+        want["all-reduce", "data"] = planned["data"] + 4
+    if tensor > 1:
+        cross_entropy = 16 * (model.batch // data) * model.tokens
+        want["all-reduce", "model"] = planned["tensor"] + cross_entropy
+    assert found == want
 
 
 def test_recomputation_adds_one_all_reduce_per_layer() -> None:
