@@ -93,14 +93,25 @@ func (u *Usage) checkCapacity(most int64) {
 	if capacity == 0 || most <= capacity {
 		return
 	}
+	text, has := sizes(least, capacity)
 	p := Problem{Severity: Error, Code: DeviceCapacity, Path: "/capacity_bytes",
-		Message: fmt.Sprintf("a step needs at least %s of a device, which has %s", wording.Bytes(least), wording.Bytes(capacity)),
+		Message: fmt.Sprintf("a step needs at least %s of a device, which has %s", text, has),
 		Hint:    "partition the arrays over more axes, or use more devices",
 		Facts:   []sharding.Fact{{Name: "bytes", Value: least}, {Name: "capacity", Value: capacity}}}
 	if least <= capacity {
+		text, has = sizes(most, capacity)
 		p.Severity, p.Facts[0].Value = Warning, most
-		p.Message = fmt.Sprintf("a step needs up to %s of a device, which has %s", wording.Bytes(most), wording.Bytes(capacity))
+		p.Message = fmt.Sprintf("a step needs up to %s of a device, which has %s", text, has)
 		p.Hint = "the compiler decides: compile the step, or use a smaller batch"
 	}
 	u.Problems = append(u.Problems, p)
+}
+
+// sizes writes two different sizes so that the difference shows.
+func sizes(a, b int64) (textA, textB string) {
+	textA, textB = wording.Bytes(a), wording.Bytes(b)
+	if textA == textB {
+		return wording.Count(a, "byte", "bytes"), wording.Count(b, "byte", "bytes")
+	}
+	return textA, textB
 }

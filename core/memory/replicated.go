@@ -54,13 +54,13 @@ func (u *Usage) findReplicated(path string, rows []Row, axes map[string]bool) {
 		if saved < leastBytes || saved < u.Totals.Stored/leastShare {
 			continue
 		}
-		which := "axis " + wording.Quote(names[0])
+		which := "axis " + wording.Quote(names[0]) + ", which partitions"
 		if len(names) > 1 {
-			which = "axes " + wording.QuotedList(names)
+			which = "axes " + wording.QuotedList(names) + ", which partition"
 		}
 		u.Problems = append(u.Problems, Problem{
 			Severity: Warning, Code: Replicated, Path: path + jsontext.Escape(r.Name) + "/spec",
-			Message: fmt.Sprintf("array %s has %d copies along %s, which partitions other arrays", wording.Quote(r.Name), devices, which),
+			Message: fmt.Sprintf("array %s has %d copies along %s other arrays", wording.Quote(r.Name), devices, which),
 			Hint:    fmt.Sprintf("write %s to save %s of every device, unless the copies are meant", wording.Plain(spec.String()), wording.Bytes(saved)),
 			Facts:   []sharding.Fact{{Name: "bytes", Value: saved}, {Name: "devices", Value: devices}},
 		})
