@@ -17,7 +17,6 @@ type evidence struct {
 	times     bool // some candidate has a time
 	zero      [3]bool
 	full      bool // recomputation
-	accounted bool // several micro-batches
 	uneven    bool // pipeline stages
 	padded    bool // the vocabulary
 	layout    bool
@@ -33,7 +32,6 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 		e.times = e.times || r.Candidates[i].Time != nil
 		e.zero[c.zero] = true
 		e.full = e.full || c.recompute == transformer.FullRecomputation
-		e.accounted = e.accounted || c.micros > 1
 		e.uneven = e.uneven || p.model.layers%c.sizes[pipeAxis] != 0
 		e.padded = e.padded || p.model.shape != nil && p.model.shape.Vocab%c.sizes[tensorAxis] != 0
 	}
@@ -78,10 +76,11 @@ var assumptions = []struct {
 	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("a tied embedding exists on the first and on the last stage, which add up its gradients, as in Megatron-LM")},
 	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, stated("fsdp splits the largest dimension that divides, gathers the weights for both passes of every micro-batch, and holds two gathered layers and the gradients of one; volumes are those of ZeRO stage 3, Rajbhandari et al., arXiv 1910.02054, section 7.2.2")},
 	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does; stage 2 scatters gradients for every micro-batch")},
+	{"context", func(e *evidence) bool { return e.used[contextAxis] }, stated("context passes keys and values around a ring, as in Liu et al., arXiv 2310.01889, and every device has as many scores to compute as the others")},
 	{"recomputation", func(e *evidence) bool { return e.full && e.used[tensorAxis] }, stated("full recomputation repeats both all-reduces of a layer's forward pass, as Megatron-LM does; XLA removes one of them")},
 	{"efficiency", func(e *evidence) bool { return e.times }, (*evidence).efficiencyText},
 	{"overlap", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).overlapText},
-	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] && e.accounted }, stated("gradients are added up once per step, behind the last micro-batch only; ZeRO stage 2 adds them up for every micro-batch")},
+	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("gradients are added up once per step, behind the backward pass of the last micro-batch, which is two thirds of its time; ZeRO stage 2 adds them up for every micro-batch")},
 	{"links", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).linksText},
 	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("mesh axes take whole dimensions of the torus if they can, in the order that gives the inner axes the fastest links")},
 	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("the update reads and writes weights and states once at full memory bandwidth; reading weights for a micro-batch runs during computation")},

@@ -21,7 +21,7 @@ const (
 type block struct {
 	shared  memory.Bytes // of arrays that the axis expert replicates
 	experts memory.Bytes // of arrays that it splits
-	gather  int64        // bytes that fsdp gathers, in the type of computation
+	gather  int64        // bytes that fsdp gathers
 	scatter int64        // bytes of gradients that fsdp reduces and scatters
 	left    int64        // bytes of gradients of arrays that fsdp does not split
 }
@@ -77,11 +77,20 @@ func (b *block) add(q *part, r shard) {
 	to.Gradients = plus(to.Gradients, r.bytes.Gradients)
 	to.Optimizer = plus(to.Optimizer, r.bytes.Optimizer)
 	if r.whole > 0 {
-		b.gather = plus(b.gather, q.precision.Compute.Bytes(r.whole))
+		b.gather = plus(b.gather, q.gathered().Bytes(r.whole))
 		b.scatter = plus(b.scatter, q.precision.Gradients.Bytes(r.whole))
 	} else {
 		b.left = plus(b.left, r.bytes.Gradients)
 	}
+}
+
+// gathered returns the type in which fsdp gathers weights: that of computation, unless
+// the weights are smaller, or it is a type of 8 bits for matrix products only.
+func (q *part) gathered() memory.Element {
+	if c := q.precision.Compute.Bits(); c < 16 || c > q.precision.Weights.Bits() {
+		return q.precision.Weights
+	}
+	return q.precision.Compute
 }
 
 // plus adds n copies of another block.

@@ -121,7 +121,10 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 		fits := false
 		for _, r := range p.recomputations() {
 			if err := e.keep(r); err != nil {
-				return err
+				if p.doc.Training.MicroBatch > 0 || micro == 1 {
+					return err
+				}
+				return nil // larger micro-batches are too large to count
 			}
 			for _, zero := range e.stagesOfZeRO() {
 				e.zero = zero

@@ -47,7 +47,7 @@ func (r *Report) check(p *planner) {
 
 // widest returns the rule that excludes most meshes, as a hint.
 func (r *Report) widest() string {
-	most := Pruned{Message: "allow more sizes in search.axes"}
+	most := Pruned{Message: fmt.Sprintf("let the sizes in search.axes multiply to %d devices", r.Devices)}
 	for _, p := range r.Pruned {
 		if p.Count > most.Count {
 			most = p

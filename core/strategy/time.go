@@ -175,7 +175,7 @@ type work struct {
 	behind  float64 // communication behind computation
 	longest float64 // of the axes behind computation, the one that takes longest
 	beside  float64 // communication that computation waits for
-	end     float64 // of a step: communication behind the last micro-batch
+	end     float64 // of a step: communication behind the backward pass of the last micro-batch
 	after   float64 // of a step: communication after it
 	update  float64 // of a step: update of the weights
 }
@@ -186,7 +186,7 @@ func (w *work) expected(compute float64) (step, bubble, hidden float64) {
 	busy := max(compute, w.reading)
 	each := max(busy, w.behind) + w.beside
 	bubble = float64(each * w.filling)
-	slack := max(0, busy-w.behind)
+	slack := max(0, busy-w.behind) * 2 / 3 // the backward pass
 	hidden = float64(w.micros*min(busy, w.behind)) + min(slack, w.end)
 	return float64(w.micros*each) + bubble + max(0, w.end-slack) + w.after + w.update, bubble, hidden
 }

@@ -1,10 +1,13 @@
 package strategy
 
 import (
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -52,10 +55,32 @@ func (m *Model) validate() error {
 	case m.Parameters < 0 || m.Parameters > layout.MaxInteger:
 		return Invalid("/model/parameters", "the model has %d parameters, but must have from 1 to 2^53", m.Parameters)
 	}
-	if err := m.validateExample(forms[0]); err != nil {
-		return err
+	for _, check := range []func() error{func() error { return m.validateExample(forms[0]) }, m.validateTree, m.validateInputs} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
-	return m.validateTree()
+	return nil
+}
+
+// validateInputs checks the arrays of a batch as those of a layout.
+func (m *Model) validateInputs() error {
+	for _, a := range m.Inputs {
+		path := "/model/inputs/" + jsontext.Escape(a.Name)
+		if a.Static {
+			return Invalid(path+"/shape", "the array has no batch dimension").WithHint(`begin its shape with "B"`)
+		}
+		if a.Spec != nil {
+			return Invalid(path+"/spec", "the planner chooses the spec").WithHint("leave it out")
+		}
+	}
+	d := layout.Document{Mesh: layout.MeshSpec{Axes: []mesh.Axis{{Name: Data, Size: 1}}}, Batch: &layout.BatchSpec{Size: []int{1}}, Arrays: m.Inputs}
+	err := d.Validate()
+	if e, ok := errors.AsType[*status.Error](err); ok {
+		path, _ := e.Attr("path").(string)
+		return Invalid("/model/inputs"+strings.TrimPrefix(path, "/arrays"), "%s", strings.TrimPrefix(e.Msg, path+": ")).WithHint("%s", e.Hint)
+	}
+	return err
 }
 
 // validateExample checks the costs of an example, which a transformer does not take.
@@ -80,7 +105,7 @@ func (m *Model) validateTree() error {
 	if m.Tree != nil && len(m.Tree) == 0 {
 		return Invalid("/model/tree", "the tree has no array").WithHint("name at least one array")
 	}
-	seen := make(map[string]bool, len(m.Tree))
+	seen, total := make(map[string]bool, len(m.Tree)), int64(0)
 	for _, a := range m.Tree {
 		path := "/model/tree/" + jsontext.Escape(a.Name)
 		switch {
@@ -90,6 +115,16 @@ func (m *Model) validateTree() error {
 			return Invalid(path, "array %s occurs twice", wording.Quote(a.Name)).WithHint("name every array once")
 		case len(a.Shape) > layout.MaxRank:
 			return Invalid(path+"/shape", "the shape has rank %d, but may have %d", len(a.Shape), layout.MaxRank)
+		}
+		elements := int64(1)
+		for i, n := range a.Shape {
+			if n < 0 || n > layout.MaxInteger {
+				return Invalid(jsontext.Element(path+"/shape", i), "the dimension is %d, but must be from 0 to 2^53", n)
+			}
+			elements = times(elements, int64(n))
+		}
+		if total = plus(total, elements); total > layout.MaxInteger {
+			return Invalid(path+"/shape", "the tree has more than 2^53 elements")
 		}
 		seen[a.Name] = true
 		if err := a.validateSpec(path + "/spec"); err != nil {
@@ -108,6 +143,10 @@ func (a *Array) validateSpec(path string) error {
 		for _, axis := range entry {
 			if err := checkAxis(jsontext.Element(path, i), axis); err != nil {
 				return err
+			}
+			if axis == Pipe || axis == Data || axis == Context {
+				return Invalid(jsontext.Element(path, i), "axis %q splits the layers, the batch or the sequence, but no array of the model", axis).
+					WithHint("use %q, %q or %q", FSDP, Expert, Tensor)
 			}
 			if slices.Contains(used, axis) {
 				return Invalid(jsontext.Element(path, i), "axis %s occurs twice in the spec", wording.Quote(axis)).WithHint("an axis can split one dimension only")
