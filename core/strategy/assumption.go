@@ -13,13 +13,13 @@ import (
 // assumptions that it depends on.
 type evidence struct {
 	*planner
-	used      [numAxes]bool
-	times     bool // some candidate has a time
-	zero      [3]bool
-	full      bool // recomputation
-	uneven    bool // pipeline stages
-	padded    bool // the vocabulary
-	layout    bool
+	used   [numAxes]bool
+	times  bool // some candidate has a time
+	zero   [3]bool
+	full   bool // recomputation
+	uneven bool // pipeline stages
+	padded bool // the vocabulary
+	layout bool
 }
 
 func (p *planner) assumptions(kept []score, r *Report) []Assumption {

@@ -33,7 +33,7 @@ func (e *evaluator) misfit(c *Candidate) []string {
 	}
 	list := []string{fmt.Sprintf("needs %s of %s%s: %s are %s", gigabytes(m.Total), gigabytes(m.Capacity), of, gigabytes(bytes), name)}
 	if low := m.Total - m.Activations + m.ActivationsLow; low <= e.planner.capacity {
-		list = append(list, fmt.Sprintf("may fit: with %s of activations, the least that a compiler can keep, it needs %s", gigabytes(m.ActivationsLow), gigabytes(low)))
+		list = append(list, fmt.Sprintf("may fit: needs %s with the least activations that a compiler can keep", gigabytes(low)))
 	}
 	return list
 }
@@ -57,7 +57,7 @@ func (e *evaluator) tight(c *Candidate) []string {
 	if m.Capacity == 0 || high <= e.planner.capacity {
 		return nil
 	}
-	return []string{fmt.Sprintf("tight: it needs up to %s if the compiler keeps %s of activations", gigabytes(high), gigabytes(m.ActivationsHigh))}
+	return []string{fmt.Sprintf("tight: needs up to %s without fused kernels", gigabytes(high))}
 }
 
 // slower says where a candidate loses the most time against the best one.

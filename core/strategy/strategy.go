@@ -1,5 +1,3 @@
-// Package strategy plans how to split a model over devices: it computes what every
-// way of splitting takes in memory and time, and ranks them.
 package strategy
 
 import "github.com/meshfeed/meshfeed/core/layout"

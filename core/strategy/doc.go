@@ -1,0 +1,90 @@
+// Package strategy plans how to split a model over devices: it computes what every
+// way of splitting takes in memory and time, and ranks them.
+//
+// A [Document] asks: a model, how it is trained, and on which devices. [Advise]
+// answers with a [Report]: candidates from best to worst, and of the best one its
+// pipeline stages, its communication, the layout that its loader runs, and what that
+// needs of the input.
+//
+// # Axes
+//
+// A candidate is a mesh over up to six axes, and settings. The axes are, outermost
+// first:
+//
+//	axis      splits                                  communicates
+//	pipe      layers, into stages                     activations, between neighbors
+//	data      the batch                               gradients, once per step
+//	fsdp      the batch; weights, gradients, states   weights and gradients, for every micro-batch
+//	expert    the batch; experts                      tokens, in layers with experts
+//	context   the sequence                            keys and values, in every layer
+//	tensor    heads, hidden units, vocabulary         activations, in every layer
+//
+// The settings are the stage of ZeRO over the replicas of the weights (0 to 2; fsdp is
+// stage 3), the recomputation of activations, and the size of a micro-batch. A mesh
+// that breaks a rule, such as a tensor axis that does not divide the heads, is not
+// evaluated: [Report.Pruned] counts it.
+//
+// # Memory
+//
+// The memory of a device is that of the pipeline stage that takes most:
+//
+//   - Weights: those of the stage's layers, divided by tensor, and by expert and fsdp
+//     where they split them.
+//   - Gradients: as many, also divided by the replicas from ZeRO stage 2 on. A weight
+//     has data × context replicas; one outside of experts, expert times as many.
+//   - Optimizer: its states and a master copy, also divided from ZeRO stage 1 on. Adam
+//     in mixed precision has 2 + 2 + 12 = 16 bytes per parameter [Rajbhandari et al.,
+//     arXiv 1910.02054, section 3.1].
+//   - Activations: bytes of one layer and micro-batch [package transformer], times
+//     layers, times micro-batches in flight: p - s of them on stage s of p with the
+//     schedule 1F1B [package pipeline].
+//   - Buffers: with fsdp two gathered layers and the gradients of one; with
+//     recomputation what one layer keeps while its backward pass runs.
+//
+// A candidate fits if the sum leaves the margin free.
+//
+// # Time
+//
+// The time of a step is that of the slowest stage. For one micro-batch it has
+//
+//	compute   3 × the operations of the forward pass, and those of recomputation,
+//	          over peak × efficiency
+//	hbm       what reading weights takes longer than compute
+//	tensor    two all-reduces per layer in each pass [Shoeybi et al., arXiv 1909.08053]
+//	fsdp      two all-gathers and a reduce-scatter per layer [arXiv 1910.02054]
+//	context   a ring in each pass, with gradients in the second [Liu et al., 2310.01889]
+//	expert    two all-to-alls per pass [Lepikhin et al., arXiv 2006.16668]
+//	pipe      a message in each pass
+//
+// and once per step
+//
+//	data      the sum of gradients: an all-reduce, or for ZeRO a reduce-scatter of
+//	          gradients and an all-gather of weights
+//	hbm       the update of the weights
+//	bubble    p - 1 micro-batches, or less with other schedules [package pipeline]
+//
+// Package collective turns bytes into time over the links that an axis crosses
+// [package hardware]. Devices are in row-major order over the mesh, so tensor, the
+// innermost axis, stays in a node.
+//
+// Some communication runs behind computation (fsdp, context, pipe and data, unless the
+// document says otherwise), and computation waits for the rest. With compute C, the sum B
+// behind it and the sum W beside it, a micro-batch is expected to take max(C, B) + W.
+// The gradients of a step hide behind the backward pass of the last micro-batch. The
+// interval of a time is between the best case (the best efficiency, and every axis hides
+// by itself) and the worst (the least efficiency, and all adds up). Published times are
+// inside such intervals; the difference between adding and hiding is up to a factor of
+// two, so a time without its assumption means little. [Report.Assumptions] lists them.
+//
+// # Order
+//
+// Candidates that fit come first, by expected time. Times that differ in about 1 % count
+// as equal; then fewer axes come first, then data before fsdp, tensor and pipe. Those
+// that do not fit follow by their memory. Every comparison is of integers, so the order
+// is the same on every machine.
+//
+// # Unknown numbers
+//
+// A number of the hardware that no source publishes stays unknown. A candidate that
+// needs it has no time, and [Report.Problems] names the number.
+package strategy

@@ -1,0 +1,68 @@
+package strategy_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/strategy"
+)
+
+// TestErrors changes one field of a good document, and compares the whole error.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		want   string
+		change func(d *strategy.Document)
+	}{
+		{"/model", `there is no model; name a "preset", or give a "transformer", "parameters" or a "tree"`, func(d *strategy.Document) { d.Model = strategy.Model{} }},
+		{"/model", `the model has 2 forms: "transformer", "parameters"; keep one of them`, func(d *strategy.Document) { d.Model.Parameters = 7 }},
+		{"/model/parameters", "the model has -1 parameters, but must have from 1 to 2^53", func(d *strategy.Document) { d.Model = strategy.Model{Parameters: -1} }},
+		{"/model/flops_per_example", "the number follows from the transformer; leave it out", func(d *strategy.Document) { d.Model.FLOPsPerExample = new(int64(1)) }},
+		{"/model/tree", "the tree has no array; name at least one array", func(d *strategy.Document) { d.Model = strategy.Model{Tree: []strategy.Array{}} }},
+		{"/model/tree/w/dtype", `"float33" is not an element type of JAX; use one of bfloat16, bool, complex128, complex64, float16, float32, float4_e2m1fn, float64, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, int1, int16, int2, int32, int4, int64, int8, key<fry>, key<rbg>, key<urbg>, uint1, uint16, uint2, uint32, uint4, uint64, uint8`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float33"})},
+		{"/model/tree/w/spec", "the spec has 2 entries, but the array has rank 1; remove entries", tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P(nil, "fsdp")})},
+		{"/model/tree/w/spec/0", `"model" is not an axis of the planner; use one of "pipe", "data", "fsdp", "expert", "context", "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("model")})},
+		{"/model/tree/w/spec/0", `axis "data" splits the layers, the batch or the sequence, but no array of the model; use "fsdp", "expert" or "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("data")})},
+		{"/model/tree/w/spec/1", `axis "fsdp" occurs twice in the spec; an axis can split one dimension only`, tree(strategy.Array{Name: "w", Shape: []int{4, 4}, Element: "float32", Spec: sharding.P("fsdp", "fsdp")})},
+		{"/model/tree/w/shape", "the tree has more than 2^53 elements", tree(strategy.Array{Name: "w", Shape: []int{1 << 30, 1 << 30}, Element: "float32"})},
+		{"/model/inputs/x/shape", `the array has no batch dimension; begin its shape with "B"`, inputs(layout.ArraySpec{Name: "x", Static: true, Type: dtype.Int32})},
+		{"/model/inputs/x/dtype", "there is no element type", inputs(layout.ArraySpec{Name: "x"})},
+		{"/model/transformer/heads", "hidden 1024 does not divide by 15 heads: 1024 % 15 = 4; give head_dim if a head is not hidden / heads wide", func(d *strategy.Document) { d.Model.Transformer.Heads = 15 }},
+		{"/training", `there is no global batch; give "batch", a number of examples, or "tokens"`, func(d *strategy.Document) { d.Training.Batch = 0 }},
+		{"/training/tokens", "the global batch is given in examples and in tokens; keep one of them", func(d *strategy.Document) { d.Training.Tokens = 2048 }},
+		{"/training/tokens", "5000 tokens are no whole number of sequences of 2048: 5000 % 2048 = 904; use 4096 or 6144", func(d *strategy.Document) { d.Training.Batch, d.Training.Tokens = 0, 5000 }},
+		{"/training/recomputation", `"some" is not known; use one of "auto", "none", "selective", "full"`, func(d *strategy.Document) { d.Training.Recomputation = "some" }},
+		{"/training/schedule", `there is no schedule "2f2b"; use one of "gpipe", "1f1b", "interleaved", "zero-bubble"`, func(d *strategy.Document) { d.Training.Schedule = "2f2b" }},
+		{"/training/chunks", `schedule "1f1b" has 1 chunk of layers per stage, but there are 3; leave chunks out, or use schedule "interleaved"`, func(d *strategy.Document) { d.Training.Chunks = 3 }},
+		{"/training/precision/moments", `int32 has no gradients; use a type such as "bfloat16" or "float32"`, func(d *strategy.Document) { d.Training.Precision.Moments = "int32" }},
+		{"/training/efficiency", "the efficiency is from 0.6 to 0.4, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.Efficiency = [2]int{600, 400} }},
+		{"/cluster/devices", "there are 0 devices, but must be from 1 to 1048576", func(d *strategy.Document) { d.Cluster.Devices = 0 }},
+		{"/cluster/devices", "10 devices do not fill nodes of 4: 10 % 4 = 2; use 8 or 12 devices, or another per_node", func(d *strategy.Document) { d.Cluster.Devices, d.Cluster.PerNode = 10, 4 }},
+		{"/cluster/device", `there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`, func(d *strategy.Document) { d.Cluster.Device = "h100" }},
+		{"/search/axes/tensor", `axis "tensor" has size 3, which does not divide 8 devices: 8 % 3 = 2; use a divisor of the number of devices`, func(d *strategy.Document) { d.Search.Axes = []strategy.AxisSizes{{Axis: "tensor", Sizes: []int{3}}} }},
+		{"/search/axes/expert", `axis "expert" cannot split this model, so its size is 1; only a transformer with experts has this axis`, func(d *strategy.Document) { d.Search.Axes = []strategy.AxisSizes{{Axis: "expert", Sizes: []int{2}}} }},
+		{"/search/zero/1", `ZeRO stage 3 is not known; use 0, 1 or 2; stage 3 is the axis "fsdp"`, func(d *strategy.Document) { d.Search.ZeRO = []int{1, 3} }},
+		{"/search/margin", "the margin is 0.95, but must be from 0 to 0.9", func(d *strategy.Document) { d.Search.Margin = new(950) }},
+		{"/input/processes", "there are -1 processes, but must be from 1 to 131072", func(d *strategy.Document) { d.Input.Processes = -1 }},
+	} {
+		d := &strategy.Document{Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 8}, Cluster: devices(8, 8)}
+		c.change(d)
+		_, err := strategy.Advise(d)
+		e, ok := errors.AsType[*status.Error](err)
+		if !ok || e.Code != status.InvalidArgument || e.Attr("path") != c.path || e.Error() != "strategy: "+c.path+": "+c.want {
+			t.Errorf("got  %v (path %v)\nwant strategy: %s: %s", err, e.Attr("path"), c.path, c.want)
+		}
+	}
+}
+
+func tree(arrays ...strategy.Array) func(*strategy.Document) {
+	return func(d *strategy.Document) { d.Model = strategy.Model{Tree: arrays} }
+}
+
+func inputs(arrays ...layout.ArraySpec) func(*strategy.Document) {
+	return func(d *strategy.Document) { d.Model.Inputs = arrays }
+}
