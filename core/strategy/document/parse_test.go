@@ -25,14 +25,14 @@ const whole = `{"meshfeed":1,"model":{"preset":"llama3-8b","transformer":{"layer
 	`"search":{"axes":{"tensor":[1,8],"pipe":[4]},"zero":[0,1],"margin":0.1,"keep":20,"pruned":true},"input":{"rows_per_second":1000,"processes":2}}`
 
 // tree is a document with the arrays of a model.
-const tree = `{"meshfeed":1,"model":{"tree":{"w/kernel":{"shape":[4,8],"dtype":"bfloat16","spec":["fsdp",null,["tensor","data"]]},"scale":{"shape":[],"dtype":"int4"}},` +
+const tree = `{"meshfeed":1,"model":{"tree":{"w/kernel":{"shape":[4,8],"dtype":"bfloat16","spec":["fsdp",null,["tensor","expert"]]},"scale":{"shape":[],"dtype":"int4"}},` +
 	`"activation_bytes_per_example":0,"flops_per_example":12},"training":{"tokens":8},"cluster":{"devices":1}}`
 
 // small is a document that the tests of single keys change.
 const small = `{"meshfeed":1,"model":{"parameters":1000},"training":{"batch":8},"cluster":{"devices":1}}`
 
 func TestCanonical(t *testing.T) {
-	for _, text := range []string{whole, strings.ReplaceAll(tree, `"fsdp",null,["tensor","data"]`, `"fsdp",["tensor","data"]`), small} {
+	for _, text := range []string{whole, strings.ReplaceAll(tree, `"fsdp",null,["tensor","expert"]`, `"fsdp",["tensor","expert"]`), small} {
 		d, err := document.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestSchemaHasTheKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := map[string]bool{}
-	for _, text := range []string{whole, strings.ReplaceAll(tree, `"fsdp",null,["tensor","data"]`, `"fsdp"`), small} {
+	for _, text := range []string{whole, strings.ReplaceAll(tree, `"fsdp",null,["tensor","expert"]`, `"fsdp"`), small} {
 		var v any
 		if err := json.Unmarshal([]byte(text), &v); err != nil {
 			t.Fatal(err)
