@@ -1,7 +1,7 @@
 """Compares the bytes that compiled training steps communicate with closed forms.
 
-XLA partitions a step over 8 CPU devices. Its collectives must have exactly the bytes of these
-formulas:
+XLA partitions a step over 8 CPU devices, and in a deep run over 8 TPUs, which need not be there.
+Its collectives must have exactly the bytes of these formulas:
 
     data parallel     4 N                gradients of N float32 parameters
                       + 4                the loss
@@ -15,11 +15,13 @@ is what `meshfeed advise` reports; the planner leaves out the second, which is s
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -30,9 +32,11 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from tests.python import hlo
+from tests.python.programs import run
 
 pytestmark = pytest.mark.plain
 Tree = Any
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -162,8 +166,9 @@ def by_axis(text: str, axes: dict[str, int]) -> dict[tuple[str, str], int]:
     return sums
 
 
-def mesh_of(axes: dict[str, int]) -> Mesh:
-    return Mesh(np.array(jax.devices()).reshape(list(axes.values())), tuple(axes))
+def mesh_of(axes: dict[str, int], devices: Sequence[jax.Device] | None = None) -> Mesh:
+    table = np.array(devices or jax.devices(), dtype=object)
+    return Mesh(table.reshape(list(axes.values())), tuple(axes))
 
 
 WIDE = Model(layers=4, hidden=64, heads=16, ffn=256, vocab=512, tokens=8, batch=8)
@@ -180,11 +185,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("model", "data", "tensor"), CASES)
-def test_planned_bytes(model: Model, data: int, tensor: int) -> None:
-    axes = {name: n for name, n in (("data", data), ("model", tensor)) if n > 1}
-    names = [name if name in axes else None for name in ("data", "model")]
-    found = by_axis(compiled(model, mesh_of(axes), *names), axes)
+def expected(model: Model, data: int, tensor: int) -> dict[tuple[str, str], int]:
+    """Returns the bytes that the planner reports, and what it leaves out."""
     planned = model.planned(data, tensor)
     want = {}
     if data > 1:
@@ -192,7 +194,42 @@ def test_planned_bytes(model: Model, data: int, tensor: int) -> None:
     if tensor > 1:
         cross_entropy = 16 * (model.batch // data) * model.tokens
         want["all-reduce", "model"] = planned["tensor"] + cross_entropy
-    assert found == want
+    return want
+
+
+def measured(
+    model: Model, data: int, tensor: int, devices: Sequence[jax.Device]
+) -> dict[tuple[str, str], int]:
+    """Compiles a step for devices, and returns the bytes that it communicates."""
+    axes = {name: n for name, n in (("data", data), ("model", tensor)) if n > 1}
+    names = [name if name in axes else None for name in ("data", "model")]
+    return by_axis(compiled(model, mesh_of(axes, devices), *names), axes)
+
+
+@pytest.mark.parametrize(("model", "data", "tensor"), CASES)
+def test_planned_bytes(model: Model, data: int, tensor: int) -> None:
+    assert measured(model, data, tensor, jax.devices()) == expected(model, data, tensor)
+
+
+# Compiles for TPUs that are not there.
+TPU = """
+from jax.experimental import topologies
+from tests.python.test_collectives import SMALL, WIDE, measured
+devices = topologies.get_topology_desc("v5e:2x4", "tpu", chips_per_host_bounds=[2, 4, 1]).devices
+print([list(measured(m, *SIZES, devices).items()) for m in (SMALL, WIDE)])
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("data", "tensor"), [(8, 1), (1, 8), (4, 2), (2, 4)])
+def test_planned_bytes_of_tpus(data: int, tensor: int) -> None:
+    path = ROOT / ".build/plugins/tpu/libtpu/libtpu.so"
+    if not path.exists():
+        pytest.skip(f"NOT TESTED: {path} is not there; fetch it with: make plugins-absent")
+    env = {"TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
+    code = f"SIZES = {data}, {tensor}\n{TPU}"
+    found = ast.literal_eval(run(code, TPU_LIBRARY_PATH=str(path), **env))
+    assert [dict(f) for f in found] == [expected(m, data, tensor) for m in (SMALL, WIDE)]
 
 
 def test_recomputation_adds_one_all_reduce_per_layer() -> None:
