@@ -52,7 +52,7 @@ func (m *model) shards(s sizes) *weights {
 // blocks lists the blocks that have the part.
 func (q *part) blocks() []blockKind {
 	switch {
-	case q.Name == "" || q.precision.Weights == memory.Invalid:
+	case !q.layered:
 		return []blockKind{denseBlock}
 	case q.Stage == transformer.EmbeddingStage && q.Name == "embedding/tokens":
 		return []blockKind{tokensBlock}

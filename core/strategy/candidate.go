@@ -13,14 +13,15 @@ import (
 type score struct {
 	setting
 	fits  bool
+	tight bool  // fits only if the compiler fuses kernels
 	step  int64 // 0 if the time is not known
 	high  int64
 	total int64 // bytes
 }
 
 // compare ranks two candidates. Those that fit come first, by the time of a step;
-// after them, those that need the least memory. Equal ones follow the order of
-// advice: fewer axes, then no pipeline, no context, no experts, no tensor and no fsdp
+// after them, those that need the least memory. Of equal ones, those that fit whatever
+// the compiler keeps come first. Then follows the order of advice: fewer axes, then no pipeline, no context, no experts, no tensor and no fsdp
 // axis, then the simpler settings. No two candidates are equal. Times are equal if
 // they differ in less than about 1 %: they are known to much less.
 func (a *score) compare(b *score) int {
@@ -36,6 +37,12 @@ func (a *score) compare(b *score) int {
 		}
 	} else if c := cmp.Compare(a.total, b.total); c != 0 {
 		return c
+	}
+	if a.tight != b.tight {
+		if b.tight {
+			return -1
+		}
+		return 1
 	}
 	return cmp.Or(
 		cmp.Compare(a.sizes.used(), b.sizes.used()),
@@ -142,7 +149,7 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 
 func (e *evaluator) score() score {
 	m := e.worst()
-	c := score{setting: *e.setting, fits: m.Free >= 0, total: m.Total}
+	c := score{setting: *e.setting, fits: m.Free >= 0, tight: e.exceeds(&m), total: m.Total}
 	if !c.fits {
 		return c // the ranking compares the memory alone
 	}

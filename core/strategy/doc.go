@@ -79,8 +79,9 @@
 // # Order
 //
 // Candidates that fit come first, by expected time. Times that differ in about 1 % count
-// as equal; then fewer axes come first, then data before fsdp, tensor and pipe. Those
-// that do not fit follow by their memory. Every comparison is of integers, so the order
+// as equal; then those come first that fit whatever the compiler keeps, then those with
+// fewer axes, then data before fsdp, tensor and pipe. Candidates that do not fit follow by
+// their memory. Every comparison is of integers, so the order
 // is the same on every machine.
 //
 // # Unknown numbers

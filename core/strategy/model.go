@@ -130,8 +130,10 @@ func (p *planner) transformer(d *Model) (*model, error) {
 	m.layers, m.sequence = m.shape.Layers, int64(m.shape.Sequence)
 	m.parameters, m.active = m.shape.Parameters(), m.shape.Active()
 	m.forward = times(m.flops.Forward(), m.sequence)
-	for _, q := range m.shape.Parts() {
-		m.parts = append(m.parts, p.newPart(q))
+	for _, x := range m.shape.Parts() {
+		q := p.newPart(x)
+		q.layered = true
+		m.parts = append(m.parts, q)
 	}
 	for _, a := range []axis{pipeAxis, dataAxis, fsdpAxis, contextAxis, tensorAxis} {
 		m.axes[a] = true

@@ -15,6 +15,7 @@ type part struct {
 	states    []memory.State         // of the optimizer
 	spec      sharding.PartitionSpec // of a tree's array
 	flat      bool                   // a number of parameters, which any number of devices can share
+	layered   bool                   // the part of a transformer: its place in the layers is known
 }
 
 func (p *planner) newPart(q transformer.Part) part {

@@ -52,12 +52,18 @@ func (m *Memory) largest() (name string, bytes int64) {
 
 // tight warns of a candidate that fits by the formula only.
 func (e *evaluator) tight(c *Candidate) []string {
-	m := &c.Memory
-	high := m.Total - m.Activations + m.ActivationsHigh
-	if m.Capacity == 0 || high <= e.planner.capacity {
+	if !e.exceeds(&c.Memory) {
 		return nil
 	}
-	return []string{fmt.Sprintf("tight: needs up to %s without fused kernels", gigabytes(high))}
+	return []string{fmt.Sprintf("tight: needs up to %s without fused kernels", gigabytes(c.Memory.most()))}
+}
+
+// most returns the total with the most activations.
+func (m *Memory) most() int64 { return plus(m.Total-m.Activations, m.ActivationsHigh) }
+
+// exceeds reports whether the most activations do not fit.
+func (e *evaluator) exceeds(m *Memory) bool {
+	return m.Capacity > 0 && m.most() > e.planner.capacity
 }
 
 // slower says where a candidate loses the most time against the best one.
@@ -84,6 +90,8 @@ func (e *evaluator) slower(c, best *Candidate) string {
 // equal says why a candidate that is as fast as the best one comes after it.
 func (e *evaluator) equal(c, best *Candidate) string {
 	switch {
+	case e.exceeds(&c.Memory) && !e.exceeds(&best.Memory):
+		return "as fast, but with less memory to spare"
 	case len(c.Mesh) > len(best.Mesh):
 		return "as fast, but with more axes"
 	case c.Time.High > best.Time.High:

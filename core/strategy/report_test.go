@@ -1,0 +1,179 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/tests/random"
+)
+
+// TestReasons compares the reasons of chosen meshes of Llama 3 8B on two nodes.
+func TestReasons(t *testing.T) {
+	d := &strategy.Document{
+		Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, Recomputation: strategy.Full},
+		Cluster: strategy.Cluster{Device: "h100-80", Devices: 16}, Search: strategy.Search{Keep: 100, ZeRO: []int{0}, Axes: []strategy.AxisSizes{{Axis: "tensor", Sizes: []int{1, 2, 8, 16}}}},
+	}
+	reasons := map[string]string{}
+	for _, c := range advise(t, d).Candidates {
+		var names []string
+		for _, a := range c.Mesh {
+			names = append(names, fmt.Sprint(a.Name, " ", a.Size))
+		}
+		if name := strings.Join(names, ", "); reasons[name] == "" { // the best settings of a mesh come first
+			reasons[name] = strings.Join(c.Reasons, "; ")
+		}
+	}
+	for mesh, want := range map[string]string{
+		"fsdp 16":          "the fastest that fits, bound by compute",
+		"data 2, fsdp 8":   "as fast, but with more axes",
+		"data 8, tensor 2": "1.05 times slower: tensor takes 484 ms more",
+		"pipe 2, fsdp 8":   "1.10 times slower: stages are idle for 5 % of the step",
+		"tensor 16":        "1.64 times slower: tensor takes 6.51 s more, and crosses nodes",
+		"pipe 16":          "1.73 times slower: computing takes 6.27 s more", // the last of 16 stages has the head
+		"data 16":          "needs 136 GB of 80 GB: 96.4 GB are states of the optimizer",
+	} {
+		if got := reasons[mesh]; got != want {
+			t.Errorf("%s: %s\nwant %s", mesh, got, want)
+		}
+	}
+}
+
+// TestInput checks the layout of a mesh with every axis that the input has, and what the
+// input needs.
+func TestInput(t *testing.T) {
+	d := &strategy.Document{
+		Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 64, MicroBatch: 1}, Cluster: devices(16, 4),
+		Search: fixed(map[string]int{"data": 2, "fsdp": 2, "context": 2, "tensor": 2}), Input: strategy.Input{RowsPerSecond: 100},
+	}
+	d.Model.Inputs = []layout.ArraySpec{{Name: "tokens", RowShape: []int{2048}, Type: dtype.Int32}, {Name: "label", Type: dtype.Int32}}
+	r := advise(t, d)
+	want := &layout.Document{
+		Mesh:  layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}, {Name: "fsdp", Size: 2}, {Name: "context", Size: 2}, {Name: "tensor", Size: 2}}, Processes: 4},
+		Batch: &layout.BatchSpec{Size: []int{64}},
+		Arrays: []layout.ArraySpec{
+			{Name: "tokens", RowShape: []int{2048}, Type: dtype.Int32, Spec: sharding.P([]string{"data", "fsdp"}, "context")},
+			{Name: "label", Type: dtype.Int32, Spec: sharding.P([]string{"data", "fsdp"})},
+		},
+	}
+	if !reflect.DeepEqual(r.Layout, want) {
+		t.Errorf("the layout is %+v\nwant %+v", r.Layout, want)
+	}
+	in := *r.Input
+	speed := r.Candidates[0].Time.ExamplesPerSecond
+	if w := (strategy.InputNeeds{
+		RowsPerStep: 64, RowsPerSecond: speed, BytesPerStep: 64 * 2049 * 4, ReadBytes: 64 * 2049 * 4, Processes: 4, ProcessRows: 16, ProcessBytes: 16 * 2049 * 4,
+		HostBytes: 3 * (16*2048*4 + 64), Sharing: 1, Groups: 4, Available: 100, KeepsUp: 100_000 >= speed, Margin: (100_000_000 + speed/2) / speed,
+	}); in != w {
+		t.Errorf("the input needs %+v\nwant %+v", in, w)
+	}
+	d.Search = fixed(map[string]int{"data": 2, "tensor": 8})
+	if in = *advise(t, d).Input; in.Sharing != 2 || in.Groups != 2 || in.ProcessRows != 32 || in.ReadBytes != 2*in.BytesPerStep {
+		t.Errorf("the input of tensor 8 on nodes of 4 needs %+v", in)
+	}
+	d.Input.RowsPerSecond = 1
+	r = advise(t, d)
+	if p := r.Problems[0]; p.Code != strategy.InputSlow || p.Path != "/input/rows_per_second" || r.Input.KeepsUp {
+		t.Errorf("the problems are %+v", r.Problems)
+	}
+}
+
+// TestTree compares the memory of a tree with its shards: specs are followed, and
+// without a spec of fsdp the largest dimension that divides is split.
+func TestTree(t *testing.T) {
+	arrays := []strategy.Array{
+		{Name: "table", Shape: []int{1000, 96}, Element: "bfloat16"},
+		{Name: "kernel", Shape: []int{96, 512}, Element: "float32", Spec: sharding.P(nil, "tensor")},
+		{Name: "bias", Shape: []int{3}, Element: "float32"},
+		{Name: "ids", Shape: []int{64}, Element: "int32"},
+	}
+	d := &strategy.Document{
+		Model:    strategy.Model{Tree: arrays, ActivationBytesPerExample: new(int64(1000)), FLOPsPerExample: new(int64(1_000_000))},
+		Training: strategy.Training{Batch: 16, MicroBatch: 2}, Cluster: devices(8, 8), Search: fixed(map[string]int{"fsdp": 4, "tensor": 2}),
+	}
+	c := advise(t, d).Candidates[0]
+	// elements of a device: the table 250 × 96, the kernel 96 × 256 / 4, the bias whole, the ids 16
+	const table, kernel, bias, ids = 1000 * 96 / 4, 96 * 512 / 8, 3, 16
+	want := strategy.Memory{Weights: 2*table + 4*kernel + 4*bias + 4*ids, Gradients: 2*table + 4*kernel + 4*bias, Optimizer: 4*table + 8*kernel + 8*bias, Activations: 2000}
+	if m := c.Memory; m.Weights != want.Weights || m.Gradients != want.Gradients || m.Optimizer != want.Optimizer || m.Activations != want.Activations {
+		t.Errorf("memory is %+v\nwant %+v", m, want)
+	}
+	if c.Time != nil || c.Reasons[0] != "its time is not known, because the communication of axis tensor in a tree is missing" {
+		t.Errorf("time %v, reasons %q", c.Time, c.Reasons)
+	}
+	d.Model.Tree[0].Spec = sharding.P("fsdp")
+	c = advise(t, d).Candidates[0]
+	if got, want := c.Memory.Weights, int64(2*table+4*kernel*4+4*bias+4*64); got != want {
+		t.Errorf("if specs name fsdp, weights are %d bytes, want %d", got, want)
+	}
+	d.Model.Tree[0].Shape[0] = 1001
+	r := advise(t, d)
+	if len(r.Candidates) != 0 || r.Pruned[0].Code != strategy.TreeSpec || r.Pruned[0].Count != 1 || r.Problems[0].Code != strategy.NoCandidate {
+		t.Errorf("pruned %+v, problems %+v", r.Pruned, r.Problems)
+	}
+}
+
+// TestOrderOfInputs checks that the order of sizes, axes and arrays changes nothing.
+func TestOrderOfInputs(t *testing.T) {
+	random.Rounds(t, 20, 500, func(t *testing.T, r *rand.Rand) {
+		d := &strategy.Document{
+			Training: strategy.Training{Batch: 64}, Cluster: devices(16, 8),
+			Search: strategy.Search{ZeRO: []int{0, 1, 2}, Axes: []strategy.AxisSizes{{Axis: "tensor", Sizes: []int{1, 2, 4}}, {Axis: "fsdp", Sizes: []int{1, 4, 16}}, {Axis: "data", Sizes: []int{1, 2, 4, 8}}}},
+		}
+		for i := range 5 {
+			d.Model.Tree = append(d.Model.Tree, strategy.Array{Name: fmt.Sprint(i), Shape: []int{8 * (1 + r.IntN(9)), 16}, Element: "bfloat16", Spec: random.One(r, nil, sharding.P("tensor"))})
+		}
+		want := advise(t, d)
+		shuffle(r, d.Model.Tree)
+		shuffle(r, d.Search.Axes)
+		shuffle(r, d.Search.ZeRO)
+		for i := range d.Search.Axes {
+			shuffle(r, d.Search.Axes[i].Sizes)
+		}
+		if got := advise(t, d); !reflect.DeepEqual(got, want) {
+			t.Errorf("another order gives\n%+v\ninstead of\n%+v", got, want)
+		}
+	})
+}
+
+func shuffle[T any](r *rand.Rand, list []T) {
+	r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+}
+
+// TestAssumptions checks that a report lists what it depends on, each once, with a
+// source or as a convention.
+func TestAssumptions(t *testing.T) {
+	codes := func(d *strategy.Document) []string {
+		var list []string
+		for _, a := range advise(t, d).Assumptions {
+			if slices.Contains(list, a.Code) || a.Text == "" {
+				t.Errorf("assumption %+v", a)
+			}
+			list = append(list, a.Code)
+		}
+		return list
+	}
+	d := &strategy.Document{Model: strategy.Model{Parameters: 1000}, Training: strategy.Training{Batch: 8}, Cluster: strategy.Cluster{Devices: 1}}
+	if got, want := codes(d), []string{"precision", "flat"}; !slices.Equal(got, want) {
+		t.Errorf("one device of unknown kind assumes %q, want %q", got, want)
+	}
+	m := small()
+	m.Experts = &strategy.Experts{Count: 8, Active: 2}
+	m.Vocab, m.Layers, m.Tied, m.Sequence = 32767, 6, new(true), 65536
+	d = &strategy.Document{Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 64}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 64}, Search: strategy.Search{Keep: 4096}}
+	want := []string{
+		"precision", "margin", "activations", "flash", "sequence-parallel", "scores", "vocabulary", "routing", "stages", "tied", "fsdp", "zero", "context",
+		"recomputation", "efficiency", "overlap", "gradients", "links", "memory-traffic", "bubble", "processes",
+	}
+	if got := codes(d); !slices.Equal(got, want) {
+		t.Errorf("a mixture on 64 devices assumes %q\nwant %q", got, want)
+	}
+}
