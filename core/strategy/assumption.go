@@ -112,7 +112,7 @@ func (e *evidence) precisionText() string {
 }
 
 func (e *evidence) efficiencyText() string {
-	return fmt.Sprintf("matrix products reach %s to %s of the peak, and the expected time is that of the middle; published are 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 52 %% (Narayanan et al., arXiv 2104.04473)",
+	return fmt.Sprintf("matrix products reach %s to %s of the peak, and the expected time is that of the middle; published are 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 42 to 56 %% (Korthikanti et al., arXiv 2205.05198, table 5)",
 		percent(int64(e.efficient[0]*1000+0.5)), percent(int64(e.efficient[1]*1000+0.5)))
 }
 

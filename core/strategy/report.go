@@ -78,7 +78,7 @@ type Time struct {
 	Next   string // the second largest; "" if there is none
 	Behind int64  // by how much Next is smaller
 
-	TokensPerSecond   int64 // examples per second if the model has no sequence
+	TokensPerSecond   int64 // -1 if the model is not a transformer
 	ExamplesPerSecond int64 // thousandths
 	MFU               int64 // model FLOPs over peak FLOPs, in thousandths
 }

@@ -227,7 +227,10 @@ func (e *evaluator) rates(t *Time) {
 	seconds := float64(t.Step) / 1e9
 	examples := float64(e.planner.batch) / seconds
 	t.ExamplesPerSecond = round(examples * 1000)
-	t.TokensPerSecond = round(examples * float64(e.model.sequence))
+	t.TokensPerSecond = -1
+	if e.model.shape != nil {
+		t.TokensPerSecond = round(examples * float64(e.model.sequence))
+	}
 	devices := float64(e.planner.cluster.Devices)
 	t.MFU = round(1000 * 3 * float64(e.model.forward) * examples / (e.planner.peak * devices))
 	parts := t.parts()

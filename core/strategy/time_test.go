@@ -17,7 +17,7 @@ func TestTimeOfOneDevice(t *testing.T) {
 		Training: strategy.Training{Batch: 100, MicroBatch: 100}, Cluster: devices(1, 1),
 	})
 	c := r.Candidates[0]
-	if want := 3 * 1e9 * 100 / (0.5 * 1e14) * 1e9; !close(c.Time.Compute, want) {
+	if want := 3 * 1e9 * 100 / (0.575 * 1e14) * 1e9; !close(c.Time.Compute, want) {
 		t.Errorf("computing takes %d ns, want %g", c.Time.Compute, want)
 	}
 	// The update reads and writes 2 bytes of weights and 12 of states, and reads 2 of
@@ -25,8 +25,11 @@ func TestTimeOfOneDevice(t *testing.T) {
 	if want := (2*(2+12) + 2) * 1e6 / 1e12 * 1e9; !close(c.Time.HBM, want) {
 		t.Errorf("memory takes %d ns, want %g", c.Time.HBM, want)
 	}
-	if c.Time.Step != c.Time.Compute+c.Time.HBM || c.Time.MFU != (500*c.Time.Compute+c.Time.Step/2)/c.Time.Step {
+	if c.Time.Step != c.Time.Compute+c.Time.HBM || c.Time.MFU != (575*c.Time.Compute+c.Time.Step/2)/c.Time.Step {
 		t.Errorf("a step takes %d ns with utilization %d", c.Time.Step, c.Time.MFU)
+	}
+	if want := int64(1e9) * 100 / c.Time.Step; c.Time.TokensPerSecond != -1 || c.Time.ExamplesPerSecond/1000 != want {
+		t.Errorf("%d tokens and %d thousandths of examples per second, want -1 and %d examples", c.Time.TokensPerSecond, c.Time.ExamplesPerSecond, want)
 	}
 	if c.Memory.Total != 16_000_000+100*1000 {
 		t.Errorf("memory is %d bytes", c.Memory.Total)

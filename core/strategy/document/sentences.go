@@ -141,8 +141,11 @@ func bound(t *strategy.Time) string {
 	if t.Next != "" {
 		text += "; " + t.Next + " is " + duration(t.Behind) + " shorter"
 	}
-	if t.TokensPerSecond > 0 {
+	switch {
+	case t.TokensPerSecond > 0:
 		text += "; " + wording.Thousands(t.TokensPerSecond) + " tokens per second"
+	case t.ExamplesPerSecond >= 1000:
+		text += "; " + wording.Thousands(t.ExamplesPerSecond/1000) + " examples per second"
 	}
 	if t.MFU > 0 {
 		text += "; " + percent(t.MFU) + " of the peak FLOP/s"
