@@ -10,12 +10,13 @@ func (e *evaluator) stageList() []Stage {
 	elements := e.model.elements()
 	all := e.model.stages(e.sizes[pipeAxis], e.chunks)
 	e.use(all)
+	e.hold()
 	list := make([]Stage, len(all))
 	for i := range all {
 		g := &all[i]
 		list[i] = Stage{
 			Number: g.number, FirstLayer: g.first, Layers: g.layers(), Embedding: g.embedding, Head: g.head,
-			Live: e.live(g.number), Memory: e.memory(g), Compute: -1,
+			Live: e.inFlight(g.number), Memory: e.memory(g), Compute: -1,
 		}
 		for k, n := range g.copies() {
 			list[i].Parameters += elements[k] * int64(n)

@@ -13,8 +13,10 @@ type evaluator struct {
 	model   *model
 	element int64 // bytes of an activation
 
-	stages   []stage // the distinct ones of the mesh
-	sums     []block // of stages
+	stages   []stage             // the distinct ones of the mesh
+	sums     []block             // of stages
+	held     [][3]Memory         // of stages, by the stage of ZeRO: what they take besides activations
+	live     []transformer.Bytes // activations of stages
 	weights  *weights
 	heaviest block // of the stage that has most gradients
 	paths    []hardware.Path
@@ -99,12 +101,13 @@ func (e *evaluator) enter(s sizes) bool {
 
 // use makes stages the stages of the mesh.
 func (e *evaluator) use(list []stage) {
-	e.stages, e.sums, e.heaviest = list, e.sums[:0], block{}
+	e.stages, e.sums, e.held, e.heaviest = list, e.sums[:0], e.held[:0], block{}
 	most := int64(-1)
 	for i := range list {
 		list[i].index = i
 		b := list[i].sum(e.weights)
 		e.sums = append(e.sums, b)
+		e.held = append(e.held, [3]Memory{e.states(&list[i], 0), e.states(&list[i], 1), e.states(&list[i], 2)})
 		if n := plus(b.shared.Gradients, b.experts.Gradients); n > most {
 			e.heaviest, most = b, n
 		}
@@ -133,6 +136,7 @@ func (e *evaluator) keep(r transformer.Recomputation) error {
 	e.base.computed = false
 	if e.model.shape == nil {
 		e.kept = &transformer.Activations{}
+		e.hold()
 		return nil
 	}
 	key := keptKey{e.sizes[tensorAxis], e.sizes[contextAxis], e.micro, r}
@@ -149,16 +153,25 @@ func (e *evaluator) keep(r transformer.Recomputation) error {
 		e.allKept[key] = a
 	}
 	e.kept = a
+	e.hold()
 	return nil
+}
+
+// hold computes the activations of all stages.
+func (e *evaluator) hold() {
+	e.live = e.live[:0]
+	for i := range e.stages {
+		e.live = append(e.live, e.activations(&e.stages[i]))
+	}
 }
 
 // worst returns the memory of the stage that takes most.
 func (e *evaluator) worst() Memory {
-	var most Memory
+	most, bytes := 0, int64(-1)
 	for i := range e.stages {
-		if m := e.memory(&e.stages[i]); i == 0 || m.Total > most.Total {
-			most = m
+		if n := e.total(&e.stages[i]); n > bytes {
+			most, bytes = i, n
 		}
 	}
-	return most
+	return e.memory(&e.stages[most])
 }

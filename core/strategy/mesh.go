@@ -19,8 +19,13 @@ type enumerator struct {
 	domain [numAxes][]int // sizes that an axis may take, ascending; they divide the devices
 	counts map[[2]int]int64
 	found  []sizes
+	byUsed [numAxes + 1][]sizes // found, by the number of axes that split something
+	many   int64                // meshes found
 	pruned []Pruned
 }
+
+// MaxMeshes is the number of meshes that Advise evaluates.
+const MaxMeshes = 1 << 11
 
 func (p *planner) enumerate() *enumerator {
 	e := &enumerator{planner: p, counts: map[[2]int]int64{}}
@@ -36,6 +41,7 @@ func (p *planner) enumerate() *enumerator {
 		e.domain[a] = slices.DeleteFunc(slices.Clone(e.domain[a]), func(n int) bool { return !slices.Contains(x.Sizes, n) })
 	}
 	e.choose(0, p.cluster.Devices, sizes{1, 1, 1, 1, 1, 1})
+	e.limit()
 	return e
 }
 
@@ -87,7 +93,7 @@ func (p *planner) whyNot(a axis) string {
 func (e *enumerator) choose(level, rest int, s sizes) {
 	if level == len(order) {
 		if rest == 1 {
-			e.found = append(e.found, s)
+			e.find(s)
 		}
 		return
 	}
@@ -102,6 +108,24 @@ func (e *enumerator) choose(level, rest int, s sizes) {
 			continue
 		}
 		e.choose(level+1, rest/n, s)
+	}
+}
+
+// find adds a mesh, unless too many with as many axes are known.
+func (e *enumerator) find(s sizes) {
+	e.many++
+	if n := s.used(); len(e.byUsed[n]) < MaxMeshes {
+		e.byUsed[n] = append(e.byUsed[n], s)
+	}
+}
+
+// limit keeps MaxMeshes meshes, those with the fewest axes, and counts the others.
+func (e *enumerator) limit() {
+	for _, list := range e.byUsed {
+		e.found = append(e.found, list[:min(len(list), MaxMeshes-len(e.found))]...)
+	}
+	if rest := e.many - int64(len(e.found)); rest > 0 {
+		e.pruned = append(e.pruned, Pruned{Code: TooManyMeshes, Count: rest, Message: e.rule(TooManyMeshes)})
 	}
 }
 
@@ -178,6 +202,7 @@ const (
 	MicroBatch      = "micro-batch"
 	MicroBatchPipe  = "micro-batch-chunks"
 	TreeSpec        = "tree-spec"
+	TooManyMeshes   = "too-many"
 )
 
 // broken returns the code of the rule that the last chosen axis breaks, or "".
@@ -288,6 +313,8 @@ func (e *enumerator) rule(code string) string {
 		return fmt.Sprintf("data × fsdp × expert must divide the batch of %d", e.batch)
 	case MicroBatch:
 		return fmt.Sprintf("micro-batches of %d must divide the examples of a replica", e.doc.Training.MicroBatch)
+	case TooManyMeshes:
+		return fmt.Sprintf("%d meshes with the fewest axes are evaluated; name sizes in search.axes for others", MaxMeshes)
 	case MicroBatchPipe:
 		return "the interleaved schedule needs a multiple of the stages as micro-batches"
 	}
