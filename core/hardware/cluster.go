@@ -21,8 +21,8 @@ func (l Link) Known() bool { return l.BytesPerSecond > 0 }
 // GPUs: NCCL's model of its ring with the protocol for large messages
 // (hwLat in src/graph/tuning.cc, NCCL 2.18): 3.4 µs over NVLink, 5.7 µs over
 // PCIe, 14 µs over the network. TPUs: about 1 µs for a hop between neighbors
-// ("How to Scale Your Model", chapter 3, 2025). Their network between slices is
-// assumed as slow as that of GPUs.
+// (Austin et al., "How to Scale Your Model", part 3, 2025). Their network between
+// slices is assumed as slow as that of GPUs.
 const (
 	SwitchLatencyNs  = 3_400
 	PCIeLatencyNs    = 5_700
@@ -43,7 +43,7 @@ type Cluster struct {
 	Network  Link // to other nodes, the share of one device
 	Topology Topology
 	Torus    []int // sizes of the dimensions of a slice, ascending; nil if the topology is no torus
-	Wrap     int   // a dimension of the torus is a ring if its size divides by Wrap
+	Wrap     int   // see [Kind]; 0 if no dimension is a ring
 }
 
 // Cluster returns the cluster of a number of devices of the kind. If perNode is

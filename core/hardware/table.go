@@ -45,7 +45,12 @@ const (
 	sparse   = "half, the sheet counts sparsity"
 )
 
-// table has every kind. To add a kind, append a row. A number without a source
+// table has every kind. PerNode of TPUs is the largest slice. Dimensions that are
+// rings: docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have
+// full 3D torus", and Austin et al., "How to Scale Your Model", part 2, 2025, has
+// 16 for v5e and v6e.
+//
+// To add a kind, append a row. A number without a source
 // stays out.
 var table = []Kind{
 	{

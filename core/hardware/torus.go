@@ -99,12 +99,22 @@ func (c *Cluster) ordered(sizes, order []int) []Path {
 // used some of it.
 func (c *Cluster) ring(size, used, dimension int) Ring {
 	r := Ring{Size: size, Stride: used, complete: size == dimension}
-	r.Wrap = used*size == dimension && c.Wrap > 0 && dimension%c.Wrap == 0
+	r.Wrap = used*size == dimension && c.wraps(dimension)
 	r.BytesPerSecond = c.Node.BytesPerSecond / int64(2*len(c.Torus)) / int64(used)
 	if r.Wrap {
 		r.BytesPerSecond *= 2
 	}
 	return r
+}
+
+// wraps reports whether a dimension of a slice is a ring. In three dimensions,
+// optical switches close the rings, and they connect whole cubes: then all
+// dimensions are rings, or none is.
+func (c *Cluster) wraps(dimension int) bool {
+	if len(c.Torus) == 3 {
+		return c.Wrap > 0 && !slices.ContainsFunc(c.Torus, func(size int) bool { return size%c.Wrap > 0 })
+	}
+	return c.Wrap > 0 && dimension%c.Wrap == 0
 }
 
 // linked adds up the links of the rings: an array is cut into as many parts as

@@ -38,6 +38,10 @@ func TestAxesOfATorus(t *testing.T) {
 		{"tpu-v5e", 256, []int{16, 16}, []string{"16x1o 100 GB/s, 16 of 1 slices", "16x1o 100 GB/s, 16 of 1 slices"}},
 		// 4×8×8: the axis of 4 gets the dimension of 4.
 		{"tpu-v5p", 256, []int{64, 4}, []string{"8x1o 8x1o 400 GB/s, 64 of 1 slices", "4x1o 200 GB/s, 4 of 1 slices"}},
+		// Without whole cubes of 4×4×4, no dimension is a ring: 2×4×4.
+		{"tpu-v5p", 32, []int{8, 4}, []string{"4x1- 2x1- 200 GB/s, 8 of 1 slices", "4x1- 100 GB/s, 4 of 1 slices"}},
+		// A dimension of 16 of v5e is a ring in any slice.
+		{"tpu-v5e", 128, []int{8, 16}, []string{"8x1- 50 GB/s, 8 of 1 slices", "16x1o 100 GB/s, 16 of 1 slices"}},
 		// A small slice of v5e has no rings.
 		{"tpu-v5e", 16, []int{4, 4}, []string{"4x1- 50 GB/s, 4 of 1 slices", "4x1- 50 GB/s, 4 of 1 slices"}},
 		// Part of a dimension: the inner axis is a chain, the outer one passes over it.
