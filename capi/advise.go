@@ -37,7 +37,7 @@ func advise(question []byte, format C.int32_t) ([]byte, error) {
 		return nil, err
 	}
 	if format == C.MF_DOCUMENT {
-		return document.Canonical(d), nil
+		return document.Canonical(d), strategy.Check(d)
 	}
 	r, err := strategy.Advise(d)
 	if err != nil {

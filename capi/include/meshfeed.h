@@ -250,7 +250,7 @@ mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* tex
    the best one needs of the input. The question is a strategy document of at most 8 MiB;
    `meshfeed schema strategy` prints its JSON Schema. MF_TEXT returns a text of at most
    100 columns, MF_JSON the report, MF_HTML an element for a page, without a script.
-   MF_DOCUMENT returns the question in its canonical form and computes nothing. If no
+   MF_DOCUMENT checks the question and returns it in its canonical form. If no
    candidate fits, "best" of the report is null, and the call succeeds. An error of the
    document has a JSON Pointer in mf_error.path. A call takes milliseconds, and for the
    largest search that a document can ask for, seconds. */

@@ -37,6 +37,8 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if modules[name] == __name__:  # a public module
+        return import_module(f"{__name__}.{name}")
     value = getattr(import_module(modules[name]), name)
     globals()[name] = value
     return value

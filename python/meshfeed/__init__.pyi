@@ -1,5 +1,6 @@
 # The public names. Type checkers read this list, and so does `__init__.py` when a name is first
 # used: one line per name.
+from meshfeed import strategy as strategy
 from meshfeed._version import __version__ as __version__
 from meshfeed.arrays import load_array as load_array
 from meshfeed.backend import Devices as Devices
@@ -38,6 +39,8 @@ from meshfeed.planning import Problem as Problem
 from meshfeed.planning import layout as layout
 from meshfeed.specs import Array as Array
 from meshfeed.specs import P as P
+from meshfeed.strategy import Advice as Advice
+from meshfeed.strategy import advise as advise
 from meshfeed.usage import ArrayMemory as ArrayMemory
 from meshfeed.usage import Memory as Memory
 from meshfeed.usage import memory as memory

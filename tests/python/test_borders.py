@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "jaxtree": "_io jax specs",
     "_jobs": "_native _io _plan _version coordinator",
     "_feed": "_native _io _plan _jobs _types dataset planning",
+    "strategy": "_native _io _plan planning specs",
     "arrays": "_native _io _plan _feed dataset planning specs",
     "placed": "_native _io _plan _feed backend specs",
     "loader": "_io _plan _jobs _feed _types certificate coordinator dataset planning",

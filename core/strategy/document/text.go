@@ -12,9 +12,9 @@ import (
 // Columns is the largest width of the text of [Text].
 const Columns = 100
 
-// Text writes a report as text of at most Columns columns: the question, a table of
-// candidates, why the others are not the best, the parts of the best one's step, what
-// it needs of the input, and what the numbers assume.
+// Text writes a report as text of at most Columns columns. After a table of candidates
+// it says why the others are not the best. Then come the step of the best candidate,
+// what it needs of the input, and what the numbers assume.
 func Text(d *strategy.Document, r *strategy.Report) string {
 	p := &printer{unit: unitOf(r)}
 	for _, line := range question(d, r) {

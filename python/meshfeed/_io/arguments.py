@@ -222,7 +222,7 @@ class Checks:
             raise NotFoundError(message, op=self._call, hint=nearest(name, fields))
         return {name: _plain(value) for name, value in fill.items()} or None
 
-    def fields(self, fields: Any) -> dict[str, tuple[str, list[int]]]:
+    def fields(self, fields: Any, argument: str = "fields") -> dict[str, tuple[str, list[int]]]:
         """Checks the type and the row's shape of every field."""
         try:
             given = [
@@ -232,9 +232,9 @@ class Checks:
         except (AttributeError, TypeError, ValueError):
             expected = "a dataset, or the type and the shape of a row for every field"
             hint = 'such as {"image": ("float32", (8, 8)), "label": ("int32", ())}'
-            raise self.wrong("fields", fields, expected, hint) from None
+            raise self.wrong(argument, fields, expected, hint) from None
         return {
-            self.name("fields", name): (self._type(f"fields[{name!r}]", dtype), shape)
+            self.name(argument, name): (self._type(f"{argument}[{name!r}]", dtype), shape)
             for name, dtype, shape in given
         }
 

@@ -137,7 +137,7 @@ def memory_report(document: str) -> dict[str, Any]:
     return _json("mf_memory", *_encoded(document), abi.JSON)
 
 
-def advise(document: str, form: str) -> str:
+def advise(document: str | bytes, form: str) -> str:
     """Answers a strategy document as "text", "json", "html" or, canonical, "document"."""
     return _text("mf_advise", *_encoded(document), getattr(abi, form.upper()))
 

@@ -1,0 +1,262 @@
+"""The strategy planner: the same answers as in Go and C, and layouts that a loader runs."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jsonschema
+import numpy as np
+import pytest
+from jax.sharding import AxisType
+
+import meshfeed as mf
+from meshfeed import strategy
+from meshfeed._native import calls
+
+COMMAND = Path(mf.__file__).parent / "_bin" / "meshfeed"
+SIZES: dict[str, Any] = {
+    "layers": 2, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 100, "sequence": 16,
+}  # fmt: skip
+LLAMA = strategy.preset("llama3-8b")
+H100 = strategy.cluster("h100-80", devices=8)
+
+
+def advised(document: str, *flags: str) -> tuple[str, int]:
+    """Returns what the command prints about a document, and its exit status."""
+    done = subprocess.run(
+        [COMMAND, "advise", "-", *flags],
+        input=document,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout, done.returncode
+
+
+def test_the_example_of_the_readme_fits() -> None:
+    advice = mf.advise(
+        model=mf.strategy.transformer(
+            layers=32, hidden=4096, heads=32, kv_heads=8, ffn=14336, gated=True, vocab=128256,
+            sequence=8192,
+        ),
+        training=mf.strategy.training(batch=128),
+        cluster=mf.strategy.cluster("h100-80", devices=8, per_node=8),
+    )  # fmt: skip
+    assert advice.fits
+    assert advice.best is not None
+    assert advice.report["model"]["parameters"] == 8_030_261_248
+    assert advice.best.memory["capacity"] == 80_000_000_000
+    assert advice.best.layout == advice.layout
+    assert len(advice.candidates) == len(advice.report["candidates"])
+
+
+@pytest.mark.parametrize("devices", [8, 1])
+def test_go_c_and_python_write_the_same_bytes(devices: int) -> None:
+    advice = mf.advise(LLAMA, strategy.training(batch=128), {**H100.document, "devices": devices})
+    text, status = advised(advice.to_json())
+    assert text == advice.table() == str(advice)
+    report, again = advised(advice.to_json(), "--json")
+    assert report == calls.advise(advice.to_json(), "json") + "\n"
+    assert json.loads(report) == advice.report
+    assert status == again == (0 if advice.fits else 1)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_nothing_fits() -> None:
+    advice = mf.advise("llama3-8b", {"batch": 1}, {"device": "l4-24", "devices": 1})
+    assert not advice.fits
+    assert (advice.best, advice.layout, advice.report["best"]) == (None, None, None)
+    assert advice.candidates[0].memory["free"] < 0
+    assert advice.candidates[0].reasons
+    assert repr(advice).startswith("Advice(best=None, candidates=")
+
+
+def test_a_notebook_shows_a_table() -> None:
+    advice = mf.advise(LLAMA, strategy.training(batch=128), H100)
+    html = advice._repr_html_()
+    assert html == calls.advise(advice.to_json(), "html")
+    assert html.count("<tr") == 1 + len(advice.candidates)
+    assert "<script" not in html
+    assert "#" not in html.partition("</style>")[0]  # no colors of its own, for light and dark
+
+
+def test_numbers_of_a_candidate() -> None:
+    best = mf.advise(LLAMA, strategy.training(batch=128), H100).best
+    assert best is not None
+    assert best.time is not None
+    assert best.tokens_per_second is not None
+    assert best.examples_per_second is not None
+    assert best.examples_per_second == pytest.approx(128e9 / best.time["step"], abs=1e-3)
+    assert best.tokens_per_second == pytest.approx(8192 * best.examples_per_second, rel=1e-3)
+    assert best.mfu is not None
+    assert 0.3 < best.mfu <= 0.6
+    parts = ("weights", "gradients", "optimizer", "activations", "buffers")
+    assert best.memory["total"] == sum(best.memory[part] for part in parts)
+
+
+MESHES = [
+    {"data": 8},
+    {"data": 2, "fsdp": 4},
+    {"pipe": 2, "fsdp": 2, "tensor": 2},
+    {"data": 2, "context": 2, "tensor": 2},
+]
+
+
+@pytest.mark.parametrize("mesh", MESHES, ids=str)
+def test_the_best_layout_drives_a_loader(mesh: dict[str, int]) -> None:
+    axes = dict.fromkeys(("pipe", "data", "fsdp", "context", "tensor"), 1) | mesh
+    advice = mf.advise(
+        strategy.transformer(**SIZES),
+        strategy.training(batch=16),
+        H100,
+        search={"axes": axes},
+    )
+    best = advice.best
+    assert best is not None
+    assert best.layout is not None
+    assert best.mesh == mesh
+    tokens = np.arange(64 * 16, dtype=np.int32).reshape(64, 16)
+    dataset = mf.from_arrays({"tokens": tokens})
+    kinds = (AxisType.Auto,) * len(mesh)
+    devices = jax.make_mesh(tuple(best.mesh.values()), tuple(best.mesh), axis_types=kinds)
+    specs = best.specs
+    assert specs is not None
+    loader = mf.Loader(dataset, devices, specs, batch_size=16)
+    held = json.loads(loader.layout.to_json())
+    planned = json.loads(best.layout.to_json())
+    assert (held["mesh"]["axes"], held["arrays"]) == (planned["mesh"]["axes"], planned["arrays"])
+    batches = [batch["tokens"] for batch in loader]
+    assert np.array_equal(np.concatenate([np.asarray(b) for b in batches]), tokens)
+    shard = best.layout.report()["arrays"]["tokens"]["shard_shape"]
+    assert [list(s.data.shape) for s in batches[0].addressable_shards] == [shard] * 8
+    with mf.Loader(dataset, layout=best.layout, process=0) as blocks:
+        assert len(blocks) == 4
+
+
+def test_the_input_of_a_loader() -> None:
+    loader = mf.Loader(mf.from_arrays({"tokens": np.zeros((64, 16), np.int32)}), batch_size=16)
+    before = loader.stats()
+    training = strategy.training(batch=16)
+    model = strategy.transformer(**SIZES)
+    with pytest.raises(mf.InvalidArgumentError, match="statistics of a loader that delivered rows"):
+        mf.advise(model, training, H100, input=before)
+    for _ in loader:
+        pass
+    stats = loader.stats()
+    needs = mf.advise(model, training, H100, input=stats).report["input"]
+    assert needs["available"] == int(stats["rows"] / stats["gather_seconds"])
+    assert needs["keeps_up"] in (True, False)
+    # Two processes gather half of a step each.
+    two = mf.advise(
+        model, training, strategy.cluster("h100-80", devices=16),
+        search={"axes": {"data": 16, "fsdp": 1, "tensor": 1, "pipe": 1}}, input=stats,
+    ).report["input"]  # fmt: skip
+    assert two["process_rows"] == 8
+    assert two["available"] == int(2 * stats["rows"] / stats["gather_seconds"])
+
+
+def test_the_rate_of_an_input() -> None:
+    rates: tuple[Any, ...] = (1_000_000, 1.5, {"rows_per_second": 1})
+    for given, keeps_up in zip(rates, (True, False, False), strict=True):
+        advice = mf.advise(LLAMA, strategy.training(batch=128), H100, input=given)
+        assert advice.report["input"]["keeps_up"] is keeps_up, given
+
+
+def test_parts_show_their_calls() -> None:
+    assert repr(LLAMA) == "preset('llama3-8b')"
+    assert repr(H100) == "cluster('h100-80', devices=8)"
+    two: Any = np.int64(2)
+    assert repr(strategy.cluster(devices=two)) == "cluster(devices=2)"
+    precision = {"gradients": jnp.float32, "master": None}
+    training = strategy.training(batch=8, precision=precision, efficiency=(0.4, 0.625))
+    assert training.document == {
+        "batch": 8,
+        "precision": {"gradients": "float32", "master": None},
+        "efficiency": [0.4, 0.625],
+    }
+    model = strategy.parameters(10, inputs={"x": (np.uint8, (4,))})
+    assert repr(model) == "parameters(10, inputs=['x'])"
+    assert model.document == {
+        "parameters": 10,
+        "inputs": {"x": {"shape": ["B", 4], "dtype": "uint8"}},
+    }
+
+
+ERRORS = Path(__file__).with_name("strategy_errors.txt").read_text().split("\n\n")
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case.partition("\n")[0])
+def test_errors_name_the_argument(case: str) -> None:
+    call, _, message = case.partition("\n")
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        eval(call)
+    assert str(caught.value) == message.strip()
+
+
+def test_hostile_documents(seed: int) -> None:
+    rng = random.Random(seed)
+    whole = mf.advise(LLAMA, strategy.training(batch=8), H100, search={"axes": {"pipe": [1, 2]}})
+    text = bytearray(whole.to_json().encode())
+    for _ in range(300):
+        changed = bytearray(text)
+        for _ in range(rng.randrange(1, 4)):
+            at = rng.randrange(len(changed))
+            changed[at : at + rng.randrange(3)] = rng.choice([b"", b"9", b"0", b"-", b"{", b"\xff"])
+        try:
+            advice = mf.Advice(bytes(changed))
+        except mf.InvalidArgumentError:
+            continue
+        assert advice.report["meshfeed"] == 1, changed
+
+
+def test_documents_fit_the_schema() -> None:
+    done = subprocess.run(
+        [COMMAND, "schema", "strategy"], capture_output=True, text=True, timeout=240, check=True
+    )
+    schema = json.loads(done.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    accepted = [
+        mf.advise(LLAMA, strategy.training(tokens=8192), H100).to_json(),
+        mf.advise(
+            strategy.preset(
+                "mixtral-8x7b",
+                experts={"count": 8, "active": 2, "capacity": 1.25},
+            ),
+            strategy.training(
+                batch=8, micro_batch="auto", precision={"master": None}, overlap={"fsdp": False},
+                efficiency=(0.3, 0.5), recomputation="full",
+            ),
+            strategy.cluster(devices=8, memory_bytes=10**11, node_latency_ns=0),
+            search={"axes": {"tensor": [1, 8], "pipe": 1}, "zero": [0, 1], "margin": 0.05},
+            input=100,
+        ).to_json(),
+        '{"meshfeed":1,"model":{"tree":{"w":{"shape":[8,8],"dtype":"float32","spec":["fsdp",null]}}},'
+        '"training":{"batch":8},"cluster":{"devices":8}}',
+    ]  # fmt: skip
+    for document in accepted:
+        mf.Advice(document)
+        validator.validate(json.loads(document))
+    changes: tuple[dict[str, Any], ...] = (
+        {"model": {"preset": ""}},
+        {"training": {}},
+        {"training": {"batch": 8, "tokens": 8}},
+        {"cluster": {"devices": 0}},
+        {"search": {"margin": 1}},
+        {"search": {"axes": {"model": 1}}},
+        {"meshfeed": 2},
+        {"more": 1},
+    )
+    for change in changes:
+        document = json.dumps({**json.loads(accepted[0]), **change})
+        with pytest.raises(mf.InvalidArgumentError):
+            mf.Advice(document)
+        assert not validator.is_valid(json.loads(document)), change
