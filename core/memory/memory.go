@@ -37,7 +37,7 @@ type Tree struct {
 	Batch      []Array
 
 	// The states of the optimizer follow from Optimizer, or States lists them. If
-	// neither is given, nothing is trained, and there are no gradients.
+	// neither is given, nor Activations, nothing is trained: there are no gradients.
 	Optimizer Optimizer
 	States    []Array
 
@@ -47,7 +47,7 @@ type Tree struct {
 	Moments   Element
 	Master    Element
 
-	Activations *Interval // per device; nil if not known
+	Activations *Interval // of a training step, per device; nil if not known
 	Capacity    int64     // of a device; 0 if not known
 }
 
@@ -92,8 +92,10 @@ type Totals struct {
 	Peak *Interval
 }
 
-// trained reports whether the tree has an optimizer.
-func (t *Tree) trained() bool { return t.Optimizer != NoOptimizer || t.States != nil }
+// trained reports whether there are gradients.
+func (t *Tree) trained() bool {
+	return t.Optimizer != NoOptimizer || t.States != nil || t.Activations != nil
+}
 
 // statesOf lists what the optimizer keeps for a parameter, with its master copy.
 func (t *Tree) statesOf(p Array) []Array {

@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from meshfeed._io.arguments import WIDE, Checks
 from meshfeed._native import calls
+from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Problem
 
 if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
+
+    from meshfeed.jaxtree import Traced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Memory:
             "batch_bytes", "stored_bytes" for the three together, "gradient_bytes", "host_bytes",
             and the intervals "activation_bytes" and "peak_bytes" as [low, high]. None where a
             number is not known.
+        axes: the size of every axis of the mesh.
         devices: the number of devices.
         fits: whether a step fits into `capacity`; None if that depends on the compiler.
         problems: errors, and arrays that are replicated by mistake.
@@ -67,6 +72,7 @@ class Memory:
 
     def __init__(self, document: str) -> None:
         self._document = document
+        self.axes: Mapping[str, int] = dict(json.loads(document)["mesh"]["axes"])
         report = calls.memory_report(document)
         groups = (report[key] for key in ("arrays", "optimizer", "batch"))
         self.arrays, self.optimizer, self.batch = (
@@ -113,13 +119,24 @@ def memory(
     *,
     optimizer: Any = None,
     batch: Any = None,
+    loss: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
     precision: Mapping[str, Any] | None = None,
     capacity: int | None = None,
 ) -> Memory:
     """Computes what the arrays of a model take on every device, without allocating any.
 
-    The bytes that are stored are exact: those of the arguments of a compiled step.
+    The bytes that are stored are exact: those of the arguments of a compiled step. Activations are
+    an interval, because the compiler chooses what it keeps:
+
+    - Low has the results of matrix products that the backward pass needs, spread over all devices.
+      The compiler can compute everything else again.
+    - High has all arrays that exist at the same time if the operations run in the order of the
+      program, each with memory of its own. A device has its rows of the batch, and everything else
+      as a whole. If devices share the batch, there are also the gradients before they are summed,
+      and copies of the parameters and gradients that are partitioned over the same axes.
+
+    High is an estimate: a compiler may still reorder operations, change layouts and widen types.
 
     Args:
         tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays. An
@@ -130,6 +147,9 @@ def memory(
             "muon"), an object with a method `init` such as `optax.adamw(1e-3)`, or the tree of its
             states. States that are not given have the type and the sharding of their parameter.
         batch: the arrays of a batch with their shardings, such as `loader.element_spec`.
+        loss: the function to train, called as ``loss(tree, batch)``, or as ``loss(tree)`` without
+            a batch. It returns a scalar, or a tuple that begins with one. It is traced, and the
+            activations of a training step become an interval.
         mesh: the mesh of bare specs. By default that of the shardings or of `jax.set_mesh`.
         precision: the types of "gradients", of "moments", and of a "master" copy of the
             parameters. By default gradients and moments have the type of their parameter, and there
@@ -154,32 +174,63 @@ def memory(
     from meshfeed import jaxtree
 
     with Checks("mf.memory") as check:
-        parameters = jaxtree.leaves(check, "tree", tree, shardings)
-        states = None
-        if optimizer is not None and not isinstance(optimizer, str):
-            init = getattr(optimizer, "init", None)
-            if callable(init):
-                states = jaxtree.optimizer_states(check, init, tree, parameters)
-            else:
-                states = jaxtree.leaves(check, "optimizer", optimizer)
-        inputs = None if batch is None else jaxtree.leaves(check, "batch", batch)
-        everything = [*parameters, *(states or ()), *(inputs or ())]
-        placement = jaxtree.Placement(check, mesh, everything)
-        document: dict[str, Any] = {
-            "meshfeed": 1,
-            "mesh": {"axes": placement.axes},
-            "arrays": jaxtree.arrays(placement, parameters),
-        }
-        if optimizer is not None:
-            document["optimizer"] = (
-                optimizer if states is None else jaxtree.arrays(placement, states)
-            )
+        if loss is not None and not callable(loss):
+            raise check.wrong("loss", loss, "a function of the tree and the batch")
+        groups = {"arrays": jaxtree.leaves(check, "tree", tree, shardings)}
+        init = getattr(optimizer, "init", None)
+        if callable(init):
+            states = jaxtree.optimizer_states(check, init, tree, groups["arrays"])
+            groups["optimizer"] = states
+        elif optimizer is not None and not isinstance(optimizer, str):
+            groups["optimizer"] = jaxtree.leaves(check, "optimizer", optimizer)
+        if batch is not None:
+            groups["batch"] = jaxtree.leaves(check, "batch", batch)
+        document = jaxtree.document(check, mesh, groups)
+        if isinstance(optimizer, str):
+            document["optimizer"] = optimizer
         if precision is not None:
-            document["precision"] = {
-                key: jaxtree.name_of(dtype) for key, dtype in precision.items()
-            }
-        if inputs is not None:
-            document["batch"] = jaxtree.arrays(placement, inputs)
+            document["precision"] = jaxtree.precision(check, precision)
         if capacity is not None:
             document["capacity_bytes"] = check.integer("capacity", capacity, 1, WIDE)
+        found = Memory(json.dumps(document))
+        if loss is None or found.stored is None:
+            return found
+        document["activation_bytes"] = _activations(found, jaxtree.Traced(check, loss, tree, batch))
         return Memory(json.dumps(document))
+
+
+def _activations(known: Memory, traced: Traced) -> list[int]:
+    """Returns the interval of the activations; see `memory`.
+
+    Args:
+        known: the parameters and the batch.
+        traced: traces the function for any shapes of the batch.
+    """
+    whole = [row.shape for row in known.batch.values()]
+    local, split = [], 1
+    for row in known.batch.values():
+        rows = row.shard_shape[:1] if row.shard_shape is not None else row.shape[:1]
+        local.append([*rows, *row.shape[1:]])
+        if rows and rows[0]:
+            split = max(split, row.shape[0] // rows[0])
+    low = traced.products(whole)
+    try:
+        high = traced.peak(local)
+    except InvalidArgumentError:  # the function needs the whole batch
+        high = traced.peak(whole)
+    axes = {axis for row in known.batch.values() for axis in _axes(row)}
+    for row in known.arrays.values() if split > 1 else ():
+        gathered = math.prod(known.axes[axis] for axis in axes & set(_axes(row)))
+        assert row.bytes is not None
+        high += row.bytes + 2 * (gathered - 1) * row.bytes
+    low = -(-low // known.devices)
+    return [min(low, high), high]
+
+
+def _axes(row: ArrayMemory) -> list[str]:
+    """Returns the axes that partition an array."""
+    return [
+        axis
+        for entry in row.spec or ()
+        for axis in ([entry] if isinstance(entry, str) else entry or ())
+    ]
