@@ -73,7 +73,7 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// Nothing is trained without an optimizer, so there are no gradients.
+// Without an optimizer and activations nothing is trained, so there are no gradients.
 func TestInference(t *testing.T) {
 	w := memory.Array{Name: "w", Shape: []int{8}, Element: memory.Float32}
 	u := memory.Measure(&memory.Tree{Mesh: on(t), Parameters: []memory.Array{w}})
@@ -82,6 +82,10 @@ func TestInference(t *testing.T) {
 	}
 	if got := memory.Measure(&memory.Tree{Mesh: on(t), Parameters: []memory.Array{w}, Optimizer: memory.SGD}).Totals; got.Gradients != 32 || got.Stored != 32 {
 		t.Errorf("with SGD: got %+v", got)
+	}
+	step := memory.Measure(&memory.Tree{Mesh: on(t), Parameters: []memory.Array{w}, Activations: &memory.Interval{Low: 1, High: 2}}).Totals
+	if step.Gradients != 32 || *step.Peak != (memory.Interval{Low: 33, High: 66}) {
+		t.Errorf("with activations: got %+v", step)
 	}
 }
 
@@ -149,7 +153,7 @@ func TestCapacity(t *testing.T) {
 		{8191, &memory.Interval{Low: 1024, High: 4096}, true, false, []string{"warning device-capacity /capacity_bytes: a step needs up to 8,192 bytes of a device, which has 8,191 bytes; the compiler decides: compile the step, or use a smaller batch [{bytes 8192} {capacity 8191}]"}},
 		{5119, &memory.Interval{Low: 1024, High: 4096}, false, true, []string{"error device-capacity /capacity_bytes: a step needs at least 5,120 bytes of a device, which has 5,119 bytes; partition the arrays over more axes, or use more devices [{bytes 5120} {capacity 5119}]"}},
 	} {
-		u := memory.Measure(&memory.Tree{Mesh: on(t), Capacity: c.capacity, Activations: c.activations, Parameters: []memory.Array{{Name: "w", Shape: []int{1024}, Element: memory.Float32}}})
+		u := memory.Measure(&memory.Tree{Mesh: on(t), Capacity: c.capacity, Activations: c.activations, Parameters: []memory.Array{{Name: "w", Shape: []int{1024}, Element: memory.Int32}}})
 		if fits, known := u.Fits(); fits && known != (c.fits && c.known) || known != c.known {
 			t.Errorf("%d bytes: Fits is %v, %v", c.capacity, fits, known)
 		}
