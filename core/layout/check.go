@@ -225,9 +225,9 @@ func (l *Layout) checkSameRows() {
 }
 
 // checkAxes reports axes over which every array is replicated, unless no array is
-// partitioned over any axis.
+// partitioned over any axis, or there is no batch to load.
 func (l *Layout) checkAxes() {
-	if !l.costs.known {
+	if !l.costs.known || l.doc.Batch == nil {
 		return
 	}
 	used := make([]bool, l.mesh.NumAxes())

@@ -13,6 +13,9 @@ from meshfeed.dataset import Skipped as Skipped
 from meshfeed.dataset import from_arrays as from_arrays
 from meshfeed.dataset import from_arrow as from_arrow
 from meshfeed.dataset import open as open
+from meshfeed.drawing import Drawing as Drawing
+from meshfeed.drawing import diagram as diagram
+from meshfeed.drawing import draw as draw
 from meshfeed.errors import EXIT_PEER_ERROR as EXIT_PEER_ERROR
 from meshfeed.errors import CancelledError as CancelledError
 from meshfeed.errors import Code as Code

@@ -113,9 +113,9 @@ def layout_drawing(
         return _text("mf_layout_draw", handle, byref(picture))
 
 
-def diagram(document: str, *, svg: bool, width: int = 0) -> str:
+def diagram(document: str, *, svg: bool) -> str:
     """Draws a diagram document, as SVG or text."""
-    return _text("mf_diagram", *_encoded(document), int(svg), width)
+    return _text("mf_diagram", *_encoded(document), int(svg), 0)
 
 
 def layout_page(document: str) -> str:

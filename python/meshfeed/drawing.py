@@ -1,0 +1,178 @@
+"""Drawings: where arrays are, and how work is split over devices."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from meshfeed._io.arguments import Checks, shown
+from meshfeed._native import calls
+from meshfeed.errors import UnsupportedError
+from meshfeed.planning import Layout
+from meshfeed.specs import entries, is_spec
+
+_PRE = '<pre style="line-height:1.2">{}</pre>'
+
+
+class Drawing:
+    """A picture: text in a terminal, SVG in a notebook. `mf.draw` and `mf.diagram` make one.
+
+    Args:
+        text: the picture as text.
+        svg: the picture as SVG; None if it is drawn as text only.
+        notes: sentences below the picture.
+    """
+
+    def __init__(self, text: str, svg: str | None = None, notes: Sequence[str] = ()) -> None:
+        self._text = "\n".join([text.rstrip("\n"), *([""] if notes else []), *notes])
+        self._svg = svg
+        self._notes = notes
+
+    def to_svg(self) -> str:
+        """Returns the picture as an SVG document.
+
+        Raises:
+            UnsupportedError: a tree, or `style="jax"`, is drawn as text only.
+        """
+        if self._svg is None:
+            message = "this picture is drawn as text only"
+            raise UnsupportedError(message, op="Drawing.to_svg", hint="print it")
+        return self._svg
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        if self._svg is None:
+            return _PRE.format(html.escape(self._text))
+        return self._svg + "".join(f"<p>{html.escape(note)}</p>" for note in self._notes)
+
+
+def draw(
+    x: Any,
+    *,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    style: Literal["jax"] | None = None,
+) -> Drawing:
+    """Draws where the parts of an array are: devices, processes, replicas, ranges and bytes.
+
+    Nothing is read or moved, so arrays that span processes can be drawn, too.
+
+    Args:
+        x: a `jax.Array`, a `jax.ShapeDtypeStruct` or a sharding; a pytree of arrays, such as the
+            parameters of a model, which becomes a table; a `Layout` or a `Loader`.
+        shape: the shape of the array, if `x` is a sharding.
+        dtype: the type of the array, if `x` is a sharding; float32 by default.
+        style: "jax" draws the table that `jax.debug.visualize_array_sharding` prints, for arrays of
+            one or two dimensions, without the package rich. The table has no colors.
+
+    Returns:
+        A text that prints, and a picture in a notebook.
+
+    Raises:
+        InvalidArgumentError: `x` is nothing of these, or a sharding without `shape`.
+        UnsupportedError: the sharding has parts of several shapes.
+
+    Examples:
+        >>> import jax, meshfeed as mf
+        >>> from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec as P
+        >>> mesh = AbstractMesh((2, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+        >>> mf.draw(NamedSharding(mesh, P("data", "model")), shape=(8, 16))
+        Mesh('data': 2, 'model': 2)  4 devices  1 process
+        128 B per device
+        <BLANKLINE>
+        array  float32 (8, 16)  P('data', 'model')  shard (4, 8)  128 B
+          ↓ dimension 0 over data  → dimension 1 over model
+               0:8      8:16
+            ┏━━━━━━━━┯━━━━━━━━┓
+        0:4 ┃  p0 0  │  p0 1  ┃
+            ┠────────┼────────┨
+        4:8 ┃  p0 2  │  p0 3  ┃
+            ┗━━━━━━━━┷━━━━━━━━┛
+        <BLANKLINE>
+        p0 3: device 3 of process 0
+
+        A tree becomes a table:
+
+        >>> w = jax.ShapeDtypeStruct((8, 16), "bfloat16", sharding=NamedSharding(mesh, P("data")))
+        >>> mf.draw({"layers": [{"w": w}, {"w": w}]})
+        array          shape    dtype     spec        shard    per device  copies
+        layers/*/w x2  (8, 16)  bfloat16  P('data',)  (4, 16)       256 B       2
+        <BLANKLINE>
+        2 arrays, 512 B in all; 256 B on each device
+    """
+    with Checks("mf.draw") as check:
+        if style not in (None, "jax"):
+            raise check.wrong("style", style, '"jax" or None')
+        layout = x if isinstance(x, Layout) else getattr(x, "layout", None)
+        if isinstance(layout, Layout):
+            if style is not None or shape is not None or dtype is not None:
+                message = "shape, dtype and style are not for layouts"
+                raise check.misfit(message, "leave them out")
+            return Drawing(layout.draw(), layout.to_svg())
+        from meshfeed import jaxdraw
+
+        return Drawing(*jaxdraw.draw(check, x, shape, dtype, style))
+
+
+def diagram(kind: str, /, **members: Any) -> Drawing:
+    """Draws how work and data are split over devices.
+
+    Args:
+        kind: "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory"
+            or "loading".
+        members: the members of the document. A mesh is a dict of axes and sizes, a matrix is a dict
+            with "shape" and "spec", and the layout of "loading" is `layout=`.
+
+    Raises:
+        InvalidArgumentError: a member is missing, unknown or wrong.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> mf.diagram("pipeline", schedule="gpipe", stages=2, micro_batches=2)
+        Pipeline gpipe: 2 stages, 2 micro-batches
+        The stages are idle for 33.3 % of the time: 6 of 18 ticks. The closed form is
+        33.3 %.
+        <BLANKLINE>
+        stage 0 ▕0░░1░░·········1▓▓▓▓▓0▓▓▓▓▓▏ 2
+        stage 1 ▕···0░░1░░1▓▓▓▓▓0▓▓▓▓▓······▏ 2
+        <BLANKLINE>
+        ░ forward  ▓ backward  · bubble
+        <BLANKLINE>
+        The last number is how many micro-batches a stage keeps the activations of, at
+        its peak.
+        >>> product = mf.diagram("matmul", mesh={"data": 4, "model": 2},
+        ...                      x={"shape": (128, 4096), "spec": mf.P("data")},
+        ...                      w={"shape": (4096, 2048), "spec": mf.P(None, "model")})
+    """
+    with Checks("mf.diagram") as check:
+        part = {name: _member(check, name, value) for name, value in members.items()}
+        if kind == "mesh" and isinstance(part.get("mesh"), dict):
+            part = part["mesh"]
+        elif kind == "loading" and "layout" in part:
+            part = part["layout"]
+        text = json.dumps({"meshfeed": 1, "diagram": {kind: part}})
+        return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
+
+
+def _member(check: Checks, name: str, value: Any) -> Any:
+    """Returns a member of a diagram in the form of its document."""
+    if name == "mesh" and isinstance(value, Mapping):
+        return {"axes": [list(axis) for axis in value.items()]}
+    if isinstance(value, Layout):
+        return json.loads(value.to_json())
+    if is_spec(value):
+        return entries(value)
+    if isinstance(value, Mapping):
+        return {key: _member(check, key, part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_member(check, name, part) for part in value]
+    if value is None or isinstance(value, str | int):
+        return value
+    raise check.misfit(f"{name}={shown(value)} is not a part of a document")

@@ -1,0 +1,329 @@
+"""mf.draw and mf.diagram: pictures of arrays, trees and splits of work."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax._src.sharding_impls import GSPMDSharding
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
+
+import meshfeed as mf
+from meshfeed._plan.visualized import visualized
+from tests.python.data import digits
+
+P = PartitionSpec
+TABLE = Path(__file__).parents[1] / "conformance" / "testdata" / "visualized.json"
+SEED = 20261123
+
+
+def mesh(*axes: tuple[str, int], order: list[int] | None = None) -> Mesh:
+    names, sizes = [name for name, _ in axes], [size for _, size in axes]
+    devices = np.array(jax.devices())[: int(np.prod(sizes))]
+    return Mesh((devices if order is None else devices[order]).reshape(sizes), names)
+
+
+def ones(shape: tuple[int, ...], sharding: Any) -> Any:
+    return jax.device_put(np.ones(shape, np.float32), sharding)
+
+
+def abstract(shape: tuple[int, ...], dtype: Any, sharding: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+
+
+DATA_MODEL = """\
+Mesh('data': 2, 'model': 2)  4 devices  1 process
+128 B per device
+
+array  float32 (8, 16)  P('data', 'model')  shard (4, 8)  128 B
+  ↓ dimension 0 over data  → dimension 1 over model
+       0:8      8:16
+    ┏━━━━━━━━┯━━━━━━━━┓
+0:4 ┃  p0 3  │  p0 2  ┃
+    ┠────────┼────────┨
+4:8 ┃  p0 1  │  p0 0  ┃
+    ┗━━━━━━━━┷━━━━━━━━┛
+
+p0 0: device 0 of process 0"""
+
+
+def test_a_live_array_in_any_order_of_devices() -> None:
+    sharding = NamedSharding(
+        mesh(("data", 2), ("model", 2), order=[3, 2, 1, 0]), P("data", "model")
+    )
+    drawn = mf.draw(ones((8, 16), sharding))
+    assert str(drawn) == repr(drawn) == DATA_MODEL
+    # A sharding with a shape, and an array without memory, have the same picture.
+    assert str(mf.draw(sharding, shape=(8, 16))) == DATA_MODEL
+    assert str(mf.draw(abstract((8, 16), jnp.float32, sharding))) == DATA_MODEL
+    svg = drawn.to_svg()
+    assert drawn._repr_html_() == svg
+    root = ET.fromstring(svg)
+    assert root[0].text == "Layout of Mesh('data': 2, 'model': 2)"
+    chips = [e.text for e in root if e.get("class") == "mf-w"]
+    assert chips[:4] == ["3", "2", "1", "0"]
+
+
+def test_every_device_is_where_jax_says() -> None:
+    rng = random.Random(SEED)
+    for _ in range(20):
+        axes = [("a", rng.choice([1, 2, 4])), ("b", rng.choice([1, 2]))]
+        size = axes[0][1] * axes[1][1]
+        m = mesh(*axes, order=rng.sample(range(size), size))
+        spec = rng.choice([P("a", "b"), P("b", "a"), P(("a", "b")), P(None, ("b", "a")), P("b")])
+        sharding = NamedSharding(m, spec)
+        text = str(mf.draw(sharding, shape=(8, 16)))
+        devices: Any = sharding.devices_indices_map((8, 16))
+        parts = {
+            device.id: tuple(
+                "{}:{}".format(*part.indices(n)) for part, n in zip(index, (8, 16), strict=True)
+            )
+            for device, index in devices.items()
+        }
+        rows = {row for row, _ in parts.values()}
+        for line in text.splitlines():
+            label, _, cells = line.partition("┃")
+            if label.strip() in rows and len(rows) > 1:
+                found = {int(n) for n in re.findall(r"\d+", re.sub(r"p0", "", cells))}
+                expected = {d for d, (row, _) in parts.items() if row == label.strip()}
+                assert found == expected, f"{sharding}\n{text}"
+
+
+def test_scalars_replicas_and_single_devices() -> None:
+    one = str(mf.draw(jnp.ones(3)))
+    assert one.splitlines()[0] == "Mesh()  1 device  1 process"
+    assert "array  float32 (3,)  P(None,)  shard (3,)  12 B\n  not partitioned" in one
+    assert "array  float32 ()  P()  shard ()  4 B\n  not partitioned" in str(
+        mf.draw(jnp.float32(1))
+    )
+    copied = str(mf.draw(ones((9,), NamedSharding(mesh(("x", 8)), P()))))
+    assert "shard (9,)  36 B  on 8 devices\n  not partitioned" in copied
+    assert "┃  p0 0=…=7  ┃" in copied
+
+
+def test_a_sharding_without_a_mesh() -> None:
+    named = NamedSharding(mesh(("a", 2), ("b", 2), ("c", 2)), P("a", "b"))
+    sharding = GSPMDSharding(tuple(jax.devices()), named._to_xla_hlo_sharding(2))
+    drawn = str(mf.draw(sharding, shape=(4, 6)))
+    assert "shard (2, 3)  24 B" in drawn
+    assert "0:2 ┃  p0 0=1  │  p0 2=3  ┃" in drawn
+    assert "2:4 ┃  p0 4=5  │  p0 6=7  ┃" in drawn
+
+
+def test_an_abstract_mesh() -> None:
+    large = AbstractMesh((512, 8), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+    drawn = str(mf.draw(abstract((4096, 64), jnp.bfloat16, NamedSharding(large, P("data")))))
+    assert drawn.startswith("Mesh('data': 512, 'model': 8)  4,096 devices")
+    assert "shard (8, 64)  1 KiB" in drawn
+
+
+def test_inside_jit() -> None:
+    drawn = []
+
+    @jax.jit
+    def step(x: jax.Array) -> jax.Array:
+        drawn.append(str(mf.draw(x)))
+        return x
+
+    explicit = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Explicit,))
+    step(jax.device_put(np.ones((8, 2), np.float32), NamedSharding(explicit, P("data"))))
+    assert "array  float32 (8, 2)  P('data', None)  shard (2, 2)  16 B" in drawn[0]
+
+
+class Partly(NamedSharding):
+    """A sharding over two processes, of which this one has the first four devices."""
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        return set(jax.devices()[:4])
+
+
+def test_parts_of_other_processes() -> None:
+    drawn = mf.draw(Partly(mesh(("data", 8)), P("data")), shape=(8,))
+    notes = [
+        "Process 0 addresses 4 of 8 devices: 0, 1, 2, 3.",
+        "The parts on the other devices are not addressable from here.",
+    ]
+    assert str(drawn).splitlines()[-3:] == ["", *notes]
+    assert drawn._repr_html_().endswith(f"</svg>\n<p>{notes[0]}</p><p>{notes[1]}</p>")
+
+
+def test_a_sharding_that_does_not_fit() -> None:
+    drawn = str(mf.draw(NamedSharding(mesh(("data", 4)), P("data")), shape=(6,)))
+    assert "error indivisible at /arrays/array/shape/0" in drawn
+
+
+TREE = """\
+array          shape       dtype          spec                shard      per device  copies
+embed          (1024, 64)  bfloat16       P('model',)         (512, 64)      64 KiB       4
+layers/*/b x3  (64,)       float32        P()                 (64,)           768 B       8
+layers/*/w x3  (64, 64)    float8_e4m3fn  P('data', 'model')  (16, 32)      1.5 KiB       1
+packed         (3, 8)      int4           P(None, 'data')     (3, 2)            3 B       2
+step           ()          int32          no sharding         ()                4 B       1
+
+9 arrays, 141 KiB in all; 66.3 KiB on the fullest device"""
+
+
+def test_a_tree() -> None:
+    m = mesh(("data", 4), ("model", 2))
+    layer = {
+        "w": abstract((64, 64), jnp.float8_e4m3fn, NamedSharding(m, P("data", "model"))),
+        "b": abstract((64,), jnp.float32, NamedSharding(m, P())),
+    }
+    tree = {
+        "embed": abstract((1024, 64), jnp.bfloat16, NamedSharding(m, P("model"))),
+        "layers": [layer] * 3,
+        "packed": abstract((3, 8), jnp.int4, NamedSharding(m, P(None, "data"))),
+        "step": jnp.int32(0),
+    }
+    drawn = mf.draw(tree)
+    assert str(drawn) == TREE
+    assert (
+        drawn._repr_html_()
+        == f'<pre style="line-height:1.2">{TREE.replace(chr(39), "&#x27;")}</pre>'
+    )
+    with pytest.raises(mf.UnsupportedError) as caught:
+        drawn.to_svg()
+    expected = "Drawing.to_svg: this picture is drawn as text only; print it"
+    assert str(caught.value) == expected
+
+
+def test_a_tree_over_several_meshes() -> None:
+    first, second = jax.devices()[:2]
+    tree = {
+        "a": jax.device_put(np.ones(8, np.float32), first),
+        "b": jax.device_put(np.ones(2, np.float32), second),
+        "c": ones((4,), NamedSharding(mesh(("x", 2)), P("x"))),
+        "d": ones((6,), NamedSharding(mesh(("y", 2)), P("y"))),
+    }
+    lines = str(mf.draw(tree)).splitlines()
+    assert lines[1].split() == ["a", "(8,)", "float32", "one", "device", "(8,)", "32", "B", "1"]
+    # Device 0 has 32 + 8 + 12 bytes, device 1 has 8 + 8 + 12.
+    assert lines[-1] == "4 arrays, 80 B in all; 52 B on the fullest device"
+
+
+def test_a_tree_with_a_spec_that_does_not_fit() -> None:
+    tree = [abstract((6,), jnp.float32, NamedSharding(mesh(("data", 4)), P("data")))]
+    lines = str(mf.draw(tree)).splitlines()
+    assert "does not fit" in lines[1]
+    assert "unknown" in lines[1]
+    assert "6" in lines[-1]
+    assert "4" in lines[-1]
+
+
+def test_layouts_and_loaders() -> None:
+    layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("float32", (4,))}, batch_size=8)
+    drawn = mf.draw(layout)
+    assert str(drawn) == layout.draw().rstrip("\n")
+    assert drawn.to_svg() == layout.to_svg()
+    with mf.Loader(mf.from_arrays(digits()), mesh(("data", 2)), P("data"), batch_size=8) as loader:
+        assert str(mf.draw(loader)) == loader.layout.draw().rstrip("\n")
+
+
+@pytest.mark.parametrize("case", json.loads(TABLE.read_text()), ids=lambda case: case["shape"])
+def test_tables_of_jax(case: dict[str, Any]) -> None:
+    parts = {device: [slice(*span) for span in spans] for device, spans in case["parts"]}
+    assert visualized(case["shape"], "cpu", parts) + "\n" == case["printed"]
+
+
+def test_the_style_of_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    sharding = NamedSharding(mesh(("data", 4), ("model", 2)), P("data", "model"))
+    x = ones((8, 16), sharding)
+    expected = """\
+┌───────────────────────┬───────────────────────┐
+│         CPU 0         │         CPU 1         │
+├───────────────────────┼───────────────────────┤
+│         CPU 2         │         CPU 3         │
+├───────────────────────┼───────────────────────┤
+│         CPU 4         │         CPU 5         │
+├───────────────────────┼───────────────────────┤
+│         CPU 6         │         CPU 7         │
+└───────────────────────┴───────────────────────┘
+"""
+    print(mf.draw(x, style="jax"))
+    assert capsys.readouterr().out == expected
+    if importlib.util.find_spec("rich"):
+        jax.debug.visualize_array_sharding(x, use_color=False)
+        assert capsys.readouterr().out == expected
+
+
+def test_random_tables_of_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    if not importlib.util.find_spec("rich"):
+        pytest.skip("rich is not installed")
+    rng = random.Random(SEED)
+    for _ in range(40):
+        m = mesh(("a", rng.choice([1, 2, 4])), ("b", rng.choice([1, 2])))
+        spec = rng.choice([P("a"), P("a", "b"), P(None, ("b", "a")), P(("a", "b"), None), P()])
+        shape = (8 * rng.randint(1, 20), 8 * rng.randint(1, 20))
+        sharding = NamedSharding(m, spec)
+        jax.debug.visualize_sharding(shape, sharding, use_color=False)
+        expected = capsys.readouterr().out
+        print(mf.draw(sharding, shape=shape, style="jax"))
+        assert capsys.readouterr().out == expected, f"{shape} {sharding}"
+
+
+def wrong(message: str, *args: Any, **kwargs: Any) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.draw(*args, **kwargs)
+    assert str(caught.value) == f"mf.draw: {message}"
+
+
+def test_wrong_arguments() -> None:
+    data = NamedSharding(mesh(("data", 2)), P("data"))
+    far = AbstractMesh((2,), ("data",), axis_types=(AxisType.Auto,))
+    give = "give a jax.Array, a jax.ShapeDtypeStruct, a sharding with shape=, a tree or a Layout"
+    wrong("style='rich': expected \"jax\" or None", jnp.ones(3), style="rich")
+    wrong(
+        "a sharding was given without the shape of an array;"
+        " pass shape=, for example shape=(8, 16)",
+        data,
+    )
+    wrong("shape and dtype are for shardings; leave them out", jnp.ones(3), shape=(3,))
+    wrong(f'style="jax" is for an array with a sharding; {give}', {"x": data}, style="jax")
+    wrong(
+        'style="jax" is for arrays of 1 or 2 dimensions, but the shape is (2, 3, 4);'
+        " leave out style=, which draws any shape",
+        data,
+        shape=(2, 3, 4),
+        style="jax",
+    )
+    wrong(
+        'style="jax" shows the ids of devices, but the mesh is abstract;'
+        " leave out style=, or use a mesh with devices",
+        NamedSharding(far, P("data")),
+        shape=(2,),
+        style="jax",
+    )
+    wrong(f"x=[] has no arrays; {give}", [])
+    layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("float32", (4,))}, batch_size=8)
+    wrong("shape, dtype and style are not for layouts; leave them out", layout, style="jax")
+    hint = "give arrays or jax.ShapeDtypeStructs, and leave out functions and settings"
+    wrong(f"x is 'text', which has no shape and dtype; {hint}", "text")
+
+
+def test_diagrams() -> None:
+    drawn = mf.diagram("mesh", mesh={"data": 4, "model": 2})
+    assert str(drawn).splitlines()[-2:] == [
+        "2 groups over data: {0, 2, 4, 6} {1, 3, 5, 7}",
+        "4 groups over model: {0, 1} {2, 3} {4, 5} {6, 7}",
+    ]
+    assert ET.fromstring(drawn.to_svg())[0].text == "Groups of Mesh('data': 4, 'model': 2)"
+    layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("float32", (4,))}, batch_size=8)
+    assert str(mf.diagram("loading", layout=layout)).startswith("Ways to load a batch of 8 rows")
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"stages": 2}, '/diagram/pipeline: a pipeline needs the key "schedule"'),
+        ({"stages": 1.5}, "stages=1.5 is not a part of a document"),
+    ]
+    for members, message in cases:
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            mf.diagram("pipeline", **members)
+        assert str(caught.value) == f"mf.diagram: {message}"
