@@ -105,15 +105,11 @@ func TestGenerations(t *testing.T) {
 		{"v100-32", "a100-40", "a100-80", "h100-80", "h200-141", "b200-180"},
 		{"h100-pcie", "h100-80"},
 		{"l4-24", "l40s-48"},
-		{"tpu-v4", "tpu-v5p", "tpu-v7"},
+		{"tpu-v4", "tpu-v5p"},
 		{"tpu-v5e", "tpu-v6e"},
 	} {
 		for i := range line[1:] {
-			a, errA := hardware.Find(line[i])
-			b, errB := hardware.Find(line[i+1])
-			if errA != nil || errB != nil {
-				t.Fatal(errA, errB)
-			}
+			a, b := find(t, line[i]), find(t, line[i+1])
 			after := cells(b)
 			for name, c := range cells(a) {
 				if after[name].Known() && after[name].Value < c.Value {
@@ -122,11 +118,22 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 	}
-	h100, _ := hardware.Find("h100-80")
-	h200, _ := hardware.Find("h200-141")
+	if v5p, v7 := find(t, "tpu-v5p"), find(t, "tpu-v7"); v7.Node.Value*2 != v5p.Node.Value || v7.Memory.Value < v5p.Memory.Value {
+		t.Error("two devices of TPU7x have the links of a chip of v5p")
+	}
+	h100, h200 := find(t, "h100-80"), find(t, "h200-141")
 	for p, c := range h100.FLOPs {
 		if h200.FLOPs[p].Value != c.Value {
 			t.Errorf("%s of the H200 differs from the H100's", p)
 		}
 	}
+}
+
+func find(t *testing.T, name string) hardware.Kind {
+	t.Helper()
+	k, err := hardware.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }

@@ -154,14 +154,19 @@ var table = []Kind{
 		Network: tpu7xDocs.cell(100*gbit, ""),
 	},
 	{
-		Name: "tpu-v7", Title: "Google TPU7x (Ironwood)", Vendor: "Google",
-		Memory: tpu7xDocs.cell(192*gib, "192 GiB"), HBM: tpu7xDocs.cell(7_380*gb, ""),
-		FLOPs:    map[Precision]Cell{BF16: tpu7xDocs.cell(2_307*tera, ""), FP8: tpu7xDocs.cell(4_614*tera, "")},
-		Topology: Torus3, PerNode: 9216, Wrap: 4,
-		Node:    tpu7xDocs.cell(600*gb, bothWays),
-		Network: tpu7xDocs.cell(100*gbit, ""),
+		// A chip is two devices of JAX, which share its links.
+		Name: "tpu-v7", Title: "Google TPU7x (Ironwood), half a chip", Vendor: "Google",
+		Memory: tpu7xDocs.cell(96*gib, halfChip("192 GiB")), HBM: tpu7xDocs.cell(3_690*gb, halfChip("7,380 GB/s")),
+		FLOPs: map[Precision]Cell{
+			BF16: tpu7xDocs.cell(11_535*tenths, halfChip("2,307 TFLOP/s")), FP8: tpu7xDocs.cell(2_307*tera, halfChip("4,614 TFLOP/s")),
+		},
+		Topology: Torus3, PerNode: 2 * 9216, Wrap: 4,
+		Node:    tpu7xDocs.cell(300*gb, halfChip("1,200 GB/s of both directions")),
+		Network: tpu7xDocs.cell(50*gbit, halfChip("100 Gbit/s")),
 	},
 }
+
+func halfChip(whole string) string { return "half of " + whole + ", a chip is two devices" }
 
 func a100(name, title string, memory, hbm int64) Kind {
 	return Kind{
