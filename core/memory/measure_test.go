@@ -108,8 +108,8 @@ func TestReplicated(t *testing.T) {
 		{"two axes", []memory.Array{w("m", 1024, 8192, "data", "model"), w("a", 2048, 1023)}, []string{
 			`warning replicated /arrays/a/spec: array "a" has 8 copies along axes "data", "model", which partition other arrays; write P(('data', 'model'),) to save 1.75 MiB of every device, unless the copies are meant [{bytes 1833216} {devices 8}]`}},
 		{"beside another axis", []memory.Array{model, w("a", 4096, 4096, "data")}, []string{
-			`warning replicated /arrays/model/spec: array "model" has 4 copies along axis "data", which partitions other arrays; write P(None, ('model', 'data')) to save 1.5 MiB of every device, unless the copies are meant [{bytes 1572864} {devices 4}]`,
-			`warning replicated /arrays/a/spec: array "a" has 2 copies along axis "model", which partitions other arrays; write P('data', 'model') to save 2 MiB of every device, unless the copies are meant [{bytes 2097152} {devices 2}]`}},
+			`warning replicated /arrays/a/spec: array "a" has 2 copies along axis "model", which partitions other arrays; write P('data', 'model') to save 2 MiB of every device, unless the copies are meant [{bytes 2097152} {devices 2}]`,
+			`warning replicated /arrays/model/spec: array "model" has 4 copies along axis "data", which partitions other arrays; write P(None, ('model', 'data')) to save 1.5 MiB of every device, unless the copies are meant [{bytes 1572864} {devices 4}]`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check(t, memory.Measure(&memory.Tree{Mesh: on(t, grid...), Parameters: c.arrays}), c.want...)
@@ -119,6 +119,12 @@ func TestReplicated(t *testing.T) {
 	check(t, memory.Measure(&memory.Tree{Mesh: on(t, grid...), Parameters: share})) // saves less than 1 %
 	states := &memory.Tree{Mesh: on(t, grid...), Parameters: []memory.Array{model}, States: []memory.Array{w("mu", 1024, 4096)}}
 	check(t, memory.Measure(states), `warning replicated /optimizer/mu/spec: array "mu" has 2 copies along axis "model", which partitions other arrays; write P(None, 'model') to save 2 MiB of every device, unless the copies are meant [{bytes 2097152} {devices 2}]`)
+	states.Parameters[0].Name, states.States[0].Name = "a/w", "0/mu/a/w"
+	states.Parameters[0].Spec, states.States[0].Spec = sharding.P("model", "data"), sharding.P("data")
+	check(t, memory.Measure(states)) // saves less than 1 MiB
+	states.States[0].Spec = sharding.P(nil, "data")
+	states.States[0].Element = memory.Float32
+	check(t, memory.Measure(states), `warning replicated /optimizer/0~1mu~1a~1w/spec: array "0/mu/a/w" has 2 copies along axis "model", which partitions other arrays; write P('model', 'data') to save 2 MiB of every device, unless the copies are meant [{bytes 2097152} {devices 2}]`)
 	batch := &memory.Tree{Mesh: on(t, grid...), Batch: []memory.Array{w("x", 64, 8, "data"), w("y", 4, mebi)}}
 	check(t, memory.Measure(batch), `warning replicated /batch/y/spec: array "y" has 4 copies along axis "data", which partitions other arrays; write P(None, 'data') to save 3 MiB of every device, unless the copies are meant [{bytes 3145728} {devices 4}]`)
 }

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -19,12 +21,61 @@ const (
 // other arrays and could partition this one. Axes of the batch do not count for
 // parameters: data parallelism copies them on purpose.
 func (u *Usage) checkReplicated() {
-	model := slices.Concat(u.Parameters, u.States)
-	u.findReplicated("/arrays/", u.Parameters, u.partitioning(model))
+	model := u.partitioning(slices.Concat(u.Parameters, u.States))
+	parameter := u.parametersByName()
+	first := len(u.Problems)
+	u.findReplicated("/arrays/", u.Parameters, func(r *Row) proposal { return u.extend(r, model) })
 	if u.Tree.Optimizer == NoOptimizer {
-		u.findReplicated("/optimizer/", u.States, u.partitioning(model))
+		u.findReplicated("/optimizer/", u.States, func(r *Row) proposal {
+			if p := likeParameter(r, parameter); p.devices > 1 {
+				return p
+			}
+			return u.extend(r, model)
+		})
 	}
-	u.findReplicated("/batch/", u.Batch, u.partitioning(u.Batch))
+	batch := u.partitioning(u.Batch)
+	u.findReplicated("/batch/", u.Batch, func(r *Row) proposal { return u.extend(r, batch) })
+	slices.SortStableFunc(u.Problems[first:], func(a, b Problem) int { return cmp.Compare(b.Facts[0].Value, a.Facts[0].Value) })
+}
+
+// proposal is a spec with fewer copies of an array.
+type proposal struct {
+	spec    sharding.PartitionSpec
+	devices int64    // the number of copies that become one
+	axes    []string // along which these copies are
+}
+
+func (u *Usage) parametersByName() map[string]*Row {
+	byName := make(map[string]*Row, len(u.Parameters))
+	for i := range u.Parameters {
+		byName[u.Parameters[i].Name] = &u.Parameters[i]
+	}
+	return byName
+}
+
+// likeParameter proposes the spec of the parameter that a state belongs to: the name
+// of the state ends with that of the parameter, and both have one shape. If there is
+// no such parameter, or its spec leaves another axis unused, the number of devices is
+// 0.
+func likeParameter(state *Row, parameters map[string]*Row) (p proposal) {
+	for name := state.Name; name != ""; {
+		like, known := parameters[name]
+		if !known || like.Part == nil || like.Shard != nil || !slices.Equal(like.Shape, state.Shape) {
+			_, name, _ = strings.Cut(name, "/")
+			continue
+		}
+		if slices.ContainsFunc(like.Replicated, func(axis string) bool { return !slices.Contains(state.Replicated, axis) }) {
+			return p // each uses an axis that the other does not use
+		}
+		for _, axis := range state.Replicated {
+			if !slices.Contains(like.Replicated, axis) {
+				p.axes = append(p.axes, axis)
+			}
+		}
+		p.spec, p.devices = like.Spec, state.Copies/like.Copies
+		return p
+	}
+	return p
 }
 
 // partitioning returns the set of axes that partition one of the arrays.
@@ -43,35 +94,34 @@ func (u *Usage) partitioning(rows []Row) map[string]bool {
 	return axes
 }
 
-func (u *Usage) findReplicated(path string, rows []Row, axes map[string]bool) {
-	for _, r := range rows {
-		if r.Shard != nil || r.Part == nil {
+func (u *Usage) findReplicated(path string, rows []Row, propose func(*Row) proposal) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Shard != nil || r.Part == nil || r.Host {
 			continue
 		}
-		spec, devices, names := u.better(r, axes)
-		bytes := r.Bytes + r.Gradient + r.States
-		saved := bytes - bytes/devices
+		p, bytes := propose(r), r.Bytes+r.Gradient+r.States
+		saved := bytes - bytes/p.devices
 		if saved < leastBytes || saved < u.Totals.Stored/leastShare {
 			continue
 		}
-		which := "axis " + wording.Quote(names[0]) + ", which partitions"
-		if len(names) > 1 {
-			which = "axes " + wording.QuotedList(names) + ", which partition"
+		which := "axis " + wording.Quote(p.axes[0]) + ", which partitions"
+		if len(p.axes) > 1 {
+			which = "axes " + wording.QuotedList(p.axes) + ", which partition"
 		}
 		u.Problems = append(u.Problems, Problem{
 			Severity: Warning, Code: Replicated, Path: path + jsontext.Escape(r.Name) + "/spec",
-			Message: fmt.Sprintf("array %s has %d copies along %s other arrays", wording.Quote(r.Name), devices, which),
-			Hint:    fmt.Sprintf("write %s to save %s of every device, unless the copies are meant", wording.Plain(spec.String()), wording.Bytes(saved)),
-			Facts:   []sharding.Fact{{Name: "bytes", Value: saved}, {Name: "devices", Value: devices}},
+			Message: fmt.Sprintf("array %s has %d copies along %s other arrays", wording.Quote(r.Name), p.devices, which),
+			Hint:    fmt.Sprintf("write %s to save %s of every device, unless the copies are meant", wording.Plain(p.spec.String()), wording.Bytes(saved)),
+			Facts:   []sharding.Fact{{Name: "bytes", Value: saved}, {Name: "devices", Value: p.devices}},
 		})
 	}
 }
 
-// better returns a spec that also uses the axes along which the array has copies.
-// Every axis partitions the largest dimension of the part that it divides. Devices
-// is the product of the sizes of these axes.
-func (u *Usage) better(r Row, axes map[string]bool) (spec sharding.PartitionSpec, devices int64, names []string) {
-	spec, devices = r.Spec.Clone(), 1
+// extend proposes a spec that also uses the given axes along which the array has
+// copies. Every axis partitions the largest dimension of the part that it divides.
+func (u *Usage) extend(r *Row, axes map[string]bool) proposal {
+	p := proposal{spec: r.Spec.Clone(), devices: 1}
 	part := slices.Clone(r.Part)
 	for _, axis := range u.Tree.Mesh.Axes() {
 		if !axes[axis.Name] || !slices.Contains(r.Replicated, axis.Name) {
@@ -86,13 +136,13 @@ func (u *Usage) better(r Row, axes map[string]bool) (spec sharding.PartitionSpec
 		if best < 0 {
 			continue
 		}
-		for len(spec) <= best {
-			spec = append(spec, nil)
+		for len(p.spec) <= best {
+			p.spec = append(p.spec, nil)
 		}
-		spec[best] = append(spec[best], axis.Name)
+		p.spec[best] = append(p.spec[best], axis.Name)
 		part[best] /= axis.Size
-		devices *= int64(axis.Size)
-		names = append(names, axis.Name)
+		p.devices *= int64(axis.Size)
+		p.axes = append(p.axes, axis.Name)
 	}
-	return spec, devices, names
+	return p
 }

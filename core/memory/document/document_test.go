@@ -94,6 +94,23 @@ error: dimension 0 of array "v" of shape (3,) is split 2 ways by axis "a" (size 
 	}
 }
 
+// A table names the ten largest findings. A report has all.
+func TestManyProblems(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"meshfeed":1,"mesh":{"axes":[["a",2]]},"arrays":{"w":{"shape":[4096,4096],"dtype":"int8","spec":["a"]}`)
+	for i := range 15 {
+		fmt.Fprintf(&b, `,"%d":{"shape":[%d,4096],"dtype":"int8"}`, i, 4096+2*i)
+	}
+	u := measure(t, b.String()+`}}`)
+	text := document.Text(u)
+	if n := strings.Count(text, "warning:"); n != 10 || !strings.HasSuffix(text, "\n… and 5 problems\n") || len(u.Problems) != 15 {
+		t.Errorf("%d warnings of %d in\n%s", n, len(u.Problems), text)
+	}
+	if first := u.Problems[0].Path; first != "/arrays/14/spec" {
+		t.Errorf("the first problem is that of %s", first)
+	}
+}
+
 // A table stays within 100 columns and 100 arrays, and lists the largest.
 func TestTextOfManyArrays(t *testing.T) {
 	var b strings.Builder

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	width   = 100 // columns of the table
-	maxRows = 100 // arrays of a table; of more, the largest are listed
+	width       = 100 // columns of the table
+	maxRows     = 100 // arrays of a table; of more, the largest are listed
+	maxProblems = 10  // problems below a table
 )
 
 // The widths of the columns of a table: name, shape, dtype, spec, and bytes.
@@ -61,13 +62,16 @@ func Text(u *memory.Usage) string {
 	} else {
 		b.WriteString("The sums are unknown because of the errors below.\n")
 	}
-	for _, p := range u.Problems {
+	for _, p := range u.Problems[:min(len(u.Problems), maxProblems)] {
 		b.WriteByte('\n')
 		text := p.Severity + ": " + p.Message
 		if p.Hint != "" {
 			text += "; " + p.Hint
 		}
 		writeWrapped(b, text)
+	}
+	if rest := len(u.Problems) - maxProblems; rest > 0 {
+		fmt.Fprintf(b, "\n… and %s\n", wording.Count(int64(rest), "problem", "problems"))
 	}
 	return b.String()
 }
@@ -134,10 +138,10 @@ func writeSums(b *strings.Builder, u *memory.Usage) {
 		optimizer = strings.TrimLeft(optimizer+", ", ", ") + "with a master copy in " + u.Tree.Master.String()
 	}
 	sum("parameters", wording.Bytes(t.Parameters), wording.Count(t.Count, "parameter", "parameters"))
-	if u.States != nil {
+	if len(u.States) > 0 {
 		sum("optimizer", wording.Bytes(t.States), optimizer)
 	}
-	if u.Batch != nil {
+	if len(u.Batch) > 0 {
 		sum("batch", wording.Bytes(t.Batch), "")
 	}
 	sum("stored", wording.Bytes(t.Stored), "exact")
