@@ -30,10 +30,14 @@ func HTML(d *strategy.Document, r *strategy.Report) string {
 	}
 	p.table(r)
 	for _, s := range sections(r) {
-		if s.title == "Why" {
+		if s.title == why {
 			continue // the table has the reasons
 		}
 		p.element("h4", "", s.title)
+		if s.rows != nil {
+			p.rows(s)
+			continue
+		}
 		p.out.WriteString("<ul>")
 		for _, line := range s.lines {
 			p.element("li", "", line.text)
@@ -57,6 +61,26 @@ func (p *page) element(name, class, text string) {
 	p.out.WriteString(">" + escape.Replace(text) + "</" + name + ">")
 }
 
+// rows writes the table of a section.
+func (p *page) rows(s section) {
+	p.out.WriteString("<div><table>")
+	for i, row := range s.rows {
+		p.out.WriteString("<tr>")
+		for j, cell := range row {
+			name, class := "td", ""
+			if i == 0 {
+				name = "th"
+			}
+			if s.sides[j] == 'r' {
+				class = "n"
+			}
+			p.element(name, class, cell)
+		}
+		p.out.WriteString("</tr>")
+	}
+	p.out.WriteString("</table></div>")
+}
+
 func (p *page) table(r *strategy.Report) {
 	if len(r.Candidates) == 0 {
 		return
@@ -68,7 +92,7 @@ func (p *page) table(r *strategy.Report) {
 	for _, c := range columns {
 		p.element("th", c.class(), c.title)
 	}
-	p.element("th", "", "why")
+	p.element("th", "", strings.ToLower(why))
 	p.out.WriteString("</tr></thead><tbody>")
 	for i := range r.Candidates {
 		switch {

@@ -8,16 +8,18 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// section is a part of a report in words.
+// section is a part of a report: sentences, or a table whose first row is the heading.
 type section struct {
 	title string
 	lines []line
+	rows  [][]string
+	sides string // of the columns: "l" or "r"
 }
 
 // line is a paragraph under a mark, such as the number of a candidate.
 type line struct{ mark, text string }
 
-// question writes what was asked, how many candidates there are, and what is wrong.
+// question writes what was asked, the answer in a sentence, and what is wrong.
 func question(d *strategy.Document, r *strategy.Report) []string {
 	size := wording.Thousands(r.Model.Parameters) + " parameters"
 	if r.Model.ActiveParameters != r.Model.Parameters {
@@ -31,14 +33,7 @@ func question(d *strategy.Document, r *strategy.Report) []string {
 	if d.Training.Tokens > 0 {
 		batch = wording.Count(d.Training.Tokens, "token", "tokens")
 	}
-	count := wording.Count(r.Evaluated, "candidate", "candidates") + " on " + wording.Count(r.Meshes, "mesh", "meshes")
-	if r.Best < 0 {
-		count += "; none fits"
-	}
-	lines := []string{
-		wording.Plain(r.Model.Name) + ": " + size + ", on " + on,
-		"a step trains on " + batch + "; evaluated: " + count,
-	}
+	lines := []string{wording.Plain(r.Model.Name) + ": " + size + ", on " + on + "; " + batch + " per step", answer(r)}
 	for _, f := range r.Problems {
 		text := string(f.Severity) + ": " + f.Message
 		if f.Hint != "" {
@@ -49,22 +44,47 @@ func question(d *strategy.Document, r *strategy.Report) []string {
 	return lines
 }
 
+// answer writes the best candidate.
+func answer(r *strategy.Report) string {
+	count := wording.Count(r.Evaluated, "candidate", "candidates") + " on " + wording.Count(r.Meshes, "mesh", "meshes")
+	if r.Best < 0 {
+		return "none of " + count + " fits"
+	}
+	c := &r.Candidates[r.Best]
+	text := "best of " + count + ": " + axesText(c.Mesh) + ", recomputation " + c.Recomputation + ", " +
+		wording.Count(int64(c.MicroBatches), "micro-batch", "micro-batches") + " of " + wording.Count(int64(c.MicroBatch), "example", "examples") +
+		": " + gigabytes(c.Memory.Total) + noBreak + "GB"
+	if c.Memory.Capacity > 0 {
+		text += " of " + gigabytes(c.Memory.Capacity) + noBreak + "GB"
+	}
+	text += " per device"
+	if c.Time != nil {
+		text += ", " + duration(c.Time.Step) + " per step"
+	}
+	return text
+}
+
 // caption names the units of the table of candidates.
 func caption(u timeUnit) string {
-	return "GB (10^9 bytes) per device, and " + u.name + " per step (expected, from best to worst case)"
+	return "GB (10^9 bytes) per device, free without the margin; " + u.name + " per step, and from best to worst case"
 }
+
+// why is the title of the section with the reasons, which a table may have instead.
+const why = "Why"
 
 // sections writes all that follows the table of candidates.
 func sections(r *strategy.Report) []section {
-	all := []section{{"Why", reasons(r)}, {"Not evaluated", pruned(r)}}
+	all := []section{{title: why, lines: reasons(r)}, {title: "Not evaluated", lines: pruned(r)}}
 	if r.Best >= 0 {
 		number := strconv.Itoa(r.Best + 1)
-		all = append(all, section{"A step of " + number, step(r)}, section{"Input of " + number, input(r)})
+		all = append(all, section{title: "A step of " + number, lines: step(r)}, section{
+			title: "Communication of " + number + ", per device", rows: collectives(r), sides: "lrllrlrrl",
+		}, section{title: "Input of " + number, lines: input(r)})
 	}
-	all = append(all, section{"Assumptions", assumptions(r)})
+	all = append(all, section{title: "Assumptions", lines: assumptions(r)})
 	var some []section
 	for _, s := range all {
-		if len(s.lines) > 0 {
+		if len(s.lines)+len(s.rows) > 0 {
 			some = append(some, s)
 		}
 	}
@@ -81,11 +101,7 @@ func indented(texts ...string) (lines []line) {
 
 // reason says why a candidate has its rank.
 func reason(r *strategy.Report, i int) string {
-	list := r.Candidates[i].Reasons
-	if i == r.Best {
-		list = append([]string{"the best"}, list...)
-	}
-	return strings.Join(list, "; ")
+	return strings.Join(r.Candidates[i].Reasons, "; ")
 }
 
 func reasons(r *strategy.Report) (lines []line) {
@@ -107,14 +123,11 @@ func pruned(r *strategy.Report) []line {
 	return indented(texts...)
 }
 
-// step writes the parts of the best candidate's step, its collectives and its stages.
+// step writes the parts of the best candidate's step, and its stages.
 func step(r *strategy.Report) []line {
 	var texts []string
 	if t := r.Candidates[r.Best].Time; t != nil {
 		texts = append(texts, timeParts(t), bound(t))
-	}
-	for i := range r.Collectives {
-		texts = append(texts, collective(&r.Collectives[i]))
 	}
 	if len(r.Stages) > 1 {
 		texts = append(texts, stages(r.Stages)...)
@@ -153,19 +166,49 @@ func bound(t *strategy.Time) string {
 	return text
 }
 
-func collective(c *strategy.Collective) string {
-	text := c.Axis + ": " + wording.Thousands(c.Count) + " × " + c.Op
-	if c.What != "" {
-		text += " of " + c.What
+// collectives makes a table of the communication in a step of the best candidate.
+func collectives(r *strategy.Report) [][]string {
+	if len(r.Collectives) == 0 {
+		return nil
 	}
-	text += " (" + gigabytes(c.Bytes) + noBreak + "GB) over " + c.Link + " links: a device sends " + gigabytes(c.Sent) + noBreak + "GB"
-	if c.Ns >= 0 {
-		text += " in " + duration(c.Ns)
+	rows := [][]string{{"axis", "calls", "operation", "of", "GB each", "link", "GB sent", "time", "overlap"}}
+	for i := range r.Collectives {
+		c := &r.Collectives[i]
+		time, overlap := "?", "no"
+		if c.Ns >= 0 {
+			time = duration(c.Ns)
+		}
+		if c.Overlapped {
+			overlap = "yes"
+		}
+		rows = append(rows, []string{c.Axis, short(c.Count), c.Op, c.What, gigabytes(c.Bytes), c.Link, gigabytes(c.Sent), time, overlap})
 	}
-	if c.Overlapped {
-		text += ", during computation"
+	return rows
+}
+
+// aligned pads the cells of a table. Sides has "l" or "r" for each column. The spaces do
+// not break.
+func aligned(rows [][]string, sides string) []string {
+	widths := make([]int, len(sides))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], columnsOf(cell))
+		}
 	}
-	return text
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		for i, cell := range row {
+			space := strings.Repeat(noBreak, widths[i]-columnsOf(cell))
+			if sides[i] == 'r' {
+				cell = space + cell
+			} else {
+				cell += space
+			}
+			lines[n] += strings.ReplaceAll(cell, " ", noBreak) + noBreak
+		}
+		lines[n] = strings.TrimRight(lines[n], noBreak)
+	}
+	return lines
 }
 
 // stages writes the stages of a pipeline. Neighbors that differ in nothing that is

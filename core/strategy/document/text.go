@@ -24,7 +24,7 @@ func Text(d *strategy.Document, r *strategy.Report) string {
 	for _, s := range sections(r) {
 		p.out.WriteByte('\n')
 		p.paragraph("", s.title+":")
-		for _, line := range s.lines {
+		for _, line := range append(s.lines, indented(aligned(s.rows, s.sides)...)...) {
 			p.paragraph(line.mark, line.text)
 		}
 	}
