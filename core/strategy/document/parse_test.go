@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -196,44 +197,62 @@ func TestParseBoundsTheTree(t *testing.T) {
 	}
 }
 
-// FuzzAdvise checks that no document stops the program. If Parse accepts a
-// document, its canonical text is a document with the same canonical text, and its
-// report is JSON.
+// TestExtremes replaces every number of some documents by extreme ones.
+func TestExtremes(t *testing.T) {
+	number := regexp.MustCompile(`[:\[,][0-9.]+`)
+	const preset = `{"meshfeed":1,"model":{"preset":"mixtral-8x7b"},"training":{"batch":64},"cluster":{"devices":64,"device":"h100-80"}}`
+	for _, text := range []string{whole, tree, small, preset} {
+		for _, at := range number.FindAllStringIndex(text, -1) {
+			for _, n := range []string{"0", "1", "7", "720720", "1048576", "1099511627776", "9007199254740881", "9007199254740992"} {
+				answers(t, []byte(text[:at[0]+1]+n+text[at[1]:]))
+			}
+		}
+	}
+}
+
+// FuzzAdvise checks that no document stops the program.
 func FuzzAdvise(f *testing.F) {
 	for _, text := range []string{whole, tree, small} {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := document.Parse(text)
-		if err != nil {
-			refused(t, err)
-			return
+	f.Fuzz(answers)
+}
+
+// answers checks that a document is refused with a path, or answered. Its canonical
+// text is then a document with the same canonical text, and its report is JSON.
+func answers(t *testing.T, text []byte) {
+	d, err := document.Parse(text)
+	if err != nil {
+		refused(t, err)
+		return
+	}
+	first := document.Canonical(d)
+	again, err := document.Parse(first)
+	if err != nil {
+		t.Fatalf("canonical text %s: %v", first, err)
+	}
+	if second := document.Canonical(again); !bytes.Equal(first, second) {
+		t.Fatalf("canonical text\n%s\nbecomes\n%s", first, second)
+	}
+	if d.Cluster.Devices > 4096 || len(d.Model.Tree) > 100 {
+		return // takes too long
+	}
+	r, err := strategy.Advise(d)
+	if checked := strategy.Check(d); (checked == nil) != (err == nil) {
+		t.Fatalf("Check of %s returns %v, but Advise %v", first, checked, err)
+	}
+	if err != nil {
+		refused(t, err)
+		return
+	}
+	if !json.Valid(document.Report(r)) {
+		t.Fatalf("the report of %s is not JSON", first)
+	}
+	for line := range strings.Lines(document.Text(d, r)) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > document.Columns {
+			t.Fatalf("the text about %s has a line of %d columns: %s", first, n, line)
 		}
-		first := document.Canonical(d)
-		again, err := document.Parse(first)
-		if err != nil {
-			t.Fatalf("canonical text %s: %v", first, err)
-		}
-		if second := document.Canonical(again); !bytes.Equal(first, second) {
-			t.Fatalf("canonical text\n%s\nbecomes\n%s", first, second)
-		}
-		if d.Cluster.Devices > 4096 || len(d.Model.Tree) > 100 {
-			return // takes too long
-		}
-		r, err := strategy.Advise(d)
-		if err != nil {
-			refused(t, err)
-			return
-		}
-		if !json.Valid(document.Report(r)) {
-			t.Fatalf("the report of %s is not JSON", first)
-		}
-		for line := range strings.Lines(document.Text(d, r)) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > document.Columns {
-				t.Fatalf("the table of %s has a line of %d columns: %s", first, n, line)
-			}
-		}
-	})
+	}
 }
 
 func refused(t *testing.T, err error) {
