@@ -136,6 +136,7 @@ DEEP = [
     ),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
     Stage("conformance groups", f"{PYTHON} tests/conformance/make_groups.py --check"),
+    Stage("conformance rings", f"{PYTHON} tests/conformance/make_rings.py --check"),
 ]
 
 SUITES = {"test": TEST, "check": LINT + TEST, "test-deep": DEEP}
