@@ -60,8 +60,8 @@ $(NODE)/.ready: tools/node.txt wasm/page/node.sh | $(VENV)/pyvenv.cfg
 	wasm/page/node.sh $(PYTHON) $(NODE)
 	touch $@
 
-page: .build/meshfeed.wasm $(NODE)/.ready ## build the layout page: wasm/page/dist/layout.html, one file that works offline
-	wasm/page/build.sh $(NODE) .build/meshfeed.wasm
+page: .build/meshfeed.wasm .build/strategy.wasm $(NODE)/.ready ## build the layout page: wasm/page/dist/layout.html, one file that works offline
+	wasm/page/build.sh $(NODE) .build/meshfeed.wasm .build/strategy.wasm
 
 page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs

@@ -85,12 +85,13 @@ class BuildHook(BuildHookInterface[Any]):
                 )
             return
         go = find_go()
-        wasm = str(root / ".build" / "meshfeed.wasm")
+        layout, strategy = (str(root / ".build" / f"{n}.wasm") for n in ("meshfeed", "strategy"))
         without = "; set MESHFEED_PAGE=0 to install without the layout page"
         with tempfile.TemporaryDirectory() as node:
-            self._run(["sh", "wasm/guest/build.sh", "layout", wasm], go, {}, without)
+            self._run(["sh", "wasm/guest/build.sh", "layout", layout], go, {}, without)
+            self._run(["sh", "wasm/guest/build.sh", "strategy", strategy], go, {}, without)
             self._run(["sh", "wasm/page/node.sh", sys.executable, node], go, {}, without)
-            self._run(["sh", "wasm/page/build.sh", node, wasm], go, {}, without)
+            self._run(["sh", "wasm/page/build.sh", node, layout, strategy], go, {}, without)
 
     def _library(self, out: Path) -> None:
         if take("MESHFEED_LIBRARY", out):

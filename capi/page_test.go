@@ -18,7 +18,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const slot = `id="layout">`
+	const slot = `id="document">`
 	got, want := execute(t, compile(t, folder, "page.c")), strings.Replace(string(plain), slot, slot+canonicalLayout(t), 1)
 	if got != want {
 		t.Errorf("printed %d bytes, want the %d of the page with the layout in it", len(got), len(want))

@@ -90,7 +90,12 @@ def test_a_checkout_builds_the_page(
 ) -> None:
     hook(hooks, sources, "sdist").initialize("standard", {})
     ran = (sources / "ran").read_text().split()
-    assert ran == ["wasm/guest/build.sh", "wasm/page/node.sh", "wasm/page/build.sh"]
+    assert ran == [
+        "wasm/guest/build.sh",
+        "wasm/guest/build.sh",
+        "wasm/page/node.sh",
+        "wasm/page/build.sh",
+    ]
     monkeypatch.setenv("MESHFEED_PAGE", "0")
     hook(hooks, sources, "sdist").initialize("standard", {})
     assert (sources / "ran").read_text().split() == ran

@@ -1,6 +1,6 @@
 // Builds the page: dist/layout.html, one file that works from file://, and dist/hosted/, a folder for a web server.
 // Checks the types first. Does nothing if the inputs have not changed since the last build.
-// usage: node build.mjs MESHFEED.wasm [DIST]
+// usage: node build.mjs MESHFEED.wasm STRATEGY.wasm [DIST]
 
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
@@ -11,14 +11,18 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [wasm = join(here, "meshfeed.wasm"), dist = join(here, "dist")] = process.argv.slice(2);
+const [wasm, strategy, dist = join(here, "dist")] = process.argv.slice(2);
 
 const layouts = join(here, "../../docs/layouts");
+const strategies = join(here, "../../docs/strategies");
+
+/** files lists a folder, which may be missing. */
+const files = (folder) => (existsSync(folder) ? readdirSync(folder).sort() : []);
 
 /** inputs returns a digest of all files that the page is built from. */
 function inputs() {
-  const list = [wasm, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
-  for (const folder of [join(here, "src"), layouts]) list.push(...readdirSync(folder).sort().map((f) => join(folder, f)));
+  const list = [wasm, strategy, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
+  for (const folder of [join(here, "src"), layouts, strategies]) list.push(...files(folder).map((f) => join(folder, f)));
   const hash = createHash("sha256");
   for (const file of list) hash.update(`${file}\0`).update(readFileSync(file));
   return hash.digest("hex");
@@ -29,14 +33,20 @@ const now = inputs();
 if (existsSync(made) && readFileSync(made, "utf8") === now) process.exit(0);
 execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--noEmit", "-p", here], { stdio: "inherit" });
 
-const examples = readdirSync(layouts)
-  .filter((f) => f.endsWith(".json"))
-  .sort()
-  .map((f) => ({ name: f.slice(0, -5), title: titleOf(f), text: readFileSync(join(layouts, f), "utf8") }));
+/** examples lists the documents of a folder. */
+function examples(folder) {
+  return files(folder)
+    .filter((f) => f.endsWith(".json"))
+    .map((f) => ({ name: f.slice(0, -5), title: titleOf(f), text: readFileSync(join(folder, f), "utf8") }));
+}
+
+/** NAMES are words of titles that are not written in lower case. */
+const NAMES = ["ResNet", "GPT", "AdamW", "GPUs", "GB", "TPU", "MoE"];
 
 /** titleOf turns 03-replicas-in-a-process.json into a title. */
 function titleOf(file) {
-  const words = file.replace(/^\d+-/, "").replace(/\.json$/, "").replaceAll("-", " ");
+  const plain = file.replace(/^\d+-/, "").replace(/\.json$/, "").replaceAll("-", " ");
+  const words = plain.replace(/\b[a-z]+\b/g, (word) => NAMES.find((name) => name.toLowerCase() === word) ?? word).replace(/\b(\d+)b\b/g, "$1B");
   return words[0].toUpperCase() + words.slice(1);
 }
 
@@ -58,33 +68,44 @@ async function bundle(entry, define) {
 }
 
 const worker = await bundle("worker.ts", {});
-const main = await bundle("main.ts", { EXAMPLES: JSON.stringify(examples), WORKER: JSON.stringify(worker) });
+const planner = await bundle("planner-worker.ts", {});
+const main = await bundle("main.ts", {
+  EXAMPLES: JSON.stringify(examples(layouts)),
+  STRATEGIES: JSON.stringify(examples(strategies)),
+  WORKER: JSON.stringify(worker),
+  PLANNER: JSON.stringify(planner),
+});
 const script = main.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 const template = readFileSync(join(here, "src/index.html"), "utf8");
-const module = readFileSync(wasm);
+
+/** packed returns an element that holds a compressed WebAssembly module. */
+function packed(id, file) {
+  return `<script type="application/octet-stream" id="${id}">${gzipSync(readFileSync(file), { level: 9 }).toString("base64")}</script>`;
+}
 
 /** page fills in the template. The values come from functions, because replace would expand a "$" in a string. */
-function page(csp, core, code) {
+function page(csp, core, planner, code) {
   return template
     .replace("%CSP%", () => csp)
-    .replace("%LAYOUT%", "")
+    .replace("%DOCUMENT%", "")
     .replace("%CORE%", () => core)
+    .replace("%STRATEGY%", () => planner)
     .replace("<script>%SCRIPT%</script>", () => code);
 }
 
 const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'";
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(join(dist, "hosted"), { recursive: true });
-const packed = gzipSync(module, { level: 9 }).toString("base64");
 writeFileSync(
   join(dist, "layout.html"),
-  page(`${rules}; script-src 'unsafe-inline' 'wasm-unsafe-eval'`, `<script type="application/octet-stream" id="core">${packed}</script>`, `<script>${script}</script>`),
+  page(`${rules}; script-src 'unsafe-inline' 'wasm-unsafe-eval'`, packed("core", wasm), packed("strategy", strategy), `<script>${script}</script>`),
 );
 const name = `page-${createHash("sha256").update(script).digest("hex").slice(0, 12)}.js`;
 writeFileSync(join(dist, "hosted", name), script);
 writeFileSync(
   join(dist, "hosted", "index.html"),
-  page(`${rules}; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'`, "", `<script src="${name}"></script>`),
+  page(`${rules}; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'`, "", "", `<script src="${name}"></script>`),
 );
 copyFileSync(wasm, join(dist, "hosted", "meshfeed.wasm"));
+copyFileSync(strategy, join(dist, "hosted", "strategy.wasm"));
 writeFileSync(made, now);

@@ -19,11 +19,11 @@ func TestHTML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []byte(`id="layout">{"meshfeed":1,"arrays":{"\u003c/script\u003e\u003c!--":{}}}</script>`)
+	want := []byte(`id="document">{"meshfeed":1,"arrays":{"\u003c/script\u003e\u003c!--":{}}}</script>`)
 	if !bytes.Contains(with, want) {
 		t.Errorf("the page does not hold %s", want)
 	}
-	if n := len(with) - len(plain) - len(want) + len(`id="layout"></script>`); n != 0 {
+	if n := len(with) - len(plain) - len(want) + len(`id="document"></script>`); n != 0 {
 		t.Errorf("%d more bytes than the layout's changed", n)
 	}
 }
@@ -33,7 +33,7 @@ func TestHosted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"index.html", "meshfeed.wasm"} {
+	for _, name := range []string{"index.html", "meshfeed.wasm", "strategy.wasm"} {
 		if info, err := fs.Stat(files, name); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// slot is the element from which the page reads its first layout.
-const slot = `<script type="application/json" id="layout">`
+// slot is the element from which the page reads its first document.
+const slot = `<script type="application/json" id="document">`
 
-// HTML returns the page as one file that opens with a layout document, or with an
-// example if document is empty. HTML does not check the document; the page does. It
-// only escapes characters that could end the script element.
+// HTML returns the page as one file that opens with a document, of a layout or of a
+// strategy, or with an example if document is empty. HTML does not check the document;
+// the page does. It only escapes characters that could end the script element.
 func HTML(document []byte) ([]byte, error) {
 	if html == nil {
 		return nil, absent()
@@ -29,7 +29,7 @@ func HTML(document []byte) ([]byte, error) {
 	}
 	before, after, found := bytes.Cut(html, []byte(slot))
 	if !found {
-		return nil, status.New(status.Internal, "page", "the page has no element for a layout")
+		return nil, status.New(status.Internal, "page", "the page has no element for a document")
 	}
 	return bytes.Join([][]byte{before, []byte(slot), escape(document), after}, nil), nil
 }

@@ -1,13 +1,10 @@
-// Runs the layout core in a worker, so that the page accepts input while the core computes.
+// Runs a WebAssembly module in a worker, so that the page accepts input while the module computes.
 
-import type { Answers } from "./answers.js";
-
-declare const WORKER: string; // the worker's program, inserted by the build
-
-type Method = "describe" | "show" | "costs" | "schema";
+/** Methods are the questions that a worker answers. */
+type Methods<A> = Record<keyof A, (...args: never[]) => unknown>;
 
 interface Task {
-  message: { name: Method; args: unknown[] };
+  message: { name: PropertyKey; args: unknown[] };
   signal: AbortSignal;
   resolve(answer: unknown): void;
   reject(cause: Error): void;
@@ -19,18 +16,23 @@ const ABORT_DELAY = 150;
 /** Dropped is the error of a question that was aborted. */
 export class Dropped extends Error {}
 
-/** Core sends one question at a time to the worker, in order. */
-export class Core {
-  private static address = "";
+/** The addresses of the workers' programs. */
+const addresses = new Map<string, string>();
+
+/** Core sends one question at a time to the worker, in order. A is the class that answers in the worker. */
+export class Core<A extends Methods<A>> {
   private worker: Worker | null = null;
   private running: Task | null = null;
   private waiting: Task[] = [];
   private abortTimer = 0;
 
-  constructor(private readonly module: WebAssembly.Module) {}
+  constructor(
+    private readonly module: WebAssembly.Module,
+    private readonly program: string, // of the worker
+  ) {}
 
   /** ask sends a question. If its signal is aborted, the promise rejects with Dropped. */
-  ask<M extends Method>(name: M, args: Parameters<Answers[M]>, signal: AbortSignal): Promise<ReturnType<Answers[M]>> {
+  ask<M extends keyof A>(name: M, args: Parameters<A[M]>, signal: AbortSignal): Promise<ReturnType<A[M]>> {
     return new Promise((resolve, reject) => {
       const task: Task = { message: { name, args }, signal, resolve: resolve as (answer: unknown) => void, reject };
       signal.addEventListener("abort", () => this.drop(task), { once: true });
@@ -72,14 +74,14 @@ export class Core {
   }
 
   private start(): Worker {
-    Core.address ||= URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
-    const worker = new Worker(Core.address);
+    if (!addresses.has(this.program)) addresses.set(this.program, URL.createObjectURL(new Blob([this.program], { type: "text/javascript" })));
+    const worker = new Worker(addresses.get(this.program)!);
     worker.onmessage = ({ data }: MessageEvent<{ answer?: unknown; error?: string }>) => {
       this.finish((task) => (data.error === undefined ? task.resolve(data.answer) : task.reject(new Error(data.error))));
     };
     worker.onerror = (e) => {
       e.preventDefault();
-      this.finish((task) => task.reject(new Error(e.message || "the worker of the layout core could not start")), true);
+      this.finish((task) => task.reject(new Error(e.message || "the worker could not start")), true);
     };
     worker.postMessage(this.module);
     return worker;

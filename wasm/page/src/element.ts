@@ -2,11 +2,18 @@
 
 import { LitElement, html, nothing } from "lit";
 import { property } from "lit/decorators.js";
+import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import type { Model } from "./model.js";
 
-export abstract class PageElement extends LitElement {
-  @property({ attribute: false }) model!: Model;
+/** Subject is a model whose document has problems. It sends the event "change" when its state changes. */
+export interface Subject extends EventTarget {
+  readonly faults: readonly Fault<never>[];
+  readonly replaced: number; // counts replacements of the document by another one
+}
+
+export abstract class PageElement<M extends Subject = Model> extends LitElement {
+  @property({ attribute: false }) model!: M;
 
   private readonly redraw = (): void => this.requestUpdate();
 

@@ -5,10 +5,10 @@ import { type Fix, failureFixes, fixes } from "./fixes.js";
 import type { Described, Problem } from "./guest.js";
 import { type Disagreement, disagreement } from "./hosts.js";
 
-/** Fault is one problem, at one or several paths. */
-export interface Fault {
+/** Fault is one problem, at one or several paths, in a document of type D. */
+export interface Fault<D = Draft> {
   problems: [Problem, ...Problem[]];
-  fixes: Fix[];
+  fixes: Fix<D>[];
 }
 
 const ORDER = { error: 0, warning: 1, info: 2 } as const;

@@ -5,9 +5,9 @@ import type { Failure, Problem } from "./guest.js";
 import { steps } from "./pointer.js";
 import { bytes, whole } from "./units.js";
 
-export interface Fix {
+export interface Fix<D = Draft> {
   label: string;
-  apply(d: Draft): void;
+  apply(d: D): void;
 }
 
 type Maker = (p: Problem, d: Draft) => Fix[];

@@ -3,14 +3,15 @@
 import { type PropertyValues, css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
-import { PageElement, idOf } from "./element.js";
+import { PageElement, type Subject, idOf } from "./element.js";
+import type { Model } from "./model.js";
 import { controls } from "./style.js";
 import { TERMS, type Term } from "./term-help.js";
 
 /** formStyles hides the title of a form in a narrow window, where the page itself shows it. */
 export const formStyles = [controls, css`@media (max-width: 820px) { h2 { display: none; } }`];
 
-export abstract class Form extends PageElement {
+export abstract class Form<M extends Subject = Model> extends PageElement<M> {
   @state() private refused: ReadonlyMap<string, string> = new Map(); // by the path of the input
   private replaced = 0;
 

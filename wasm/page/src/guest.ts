@@ -1,6 +1,6 @@
 // Calls the layout core: the Go code that plans every run, compiled to WebAssembly.
 
-import { Host } from "./wasi.js";
+import { Instance, type Reactor, split } from "./instance.js";
 
 /** Pair is a range: start and stop. */
 export type Pair = [number, number];
@@ -97,10 +97,7 @@ export interface Question {
 }
 
 /** Exports are the functions of the guest. Package reply in wasm/internal documents the replies. */
-interface Exports extends WebAssembly.Exports {
-  memory: WebAssembly.Memory;
-  _initialize(): void;
-  mf_input(n: number): number;
+interface Exports extends Reactor {
   mf_describe(n: number): bigint;
   mf_table(array: number, what: number, from: number, count: number): bigint;
   mf_samples(n: number): bigint;
@@ -113,18 +110,23 @@ const MAX_MEMORY = 128 << 20;
 /** A table is read in parts of at most this many numbers. */
 const MAX_NUMBERS = 1 << 22;
 
-/** Guest calls the layout core. If a call fails, the next call uses a new WebAssembly instance. */
-export class Guest {
-  private exports: Exports | null = null;
-  private host = new Host();
+/** Guest calls the layout core. */
+export class Guest extends Instance<Exports> {
   private last: Described | null = null; // the document whose tables the instance holds
 
-  constructor(private readonly module: WebAssembly.Module) {}
+  constructor(module: WebAssembly.Module) {
+    super(module, "layout core");
+  }
+
+  protected override restart(): void {
+    super.restart();
+    this.last = null;
+  }
 
   /** describe checks a layout document and computes its report. */
   describe(document: string | Uint8Array): Described {
     const bytes = typeof document === "string" ? new TextEncoder().encode(document) : document;
-    if ((this.exports?.memory.buffer.byteLength ?? 0) > MAX_MEMORY) this.exports = null;
+    if (this.memory > MAX_MEMORY) this.restart();
     this.last = null;
     this.last = this.ask((e) => this.parse<Described>(e.mf_describe(this.put(bytes))));
     return this.last;
@@ -195,44 +197,4 @@ export class Guest {
     }
     return this.ask(question);
   }
-
-  /** ask makes one call of the core. If the call throws, the instance is dropped. */
-  private ask<T>(question: (e: Exports) => T): T {
-    try {
-      this.exports ??= this.start();
-      return question(this.exports);
-    } catch (cause) {
-      this.exports = this.last = null;
-      const output = this.host.output.trim();
-      throw new Error(output ? `the layout core failed: ${output.split("\n")[0]}` : String(cause), { cause });
-    }
-  }
-
-  private start(): Exports {
-    this.host = new Host();
-    const exports = new WebAssembly.Instance(this.module, this.host.imports()).exports as Exports;
-    this.host.memory = exports.memory;
-    exports._initialize();
-    return exports;
-  }
-
-  /** put copies the input of the next call into the instance's memory, and returns its length. */
-  private put(bytes: Uint8Array): number {
-    const e = this.exports!;
-    const at = e.mf_input(bytes.length);
-    if (at === 0 && bytes.length > 0) throw new Error("the layout core takes at most 16 MiB at once");
-    new Uint8Array(e.memory.buffer, at, bytes.length).set(bytes);
-    return bytes.length;
-  }
-
-  private parse<T>(reply: bigint): T {
-    const [at, size] = split(reply);
-    return JSON.parse(new TextDecoder().decode(new Uint8Array(this.exports!.memory.buffer, at, size))) as T;
-  }
-}
-
-/** split returns the address and the length of a reply. */
-function split(reply: bigint): [number, number] {
-  const bits = BigInt.asUintN(64, reply);
-  return [Number(bits >> 32n), Number(bits & 0xffffffffn)];
 }

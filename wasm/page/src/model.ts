@@ -1,7 +1,7 @@
 // The state of the page: the layout being edited (the draft), what the core computed from it (the
 // answer), and which part of it is drawn and how (the look). The core is the Go code in a worker.
 
-import { AT_ONCE, type Part, type Shown, type Wanted } from "./answers.js";
+import { AT_ONCE, type Answers, type Part, type Shown, type Wanted } from "./answers.js";
 import { Blocks } from "./blocks.js";
 import { type Core, Dropped } from "./core.js";
 import { foldOf } from "./cut.js";
@@ -39,8 +39,8 @@ export class Model extends EventTarget {
   private kept = 0; // length of past when the answer for draft came; stop shortens past to it
 
   private constructor(
-    readonly core: Core,
-    private readonly aside: Core, // a second worker, for costs of other ways of loading and for schemas
+    readonly core: Core<Answers>,
+    private readonly aside: Core<Answers>, // a second worker, for costs of other ways of loading and for schemas
     name: string,
     shown: Shown,
   ) {
@@ -54,7 +54,7 @@ export class Model extends EventTarget {
   }
 
   /** open creates the model of a document. It throws if the core rejects the document. */
-  static async open(core: Core, aside: Core, document: string, name = ""): Promise<Model> {
+  static async open(core: Core<Answers>, aside: Core<Answers>, document: string, name = ""): Promise<Model> {
     return new Model(core, aside, name, await core.ask("show", [question(document, DEFAULT_LOOK)], new AbortController().signal));
   }
 

@@ -1,14 +1,19 @@
 // The list of problems, each with its fixes.
 
 import { css, html, nothing } from "lit";
-import { PageElement, words } from "./element.js";
+import { PageElement, type Subject, words } from "./element.js";
 import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import { controls } from "./style.js";
 
 const SIGN = { error: "✕", warning: "!", info: "i" } as const;
 
-export class ProblemList extends PageElement {
+/** Editable is a model whose document a fix changes. */
+interface Editable extends Subject {
+  edit(change: (d: never) => void): Promise<void>;
+}
+
+export class ProblemList extends PageElement<Editable> {
   static override styles = [
     controls,
     css`
@@ -34,7 +39,7 @@ export class ProblemList extends PageElement {
     return html`<ul>${faults.map((f) => this.item(f))}</ul>`;
   }
 
-  private item({ problems, fixes }: Fault): unknown {
+  private item({ problems, fixes }: Fault<never>): unknown {
     const [first, ...others] = problems;
     return html`<li class=${first.severity}>
       <span class="sign" role="img" aria-label=${first.severity}>${SIGN[first.severity]}</span>

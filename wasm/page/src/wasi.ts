@@ -9,6 +9,8 @@ export class Host {
   memory: WebAssembly.Memory | null = null;
   output = "";
 
+  constructor(private readonly name: string) {} // of the module, in error messages
+
   imports(): WebAssembly.Imports {
     const known: Record<string, (...args: never[]) => number> = {
       args_sizes_get: (a: number, b: number) => this.zeros(a, b),
@@ -21,7 +23,7 @@ export class Host {
       random_get: (at: number, n: number) => this.random(at, n),
       fd_write: (_fd: number, list: number, n: number, at: number) => this.write(list, n, at),
       proc_exit: (code: number) => {
-        throw new Error(`the layout core ended with code ${code}`);
+        throw new Error(`the ${this.name} ended with code ${code}`);
       },
     };
     const module = new Proxy(known, { get: (all, name) => all[name as string] ?? (() => BAD_FILE) });

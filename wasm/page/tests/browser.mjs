@@ -15,6 +15,7 @@ export const here = dirname(fileURLToPath(import.meta.url));
 export const dist = process.env.MESHFEED_PAGE ?? join(here, "../dist");
 export const single = `file://${join(dist, "layout.html")}`;
 export const layouts = join(here, "../../../docs/layouts");
+const strategyFolder = join(here, "../../../docs/strategies");
 
 const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const path = process.env.MESHFEED_CHROMIUM ?? usual.find((p) => existsSync(p));
@@ -23,13 +24,19 @@ const must = process.env.MESHFEED_STRICT === "1";
 let browser;
 after(() => browser?.close());
 
-/** examples lists the example layouts: name and text. */
-export function examples() {
-  return readdirSync(layouts)
+/** documents lists the documents of a folder: name and text. */
+function documents(folder) {
+  return (existsSync(folder) ? readdirSync(folder) : [])
     .filter((f) => f.endsWith(".json"))
     .sort()
-    .map((f) => ({ name: f.slice(0, -5), text: readFileSync(join(layouts, f), "utf8") }));
+    .map((f) => ({ name: f.slice(0, -5), text: readFileSync(join(folder, f), "utf8") }));
 }
+
+/** examples lists the example layouts. */
+export const examples = () => documents(layouts);
+
+/** strategies lists the example strategies. */
+export const strategies = () => documents(strategyFolder);
 
 /** example returns the text of the example with a number, such as "02". */
 export const example = (number) => examples().find((x) => x.name.startsWith(number)).text;
@@ -83,12 +90,13 @@ function patient(page) {
   }
 }
 
-/** settled waits until the page shows the core's answer. */
+/** settled waits until all tabs of the page show the answers of their cores. */
 export const settled = (page) =>
   page.evaluate(async () => {
-    const app = document.querySelector("layout-app");
-    await app?.model.settled();
-    await app?.updateComplete;
+    for (const app of document.querySelectorAll("layout-app, strategy-app")) {
+      await app.model.settled();
+      await app.updateComplete;
+    }
   });
 
 /** spoil prepends a program to that of the page's workers. Its function spoil(exports) returns replacements

@@ -1,0 +1,170 @@
+// The state of the strategy tab: the document in the form, and the planner's report about it. The planner is the Go
+// code in a worker.
+
+import type { Advised, Catalog } from "./advice.js";
+import { type Core, Dropped } from "./core.js";
+import type { Subject } from "./element.js";
+import type { Fault } from "./faults.js";
+import type { Problem } from "./guest.js";
+import { type JsonObject, read, write } from "./json.js";
+import type { Planner } from "./planner.js";
+
+const MAX_UNDO = 100;
+
+/** If the planner computes for longer than this, in milliseconds, the next edit does not wait for it. */
+const LATE = 2000;
+
+const ORDER = { error: 0, warning: 1, info: 2 } as const;
+
+/** StrategyModel sends the event "change" when its state changes. While the user drags a slider, the page shows the
+ * report of every document that the planner has finished, and at last that of the wanted one. */
+export class StrategyModel extends EventTarget implements Subject {
+  wanted: JsonObject; // the document in the form
+  document: JsonObject; // the document that reply describes
+  reply: Advised = { report: null, layout: null, text: null, error: null };
+  chosen = 0; // the candidate whose memory and time are shown
+  replaced = 0; // counts replacements of the document by another one
+  origin = { name: "", document: "" }; // the document that was opened last
+  since: number | null = null; // when the page began to wait for an answer; null if it does not wait
+
+  private past: JsonObject[] = []; // previous documents, for undo
+  private merged = ""; // the input whose changes are one edit
+  private asking = new AbortController();
+  private answered: Promise<void> | null = null;
+  private found: Fault<JsonObject>[] = [];
+
+  private constructor(
+    private readonly core: Core<Planner>,
+    readonly catalog: Catalog,
+    document: JsonObject,
+  ) {
+    super();
+    this.wanted = this.document = document;
+  }
+
+  /** open creates the model of a document. It throws if the text is no JSON object. */
+  static async open(core: Core<Planner>, text: string, name = ""): Promise<StrategyModel> {
+    const document = parse(text);
+    const model = new StrategyModel(core, await core.ask("catalog", [], new AbortController().signal), document);
+    model.origin = { name, document: write(document) };
+    await model.want(document);
+    return model;
+  }
+
+  /** edit changes the wanted document and asks the planner. Consecutive edits with the same key, such as those of a
+   * slider that is dragged, are one edit for undo. */
+  edit(change: (d: JsonObject) => void, key = ""): Promise<void> {
+    const document = structuredClone(this.wanted);
+    change(document);
+    if (!key || key !== this.merged) this.remember();
+    this.merged = key;
+    return this.want(document);
+  }
+
+  /** finish ends the edit of a slider. */
+  finish(): void {
+    this.merged = "";
+  }
+
+  /** undo reverts the last edit or load. */
+  async undo(): Promise<void> {
+    const document = this.past.pop();
+    if (!document) return;
+    this.replaced++;
+    this.merged = "";
+    await this.want(document);
+  }
+
+  /** undoable reports whether there is an edit to revert. */
+  get undoable(): boolean {
+    return this.past.length > 0;
+  }
+
+  /** load opens the text of a document. It throws if the text is no JSON object. The name is the title if the document
+   * is an example, else "". */
+  async load(text: string, name = ""): Promise<void> {
+    const document = parse(text);
+    this.remember();
+    this.merged = "";
+    this.replaced++;
+    this.origin = { name, document: write(document) };
+    await this.want(document);
+  }
+
+  /** choose selects the candidate whose memory and time are shown. */
+  choose(candidate: number): void {
+    this.chosen = candidate;
+    this.tell();
+  }
+
+  /** text returns the wanted document. */
+  get text(): string {
+    return write(this.wanted);
+  }
+
+  /** faults lists the problems of the document, errors first. */
+  get faults(): readonly Fault<JsonObject>[] {
+    return this.found;
+  }
+
+  /** settled resolves when no question waits for its answer. */
+  async settled(): Promise<void> {
+    await this.answered;
+  }
+
+  private remember(): void {
+    this.past.push(this.wanted);
+    if (this.past.length > MAX_UNDO) this.past.shift();
+  }
+
+  /** want asks the planner about a document. If the planner computes, the question waits, and replaces one that waits
+   * already. */
+  private want(document: JsonObject): Promise<void> {
+    this.wanted = document;
+    if (this.since !== null && performance.now() - this.since > LATE) this.asking.abort();
+    this.answered ??= this.work().finally(() => (this.answered = null));
+    this.tell();
+    return this.answered;
+  }
+
+  /** work asks about the wanted document until there is a reply about it. */
+  private async work(): Promise<void> {
+    for (let document: JsonObject | null = null; document !== this.wanted; ) {
+      document = this.wanted;
+      this.since = performance.now();
+      this.asking = new AbortController();
+      try {
+        this.accept(document, await this.core.ask("advise", [write(document)], this.asking.signal));
+      } catch (cause) {
+        if (!(cause instanceof Dropped)) this.accept(document, failed(cause as Error));
+      }
+      this.since = null;
+      this.tell();
+    }
+  }
+
+  private accept(document: JsonObject, reply: Advised): void {
+    [this.document, this.reply] = [document, reply];
+    this.chosen = reply.report?.best ?? 0;
+    const { report, error } = reply;
+    const problems: Problem[] = error ? [{ severity: "error", code: error.code, path: error.path, message: error.message, hint: error.hint, facts: {} }] : (report?.problems ?? []);
+    this.found = problems.map((p): Fault<JsonObject> => ({ problems: [p], fixes: [] })).sort((a, b) => ORDER[a.problems[0].severity] - ORDER[b.problems[0].severity]);
+  }
+
+  private tell(): void {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** parse reads a document. It throws if the text is no JSON object. */
+function parse(text: string): JsonObject {
+  const value = read(text);
+  if (!(value instanceof Map)) throw new Error("a strategy document is a JSON object");
+  return value;
+}
+
+/** failed builds the reply of a planner that failed. */
+function failed(cause: Error): Advised {
+  const error = { code: "Internal", message: cause.message, hint: "this is a bug in meshfeed; please report it with the document", path: "" };
+  return { report: null, layout: null, text: null, error };
+}
