@@ -161,3 +161,28 @@ func TestRefused(t *testing.T) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
 }
+
+// A text that ends early is an error, wherever it ends.
+func TestEveryPrefixIsRefused(t *testing.T) {
+	for n := range len(model) {
+		if _, err := document.Parse([]byte(model[:n])); status.CodeOf(err) != status.InvalidArgument {
+			t.Fatalf("the first %d bytes: %v", n, err)
+		}
+	}
+}
+
+// Limits hold before memory is allocated.
+func TestLimits(t *testing.T) {
+	large := strings.Repeat(" ", document.MaxBytes) + model
+	if _, err := document.Parse([]byte(large)); err == nil || err.Error() != fmt.Sprintf("memory: the document has %d bytes, but may have %d", len(large), document.MaxBytes) {
+		t.Errorf("a large document: %v", err)
+	}
+	var b strings.Builder
+	b.WriteString(`{"meshfeed":1,"mesh":{"axes":[]},"arrays":{"a":{"shape":[],"dtype":"bool"}`)
+	for i := range document.MaxArrays {
+		fmt.Fprintf(&b, `,"%d":{"shape":[],"dtype":"bool"}`, i)
+	}
+	if _, err := document.Parse([]byte(b.String() + "}}")); err == nil || err.Error() != "memory: /arrays/65535: there are more than 65536 arrays" {
+		t.Errorf("many arrays: %v", err)
+	}
+}
