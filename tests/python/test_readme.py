@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -130,7 +131,7 @@ def test_no_block_is_left_out() -> None:
     assert len(blocks("python")) == 2
     assert re.findall(r"^```(\w+)", README, re.M) == ["python"] * 2
     assert re.findall(r"^```(\w+)", INSTALL, re.M) == ["sh"] * 4
-    assert re.findall(r"^```(\w+)", LANGUAGES, re.M) == ["go"] * 2 + ["python"]
+    assert re.findall(r"^```(\w+)", LANGUAGES, re.M) == ["go", "go", "python", "go"]
 
 
 def test_the_example_without_jax(tmp_path: Path) -> None:
@@ -160,6 +161,19 @@ def test_the_go_program(tmp_path: Path) -> None:
 
 def test_the_code_for_gomlx_compiles(tmp_path: Path) -> None:
     run(ROOT, "go", "build", *overlay(tmp_path, 1), "./readme1")
+
+
+def test_the_planner_in_go(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    run(ROOT, "go", "build", *overlay(tmp_path, 2), "-o", program, "./readme2")
+    parts: list[Any] = [{"batch": 128}, {"devices": 8, "device": "h100-80"}]
+    assert run(tmp_path, program) == mf.advise("llama3-8b", *parts).table()
+
+
+def test_the_readme_names_the_plan_of_a_model(tmp_path: Path) -> None:
+    (line,) = re.findall(r"`meshfeed (advise [^`]+)`", README)
+    command = ROOT / "python/meshfeed/_bin/meshfeed"
+    assert run(tmp_path, command, *line.split()).startswith("llama3-8b: 8,030,261,248 parameters")
 
 
 def commands() -> list[str]:
