@@ -104,7 +104,7 @@ bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; w
 	  -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-gomlx.md
 
 golden: ## rewrite golden texts; read the diff before you commit it
-	go test ./core/layout/... ./core/loader ./cmd/meshfeed ./capi ./tests/layouts ./tests/strategies -args -rewrite
+	go test ./core/layout/... ./core/transformer ./core/loader ./cmd/meshfeed ./capi ./tests/layouts ./tests/strategies -args -rewrite
 
 fuzz: ## run every fuzz target for 30 s each
 	@for p in $$(go list ./core/... ./internal/... ./arrowio/...); do \
