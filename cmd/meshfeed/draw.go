@@ -18,6 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/strategy"
 )
 
 // newDraw builds the verb draw, with a verb below it for each kind of diagram.
@@ -52,7 +53,7 @@ it may be - for standard input.`,
 	f.IntVar(&o.width, "width", 0, "columns of the text, or pixels of the SVG; default: the terminal's columns or 80, and 760 pixels")
 	cmd.AddCommand(
 		drawDataParallel(&o), drawMesh(&o), drawMatmul(&o), drawTensorPair(&o),
-		drawPipeline(&o), drawCollective(&o), drawLoading(&o),
+		drawPipeline(&o), drawCollective(&o), drawMemory(&o), drawLoading(&o),
 	)
 	return cmd
 }
@@ -263,6 +264,45 @@ The operations are all-gather, reduce-scatter, all-reduce (the default), all-to-
 	}
 	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices of the group, at most 8")
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "ring, bidirectional, tree or direct; default: the usual one of the operation")
+	return cmd
+}
+
+func drawMemory(o *drawOptions) *cobra.Command {
+	var a adviseFlags
+	var stages bool
+	cmd := &cobra.Command{
+		Use:   "memory MODEL|DOC.json",
+		Short: "what fills the memory of a device, for each plan of advise",
+		Long: `Draws the memory of a device for each candidate of "meshfeed advise", or with --stages for each pipeline
+stage of the best one. MODEL and DOC.json are as in advise.`,
+		Example: "  meshfeed draw memory llama3-8b --devices 8 --device h100-80",
+		Args:    a.arguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := a.question(cmd, args[0])
+			if err != nil {
+				return byCommand(cmd, err)
+			}
+			r, err := strategy.Advise(d)
+			if err != nil {
+				return named(args[0], err)
+			}
+			if !stages {
+				return o.draw(cmd, diagram.CandidateMemory(r))
+			}
+			if r.Best < 0 {
+				return status.New(status.InvalidArgument, cmd.Name(), "no candidate fits, so there is no best one").WithHint("leave out --stages")
+			}
+			return o.draw(cmd, diagram.StageMemory(r))
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&a.devices, "devices", 0, "number of devices")
+	f.StringVar(&a.device, "device", "", "kind of device, such as h100-80")
+	f.IntVar(&a.perNode, "per-node", 0, "devices of a node; default: as usual for the kind")
+	f.Int64Var(&a.batch, "batch", 0, "examples of the global batch")
+	f.IntVar(&a.sequence, "sequence", 0, "tokens of an example; default: as published")
+	f.IntVar(&a.keep, "keep", 8, "the most candidates to draw")
+	f.BoolVar(&stages, "stages", false, "draw the pipeline stages of the best candidate")
 	return cmd
 }
 

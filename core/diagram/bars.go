@@ -49,10 +49,10 @@ func (b *bars) edges(parts []int64, width int) []int {
 	for i, n := range parts {
 		sum += n
 		edge := b.scaled(sum, width)
-		if n > 0 && edge == last {
-			edge++
+		if n > 0 {
+			edge = max(edge, last+1)
 		}
-		last = min(edge, width)
+		last = min(max(edge, last), width)
 		edges[i] = last
 	}
 	return edges

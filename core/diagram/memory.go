@@ -33,11 +33,16 @@ var memoryKinds = []kind{
 	{name: "buffers", sign: 'B', hue: 4},
 }
 
+// title names the model of a report and the devices.
+func title(r *strategy.Report) string {
+	return fmt.Sprintf("Memory of a device: %s on %s", wording.Plain(r.Model.Name), wording.Count(int64(r.Devices), "device", "devices"))
+}
+
 // StageMemory has the memory of a device of each pipeline stage of the best
 // candidate.
 func StageMemory(r *strategy.Report) Memory {
-	m := Memory{Title: "Memory of a device"}
-	for _, s := range r.Stages {
+	m := Memory{Title: title(r)}
+	for _, s := range r.Stages[:min(len(r.Stages), MaxBars)] {
 		m.Capacity = s.Memory.Capacity
 		m.Bars = append(m.Bars, MemoryBar{"stage " + strconv.Itoa(s.Number), s.Memory})
 	}
@@ -47,8 +52,8 @@ func StageMemory(r *strategy.Report) Memory {
 // CandidateMemory has the memory of a device of each candidate, for the stage that
 // needs most.
 func CandidateMemory(r *strategy.Report) Memory {
-	m := Memory{Title: "Memory of a device"}
-	for _, c := range r.Candidates {
+	m := Memory{Title: title(r)}
+	for _, c := range r.Candidates[:min(len(r.Candidates), MaxBars)] {
 		m.Capacity = c.Memory.Capacity
 		m.Bars = append(m.Bars, MemoryBar{candidateName(c), c.Memory})
 	}

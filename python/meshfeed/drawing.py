@@ -102,6 +102,8 @@ def draw(
 
         >>> w = jax.ShapeDtypeStruct((8, 16), "bfloat16", sharding=NamedSharding(mesh, P("data")))
         >>> mf.draw({"layers": [{"w": w}, {"w": w}]})
+        Mesh('data': 2, 'model': 2)  4 devices
+        <BLANKLINE>
         array          shape    dtype     spec        shard    per device  copies
         layers/*/w x2  (8, 16)  bfloat16  P('data',)  (4, 16)       256 B       2
         <BLANKLINE>

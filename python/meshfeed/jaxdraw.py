@@ -176,13 +176,8 @@ def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
     problems, total = [], 0
     fullest: collections.Counter[Any] = collections.Counter()
     for leaves in groups.values():
-        placement = jaxtree.Placement(check, None, leaves)
-        document = {
-            "meshfeed": 1,
-            "mesh": {"axes": placement.axes},
-            "arrays": jaxtree.arrays(placement, leaves),
-        }
-        report = calls.memory_report(json.dumps(document))
+        document = json.dumps(jaxtree.document(check, None, {"arrays": leaves}))
+        report = calls.memory_report(document)
         problems += [p["message"] for p in report["problems"] if p["severity"] == "error"]
         for leaf in leaves:
             facts = report["arrays"][leaf.name]
@@ -190,9 +185,20 @@ def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
             rows[leaf.name] = _row(leaf, facts)
             for device in _set(leaf.sharding):
                 fullest[device] += facts["bytes"] or 0
-    lines = _columns(_collapsed([rows[leaf.name] for leaf in found]))
+    lines = [*_meshes(found), *_columns(_collapsed([rows[leaf.name] for leaf in found]))]
     lines += ["", _sums(len(found), total, fullest), *problems]
     return "\n".join(lines)
+
+
+def _meshes(found: Sequence[jaxtree.Leaf]) -> list[str]:
+    """Lists the meshes of a tree, with a blank line after them."""
+    meshes: dict[str, int] = {}
+    for sharding in (leaf.sharding for leaf in found):
+        if isinstance(sharding, NamedSharding):
+            axes = ", ".join(f"{name!r}: {size}" for name, size in sharding.mesh.shape.items())
+            meshes[f"Mesh({axes})"] = sharding.mesh.size
+    lines = [f"{mesh}  {size:,} device{'s' * (size != 1)}" for mesh, size in meshes.items()]
+    return [*lines, ""] if lines else []
 
 
 def _devices(sharding: Any) -> Any:

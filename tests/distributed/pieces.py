@@ -39,7 +39,15 @@ def played(place: Place) -> dict[str, Any]:
             "certificates": dict(certificates(place, ds)),
             "local": local(ds),
             "big": big(ds),
+            "drawn": drawn(),
         }
+
+
+def drawn() -> list[str]:
+    """Draws an array that spans all processes, and a tree with it."""
+    sharding = NamedSharding(mesh(2, 4), P("data", "model"))
+    x = jax.make_array_from_callback((8, 4), sharding, np.zeros((8, 4), np.float32).__getitem__)
+    return [str(mf.draw(x)), str(mf.draw({"x": x}))]
 
 
 def mesh(*shape: int) -> Mesh:

@@ -124,3 +124,23 @@ def test_single_arrays(played: Pieces) -> None:
             assert {d: [tuple(i) for i in index] for d, (index, _) in parts.items()} == indexes
             for index, content in parts.values():
                 np.testing.assert_array_equal(content, wanted[tuple(slice(*i) for i in index)])
+
+
+def test_an_array_of_all_processes_is_drawn_by_each(played: Pieces) -> None:
+    """All draw the same picture. Below it, each says which devices it addresses."""
+    pictures = []
+    for process, each in enumerate(played):
+        picture, blank, *notes = each["drawn"][0].rsplit("\n", 3)
+        assert (blank, notes) == (
+            "",
+            [
+                f"Process {process} addresses 2 of 8 devices: {2 * process}, {2 * process + 1}.",
+                "The parts on the other devices are not addressable from here.",
+            ],
+        )
+        pictures.append((picture, each["drawn"][1]))
+    assert pictures == pictures[:1] * 4
+    picture, table = pictures[0]
+    assert picture.splitlines()[0] == "Mesh('model': 2, 'data': 4)  8 devices  4 processes"
+    assert "0:2 ┃  p0 0  ┃  p2 4  ┃" in picture
+    assert table.splitlines()[-1] == "1 array, 128 B in all; 16 B on each device"
