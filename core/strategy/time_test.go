@@ -172,3 +172,44 @@ func TestUnknownNumbers(t *testing.T) {
 		t.Errorf("without memory and its bandwidth: %+v, problems %+v", c, r.Problems)
 	}
 }
+
+// TestGradients computes the sum of gradients over several axes by hand. Arrays outside
+// of experts are replicated over context, expert and data, those of experts over context
+// and data.
+func TestGradients(t *testing.T) {
+	m := small()
+	m.Experts = &strategy.Experts{Count: 4, Active: 1}
+	const shared = 2 * (4*(1024*1024*2+2*1024*256+2*1024+1024*4) + 2*32768*1024 + 1024) // bytes
+	const experts = 2 * 4 * (4 / 2) * 3 * 1024 * 4096                                   // of a device
+	const inNode = 1e9 / 1e11                                                           // nanoseconds per byte
+	half := func(bytes float64) float64 { return bytes / 2 * inNode }                   // an all-gather or a reduce-scatter over 2 devices
+	for _, c := range []struct {
+		zero   int
+		micros float64
+		want   float64
+	}{
+		{0, 1, 2*half(shared+experts) + 2*half(shared/2) + 2*half(shared/4+experts/2)},
+		{1, 1, 2*half(shared+experts) + 2*half(shared/2) + 2*half(shared/4+experts/2)},
+		{2, 4, 5 * (half(shared+experts) + half(shared/2) + half(shared/4+experts/2))}, // reduce-scatter for every micro-batch
+	} {
+		d := &strategy.Document{
+			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: int(4 / c.micros), Recomputation: "none"}, Cluster: devices(8, 8),
+			Search: fixed(map[string]int{"data": 2, "expert": 2, "context": 2}),
+		}
+		d.Search.ZeRO = []int{c.zero}
+		r := advise(t, d)
+		if got := r.Candidates[0].Time.Data; !close(got, c.want) {
+			t.Errorf("ZeRO %d: gradients take %d ns, want %.0f\n%+v", c.zero, got, c.want, r.Collectives)
+		}
+		states, gradients := int64(6*shared/8+6*experts/4), int64(shared+experts)
+		if c.zero == 0 {
+			states = 6 * (shared + experts)
+		}
+		if c.zero == 2 {
+			gradients = shared/8 + experts/4
+		}
+		if m := r.Candidates[0].Memory; m.Optimizer != states || m.Gradients != gradients || m.Weights != shared+experts {
+			t.Errorf("ZeRO %d: memory is %+v, want states of %d and gradients of %d bytes", c.zero, m, states, gradients)
+		}
+	}
+}
