@@ -36,7 +36,7 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 		Args:    a.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.list {
-				return listKnown(cmd)
+				return a.listKnown(cmd)
 			}
 			return a.run(cmd, args[0])
 		},
@@ -49,7 +49,7 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 	}
 	f := cmd.Flags()
 	f.IntVar(&a.devices, "devices", 0, "number of devices")
-	f.StringVar(&a.device, "device", "", "kind of device, such as h100-80; --list prints them")
+	f.StringVar(&a.device, "device", "", "kind of device, such as h100-80; with --list: prints its numbers and their sources")
 	f.IntVar(&a.perNode, "per-node", 0, "devices of a node; default: as usual for the kind")
 	f.Int64Var(&a.batch, "batch", 0, "examples of the global batch; default for a MODEL: 2^20 tokens, or one example per device")
 	f.IntVar(&a.sequence, "sequence", 0, "tokens of an example; default: as published")
@@ -212,8 +212,11 @@ func writeAdvice(path string, d *strategy.Document, r *strategy.Report) error {
 	return nil
 }
 
-// listKnown prints the models and the kinds of devices.
-func listKnown(cmd *cobra.Command) error {
+// listKnown prints the models and the kinds of devices, or the numbers of one kind.
+func (a *adviseFlags) listKnown(cmd *cobra.Command) error {
+	if a.device != "" {
+		return listDevice(cmd, a.device)
+	}
 	models := [][]string{{"model", "name", "parameters", "tokens"}}
 	for _, m := range transformer.Presets() {
 		models = append(models, []string{m.Name, m.Title, grouped(m.Shape.Parameters()), grouped(int64(m.Shape.Sequence))})
@@ -227,6 +230,24 @@ func listKnown(cmd *cobra.Command) error {
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
 	return table(cmd.OutOrStdout(), devices)
+}
+
+// listDevice prints the numbers of a kind with their sources.
+func listDevice(cmd *cobra.Command, name string) error {
+	k, err := hardware.Find(name)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"number", "value", "source", "date"}}
+	for _, c := range k.Cells() {
+		if c.Known() {
+			rows = append(rows, []string{c.Name, grouped(c.Value) + " " + c.Unit, c.Source, c.Date})
+		} else {
+			rows = append(rows, []string{c.Name, "?", "", ""})
+		}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", k.Title)
+	return table(cmd.OutOrStdout(), rows)
 }
 
 // tenths formats a number of the table of hardware in a unit, or "?".

@@ -38,6 +38,13 @@ type Cell struct {
 // Known reports whether the number is known.
 func (c Cell) Known() bool { return c.Value > 0 }
 
+// NamedCell is a number of a kind with its name.
+type NamedCell struct {
+	Name string // "memory", "hbm", a precision, "node" or "network"
+	Unit string // "B", "B/s" or "FLOP/s"
+	Cell
+}
+
 // Precision names the number format of a matrix multiplication.
 type Precision string
 
@@ -62,6 +69,9 @@ const (
 	Torus2      Topology = "torus2" // rings in two dimensions; a node is a whole slice
 	Torus3      Topology = "torus3" // rings in three dimensions; a node is a whole slice
 )
+
+// precisions lists the precisions in the order of tables.
+var precisions = []Precision{BF16, FP16, FP8, INT8, TF32, FP32}
 
 // Dimensions returns the number of dimensions of a torus, or 0.
 func (t Topology) Dimensions() int {
@@ -88,6 +98,15 @@ type Kind struct {
 	Network  Cell               // to other nodes: the share of one device
 	PerNode  int                // devices of a node, or the largest slice of a torus
 	Wrap     int                // a dimension of a torus is a ring if its size divides by Wrap; in three dimensions, all must divide
+}
+
+// Cells lists all numbers of the kind, also unknown ones, in the order of tables.
+func (k *Kind) Cells() []NamedCell {
+	list := []NamedCell{{"memory", "B", k.Memory}, {"hbm", "B/s", k.HBM}}
+	for _, p := range precisions {
+		list = append(list, NamedCell{string(p), "FLOP/s", k.FLOPs[p]})
+	}
+	return append(list, NamedCell{"node", "B/s", k.Node}, NamedCell{"network", "B/s", k.Network})
 }
 
 // All returns the table, in its order. The caller owns the list.

@@ -7,25 +7,23 @@ import (
 	"github.com/meshfeed/meshfeed/core/hardware"
 )
 
-// cells lists the cells of a kind with their names.
-func cells(k hardware.Kind) map[string]hardware.Cell {
-	list := map[string]hardware.Cell{"memory": k.Memory, "HBM": k.HBM, "node": k.Node, "network": k.Network}
-	for p, cell := range k.FLOPs {
-		list[string(p)] = cell
-	}
-	return list
-}
-
 func TestEveryKnownCellHasItsSourceAndDate(t *testing.T) {
 	date := regexp.MustCompile(`^(read )?20[0-9][0-9]-(0[1-9]|1[0-2])$`)
 	for _, k := range hardware.All() {
-		for name, c := range cells(k) {
+		known := 0
+		for _, c := range k.Cells() {
 			if c.Known() && (c.Source == "" || !date.MatchString(c.Date)) {
-				t.Errorf("%s: %s has source %q and date %q", k.Name, name, c.Source, c.Date)
+				t.Errorf("%s: %s has source %q and date %q", k.Name, c.Name, c.Source, c.Date)
 			}
-			if !c.Known() && c != (hardware.Cell{}) {
-				t.Errorf("%s: %s is not known, but has %+v", k.Name, name, c)
+			if !c.Known() && c.Cell != (hardware.Cell{}) {
+				t.Errorf("%s: %s is not known, but has %+v", k.Name, c.Name, c.Cell)
 			}
+			if _, precision := k.FLOPs[hardware.Precision(c.Name)]; precision {
+				known++
+			}
+		}
+		if known != len(k.FLOPs) {
+			t.Errorf("%s: Cells has %d of %d precisions", k.Name, known, len(k.FLOPs))
 		}
 	}
 }
@@ -110,10 +108,10 @@ func TestGenerations(t *testing.T) {
 	} {
 		for i := range line[1:] {
 			a, b := find(t, line[i]), find(t, line[i+1])
-			after := cells(b)
-			for name, c := range cells(a) {
-				if after[name].Known() && after[name].Value < c.Value {
-					t.Errorf("%s of %s is %d, less than %d of %s", name, b.Name, after[name].Value, c.Value, a.Name)
+			after := b.Cells()
+			for j, c := range a.Cells() {
+				if after[j].Known() && after[j].Value < c.Value {
+					t.Errorf("%s of %s is %d, less than %d of %s", c.Name, b.Name, after[j].Value, c.Value, a.Name)
 				}
 			}
 		}
