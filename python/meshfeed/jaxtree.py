@@ -16,7 +16,7 @@ from meshfeed.jax import has_devices  # raises UnsupportedError without JAX
 from meshfeed.specs import entries, is_spec
 
 import jax  # isort: skip
-from jax.sharding import NamedSharding, Sharding, SingleDeviceSharding  # isort: skip
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding  # isort: skip
 from jax.tree_util import keystr, tree_flatten_with_path, tree_leaves  # isort: skip
 
 _HOST = ("pinned_host", "unpinned_host")
@@ -145,6 +145,9 @@ class Placement:
     def __init__(self, check: Checks, mesh: Any, arrays: Sequence[Leaf]) -> None:
         self._check = check
         shardings = [a.sharding for a in arrays if a.sharding is not None]
+        if mesh is not None and not isinstance(getattr(mesh, "shape", None), Mapping):
+            axes = dict(check.axes(mesh))
+            mesh = AbstractMesh(tuple(axes.values()), tuple(axes))
         if mesh is None:
             named = (s.mesh for s in shardings if isinstance(s, NamedSharding))
             mesh = next(named, None) or _context()
@@ -269,22 +272,19 @@ def _partitioned(state: Leaf, parameters: Sequence[Leaf]) -> Leaf:
 
 def _reduced(state: Leaf, parameter: Leaf) -> Leaf | None:
     """Partitions a state with all dimensions of its parameter but one; else returns None."""
-    rank = len(parameter.shape)
-    removed = [
-        d for d in range(rank) if parameter.shape[:d] + parameter.shape[d + 1 :] == state.shape
-    ]
-    named = isinstance(parameter.sharding, NamedSharding)
-    spec = parameter.sharding.spec if named else parameter.spec
-    if not removed or spec is None:
+    shape, sharding = parameter.shape, parameter.sharding
+    removed = [d for d in range(len(shape)) if shape[:d] + shape[d + 1 :] == state.shape]
+    given = sharding.spec if isinstance(sharding, NamedSharding) else parameter.spec
+    if not removed or given is None:
         return None
     # Sums over columns have one element per row. Of equal dimensions, rows are the first ones.
     d = removed[-1] if "row" in state.name else removed[0]
-    partitions = [*spec, *[None] * (rank - len(spec))]
-    del partitions[d]
-    spec = jax.sharding.PartitionSpec(*partitions)
-    if not named:
+    axes = [tuple(e) if isinstance(e, list) else e for e in entries(given)]
+    spec = PartitionSpec(*axes[:d], *axes[d + 1 :])
+    if parameter.spec is not None:
         return dataclasses.replace(state, spec=spec)
-    return dataclasses.replace(state, sharding=parameter.sharding.update(spec=spec))
+    sharding = NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+    return dataclasses.replace(state, sharding=sharding)
 
 
 def document(check: Checks, mesh: Any, groups: Mapping[str, Sequence[Leaf]]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def memory(
     optimizer: Any = None,
     batch: Any = None,
     loss: Callable[..., Any] | None = None,
-    mesh: Mesh | AbstractMesh | None = None,
+    mesh: Mapping[str, int] | Mesh | AbstractMesh | None = None,
     precision: Mapping[str, Any] | None = None,
     capacity: int | None = None,
 ) -> Memory:
@@ -150,7 +150,8 @@ def memory(
         loss: the function to train, called as ``loss(tree, batch)``, or as ``loss(tree)`` without
             a batch. It returns a scalar, or a tuple that begins with one. It is traced, and the
             activations of a training step become an interval.
-        mesh: the mesh of bare specs. By default that of the shardings or of `jax.set_mesh`.
+        mesh: the mesh of bare specs, or its axes and sizes, such as ``{"data": 4, "model": 2}``. By
+            default that of the shardings or of `jax.set_mesh`.
         precision: the types of "gradients", of "moments", and of a "master" copy of the
             parameters. By default gradients and moments have the type of their parameter, and there
             is no copy.
@@ -162,10 +163,9 @@ def memory(
 
     Examples:
         >>> import jax, jax.numpy as jnp, meshfeed as mf
-        >>> from jax.sharding import AbstractMesh, AxisType, PartitionSpec as P
-        >>> mesh = AbstractMesh((64,), ("fsdp",), axis_types=(AxisType.Auto,))
+        >>> from jax.sharding import PartitionSpec as P
         >>> params = {"w": jax.ShapeDtypeStruct((8192, 8192), jnp.float32)}
-        >>> used = mf.memory(params, P("fsdp"), mesh=mesh, optimizer="adamw")
+        >>> used = mf.memory(params, P("fsdp"), mesh={"fsdp": 64}, optimizer="adamw")
         >>> used.arrays["w"].shard_shape, used.arrays["w"].bytes
         ([128, 8192], 4194304)
         >>> used.stored

@@ -185,6 +185,16 @@ class Adafactor:
         return Factored(jnp.zeros((), jnp.int32), *each)
 
 
+def test_precision() -> None:
+    tree = {"w": Struct((64, 64), jnp.bfloat16)}
+    types = {"moments": jnp.float32, "master": "float32", "gradients": None}
+    used = mf.memory(tree, P("data"), mesh={"data": 4}, optimizer="adamw", precision=types)
+    each = 64 * 64 // 4
+    assert used.arrays["w"].optimizer_bytes == (4 + 4 + 4) * each
+    assert used.totals["gradient_bytes"] == 2 * each
+    assert used.stored == 14 * each + 4
+
+
 def partitioned_like(used: mf.Memory, mesh: Any, states: Any) -> Any:
     """Returns states with the shardings that `mf.memory` names for them."""
     rows = iter(used.optimizer.values())
@@ -222,6 +232,7 @@ def test_shardings_as_a_prefix() -> None:
         == mf.memory(tree["a"], P("data"), mesh=MESHES["2-D"]).stored
         == 72
     )
+    assert mf.memory(tree["a"], mf.P("data"), mesh={"data": 4, "model": 2}).stored == 72
     with jax.set_mesh(MESHES["explicit"]):
         assert mf.memory(tree["a"], P("data")).stored == 72
     assert mf.memory(tree).stored == 256 + 32 + 4
@@ -272,6 +283,13 @@ def test_arrays_on_the_host() -> None:
     assert (used.stored, used.totals["host_bytes"]) == (4, 3 * 64)
 
 
+class Broken:
+    """An optimizer for other parameters."""
+
+    def init(self, params: Any) -> Any:
+        return params["b"]
+
+
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: mf.memory({"f": jnp.sin}),
@@ -320,6 +338,25 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         ),
         "array '1' is on one device, but the others are on 1 devices; "
         "move it with jax.device_put(x, NamedSharding(mesh, P()))",
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), P("data"), mesh=8),  # type: ignore[arg-type]
+        'mesh=8: expected the size of every axis, or a JAX mesh; such as {"data": 4, "model": 2}',
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), precision="float32"),  # type: ignore[arg-type]
+        "precision='float32': expected a dict of names and element types; "
+        'such as {"moments": "float32"}',
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), precision={"moment": "float32"}),
+        '/precision/moment: "moment" is not a key; '
+        'did you mean "moments"? The keys here are gradients, master, moments',
+    ),
+    (
+        lambda: mf.memory({"w": np.zeros(8)}, optimizer=Broken()),
+        "optimizer.init failed for these parameters: KeyError: 'b'; "
+        "give an optimizer such as optax.adamw(1e-3)",
     ),
     (
         lambda: mf.memory(np.zeros(8), optimizer="adam"),
