@@ -89,6 +89,7 @@ def transformer(
     gated: bool | None = None,
     tied: bool | None = None,
     biases: bool | None = None,
+    qkv_biases: bool | None = None,
     norm: Literal["rms", "layer"] | None = None,
     positions: Literal["rotary", "learned"] | None = None,
     dropout: bool | None = None,
@@ -110,6 +111,7 @@ def transformer(
         gated: whether the feed-forward block has three matrices, as in SwiGLU. By default two.
         tied: whether the head uses the token embedding; by default not.
         biases: whether matrices have biases; by default not.
+        qkv_biases: whether query, key and value have biases; by default as `biases`.
         norm: "rms", the default, or "layer".
         positions: "rotary", the default, or "learned".
         dropout: whether layers have dropout; by default not.
@@ -207,7 +209,7 @@ def training(
         sequence_parallel: whether tensor parallelism also splits norms and dropout; by default yes.
         overlap: by axis, whether its communication runs during computation.
         efficiency: the least and the most share of the peak FLOP/s that matrix products reach, with
-            up to three decimals; by default (0.4, 0.6).
+            up to three decimals; by default (0.4, 0.75).
 
     Examples:
         >>> import meshfeed as mf

@@ -122,6 +122,7 @@ func (w *writer) transformer(t *strategy.Transformer) {
 	w.flag("tied", t.Tied)
 	w.number("sequence", int64(t.Sequence))
 	w.flag("biases", t.Biases)
+	w.flag("qkv_biases", t.QKVBiases)
 	w.word("norm", t.Norm)
 	w.word("positions", t.Positions)
 	w.flag("dropout", t.Dropout)

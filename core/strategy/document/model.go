@@ -55,7 +55,7 @@ func (p *parser) misplaced(err error) error {
 
 var transformerKeys = []string{
 	"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "tied", "sequence",
-	"biases", "norm", "positions", "dropout", "causal", "experts",
+	"biases", "qkv_biases", "norm", "positions", "dropout", "causal", "experts",
 }
 
 func (p *parser) transformer(key string) (err error) {
@@ -64,7 +64,7 @@ func (p *parser) transformer(key string) (err error) {
 		"layers": &t.Layers, "hidden": &t.Hidden, "heads": &t.Heads, "kv_heads": &t.KVHeads, "head_dim": &t.HeadDim,
 		"ffn": &t.FFN, "vocab": &t.Vocab, "sequence": &t.Sequence,
 	}
-	flags := map[string]**bool{"gated": &t.Gated, "tied": &t.Tied, "biases": &t.Biases, "dropout": &t.Dropout, "causal": &t.Causal}
+	flags := map[string]**bool{"gated": &t.Gated, "tied": &t.Tied, "biases": &t.Biases, "qkv_biases": &t.QKVBiases, "dropout": &t.Dropout, "causal": &t.Causal}
 	switch {
 	case sizes[key] != nil:
 		*sizes[key], err = p.Int("a size", 1, layout.MaxInteger)
