@@ -78,7 +78,7 @@ drill: lib $(VENV)/.demo ## kill one of four training processes, continue with t
 
 docs: lib $(VENV)/.demo ## run the guides and write their output into them
 	$(PYTHON) docs/render.py docs/guides/distributed.py
-	$(PYTHON) docs/refresh.py docs/guides/layouts.md
+	$(PYTHON) docs/refresh.py docs/guides/layouts.md docs/guides/strategy.md
 
 test: page lib $(VENV)/.test ## all quick tests, with a table of the time of each stage
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
