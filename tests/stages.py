@@ -118,6 +118,7 @@ DEEP_ENV = {"MESHFEED_DEEP": "1"}
 # The packages of the wasm guest, whose tests also run as WebAssembly.
 WASM_TESTS = (
     "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout/..."
+    " ./core/hardware ./core/collective"
 )
 
 DEEP = [

@@ -50,7 +50,8 @@ class Model:
     vocab: int = 128
     tokens: int = 16
     batch: int = 16
-    fused: bool = True  # queries, keys and values are one matrix
+    gated: bool = False
+    fused: bool = True  # queries, keys and values are one matrix, and gate and up too
     again: bool = False  # layers are recomputed
 
     def parameters(self, axis: str | None) -> tuple[Tree, Tree]:
@@ -60,13 +61,14 @@ class Model:
             "norm1": ((h,), P()),
             "out": ((a, d, h), P(axis)),
             "norm2": ((h,), P()),
-            "up": ((h, f), P(None, axis)),
             "down": ((f, h), P(axis)),
         }
         if self.fused:
             layer["qkv"] = ((h, 3, a, d), P(None, None, axis))
+            layer["up"] = ((h, 1 + self.gated, f), P(None, None, axis))
         else:
             layer |= {name: ((h, a, d), P(None, axis)) for name in "qkv"}
+            layer |= {name: ((h, f), P(None, axis)) for name in ["up", "gate"][: 1 + self.gated]}
         tree = {
             "embedding": ((self.vocab, h), P(axis)),
             "layers": [layer for _ in range(self.layers)],
@@ -86,8 +88,15 @@ class Model:
         w = jax.nn.softmax(jnp.einsum("bqad,bkad->baqk", q, k), -1)
         y = jnp.einsum("baqk,bkad,adh->bqh", w, v, p["out"])
         x = x + jax.lax.with_sharding_constraint(y, stream)
-        y = jax.nn.gelu(norm(x, p["norm2"]) @ p["up"]) @ p["down"]
+        y = self.ffn_of(norm(x, p["norm2"]), p) @ p["down"]
         return x + jax.lax.with_sharding_constraint(y, stream)
+
+    def ffn_of(self, y: Any, p: Tree) -> Any:
+        if self.fused:
+            ways: Sequence[Any] = jnp.unstack(jnp.einsum("bsh,hcf->cbsf", y, p["up"]))
+        else:
+            ways = [y @ p[name] for name in ["up", "gate"][: 1 + self.gated]]
+        return jax.nn.silu(ways[1]) * ways[0] if self.gated else jax.nn.gelu(ways[0])
 
     def loss(self, p: Tree, tokens: Any, labels: Any, stream: NamedSharding) -> Any:
         block = jax.checkpoint(self.block, static_argnums=2) if self.again else self.block
@@ -99,7 +108,7 @@ class Model:
 
     def planned(self, data: int, tensor: int) -> dict[str, int]:
         """Returns the bytes of all-reduces per axis that the planner reports."""
-        names = ("layers", "hidden", "heads", "ffn", "vocab")
+        names = ("layers", "hidden", "heads", "ffn", "vocab", "gated")
         number = dict.fromkeys(("compute", "weights", "gradients", "moments"), "float32")
         document = {
             "meshfeed": 1,
@@ -173,6 +182,7 @@ def mesh_of(axes: dict[str, int], devices: Sequence[jax.Device] | None = None) -
 
 WIDE = Model(layers=4, hidden=64, heads=16, ffn=256, vocab=512, tokens=8, batch=8)
 SMALL = Model()
+GATED = replace(SMALL, gated=True)
 
 
 CASES = [
@@ -180,7 +190,7 @@ CASES = [
     pytest.param(WIDE, 8, 1, id="data of a wide model"),
     pytest.param(SMALL, 1, 8, id="tensor"),
     pytest.param(WIDE, 1, 8, id="tensor of a wide model"),
-    pytest.param(SMALL, 4, 2, id="data 4, tensor 2"),
+    pytest.param(GATED, 4, 2, id="data 4, tensor 2, gated"),
     pytest.param(SMALL, 2, 4, id="data 2, tensor 4"),
 ]
 
@@ -239,12 +249,14 @@ def test_recomputation_adds_one_all_reduce_per_layer() -> None:
     assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 5)}
 
 
-def test_separate_matrices_add_two_all_reduces_per_layer() -> None:
-    """With separate matrices for queries, keys and values, XLA does not add up their gradients
-    with respect to the stream before it reduces them over the devices."""
+@pytest.mark.parametrize(("gated", "per_layer"), [(False, 6), (True, 7)])
+def test_separate_matrices_add_all_reduces(gated: bool, per_layer: int) -> None:
+    """With separate matrices for queries, keys and values, or for gate and up, XLA does not add up
+    their gradients with respect to the stream before it reduces them over the devices."""
     axes = {"model": 8}
-    found = by_axis(compiled(replace(SMALL, fused=False), mesh_of(axes), None, "model"), axes)
-    assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 6)}
+    separate = replace(SMALL, fused=False, gated=gated)
+    found = by_axis(compiled(separate, mesh_of(axes), None, "model"), axes)
+    assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, per_layer)}
 
 
 def test_layers_of_two_matrices() -> None:
