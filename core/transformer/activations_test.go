@@ -108,6 +108,25 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestEndBounds compares the bounds of embedding and head with counts by hand: 32
+// tokens, h = 8, V = 50. Token ids have 4 bytes. The final norm keeps two float32
+// arrays, two statistics for each token and its scale. The logits are kept in the
+// type of activations, and twice in float32.
+func TestEndBounds(t *testing.T) {
+	s := transformer.Shape{Layers: 1, Hidden: 8, Heads: 4, FFN: 24, Vocab: 50, Sequence: 16, Dropout: true}
+	const tokens, stream = 32, 32 * 8
+	for _, bytes := range []int64{2, 4} {
+		a := activations(t, s, transformer.Execution{Batch: 2, ElementBytes: int(bytes)})
+		embedding := transformer.Bytes{Low: 0, Paper: stream, High: stream + 4*tokens}
+		final := transformer.Bytes{
+			Low: bytes*2*stream + 4*tokens*50, Paper: bytes*2*stream + 4*tokens*50, High: 8*stream + 8*tokens + 4*8 + bytes*stream + (8+bytes)*tokens*50,
+		}
+		if a.Embedding != embedding || a.Final != final {
+			t.Errorf("%d bytes: embedding %v and final %v, want %v and %v", bytes, a.Embedding, a.Final, embedding, final)
+		}
+	}
+}
+
 // TestLayer compares the bytes of a layer with counts by hand, for every feature
 // that the paper does not have. The shape has s·b = 32 tokens, h = 8, heads of
 // dimension 3, and f = 24.

@@ -28,7 +28,7 @@ type Part struct {
 	Tensor  int  // the dimension that tensor parallelism splits, or -1 for none
 	Unit    int  // tensor parallelism splits the dimension into whole units: heads, columns, tokens
 	Experts bool // the first dimension counts experts, and expert parallelism splits it
-	Every   int  // of a layer's part: n for each n-th layer, -n for all others; see Shape.HasExperts
+	Every   int  // of a layer's part: n for each n-th layer, -n for all others; 0 for other stages
 
 	shared bool // several devices may hold the same unit
 }
@@ -98,7 +98,6 @@ func (s Shape) Parts() []Part {
 	l.stage = LayerStage
 	l.attention()
 	l.blocks()
-	l.every = 1
 	l.stage = FinalStage
 	l.norm("final_norm")
 	if !s.Tied {
@@ -120,9 +119,9 @@ type lister struct {
 }
 
 func (l *lister) add(p Part) {
-	p.Stage, p.Every, p.Copies = l.stage, l.every, 1
+	p.Stage, p.Copies = l.stage, 1
 	if l.stage == LayerStage {
-		p.Copies = l.copies()
+		p.Every, p.Copies = l.every, l.copies()
 	}
 	if p.Copies > 0 {
 		l.parts = append(l.parts, p)

@@ -98,6 +98,16 @@ func parameters(s transformer.Shape) int64 {
 func TestRandomParts(t *testing.T) {
 	random.Rounds(t, 300, 20000, func(t *testing.T, r *rand.Rand) {
 		s := randomShape(t, r)
+		start := r.IntN(s.Layers)
+		stop, withExperts := start+r.IntN(s.Layers-start+1), 0
+		for layer := start; layer < stop; layer++ {
+			if s.HasExperts(layer) {
+				withExperts++
+			}
+		}
+		if got := s.ExpertLayers(start, stop); got != withExperts {
+			t.Errorf("%+v: layers %d to %d have experts %d times, want %d", s, start, stop, got, withExperts)
+		}
 		sum := int64(0)
 		for _, p := range s.Parts() {
 			sum += int64(p.Copies) * p.Elements()
