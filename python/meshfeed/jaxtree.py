@@ -79,7 +79,9 @@ def _own(leaf: Any) -> Any:
     """Returns the sharding of an array, or None if a compiled function may choose it."""
     if isinstance(leaf, jax.Array) and not leaf.committed:
         return None
-    return getattr(leaf, "sharding", None)
+    sharding = getattr(leaf, "sharding", None)
+    empty = isinstance(sharding, NamedSharding) and sharding.mesh.empty  # of an abstract value
+    return None if empty else sharding
 
 
 def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple[int, ...], Any]:
@@ -124,12 +126,14 @@ def _difference(argument: str, tree: Any, shardings: Any, is_leaf: Callable[[Any
     """Describes where a tree of shardings is not a prefix of another tree."""
     given = [path for path, _ in tree_flatten_with_path(shardings, is_leaf=is_leaf)[0]]
     paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+    starts = set(given)
     for path in paths:
-        if not any(path[: len(start)] == start for start in given):
+        if not any(path[:n] in starts for n in range(len(path) + 1)):
             return f"shardings have nothing for {argument}{keystr(path)}"
-    for start in given:
-        if not any(path[: len(start)] == start for path in paths):
-            return f"shardings have {keystr(start)}, which {argument} does not have"
+    starts = {path[:n] for path in paths for n in range(len(path) + 1)}
+    for path in given:
+        if path not in starts:
+            return f"shardings have {keystr(path)}, which {argument} does not have"
     return f"shardings and {argument} have nodes of different types"
 
 
@@ -251,22 +255,27 @@ def optimizer_states(
             f"optimizer.init failed for these parameters: {type(e).__name__}: {cut(str(e), 300)}"
         )
         raise check.misfit(message, "give an optimizer such as optax.adamw(1e-3)") from e
+    by_path = {parameter.path: parameter for parameter in parameters}
+    by_shape: dict[tuple[int, ...], set[Any]] = {}
+    for p in parameters:
+        by_shape.setdefault(p.shape, set()).add((p.sharding, p.spec))
     found = leaves(check, "optimizer", states)
-    return [_partitioned(state, parameters) for state in found]
+    return [_partitioned(state, by_path, by_shape) for state in found]
 
 
-def _partitioned(state: Leaf, parameters: Sequence[Leaf]) -> Leaf:
-    def like(p: Leaf) -> bool:
-        return state.path[len(state.path) - len(p.path) :] == p.path
-
-    named = max((p for p in parameters if like(p)), key=lambda p: len(p.path), default=None)
+def _partitioned(state: Leaf, by_path: Mapping[Any, Leaf], by_shape: Mapping[Any, Any]) -> Leaf:
+    """Partitions a state like its parameter."""
+    path = state.path
+    ends = (path[n:] for n in range(len(path) + 1))
+    named = next((by_path[end] for end in ends if end in by_path), None)
     if named is not None and named.shape == state.shape:
         return dataclasses.replace(state, sharding=named.sharding, spec=named.spec)
     if named is not None and (reduced := _reduced(state, named)) is not None:
         return reduced
-    alike = [p for p in parameters if p.shape == state.shape]
-    if state.shape and len({(p.sharding, p.spec) for p in alike}) == 1:
-        return dataclasses.replace(state, sharding=alike[0].sharding, spec=alike[0].spec)
+    alike = by_shape.get(state.shape, ())
+    if state.shape and len(alike) == 1:
+        ((sharding, spec),) = alike
+        return dataclasses.replace(state, sharding=sharding, spec=spec)
     return state
 
 

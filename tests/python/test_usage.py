@@ -247,6 +247,14 @@ def test_live_arrays() -> None:
     assert used.stored == 32 + 32
     assert used.arrays["free"].copies == 8
     assert mf.memory(free).devices == 1
+    assert mf.memory({"x": x, "traced": jax.typeof(free)}).stored == 64
+
+
+def test_states_without_the_names_of_parameters() -> None:
+    tree = {"w": Struct((8, 16), jnp.float32), "b": Struct((16,), jnp.float32)}
+    flat = Flat()
+    used = mf.memory(tree, {"w": P("data"), "b": P("model")}, mesh=MESHES["2-D"], optimizer=flat)
+    assert [row.spec for row in used.optimizer.values()] == [["model"], ["data"], []]
 
 
 def test_an_abstract_mesh() -> None:
@@ -281,6 +289,13 @@ def test_arrays_on_the_host() -> None:
     used = mf.memory({"w": Struct((8, 8), jnp.float32, sharding=sharding)}, optimizer="adamw")
     assert used.arrays["w"].memory_kind == "pinned_host"
     assert (used.stored, used.totals["host_bytes"]) == (4, 3 * 64)
+
+
+class Flat:
+    """An optimizer whose states are a list, with one of another shape."""
+
+    def init(self, params: Any) -> list[Any]:
+        return [*map(jnp.zeros_like, jax.tree.leaves(params)), jnp.zeros(3)]
 
 
 class Broken:
