@@ -82,7 +82,7 @@ var assumptions = []struct {
 	{"overlap", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).overlapText},
 	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("gradients are added up once per step, behind the backward pass of the last micro-batch, which is two thirds of its time; ZeRO stage 2 adds them up for every micro-batch")},
 	{"links", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).linksText},
-	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("mesh axes take whole dimensions of the torus if they can, in the order that gives the inner axes the fastest links")},
+	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("mesh axes take whole dimensions of the torus if they can, the inner ones first, as jax.make_mesh does; an axis with a part of a dimension needs mesh_utils.create_device_mesh with allow_split_physical_axes=True")},
 	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("the update reads and writes weights and states once at full memory bandwidth; reading weights for a micro-batch runs during computation")},
 	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
 	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("products of float32 arrays run in TF32, as XLA does on GPUs by default")},
