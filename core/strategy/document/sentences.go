@@ -33,7 +33,11 @@ func question(d *strategy.Document, r *strategy.Report) []string {
 	if d.Training.Tokens > 0 {
 		batch = wording.Count(d.Training.Tokens, "token", "tokens")
 	}
-	lines := []string{wording.Plain(r.Model.Name) + ": " + size + ", on " + on + "; " + batch + " per step", answer(r)}
+	name := wording.Plain(r.Model.Name) + ": "
+	if d.Model.Preset == "" {
+		name = "a model with "
+	}
+	lines := []string{name + size + ", on " + on + "; " + batch + " per step", answer(r)}
 	for _, f := range r.Problems {
 		text := string(f.Severity) + ": " + f.Message
 		if f.Hint != "" {
@@ -48,7 +52,7 @@ func question(d *strategy.Document, r *strategy.Report) []string {
 func answer(r *strategy.Report) string {
 	count := wording.Count(r.Evaluated, "candidate", "candidates") + " on " + wording.Count(r.Meshes, "mesh", "meshes")
 	if r.Best < 0 {
-		return "none of " + count + " fits"
+		return "no candidate fits; tried: " + count
 	}
 	c := &r.Candidates[r.Best]
 	text := "best of " + count + ": " + axesText(c.Mesh) + ", recomputation " + c.Recomputation + ", " +
@@ -171,17 +175,17 @@ func collectives(r *strategy.Report) [][]string {
 	if len(r.Collectives) == 0 {
 		return nil
 	}
-	rows := [][]string{{"axis", "calls", "operation", "of", "GB each", "link", "GB sent", "time", "overlap"}}
+	rows := [][]string{{"axis", "calls", "operation", "of", "GB", "link", "GB sent", "time", "hidden"}}
 	for i := range r.Collectives {
 		c := &r.Collectives[i]
-		time, overlap := "?", "no"
+		time, hidden := "?", "no"
 		if c.Ns >= 0 {
 			time = duration(c.Ns)
 		}
 		if c.Overlapped {
-			overlap = "yes"
+			hidden = "yes"
 		}
-		rows = append(rows, []string{c.Axis, short(c.Count), c.Op, c.What, gigabytes(c.Bytes), c.Link, gigabytes(c.Sent), time, overlap})
+		rows = append(rows, []string{c.Axis, short(c.Count), c.Op, c.What, gigabytes(c.Bytes), c.Link, gigabytes(c.Sent), time, hidden})
 	}
 	return rows
 }
@@ -211,32 +215,46 @@ func aligned(rows [][]string, sides string) []string {
 	return lines
 }
 
-// stages writes the stages of a pipeline. Neighbors that differ in nothing that is
-// written share a line.
+// stages writes the stages of a pipeline. Neighbors with the same layers share a line.
 func stages(list []strategy.Stage) (texts []string) {
-	describe := func(s *strategy.Stage) string {
-		text := wording.Count(int64(s.Layers), "layer", "layers")
-		if s.Embedding {
-			text += " and the embedding"
-		}
-		if s.Head {
-			text += " and the head"
-		}
-		return text + ", " + gigabytes(s.Memory.Total) + noBreak + "GB, " + wording.Count(int64(s.Live), "live micro-batch", "live micro-batches")
-	}
 	for from := 0; from < len(list); {
-		to := from + 1
-		for to < len(list) && describe(&list[to]) == describe(&list[from]) {
+		to, what := from+1, layers(&list[from])
+		for to < len(list) && layers(&list[to]) == what {
 			to++
 		}
-		number := "stage " + strconv.Itoa(list[from].Number)
+		first, last := &list[from], &list[to-1]
+		number := "stage " + strconv.Itoa(first.Number)
 		if to > from+1 {
-			number = "stages " + strconv.Itoa(list[from].Number) + " to " + strconv.Itoa(list[to-1].Number)
+			number = "stages " + strconv.Itoa(first.Number) + " to " + strconv.Itoa(last.Number)
 		}
-		texts = append(texts, number+": "+describe(&list[from]))
+		live := through(strconv.Itoa(first.Live), strconv.Itoa(last.Live)) + " live micro-batch"
+		if first.Live != 1 || last.Live != 1 {
+			live += "es"
+		}
+		texts = append(texts, number+": "+what+", "+through(gigabytes(first.Memory.Total), gigabytes(last.Memory.Total))+noBreak+"GB, "+live)
 		from = to
 	}
 	return texts
+}
+
+// layers writes what a stage computes.
+func layers(s *strategy.Stage) string {
+	text := wording.Count(int64(s.Layers), "layer", "layers")
+	if s.Embedding {
+		text += " and the embedding"
+	}
+	if s.Head {
+		text += " and the head"
+	}
+	return text
+}
+
+// through writes a range of values, or a single one.
+func through(first, last string) string {
+	if first == last {
+		return first
+	}
+	return first + " to " + last
 }
 
 func input(r *strategy.Report) []line {

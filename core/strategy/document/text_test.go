@@ -16,7 +16,7 @@ import (
 // example is a report with a value in every field. Its numbers are made up.
 func example() (*strategy.Document, *strategy.Report) {
 	const gb = 1_000_000_000
-	d := &strategy.Document{Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}}
+	d := &strategy.Document{Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}}
 	fits := strategy.Candidate{
 		Mesh: []mesh.Axis{{Name: "fsdp", Size: 4}, {Name: "tensor", Size: 2}}, Recomputation: strategy.Selective, MicroBatch: 1, MicroBatches: 32, Chunks: 1,
 		Memory: strategy.Memory{
@@ -33,6 +33,7 @@ func example() (*strategy.Document, *strategy.Report) {
 	pipeline := fits
 	pipeline.Mesh = []mesh.Axis{{Name: "pipe", Size: 2}, {Name: "data", Size: 2}, {Name: "expert", Size: 2}, {Name: "context", Size: 16384}, {Name: "tensor", Size: 8}}
 	pipeline.ZeRO, pipeline.Schedule, pipeline.Chunks = 1, "interleaved", 2
+	pipeline.Memory.Total = 29_000_000_000
 	pipeline.Memory.Capacity, pipeline.Memory.Free, pipeline.Time = 0, 0, nil
 	pipeline.Reasons = []string{"the time is not known, because the device has no published bandwidth"}
 	large := fits
@@ -48,7 +49,9 @@ func example() (*strategy.Document, *strategy.Report) {
 		},
 		Stages: []strategy.Stage{
 			{Layers: 16, Embedding: true, Parameters: 4_000_000_000, Live: 2, Memory: fits.Memory, Compute: 12_000_000_000},
-			{Number: 1, FirstLayer: 16, Layers: 16, Head: true, Parameters: 4_000_000_000, Live: 1, Memory: fits.Memory, Compute: -1},
+			{Number: 1, FirstLayer: 16, Layers: 8, Parameters: 2_000_000_000, Live: 3, Memory: fits.Memory},
+			{Number: 2, FirstLayer: 24, Layers: 8, Parameters: 2_000_000_000, Live: 2, Memory: pipeline.Memory},
+			{Number: 3, FirstLayer: 32, Layers: 16, Head: true, Parameters: 4_000_000_000, Live: 1, Memory: fits.Memory, Compute: -1},
 		},
 		Collectives: []strategy.Collective{
 			{Op: "all-gather", Axis: "fsdp", What: "weights", Link: "node", Count: 2048, Bytes: 436_000_000, Sent: 450 * gb, Ns: 2_100_000_000, Overlapped: true},
@@ -84,6 +87,7 @@ func TestTexts(t *testing.T) {
 			return strings.NewReplacer("><", ">\n<").Replace(document.HTML(d, r))
 		case "nothing":
 			r = &strategy.Report{Devices: 1, Best: -1, Model: strategy.ModelSummary{GigaFLOPsPerStep: -1}}
+			d.Model.Preset = ""
 			d.Training, d.Cluster.Device = strategy.Training{Tokens: 1}, ""
 			return string(document.Report(r)) + "\n" + document.Text(d, r)
 		case "advise":
