@@ -266,8 +266,15 @@ func input(r *strategy.Report) []line {
 	if n.RowsPerSecond >= 0 {
 		rows += "; " + decimal(n.RowsPerSecond) + " rows per second"
 	}
-	processes := wording.Count(int64(n.Processes), "process reads", "processes read") + " up to " + wording.Count(n.ProcessRows, "row", "rows") + ", " +
-		wording.Bytes(n.ProcessBytes) + " per step each; " + wording.Bytes(n.HostBytes) + " of host memory"
+	processes := "1 process reads "
+	if n.Processes != 1 {
+		processes = wording.Thousands(int64(n.Processes)) + " processes read up to "
+	}
+	processes += wording.Count(n.ProcessRows, "row", "rows") + ", " + wording.Bytes(n.ProcessBytes) + " per step"
+	if n.Processes != 1 {
+		processes += " each"
+	}
+	processes += "; " + wording.Bytes(n.HostBytes) + " of host memory"
 	if n.Sharing > 1 {
 		processes += "; " + wording.Thousands(int64(n.Sharing)) + " processes read the same rows"
 	}
