@@ -16,8 +16,11 @@ type Pipeline struct {
 	Durations                    pipeline.Durations // of each part; zero for equal parts
 }
 
-// maxStages bounds the stages that are drawn one by one.
-const maxStages = 16
+// Bounds of a chart.
+const (
+	maxStages = 16   // that are drawn one by one
+	maxLabels = 1024 // tasks of a stage that have labels; those of more tasks would not fit
+)
 
 var workKinds = []kind{
 	pipeline.Forward:  {name: "forward", sign: '░', hue: 1},
@@ -80,15 +83,24 @@ func chart(t *pipeline.Timeline) *gantt {
 		}
 		l := lane{label: "stage " + strconv.Itoa(s), text: strconv.Itoa(t.PeakLive(s))}
 		for _, k := range t.Tasks[s] {
-			text := strconv.Itoa(k.Micro)
-			if t.Chunks > 1 && t.Chunks <= 26 {
-				text += string(rune('a' + k.Chunk))
+			text := ""
+			if len(t.Tasks[s]) <= maxLabels {
+				text = taskName(t, k)
 			}
 			l.tasks = append(l.tasks, task{start: k.Start, end: k.End, kind: int(k.Work), text: text, pale: k.Chunk%2 == 1})
 		}
 		g.lanes = append(g.lanes, l)
 	}
 	return g
+}
+
+// taskName writes the micro-batch of a task, and its chunk as a letter.
+func taskName(t *pipeline.Timeline, k pipeline.Task) string {
+	text := strconv.Itoa(k.Micro)
+	if t.Chunks > 1 && t.Chunks <= 26 {
+		text += string(rune('a' + k.Chunk))
+	}
+	return text
 }
 
 // percent writes a share with one decimal.
