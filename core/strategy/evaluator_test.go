@@ -80,8 +80,16 @@ func TestAgainstBruteForce(t *testing.T) {
 				t.Fatalf("the worst of the distinct stages takes %+v, of all %+v", m, all)
 			}
 		}
-		if int64(len(found.others)) != found.evaluated {
-			t.Fatalf("%d candidates were evaluated, %d are kept", found.evaluated, len(found.others))
+		if want := p.settings(meshes.found); len(found.others) != want || found.evaluated != int64(want) {
+			t.Fatalf("%d candidates were evaluated, %d are kept, and there are %d", found.evaluated, len(found.others), want)
+		}
+		p.keep = 1 // so that the search skips micro-batches that are too large
+		short, err := p.rank(meshes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.best) > 1 && !slices.Equal(short.best, found.best) {
+			t.Fatalf("the best of the meshes are %+v, of a search without others %+v", found.best, short.best)
 		}
 		for i := range found.others {
 			for k := range found.others[:i] {
@@ -98,6 +106,21 @@ func TestAgainstBruteForce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// settings counts the candidates of meshes.
+func (p *planner) settings(meshes []sizes) int {
+	n := 0
+	for _, s := range meshes {
+		e := newEvaluator(p)
+		e.enter(s)
+		for _, b := range p.microBatches(p.batch / s.replicas()) {
+			if e.chunks == 1 || p.batch/s.replicas()/int64(b)%int64(s[pipeAxis]) == 0 {
+				n += len(p.recomputations()) * len(e.stagesOfZeRO())
+			}
+		}
+	}
+	return n
 }
 
 // worstOfAll returns the memory of the stage that takes most, without grouping alike
@@ -226,4 +249,36 @@ func TestMoreFSDP(t *testing.T) {
 			last = bytes
 		}
 	})
+}
+
+// TestOverlap computes the time of 4 micro-batches in a pipeline by hand. Computing takes
+// 10 of the micro-batch, communication 4 and 3 behind it, and 2 beside it; the gradients
+// take 5 at the end, and the update 1.
+func TestOverlap(t *testing.T) {
+	w := work{micros: 4, filling: 3, behind: 7, longest: 4, beside: 2, end: 5, update: 1}
+	// Of the last micro-batch, (10 - 7) · 2/3 = 2 are left to hide the gradients.
+	if step, bubble, hidden := w.expected(10); step != 4*12+3*12+(5-2)+1 || bubble != 36 || hidden != 4*7+2 {
+		t.Errorf("expected: step %g, bubble %g, hidden %g", step, bubble, hidden)
+	}
+	// Communication takes longer than computing, so it covers computing.
+	if step, bubble, hidden := w.expected(5); step != 4*9+3*9+5+1 || bubble != 27 || hidden != 4*5 {
+		t.Errorf("expected: step %g, bubble %g, hidden %g", step, bubble, hidden)
+	}
+	if got := w.least(8); got != 4*8+4*2+3*(8+2)+1 {
+		t.Errorf("at least %g", got)
+	}
+	if got := w.least(1); got != 4*4+4*2+3*(4+2)+1 {
+		t.Errorf("at least %g", got)
+	}
+	if got := w.most(12); got != 7*(12+7+2)+5+1 {
+		t.Errorf("at most %g", got)
+	}
+	w.end = 100
+	if got := w.least(8); got != 100+4*2+3*(8+2)+1 {
+		t.Errorf("at least %g", got)
+	}
+	w.reading = 19
+	if step, _, hidden := w.expected(10); step != 7*(19+2)+(100-8)+1 || hidden != 4*7+8 {
+		t.Errorf("with memory traffic: step %g, hidden %g", step, hidden)
+	}
 }

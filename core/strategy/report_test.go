@@ -114,7 +114,14 @@ func TestTree(t *testing.T) {
 	if got, want := c.Memory.Weights, int64(2*table+4*kernel*4+4*bias+4*64); got != want {
 		t.Errorf("if specs name fsdp, weights are %d bytes, want %d", got, want)
 	}
-	d.Model.Tree[0].Shape[0] = 1001
+	d.Model.Tree = []strategy.Array{{Name: "kernel", Shape: []int{256, 1024}, Element: "float32"}}
+	d.Training.Optimizer, d.Search = "adafactor", fixed(map[string]int{"fsdp": 8})
+	c = advise(t, d).Candidates[0]
+	if got, want := c.Memory.Optimizer, int64(4*(256+1024/8+1)); got != want { // rows, columns, and an element without use
+		t.Errorf("states of adafactor are %d bytes, want %d: fsdp splits the largest dimension", got, want)
+	}
+	d.Model.Tree[0].Shape = []int{1001}
+	d.Model.Tree[0].Spec = sharding.P("fsdp")
 	r := advise(t, d)
 	if len(r.Candidates) != 0 || r.Pruned[0].Code != strategy.TreeSpec || r.Pruned[0].Count != 1 || r.Problems[0].Code != strategy.NoCandidate {
 		t.Errorf("pruned %+v, problems %+v", r.Pruned, r.Problems)

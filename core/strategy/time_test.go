@@ -56,10 +56,13 @@ func TestTraffic(t *testing.T) {
 		{"tensor with full recomputation", map[string]int{"tensor": 2}, 1, func(x *strategy.Training) { x.Recomputation = "full" }, "tensor", 8 * (6*4 + 2) * stream * inNode},
 		{"tensor across nodes", map[string]int{"tensor": 2}, 2, nil, "tensor", 8 * (4*4 + 2) * stream * between},
 		{"fsdp", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * 3 * 2 * all * 3 / 4. * inNode},
+		{"fsdp with products of 8 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Compute = "float8_e4m3fn" }, "fsdp", 2 * 3 * 2 * all * 3 / 4. * inNode},
+		{"fsdp with weights of 32 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Weights = "float32" }, "fsdp", 2 * (2*2 + 4) * all * 3 / 4. * inNode},
 		{"data", map[string]int{"data": 4}, 1, nil, "data", 2 * 2 * all * 3 / 4. * inNode},
 		{"data across nodes", map[string]int{"data": 4}, 4, nil, "data", 2 * 2 * all * 3 / 4. * between},
 		{"context", map[string]int{"context": 4}, 1, nil, "context", 8 * 4 * 3 * 3 * 2 * (2 * 512 * 256 * 2) * inNode},
 		{"pipe", map[string]int{"pipe": 2}, 1, nil, "pipe", 8 * 2 * stream * inNode},
+		{"pipe and a tied embedding", map[string]int{"pipe": 2}, 1, nil, "pipe", (8*2*stream + 2*32768*1024) * inNode},
 		{"pipe across nodes", map[string]int{"pipe": 2}, 2, nil, "pipe", 8 * 2 * stream * between},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,6 +77,9 @@ func TestTraffic(t *testing.T) {
 			d.Search.ZeRO = []int{0}
 			if c.change != nil {
 				c.change(&d.Training)
+			}
+			if c.name == "pipe and a tied embedding" {
+				d.Model.Transformer.Tied = new(true)
 			}
 			r := advise(t, d)
 			x := r.Candidates[0].Time
@@ -210,6 +216,32 @@ func TestGradients(t *testing.T) {
 		}
 		if m := r.Candidates[0].Memory; m.Optimizer != states || m.Gradients != gradients || m.Weights != shared+experts {
 			t.Errorf("ZeRO %d: memory is %+v, want states of %d and gradients of %d bytes", c.zero, m, states, gradients)
+		}
+	}
+}
+
+// TestMemoryTraffic computes the traffic of a device's memory by hand: without operations,
+// all of it counts. There are 4 million bytes of weights and gradients, and 24 of states.
+func TestMemoryTraffic(t *testing.T) {
+	for _, c := range []struct {
+		axis string
+		zero int
+		want float64 // million bytes
+	}{
+		// Each of 2 micro-batches reads the weights twice, and reads and writes the
+		// gradients. The update reads and writes weights and states, and reads gradients.
+		{"data", 0, 2*(2*4+2*4) + 2*(24+4) + 4},
+		{"data", 1, 2*(2*4+2*4) + 2*(6+1) + 1},
+		{"data", 2, 2*(2*4+2*4) + 2*(6+1) + 1},
+		{"fsdp", 0, 2*(2*4+2*1) + 2*(6+1) + 1},
+	} {
+		d := &strategy.Document{
+			Model:    strategy.Model{Parameters: 2_000_000, FLOPsPerExample: new(int64(0)), ActivationBytesPerExample: new(int64(0))},
+			Training: strategy.Training{Batch: 8, MicroBatch: 1}, Cluster: devices(4, 4), Search: fixed(map[string]int{c.axis: 4}),
+		}
+		d.Search.ZeRO = []int{c.zero}
+		if got := advise(t, d).Candidates[0].Time.HBM; !close(got, c.want*1e6/1e12*1e9) {
+			t.Errorf("%s, ZeRO %d: memory takes %d ns, want %.0f", c.axis, c.zero, got, c.want*1000)
 		}
 	}
 }
