@@ -31,6 +31,16 @@ func TestBytesPerParameter(t *testing.T) {
 	}
 }
 
+// A planner asks for the sizes of every part of every candidate.
+func TestSizesDoNotAllocate(t *testing.T) {
+	shape := []int{512, 4096}
+	for _, o := range memory.Optimizers() {
+		if n := testing.AllocsPerRun(10, func() { memory.MixedPrecision().Of(shape, o) }); n != 0 {
+			t.Errorf("%v: %v allocations", o, n)
+		}
+	}
+}
+
 // Elements is the size of States, for every optimizer and shape.
 func TestElementsOfStates(t *testing.T) {
 	for _, o := range memory.Optimizers() {
