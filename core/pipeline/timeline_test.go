@@ -120,6 +120,29 @@ func TestUnevenParts(t *testing.T) {
 	})
 }
 
+// If only the last part is longer, as the one with the logits is, the span is that of m
+// micro-batches in the last stage, and of the other stages' time for one micro-batch: once
+// with GPipe and 1F1B, a v-th of it with v chunks, a third with ZeroBubble.
+func TestLongerLastPart(t *testing.T) {
+	schedules(func(kind pipeline.Kind, p, m, v int) {
+		if kind == pipeline.ZeroBubble && m < p || m > 32 {
+			return
+		}
+		for _, extra := range []int64{1, 5, 20} {
+			d, last := pipeline.Even(p*v, 10, 10, 10), p*v-1
+			d.Forward[last], d.Backward[last], d.Weight[last] = 10+extra, 10+extra, 10+extra
+			share := int64(v)
+			if kind == pipeline.ZeroBubble {
+				share = 3
+			}
+			want := int64(m)*(30*int64(v)+3*extra) + int64(p-1)*30*int64(v)/share
+			if line := build(t, kind, p, m, v, d); line.Span != want {
+				t.Errorf("%s, p=%d, m=%d, v=%d: the last part is %d ticks longer, and the span %d, want %d", kind, p, m, v, extra, line.Span, want)
+			}
+		}
+	})
+}
+
 // checkSpan compares the span with forms for uneven parts. GPipe is two flow shops of
 // equal jobs. 1F1B takes at most as long. No schedule takes longer than with all
 // parts as long as the longest.

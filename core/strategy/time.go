@@ -42,13 +42,14 @@ func (e *evaluator) filling(slowest float64, stages []stage) float64 {
 		sum += float64((needed + again) * float64(stages[i].alike))
 	}
 	rest := max(0, sum/slowest-1)
+	missing := float64(max(0, e.sizes[pipeAxis]-e.micros)) // gradients of weights to fill idle time with
 	switch {
 	case e.planner.schedule == pipeline.Interleaved:
 		return rest / float64(e.chunks)
 	case e.planner.schedule == pipeline.ZeroBubble && e.full():
-		return rest / 2 // F 1, B 2 with the second forward pass, W 1
+		return rest/2 + missing/4 // F 1, B 2 with the second forward pass, W 1
 	case e.planner.schedule == pipeline.ZeroBubble:
-		return rest / 3
+		return (rest + missing) / 3
 	}
 	return rest
 }

@@ -134,7 +134,8 @@ func TestBubble(t *testing.T) {
 		{"1f1b", 4, 0, 8, 3. / 8},                                      // Narayanan et al., arXiv 2104.04473, section 2.2.1
 		{"gpipe", 4, 0, 8, 3. / 8},                                     // Huang et al., arXiv 1811.06965
 		{"interleaved", 4, 2, 8, 3. / (2 * 8)},                         // Narayanan et al., section 2.2.2
-		{"zero-bubble", 4, 0, 8, 3. / (3 * 8)},                         // Qi et al., arXiv 2401.10241, table 1
+		{"zero-bubble", 4, 0, 8, 3. / (3 * 8)},                         // Qi et al., arXiv 2401.10241, table 2
+		{"zero-bubble", 4, 0, 2, 5. / (3 * 2)},                         // pipeline.BubbleShare
 		{"1f1b", 16, 0, 192, 15. / 192}, {"1f1b", 16, 0, 24, 15. / 24}, // GPT-3 on 1,024 and on 8,192 devices
 	} {
 		m := small()
