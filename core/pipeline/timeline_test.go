@@ -120,9 +120,10 @@ func TestUnevenParts(t *testing.T) {
 	})
 }
 
-// If only the last part is longer, as the one with the logits is, the span is that of m
-// micro-batches in the last stage, and of the other stages' time for one micro-batch: once
-// with GPipe and 1F1B, a v-th of it with v chunks, a third with ZeroBubble.
+// The part with the logits is longer than the others. The span is then the work of the
+// last stage, and a share of the time that the other stages take for one micro-batch. The
+// share is 1 with GPipe and 1F1B, 1/v with v chunks, and 1/3 with ZeroBubble. The planner
+// computes the bubble of uneven stages by this form.
 func TestLongerLastPart(t *testing.T) {
 	schedules(func(kind pipeline.Kind, p, m, v int) {
 		if kind == pipeline.ZeroBubble && m < p || m > 32 {
