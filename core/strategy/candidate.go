@@ -50,7 +50,7 @@ func (a *score) compare(b *score) int {
 		cmp.Compare(a.high, b.high),
 		cmp.Compare(a.zero, b.zero),
 		cmp.Compare(slices.Index(recomputations, a.recompute), slices.Index(recomputations, b.recompute)),
-		cmp.Compare(a.micros, b.micros),
+		cmp.Compare(a.micro, b.micro),
 	)
 }
 

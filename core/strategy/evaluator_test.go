@@ -37,6 +37,7 @@ func draw(r *rand.Rand) *Document {
 	if r.IntN(3) == 0 {
 		d.Search.Axes = []AxisSizes{{Context, []int{1, 2, 4}}, {Tensor, []int{1, 2, 8, 16}}}
 	}
+	d.Cluster.MemoryBytes = random.One[int64](r, 0, 10_000_000, 50_000_000, 200_000_000, 1_000_000_000)
 	if d.Cluster.Device == "l4-24" || d.Cluster.Device == "tpu-v4" { // the networks of these are not known
 		d.Cluster.NetworkBytesPerSecond = 1_000_000_000
 	}
