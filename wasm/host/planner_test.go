@@ -41,8 +41,8 @@ func TestKindsOfModules(t *testing.T) {
 func strategies(t *testing.T) [][]byte {
 	t.Helper()
 	paths, err := filepath.Glob("../../docs/strategies/*.json")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
 	}
 	list := [][]byte{nil}
 	for _, text := range []string{

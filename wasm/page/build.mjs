@@ -16,13 +16,10 @@ const [wasm, strategy, dist = join(here, "dist")] = process.argv.slice(2);
 const layouts = join(here, "../../docs/layouts");
 const strategies = join(here, "../../docs/strategies");
 
-/** files lists a folder, which may be missing. */
-const files = (folder) => (existsSync(folder) ? readdirSync(folder).sort() : []);
-
 /** inputs returns a digest of all files that the page is built from. */
 function inputs() {
   const list = [wasm, strategy, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
-  for (const folder of [join(here, "src"), layouts, strategies]) list.push(...files(folder).map((f) => join(folder, f)));
+  for (const folder of [join(here, "src"), layouts, strategies]) list.push(...readdirSync(folder).sort().map((f) => join(folder, f)));
   const hash = createHash("sha256");
   for (const file of list) hash.update(`${file}\0`).update(readFileSync(file));
   return hash.digest("hex");
@@ -35,8 +32,9 @@ execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "
 
 /** examples lists the documents of a folder. */
 function examples(folder) {
-  return files(folder)
+  return readdirSync(folder)
     .filter((f) => f.endsWith(".json"))
+    .sort()
     .map((f) => ({ name: f.slice(0, -5), title: titleOf(f), text: readFileSync(join(folder, f), "utf8") }));
 }
 

@@ -26,7 +26,7 @@ after(() => browser?.close());
 
 /** documents lists the documents of a folder: name and text. */
 function documents(folder) {
-  return (existsSync(folder) ? readdirSync(folder) : [])
+  return readdirSync(folder)
     .filter((f) => f.endsWith(".json"))
     .sort()
     .map((f) => ({ name: f.slice(0, -5), text: readFileSync(join(folder, f), "utf8") }));
