@@ -8,8 +8,8 @@
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   measure rows and bytes per second, and name the limit
 //	meshfeed schema [strategy]         print the JSON Schema of layouts, or of strategy documents
-//	meshfeed page [LAYOUT.json]        write the browser page as one HTML file
-//	meshfeed serve [LAYOUT.json]       serve the browser page on this machine
+//	meshfeed page [DOC.json]           write the browser page as one HTML file
+//	meshfeed serve [DOC.json]          serve the browser page on this machine
 //	meshfeed devices SPEC              list the devices of a backend; --check tries and measures them
 //	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
 //

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -8,17 +9,18 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
+	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
 func newPage() *cobra.Command {
 	return &cobra.Command{
-		Use:   "page [LAYOUT.json]",
-		Short: "write the browser page that checks and draws layouts",
-		Long: `Writes the layout page: one HTML file that works without a network and sends nothing. If
-LAYOUT.json is given, the page opens with that layout, problems included; - is standard input.`,
+		Use:   "page [DOC.json]",
+		Short: "write the browser page of layouts and strategies",
+		Long: `Writes the page: one HTML file that works without a network and sends nothing. If DOC.json is given, the
+page opens with that layout or strategy, problems included; - is standard input.`,
 		Example: "  meshfeed page layout.json > layout.html",
-		Args:    need(0, 1, "at most one layout document"),
+		Args:    need(0, 1, "at most one document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			html, err := pageOf(cmd, args)
 			if err != nil {
@@ -29,17 +31,38 @@ LAYOUT.json is given, the page opens with that layout, problems included; - is s
 	}
 }
 
-// pageOf builds the page that opens with the layout that the arguments name, if
-// any.
+// pageOf builds the page that opens with the layout or the strategy that the
+// arguments name, if any.
 func pageOf(cmd *cobra.Command, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return pageWith(cmd, nil)
 	}
-	l, err := readLayout(cmd, args[0])
+	text, err := readText(cmd, args[0])
+	if err != nil {
+		return nil, err
+	}
+	if isStrategy(text) {
+		d, err := strategies.Parse(text)
+		if err != nil {
+			return nil, named(args[0], err)
+		}
+		return pageHolding(cmd, strategies.Canonical(d))
+	}
+	l, err := parseLayout(args[0], text)
 	if err != nil {
 		return nil, err
 	}
 	return pageWith(cmd, l)
+}
+
+// isStrategy reports whether a text is a strategy document and no layout, as the
+// page decides it.
+func isStrategy(text []byte) bool {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(text, &keys) != nil || keys["mesh"] != nil {
+		return false
+	}
+	return keys["model"] != nil || keys["training"] != nil || keys["cluster"] != nil
 }
 
 // pageWith builds the page that opens with a layout, or with an example for nil.
@@ -48,6 +71,10 @@ func pageWith(cmd *cobra.Command, l *layout.Layout) ([]byte, error) {
 	if l != nil {
 		text = document.Canonical(l.Document())
 	}
+	return pageHolding(cmd, text)
+}
+
+func pageHolding(cmd *cobra.Command, text []byte) ([]byte, error) {
 	html, err := page.HTML(text)
 	return html, byCommand(cmd, err)
 }

@@ -42,6 +42,23 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageOfAStrategy checks that the page contains a strategy, and that a wrong one
+// is an error.
+func TestPageOfAStrategy(t *testing.T) {
+	const strategy = `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":64},"cluster":{"devices":8,"device":"h100-80"}}`
+	var out, diagnostics bytes.Buffer
+	loose := strings.ReplaceAll(strategy, ":", ": ")
+	if code := run(t.Context(), []string{"page", "-"}, strings.NewReader(loose), &out, &diagnostics); code != exitSuccess || out.String() != pageBytes(t, strategy) {
+		t.Errorf("exit %d, %d bytes of page, %s", code, out.Len(), diagnostics.String())
+	}
+	out.Reset()
+	wrong := strings.Replace(strategy, `"batch":64`, `"batch":0`, 1)
+	code := run(t.Context(), []string{"page", "-"}, strings.NewReader(wrong), &out, &diagnostics)
+	if want := "meshfeed: -: /training/batch: expected a number of examples from 1 to 1099511627776, but found 0\n"; code != exitFailure || diagnostics.String() != want {
+		t.Errorf("exit %d, %q, want %q", code, diagnostics.String(), want)
+	}
+}
+
 // TestServe edits the layout between two requests.
 func TestServe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "layout.json")

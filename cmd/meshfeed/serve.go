@@ -25,13 +25,13 @@ func newServe() *cobra.Command {
 	var port int
 	var open bool
 	cmd := &cobra.Command{
-		Use:   "serve [LAYOUT.json]",
+		Use:   "serve [DOC.json]",
 		Short: "serve the browser page on this machine",
-		Long: `Serves the layout page to browsers on this machine only, and prints its address; Ctrl-C ends it.
-If LAYOUT.json is given, the page opens with that layout. The file is read again whenever the page
-is loaded; - is standard input, which is read once.`,
+		Long: `Serves the page to browsers on this machine only, and prints its address; Ctrl-C ends it.
+If DOC.json is given, the page opens with that layout or strategy. The file is read again whenever the
+page is loaded; - is standard input, which is read once.`,
 		Example: "  meshfeed serve --open layout.json",
-		Args:    need(0, 1, "at most one layout document"),
+		Args:    need(0, 1, "at most one document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			html, err := pageOf(cmd, args)
 			if err != nil {

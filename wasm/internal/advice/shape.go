@@ -16,7 +16,7 @@ func writeShape(w *jsontext.Writer, s *transformer.Shape) {
 	for _, f := range []struct {
 		key string
 		on  bool
-	}{{"gated", s.Gated}, {"tied", s.Tied}, {"biases", s.Biases}, {"dropout", s.Dropout}, {"causal", s.Causal}} {
+	}{{"gated", s.Gated}, {"tied", s.Tied}, {"biases", s.Biases}, {"qkv_biases", s.QKVBiases}, {"dropout", s.Dropout}, {"causal", s.Causal}} {
 		if f.on {
 			w.Key(f.key).Bool(true)
 		}

@@ -342,6 +342,76 @@ for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
   });
 }
 
+/** tools adds functions to the page that search through shadow roots. */
+const tools = (page) =>
+  page.addInitScript(() => {
+    window.all = (root = document) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? window.all(e.shadowRoot) : [])]);
+    window.shown = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && e.getClientRects().length > 0;
+    window.called = (e) => `${e.localName} ${e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim() || e.textContent.trim().slice(0, 40)}`;
+  });
+
+inBrowser("at 200 % no control is clipped or outside its panel", { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }, async (page) => {
+  await tools(page);
+  await openStrategy(page);
+  for (const [name, text] of Object.entries(CASES)) {
+    await load(page, text);
+    const wrong = await page.evaluate(() => {
+      for (const d of window.all().filter((e) => e.matches("details"))) d.open = true;
+      const scrolls = (e) => e && (e.matches(".scroll, pre, .visually-hidden") || scrolls(e.parentElement ?? e.getRootNode().host));
+      const edge = (e) => (!e ? innerWidth : e.matches(".panel") ? e.getBoundingClientRect().right : edge(e.parentElement ?? e.getRootNode().host));
+      return window.all().filter((e) => e.matches("button, input, select, summary, p, h1, h2, h3, label, td, th") && window.shown(e) && !scrolls(e)).filter((e) => {
+        const { left, right } = e.getBoundingClientRect();
+        return left < -0.5 || right > edge(e) + 0.5 || (e.matches("button, p, h1, h2, label") && e.scrollWidth > e.clientWidth + 1);
+      }).map(window.called);
+    });
+    assert.deepEqual(wrong, [], name);
+  }
+});
+
+inBrowser("the Tab key visits every control once and shows the focus", async (page) => {
+  await tools(page);
+  await openStrategy(page, GPT3);
+  const stops = await page.evaluate(() => {
+    window.stops = window.all().filter((e) => e.tabIndex >= 0 && !e.disabled && window.shown(e) && e.matches("button, input, select, summary, [tabindex]"));
+    window.visited = [];
+    return window.stops.length;
+  });
+  const silent = [];
+  for (let i = 0; i < stops + 10; i++) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate(() => {
+      let e = document.activeElement;
+      while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+      if (!e || e === document.body) return null;
+      window.visited.push(e);
+      const style = getComputedStyle(e);
+      const { top, bottom } = e.getBoundingClientRect();
+      return { name: window.called(e), seen: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 && bottom > 0 && top < innerHeight };
+    });
+    if (!stop) break;
+    if (!stop.seen) silent.push(stop.name);
+  }
+  assert.deepEqual(silent, []);
+  assert.deepEqual(await page.evaluate(() => ({
+    missed: window.stops.filter((e) => !window.visited.includes(e)).map(window.called),
+    twice: window.visited.filter((e, i) => window.visited.indexOf(e) !== i).map(window.called),
+  })), { missed: [], twice: [] });
+});
+
+inBrowser("with forced colors the parts of bars differ, and a print has no inputs", { forcedColors: "active", viewport: { width: 718, height: 1000 } }, async (page) => {
+  await tools(page);
+  await openStrategy(page, GPT3);
+  const colors = await page.evaluate(() => window.all().filter((e) => e.matches(".stackbar.tall i:not(.idle)")).map((e) => getComputedStyle(e).backgroundColor));
+  assert.ok(colors.length > 6 && new Set(colors).size > 4, colors.join());
+  await page.emulateMedia({ media: "print", forcedColors: "none" });
+  const paper = await page.evaluate(() => ({
+    inputs: window.all().filter((e) => e.matches("input, select, .tools button") && window.shown(e)).map(window.called),
+    outside: window.all().filter((e) => window.shown(e) && e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre")).map(window.called).slice(0, 4),
+    parts: ["answer", "costs", "candidates", "input", "notes"].filter((p) => !window.shown(document.querySelector("strategy-app").shadowRoot.querySelector(`section[aria-label="${p}"]`))),
+  }));
+  assert.deepEqual(paper, { inputs: [], outside: [], parts: [] });
+});
+
 inBrowser("the documents of the guide are accepted", async (page) => {
   await openStrategy(page);
   for (const { name, text } of strategies()) {
