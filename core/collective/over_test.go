@@ -140,6 +140,24 @@ func TestOverIsConsistent(t *testing.T) {
 	})
 }
 
+// A bandwidth of a few bytes per second leaves less than one for some rings.
+func TestSlowestTorus(t *testing.T) {
+	c := hardware.Cluster{Devices: 64, PerNode: 64, Topology: hardware.Torus2, Node: hardware.Link{BytesPerSecond: 5}}
+	if err := c.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range c.Axes([]int{16, 4}) {
+		for _, op := range collective.Ops() {
+			for _, bytes := range []int64{0, 1, collective.MaxBytes} {
+				got := collective.Over(path, op, bytes)
+				if got.Ns < collective.Unknown || got.Ns > 1<<53 {
+					t.Errorf("%s of %d bytes over %+v: %+v", op, bytes, path, got)
+				}
+			}
+		}
+	}
+}
+
 func divisors(n int) []int {
 	var list []int
 	for d := 1; d <= n; d++ {

@@ -78,6 +78,19 @@ func TestAxisCountsMembersOfNodes(t *testing.T) {
 	})
 }
 
+// Devices of a node without links among them use the network.
+func TestUnconnectedDevices(t *testing.T) {
+	c := hardware.Cluster{Devices: 16, PerNode: 8, Topology: hardware.Unconnected}
+	if err := c.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]hardware.Tier{1: hardware.Nowhere, 4: hardware.AcrossNodes, 16: hardware.AcrossNodes} {
+		if p := c.Axis(1, size); p.Tier() != want || p.Inner != 1 || p.Nodes != size {
+			t.Errorf("%d devices: %+v, want tier %s", size, p, want)
+		}
+	}
+}
+
 func divisors(n int) []int {
 	var list []int
 	for d := 1; d <= n; d++ {

@@ -78,9 +78,9 @@ func (c *Cluster) switched(stride, size int) Path {
 	p := Path{Size: size, Inner: size, Nodes: 1, Node: c.Node, Network: c.Network}
 	span := stride * size
 	switch {
-	case size == 1 || c.PerNode%span == 0:
 	case c.Topology == Unconnected || stride >= c.PerNode:
 		p.Inner, p.Nodes = 1, size
+	case size == 1 || c.PerNode%span == 0:
 	default:
 		// The groups begin at every multiple of span, and at the stride-1
 		// devices after it. Relative to a node, they begin at the multiples of
@@ -93,9 +93,6 @@ func (c *Cluster) switched(stride, size int) Path {
 			last = c.PerNode - 1
 		}
 		p.Nodes = min(size, (last+stride*(size-1))/c.PerNode+1)
-	}
-	if c.Topology == Unconnected && size > 1 {
-		p.Inner, p.Nodes = 1, size
 	}
 	return p
 }

@@ -48,13 +48,12 @@ const (
 // table has every kind. A GB of GPU memory is 10^9 bytes here. CUDA reports about
 // 6 % more (85,198,045,184 bytes for A100 80 GB), so what fits by the table fits.
 //
-// PerNode of TPUs is the largest slice. Dimensions that are
-// rings: docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have
-// full 3D torus", and Austin et al., "How to Scale Your Model", part 2, 2025, has
-// 16 for v5e and v6e.
+// PerNode of TPUs is the largest slice. Dimensions that are rings:
+// docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have full 3D
+// torus", and Austin et al., "How to Scale Your Model", part 2, 2025, has 16 for
+// v5e and v6e.
 //
-// To add a kind, append a row. A number without a source
-// stays out.
+// To add a kind, append a row. A number without a source stays out.
 var table = []Kind{
 	{
 		Name: "v100-32", Title: "NVIDIA V100 32 GB SXM3 (DGX-2)", Vendor: "NVIDIA",
