@@ -36,7 +36,7 @@ func TestWording(t *testing.T) {
 func TestNearest(t *testing.T) {
 	known := []string{"hidden", "heads", "kv_heads", "h100-80", "h100-pcie"}
 	for name, want := range map[string]string{
-		"hiden": "hidden", "Heads": "heads", "kvheads": "kv_heads", "h100": "", "h100-90": "h100-80", "hh": "", "": "", "x": "",
+		"hiden": "hidden", "Heads": "heads", "kvheads": "kv_heads", "h100": "", "h100-90": "h100-80", "hh": "", "hxxden": "hidden", "hxxxen": "", "": "", "x": "",
 		strings.Repeat("hidden", 20): "",
 	} {
 		if got := wording.Nearest(name, known); got != want {

@@ -391,10 +391,7 @@ class Candidate:
         if self.layout is None:
             return None
         arrays = json.loads(self.layout.to_json())["arrays"]
-        return {
-            name: P(*(tuple(e) if isinstance(e, list) else e for e in array.get("spec", ())))
-            for name, array in arrays.items()
-        }
+        return {name: P(*array.get("spec", ())) for name, array in arrays.items()}
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name} {size}" for name, size in self.mesh.items()) or "one device"

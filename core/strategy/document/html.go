@@ -14,6 +14,7 @@ const style = `<style>
 .mf-advice caption{caption-side:top;text-align:left;opacity:.7;padding:4px 0;color:inherit}
 .mf-advice th,.mf-advice td{padding:2px 8px;text-align:left;background:none;color:inherit;border-bottom:1px solid color-mix(in srgb,currentColor 20%,transparent)}
 .mf-advice .n{text-align:right}
+.mf-advice .why{white-space:normal;min-width:20em}
 .mf-advice .best{font-weight:600}
 .mf-advice .over td{opacity:.65}
 .mf-advice ul{margin:0;padding-left:1.5em}
@@ -106,7 +107,7 @@ func (p *page) table(r *strategy.Report) {
 		for _, c := range columns {
 			p.element("td", c.class(), c.cell(unit, i, &r.Candidates[i]))
 		}
-		p.element("td", "", reason(r, i))
+		p.element("td", "why", reason(r, i))
 		p.out.WriteString("</tr>")
 	}
 	p.out.WriteString("</tbody></table></div>")

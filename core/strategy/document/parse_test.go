@@ -145,6 +145,7 @@ func TestParseRefuses(t *testing.T) {
 		{model(`{"transformer":{"experts":{"count":8}}}`), "/model/transformer/experts", `/model/transformer/experts: experts needs the key "active"`},
 		{model(`{"transformer":{"experts":{"count":8,"active":2,"capacity":1.2505}}}`), "/model/transformer/experts/capacity", "/model/transformer/experts/capacity: the number is not written with at most three decimals (line 1, byte 82)"},
 		{model(`{"transformer":{"experts":{"count":8,"active":2,"capacity":0}}}`), "/model/transformer/experts/capacity", "/model/transformer/experts/capacity: expected a capacity from 0.001 to 1073741.824, but found 0"},
+		{model(`{"transformer":{"experts":{"count":8,"active":0}}}`), "/model/transformer/experts/active", "/model/transformer/experts/active: expected a number from 1 to 9007199254740992, but found 0"},
 		{model(`{"tree":{}}`), "/model/tree", "/model/tree: the tree has no array; name at least one array"},
 		{model(`{"tree":{"w":{"shape":[-1],"dtype":"int8"}}}`), "/model/tree/w/shape/0", "/model/tree/w/shape/0: expected a size from 0 to 9007199254740992, but found -1"},
 		{model(`{"tree":{"w":{"shape":[8],"dtype":"int8","spec":["model"]}}}`), "/model/tree/w/spec/0", `/model/tree/w/spec/0: "model" is not an axis of the planner; use one of "pipe", "data", "fsdp", "expert", "context", "tensor"`},
@@ -156,6 +157,7 @@ func TestParseRefuses(t *testing.T) {
 		// the training
 		{training(`{}`), "/training", `/training: there is no global batch; give "batch", a number of examples, or "tokens"`},
 		{training(`{"batch":8,"tokens":8}`), "/training/tokens", "/training/tokens: the global batch is given in examples and in tokens; keep one of them"},
+		{training(`{"tokens":0}`), "/training/tokens", "/training/tokens: expected a number of tokens from 1 to 9007199254740992, but found 0"},
 		{training(`{"batch":8,"micro_batch":"all"}`), "/training/micro_batch", `/training/micro_batch: expected a number of examples or "auto", but found "all"`},
 		{training(`{"batch":8,"micro_batch":0}`), "/training/micro_batch", `/training/micro_batch: expected a number of examples or "auto" from 1 to 1099511627776, but found 0`},
 		{training(`{"batch":8,"overlap":{"model":true}}`), "/training/overlap/model", `/training/overlap/model: "model" is not a key; the keys here are pipe, data, fsdp, expert, context, tensor`},

@@ -49,7 +49,7 @@ func example() (*strategy.Document, *strategy.Report) {
 		},
 		Stages: []strategy.Stage{
 			{Layers: 16, Embedding: true, Parameters: 4_000_000_000, Live: 2, Memory: fits.Memory, Compute: 12_000_000_000},
-			{Number: 1, FirstLayer: 16, Layers: 8, Parameters: 2_000_000_000, Live: 3, Memory: fits.Memory},
+			{Number: 1, FirstLayer: 16, Layers: 8, Parameters: 2_000_000_000, Live: 1, Memory: fits.Memory},
 			{Number: 2, FirstLayer: 24, Layers: 8, Parameters: 2_000_000_000, Live: 2, Memory: pipeline.Memory},
 			{Number: 3, FirstLayer: 32, Layers: 16, Head: true, Parameters: 4_000_000_000, Live: 1, Memory: fits.Memory, Compute: -1},
 		},
@@ -85,6 +85,11 @@ func TestTexts(t *testing.T) {
 		case "html":
 			r.Model.Name = `<b>&"`
 			return strings.NewReplacer("><", ">\n<").Replace(document.HTML(d, r))
+		case "unknown":
+			r.Input = &strategy.InputNeeds{RowsPerStep: 8, RowsPerSecond: -1, Processes: 1, ProcessRows: 8}
+			_, report, _ := strings.Cut(string(document.Report(r)), `"input":`)
+			_, text, _ := strings.Cut(document.Text(d, r), "Input of")
+			return report + "\n" + text
 		case "nothing":
 			r = &strategy.Report{Devices: 1, Best: -1, Model: strategy.ModelSummary{GigaFLOPsPerStep: -1}}
 			d.Model.Preset = ""
