@@ -18,7 +18,7 @@ pytestmark = pytest.mark.plain
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "capi" / "README.md").read_text()
-PROGRAMS = {"program.c": "c", "program.cc": "cpp"}
+PROGRAMS = {"c": ["program.c", "plan.c"], "cpp": ["program.cc"]}
 LINES = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 CXX = re.findall(r"`(c\+\+ .*?)`", TEXT)
 
@@ -32,9 +32,10 @@ PRINTED = {"program.c": FIRST + "18 batches\n", "program.cc": "576 rows\n"}
 
 def write_programs(folder: Path) -> None:
     """Writes the programs of the README, and the files that they read."""
-    for name, language in PROGRAMS.items():
-        (program,) = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
-        (folder / name).write_text(program)
+    for language, names in PROGRAMS.items():
+        programs = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+        for name, program in zip(names, programs, strict=True):
+            (folder / name).write_text(program)
     write_digits(folder / "digits")
     for file in (folder / "digits").iterdir():
         file.rename(folder / file.name)
@@ -153,6 +154,9 @@ def test_a_program_reports_a_wrong_option(
 def test_with_the_package_of_a_checkout(project: Path) -> None:
     assert run(project, LINES[0], PATH=PATH) == PRINTED["program.c"]
     assert run(project, f"{CXX[0]} && ./program", PATH=PATH) == PRINTED["program.cc"]
+    printed = run(project, LINES[0].replace("program", "plan"), PATH=PATH)
+    assert "\noptimizer                    16 MiB  adamw\n" in printed
+    assert printed.startswith("llama3-8b")
     done = subprocess.run(
         [sys.executable, "-m", "meshfeed", "--pkgconfigdir"], capture_output=True, text=True
     )
