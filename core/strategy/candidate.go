@@ -50,8 +50,17 @@ func (a *score) compare(b *score) int {
 		cmp.Compare(a.high, b.high),
 		cmp.Compare(a.zero, b.zero),
 		cmp.Compare(slices.Index(recomputations, a.recompute), slices.Index(recomputations, b.recompute)),
-		cmp.Compare(a.micro, b.micro),
+		a.compareMicro(b),
 	)
+}
+
+// compareMicro prefers few micro-batches, which keep matrix products large. If they do
+// not fit, it prefers small ones: all candidates up to a size may need equal memory.
+func (a *score) compareMicro(b *score) int {
+	if a.fits {
+		return cmp.Compare(a.micros, b.micros)
+	}
+	return cmp.Compare(a.micro, b.micro)
 }
 
 // rough keeps the seven highest bits of a time.
