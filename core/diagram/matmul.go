@@ -104,6 +104,7 @@ func (p product) draw() (*Diagram, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen := !slices.Equal(p.x.axes[1], p.w.axes[0])
 	y, err := p.w.sharded(p.mesh, "y", []int{x.shape[0], w.shape[1]}, [2][]string{x.axes[0], w.axes[1]})
 	if err != nil {
 		return nil, err
@@ -127,40 +128,66 @@ func (p product) draw() (*Diagram, error) {
 		d.about += " " + text
 		d.add(note{muted, text})
 	}
+	if chosen {
+		d.add(note{muted, "A compiler may move data in another way."})
+	}
 	d.add(note{muted, "The numbers in the cells are devices. Several numbers are replicas."})
 	return d, nil
 }
 
-// gathered returns the operands as the devices multiply them, and says which have
-// to be gathered first. The axes that split the rows of x must not split w, because
-// a device needs all of w that belongs to its rows. The inner dimension must be split
-// alike in both operands, or not at all.
+// gathered returns the operands as the devices multiply them, and says what happens to
+// them first.
+//
+//   - The axes that split the rows of x must not split w, because a device needs all of
+//     w that belongs to its rows. The axes that split the columns of w must not split
+//     the inner dimension of x.
+//   - If only one operand is split along the inner dimension, a device can use its part
+//     of the other one, which it has already. The products are then parts of sums. That
+//     is done if their all-reduce moves fewer bytes than gathering the operand.
+//   - If both are split along it, but differently, both are gathered.
+//
+// XLA's partitioner mostly does the same, but in some such cases moves data otherwise.
 func (p product) gathered() (x, w *operand, moves []string, err error) {
 	x, w = p.x, p.w
-	if keep := [2][]string{without(w.axes[0], x.axes[0]), without(w.axes[1], x.axes[0])}; len(keep[0])+len(keep[1]) < len(w.axes[0])+len(w.axes[1]) {
-		if w, moves, err = p.gather(w, keep, moves); err != nil {
-			return nil, nil, nil, err
+	rows := [2][]string{without(w.axes[0], x.axes[0]), without(w.axes[1], x.axes[0])}
+	if w, moves, err = p.gather(w, rows, moves); err != nil {
+		return nil, nil, nil, err
+	}
+	if x, moves, err = p.gather(x, [2][]string{x.axes[0], without(x.axes[1], w.axes[1])}, moves); err != nil {
+		return nil, nil, nil, err
+	}
+	inner, other := x.axes[1], w.axes[0]
+	// An all-reduce sends 2(n-1)/n of y, an all-gather (n-1)/n of its result.
+	partial := 2 * elements(x)[0] * elements(w)[1]
+	switch {
+	case slices.Equal(inner, other):
+	case len(inner) == 0 && partial < elements(w)[1]*int64(w.shape[0]):
+		moves = append(moves, fmt.Sprintf("Each device uses only its columns of x, split over %s, which it has already.", axisNames(other)))
+		x, err = x.sharded(p.mesh, x.name, x.shape, [2][]string{x.axes[0], other})
+	case len(other) == 0 && partial < elements(x)[0]*int64(x.shape[1]):
+		moves = append(moves, fmt.Sprintf("Each device uses only its rows of w, split over %s, which it has already.", axisNames(inner)))
+		w, err = w.sharded(p.mesh, w.name, w.shape, [2][]string{inner, w.axes[1]})
+	default:
+		if w, moves, err = p.gather(w, [2][]string{nil, w.axes[1]}, moves); err == nil {
+			x, moves, err = p.gather(x, [2][]string{x.axes[0], nil}, moves)
 		}
 	}
-	if slices.Equal(x.axes[1], w.axes[0]) {
-		return x, w, moves, nil
-	}
-	if len(w.axes[0]) > 0 {
-		if w, moves, err = p.gather(w, [2][]string{nil, w.axes[1]}, moves); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	if len(x.axes[1]) > 0 {
-		if x, moves, err = p.gather(x, [2][]string{x.axes[0], nil}, moves); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	return x, w, moves, nil
+	return x, w, moves, err
 }
 
-// gather returns the operand with fewer axes, and adds the all-gather to moves.
+// elements returns the size of a part of an operand along each dimension.
+func elements(o *operand) [2]int64 {
+	local := o.local()
+	return [2]int64{int64(local[0]), int64(local[1])}
+}
+
+// gather returns the operand with fewer axes, and adds the all-gather to moves, unless
+// all axes are kept.
 func (p product) gather(o *operand, keep [2][]string, moves []string) (*operand, []string, error) {
 	lost := append(without(o.axes[0], keep[0]), without(o.axes[1], keep[1])...)
+	if len(lost) == 0 {
+		return o, moves, nil
+	}
 	g, err := o.sharded(p.mesh, o.name, o.shape, keep)
 	if err != nil {
 		return nil, nil, err

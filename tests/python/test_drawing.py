@@ -328,3 +328,31 @@ def test_diagrams() -> None:
         with pytest.raises(mf.InvalidArgumentError) as caught:
             mf.diagram("pipeline", **members)
         assert str(caught.value) == f"mf.diagram: {message}"
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "collectives"),
+    [
+        (P("data", None), P(None, "model"), set()),
+        (P(("data", "model"), None), P(None, None), set()),
+        (P(None, None), P(None, "model"), set()),
+        (P("data", "model"), P("model", None), {"all-reduce"}),
+        (P(None, "model"), P("model", "data"), {"all-reduce"}),
+        (P("data", None), P("data", "model"), {"all-gather"}),
+        (P("data", "model"), P("model", "data"), {"all-gather", "all-reduce"}),
+    ],
+    ids=str,
+)
+def test_a_product_moves_what_xla_moves(x: Any, w: Any, collectives: set[str]) -> None:
+    m = mesh(("data", 4), ("model", 2))
+    members = {"x": {"shape": (128, 256), "spec": x}, "w": {"shape": (256, 512), "spec": w}}
+    text = str(mf.diagram("matmul", mesh={"data": 4, "model": 2}, **members))
+    assert {name for name in ("all-gather", "all-reduce") if name in text} == collectives
+    columns = [axis for axis in w[1:] if axis not in x[:1]]
+    program = jax.jit(lambda a, b: a @ b, out_shardings=NamedSharding(m, P(x[0], *columns))).lower(
+        abstract((128, 256), jnp.float32, NamedSharding(m, x)),
+        abstract((256, 512), jnp.float32, NamedSharding(m, w)),
+    )
+    compiled = program.compile().as_text() or ""
+    names = "all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute"
+    assert set(re.findall(rf" ({names})(?:-start)?\(", compiled)) == collectives
