@@ -4,7 +4,8 @@
 
 A command is a block of `sh` with a block of `text` below it. It runs in the root of the checkout
 with the package's command on PATH. Links to layout.html are also rewritten. The part after "#v1="
-contains the layout file to which the same line links: canonical JSON, deflated, in base64url.
+contains the layout file that the same line links before it: canonical JSON, deflated, in base64url.
+The part after "#strategy.v1=" contains the text of a strategy file in the same way.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ import meshfeed as mf
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.compile(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-LINKS = re.compile(r"\(\.\./layouts/([\w-]+\.json)\)(.*?)layout\.html#v1=([\w-]*)")
+LINKS = re.compile(
+    r"\(\.\./(layouts|strategies)/([\w-]+\.json)\)(.*?)layout\.html#(?:strategy\.)?v1=([\w-]*)"
+)
+MARKS = {"layouts": "#v1=", "strategies": "#strategy.v1="}
 
 
 def refreshed(guide: str) -> str:
@@ -30,13 +34,14 @@ def refreshed(guide: str) -> str:
 
 
 def linked(guide: str) -> str:
-    """Returns the guide with links that contain the layouts."""
+    """Returns the guide with links that contain the layouts and strategies."""
     return LINKS.sub(_linked, guide)
 
 
 def _linked(link: re.Match[str]) -> str:
-    name, between, fragment = link.groups()
-    return f"(../layouts/{name}){between}layout.html#v1={_kept(name, fragment)}"
+    folder, name, between, fragment = link.groups()
+    kept = _kept(document(folder, name), fragment)
+    return f"(../{folder}/{name}){between}layout.html{MARKS[folder]}{kept}"
 
 
 def printed(command: str) -> str:
@@ -54,18 +59,18 @@ def printed(command: str) -> str:
     return done.stdout
 
 
-def _kept(name: str, fragment: str) -> str:
-    """Returns the old fragment if it decodes to the layout, else a new one.
+def _kept(document: str, fragment: str) -> str:
+    """Returns the old fragment if it decodes to the document, else a new one.
 
     Other releases of zlib may compress differently, so a new fragment could differ without need.
     """
-    document = canonical(name)
     return fragment if document_of(fragment) == document else fragment_of(document)
 
 
-def canonical(name: str) -> str:
-    """Returns the canonical text of a layout file in docs/layouts."""
-    return mf.Layout.from_json((ROOT / "docs/layouts" / name).read_bytes()).to_json()
+def document(folder: str, name: str) -> str:
+    """Returns the text of a strategy, or the canonical text of a layout."""
+    text = (ROOT / "docs" / folder / name).read_text()
+    return mf.Layout.from_json(text).to_json() if folder == "layouts" else text
 
 
 def fragment_of(document: str) -> str:

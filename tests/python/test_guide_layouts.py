@@ -49,8 +49,8 @@ def test_every_layout_is_drawn_and_linked_in_order(refresh: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_link_holds_the_layout(refresh: ModuleType, name: str) -> None:
-    (fragment,) = [link[2] for link in refresh.LINKS.findall(GUIDE.read_text()) if link[0] == name]
-    document = refresh.canonical(name)
+    (fragment,) = [link[3] for link in refresh.LINKS.findall(GUIDE.read_text()) if link[1] == name]
+    document = refresh.document("layouts", name)
     assert refresh.document_of(fragment) == document
     assert refresh.document_of(refresh.fragment_of(document)) == document
 
@@ -60,4 +60,4 @@ def test_wrong_links_are_rewritten(refresh: ModuleType) -> None:
     for wrong in ("", "AAAA", "A", refresh.fragment_of("{}")):
         broken = re.sub(r"#v1=[\w-]+", f"#v1={wrong}", text, count=1)
         links = refresh.LINKS.findall(refresh.linked(broken))
-        assert refresh.document_of(links[0][2]) == refresh.canonical(NAMES[0])
+        assert refresh.document_of(links[0][3]) == refresh.document("layouts", NAMES[0])

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guides/strategy.md"
 NAMES = sorted(path.stem for path in (ROOT / "docs/strategies").glob("*.json"))
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\(https?:[^)]*\)")
+LINK = re.compile(r"\((?:https?:|\.\./|layout\.html)[^)]*\)")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 
 
@@ -49,3 +49,12 @@ def test_every_strategy_is_in_the_guide(refresh: ModuleType) -> None:
     assert [
         command for command, output in blocks if re.search(r"usage|error|not found", output)
     ] == []
+
+
+def test_a_link_opens_the_strategy(refresh: ModuleType) -> None:
+    links = refresh.LINKS.findall(GUIDE.read_text())
+    assert [(folder, name) for folder, name, _, _ in links] == [
+        ("strategies", f"{name}.json") for name in NAMES
+    ]
+    for folder, name, _, fragment in links:
+        assert refresh.document_of(fragment) == refresh.document(folder, name)
