@@ -257,6 +257,17 @@ def test_states_without_the_names_of_parameters() -> None:
     assert [row.spec for row in used.optimizer.values()] == [["model"], ["data"], []]
 
 
+def test_the_batch_of_a_loader() -> None:
+    records = mf.from_arrays({"x": np.zeros((64, 6), np.float32), "y": np.zeros(64, np.int32)})
+    specs = {"x": P("data", "model"), "y": P("data")}
+    with mf.Loader(records, MESHES["2-D"], specs, batch_size=32) as loader:
+        used = mf.memory({"w": np.zeros((6, 2), np.float32)}, batch=loader.element_spec)
+        batch = next(iter(loader))
+        assert used.stored == allocated({"w": np.zeros((6, 2), np.float32)}, batch)
+        assert used.totals["batch_bytes"] == 4 * 8 * 3 + 4 * 8
+    assert mf.memory(batch).stored == used.totals["batch_bytes"]
+
+
 def test_an_abstract_mesh() -> None:
     mesh = AbstractMesh((4096, 16), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
     used = mf.memory(
