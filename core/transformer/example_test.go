@@ -34,6 +34,6 @@ func ExampleShape_Activations() {
 		fmt.Println(a.Dense.Paper, "bytes per layer, from", a.Dense.Low, "to", a.Dense.High)
 	}
 	// Output:
-	// 327155712 bytes per layer, from 144703488 to 931266560
-	// 106954752 bytes per layer, from 56623104 to 270635008
+	// 327155712 bytes per layer, from 144703488 to 931282944
+	// 106954752 bytes per layer, from 56623104 to 270637056
 }

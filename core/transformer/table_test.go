@@ -41,6 +41,7 @@ type part struct {
 
 // layer has the bytes of one layer without experts.
 type layer struct {
+	ElementBytes     int    `json:"element_bytes"`
 	Tensor           int    `json:"tensor"`
 	SequenceParallel bool   `json:"sequence_parallel"`
 	Recomputation    string `json:"recomputation"`
@@ -88,6 +89,7 @@ func tableRow(t *testing.T, name string, batch int, shape transformer.Shape) row
 	for _, p := range s.Parts() {
 		r.Parts = append(r.Parts, part{p.Name, p.Shape, p.Copies, p.Stage.String(), p.Tensor})
 	}
+	r.layers(t, s, transformer.Execution{Batch: batch, Tensor: 1, ElementBytes: 2})
 	for _, tensor := range []int{1, 2, 4} {
 		elements := int64(0)
 		for _, p := range s.Parts() {
@@ -99,15 +101,20 @@ func tableRow(t *testing.T, name string, batch int, shape transformer.Shape) row
 		}
 		r.Shards = append(r.Shards, sharded{tensor, elements})
 		for _, parallel := range []bool{false, true}[:min(tensor, 2)] {
-			for _, recomputation := range []transformer.Recomputation{none, selective, full} {
-				b := activations(t, s, transformer.Execution{
-					Batch: batch, Tensor: tensor, SequenceParallel: parallel, Attention: plain, Recomputation: recomputation, ElementBytes: 4,
-				}).Dense
-				r.Layers = append(r.Layers, layer{tensor, parallel, string(recomputation), b.Low, b.Paper, b.High})
-			}
+			r.layers(t, s, transformer.Execution{Batch: batch, Tensor: tensor, SequenceParallel: parallel, ElementBytes: 4})
 		}
 	}
 	return r
+}
+
+// layers adds the bytes of a layer with every kind of recomputation.
+func (r *row) layers(t *testing.T, s transformer.Shape, e transformer.Execution) {
+	t.Helper()
+	e.Attention = plain
+	for _, e.Recomputation = range []transformer.Recomputation{none, selective, full} {
+		b := activations(t, s, e).Dense
+		r.Layers = append(r.Layers, layer{e.ElementBytes, e.Tensor, e.SequenceParallel, string(e.Recomputation), b.Low, b.Paper, b.High})
+	}
 }
 
 // TestTable compares testdata/models.json with the numbers of this package. The flag

@@ -124,7 +124,7 @@ func (c *counter) normalized(block string) {
 
 // norm lists the input of a norm. A norm that is written as single operations keeps
 // float32 copies: of the input and the normalized values, and LayerNorm also of the
-// centered values. Each token has two statistics.
+// centered values. Each copy has one statistic per token.
 func (c *counter) norm(in Block, name string) {
 	copies := int64(2)
 	if c.Norm == LayerNorm {
@@ -132,7 +132,7 @@ func (c *counter) norm(in Block, name string) {
 	}
 	hidden := int64(c.Hidden)
 	b := c.stream()
-	b.High = add(mul(copies, 4, c.residual, hidden), mul(8, c.residual), mul(4, hidden))
+	b.High = mul(4, add(mul(copies, c.residual, hidden+1), hidden))
 	c.term(in, name, b, "high: single operations keep the normalized values, statistics and the scale, in float32")
 }
 

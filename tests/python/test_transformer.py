@@ -63,12 +63,15 @@ def affine(p: Arrays, name: str, x: jax.Array) -> jax.Array:
 
 
 def norm(p: Arrays, name: str, x: jax.Array) -> jax.Array:
-    bias = p.get(f"{name}/bias")
+    """Computes in float32, as models in bfloat16 do."""
+    dtype, x = x.dtype, x.astype(jnp.float32)
+    scale, bias = p[f"{name}/scale"].astype(jnp.float32), p.get(f"{name}/bias")
     if bias is None:
-        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * p[f"{name}/scale"]
+        y = x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * scale
+        return y.astype(dtype)
     centered = x - jnp.mean(x, -1, keepdims=True)
     variance = jnp.var(x, -1, keepdims=True)
-    return centered * jax.lax.rsqrt(variance + 1e-6) * p[f"{name}/scale"] + bias
+    return (centered * jax.lax.rsqrt(variance + 1e-6) * scale + bias).astype(dtype)
 
 
 def attention(model: dict[str, Any], p: Arrays, x: jax.Array) -> jax.Array:
@@ -80,7 +83,8 @@ def attention(model: dict[str, Any], p: Arrays, x: jax.Array) -> jax.Array:
 
     query, key, value = split("query", heads), split("key", kv_heads), split("value", kv_heads)
     scores = jnp.einsum("bsad,btad->bast", query, key) * dim**-0.5
-    y = jnp.einsum("bast,btad->bsad", jax.nn.softmax(scores, -1), value)
+    weights = jax.nn.softmax(scores.astype(jnp.float32), -1).astype(x.dtype)
+    y = jnp.einsum("bast,btad->bsad", weights, value)
     return affine(p, "layers/attention/output", y.reshape(*x.shape[:2], heads * dim))
 
 
@@ -208,18 +212,45 @@ def cases() -> list[Any]:
         for case in model["layers"]:
             label = f"{case['recomputation']} {case['tensor']}"
             label += " sequence" * case["sequence_parallel"]
-            if model["every"] or model["kv_heads"] % case["tensor"]:
-                continue  # a scan needs equal layers, and JAX splits heads
+            if model["every"] or model["kv_heads"] % case["tensor"] or case["element_bytes"] == 2:
+                continue  # a scan needs equal layers, JAX splits heads, and see above for 2 bytes
             marks = [] if label in QUICK.get(name, ()) else [pytest.mark.deep]
             found.append(pytest.param(name, case, id=f"{name} {label}", marks=marks))
     return found
 
 
 @pytest.mark.parametrize(("name", "case"), cases())
-def test_activations(name: str, case: dict[str, Any]) -> None:
-    """XLA's temporary memory grows by exactly the bytes of a layer with each layer."""
-    model = MODELS[name]
-    few, many = temporary(model, 4, case), temporary(model, 8, case)
-    assert (many - few) / 4 == case[BOUND[case["recomputation"]]]
+def test_temporary_memory(name: str, case: dict[str, Any]) -> None:
+    """XLA's temporary memory grows by the bytes of a layer with each layer.
+
+    The buffers outside of layers overlap in different ways for different numbers of layers. Over
+    64 layers, that changes the slope by less than 0.2 %.
+    """
+    model, bound = MODELS[name], BOUND[case["recomputation"]]
+    slope = (temporary(model, 72, case) - temporary(model, 8, case)) / 64
+    assert slope == pytest.approx(case[bound], rel=0.002)
     if case["recomputation"] == "full" and not case["sequence_parallel"]:
         assert case["paper"] == 4 * model["batch"] * model["sequence"] * model["hidden"]
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if not MODELS[name]["every"]])
+def test_residuals(name: str) -> None:
+    """JAX keeps exactly the bytes of a layer, also in bfloat16, before XLA compiles it."""
+    model, dtypes = MODELS[name], {2: jnp.bfloat16, 4: jnp.float32}
+    for case in model["layers"]:
+        if case["tensor"] > 1:
+            continue
+        dtype = dtypes[case["element_bytes"]]
+        listed = arrays(model, mesh_of(1), 1)
+        tree = {name: jax.ShapeDtypeStruct(a.shape[1:], dtype) for name, a in listed.items()}
+        x = jax.ShapeDtypeStruct((model["batch"], model["sequence"], model["hidden"]), dtype)
+
+        def run(p: Arrays, x: jax.Array) -> jax.Array:
+            return layer(model, lambda y: y, p, x)
+
+        if case["recomputation"] in POLICIES:
+            run = jax.checkpoint(run, policy=POLICIES[case["recomputation"]])
+        kept = jax.tree.leaves(jax.eval_shape(lambda p, x, f=run: jax.vjp(f, p, x)[1], tree, x))
+        # Parameters, which jax.vjp keeps too, have fewer dimensions than activations.
+        found = sum(a.size * a.dtype.itemsize for a in kept if a.ndim > 2)
+        assert found == case[BOUND[case["recomputation"]]], case
