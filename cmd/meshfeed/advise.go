@@ -123,7 +123,7 @@ func (a *adviseFlags) question(cmd *cobra.Command, arg string) (*strategy.Docume
 			return a.model(cmd, arg)
 		}
 	}
-	text, err := readText(cmd, arg)
+	text, err := readText(cmd, arg, strategyKind)
 	if err != nil {
 		return nil, err
 	}

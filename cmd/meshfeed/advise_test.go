@@ -54,3 +54,24 @@ func TestAdvise(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviseRefusesFiles checks that errors about files speak of strategy documents.
+func TestAdviseRefusesFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("large.json", make([]byte, document.MaxBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"large.json": "large.json has 8,388,609 bytes, but a strategy document may have 8,388,608\n" +
+			"  describe a model of that many arrays by its sizes, or by its number of parameters",
+		"folder": "folder is a directory\n  give the path of a strategy document, or - for standard input",
+	} {
+		var out, diagnostics bytes.Buffer
+		if code := run(context.Background(), []string{"advise", name}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != "meshfeed: "+want+"\n" {
+			t.Errorf("%s: exit status %d\n%s\nwant\n%s", name, code, diagnostics.String(), want)
+		}
+	}
+}

@@ -128,7 +128,7 @@ func (c *checkFlags) checkAll(cmd *cobra.Command, files []string) []checked {
 	for i, file := range files {
 		d := &list[i]
 		d.file = file
-		if d.text, d.err = readText(cmd, file); d.err == nil {
+		if d.text, d.err = readText(cmd, file, layoutKind); d.err == nil {
 			d.findings, d.err = v.find(cmd, file, d.text)
 		}
 	}

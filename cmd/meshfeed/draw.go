@@ -36,7 +36,7 @@ it may be - for standard input.`,
   meshfeed draw loading layout.json`,
 		Args: need(1, 1, "one diagram document, or a kind of diagram"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readText(cmd, args[0])
+			text, err := readText(cmd, args[0], diagramKind)
 			if err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ func drawLoading(o *drawOptions) *cobra.Command {
 		Short: "what each process reads, throws away and receives in the four ways of loading",
 		Args:  need(1, 1, "one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readText(cmd, args[0])
+			text, err := readText(cmd, args[0], layoutKind)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ import (
 
 // readLayout reads a layout document from a file, or from standard input for "-".
 func readLayout(cmd *cobra.Command, path string) (*layout.Layout, error) {
-	text, err := readText(cmd, path)
+	text, err := readText(cmd, path, layoutKind)
 	if err != nil {
 		return nil, err
 	}
@@ -33,35 +33,48 @@ func parseLayout(path string, text []byte) (*layout.Layout, error) {
 	return planned, named(path, err)
 }
 
-func readText(cmd *cobra.Command, path string) ([]byte, error) {
+// kind is a kind of document, for error messages.
+type kind struct {
+	name string
+	less string // how to make a document shorter
+}
+
+var (
+	layoutKind   = kind{"layout", "a mesh whose devices are in order needs no list of them"}
+	diagramKind  = kind{"diagram", "draw a part of it"}
+	strategyKind = kind{"strategy", "describe a model of that many arrays by its sizes, or by its number of parameters"}
+)
+
+// readText reads a document from a file, or from standard input for "-". All kinds of
+// documents have the same limit.
+func readText(cmd *cobra.Command, path string, k kind) ([]byte, error) {
 	in := cmd.InOrStdin()
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, openError(path, err)
+			return nil, openError(path, err, k)
 		}
 		defer file.Close()
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > document.MaxBytes {
-			return nil, status.Errorf(status.InvalidArgument, "", "%s has %s bytes, but a layout document may have %s", path, grouped(info.Size()), grouped(int64(document.MaxBytes))).
-				WithHint("a mesh whose devices are in order needs no list of them")
+			return nil, status.Errorf(status.InvalidArgument, "", "%s has %s bytes, but a %s document may have %s", path, grouped(info.Size()), k.name, grouped(int64(document.MaxBytes))).WithHint("%s", k.less)
 		}
 		in = file
 	}
 	// The limit is one byte beyond MaxBytes, so that Parse rejects a longer document.
 	text, err := io.ReadAll(io.LimitReader(in, document.MaxBytes+1))
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, openError(path, err, k)
 	}
 	return text, nil
 }
 
-func openError(path string, err error) error {
-	const hint = "give the path of a layout document, or - for standard input"
+func openError(path string, err error, k kind) error {
+	hint := "give the path of a " + k.name + " document, or - for standard input"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return status.Errorf(status.NotFound, "", "%s does not exist", path).WithHint(hint)
+		return status.Errorf(status.NotFound, "", "%s does not exist", path).WithHint("%s", hint)
 	case errors.Is(err, syscall.EISDIR):
-		return status.Errorf(status.IO, "", "%s is a directory", path).WithHint(hint)
+		return status.Errorf(status.IO, "", "%s is a directory", path).WithHint("%s", hint)
 	}
 	return status.Errorf(status.IO, "", "%w", err)
 }

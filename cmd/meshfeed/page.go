@@ -37,7 +37,7 @@ func pageOf(cmd *cobra.Command, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return pageWith(cmd, nil)
 	}
-	text, err := readText(cmd, args[0])
+	text, err := readText(cmd, args[0], layoutKind)
 	if err != nil {
 		return nil, err
 	}
