@@ -129,8 +129,18 @@ def diagram(kind: str, /, **members: Any) -> Drawing:
     Args:
         kind: "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory"
             or "loading".
-        members: the members of the document. A mesh is a dict of axes and sizes, a matrix is a dict
-            with "shape" and "spec", and the layout of "loading" is `layout=`.
+        members: the numbers and names of the diagram.
+
+            - data_parallel: rows, devices
+            - mesh: mesh, a dict of axes and sizes
+            - matmul: mesh; x and w, dicts of shape and spec; dtype="bfloat16"
+            - tensor_pair: devices, rows, hidden, inner, dtype="bfloat16", sequence_parallel=False
+            - pipeline: schedule ("gpipe", "1f1b", "interleaved" or "zero-bubble"), stages,
+              micro_batches, chunks=1; forward, backward and weight, the ticks of the tasks
+            - collective: op, devices, algorithm
+            - memory: bars, a list of dicts of label, weights, gradients, optimizer, activations and
+              buffers in bytes; capacity, title
+            - loading: layout, a `Layout`
 
     Raises:
         InvalidArgumentError: a member is missing, unknown or wrong.

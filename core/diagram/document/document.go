@@ -3,8 +3,20 @@
 //
 //	{"meshfeed":1,"diagram":{KIND:{…}}}
 //
-// The kinds are data_parallel, mesh, matmul, tensor_pair, pipeline, collective,
-// memory and loading. [Draw] parses and draws.
+// These are the kinds with their members; those with a question mark are optional:
+//
+//	data_parallel  rows, devices
+//	mesh           axes: [["data",4],["model",2]]
+//	matmul         mesh: {axes}, x and w: {shape, spec}, dtype?
+//	tensor_pair    devices, rows, hidden, inner, dtype?, sequence_parallel?
+//	pipeline       schedule, stages, micro_batches, chunks?, and ticks of tasks:
+//	               forward?, backward?, weight?, a number or a list of all parts
+//	collective     op, devices, algorithm?
+//	memory         bars: [{label, weights?, gradients?, optimizer?, activations?,
+//	               buffers?}], title?, capacity?
+//	loading        the members of a layout document
+//
+// [Draw] parses and draws.
 package document
 
 import (
