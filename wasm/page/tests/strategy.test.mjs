@@ -123,14 +123,14 @@ inBrowser("a slider changes the report at once, and its drag is one edit", async
   await page.evaluate(async () => {
     const { model } = document.querySelector("strategy-app");
     const slider = document.querySelector("strategy-app").shadowRoot.querySelector("training-fields").shadowRoot.querySelector("input[type=range]");
-    for (let i = 1; i <= 12; i++) {
+    for (let i = 1; i <= 14; i++) {
       slider.value = i;
       slider.dispatchEvent(new Event("input"));
     }
     slider.dispatchEvent(new Event("change"));
     await model.settled();
   });
-  assert.equal((await documentOf(page)).training.batch, 4096);
+  assert.equal((await documentOf(page)).training.batch, 16384);
   await page.getByRole("button", { name: "Undo" }).click();
   assert.equal((await documentOf(page)).training.batch, 2048);
 });
