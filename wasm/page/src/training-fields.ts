@@ -83,7 +83,7 @@ export class TrainingFields extends Fields {
     return this.more("pipeline, efficiency", paths, html`
       ${this.choice("schedule", "/training/schedule", ["1f1b", "gpipe", "interleaved", "zero-bubble"], "1f1b")}
       ${textAt(this.model.wanted, "/training/schedule") === "interleaved" ? this.number("chunks per stage", "/training/chunks", "2") : nothing}
-      ${this.numbers("efficiency", "/training/efficiency", "0.4, 0.6", Number)}
+      ${this.numbers("efficiency", "/training/efficiency", "0.4, 0.75", Number)}
       <div class="flags">${this.flag("split norms by the sequence over tensor", "/training/sequence_parallel", true)}</div>`);
   }
 }
