@@ -32,9 +32,11 @@ type Execution struct {
 	ElementBytes     int           // of an activation, 2 or 4; 0 means 2
 }
 
-// Bytes is a number of bytes with bounds. Paper is the formula. Low is what remains
-// if a compiler or a kernel keeps nothing that it can rebuild cheaply. High includes
-// what a framework without fused kernels keeps in addition.
+// Bytes is a number of bytes with bounds. Paper is the formula, which counts fused
+// kernels. Low leaves out what can be computed again without a matrix product: with
+// selective recomputation, it is what JAX keeps with the policy
+// dots_with_no_batch_dims_saveable. High counts every operand of single operations:
+// it is what JAX keeps without jax.checkpoint.
 type Bytes struct{ Low, Paper, High int64 }
 
 // Plus adds two numbers of bytes.
