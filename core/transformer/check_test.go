@@ -59,6 +59,9 @@ func TestCheck(t *testing.T) {
 		{func(s *transformer.Shape) { s.Experts.CapacityThousandths = -5 }, "/experts/capacity",
 			"capacity is -0.005, but must be from 0.001 to 2^31 / 1000; leave it out if no token is dropped"},
 		{func(s *transformer.Shape) { s.Layers = 1 << 31 }, "", "the model has more than 2^53 parameters; make the sizes smaller"},
+		{func(s *transformer.Shape) { // the query matrices have 2^64 elements, which is 0 in 64 bits
+			*s = transformer.Shape{Layers: 1 << 31, Hidden: 1 << 16, Heads: 1, HeadDim: 1 << 17, FFN: 1, Vocab: 1, Sequence: 1}
+		}, "", "the model has more than 2^53 parameters; make the sizes smaller"},
 		{func(s *transformer.Shape) { s.Sequence, s.Heads, s.HeadDim, s.Layers = 1<<31, 1<<14, 1, 1<<9 }, "/sequence",
 			"a token takes more than 2^53 floating-point operations forward; make the sequence shorter"},
 	} {
