@@ -9,17 +9,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// evidence says what the candidates of a report have, so that the report lists the
-// assumptions that it depends on.
+// evidence records which features the candidates of a report use. The report lists
+// only the assumptions about these features.
 type evidence struct {
 	*planner
 	used   [numAxes]bool
-	times  bool // some candidate has a time
-	zero   [3]bool
-	full   bool // recomputation
-	uneven bool // pipeline stages
-	padded bool // the vocabulary
-	layout bool
+	times  bool    // some candidate has a time
+	zero   [3]bool // by the stage of ZeRO
+	full   bool    // some candidate uses full recomputation
+	uneven bool    // some pipeline stage has more layers than another
+	padded bool    // the vocabulary is not a multiple of a tensor axis
+	layout bool    // the report has a layout
 }
 
 func (p *planner) assumptions(kept []score, r *Report) []Assumption {
@@ -44,19 +44,21 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 	return list
 }
 
-// communicates reports whether some candidate has several devices.
+// communicates reports whether some candidate uses an axis, so that devices communicate.
 func (e *evidence) communicates() bool { return e.used != [numAxes]bool{} }
 
 func (e *evidence) transformer() bool { return e.model.shape != nil }
 
+// replicated reports whether some candidate has replicas of the weights.
 func (e *evidence) replicated() bool {
 	return e.used[dataAxis] || e.used[contextAxis] || e.used[expertAxis]
 }
 
-// stated returns a text without numbers.
+// stated returns a text function for an assumption whose text is constant.
 func stated(text string) func(*evidence) string { return func(*evidence) string { return text } }
 
-// assumptions lists everything that a result may depend on.
+// assumptions is the table of all assumptions. A report includes those whose function
+// holds returns true.
 var assumptions = []struct {
 	code  string
 	holds func(*evidence) bool

@@ -6,7 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 )
 
-// axis is the number of an axis in Axes.
+// axis is the index of an axis in Axes.
 type axis int
 
 const (
@@ -26,6 +26,7 @@ func (a axis) String() string { return Axes()[a] }
 // sizes has the size of every axis.
 type sizes [numAxes]int
 
+// product returns the number of devices along some axes.
 func (s sizes) product(axes ...axis) int64 {
 	n := int64(1)
 	for _, a := range axes {
@@ -59,5 +60,5 @@ func (s sizes) mesh() []mesh.Axis {
 	return axes
 }
 
-// ceil divides and rounds up.
+// ceil returns n / by, rounded up.
 func ceil(n, by int64) int64 { return (n + by - 1) / by }

@@ -5,7 +5,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// blockKind is a piece of the model that pipeline stages have whole.
+// blockKind is the kind of a block: a part of the model that no pipeline stage
+// boundary divides.
 type blockKind int
 
 const (
@@ -17,23 +18,23 @@ const (
 	numBlocks
 )
 
-// block is what a device holds of a block.
+// block has the bytes that one device holds of one block, and that it communicates.
 type block struct {
 	shared  memory.Bytes // of arrays that the axis expert replicates
-	experts memory.Bytes // of arrays that it splits
+	experts memory.Bytes // of arrays that the axis expert splits
 	gather  int64        // bytes that fsdp gathers
 	scatter int64        // bytes of gradients that fsdp reduces and scatters
 	left    int64        // bytes of gradients of arrays that fsdp does not split
 }
 
-// weights has the blocks for one (fsdp, expert, tensor).
+// weights has one copy of each block, for given sizes of fsdp, expert and tensor.
 type weights [numBlocks]block
 
-// weightsKey has the sizes that weights depend on.
+// weightsKey is the key of cached weights: they depend on these axis sizes only.
 type weightsKey struct{ fsdp, expert, tensor int }
 
-// shards adds up the arrays of all blocks. It returns nil if the axes cannot split
-// one of them.
+// shards returns, for each block, the sum over its arrays. It returns nil if the axes
+// cannot split one of the arrays.
 func (m *model) shards(s sizes) *weights {
 	w := new(weights)
 	for i := range m.parts {
@@ -49,7 +50,7 @@ func (m *model) shards(s sizes) *weights {
 	return w
 }
 
-// blocks lists the blocks that have the part.
+// blocks lists the blocks that include the part.
 func (q *part) blocks() []blockKind {
 	switch {
 	case !q.layered:
@@ -68,6 +69,7 @@ func (q *part) blocks() []blockKind {
 	return []blockKind{denseBlock, expertBlock}
 }
 
+// add adds one array, of which a device holds r.
 func (b *block) add(q *part, r shard) {
 	to := &b.shared
 	if q.Experts {
@@ -84,8 +86,8 @@ func (b *block) add(q *part, r shard) {
 	}
 }
 
-// gathered returns the type in which fsdp gathers weights: that of computation, unless
-// the weights are smaller, or it is a type of 8 bits for matrix products only.
+// gathered returns the element type in which fsdp gathers weights. It is the type of
+// computation, unless that type is larger than the weights or has less than 16 bits.
 func (q *part) gathered() memory.Element {
 	if c := q.precision.Compute.Bits(); c < 16 || c > q.precision.Weights.Bits() {
 		return q.precision.Weights

@@ -9,21 +9,27 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// score is what the ranking compares.
+// score has the properties of a candidate that the ranking compares.
 type score struct {
 	setting
 	fits  bool
 	tight bool  // fits only if the compiler fuses kernels
-	step  int64 // 0 if the time is not known
-	high  int64
-	total int64 // bytes
+	step  int64 // expected time in nanoseconds; 0 if it is not known
+	high  int64 // time in the worst case
+	total int64 // bytes per device
 }
 
-// compare ranks two candidates. Those that fit come first, by the time of a step;
-// after them, those that need the least memory. Of equal ones, those that fit whatever
-// the compiler keeps come first. Then follows the order of advice: fewer axes, then no pipeline, no context, no experts, no tensor and no fsdp
-// axis, then the simpler settings. No two candidates are equal. Times are equal if
-// they differ in less than about 1 %: they are known to much less.
+// compare ranks two candidates; a negative result ranks a before b. The criteria, the
+// most important first:
+//
+//   - Candidates that fit precede those that do not.
+//   - If both fit, the faster one comes first. Otherwise, the one with less memory does.
+//   - A candidate that is not tight precedes a tight one.
+//   - Fewer axes come first, then smaller axes in the order of preference.
+//   - The simpler settings come first.
+//
+// No two candidates are equal. Times that differ by less than about 1 % count as
+// equal, because estimates are less exact than that.
 func (a *score) compare(b *score) int {
 	if a.fits != b.fits {
 		if a.fits {
@@ -63,12 +69,14 @@ func (a *score) compareMicro(b *score) int {
 	return cmp.Compare(a.micro, b.micro)
 }
 
-// rough keeps the seven highest bits of a time.
+// rough keeps the seven highest bits of a time, so that times within about 1 % compare
+// as equal.
 func rough(ns int64) int64 {
 	drop := max(0, bits.Len64(uint64(ns))-7)
 	return ns >> drop << drop
 }
 
+// compareKnown ranks a known time before an unknown one, which is 0.
 func compareKnown(a, b int64) int {
 	switch {
 	case a > 0 && b == 0:
@@ -79,20 +87,21 @@ func compareKnown(a, b int64) int {
 	return 0
 }
 
+// preference lists the axis sizes; the axis that should stay smallest is first.
 func (a *score) preference() []int {
 	s := &a.sizes
 	return []int{s[pipeAxis], s[contextAxis], s[expertAxis], s[tensorAxis], s[fsdpAxis], s[dataAxis]}
 }
 
-// recomputations lists the kinds of recomputation, the cheapest in time first.
+// recomputations lists the kinds of recomputation, the fastest first.
 var recomputations = []transformer.Recomputation{transformer.NoRecomputation, transformer.SelectiveRecomputation, transformer.FullRecomputation}
 
-// ranking has the candidates of a search.
+// ranking has the scores of the candidates that a search evaluated.
 type ranking struct {
-	best      []score // of every mesh
-	others    []score // up to keep of them
-	evaluated int64
-	meshes    int64
+	best      []score // the best candidate of every mesh
+	others    []score // all candidates, if there are fewer meshes than the report may have candidates
+	evaluated int64   // number of candidates
+	meshes    int64   // number of meshes
 }
 
 // rank evaluates all candidates of the meshes.
@@ -125,8 +134,9 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 	return r, nil
 }
 
-// each evaluates the settings of a mesh. A larger micro-batch never takes less memory,
-// so unless all are wanted, each stops after a size with which nothing fits.
+// each evaluates the settings of the current mesh and passes their scores to visit. A
+// larger micro-batch never takes less memory. So unless all is set, each stops after
+// the first size for which no setting fits.
 func (e *evaluator) each(all bool, visit func(score)) error {
 	p := e.planner
 	for _, micro := range p.microBatches(p.batch / e.sizes.replicas()) {
@@ -156,6 +166,7 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 	return nil
 }
 
+// score evaluates the current candidate.
 func (e *evaluator) score() score {
 	m := e.worst()
 	c := score{setting: *e.setting, fits: m.Free >= 0, tight: e.exceeds(&m), total: m.Total}
@@ -169,7 +180,7 @@ func (e *evaluator) score() score {
 }
 
 // microBatches lists the sizes of micro-batches to try for the examples of a replica:
-// the powers of two that divide them, and the rest of each division.
+// the powers of two that divide them, and each power times their odd factor.
 func (p *planner) microBatches(examples int64) []int {
 	if n := p.doc.Training.MicroBatch; n > 0 {
 		return []int{n}
@@ -207,7 +218,7 @@ func (p *planner) recomputations() []transformer.Recomputation {
 }
 
 // stagesOfZeRO lists the stages of ZeRO to try. Without replicas of the weights, all
-// are the same.
+// stages are equivalent.
 func (e *evaluator) stagesOfZeRO() []int {
 	asked := e.planner.doc.Search.ZeRO
 	switch {
@@ -219,8 +230,8 @@ func (e *evaluator) stagesOfZeRO() []int {
 	return asked
 }
 
-// kept returns the candidates of the report: the best one of every mesh, and if these
-// are few, further ones.
+// kept returns the candidates of the report: the best one of every mesh. If these are
+// fewer than keep, the next best candidates of any mesh follow.
 func (r *ranking) kept(keep int) []score {
 	slices.SortFunc(r.best, func(a, b score) int { return a.compare(&b) })
 	list := r.best[:min(keep, len(r.best))]

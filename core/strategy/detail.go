@@ -29,7 +29,7 @@ func (e *evaluator) stageList() []Stage {
 	return list
 }
 
-// elements returns the parameters of one copy of each block.
+// elements returns the number of parameters in one copy of each block.
 func (m *model) elements() [numBlocks]int64 {
 	var n [numBlocks]int64
 	for i := range m.parts {
@@ -68,7 +68,8 @@ func (e *evaluator) collectives() []Collective {
 	return list
 }
 
-// name says what a call sends. A model whose layers are not known is one block.
+// name describes the data that a call sends. If the layers of the model are not known,
+// the description does not name a block.
 func (e *evaluator) name(what subject) string {
 	switch {
 	case e.model.shape != nil || what < weightsOf:

@@ -5,26 +5,26 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// evaluator computes memory and time of one candidate after the other. It keeps what
-// several candidates share.
+// evaluator computes memory and time of one candidate after the other. It caches
+// results that several candidates share.
 type evaluator struct {
 	*setting
 	planner *planner
 	model   *model
 	element int64 // bytes of an activation
 
-	stages   []stage             // the distinct ones of the mesh
-	sums     []block             // of stages
-	held     [][3]Memory         // of stages, by the stage of ZeRO: what they take besides activations
-	live     []transformer.Bytes // activations of stages
+	stages   []stage             // the distinct pipeline stages of the mesh
+	sums     []block             // of each stage: the sum of its blocks
+	held     [][3]Memory         // of each stage, by the stage of ZeRO: memory without activations
+	live     []transformer.Bytes // of each stage: activations
 	weights  *weights
-	heaviest block // of the stage that has most gradients
+	heaviest block // the sum of the blocks of the stage with the most gradients
 	paths    []hardware.Path
 	rated    [numAxes][numOperations]rate
-	asked    [numAxes][numOperations]bool // rated is computed
+	asked    [numAxes][numOperations]bool // the element of rated is computed
 	data     [3]traffic                   // of gradients, by the stage of ZeRO
-	base     traffic                      // of everything else
-	slow     *stage                       // with the most operations
+	base     traffic                      // of everything but gradients
+	slow     *stage                       // the stage with the most floating-point operations
 	flops    float64                      // of slow, for one micro-batch
 	filled   float64                      // idle time of slow, in micro-batches
 	kept     *transformer.Activations
@@ -35,22 +35,24 @@ type evaluator struct {
 	allKept    map[keptKey]*transformer.Activations
 }
 
-// setting is what distinguishes candidates.
+// setting identifies a candidate.
 type setting struct {
 	sizes     sizes
 	zero      int
 	micro     int // examples of a micro-batch
-	micros    int // per step
-	chunks    int // of a stage
+	micros    int // micro-batches per step
+	chunks    int // chunks of layers per stage
 	recompute transformer.Recomputation
 }
 
+// keptKey is the key of cached activations.
 type keptKey struct {
 	tensor, context, micro int
 	recompute              transformer.Recomputation
 }
 
-// traffic is the communication of a candidate.
+// traffic has the times of communication. computed is false before the first use, and
+// known is false if a bandwidth is missing.
 type traffic struct {
 	spans
 	computed, known bool
@@ -72,7 +74,7 @@ func (p *planner) elementBytes() int {
 	return 2
 }
 
-// enter begins the candidates of a mesh. It returns false if the axes cannot split the
+// enter makes a mesh the current one. It returns false if the axes cannot split the
 // arrays.
 func (e *evaluator) enter(s sizes) bool {
 	key := weightsKey{s[fsdpAxis], s[expertAxis], s[tensorAxis]}
@@ -99,7 +101,8 @@ func (e *evaluator) enter(s sizes) bool {
 	return true
 }
 
-// use makes stages the stages of the mesh.
+// use sets the stages of the current mesh, and computes their memory without
+// activations.
 func (e *evaluator) use(list []stage) {
 	e.stages, e.sums, e.held, e.heaviest = list, e.sums[:0], e.held[:0], block{}
 	most := int64(-1)
@@ -114,9 +117,10 @@ func (e *evaluator) use(list []stage) {
 	}
 }
 
-// sum returns what a device holds of the blocks of a stage.
+// sum returns the sum of the blocks that a device holds in a stage.
 func (e *evaluator) sum(g *stage) *block { return &e.sums[g.index] }
 
+// rate returns the time of an operation over an axis, from the cache if possible.
 func (e *evaluator) rate(over axis, op operation) rate {
 	if !e.asked[over][op] {
 		e.asked[over][op] = true
@@ -125,12 +129,14 @@ func (e *evaluator) rate(over axis, op operation) rate {
 	return e.rated[over][op]
 }
 
-// divide sets the micro-batches, which must divide the examples of a replica.
+// divide sets the size and the number of micro-batches. The size must divide the
+// examples of a replica.
 func (e *evaluator) divide(micro int) {
 	e.micro, e.micros = micro, int(e.planner.batch/e.sizes.replicas()/int64(micro))
 }
 
-// keep sets what the layers keep for the backward pass.
+// keep sets the recomputation, and computes the activations that layers store for the
+// backward pass.
 func (e *evaluator) keep(r transformer.Recomputation) error {
 	e.recompute = r
 	e.base.computed = false
@@ -165,7 +171,7 @@ func (e *evaluator) hold() {
 	}
 }
 
-// worst returns the memory of the stage that takes most.
+// worst returns the memory of the stage that needs the most.
 func (e *evaluator) worst() Memory {
 	most, bytes := 0, int64(-1)
 	for i := range e.stages {

@@ -51,7 +51,8 @@ func (e *evaluator) layout() *layout.Document {
 	return d
 }
 
-// entry returns the entry of a spec: the axes of a size above 1.
+// entry returns one entry of a partition spec: those of the given axes that have a
+// size above 1.
 func (s sizes) entry(axes ...axis) []string {
 	var names []string
 	for _, a := range axes {
@@ -73,7 +74,8 @@ func (p *planner) inputs() []layout.ArraySpec {
 	return []layout.ArraySpec{{Name: "tokens", RowShape: []int{int(p.model.sequence)}, Type: dtype.Int32}}
 }
 
-// needs derives what the input has to deliver from the costs of a layout.
+// needs computes the rows and bytes that the input must deliver, from the costs of a
+// layout.
 func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
 	t := l.Totals()
 	n := &InputNeeds{

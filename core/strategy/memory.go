@@ -5,7 +5,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// states returns what a device of a stage keeps whatever the micro-batches.
+// states returns the memory of a device in a stage that does not depend on the
+// micro-batches: weights, gradients, optimizer states, and buffers of fsdp and ZeRO.
 func (e *evaluator) states(g *stage, zero int) Memory {
 	b := e.sum(g)
 	dense, experts := e.sizes.product(dataAxis, contextAxis, expertAxis), e.sizes.product(dataAxis, contextAxis)
@@ -24,7 +25,7 @@ func (e *evaluator) states(g *stage, zero int) Memory {
 	return m
 }
 
-// memory returns what a device of a stage takes.
+// memory returns the memory of a device in a stage, for the current candidate.
 func (e *evaluator) memory(g *stage) Memory {
 	m, a := e.held[g.index][e.zero], &e.live[g.index]
 	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, a.Low, a.High
@@ -36,12 +37,13 @@ func (e *evaluator) memory(g *stage) Memory {
 	return m
 }
 
-// total returns the total of memory.
+// total returns the field Total of memory without computing the other fields.
 func (e *evaluator) total(g *stage) int64 {
 	return plus(plus(e.held[g.index][e.zero].Total, e.live[g.index].Paper), e.kept.Working.Paper)
 }
 
-// inFlight returns how many micro-batches, or chunks of them, a stage keeps at its peak.
+// inFlight returns the largest number of micro-batches whose activations a stage stores
+// at the same time. With an interleaved schedule, it counts chunks of micro-batches.
 func (e *evaluator) inFlight(number int) int {
 	pipe := e.sizes[pipeAxis]
 	if pipe == 1 {
@@ -50,7 +52,8 @@ func (e *evaluator) inFlight(number int) int {
 	return pipeline.LiveFormula(e.planner.schedule, number, pipe, e.micros, e.chunks)
 }
 
-// activations returns what a stage keeps for its backward pass.
+// activations returns the bytes of activations that a stage stores for its backward
+// passes.
 func (e *evaluator) activations(g *stage) transformer.Bytes {
 	if e.model.shape == nil {
 		n := times(max(e.model.kept, 0), int64(e.micro))
@@ -68,10 +71,11 @@ func (e *evaluator) activations(g *stage) transformer.Bytes {
 	return sum
 }
 
-// gathered returns the bytes of whole weights and gradients for a moment: fsdp has the
-// weights of two layers, one in use and one on its way, and the gradients of one. The
-// embedding and the head count as one layer. ZeRO stage 2 has the gradients of one
-// layer before they are scattered.
+// gathered returns the bytes of the buffers for whole weights and gradients. With fsdp,
+// a device holds the weights of two layers, because it gathers one layer while it
+// computes another, and the gradients of one layer. The embedding and the head count
+// as one layer each. With ZeRO stage 2, a device holds the gradients of one layer until
+// they are scattered.
 func (e *evaluator) gathered(g *stage, zero int) int64 {
 	if e.model.shape == nil {
 		return 0

@@ -9,22 +9,22 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// order is the order in which the sizes of axes are chosen. An axis with rules of its
-// own comes before those without, so that a rule excludes many meshes at once.
+// order is the order in which the enumerator chooses the sizes of axes. Axes with rules
+// come first, so that one broken rule excludes many meshes.
 var order = [numAxes]axis{tensorAxis, expertAxis, contextAxis, pipeAxis, fsdpAxis, dataAxis}
 
 // enumerator lists the meshes of the devices that break no rule, and counts the others.
 type enumerator struct {
 	*planner
-	domain [numAxes][]int // sizes that an axis may take, ascending; they divide the devices
-	counts map[[2]int]int64
-	found  []sizes
+	domain [numAxes][]int       // sizes that an axis may take, ascending; they divide the devices
+	counts map[[2]int]int64     // results of count, by level and rest
+	found  []sizes              // meshes that break no rule, up to MaxMeshes
 	byUsed [numAxes + 1][]sizes // found, by the number of axes that split something
-	many   int64                // meshes found
+	many   int64                // all meshes that break no rule, also those beyond MaxMeshes
 	pruned []Pruned
 }
 
-// MaxMeshes is the number of meshes that Advise evaluates.
+// MaxMeshes is the largest number of meshes that Advise evaluates.
 const MaxMeshes = 1 << 11
 
 func (p *planner) enumerate() *enumerator {
@@ -89,7 +89,8 @@ func (p *planner) whyNot(a axis) string {
 	return "describe the model as a transformer"
 }
 
-// choose tries all sizes of the axes from a level of order on.
+// choose tries all sizes for order[level] and the axes after it. rest is the number of
+// devices divided by the sizes chosen so far.
 func (e *enumerator) choose(level, rest int, s sizes) {
 	if level == len(order) {
 		if rest == 1 {
@@ -111,7 +112,7 @@ func (e *enumerator) choose(level, rest int, s sizes) {
 	}
 }
 
-// find adds a mesh, unless too many with as many axes are known.
+// find adds a mesh, unless MaxMeshes meshes with the same number of axes exist already.
 func (e *enumerator) find(s sizes) {
 	e.many++
 	if n := s.used(); len(e.byUsed[n]) < MaxMeshes {
@@ -129,8 +130,8 @@ func (e *enumerator) limit() {
 	}
 }
 
-// count returns the number of meshes with the axes from a level on for the rest of the
-// devices.
+// count returns in how many ways the sizes of order[level] and the axes after it
+// multiply to rest.
 func (e *enumerator) count(level, rest int) int64 {
 	if level == len(order) {
 		if rest == 1 {
@@ -205,7 +206,8 @@ const (
 	TooManyMeshes   = "too-many"
 )
 
-// broken returns the code of the rule that the last chosen axis breaks, or "".
+// broken returns the code of the rule that the last chosen axis a breaks, or "". rest is
+// the product of the sizes that are not chosen yet.
 func (e *enumerator) broken(a axis, s sizes, rest int) string {
 	if e.model.shape != nil {
 		if code := e.brokenShape(a, s[a]); code != "" {
@@ -227,12 +229,13 @@ func (e *enumerator) broken(a axis, s sizes, rest int) string {
 	return ""
 }
 
-// groups reports whether some micro-batch makes the micro-batches of a replica a
-// multiple of the stages, which the interleaved schedule needs.
+// groups reports whether, for some size of a micro-batch, the number of micro-batches is
+// a multiple of the stages. The interleaved schedule needs this.
 func (e *enumerator) groups(pipe int, examples int64) bool {
 	return slices.ContainsFunc(e.microBatches(examples), func(b int) bool { return examples/int64(b)%int64(pipe) == 0 })
 }
 
+// brokenShape is broken for the rules about the shape of a transformer.
 func (e *enumerator) brokenShape(a axis, n int) string {
 	m := e.model.shape
 	switch a {
@@ -260,6 +263,7 @@ func (e *enumerator) brokenShape(a axis, n int) string {
 	return ""
 }
 
+// brokenTensor returns the code of the rule that a tensor axis of size n breaks, or "".
 func (e *enumerator) brokenTensor(n int) string {
 	m := e.model.shape
 	widths := []int{m.FFN}
@@ -287,7 +291,7 @@ func (e *enumerator) asked(axis string) bool {
 	return slices.ContainsFunc(e.doc.Search.Axes, func(x AxisSizes) bool { return x.Axis == axis })
 }
 
-// rule says in a sentence what a code means for this document.
+// rule returns the rule with a code as a sentence with the numbers of this document.
 func (e *enumerator) rule(code string) string {
 	m := e.model.shape
 	switch code {
