@@ -59,7 +59,7 @@ type Experts struct {
 	Every    int // every Every-th layer has experts; 0 for 1
 	FFN      int // hidden size of an expert; 0 for the FFN of the transformer
 	Shared   int // experts that every token is sent to
-	Capacity int // thousandths of the even share of tokens; 0 for 1000
+	Capacity int // thousandths of the even share of tokens; 0 for no limit
 }
 
 // Array is one array of a model's tree.
