@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,9 @@ func execute(t *testing.T, program string, env ...string) string {
 // programs are tests in C and C++. The environment variable FILE is a copy of golden.
 var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "models.c", "remesh.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
 
+// comparedPrograms print what a test compares with the Go packages.
+var comparedPrograms = []string{"advise.c", "diagram.c"}
+
 func TestPrograms(t *testing.T) {
 	folder := library(t)
 	for _, source := range programs {
@@ -107,9 +111,9 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c advise.c asan.c check.h diagram.c dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c sigurg.c slow.c soak.c "
+	others := " abi.c asan.c check.h dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c sigurg.c slow.c soak.c "
 	for _, e := range entries {
-		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
+		if known := strings.Join(slices.Concat(programs, comparedPrograms), " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())
 		}
 	}
@@ -232,6 +236,11 @@ func TestSanitized(t *testing.T) {
 	folder, err := buildLibrary(" asan", "-asan")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, source := range comparedPrograms {
+		t.Run(source, func(t *testing.T) {
+			execute(t, compile(t, folder, source, "-fsanitize=address"), "ASAN_OPTIONS=detect_leaks=1")
+		})
 	}
 	for _, source := range programs {
 		t.Run(source, func(t *testing.T) {

@@ -96,6 +96,7 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "lib/libmeshfeed.so.1",
         "lib/pkgconfig/meshfeed.pc",
         "share/meshfeed/layout.schema.json",
+        "share/meshfeed/strategy.schema.json",
     ]
     asked = run(project, f"PKG_CONFIG_PATH={local}/lib/pkgconfig pkg-config --modversion meshfeed")
     assert asked.strip() == mf.__version__

@@ -93,6 +93,7 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
         "meshfeed/include/meshfeed_certificate.h",
         "meshfeed/include/meshfeed_devices.h",
         "meshfeed/layout.schema.json",
+        "meshfeed/strategy.schema.json",
         "meshfeed/py.typed",
     } <= names
     assert [name for name in names if "test" in name] == []
