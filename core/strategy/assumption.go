@@ -66,29 +66,29 @@ var assumptions = []struct {
 }{
 	{"precision", func(*evidence) bool { return true }, (*evidence).precisionText},
 	{"margin", func(e *evidence) bool { return e.cluster.Memory > 0 }, func(e *evidence) string {
-		return fmt.Sprintf("%s of the memory stay free for the runtime, communication and fragmentation, a convention", percent(e.margin))
+		return fmt.Sprintf("%s of the memory stays free for the runtime, communication and fragmentation, by convention", percent(e.margin))
 	}},
-	{"activations", (*evidence).transformer, stated("activations follow Korthikanti et al., arXiv 2205.05198, equations 1 to 6; the interval is from what a compiler can rebuild to what a framework without fused kernels keeps")},
+	{"activations", (*evidence).transformer, stated("activations follow Korthikanti et al., arXiv 2205.05198, equations 1 to 6; the lower bound leaves out what a compiler can recompute, and the upper bound adds what a framework without fused kernels stores")},
 	{"flash", func(e *evidence) bool { return e.transformer() && e.attention == transformer.FlashAttention }, stated("attention keeps no array of sequence × sequence, as in Dao et al., arXiv 2205.14135")},
 	{"sequence-parallel", func(e *evidence) bool { return e.used[tensorAxis] && e.transformer() && e.planner.sequence }, stated("tensor also splits norms and dropout by the sequence, and each all-reduce is a reduce-scatter and an all-gather, as in Korthikanti et al., arXiv 2205.05198, section 4.2.2")},
 	{"scores", func(e *evidence) bool { return e.transformer() && !e.model.shape.Causal }, stated("operations count all scores of attention, also those above the diagonal, as Narayanan et al., arXiv 2104.04473, do; \"causal\": true counts half")},
 	{"vocabulary", func(e *evidence) bool { return e.padded }, stated("the vocabulary is padded to a multiple of tensor, as in Megatron-LM")},
-	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("tokens are spread evenly over the experts, as the loss for load balance of Fedus et al., arXiv 2101.03961, aims at")},
-	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("if the layers do not divide by the stages, the stages before the last one have a layer more, because the last one has the head")},
+	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("tokens are spread evenly over the experts, as the load-balancing loss of Fedus et al., arXiv 2101.03961, encourages")},
+	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("if the stages do not divide the layers, stages before the last one have one layer more, because the last one has the head")},
 	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("a tied embedding exists on the first and on the last stage, which add up its gradients, as in Megatron-LM")},
-	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, stated("fsdp splits the largest dimension that divides, gathers the weights for both passes of every micro-batch, and holds two gathered layers and the gradients of one; volumes are those of ZeRO stage 3, Rajbhandari et al., arXiv 1910.02054, section 7.2.2")},
+	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, stated("fsdp splits the largest dimension of an array that its size divides, gathers the weights for both passes of every micro-batch, and holds two gathered layers and the gradients of one; volumes are those of ZeRO stage 3, Rajbhandari et al., arXiv 1910.02054, section 7.2.2")},
 	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does; stage 2 scatters gradients for every micro-batch")},
 	{"context", func(e *evidence) bool { return e.used[contextAxis] }, stated("context passes keys and values around a ring, as in Liu et al., arXiv 2310.01889, and every device has as many scores to compute as the others")},
 	{"recomputation", func(e *evidence) bool { return e.full && e.used[tensorAxis] }, stated("full recomputation repeats both all-reduces of a layer's forward pass, as Megatron-LM does; XLA removes one of them")},
 	{"efficiency", func(e *evidence) bool { return e.times }, (*evidence).efficiencyText},
 	{"overlap", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).overlapText},
-	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("gradients are added up once per step, behind the backward pass of the last micro-batch, which is two thirds of its time; ZeRO stage 2 adds them up for every micro-batch")},
+	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("gradients are summed over the replicas once per step, during the backward pass of the last micro-batch, which takes two thirds of its time; ZeRO stage 2 sums them for every micro-batch")},
 	{"links", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).linksText},
 	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("mesh axes take whole dimensions of the torus if they can, the inner ones first, as jax.make_mesh does; an axis with a part of a dimension needs mesh_utils.create_device_mesh with allow_split_physical_axes=True")},
 	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("the update reads and writes weights and states once at full memory bandwidth; reading weights for a micro-batch runs during computation")},
 	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
 	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("products of float32 arrays run in TF32, as XLA does on GPUs by default")},
-	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("parameters form one array that any number of devices can share")},
+	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("all parameters form one array, which any number of devices can split")},
 	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("gradients and moments have the type of their array unless precision names one, as in optax")},
 	{"processes", func(e *evidence) bool { return e.layout && e.doc.Input.Processes == 0 }, func(e *evidence) string {
 		if e.cluster.Topology.Dimensions() > 0 {
@@ -114,7 +114,7 @@ func (e *evidence) precisionText() string {
 }
 
 func (e *evidence) efficiencyText() string {
-	return fmt.Sprintf("matrix products reach %s to %s of the peak, and the expected time is that of the middle; published are 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 42 to 56 %% (Korthikanti et al., arXiv 2205.05198, table 5)",
+	return fmt.Sprintf("matrix products reach %s to %s of the peak, and the expected time is for the middle of this range; published utilizations of whole steps are 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 42 to 56 %% (Korthikanti et al., arXiv 2205.05198, table 5)",
 		percent(int64(e.efficient[0]*1000+0.5)), percent(int64(e.efficient[1]*1000+0.5)))
 }
 
@@ -134,9 +134,9 @@ func (e *evidence) overlapText() string {
 		texts = append(texts, "communication of "+strings.Join(behind, ", ")+" runs during computation")
 	}
 	if len(beside) > 0 {
-		texts = append(texts, "computation waits for "+strings.Join(beside, ", "))
+		texts = append(texts, "computation waits for communication of "+strings.Join(beside, ", "))
 	}
-	return strings.Join(texts, "; ") + "; the interval is from the longest of both to their sum"
+	return strings.Join(texts, "; ") + "; the best case has full overlap, the worst case none"
 }
 
 func (e *evidence) linksText() string {
@@ -147,7 +147,7 @@ func (e *evidence) linksText() string {
 	if e.cluster.Network.Known() && e.cluster.Nodes() > 1 {
 		text += fmt.Sprintf(", %s between nodes", seconds(e.cluster.Network.LatencyNs))
 	}
-	return text + ", a convention of package hardware"
+	return text + "; these latencies are conventions unless the document gives them"
 }
 
 func (e *evidence) bubbleText() string {
@@ -157,5 +157,5 @@ func (e *evidence) bubbleText() string {
 	case pipeline.ZeroBubble:
 		return "stages are idle for (p-1)(F+B-W), Qi et al., arXiv 2401.10241, table 1, with equal times of F, B and W"
 	}
-	return "stages are idle for p-1 micro-batches with p stages, Huang et al., arXiv 1811.06965; unequal stages by their operations"
+	return "with p stages, a stage is idle for the time of p-1 micro-batches, as in Huang et al., arXiv 1811.06965; the times of unequal stages follow from their operations"
 }

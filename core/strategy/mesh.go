@@ -308,7 +308,7 @@ func (e *enumerator) rule(code string) string {
 	case ContextSequence:
 		return fmt.Sprintf("context must divide the sequence of %d", m.Sequence)
 	case ContextShort:
-		return fmt.Sprintf(`context is tried for sequences from %d on, and this one has %d; ask for it with "search": {"axes": {"context": […]}}`, LongSequence, m.Sequence)
+		return fmt.Sprintf(`context is tried for sequences of at least %d tokens, but this model has %d; ask for it with "search": {"axes": {"context": […]}}`, LongSequence, m.Sequence)
 	case PipeLayers:
 		return fmt.Sprintf("a pipeline needs a layer for every stage and chunk, and the model has %d", m.Layers)
 	case PipeChunks:
@@ -320,7 +320,7 @@ func (e *enumerator) rule(code string) string {
 	case TooManyMeshes:
 		return fmt.Sprintf("%d meshes with the fewest axes are evaluated; name sizes in search.axes for others", MaxMeshes)
 	case MicroBatchPipe:
-		return "the interleaved schedule needs a multiple of the stages as micro-batches"
+		return "the interleaved schedule needs a number of micro-batches that is a multiple of the stages"
 	}
 	return "the specs of the tree must divide the dimensions of its arrays"
 }

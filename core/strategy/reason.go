@@ -50,7 +50,7 @@ func (m *Memory) largest() (name string, bytes int64) {
 	return name, bytes
 }
 
-// tight warns of a candidate that fits by the formula only.
+// tight returns a warning if a candidate fits by the formula, but not by its upper bound.
 func (e *evaluator) tight(c *Candidate) []string {
 	if !e.exceeds(&c.Memory) {
 		return nil
@@ -76,15 +76,15 @@ func (e *evaluator) slower(c, best *Candidate) string {
 	text := fmt.Sprintf("%s times slower: ", times)
 	switch {
 	case part == "compute" && c.Recomputation == Full && best.Recomputation != Full:
-		return text + "layers are computed twice in the forward direction"
+		return text + "full recomputation runs the forward pass of every layer twice"
 	case part == "compute":
-		return text + fmt.Sprintf("computing takes %s more", seconds(more))
+		return text + fmt.Sprintf("computation takes %s more", seconds(more))
 	case part == "bubble":
 		return text + fmt.Sprintf("stages are idle for %d %% of the step", (100*c.Time.Bubble+c.Time.Step/2)/c.Time.Step)
 	case part == "hbm":
 		return text + fmt.Sprintf("memory traffic takes %s more", seconds(more))
 	}
-	return text + fmt.Sprintf("%s takes %s more%s", part, seconds(more), e.crossing(part))
+	return text + fmt.Sprintf("communication of %s takes %s more%s", part, seconds(more), e.crossing(part))
 }
 
 // equal says why a candidate that is as fast as the best one comes after it.
@@ -95,12 +95,12 @@ func (e *evaluator) equal(c, best *Candidate) string {
 	case len(c.Mesh) > len(best.Mesh):
 		return "as fast, but with more axes"
 	case c.Time.High > best.Time.High:
-		return fmt.Sprintf("as fast, but up to %s instead of %s if nothing overlaps", seconds(c.Time.High), seconds(best.Time.High))
+		return fmt.Sprintf("as fast, but takes up to %s instead of %s if nothing overlaps", seconds(c.Time.High), seconds(best.Time.High))
 	}
-	return "as fast, but data, fsdp, tensor and pipe are simpler in this order"
+	return "as fast, but the ranking prefers data, then fsdp, tensor and pipe"
 }
 
-// crossing says which links an axis crosses, unless it stays in a node.
+// crossing returns a remark if an axis communicates between nodes.
 func (e *evaluator) crossing(name string) string {
 	switch tier := e.paths[axisOf(name)].Tier(); {
 	case tier == hardware.AcrossNodes || tier == hardware.Mixed:
@@ -109,9 +109,8 @@ func (e *evaluator) crossing(name string) string {
 	return ""
 }
 
-// more returns the part that adds the most time to a step, and how much. Of the axes
-// behind computation, only the time that is not hidden counts, as a part of the axis
-// that takes longest.
+// more returns the part of a step that exceeds the same part of best by the largest
+// time, and this time. It compares the parts that exposed returns.
 func (t *Time) more(best *Time, overlap *[numAxes]bool) (name string, ns int64) {
 	mine, others := t.exposed(overlap), best.exposed(overlap)
 	for i, x := range mine {
@@ -122,8 +121,8 @@ func (t *Time) more(best *Time, overlap *[numAxes]bool) (name string, ns int64) 
 	return name, ns
 }
 
-// exposed returns the parts with all hidden time taken off the axes behind
-// computation, the shortest ones first.
+// exposed returns the parts without hidden time. It subtracts the hidden time from the
+// axes that overlap with computation, beginning with the shortest part.
 func (t *Time) exposed(overlap *[numAxes]bool) [9]timePart {
 	parts, hidden := t.parts(), t.Hidden
 	for hidden > 0 {

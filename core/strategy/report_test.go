@@ -35,10 +35,10 @@ func TestReasons(t *testing.T) {
 	for mesh, want := range map[string]string{
 		"fsdp 16":          "the fastest that fits, bound by compute",
 		"data 2, fsdp 8":   "as fast, but with more axes",
-		"data 8, tensor 2": "1.06 times slower: tensor takes 484 ms more",
+		"data 8, tensor 2": "1.06 times slower: communication of tensor takes 484 ms more",
 		"pipe 2, fsdp 8":   "1.10 times slower: stages are idle for 5 % of the step",
-		"tensor 16":        "1.74 times slower: tensor takes 6.51 s more, and crosses nodes",
-		"pipe 16":          "1.73 times slower: computing takes 5.45 s more", // the last of 16 stages has the head
+		"tensor 16":        "1.74 times slower: communication of tensor takes 6.51 s more, and crosses nodes",
+		"pipe 16":          "1.73 times slower: computation takes 5.45 s more", // the last of 16 stages has the head
 		"data 16":          "needs 136 GB of 80 GB: 96.4 GB are states of the optimizer",
 	} {
 		if got := reasons[mesh]; got != want {

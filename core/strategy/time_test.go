@@ -18,7 +18,7 @@ func TestTimeOfOneDevice(t *testing.T) {
 	})
 	c := r.Candidates[0]
 	if want := 3 * 1e9 * 100 / (0.575 * 1e14) * 1e9; !close(c.Time.Compute, want) {
-		t.Errorf("computing takes %d ns, want %g", c.Time.Compute, want)
+		t.Errorf("computation takes %d ns, want %g", c.Time.Compute, want)
 	}
 	// The update reads and writes 2 bytes of weights and 12 of states, and reads 2 of
 	// gradients. Reading weights for a micro-batch is shorter than computing.

@@ -70,7 +70,7 @@ func answer(r *strategy.Report) string {
 
 // caption names the units of the table of candidates.
 func caption(u timeUnit) string {
-	return "GB (10^9 bytes) per device, free without the margin; " + u.name + " per step, and from best to worst case"
+	return "GB (10^9 bytes) per device; free excludes the margin; step and range (best to worst case) in " + u.name
 }
 
 // why is the title of the section with the reasons, which a table may have instead.
@@ -156,7 +156,7 @@ func timeParts(t *strategy.Time) string {
 func bound(t *strategy.Time) string {
 	text := "bound by " + t.Bound
 	if t.Next != "" {
-		text += "; " + t.Next + " is " + duration(t.Behind) + " shorter"
+		text += "; " + t.Next + " takes " + duration(t.Behind) + " less"
 	}
 	switch {
 	case t.TokensPerSecond > 0:
