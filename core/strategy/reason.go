@@ -27,11 +27,11 @@ func (e *evaluator) reasons(c, best *Candidate) []string {
 func (e *evaluator) misfit(c *Candidate) []string {
 	m := &c.Memory
 	name, bytes := m.largest()
-	of := ""
+	form := "needs %s, but a device has %s: %s are %s"
 	if m.Total <= m.Capacity {
-		of = ", which leaves less than the margin"
+		form = "needs %s of %s, which leaves less than the margin: %s are %s"
 	}
-	list := []string{fmt.Sprintf("needs %s of %s%s: %s are %s", gigabytes(m.Total), gigabytes(m.Capacity), of, gigabytes(bytes), name)}
+	list := []string{fmt.Sprintf(form, gigabytes(m.Total), gigabytes(m.Capacity), gigabytes(bytes), name)}
 	if low := m.Total - m.Activations + m.ActivationsLow; low <= e.planner.capacity {
 		list = append(list, fmt.Sprintf("may fit: needs %s with the least activations that a compiler can keep", gigabytes(low)))
 	}

@@ -39,7 +39,7 @@ func TestReasons(t *testing.T) {
 		"pipe 2, fsdp 8":   "1.10 times slower: stages are idle for 5 % of the step",
 		"tensor 16":        "1.74 times slower: communication of tensor takes 6.51 s more, and crosses nodes",
 		"pipe 16":          "1.73 times slower: computation takes 5.45 s more", // the last of 16 stages has the head
-		"data 16":          "needs 136 GB of 80 GB: 96.4 GB are states of the optimizer",
+		"data 16":          "needs 136 GB, but a device has 80 GB: 96.4 GB are states of the optimizer",
 	} {
 		if got := reasons[mesh]; got != want {
 			t.Errorf("%s: %s\nwant %s", mesh, got, want)

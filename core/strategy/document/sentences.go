@@ -70,7 +70,7 @@ func answer(r *strategy.Report) string {
 
 // caption names the units of the table of candidates.
 func caption(u timeUnit) string {
-	return "GB (10^9 bytes) per device; free excludes the margin; step and range (best to worst case) in " + u.name
+	return "GB (10^9 bytes) per device; free excludes the margin; step and range (best to worst) in " + u.name
 }
 
 // why is the title of the section with the reasons, which a table may have instead.

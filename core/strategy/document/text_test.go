@@ -39,7 +39,7 @@ func example() (*strategy.Document, *strategy.Report) {
 	large := fits
 	large.Mesh, large.ZeRO, large.Recomputation, large.MicroBatch, large.MicroBatches = nil, 2, strategy.Full, 1<<20, 12345
 	large.Memory.Weights, large.Memory.Gradients, large.Memory.Free, large.Fits = 1234*gb, 56_789*gb, -58_000*gb, false
-	large.Reasons = []string{"needs 58,000 GB of 80 GB: 56,789 GB are gradients", "1.3 times slower"}
+	large.Reasons = []string{"needs 58,000 GB, but a device has 80 GB: 56,789 GB are gradients", "1.3 times slower"}
 	r := &strategy.Report{
 		Model:   strategy.ModelSummary{Name: "llama3-8b", Parameters: 8_030_261_248, ActiveParameters: 8_000_000_000, GigaFLOPsPerStep: 47_000_000},
 		Devices: 8, Evaluated: 70, Meshes: 12, Best: 0, Candidates: []strategy.Candidate{fits, pipeline, large},
