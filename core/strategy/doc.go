@@ -1,15 +1,14 @@
 // Package strategy plans how to split a model over devices: it computes what every
 // way of splitting takes in memory and time, and ranks them.
 //
-// A [Document] asks: a model, how it is trained, and on which devices. [Advise]
-// answers with a [Report]: candidates from best to worst, and of the best one its
-// pipeline stages, its communication, the layout that its loader runs, and what that
-// needs of the input.
+// A [Document] describes a model, its training, and the devices. [Advise] returns a
+// [Report] with the candidates from best to worst. For the best candidate it also has
+// the pipeline stages, the communication, the layout for its loader, and the rate at
+// which the input must deliver rows.
 //
 // # Axes
 //
-// A candidate is a mesh over up to six axes, and settings. The axes are, outermost
-// first:
+// A candidate is a mesh of up to six axes with settings. The axes are, outermost first:
 //
 //	axis      splits                                  communicates
 //	pipe      layers, into stages                     activations, between neighbors
@@ -26,13 +25,14 @@
 //
 // # Memory
 //
-// The memory of a device is that of the pipeline stage that takes most:
+// The planner reports the memory of a device in the stage that needs the most:
 //
-//   - Weights: those of the stage's layers, divided by tensor, and by expert and fsdp
-//     where they split them.
-//   - Gradients: as many, also divided by the replicas from ZeRO stage 2 on. A weight
-//     has data × context replicas; one outside of experts, expert times as many.
-//   - Optimizer: its states and a master copy, also divided from ZeRO stage 1 on. Adam
+//   - Weights: those of the stage's layers, divided by tensor, expert and fsdp, if
+//     these axes split them.
+//   - Gradients: the same number of elements; from ZeRO stage 2 on, also divided by the
+//     replicas. A weight of an expert has data × context replicas; every other weight
+//     has data × context × expert.
+//   - Optimizer: states and a master copy, divided by the replicas from ZeRO stage 1 on. Adam
 //     in mixed precision has 2 + 2 + 12 = 16 bytes per parameter [Rajbhandari et al.,
 //     arXiv 1910.02054, section 3.1].
 //   - Activations: bytes of one layer and micro-batch [package transformer], times
@@ -67,22 +67,24 @@
 // [package hardware]. Devices are in row-major order over the mesh, so tensor, the
 // innermost axis, stays in a node.
 //
-// Some communication runs behind computation (fsdp, context, pipe and data, unless the
-// document says otherwise), and computation waits for the rest. With compute C, the sum B
-// behind it and the sum W beside it, a micro-batch is expected to take max(C, B) + W.
-// The gradients of a step hide behind the backward pass of the last micro-batch. The
-// interval of a time is between the best case (the best efficiency, and every axis hides
-// by itself) and the worst (the least efficiency, and all adds up). Published times are
-// inside such intervals; the difference between adding and hiding is up to a factor of
-// two, so a time without its assumption means little. [Report.Assumptions] lists them.
+// Communication of fsdp, context, pipe and data overlaps with computation, unless the
+// document says otherwise. Computation waits for all other communication. Let C be the
+// time of computation, B the sum that overlaps, and W the sum that does not. The
+// expected time of a micro-batch is max(C, B) + W. The sum of the gradients overlaps
+// with the backward pass of the last micro-batch.
+//
+// The best case has the highest efficiency, and all axes that overlap do so at the same
+// time. The worst case has the lowest efficiency and no overlap. Published times are
+// between the two. Overlap changes a time by up to a factor of two, so a time is of
+// little use without its assumptions. [Report.Assumptions] lists them.
 //
 // # Order
 //
-// Candidates that fit come first, by expected time. Times that differ in about 1 % count
-// as equal; then those come first that fit whatever the compiler keeps, then those with
-// fewer axes, then data before fsdp, tensor and pipe. Candidates that do not fit follow by
-// their memory. Every comparison is of integers, so the order
-// is the same on every machine.
+// Candidates that fit come first, by expected time. Times that differ by less than about
+// 1 % count as equal. Of equally fast candidates, those come first that fit even with the
+// upper bound of their activations, then those with fewer axes. After that, data precedes
+// fsdp, tensor and pipe. Candidates that do not fit follow, by their memory. The ranking
+// compares only integers, so the order is the same on every machine.
 //
 // # Unknown numbers
 //

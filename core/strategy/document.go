@@ -6,9 +6,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// Document is a question to the planner: a model, how it is trained, and on what.
-// Its JSON form has the same structure. The zero value of an optional field stands
-// for the default. Decimal numbers are integers of thousandths.
+// Document is the input of the planner: a model, its training, and the devices. Its
+// JSON form has the same structure. The zero value of an optional field stands
+// for the default. A decimal number is
+// an integer that counts thousandths.
 type Document struct {
 	Model    Model
 	Training Training
@@ -120,11 +121,12 @@ type AxisOverlap struct {
 	Overlap bool
 }
 
-// Cluster describes the devices. A number that is given replaces that of Device.
+// Cluster describes the devices. A number that is not zero replaces the number of the
+// kind Device.
 type Cluster struct {
-	Device                string // the name of a kind in package hardware; "" for own numbers
+	Device                string // the name of a kind in package hardware; "" if the document gives all numbers
 	Devices               int
-	PerNode               int // devices of a node; 0 for that of Device
+	PerNode               int // devices of a node; 0 for the usual number of the kind
 	MemoryBytes           int64
 	FLOPsPerSecond        int64 // in the precision of Training
 	HBMBytesPerSecond     int64
@@ -132,7 +134,7 @@ type Cluster struct {
 	NetworkBytesPerSecond int64 // one way, per device
 	NodeLatencyNs         *int64
 	NetworkLatencyNs      *int64
-	Topology              string // "" for that of Device
+	Topology              string // "" for the topology of the kind
 	HostBytes             int64  // memory of a host; 0 if it is not known
 }
 
@@ -142,7 +144,7 @@ type Search struct {
 	ZeRO   []int       // stages from 0 to 2; nil for all
 	Margin *int        // thousandths of the memory that stay free; nil for DefaultMargin
 	Keep   int         // candidates in the report; 0 for DefaultKeep
-	Pruned bool        // list the pruned meshes, and do not only count them
+	Pruned bool        // list the pruned meshes instead of only counting them
 }
 
 // AxisSizes has the sizes that an axis may take.

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// model is the model of a document with its sizes.
+// model has the sizes of the model of a document, with all defaults filled in.
 type model struct {
 	name       string
 	shape      *transformer.Shape // nil unless the model is a transformer
@@ -17,10 +17,10 @@ type model struct {
 	sequence   int64 // tokens of an example; 1 unless the model is a transformer
 	parts      []part
 	parameters int64
-	active     int64
+	active     int64         // parameters that take part in computing a token
 	forward    int64         // operations of a forward pass for one example; -1 if they are not known
 	kept       int64         // bytes of activations of one example; -1 if they are not known, or the model is a transformer
-	axes       [numAxes]bool // those that can split it
+	axes       [numAxes]bool // the axes that can split the model
 	specified  bool          // the specs of a tree say what fsdp splits
 }
 
@@ -37,7 +37,7 @@ func (p *planner) addModel() (err error) {
 	return err
 }
 
-// counted returns a model of which only the number of parameters is known.
+// counted returns a model that the document describes by its number of parameters.
 func (p *planner) counted(d *Model) *model {
 	m := d.unknown("parameters")
 	m.parts = []part{p.newPart(transformer.Part{Shape: []int{int(d.Parameters)}, Tensor: -1, Every: 1})}
@@ -59,7 +59,7 @@ func (d *Model) unknown(name string) *model {
 	return m
 }
 
-// sum adds up the parameters.
+// sum sets the number of parameters to the sum over the parts.
 func (m *model) sum() {
 	for _, q := range m.parts {
 		m.parameters += q.Elements()
@@ -142,7 +142,7 @@ func (p *planner) transformer(d *Model) (*model, error) {
 	return m, nil
 }
 
-// apply changes the sizes that the document names.
+// apply overwrites the fields of a shape that the document gives.
 func (t *Transformer) apply(s *transformer.Shape) {
 	for _, f := range []struct {
 		to    *int

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// times multiplies numbers that are not negative. A product above the largest int64
-// is that number.
+// times returns a × b for numbers that are not negative, or the largest int64 if the
+// product exceeds it.
 func times(a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi != 0 || lo > math.MaxInt64 {
@@ -15,7 +15,8 @@ func times(a, b int64) int64 {
 	return int64(lo)
 }
 
-// plus adds numbers that are not negative, like times.
+// plus returns a + b for numbers that are not negative, or the largest int64 if the sum
+// exceeds it.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -23,7 +24,8 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// round rounds a time to whole nanoseconds, half up.
+// round returns the nearest integer, half up. It limits the result to a quarter of the
+// largest int64, so that a few results can be added.
 func round(ns float64) int64 {
 	if ns > math.MaxInt64/4 {
 		return math.MaxInt64 / 4

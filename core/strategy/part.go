@@ -8,22 +8,22 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// part is an array of the model, or the same array of several layers.
+// part is an array of the model, or the arrays of the same name in several layers.
 type part struct {
 	transformer.Part
 	precision memory.Precision
 	states    []memory.State         // of the optimizer
 	spec      sharding.PartitionSpec // of a tree's array
-	flat      bool                   // a number of parameters, which any number of devices can share
-	layered   bool                   // the part of a transformer: its place in the layers is known
+	flat      bool                   // the part is a number of parameters, which any number of devices can split
+	layered   bool                   // the part belongs to a transformer, so its layers are known
 }
 
 func (p *planner) newPart(q transformer.Part) part {
 	return part{Part: q, precision: p.precision, states: p.optimizerOf(q).States(q.Shape)}
 }
 
-// optimizerOf returns the optimizer of an array: Muon leaves the embedding and the
-// head to AdamW [Jordan et al. 2024].
+// optimizerOf returns the optimizer of an array. With Muon, AdamW updates the embedding
+// and the head [Jordan et al. 2024].
 func (p *planner) optimizerOf(q transformer.Part) memory.Optimizer {
 	if p.optimizer == memory.Muon && (q.Stage == transformer.EmbeddingStage && strings.HasPrefix(q.Name, "embedding/") || q.Stage == transformer.HeadStage) {
 		return memory.AdamW
@@ -31,16 +31,17 @@ func (p *planner) optimizerOf(q transformer.Part) memory.Optimizer {
 	return p.optimizer
 }
 
-// shard is what a device holds of an array.
+// shard is the part of an array that one device holds.
 type shard struct {
 	bytes    memory.Bytes
 	elements int64 // of the weights
 	whole    int64 // elements that fsdp gathers; 0 if it does not split the array
 }
 
-// shard returns what a device holds of the array, and false if the axes cannot split
-// it. The axis fsdp splits the largest dimension that divides, as JAX's users do, and
-// leaves an array whole without one.
+// shard returns the part of the array that one device holds, and false if the axes
+// cannot split the array. If no spec names fsdp (specified is false), fsdp splits the
+// largest dimension that its size divides. Without such a dimension, the array stays
+// whole.
 func (q *part) shard(s sizes, specified bool) (shard, bool) {
 	split, ok := q.split(s)
 	if !ok {
@@ -63,8 +64,8 @@ func (q *part) shard(s sizes, specified bool) (shard, bool) {
 	return r, true
 }
 
-// split returns the shape of the part of one device, without fsdp unless the spec
-// names it.
+// split returns the shape of one device's part. It applies fsdp only if the spec names
+// this axis.
 func (q *part) split(s sizes) ([]int, bool) {
 	if q.spec == nil {
 		return q.Shard(s[tensorAxis], s[expertAxis])
@@ -82,6 +83,7 @@ func (q *part) split(s sizes) ([]int, bool) {
 	return shape, true
 }
 
+// names reports whether the spec contains an axis.
 func (q *part) names(axis string) bool {
 	for _, entry := range q.spec {
 		for _, name := range entry {

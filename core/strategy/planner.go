@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// planner has a document with every default and every number written out.
+// planner has the content of a document with every default and every derived number.
 type planner struct {
 	doc       *Document
 	model     *model
@@ -21,16 +21,16 @@ type planner struct {
 	optimizer memory.Optimizer
 	batch     int64              // examples of the global batch
 	peak      float64            // operations per second of a device; 0 if they are not known
-	number    hardware.Precision // that peak counts
+	number    hardware.Precision // the number format for which peak holds
 	schedule  pipeline.Kind
 	chunks    int
 	sequence  bool // sequence parallelism
 	attention transformer.Attention
 	overlap   [numAxes]bool // communication runs during computation
-	efficient [2]float64    // least and most
-	margin    int64         // thousandths
-	keep      int
-	capacity  int64 // bytes of a device that a candidate may take; 0 if it is not known
+	efficient [2]float64    // least and most share of peak that matrix products reach
+	margin    int64         // thousandths of the memory that stay free
+	keep      int           // candidates in the report
+	capacity  int64         // bytes of a device that a candidate may take; 0 if it is not known
 }
 
 func newPlanner(d *Document) (*planner, error) {
@@ -172,7 +172,7 @@ func (p *planner) addBatch() error {
 	return nil
 }
 
-// addNumbers derives what time and memory need.
+// addNumbers sets the fields that the computation of time and memory uses.
 func (p *planner) addNumbers() {
 	p.number = number(p.precision.Compute)
 	flops := p.cluster.FLOPs[p.number]

@@ -22,7 +22,7 @@ func (r *Report) problem(severity layout.Severity, code, path, message, hint str
 	r.Problems = append(r.Problems, Problem{severity, code, path, message, hint})
 }
 
-// check reports what is missing or not as wanted.
+// check adds problems: no candidate, no fit, or a missing number.
 func (r *Report) check(p *planner) {
 	switch {
 	case len(r.Candidates) == 0:
@@ -45,7 +45,7 @@ func (r *Report) check(p *planner) {
 	}
 }
 
-// widest returns the rule that excludes most meshes, as a hint.
+// widest returns the rule that excludes the most meshes, as a hint.
 func (r *Report) widest() string {
 	most := Pruned{Message: fmt.Sprintf("let the sizes in search.axes multiply to %d devices", r.Devices)}
 	for _, p := range r.Pruned {

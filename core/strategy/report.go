@@ -58,21 +58,21 @@ type Memory struct {
 	Free                          int64 // Capacity less the margin less Total; negative if the candidate does not fit
 }
 
-// Time is the time of one step in nanoseconds. Its parts last as long as they do
-// without overlap. Step is their sum less Hidden.
+// Time is the time of one step in nanoseconds. The parts, Compute to Bubble, are times
+// without overlap. Step is their sum minus Hidden.
 type Time struct {
 	Step      int64 // expected
 	Low, High int64 // best efficiency and full overlap; least efficiency and no overlap
 	Compute   int64
-	HBM       int64 // the update of the weights, and reading weights longer than computing with them
-	Tensor    int64 // communication of the axis, as all that follow
+	HBM       int64 // the update of the weights, and the time by which reading weights exceeds Compute
+	Tensor    int64 // communication over the axis; so are FSDP to Pipe
 	FSDP      int64
 	Data      int64
 	Context   int64
 	Expert    int64
 	Pipe      int64
 	Bubble    int64 // idle time of the pipeline
-	Hidden    int64 // communication behind computation
+	Hidden    int64 // communication that overlaps with computation
 
 	Bound  string // the largest part, by its name in JSON
 	Next   string // the second largest; "" if there is none
@@ -109,22 +109,22 @@ type Collective struct {
 	Overlapped bool
 }
 
-// InputNeeds is what the best candidate needs of the input.
+// InputNeeds has the rates and sizes that the input must provide for the best candidate.
 type InputNeeds struct {
 	RowsPerStep   int64
 	RowsPerSecond int64 // at the expected time, in thousandths; -1 if the time is not known
 	BytesPerStep  int64 // of one global batch
 	ReadBytes     int64 // that all processes read per step
 	Processes     int
-	ProcessRows   int64 // of the fullest process per step
-	ProcessBytes  int64 // that the fullest process reads per step
+	ProcessRows   int64 // that the process with the most rows reads per step
+	ProcessBytes  int64 // that the process with the most bytes reads per step
 	HostBytes     int64 // memory of the fullest process, with the batches read ahead
 	HostCapacity  int64 // 0 if it is not known
 	Sharing       int   // the largest number of processes that read the same rows
 	Groups        int   // of processes with the same rows
 	Available     int64 // rows per second that the document names; 0 if it names none
 	KeepsUp       bool  // Available suffices
-	Margin        int64 // Available over RowsPerSecond in thousandths; 0 if one is not known
+	Margin        int64 // Available / RowsPerSecond in thousandths; 0 if either is not known
 }
 
 // Assumption is a convention or a simplification that the numbers depend on.
@@ -141,8 +141,8 @@ type Pruned struct {
 	Meshes  [][]mesh.Axis // up to MaxKeep of them, with Search.Pruned
 }
 
-// Problem is a fault in the question or in its answer: the report is whole, but
-// something in it is unknown or not as wanted.
+// Problem is a fault in the document or in the report: for example, a number is missing,
+// or no candidate fits. The report is complete nevertheless.
 type Problem struct {
 	Severity layout.Severity
 	Code     string

@@ -1,22 +1,22 @@
 package strategy
 
-// stage is a pipeline stage by the blocks that it has.
+// stage is a pipeline stage with the number of its blocks.
 type stage struct {
-	number, first int
+	number, first int // of the stage, and of its first layer
 	dense         int // layers without experts, or 1 for a model whose layers are not known
 	experts       int // layers with experts
 	embedding     bool
 	head          bool
 	tied          bool // the head needs a copy of the token embedding
-	alike         int  // stages with the same blocks, counted at the first one
+	alike         int  // in the result of distinct: the number of stages with the same blocks
 	index         int  // in the list of the evaluator
 }
 
 func (g *stage) layers() int { return g.dense + g.experts }
 
-// stages lists the stages of a pipeline. If the layers do not divide, the stages
-// before the last one have one layer more, the latest of them first: the last stage
-// has the head, and the first ones keep most activations.
+// stages lists the stages of a pipeline. If the stages do not divide the layers, some
+// stages have one layer more: those just before the last one. The last stage already
+// has the head, and the first stages store the most activations.
 func (m *model) stages(pipe, chunks int) []stage {
 	list := make([]stage, pipe)
 	if m.shape == nil {
@@ -43,8 +43,8 @@ func (m *model) stages(pipe, chunks int) []stage {
 	return list
 }
 
-// distinct lists the stages that differ in their blocks: the first of each kind,
-// which keeps the most micro-batches.
+// distinct lists one stage for each combination of blocks: the first such stage, which
+// stores the most micro-batches.
 func distinct(all []stage) []stage {
 	var list []stage
 next:

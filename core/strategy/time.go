@@ -6,7 +6,7 @@ import (
 )
 
 // operations returns the floating-point operations of a device in a stage for one
-// micro-batch, without those that recomputation adds, and these.
+// micro-batch. needed excludes recomputation, and again is what recomputation adds.
 func (e *evaluator) operations(g *stage) (needed, again float64) {
 	if e.model.shape == nil {
 		return float64(3 * float64(e.model.forward) * float64(e.micro)), 0
@@ -29,8 +29,8 @@ func (e *evaluator) operations(g *stage) (needed, again float64) {
 	return needed, again
 }
 
-// filling returns the idle time of the slowest stage in times of one micro-batch in
-// it. For equal stages it is p-1 with GPipe and 1F1B, (p-1)/v with v chunks, and
+// filling returns the idle time of the slowest stage. The unit is the time of one
+// micro-batch in this stage. For equal stages it is p-1 with GPipe and 1F1B, (p-1)/v with v chunks, and
 // (p-1)(F+B-W)/(F+B+W) with zero-bubble schedules [package pipeline].
 func (e *evaluator) filling(slowest float64, stages []stage) float64 {
 	if e.sizes[pipeAxis] == 1 || slowest == 0 {
@@ -54,17 +54,16 @@ func (e *evaluator) filling(slowest float64, stages []stage) float64 {
 	return rest
 }
 
-// reading returns the bytes that a stage moves through the memory of a device for a
-// micro-batch, whatever the batch: weights for both passes, and gradients that are
-// added up.
+// reading returns the bytes of memory traffic of a stage per micro-batch that do not
+// depend on its size: reading the weights in each pass, and accumulating gradients.
 func (e *evaluator) reading(g *stage) int64 {
 	b := e.sum(g)
 	weights := max(plus(b.shared.Weights, b.experts.Weights), b.gather)
 	return plus(times(e.forwards()+1, weights), times(2, plus(b.shared.Gradients, b.experts.Gradients)))
 }
 
-// updating returns the bytes of the update: the states and the weights are read and
-// written, the gradients are read.
+// updating returns the bytes of memory traffic of the optimizer's update. It reads and
+// writes states and weights, and reads gradients.
 func (e *evaluator) updating(m *Memory) int64 {
 	weights, gradients := m.Weights, m.Gradients
 	if e.zero > 0 {
@@ -84,7 +83,7 @@ type spans struct {
 	once [numAxes]float64
 }
 
-// communication adds up calls.
+// communication returns the sum of the times of calls, by axis.
 func (e *evaluator) communication(calls []call) traffic {
 	t := traffic{computed: true, known: true}
 	for i := range calls {
@@ -167,22 +166,22 @@ func (e *evaluator) slowest(stages []stage) (*stage, float64) {
 	return slow, most
 }
 
-// work has nanoseconds of the slowest stage: of one micro-batch, unless a comment says
-// otherwise.
+// work has times of the slowest stage in nanoseconds. Times are for one micro-batch,
+// unless a comment says "of a step".
 type work struct {
 	micros  float64 // their number in a step
 	filling float64 // idle time of the pipeline, in micro-batches
-	reading float64 // memory traffic behind computation
-	behind  float64 // communication behind computation
-	longest float64 // of the axes behind computation, the one that takes longest
+	reading float64 // memory traffic that overlaps with computation
+	behind  float64 // communication that overlaps with computation
+	longest float64 // the largest summand of behind: the time of one axis
 	beside  float64 // communication that computation waits for
-	end     float64 // of a step: communication behind the backward pass of the last micro-batch
-	after   float64 // of a step: communication after it
+	end     float64 // of a step: communication that overlaps with the backward pass of the last micro-batch
+	after   float64 // of a step: communication after the backward pass
 	update  float64 // of a step: update of the weights
 }
 
-// expected returns the time of a step if computing one micro-batch takes compute, the
-// time of the bubble, and the communication that is hidden.
+// expected returns the time of a step, the part of it that is the pipeline bubble, and
+// the time of communication that overlaps. compute is the time to compute a micro-batch.
 func (w *work) expected(compute float64) (step, bubble, hidden float64) {
 	busy := max(compute, w.reading)
 	each := max(busy, w.behind) + w.beside
@@ -192,21 +191,22 @@ func (w *work) expected(compute float64) (step, bubble, hidden float64) {
 	return float64(w.micros*each) + bubble + max(0, w.end-slack) + w.after + w.update, bubble, hidden
 }
 
-// least returns the time of a step if every axis hides as well as it can: of
-// computation and the axes behind it, the longest counts.
+// least returns the time of a step with full overlap: of computation and the axes that
+// overlap with it, only the longest time counts.
 func (w *work) least(compute float64) float64 {
 	each := max(compute, w.reading, w.longest)
 	covered := max(float64(w.micros*each), w.end)
 	return covered + float64(w.micros*w.beside) + float64((each+w.beside)*w.filling) + w.after + w.update
 }
 
-// most returns the time of a step if nothing hides.
+// most returns the time of a step without overlap.
 func (w *work) most(compute float64) float64 {
 	each := max(compute, w.reading) + w.behind + w.beside
 	return float64((w.micros+w.filling)*each) + w.end + w.after + w.update
 }
 
-// compose rounds the parts, and derives the rest from them.
+// compose returns a Time with rounded parts. The times to compute one micro-batch are
+// compute (expected), quick (best case) and slow (worst case).
 func compose(w work, s spans, compute, quick, slow float64) Time {
 	_, bubble, hidden := w.expected(compute)
 	part := func(a axis) int64 { return round(float64(s.each[a]*w.micros) + s.once[a]) }
@@ -223,7 +223,7 @@ func compose(w work, s spans, compute, quick, slow float64) Time {
 	return t
 }
 
-// rates derives throughput, utilization and the bound of a time.
+// rates sets the throughput, the utilization, and the largest part of a time.
 func (e *evaluator) rates(t *Time) {
 	seconds := float64(t.Step) / 1e9
 	examples := float64(e.planner.batch) / seconds

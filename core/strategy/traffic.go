@@ -11,14 +11,14 @@ import (
 type call struct {
 	op    operation
 	over  axis
-	part  axis // of the time that it belongs to: data for gradients, whatever axis they cross
+	part  axis // field of Time that includes the call: data for gradients, over any axis
 	what  subject
 	count int64 // per micro-batch, or per step if once is set
-	bytes int64 // of one
-	once  bool
+	bytes int64 // of one call
+	once  bool  // once per step
 }
 
-// operation is the number of a collective operation that candidates use.
+// operation is the index of a collective operation in operations.
 type operation int
 
 const (
@@ -32,7 +32,7 @@ const (
 
 var operations = [numOperations]collective.Op{collective.AllGather, collective.ReduceScatter, collective.AllReduce, collective.AllToAll, collective.Permute}
 
-// subject is the number of what a call sends.
+// subject is the index in subjects of the data that a call sends.
 type subject int
 
 const (
@@ -44,7 +44,7 @@ const (
 	wholeSent
 	gradientsSent
 	weightsSent
-	weightsOf   // and the blocks
+	weightsOf   // weightsOf + k: the weights of blockKind k; likewise gradientsOf
 	gradientsOf = weightsOf + subject(numBlocks)
 )
 
@@ -61,10 +61,11 @@ type rate struct {
 	known            bool
 }
 
-// measured is the number of bytes from which a rate follows. It is so large that the
-// rounding of the time does not matter.
+// measured is the number of bytes for which rateOf computes a time. It is so large that
+// the rounding of the time does not matter.
 const measured = 1 << 40
 
+// rateOf computes the rate from the times for 0 bytes and for measured bytes.
 func rateOf(path hardware.Path, op collective.Op) rate {
 	start, end := collective.Over(path, op, 0), collective.Over(path, op, measured)
 	if start.Ns == collective.Unknown || end.Ns == collective.Unknown {
@@ -76,8 +77,8 @@ func rateOf(path hardware.Path, op collective.Op) rate {
 // of returns the nanoseconds of one operation.
 func (r rate) of(bytes int64) float64 { return float64(r.perByte*float64(bytes)) + r.latency }
 
-// traffic lists the collective operations of a device in a stage, per micro-batch and
-// per step, but those of gradients.
+// traffic lists the collective operations of a device in a stage, except those that
+// sum gradients over replicas.
 func (e *evaluator) traffic(g *stage) []call {
 	e.calls = e.calls[:0]
 	if e.model.shape != nil {
@@ -90,20 +91,21 @@ func (e *evaluator) traffic(g *stage) []call {
 	return e.calls
 }
 
-// gradients lists the collective operations of gradients.
+// gradients lists the collective operations that sum gradients over replicas.
 func (e *evaluator) gradients() []call {
 	e.calls = e.calls[:0]
 	e.dataCalls()
 	return e.calls
 }
 
-// all lists both.
+// all lists the calls of traffic and of gradients.
 func (e *evaluator) all(g *stage) []call {
 	e.traffic(g)
 	e.dataCalls()
 	return e.calls
 }
 
+// call appends a call, unless it sends nothing.
 func (e *evaluator) call(op operation, over, part axis, what subject, count, bytes int64, once bool) {
 	if count > 0 && bytes > 0 && e.sizes[over] > 1 {
 		e.calls = append(e.calls, call{op, over, part, what, count, bytes, once})
@@ -116,10 +118,10 @@ func (e *evaluator) stream() int64 {
 	return times(times(tokens, int64(e.model.shape.Hidden)), e.element)
 }
 
-// full reports whether the forward pass runs twice.
+// full reports whether full recomputation runs the forward pass twice.
 func (e *evaluator) full() bool { return e.recompute == transformer.FullRecomputation }
 
-// passes returns n for the forward pass, and n for each run of it.
+// forwards returns how many times the forward pass runs.
 func (e *evaluator) forwards() int64 {
 	if e.full() {
 		return 2
@@ -178,8 +180,8 @@ func (e *evaluator) expertCalls(g *stage) {
 	e.call(allToAll, expertAxis, expertAxis, tokensSent, int64(g.experts)*(2*e.forwards()+2), rows, false)
 }
 
-// pipeCalls lists the messages to the next stage and to the one before. If the
-// embedding is tied, the first and the last stage add up its gradients
+// pipeCalls lists the messages to the next and the previous stage. If the embedding is
+// tied, the first and the last stage exchange its gradients
 // [Narayanan et al., arXiv 2104.04473].
 func (e *evaluator) pipeCalls(g *stage) {
 	bytes := e.stream()
@@ -240,6 +242,7 @@ func (e *evaluator) dataCalls() {
 	e.replicaCalls(dataAxis, plus(gradients, experts), plus(weights, owned), true)
 }
 
+// replicaCalls lists the calls of dataCalls over one axis.
 func (e *evaluator) replicaCalls(over axis, gradients, weights int64, outermost bool) {
 	switch {
 	case e.zero == 0 && outermost:

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// maxPath is the largest number of bytes of a path that a message shows.
+// maxPath limits the length of a path in a message, in bytes.
 const maxPath = 120
 
 // Invalid makes the error of a document that breaks a rule at path, a JSON Pointer
@@ -83,7 +83,8 @@ func (m *Model) validateInputs() error {
 	return err
 }
 
-// validateExample checks the costs of an example, which a transformer does not take.
+// validateExample checks the costs of an example. A transformer must not give them,
+// because they follow from its sizes.
 func (m *Model) validateExample(form string) error {
 	for _, f := range []struct {
 		key   string
