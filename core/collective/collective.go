@@ -1,6 +1,5 @@
-// Package collective has the operations that the devices of a group perform
-// together: what they do, step by step and with values, how many bytes each
-// device sends, and how long that takes.
+// Package collective models collective operations of a group of devices: the messages
+// and values of each step, the bytes that each device sends, and the time.
 //
 // A group of n devices works on arrays of n chunks. With four devices:
 //
@@ -60,7 +59,7 @@ type Algorithm string
 
 // The algorithms.
 const (
-	// Ring passes chunks to the next device: every link has work at every step.
+	// Ring passes chunks to the next device. At every step, every link carries a chunk.
 	Ring Algorithm = "ring"
 	// Bidirectional passes chunks to both neighbors, which needs half the steps.
 	Bidirectional Algorithm = "bidirectional"
@@ -71,7 +70,7 @@ const (
 	Direct Algorithm = "direct"
 )
 
-// algorithms lists the algorithms of every operation, its usual one first.
+// algorithms lists the algorithms of every operation, the default first.
 var algorithms = []struct {
 	op   Op
 	list []Algorithm
@@ -93,7 +92,7 @@ func Ops() []Op {
 	return ops
 }
 
-// Algorithms lists the algorithms of an operation, its usual one first.
+// Algorithms lists the algorithms of an operation, the default first.
 func Algorithms(op Op) []Algorithm {
 	for _, a := range algorithms {
 		if a.op == op {
@@ -103,7 +102,7 @@ func Algorithms(op Op) []Algorithm {
 	return nil
 }
 
-// usual returns the first algorithm of an operation.
+// usual returns the default algorithm of an operation.
 func usual(op Op) Algorithm {
 	switch op {
 	case AllToAll, Permute:

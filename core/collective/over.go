@@ -14,9 +14,9 @@ import (
 //
 // A group with k devices in each of several nodes works in two stages. In one,
 // the k devices of a node are a group of their own. In the other, every device
-// works on S/k of the array with its counterparts in the other nodes, over a
-// network link of its own. The stages overlap chunk by chunk, so the latencies
-// add up, but of the two times for the bytes the larger one counts:
+// exchanges S/k of the array with one device in each other node, over a network
+// link of its own. The stages overlap chunk by chunk. So the time is the sum of
+// both latencies, plus the larger of the two times for the bytes:
 //
 //	in the node      S(k-1)/k bytes
 //	between nodes    S(n-k)/n / k bytes
@@ -26,8 +26,8 @@ import (
 // its time is that of the network.
 //
 // In a torus, the array is cut into as many parts as the group has rings. Every
-// part goes through the rings in another order, so that all links have work, in
-// both directions: S(n-1)/n bytes over the sum of the rings' bandwidths. In an
+// part goes through the rings in another order, which uses all links in both
+// directions: S(n-1)/n bytes over the sum of the rings' bandwidths. In an
 // all-to-all, a ring of a devices carries S·⌊a²/4⌋/a bytes per device, because a
 // message needs as many links as hops; the ring that needs longest counts.
 func Over(path hardware.Path, op Op, bytes int64) Cost {

@@ -101,8 +101,8 @@ func bothWays(n int) []Step {
 	return list
 }
 
-// tree sends the array of device 0 to all others: at every step, each device
-// that has it sends it to one that has not.
+// tree sends the array of device 0 to all others. At every step, each device that has
+// the array sends it to a device without it.
 func tree(n int) []Step {
 	var list []Step
 	for have := 1; have < n; have *= 2 {
@@ -154,8 +154,8 @@ func shift(n int) []Step {
 	return []Step{step}
 }
 
-// reversed turns steps that spread chunks into steps that add them up: every
-// chunk takes its ways backward.
+// reversed turns the steps of an all-gather into those of a reduce-scatter: it reverses
+// their order and every message, and receivers add what they receive.
 func reversed(list []Step) []Step {
 	back := make([]Step, len(list))
 	for i, step := range list {

@@ -5,7 +5,8 @@ import "github.com/meshfeed/meshfeed/core/status"
 // MaxTraced is the largest group whose values are traced.
 const MaxTraced = 64
 
-// Value is what a device has in a slot.
+// Value is the content of a slot of a device. An empty slot is not Present, and its
+// Number is 0.
 type Value struct {
 	Number  int64
 	Present bool
@@ -14,8 +15,8 @@ type Value struct {
 // State has the values of all devices: State[device][slot].
 type State [][]Value
 
-// Start returns the state before an operation, in which every device has the
-// numbers that the operation needs. The numbers tell device and slot.
+// Start returns the state before an operation. All numbers of device d are d+1, so a
+// traced value shows its source. Slots without input are empty.
 func Start(op Op, alg Algorithm, n int) (State, error) {
 	if err := checkTraced(op, alg, n); err != nil {
 		return nil, err
@@ -45,8 +46,7 @@ func begins(op Op, device, chunk int) bool {
 }
 
 // Trace runs the steps of an operation on values, and returns the states after
-// every step. The numbers of a State in which something is missing are those
-// that [Start] has.
+// every step. The same slots of start must be empty as in the result of [Start].
 func Trace(op Op, alg Algorithm, start State) ([]State, error) {
 	if err := checkTraced(op, alg, len(start)); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Trace(op Op, alg Algorithm, start State) ([]State, error) {
 	for _, step := range steps(op, alg, n) {
 		from := state
 		if op == AllToAll {
-			from = start // a device sends its input, not what it got
+			from = start // a device sends its input, and not values that it received
 		}
 		state = after(state, from, step)
 		states = append(states, state)
@@ -68,8 +68,8 @@ func Trace(op Op, alg Algorithm, start State) ([]State, error) {
 	return states, nil
 }
 
-// Result returns what every device has to have after an operation, by its
-// definition. After a reduce-scatter, a device needs its own chunk only.
+// Result returns the state that an operation must reach, by its definition. For a
+// reduce-scatter, all slots outside of a device's own chunk are empty in the result.
 func Result(op Op, start State) State {
 	n := len(start)
 	result := make(State, n)

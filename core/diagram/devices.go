@@ -22,7 +22,7 @@ func uniform(path string, axes []mesh.Axis) (*mesh.Mesh, error) {
 	return m, nil
 }
 
-// at makes an error of another package one about the value at path.
+// at converts an error of another package into an error of a diagram with a path.
 func at(path string, err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -46,7 +46,8 @@ func listed(numbers []int, most int, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// few returns how many of n things to list: all of a few, else the first and the last.
+// few returns how many of n elements to list: all if n is at most maxLines, and otherwise
+// half of maxLines.
 func few(n int) int {
 	if n > maxLines {
 		return maxLines / 2
@@ -70,8 +71,8 @@ func sets(groups [][]int) string {
 	return strings.Join(parts, " ")
 }
 
-// every calls add for the things to draw of n: with their number, or with
-// drawing.Gap for those left out.
+// every calls add with the index of each of n elements to draw. For the elements that are
+// left out, it calls add once with drawing.Gap.
 func every(n int, add func(i int)) {
 	for _, i := range drawing.Shown(n, maxLines) {
 		add(i)

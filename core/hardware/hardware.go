@@ -4,11 +4,11 @@
 //
 // A [Kind] is a row of the table, such as "h100-80". Every number of it is a
 // [Cell] with its source and date. A number that no source publishes stays
-// unknown: its cell is zero, and whatever needs it is left out.
+// unknown: its cell is zero, and results that need it are left out.
 //
 // A [Cluster] is a number of devices of one kind, grouped into nodes. Its
-// numbers come from the kind or from the user. [Cluster.Axis] answers which
-// links a mesh axis crosses, as a [Path]:
+// numbers come from the kind or from the user. [Cluster.Axis] returns the links that
+// a mesh axis crosses, as a [Path]:
 //
 //	2 nodes of 4 devices, mesh (data 4, tensor 2)
 //
@@ -136,7 +136,7 @@ func Find(name string) (Kind, error) {
 	return Kind{}, e.WithHint("use %s, or give the numbers of the device", wording.QuotedList(near))
 }
 
-// generic has the words that do not tell one kind from another.
+// generic has the words that occur in the names of many kinds.
 var generic = []string{"tpu", "gpu", "nvidia", "google", "pcie", "sxm"}
 
 // nearest lists the kinds that have a word of the name, up to an ending: "v5"

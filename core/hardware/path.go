@@ -7,20 +7,21 @@ type Tier string
 const (
 	Nowhere     Tier = "none"    // a group of one device
 	InNode      Tier = "node"    // all devices of the group are in one node
-	AcrossNodes Tier = "network" // every device of the group is in another node
+	AcrossNodes Tier = "network" // every device of the group is in a different node
 	Mixed       Tier = "mixed"   // several devices of a node, and several nodes
 )
 
 // Path has the links between the devices of a group, such as those that differ
 // in one coordinate of a mesh axis only. All groups of the axis communicate at
-// the same time. If they do not lie alike, the path is that of the worst one.
+// the same time. If the groups cross different links, the path is that of the slowest
+// group.
 type Path struct {
 	Size    int    // devices of a group
 	Inner   int    // the fewest devices of a group in one of its nodes
 	Nodes   int    // the most nodes of a group
 	Node    Link   // of a device to the devices of its node, for all groups together
 	Network Link   // of a device to other nodes
-	Rings   []Ring // in a torus: what the group has of its dimensions; otherwise nil
+	Rings   []Ring // in a torus: the group's part of each dimension; otherwise nil
 }
 
 // Ring is the part of a dimension of a torus that a group has. A group with

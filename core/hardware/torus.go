@@ -38,8 +38,8 @@ func (c *Cluster) orders() [][]int {
 	return list
 }
 
-// better reports whether more axes have whole dimensions, or equally many and
-// an inner axis has faster links.
+// better reports whether a is better than b: more axes have whole dimensions, or the
+// numbers are equal and an inner axis has faster links.
 func better(a, b []Path) bool {
 	if x, y := whole(a), whole(b); x != y {
 		return x > y
@@ -68,8 +68,8 @@ func whole(paths []Path) int {
 // and the rest of a dimension do not divide each other.
 func (c *Cluster) ordered(sizes, order []int) []Path {
 	paths := make([]Path, len(sizes))
-	next, dimension, used := len(order), 0, 1 // of dimension, inner axes have used
-	rest := 1                                 // and this is left
+	next, dimension, used := len(order), 0, 1 // used: devices along dimension that inner axes use
+	rest := 1                                 // devices along dimension that are not used yet
 	for i := len(sizes) - 1; i >= 0; i-- {
 		p := Path{Size: sizes[i], Inner: 1, Nodes: 1, Network: c.Network}
 		for n := sizes[i]; n > 1; {

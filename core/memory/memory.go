@@ -1,4 +1,4 @@
-// Package memory computes how many bytes of a device the arrays of a model take.
+// Package memory computes how many bytes the arrays of a model occupy on a device.
 //
 // A [Tree] has the arrays of a training step: parameters, states of an optimizer,
 // and a batch. Each has a shape, an element type and a partition spec over one mesh.
@@ -26,7 +26,7 @@ type Array struct {
 	Shape   []int
 	Element Element
 	Spec    sharding.PartitionSpec
-	Shard   []int // the shape of the part of a device, if no spec describes it; else nil
+	Shard   []int // the shape of one device's part, if no spec describes it; else nil
 	Host    bool  // in the memory of the host, JAX's memory kinds pinned_host and unpinned_host
 }
 

@@ -24,7 +24,7 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// plus adds numbers that are not negative, like times.
+// plus adds numbers that are not negative. A sum above the largest int64 is that number.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -15,8 +15,8 @@ const (
 	Warning = "warning" // the step may run, but is probably not what was meant
 )
 
-// The codes of problems, beside those of package sharding. The comments end with
-// the names of the facts.
+// The codes of problems, in addition to those of package sharding. After the semicolon,
+// the comments list the keys of Problem.Facts.
 const (
 	TooLarge       = "too-large"       // sizes beyond 2^53 bytes
 	DeviceCapacity = "device-capacity" // a device has less memory than the step needs; facts bytes, capacity
@@ -26,7 +26,7 @@ const (
 // maxBytes is the largest size that a report has: JSON holds it exactly.
 const maxBytes = 1 << 53
 
-// Problem is an error in a tree, or something worth knowing about it.
+// Problem is an error in a tree, or a warning about it.
 type Problem struct {
 	Severity string
 	Code     string

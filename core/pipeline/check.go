@@ -49,7 +49,8 @@ func impossible(format string, args ...any) error {
 	return status.Errorf(status.InvalidArgument, "pipeline", format, args...)
 }
 
-// works returns how many tasks a micro-batch has in a part.
+// works returns the number of tasks of a micro-batch in a part: 3 if weight gradients are
+// separate tasks, else 2.
 func (t *Timeline) works() int {
 	if t.Kind == ZeroBubble {
 		return 3

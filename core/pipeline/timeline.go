@@ -20,8 +20,8 @@ const (
 // String returns the letter of the kind.
 func (w Work) String() string { return "FBW?"[min(w, 3):][:1] }
 
-// Task is what a stage does for one micro-batch in one chunk, from tick Start to
-// tick End.
+// Task is the forward or backward work of a stage for one micro-batch in one chunk, from
+// tick Start to tick End.
 type Task struct {
 	Stage, Chunk, Micro int
 	Work                Work
@@ -109,8 +109,8 @@ func Build(kind Kind, stages, micro, chunks int, d Durations) (*Timeline, error)
 		orders[s] = order(kind, s, stages, micro, chunks)
 		t.Tasks[s] = make([]Task, 0, len(orders[s]))
 	}
-	// A stage can go on after one of its neighbors has, so only these are tried again.
-	// The first and the last stage are neighbors, from one chunk to the next.
+	// A stage depends on its neighbors only. After a stage advances, only its neighbors
+	// are tried again. With chunks, the first and the last stage are neighbors, too.
 	waiting := make([]int, stages)
 	for s := range waiting {
 		waiting[s] = stages - 1 - s

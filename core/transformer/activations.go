@@ -21,12 +21,12 @@ const (
 	FullRecomputation      Recomputation = "full"      // the whole layer from its input
 )
 
-// Execution says how one micro-batch passes the layers of one device.
+// Execution has the settings with which one device computes one micro-batch.
 type Execution struct {
 	Batch            int           // examples of the micro-batch
-	Tensor           int           // devices that share heads and matrices; 0 means 1
-	Context          int           // devices that share the sequence; 0 means 1
-	SequenceParallel bool          // the tensor devices share the sequence outside of matrices
+	Tensor           int           // devices that split heads and matrices; 0 means 1
+	Context          int           // devices that split the sequence; 0 means 1
+	SequenceParallel bool          // the tensor devices split the sequence outside of matrix products
 	Attention        Attention     // "" means FlashAttention
 	Recomputation    Recomputation // "" means NoRecomputation
 	ElementBytes     int           // of an activation, 2 or 4; 0 means 2

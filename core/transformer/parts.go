@@ -53,10 +53,11 @@ func elements(shape []int) int64 {
 	return n
 }
 
-// Shard returns the shape of the part of the array on one of tensor × expert
-// devices, and false if it cannot be split so. Both numbers are at least 1. If there are fewer key and value
-// heads than devices, each device holds one head, and several devices hold the same
-// one. A vocabulary is padded to a multiple of tensor. Both are as in Megatron-LM.
+// Shard returns the shape of one device's part if tensor × expert devices share the
+// array. It returns false if the sizes do not divide. Both numbers are at least 1. With
+// fewer key and value heads than tensor devices, each device holds one head, and several
+// devices hold the same head. A vocabulary is padded to a multiple of tensor. Both rules
+// are those of Megatron-LM.
 func (p Part) Shard(tensor, expert int) (shape []int, ok bool) {
 	shape = slices.Clone(p.Shape)
 	if p.Experts {
@@ -107,7 +108,8 @@ func (s Shape) Parts() []Part {
 	return l.parts
 }
 
-// lister collects the parts of a shape.
+// lister collects the parts of a shape. The fields stage, every, bias and shared apply
+// to the parts that are added next.
 type lister struct {
 	shape Shape
 	parts []Part
@@ -115,7 +117,7 @@ type lister struct {
 	every int
 
 	bias   bool // every matrix of a layer has one
-	shared bool // of the parts that are being listed
+	shared bool // several devices may hold the same unit
 }
 
 func (l *lister) add(p Part) {
@@ -128,7 +130,7 @@ func (l *lister) add(p Part) {
 	}
 }
 
-// copies counts the layers with the parts that are being listed.
+// copies returns the number of layers that have the current parts.
 func (l *lister) copies() int {
 	switch {
 	case l.every == 1:
@@ -139,10 +141,12 @@ func (l *lister) copies() int {
 	return l.shape.Layers - l.shape.Layers/-l.every
 }
 
+// whole lists an array that tensor parallelism does not split.
 func (l *lister) whole(name string, shape ...int) {
 	l.add(Part{Name: name, Shape: shape, Tensor: -1, Unit: 1})
 }
 
+// split lists an array that tensor parallelism splits along a dimension.
 func (l *lister) split(name string, dimension, unit int, shape ...int) {
 	l.add(Part{Name: name, Shape: shape, Tensor: dimension, Unit: unit, shared: l.shared})
 }
@@ -246,8 +250,8 @@ func (s Shape) Parameters() int64 {
 }
 
 // Active returns the number of parameters that take part in the computation of one
-// token: of the experts of a layer, only those that a token visits. The embedding
-// counts whole.
+// token: of the experts of a layer, only the active and the shared ones. All rows of the
+// embedding count.
 func (s Shape) Active() int64 {
 	n := int64(0)
 	for _, p := range s.Parts() {

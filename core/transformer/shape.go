@@ -29,7 +29,7 @@ const (
 	LayerNorm Norm = "layer" // a scale and a bias
 )
 
-// Positions is the way in which a model knows the position of a token.
+// Positions is the kind of position encoding.
 type Positions string
 
 // The kinds of positions. Rotary is the default.
@@ -62,11 +62,11 @@ type Shape struct {
 // Experts replaces the feed-forward block of some layers by experts.
 type Experts struct {
 	Count               int // experts in a layer
-	Active              int // experts that a token visits
+	Active              int // experts to which the router sends a token
 	Every               int // each n-th layer has experts; 0 means 1, every layer
 	FFN                 int // width of one expert; 0 means Shape.FFN
-	Shared              int // further experts that every token visits
-	CapacityThousandths int // places for tokens per routed token, in thousandths; 0 means no limit
+	Shared              int // further experts that process every token
+	CapacityThousandths int // the limit of tokens per expert, in thousandths of an even share; 0 means no limit
 }
 
 // WithDefaults returns the shape with every default written out.

@@ -38,7 +38,7 @@ func (c *counter) term(in Block, name string, b Bytes, reason string) {
 	c.terms = append(c.terms, Term{name, in, b, reason})
 }
 
-// exact returns a number of bytes without doubt.
+// exact returns bytes whose three numbers are equal.
 func exact(factors ...int64) Bytes {
 	n := mul(factors...)
 	return Bytes{n, n, n}
@@ -65,8 +65,8 @@ func (c *counter) layers() {
 	}
 }
 
-// whole returns what one layer keeps without recomputation: the larger number, if
-// there are two kinds of layers.
+// whole returns the bytes that one layer stores without recomputation. If there are
+// layers with and without experts, it returns the larger number.
 func (c *counter) whole() Bytes {
 	e := c.Execution
 	e.Recomputation = NoRecomputation
