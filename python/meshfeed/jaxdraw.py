@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from meshfeed import jaxtree
-from meshfeed._io.arguments import Checks, cut, shown
+from meshfeed._io.arguments import WIDE, Checks, cut, shown
 from meshfeed._native import calls
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.visualized import visualized
@@ -64,7 +64,10 @@ def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None
         if shape is None:
             message = "a sharding was given without the shape of an array"
             raise check.misfit(message, "pass shape=, for example shape=(8, 16)")
-        whole = jax.ShapeDtypeStruct(tuple(shape), dtype or "float32")
+        if not isinstance(shape, Sequence) or isinstance(shape, str):
+            raise check.wrong("shape", shape, "a tuple of integers, such as (8, 16)")
+        sizes = [check.integer(f"shape[{i}]", size, 0, WIDE) for i, size in enumerate(shape)]
+        whole = jax.ShapeDtypeStruct(sizes, dtype or "float32")
         return jaxtree.Leaf((), "array", whole.shape, whole.dtype, x)
     if shape is not None or dtype is not None:
         raise check.misfit("shape and dtype are for shardings", "leave them out")

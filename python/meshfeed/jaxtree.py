@@ -77,7 +77,9 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
 
 def _own(leaf: Any) -> Any:
     """Returns the sharding of an array, or None if a compiled function may choose it."""
-    if isinstance(leaf, jax.Array) and not leaf.committed:
+    if isinstance(leaf, jax.core.Tracer):
+        leaf = jax.typeof(leaf)
+    elif isinstance(leaf, jax.Array) and not leaf.committed:
         return None
     sharding = getattr(leaf, "sharding", None)
     empty = isinstance(sharding, NamedSharding) and sharding.mesh.empty  # of an abstract value

@@ -139,6 +139,24 @@ def test_inside_jit() -> None:
     assert "array  float32 (8, 2)  P('data', None)  shard (2, 2)  16 B" in drawn[0]
 
 
+def test_trees_inside_jit() -> None:
+    texts = []
+
+    @jax.jit
+    def step(tree: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        texts.extend([str(mf.draw(tree)), str(mf.memory(tree))])
+        return tree
+
+    explicit = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Explicit,))
+    x = jax.device_put(np.ones((8, 2), np.float32), NamedSharding(explicit, P("data")))
+    step({"x": x})
+    step({"x": jnp.ones(3)})
+    assert "P('data', None)  (2, 2)" in texts[0]
+    assert "16 B" in texts[1]
+    assert "no sharding  (3,)" in texts[2]
+    assert "12 B" in texts[3]
+
+
 class Partly(NamedSharding):
     """A sharding over two processes, of which this one has the first four devices."""
 
@@ -288,6 +306,9 @@ def test_wrong_arguments() -> None:
         " pass shape=, for example shape=(8, 16)",
         data,
     )
+    for shape in (8, "88"):
+        wrong(f"{shape=}: expected a tuple of integers, such as (8, 16)", data, shape=shape)
+    wrong("shape[1]=2.5: expected an integer from 0 to 2^53", data, shape=(8, 2.5))
     wrong("shape and dtype are for shardings; leave them out", jnp.ones(3), shape=(3,))
     wrong(f'style="jax" is for an array with a sharding; {give}', {"x": data}, style="jax")
     wrong(
