@@ -32,6 +32,9 @@ func (e *evaluator) misfit(c *Candidate) []string {
 		form = "needs %s of %s, which leaves less than the margin: %s are %s"
 	}
 	list := []string{fmt.Sprintf(form, gigabytes(m.Total), gigabytes(m.Capacity), gigabytes(bytes), name)}
+	if n := e.sizes[fsdpAxis]; n > 1 && e.model.shape != nil && e.weights[denseBlock].gather+e.weights[expertBlock].gather == 0 {
+		list = append(list, fmt.Sprintf("fsdp %d divides no dimension of the arrays of a layer, so every device holds them whole; use a divisor of the width", n))
+	}
 	if low := m.Total - m.Activations + m.ActivationsLow; low <= e.planner.capacity {
 		list = append(list, fmt.Sprintf("may fit: needs %s with the least activations that a compiler can keep", gigabytes(low)))
 	}

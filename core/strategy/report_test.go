@@ -47,6 +47,28 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// TestUndivided checks the reasons of a mesh whose axis fsdp splits nothing: OPT-175B
+// ran on 992 devices (Zhang et al., arXiv 2205.01068, section 2.2), which are 124 × 8.
+// Its library split padded arrays, and 124 divides no dimension of them.
+func TestUndivided(t *testing.T) {
+	opt := &strategy.Transformer{
+		Layers: 96, Hidden: 12288, Heads: 96, FFN: 49152, Vocab: 50272, Sequence: 2048, Norm: "layer", Positions: "learned", Tied: new(true), Biases: new(true),
+	}
+	for fsdp, want := range map[int]string{
+		124: "needs 350 GB, but a device has 80 GB: 262 GB are states of the optimizer; " +
+			"fsdp 124 divides no dimension of the arrays of a layer, so every device holds them whole; use a divisor of the width",
+		128: "the fastest that fits, bound by compute",
+	} {
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: opt}, Training: strategy.Training{Batch: 8 * int64(fsdp), Recomputation: strategy.Full},
+			Cluster: strategy.Cluster{Device: "a100-80", Devices: 8 * fsdp}, Search: fixed(map[string]int{"fsdp": fsdp, "tensor": 8}),
+		})
+		if got := strings.Join(r.Candidates[0].Reasons, "; "); got != want {
+			t.Errorf("fsdp %d: %s\nwant %s", fsdp, got, want)
+		}
+	}
+}
+
 // TestInput checks the layout of a mesh with every axis that the input has, and what the
 // input needs.
 func TestInput(t *testing.T) {
