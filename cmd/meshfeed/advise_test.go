@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -72,6 +73,23 @@ func TestAdviseRefusesFiles(t *testing.T) {
 		var out, diagnostics bytes.Buffer
 		if code := run(context.Background(), []string{"advise", name}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != "meshfeed: "+want+"\n" {
 			t.Errorf("%s: exit status %d\n%s\nwant\n%s", name, code, diagnostics.String(), want)
+		}
+	}
+}
+
+// TestAdviseFlagValues checks the errors of values that are not of the type of their flag.
+func TestAdviseFlagValues(t *testing.T) {
+	for _, c := range []struct{ flag, value, expected string }{
+		{"devices", "8x8", "expected an integer"},
+		{"devices", "99999999999999999999", "the number is out of range"},
+		{"json", "maybe", "expected true or false"},
+	} {
+		var out, diagnostics bytes.Buffer
+		args := []string{"advise", "gpt2", "--" + c.flag + "=" + c.value}
+		code := run(context.Background(), args, strings.NewReader(""), &out, &diagnostics)
+		want := fmt.Sprintf("meshfeed: advise: invalid argument %q for \"--%s\" flag: %s\n  usage: meshfeed advise MODEL|DOC.json [flags]\n", c.value, c.flag, c.expected)
+		if code != exitFailure || diagnostics.String() != want {
+			t.Errorf("%s: exit status %d\n%swant %d\n%s", args, code, diagnostics.String(), exitFailure, want)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,11 +33,29 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("meshfeed {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, err.Error())
+		return usage(cmd, flagProblem(err))
 	})
 	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
 	return root
+}
+
+// flagProblem returns the text of an error of a flag, without the names of Go's functions.
+func flagProblem(err error) string {
+	var number *strconv.NumError
+	if !errors.As(err, &number) {
+		return err.Error()
+	}
+	expected := "expected an integer"
+	switch {
+	case number.Func == "ParseBool":
+		expected = "expected true or false"
+	case number.Func == "ParseFloat":
+		expected = "expected a number"
+	case errors.Is(err, strconv.ErrRange):
+		expected = "the number is out of range"
+	}
+	return strings.TrimSuffix(err.Error(), number.Error()) + expected
 }
 
 // newHelp builds the verb help, which rejects unknown verbs.

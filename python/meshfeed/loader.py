@@ -214,6 +214,8 @@ class Loader(PositionMixin, Generic[BatchT]):
     ) -> None:
         with Checks("mf.Loader") as check:
             _check_kinds(check, source, layout, process)
+            if isinstance(mesh, Layout):
+                raise check.wrong("mesh", mesh, "a mesh or a sharding", "pass layout= instead")
             peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )

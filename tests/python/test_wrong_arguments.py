@@ -129,6 +129,17 @@ def test_an_option_of_a_loader_is_named_as_it_was_typed(
     assert str(caught.value) == f"mf.Loader: {name}={value!r}: {expected}"
 
 
+def test_a_layout_is_passed_by_name() -> None:
+    layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("int32", ())}, batch_size=4)
+    unchecked: Any = layout
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.Loader(numbers(), unchecked)
+    assert str(caught.value) == (
+        "mf.Loader: mesh=Layout(mesh=('data': 2), arrays=['x'], batch_size=4):"
+        " expected a mesh or a sharding; pass layout= instead"
+    )
+
+
 @pytest.mark.parametrize("name", [3, "", None])
 def test_a_mask_has_a_name(name: Any) -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
