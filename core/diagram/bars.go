@@ -12,8 +12,8 @@ import (
 type bars struct {
 	kinds []kind
 	bars  []bar
-	size  int64 // that the whole width stands for
-	mark  int64 // that is marked if it is less than size; 0 for none
+	size  int64 // the number that the whole width represents
+	mark  int64 // a number whose position is marked if it is less than size; 0 for none
 }
 
 // kind is a kind of segment.
@@ -24,7 +24,7 @@ type kind struct {
 	faint bool // drawn pale, with a dashed border
 }
 
-// bar is a bar.
+// bar is one bar with its texts.
 type bar struct {
 	heading, about string // lines above the bar; "" for none
 	label          string
@@ -41,7 +41,7 @@ const (
 	swatch     = 14 // of the legend
 )
 
-// edges returns the ends of the segments of a bar of a width. A segment that is not
+// edges returns the ends of the segments of a bar with the given width. A segment that is not
 // empty has at least the width 1 if there is space.
 func (b *bars) edges(parts []int64, width int) []int {
 	edges := make([]int, len(parts))
@@ -58,7 +58,7 @@ func (b *bars) edges(parts []int64, width int) []int {
 	return edges
 }
 
-// scaled returns the position of a number in a width.
+// scaled returns the position of a number if the given width represents size.
 func (b *bars) scaled(n int64, width int) int {
 	return int(float64(n) / float64(max(b.size, 1)) * float64(width))
 }

@@ -68,7 +68,7 @@ func (p Collective) Draw() (*Diagram, error) {
 	return d, nil
 }
 
-// values draws the values of all devices. Those that a step has changed stand out.
+// values draws the values of all devices, and highlights values that the step changes.
 func values(title string, state collective.State, step collective.Step) block {
 	b := block{head: []string{title}}
 	changed := map[[2]int]bool{}

@@ -9,7 +9,8 @@ import (
 )
 
 // flow is a row of blocks, such as the operands of a product and the signs between
-// them. It begins a new row where the width is used up.
+// them. If the width does not suffice, the flow
+// continues in a new row.
 type flow []block
 
 // block is a grid of cells, or signs that stand between grids.
@@ -25,7 +26,7 @@ type cell struct {
 	lines []string
 	hue   hue
 	full  bool // filled with its color
-	mark  bool // stands out: in brackets in a text, filled in an SVG
+	mark  bool // highlighted: in brackets in a text, filled in an SVG
 }
 
 // hue is a color of the palette, counted from 1; 0 stands for no color. In a text,
@@ -48,8 +49,8 @@ const (
 	headSpace = 6
 )
 
-// styles are how much space blocks take, the most first. The style with the fewest
-// rows is used.
+// styles lists ways to write a text, the widest first. The flow uses the style with the
+// fewest rows.
 var styles = []struct {
 	start bool // the label of a column is only the start of its range
 	gap   int  // spaces between blocks of a text
@@ -75,12 +76,12 @@ const omission = "…"
 // omitted reports whether a cell stands for cells left out.
 func (e *cell) omitted() bool { return len(e.lines) == 1 && e.lines[0] == omission }
 
-// narrowed returns a block without some columns, so that it is at most this wide if
-// possible. It leaves out columns before the last one.
+// narrowed returns a block that is at most this wide, if possible. It replaces columns
+// before the last one by a single column of omissions.
 func (b block) narrowed(width int, size func(b *block) int) block {
 	for b.cells != nil && len(b.cells[0]) > 3 && size(&b) > width {
 		n := len(b.cells[0])
-		at := n - 2 // becomes the column of omissions, or is it already
+		at := n - 2 // the column to leave out, unless it is the column of omissions
 		if b.at(0, at).omitted() {
 			at--
 		}

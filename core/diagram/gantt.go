@@ -8,10 +8,10 @@ import (
 	"github.com/meshfeed/meshfeed/internal/drawing"
 )
 
-// gantt is a chart of tasks over time. What no task covers is shaded.
+// gantt is a chart of tasks over time. Time without a task is shaded.
 type gantt struct {
 	kinds []kind
-	idle  string // names what no task covers
+	idle  string // the name of time without a task, for the legend
 	lanes []lane
 	span  int64 // ticks
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Loading compares the ways of loading the batches of a layout. The way that the
-// layout names does not matter.
+// Loading compares the ways of loading the batches of a layout. It ignores the way that
+// the layout itself selects.
 type Loading struct{ Layout *layout.Document }
 
 // ways describes the ways of loading.
@@ -94,7 +94,8 @@ func (p Loading) Draw() (*Diagram, error) {
 	return d, nil
 }
 
-// mistake returns the first error of a layout whose costs are not known.
+// mistake returns the first error of a layout, or a problem that names its size if there
+// is no error. The costs of such a layout are not known.
 func mistake(l *layout.Layout) layout.Problem {
 	for _, p := range l.Problems() {
 		if p.Severity == layout.Error {

@@ -62,7 +62,7 @@ def draw(
 ) -> Drawing:
     """Draws where the parts of an array are: devices, processes, replicas, ranges and bytes.
 
-    Nothing is read or moved, so arrays that span processes can be drawn, too.
+    It reads no data, so it also draws arrays that span processes.
 
     Args:
         x: a `jax.Array`, a `jax.ShapeDtypeStruct` or a sharding; a pytree of arrays, such as the
@@ -73,10 +73,10 @@ def draw(
             one or two dimensions, without the package rich. The table has no colors.
 
     Returns:
-        A text that prints, and a picture in a notebook.
+        A drawing, which prints as text and shows as SVG in a notebook.
 
     Raises:
-        InvalidArgumentError: `x` is nothing of these, or a sharding without `shape`.
+        InvalidArgumentError: `x` has another type, or is a sharding without `shape`.
         UnsupportedError: the sharding has parts of several shapes.
 
     Examples:

@@ -159,7 +159,7 @@ def _as_jax(check: Checks, array: jaxtree.Leaf | None) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """An array of a table, or several that are alike."""
+    """A row of the table: one array, or several that differ only in their names."""
 
     name: str
     shape: str
@@ -171,7 +171,7 @@ class _Row:
 
 
 def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
-    """Writes the arrays of a tree with what a device has of each, and the sums."""
+    """Writes a table of the arrays of a tree with the part of a device, and the sums."""
     groups: dict[Any, list[jaxtree.Leaf]] = collections.defaultdict(list)
     for leaf in found:
         groups[_devices(leaf.sharding)].append(leaf)
@@ -205,7 +205,7 @@ def _meshes(found: Sequence[jaxtree.Leaf]) -> list[str]:
 
 
 def _devices(sharding: Any) -> Any:
-    """Returns a key that is equal for arrays whose memory can be computed together."""
+    """Returns a key of mesh and devices. One memory document can hold arrays of equal keys."""
     if sharding is None:
         return None
     if not isinstance(sharding, NamedSharding):
@@ -214,7 +214,7 @@ def _devices(sharding: Any) -> Any:
 
 
 def _set(sharding: Any) -> Iterable[Any]:
-    """Returns the devices of a sharding; of an abstract mesh, their number stands for them."""
+    """Returns the devices of a sharding, or the number of devices of an abstract mesh."""
     if sharding is None:
         return ("one device",)
     if isinstance(sharding, NamedSharding) and not has_devices(sharding.mesh):

@@ -1,4 +1,4 @@
-"""Trees of JAX's arrays as memory documents: shapes, types, and the shardings that they have."""
+"""Memory documents of trees of JAX arrays: shapes, types and shardings."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Placement:
     Args:
         check: raises errors with the name of the user's call.
         mesh: the mesh that the user gave, or None.
-        arrays: all arrays; the first sharding with a mesh decides otherwise.
+        arrays: all arrays. Without `mesh`, the mesh is that of the first sharding with one.
     """
 
     def __init__(self, check: Checks, mesh: Any, arrays: Sequence[Leaf]) -> None:
@@ -374,7 +374,7 @@ class Traced:
             ) from e
 
     def residuals(self, shapes: Sequence[Sequence[int]], policy: Any = None) -> int:
-        """Returns the size of what the forward pass keeps for the backward pass.
+        """Returns the bytes that the forward pass stores for the backward pass.
 
         Args:
             shapes: of the batch.
@@ -391,7 +391,7 @@ class Traced:
         return sum(map(_bytes, _made(program.outvars, program)))
 
     def products(self, shapes: Sequence[Sequence[int]]) -> int:
-        """Returns the size of the matrix products among the residuals, or of all if that is less.
+        """Returns the bytes of matrix products among the residuals; at most those of all residuals.
 
         A function that uses `jax.checkpoint` itself may keep less than all matrix products.
 
@@ -402,7 +402,7 @@ class Traced:
         return min(self.residuals(shapes), self.residuals(shapes, policy))
 
     def peak(self, shapes: Sequence[Sequence[int]]) -> int:
-        """Returns the most bytes that exist at a time in a step without fusion, but no gradients.
+        """Returns the peak bytes of a step without fusion. Gradients of the tree do not count.
 
         Args:
             shapes: of the batch.
@@ -418,7 +418,7 @@ class Traced:
 
 
 def _is_var(atom: Any) -> bool:
-    """Returns whether an operand of a program is a variable, and not a number in it."""
+    """Returns whether an operand of a program is a variable, and not a literal."""
     return not hasattr(atom, "val")
 
 
@@ -428,12 +428,12 @@ def _bytes(var: Any) -> int:
 
 
 def _made(atoms: Sequence[Any], program: Any) -> set[Any]:
-    """Returns the distinct variables among operands that a program makes itself."""
+    """Returns the distinct variables among operands that the program computes."""
     return {atom for atom in atoms if _is_var(atom)} - {*program.invars, *program.constvars}
 
 
 def _peak(program: Any, skipped: Collection[Any] = ()) -> int:
-    """Returns the most bytes that a program makes and still needs at one time.
+    """Returns the peak bytes of the variables that a program computes and still needs.
 
     Args:
         program: a jaxpr, whose operations run in order.
@@ -451,7 +451,8 @@ def _peak(program: Any, skipped: Collection[Any] = ()) -> int:
     for i, operation in enumerate(program.eqns):
         made = sum(_bytes(var) for var in operation.outvars if var not in skipped)
         inside = max(map(_peak, _programs(operation)), default=0)
-        # The results of a loop are beside those of its body; those of another call are the same.
+        # A loop stores its results in addition to those of its body. Other calls return the
+        # results of their body, which count once.
         loop = operation.primitive.name in ("scan", "while")
         most = max(most, live + (made + inside if loop else max(made, inside)))
         live += made - freed.get(i, 0)

@@ -1,6 +1,6 @@
 """The strategy planner: how to split a model over devices, what it costs, what the input needs.
 
-`mf.advise` answers a question of three parts, which the functions of this module make:
+`mf.advise` takes a model, its training and a cluster. The functions of this module describe them:
 
 Examples:
     >>> import meshfeed as mf
@@ -36,10 +36,10 @@ _Axes = Literal["pipe", "data", "fsdp", "expert", "context", "tensor"]
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A checked part of a question. The functions of this module make it.
+    """A checked part of a strategy document. The functions of this module return it.
 
     Attributes:
-        call: the call that made it, for its text.
+        call: the text of the function call that returned it, for `repr`.
         document: the part as in a strategy document.
     """
 
@@ -52,20 +52,20 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Model(Part):
-    """What is trained: `transformer`, `preset` or `parameters` makes it."""
+    """The model: `transformer`, `preset` or `parameters` returns it."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Training(Part):
-    """How the model is trained: `training` makes it."""
+    """The training of the model: `training` returns it."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Cluster(Part):
-    """The devices: `cluster` makes it."""
+    """The devices: `cluster` returns it."""
 
 
-# The other parts of a question with which a single part is checked.
+# A minimal document. Its other parts complete a single part, so that it can be checked.
 _REST: Mapping[str, Any] = {
     "meshfeed": 1,
     "model": {
@@ -162,8 +162,8 @@ def parameters(
 
     Args:
         count: the number of parameters.
-        activation_bytes_per_example: bytes that one example keeps for its backward pass. Without
-            it, memory lacks the activations.
+        activation_bytes_per_example: bytes of activations of one example that the backward pass
+            needs. Without it, memory does not include activations.
         flops_per_example: floating-point operations of the forward pass of one example. Without it,
             there are no times.
         inputs: the type and the shape of a row of every array of a batch. Without it, there is no
@@ -239,10 +239,10 @@ def cluster(
 
     Args:
         kind: a kind of device, such as "h100-80"; `meshfeed advise --list` prints all. The other
-            numbers replace those of the kind. Without a kind, a number that is not given is not
-            known, and neither is what follows from it.
+            numbers replace those of the kind. Without a kind, a missing number is unknown, and so
+            are the results that need it.
         devices: the number of devices.
-        per_node: devices of a node; by default as usual for the kind.
+        per_node: devices of a node; by default the usual number for the kind.
         memory_bytes: the memory of a device.
         flops_per_second: dense, of a device, in the type of computation.
         hbm_bytes_per_second: between a device and its memory.
@@ -356,17 +356,19 @@ class Candidate:
         micro_batch: examples that a replica computes at once.
         micro_batches: how many of them a step has.
         schedule: of the pipeline; None without one.
-        chunks: of layers per pipeline stage.
+        chunks: the number of chunks of layers per pipeline stage.
         memory: bytes of a device by part: "weights", "gradients", "optimizer", "activations" with
             "activations_low" and "activations_high", "buffers", "total", "capacity" and "free".
         time: nanoseconds of a step: "step" with "low" and "high", its parts, the largest part
-            "bound", the "next" one, and by how much it is "behind". None if it is not known.
+            "bound", the second largest part "next", and their difference "behind". None if it is
+            not known.
         tokens_per_second: None if it is not known.
         examples_per_second: None if it is not known.
         mfu: operations of the model per second over the peak. None if it is not known.
         fits: whether it fits into the memory of a device, with the margin.
-        reasons: why it is not the best.
-        layout: of the best candidate: what `mf.Loader(dataset, layout=…, process=…)` takes.
+        reasons: why it has its rank.
+        layout: the layout for `mf.Loader(dataset, layout=…, process=…)`. None for all candidates
+            but the best.
     """
 
     mesh: Mapping[str, int]
@@ -401,15 +403,15 @@ class Candidate:
 
 
 class Advice:
-    """The planner's answer. `mf.advise` makes one.
+    """The report of the planner. `mf.advise` returns it.
 
     Printing it shows a table; so does a notebook.
 
     Attributes:
-        report: everything that is known, as `meshfeed advise --json` prints it.
+        report: the whole report, as `meshfeed advise --json` prints it.
         candidates: the candidates, the best one first.
         best: the fastest candidate that fits; None if none does.
-        problems: what is wrong with the question, or unknown in the answer.
+        problems: faults of the document, and numbers that are unknown in the report.
     """
 
     def __init__(self, document: str | bytes) -> None:
@@ -438,11 +440,11 @@ class Advice:
         return None if self.best is None else self.best.layout
 
     def table(self) -> str:
-        """Returns the answer as text of at most 100 columns."""
+        """Returns the report as text of at most 100 columns."""
         return calls.advise(self._text, "text")
 
     def to_json(self) -> str:
-        """Returns the question: a strategy document, which `meshfeed advise` also reads."""
+        """Returns the strategy document, which `meshfeed advise` also reads."""
         return self._text
 
     def __str__(self) -> str:
@@ -475,10 +477,10 @@ def advise(
     It needs neither devices nor data, and takes milliseconds.
 
     Args:
-        model: what `mf.strategy.transformer`, `preset` or `parameters` made, the name of a preset,
-            or the part "model" of a strategy document.
-        training: what `mf.strategy.training` made, or the part "training" of a document.
-        cluster: what `mf.strategy.cluster` made, or the part "cluster" of a document.
+        model: the result of `mf.strategy.transformer`, `preset` or `parameters`, the name of a
+            preset, or the part "model" of a strategy document.
+        training: the result of `mf.strategy.training`, or the part "training" of a document.
+        cluster: the result of `mf.strategy.cluster`, or the part "cluster" of a document.
         search: which candidates to try: "axes" with the sizes that an axis may have, "zero" with
             stages, the "margin" of memory that stays free, how many candidates to "keep", and
             whether to list the meshes that were "pruned".

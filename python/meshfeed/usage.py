@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class ArrayMemory:
-    """What one array takes on a device.
+    """The memory of one array on a device.
 
     Attributes:
         shape: the shape of the whole array.
@@ -52,7 +52,7 @@ class ArrayMemory:
 
 
 class Memory:
-    """What the arrays of a model take on every device. `mf.memory` makes one.
+    """The memory of the arrays of a model on every device. `mf.memory` returns it.
 
     Printing it shows a table; so does a notebook.
 
@@ -67,7 +67,7 @@ class Memory:
         axes: the size of every axis of the mesh.
         devices: the number of devices.
         fits: whether a step fits into `capacity`; None if that depends on the compiler.
-        problems: errors, and arrays that are replicated by mistake.
+        problems: errors, and arrays that are probably replicated by mistake.
     """
 
     def __init__(self, document: str) -> None:
@@ -85,7 +85,7 @@ class Memory:
 
     @property
     def stored(self) -> int | None:
-        """Bytes of a device for parameters, optimizer and batch: exact. None after an error."""
+        """The exact bytes per device of parameters, optimizer and batch. None after an error."""
         stored: int | None = self.totals["stored_bytes"]
         return stored
 
@@ -124,20 +124,21 @@ def memory(
     precision: Mapping[str, Any] | None = None,
     capacity: int | None = None,
 ) -> Memory:
-    """Computes what the arrays of a model take on every device, without allocating any.
+    """Computes the memory of the arrays of a model on every device, without allocating any.
 
     The bytes that are stored are exact: those of the arguments of a compiled step. A TPU also pads
     the last two dimensions of an array to its tiles, which is not counted. Activations are an
     interval, because the compiler chooses what it keeps:
 
-    - Low has the results of matrix products that the backward pass needs, spread over all devices.
-      The compiler can compute everything else again.
-    - High has all arrays that exist at the same time if the operations run in the order of the
-      program, each with memory of its own. A device has its rows of the batch, and everything else
+    - The low end has the results of matrix products that the backward pass needs, spread over all
+      devices. The compiler can compute everything else again.
+    - The high end has all arrays that exist at the same time if the operations run in the order of
+      the program, each with memory of its own. A device has its rows of the batch, and everything else
       as a whole. If devices share the batch, there are also the gradients before they are summed,
       and copies of the parameters and gradients that are partitioned over the same axes.
 
-    High is an estimate: a compiler may still reorder operations, change layouts and widen types.
+    The high end is an estimate: a compiler may still reorder operations, change layouts and widen
+    types.
 
     Args:
         tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays. An
