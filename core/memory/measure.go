@@ -10,8 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Measure computes the sizes of a tree. A spec that does not fit becomes a problem,
-// and its array counts nothing.
+// Measure computes the sizes of a tree. If a spec does not fit, Measure adds a problem
+// and omits the array from the sums.
 func Measure(t *Tree) *Usage {
 	u := &Usage{Tree: t}
 	u.Parameters = u.rows("/arrays/", t.Parameters)
@@ -42,7 +42,7 @@ func (u *Usage) addTraining() {
 	}
 }
 
-// rows measures arrays, whose problems have paths below a JSON Pointer.
+// rows measures arrays. path is the JSON Pointer of their list, for problems.
 func (u *Usage) rows(path string, arrays []Array) []Row {
 	rows := make([]Row, len(arrays))
 	for i, a := range arrays {
@@ -99,6 +99,7 @@ func total(rows []Row) (sum int64) {
 	return sum
 }
 
+// sum sets the totals.
 func (u *Usage) sum() {
 	t := &u.Totals
 	t.Parameters, t.States, t.Batch = total(u.Parameters), total(u.States), total(u.Batch)

@@ -133,9 +133,9 @@ def memory(
     - The low end has the results of matrix products that the backward pass needs, spread over all
       devices. The compiler can compute everything else again.
     - The high end has all arrays that exist at the same time if the operations run in the order of
-      the program, each with memory of its own. A device has its rows of the batch, and everything else
-      as a whole. If devices share the batch, there are also the gradients before they are summed,
-      and copies of the parameters and gradients that are partitioned over the same axes.
+      the program, each with memory of its own. A device has its rows of the batch, and everything
+      else as a whole. If devices share the batch, there are also the gradients before they are
+      summed, and copies of the parameters and gradients that are partitioned over the same axes.
 
     The high end is an estimate: a compiler may still reorder operations, change layouts and widen
     types.

@@ -32,7 +32,7 @@ func HTML(d *strategy.Document, r *strategy.Report) string {
 	p.table(r)
 	for _, s := range sections(r) {
 		if s.title == why {
-			continue // the table has the reasons
+			continue // the table has a column of reasons
 		}
 		p.element("h4", "", s.title)
 		if s.rows != nil {

@@ -38,8 +38,8 @@ func (p *parser) model(key string) (err error) {
 	return err
 }
 
-// misplaced adds a remedy to the error of a size of a transformer that is written
-// beside the preset.
+// misplaced adds a hint to the error about a size of a transformer that a document
+// writes beside the preset instead of inside "transformer".
 func (p *parser) misplaced(err error) error {
 	e, ok := errors.AsType[*status.Error](err)
 	if !ok {
@@ -149,7 +149,8 @@ func (p *parser) entry() (entry []string, err error) {
 	return entry, err
 }
 
-// inputArray reads an array of the batch. The planner makes its spec.
+// inputArray reads an array of the batch. It has no spec, because the planner chooses
+// the spec.
 func (p *parser) inputArray(name string) error {
 	if len(p.doc.Model.Inputs) == layout.MaxArrays {
 		return strategy.Invalid("/model/inputs", "there are more than %d arrays", layout.MaxArrays)

@@ -219,7 +219,8 @@ func reportInput(w *jsontext.Writer, i *strategy.InputNeeds) {
 	w.Close('}')
 }
 
-// known makes a number that is 0 if it is not known negative then.
+// known converts 0, which stands for an unknown number, to -1, which numbers writes as
+// null.
 func known(n int64) int64 {
 	if n == 0 {
 		return -1

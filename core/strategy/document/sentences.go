@@ -16,10 +16,10 @@ type section struct {
 	sides string // of the columns: "l" or "r"
 }
 
-// line is a paragraph under a mark, such as the number of a candidate.
+// line is a paragraph after a mark, such as the number of a candidate.
 type line struct{ mark, text string }
 
-// question writes what was asked, the answer in a sentence, and what is wrong.
+// question writes the model and the devices, the best candidate, and the problems.
 func question(d *strategy.Document, r *strategy.Report) []string {
 	size := wording.Thousands(r.Model.Parameters) + " parameters"
 	if r.Model.ActiveParameters != r.Model.Parameters {
@@ -73,10 +73,11 @@ func caption(u timeUnit) string {
 	return "GB (10^9 bytes) per device; free excludes the margin; step and range (best to worst) in " + u.name
 }
 
-// why is the title of the section with the reasons, which a table may have instead.
+// why is the title of the section with the reasons. HTML omits this section, because its
+// table has a column of reasons.
 const why = "Why"
 
-// sections writes all that follows the table of candidates.
+// sections returns the parts of a report after the table of candidates.
 func sections(r *strategy.Report) []section {
 	all := []section{{title: why, lines: reasons(r)}, {title: "Not evaluated", lines: pruned(r)}}
 	if r.Best >= 0 {
@@ -95,7 +96,7 @@ func sections(r *strategy.Report) []section {
 	return some
 }
 
-// indented makes lines without a mark of their own.
+// indented makes lines whose mark is two spaces.
 func indented(texts ...string) (lines []line) {
 	for _, text := range texts {
 		lines = append(lines, line{"  ", text})
@@ -285,7 +286,7 @@ func input(r *strategy.Report) []line {
 	return indented(texts...)
 }
 
-// available says whether the input keeps up.
+// available reports the speed of the input, and whether it suffices.
 func available(n *strategy.InputNeeds) string {
 	text := "the input delivers " + wording.Thousands(n.Available) + " rows per second"
 	if n.Margin > 0 {

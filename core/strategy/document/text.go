@@ -37,8 +37,8 @@ type printer struct {
 	unit timeUnit
 }
 
-// paragraph writes a text under a mark, such as the number of a candidate. It breaks
-// lines between words.
+// paragraph writes a mark, such as the number of a candidate, and after it a text. It
+// breaks lines between words, and indents them by the width of the mark.
 func (p *printer) paragraph(mark, text string) {
 	indent := columnsOf(mark)
 	p.out.WriteString(mark)
@@ -53,7 +53,8 @@ func (p *printer) paragraph(mark, text string) {
 
 func columnsOf(s string) int { return len([]rune(s)) }
 
-// noBreak is a space at which wrap does not break a line. It writes a plain space.
+// noBreak is a space at which wrap does not break a line. wrap replaces it by a plain
+// space.
 const noBreak = "\u00a0"
 
 // wrap breaks a text into lines of at most width columns. It breaks a word only if
