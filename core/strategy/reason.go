@@ -76,7 +76,10 @@ func (e *evaluator) slower(c, best *Candidate) string {
 	}
 	times := strconv.FormatFloat(float64(c.Time.Step)/float64(best.Time.Step), 'f', 2, 64)
 	part, more := c.Time.more(best.Time, &e.planner.overlap)
-	text := fmt.Sprintf("%s times slower: ", times)
+	text := times + " times slower: "
+	if times == "1.00" {
+		text = "less than 1 % slower: "
+	}
 	switch {
 	case part == "compute" && c.Recomputation == Full && best.Recomputation != Full:
 		return text + "full recomputation runs the forward pass of every layer twice"

@@ -69,6 +69,21 @@ func TestUndivided(t *testing.T) {
 	}
 }
 
+// TestBarelySlower checks the reason of a candidate that is slower by a seventh of a
+// percent: two decimals would say that it is 1.00 times slower.
+func TestBarelySlower(t *testing.T) {
+	d := &strategy.Document{
+		Model:    strategy.Model{Preset: "megatron-530b"},
+		Training: strategy.Training{Batch: 1920, MicroBatch: 1, Recomputation: strategy.Full, Attention: strategy.Plain, Schedule: "1f1b"},
+		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 3360},
+		Search:   fixed(map[string]int{"tensor": 8, "pipe": 35, "data": 12}),
+	}
+	got, want := advise(t, d).Candidates[1].Reasons[0], "less than 1 % slower: communication of data takes 50.4 ms more, and crosses nodes"
+	if got != want {
+		t.Errorf("the reason is %q, want %q", got, want)
+	}
+}
+
 // TestInput checks the layout of a mesh with every axis that the input has, and what the
 // input needs.
 func TestInput(t *testing.T) {
