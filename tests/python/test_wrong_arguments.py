@@ -131,9 +131,9 @@ def test_an_option_of_a_loader_is_named_as_it_was_typed(
 
 def test_a_layout_is_passed_by_name() -> None:
     layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("int32", ())}, batch_size=4)
-    unchecked: Any = layout
+    unchecked: Any = mf.Loader
     with pytest.raises(mf.InvalidArgumentError) as caught:
-        mf.Loader(numbers(), unchecked)
+        unchecked(numbers(), layout)
     assert str(caught.value) == (
         "mf.Loader: mesh=Layout(mesh=('data': 2), arrays=['x'], batch_size=4):"
         " expected a mesh or a sharding; pass layout= instead"
