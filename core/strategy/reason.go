@@ -100,8 +100,12 @@ func (e *evaluator) equal(c, best *Candidate) string {
 		return "as fast, but with less memory to spare"
 	case len(c.Mesh) > len(best.Mesh):
 		return "as fast, but with more axes"
-	case c.Time.High > best.Time.High:
+	case c.Time.High > best.Time.High && seconds(c.Time.High) != seconds(best.Time.High):
 		return fmt.Sprintf("as fast, but takes up to %s instead of %s if nothing overlaps", seconds(c.Time.High), seconds(best.Time.High))
+	case c.Memory.Total > best.Memory.Total && gigabytes(c.Memory.Total) != gigabytes(best.Memory.Total):
+		return fmt.Sprintf("as fast, but needs %s instead of %s", gigabytes(c.Memory.Total), gigabytes(best.Memory.Total))
+	case c.MicroBatches > best.MicroBatches:
+		return "as fast, but with more micro-batches"
 	}
 	return "as fast, but the ranking prefers data, then fsdp, tensor and pipe"
 }

@@ -84,6 +84,20 @@ func TestBarelySlower(t *testing.T) {
 	}
 }
 
+// TestAsFast checks the reason of a candidate whose times print as those of the best.
+func TestAsFast(t *testing.T) {
+	d := &strategy.Document{
+		Model:    strategy.Model{Preset: "gpt3-175b"},
+		Training: strategy.Training{Batch: 1536},
+		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 1024},
+		Search:   fixed(map[string]int{"tensor": 8, "pipe": 16, "data": 8}),
+	}
+	got, want := advise(t, d).Candidates[1].Reasons[0], "as fast, but needs 33.7 GB instead of 18.4 GB"
+	if got != want {
+		t.Errorf("the reason is %q, want %q", got, want)
+	}
+}
+
 // TestInput checks the layout of a mesh with every axis that the input has, and what the
 // input needs.
 func TestInput(t *testing.T) {
