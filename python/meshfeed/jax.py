@@ -39,6 +39,14 @@ def has_devices(mesh: Any) -> bool:
     return isinstance(mesh, Mesh) and not mesh.empty
 
 
+def context_mesh() -> Mesh | None:
+    """Returns the mesh of `jax.set_mesh`, or None."""
+    if not hasattr(jax.sharding, "get_mesh") or not _traces_nothing():  # JAX has it from 0.9 on
+        return None
+    mesh = jax.sharding.get_mesh()
+    return None if mesh.empty else mesh
+
+
 def describe_mesh(mesh: Mesh) -> MeshPart:
     """Returns the part "mesh" of a layout document: axes, and [process, id] of every device.
 

@@ -11,7 +11,7 @@ from meshfeed._feed.batches import Batches
 from meshfeed._feed.engine import Engine
 from meshfeed._feed.options import Options
 from meshfeed._feed.position import PositionMixin
-from meshfeed._feed.request import Request, replay
+from meshfeed._feed.request import Request, replay, target_mesh
 from meshfeed._io.arguments import DEPTH, WIDE, Checks, State, cut
 from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
@@ -82,10 +82,11 @@ class Loader(PositionMixin, Generic[BatchT]):
             once. "global": the whole batch, of which it keeps its part. "device": the part of
             every device separately, also of replicas. "reshard": equal parts of the rows, for any
             specs; in your program, `reshard` moves them to the shardings of the specs.
-        layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout. The loader makes
-            the batches of one of its processes, in any process.
-        process: with `layout`: the process. A batch then has, for every array, the list of
-            that process's blocks as (index, NumPy array).
+        layout: instead of `specs`, `batch_size`, `remainder`, `extras` and `loading`: a layout,
+            such as that of `mf.advise`. With a `mesh`, which has the layout's axes, batches are a
+            dict of global arrays on its devices. Without one, it is the mesh of `jax.set_mesh`.
+        process: with `layout`, instead of `mesh`: one of its processes. In any process, a batch
+            then has, for every array, the list of that process's blocks as (index, NumPy array).
         name: the name of this loader in keys between processes; by default loaders are
             counted, which is right if every process makes the same loaders in the same order.
         coordinator: how the processes of the mesh communicate, if there are several: by default
@@ -155,6 +156,17 @@ class Loader(PositionMixin, Generic[BatchT]):
         specs: list[str] | None = None,
         batch_size: int | tuple[int, ...],
         **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[_types.JaxBatch],
+        source: Dataset,
+        /,
+        mesh: Mesh | None = None,
+        *,
+        layout: Layout,
+        **options: Unpack[_types.Options],
     ) -> None: ...
 
     @overload
@@ -232,21 +244,34 @@ class Loader(PositionMixin, Generic[BatchT]):
                 fill=check.fills(fill, tuple(source.schema), reasons),
             )
             check.loading(loading)
-            request = None
+            request: Request | None = None
             if layout is None:
                 batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
                 request = Request(source, mesh, specs, batch, mask_name, loading, options)
                 plan = request.plan(check)
             else:
-                given = None if loading == "process" else loading
-                plan = replay(check, layout, process, mesh, specs, batch_size, given)
+                others = {
+                    "specs": specs,
+                    "batch_size": batch_size,
+                    "remainder": remainder,
+                    "mask_name": mask_name,
+                    "mask_spec": mask_spec,
+                    "extras": extras,
+                    "loading": loading,
+                }
+                mesh = target_mesh(check, layout, mesh, process, others)
+                if process is None:
+                    request = Request.of_layout(check, source, mesh, layout, options)
+                    plan = request.plan(check)
+                else:
+                    plan = replay(check, layout, process)
             self._engine = Engine(source, plan, request, options, peers)
         if not self.state()["order"].startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
             source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
             if plan.alone:
                 notices.of_local_mesh()
-        if isinstance(batch_size, tuple):
+        if request is not None and isinstance(request.batch.get("size"), list):
             notices.of_micro_batches(self.layout)
 
     # ---- iterating ----

@@ -283,12 +283,14 @@ def layout(
             known = documents.dataset(records, facts, order=name, seed=seed)
         budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
         limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}
+        where = _mesh(check, mesh, processes, devices)
+        tree = resolve(specs, tuple(facts), skipped)
+        batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
         return Layout(
             documents.write(
-                mesh=_mesh(check, mesh, processes, devices),
-                tree=resolve(specs, tuple(facts), skipped),
-                fields=facts,
-                batch=documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras),
+                mesh=where,
+                arrays=documents.arrays(tree, facts, batch["size"]),
+                batch=batch,
                 dataset=known,
                 prefetch=check.integer("prefetch", prefetch, 0, DEPTH),
                 loading=check.loading(loading),

@@ -367,8 +367,8 @@ class Candidate:
         mfu: operations of the model per second over the peak. None if it is not known.
         fits: whether it fits into the memory of a device, with the margin.
         reasons: why it has its rank.
-        layout: the layout for `mf.Loader(dataset, layout=…, process=…)`. None for all candidates
-            but the best.
+        layout: the layout for `mf.Loader(dataset, mesh, layout=…)`. None for all candidates but
+            the best.
     """
 
     mesh: Mapping[str, int]

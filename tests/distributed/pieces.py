@@ -67,6 +67,12 @@ def certificates(place: Place, ds: mf.Dataset) -> Iterator[tuple[str, Sent]]:
         take(loader, STEPS)
         yield "right", exchanged(loader.certificate())
 
+    lay = mf.layout({"model": 2, "data": 4}, SPECS, ds, batch_size=BATCH)  # of one process
+    options = {k: v for k, v in ORDER.items() if k != "batch_size"}
+    with mf.Loader(ds, mesh(2, 4), layout=lay, **options) as loader:
+        take(loader, STEPS)
+        yield "of a layout", exchanged(loader.certificate())
+
     with mf.Loader(ds, mesh(2, 4), SPECS, **ORDER) as loader:
         take(loader, 1)
         loader.skip(2)
@@ -88,7 +94,6 @@ def certificates(place: Place, ds: mf.Dataset) -> Iterator[tuple[str, Sent]]:
 
     lay = mf.layout({"data": 4}, P("data"), ds, batch_size=4, processes=4)
     for name, played in {"in place": [0, 1, 2, 3], "one for another": [0, 1, 1, 3]}.items():
-        options = {k: v for k, v in ORDER.items() if k != "batch_size"}
         with mf.Loader(ds, layout=lay, process=played[place.rank], **options) as loader:
             take(loader, STEPS)
             yield name, exchanged(loader.certificate())

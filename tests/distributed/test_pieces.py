@@ -45,6 +45,12 @@ def test_a_correct_job_has_a_proof(played: Pieces) -> None:
     whole(played, "in place").check()
 
 
+def test_a_layout_loads_on_the_mesh_of_a_job(played: Pieces) -> None:
+    sent = played[0]["certificates"]
+    assert sent["of a layout"] == sent["right"]
+    whole(played, "of a layout").check()
+
+
 def test_all_skip_alike(played: Pieces) -> None:
     total = whole(played, "skipped")
     total.check(last=(1, 48))

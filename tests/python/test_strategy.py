@@ -124,17 +124,15 @@ def test_the_best_layout_drives_a_loader(mesh: dict[str, int]) -> None:
     best = advice.best
     assert best is not None
     assert best.layout is not None
+    assert best.specs is not None
     assert best.mesh == mesh
     tokens = np.arange(64 * 16, dtype=np.int32).reshape(64, 16)
     dataset = mf.from_arrays({"tokens": tokens})
     kinds = (AxisType.Auto,) * len(mesh)
     devices = jax.make_mesh(tuple(best.mesh.values()), tuple(best.mesh), axis_types=kinds)
-    specs = best.specs
-    assert specs is not None
-    loader = mf.Loader(dataset, devices, specs, batch_size=16)
-    held = json.loads(loader.layout.to_json())
-    planned = json.loads(best.layout.to_json())
-    assert (held["mesh"]["axes"], held["arrays"]) == (planned["mesh"]["axes"], planned["arrays"])
+    loader = mf.Loader(dataset, devices, layout=best.layout)
+    with mf.Loader(dataset, devices, best.specs, batch_size=16) as same:
+        assert loader.layout == same.layout
     batches = [batch["tokens"] for batch in loader]
     assert np.array_equal(np.concatenate([np.asarray(b) for b in batches]), tokens)
     shard = best.layout.report()["arrays"]["tokens"]["shard_shape"]

@@ -72,6 +72,13 @@ def test_blocks_of_a_process() -> None:
         assert_type(block, npt.NDArray[Any])
 
 
+def test_a_layout_on_a_mesh() -> None:
+    lay = mf.layout({"data": 1}, mf.P("data"), numbers(8), batch_size=4)
+    with mf.Loader(numbers(8), jax.make_mesh((1,), ("data",)), layout=lay) as it:
+        assert_type(next(iter(it)), JaxBatch)
+        assert isinstance(it.peek()["x"], jax.Array)
+
+
 def test_a_tree_of_a_custom_type() -> None:
     with mf.Loader(
         numbers(8), mesh(), {"in": {"x": P("data")}, "out": (mf.Array("x", P()),)}, batch_size=4

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from meshfeed._feed.feed import BlocksFeed, Build, Feed
@@ -11,7 +13,7 @@ from meshfeed._feed.options import Options
 from meshfeed._io.arguments import Checks
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
-from meshfeed._plan.trees import Tree, for_all, resolve
+from meshfeed._plan.trees import Tree, for_all, resolve, specs_of
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
@@ -54,6 +56,7 @@ class Request:
         mask_name: the name of the mask, if there is one.
         loading: "process", "global", "device" or "reshard", as in `Loader`.
         options: the other options. Order, seed and prefetch also go into the layout document.
+        planned: the other parts of the layout document, if the user gave a layout.
     """
 
     source: Dataset
@@ -63,6 +66,27 @@ class Request:
     mask_name: str
     loading: str
     options: Options
+    planned: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of_layout(
+        cls, check: Checks, source: Dataset, mesh: Any, layout: Layout, options: Options
+    ) -> Request:
+        """Returns the request for the batches of a layout on a JAX mesh with its axes."""
+        from meshfeed import jax
+
+        parts = json.loads(layout.to_json())
+        mesh = jax.one_mesh(check, mesh, [])
+        axes, planned = dict(mesh.shape), dict(parts.pop("mesh")["axes"])
+        if list(axes.items()) != list(planned.items()):
+            message = f"the mesh has the axes {axes}, but the layout has {planned}"
+            hint = f"give {_make_mesh(planned)}, or make a layout for this mesh with mf.layout"
+            raise check.misfit(message, hint)
+        specs = specs_of(parts["arrays"])
+        batch = parts.pop("batch", {})
+        name = batch.get("mask", "valid")
+        loading = parts.get("loading", "process")
+        return cls(source, mesh, specs, batch, name, loading, options, parts)
 
     def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
         """Returns the same request for another mesh, and for other specs unless they are None."""
@@ -74,7 +98,9 @@ class Request:
             from meshfeed import jax
 
             specs = jax.on_mesh(check, self.specs, mesh)
-        return dataclasses.replace(self, mesh=mesh, specs=specs)
+            return dataclasses.replace(self, mesh=mesh, specs=specs)
+        planned = {key: part for key, part in self.planned.items() if key != "arrays"}
+        return dataclasses.replace(self, mesh=mesh, specs=specs, planned=planned)
 
     def with_remainder(self, check: Checks, remainder: Any) -> Request:
         """Returns the same request with another remainder."""
@@ -102,33 +128,94 @@ class Request:
             raise InvalidArgumentError(message, hint=hint)
         target = _whole(check, tree, self) if all(bare) else _sharded(check, tree, self)
         facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
-        seed, prefetch = options.seed or 0, options.prefetch
+        given = {"order": options.order, "seed": options.seed}
+        dataset = documents.dataset(len(source), facts, order=None, seed=0)
+        dataset |= self.planned.get("dataset", {})
+        dataset |= {key: value for key, value in given.items() if value is not None}
+        prefetch = self.planned.get("prefetch", 2)
         document = documents.write(
             mesh=target.mesh,
-            tree=tree,
-            fields={
-                name: (target.delivered(dtype), shape) for name, (dtype, shape) in facts.items()
-            },
+            arrays=self._arrays(tree, facts, target.delivered),
             batch=self.batch,
-            dataset=documents.dataset(len(source), facts, order=options.order, seed=seed),
-            prefetch=2 if prefetch is None else prefetch,
+            dataset=dataset,
+            prefetch=prefetch if options.prefetch is None else options.prefetch,
             loading=self.loading,
+            budget=self.planned.get("budget"),
         )
         return Plan(document, target.mesh.processes, target.process, target.feed, target.run)
 
+    def _arrays(
+        self,
+        tree: Tree,
+        facts: Mapping[str, tuple[str, list[int]]],
+        delivered: Callable[[str], str],
+    ) -> dict[str, Any]:
+        """Returns the part "arrays" of the document, with the types that are delivered."""
+        if planned := self.planned.get("arrays"):
+            return {
+                name: array | {"dtype": delivered(array["dtype"])}
+                for name, array in planned.items()
+            }
+        fields = {name: (delivered(dtype), shape) for name, (dtype, shape) in facts.items()}
+        return documents.arrays(tree, fields, self.batch["size"])
 
-def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> Plan:
-    """Plans a loader of the blocks of one process, for any process of any layout.
+
+def target_mesh(check: Checks, layout: Layout, mesh: Any, process: Any, others: Any) -> Any:
+    """Returns the mesh on which a layout is loaded, or None if a process is given instead.
 
     Args:
         check: raises errors with the name of the user's call.
         layout: the layout.
-        process: the process.
-        others: the arguments that the layout replaces. They must be None.
+        mesh: the mesh that the user gave, or None for that of `jax.set_mesh`.
+        process: the process that the user gave, or None.
+        others: the arguments that the layout replaces, by name. They must have their defaults.
     """
-    if process is None or any(other is not None for other in others):
-        message = "a layout contains mesh, specs, batch size and loading, but not the process"
-        raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
+    if given := [name for name, value in others.items() if not _is_default(name, value)]:
+        message = f"{' and '.join(f'{name}=' for name in given)} beside layout=, which contains"
+        message += " specs, batch size, remainder, mask, extras and loading"
+        raise check.misfit(message, "leave that out, or make another layout with mf.layout")
+    if mesh is not None and process is not None:
+        message = "a mesh beside process=: the blocks of a process go to no device"
+        raise check.misfit(message, "leave out process= for jax.Arrays on the mesh")
+    if mesh is None and process is None:
+        mesh = _context_mesh()
+    if mesh is None and process is None:
+        axes = dict(json.loads(layout.to_json())["mesh"]["axes"])
+        message = "a layout has no devices: a mesh is missing, or the process whose blocks to load"
+        hint = f"for jax.Arrays use mf.Loader(ds, {_make_mesh(axes)}, layout=…); "
+        hint += "for NumPy blocks use mf.Loader(ds, layout=…, process=0)"
+        raise check.misfit(message, hint)
+    return mesh
+
+
+_DEFAULTS: dict[str, tuple[Any, ...]] = {
+    "remainder": ("drop",),
+    "mask_name": ("valid",),
+    "extras": ((), []),
+    "loading": ("process",),
+}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    defaults = _DEFAULTS.get(name, (None,))
+    return any(type(value) is type(default) and value == default for default in defaults)
+
+
+def _context_mesh() -> Any:
+    """Returns the mesh of `jax.set_mesh`, or None. It does not import JAX."""
+    if "jax" not in sys.modules:
+        return None
+    from meshfeed import jax
+
+    return jax.context_mesh()
+
+
+def _make_mesh(axes: Mapping[str, int]) -> str:
+    return f"jax.make_mesh({tuple(axes.values())}, {tuple(axes)})"
+
+
+def replay(check: Checks, layout: Layout, process: int) -> Plan:
+    """Plans a loader of the blocks of one process, for any process of any layout."""
     processes = layout.processes
     return Plan(layout.to_json(), processes, check.process(process, processes), BlocksFeed)
 

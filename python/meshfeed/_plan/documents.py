@@ -64,8 +64,7 @@ class MeshPart:
 def write(
     *,
     mesh: MeshPart,
-    tree: Tree,
-    fields: Mapping[str, tuple[str, list[int]]],
+    arrays: Mapping[str, Any],
     batch: dict[str, Any],
     dataset: dict[str, Any] | None,
     prefetch: int,
@@ -76,17 +75,29 @@ def write(
 
     Args:
         mesh: the part "mesh".
-        tree: the arrays.
-        fields: the delivered type and the shape of a row of every field.
+        arrays: the part "arrays".
         batch: the part "batch".
         dataset: the part "dataset", if the dataset is known.
         prefetch: how many batches to read ahead.
         loading: "process", "global", "device" or "reshard", as in `Loader`.
         budget: the part "budget".
     """
-    dims = batch["size"]
-    names = [f"B{i}" for i in range(len(dims))] if isinstance(dims, list) else ["B"]
-    arrays = {}
+    parts = {"arrays": arrays, "batch": batch or None, "dataset": dataset}
+    return mesh.document({**parts, "loading": loading, "prefetch": prefetch, "budget": budget})
+
+
+def arrays(
+    tree: Tree, fields: Mapping[str, tuple[str, list[int]]], size: int | list[int]
+) -> dict[str, Any]:
+    """Returns the part "arrays" of a document.
+
+    Args:
+        tree: the arrays.
+        fields: the delivered type and the shape of a row of every field.
+        size: the batch size, as in the part "batch".
+    """
+    names = [f"B{i}" for i in range(len(size))] if isinstance(size, list) else ["B"]
+    parts = {}
     for leaf in tree.leaves:
         dtype, row = fields[leaf.field]
         array: dict[str, Any] = {"field": leaf.field}
@@ -97,9 +108,8 @@ def write(
                 message += ", whose rows are scalars"
                 raise InvalidArgumentError(message, hint="leave out columns=")
             row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
-        arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
-    parts = {"arrays": arrays, "batch": batch, "dataset": dataset}
-    return mesh.document({**parts, "loading": loading, "prefetch": prefetch, "budget": budget})
+        parts[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
+    return parts
 
 
 def batch(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshfeed._io.arguments import nearest, shown
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
-from meshfeed.specs import Array, Entry, entries, is_sharding, is_spec
+from meshfeed.specs import Array, Entry, P, entries, is_sharding, is_spec
 
 if TYPE_CHECKING:
     from meshfeed.dataset import Skipped
@@ -74,6 +74,14 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
     leaves = [_leaf(path, leaf, fields, skipped, nested=nested) for path, leaf in paths]
     top = tuple(specs) if isinstance(specs, Mapping) else None
     return Tree(leaves, _builder(specs), top)
+
+
+def specs_of(arrays: Mapping[str, Any]) -> dict[str, Array]:
+    """Returns the specs of the arrays of a layout document, by the names of the arrays."""
+    return {
+        name: Array(array.get("field", name), P(*array.get("spec", ())), array.get("columns"))
+        for name, array in arrays.items()
+    }
 
 
 def for_all(specs: Any) -> bool:
