@@ -13,30 +13,28 @@ program that XLA compiled must be the same.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 DEVICES = 48
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUM_CPU_DEVICES"] = str(DEVICES)
 
+import answers  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from answers import Case  # noqa: E402
 from jax.sharding import Mesh, PartitionSpec  # noqa: E402
 
 TABLE = Path(__file__).parent / "testdata" / "groups.json"
 SEED = 20261123
 CASES = 120
 NAMES = ["data", "model", "x", "y", "expert"]
-
-Case = dict[str, Any]
 
 
 def draw(rng: random.Random) -> tuple[list[tuple[str, int]], list[str]]:
@@ -87,33 +85,5 @@ def compiled_groups(text: str) -> list[list[int]] | None:
     return [[int(d) for d in g.split(",")] for g in re.findall(r"\{(.*?)\}", found[1])]
 
 
-def table(seed: int) -> Case:
-    rng = random.Random(seed)
-    cases = [ask(rng) for _ in range(CASES)]
-    return {"jax": jax.__version__, "seed": seed, "cases": cases}
-
-
-def write(found: Case) -> None:
-    rows = ",\n".join(json.dumps(case, separators=(",", ":")) for case in found["cases"])
-    head = f'{{"jax":{json.dumps(found["jax"])},\n"seed":{found["seed"]},\n"cases":[\n'
-    TABLE.write_text(head + rows + "\n]}\n")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the existing table")
-    options = parser.parse_args()
-    old = json.loads(TABLE.read_text()) if options.check else None
-    found = json.loads(json.dumps(table(old["seed"] if old else SEED)))
-    print(f"JAX {found['jax']}: {len(found['cases'])} cases")
-    if old is None:
-        write(found)
-        return 0
-    if old["cases"] != found["cases"]:
-        print(f"they differ from the table of JAX {old['jax']}")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(answers.main(TABLE, SEED, ask, CASES, __doc__.split("\n\n")[0]))

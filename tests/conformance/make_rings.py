@@ -11,8 +11,6 @@ The chips are imitated as in JAX's own tests of mesh_utils: by their coordinates
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import random
 import sys
@@ -20,15 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
+import answers
 import numpy as np
+from answers import Case
 from jax.experimental import mesh_utils
 
 TABLE = Path(__file__).parent / "testdata" / "rings.json"
 SEED = 20261123
 CASES = 250
-
-Case = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,34 +72,9 @@ def rings(table: Any, axis: int) -> list[int]:
     return sorted(n for n in sizes if n > 1)
 
 
-def table(seed: int) -> Case:
-    rng = random.Random(seed)
-    cases = [ask(rng) for _ in range(CASES)]
-    return {"jax": jax.__version__, "seed": seed, "cases": cases}
-
-
-def write(found: Case) -> None:
-    rows = ",\n".join(json.dumps(case, separators=(",", ":")) for case in found["cases"])
-    head = f'{{"jax":{json.dumps(found["jax"])},\n"seed":{found["seed"]},\n"cases":[\n'
-    TABLE.write_text(head + rows + "\n]}\n")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the existing table")
-    options = parser.parse_args()
-    old = json.loads(TABLE.read_text()) if options.check else None
-    found = json.loads(json.dumps(table(old["seed"] if old else SEED)))
-    whole = sum("rings" in case for case in found["cases"])
-    print(f"JAX {found['jax']}: {len(found['cases'])} cases, {whole} with whole dimensions")
-    if old is None:
-        write(found)
-        return 0
-    if old["cases"] != found["cases"]:
-        print(f"they differ from the table of JAX {old['jax']}")
-        return 1
-    return 0
+def remark(cases: list[Case]) -> str:
+    return f", {sum('rings' in case for case in cases)} with whole dimensions"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(answers.main(TABLE, SEED, ask, CASES, __doc__.split("\n\n")[0], remark))
