@@ -32,6 +32,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from tests.python import hlo
+from tests.python.compiled import compiled
 from tests.python.programs import run
 
 pytestmark = pytest.mark.plain
@@ -150,7 +151,7 @@ def norm(x: Any, scale: Any) -> Any:
     return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * scale
 
 
-def compiled(model: Model, mesh: Mesh, data: str | None, axis: str | None) -> str:
+def step_of(model: Model, mesh: Mesh, data: str | None, axis: str | None) -> str:
     """Returns the HLO of a step that updates the parameters and returns the loss."""
     shapes, specs = model.parameters(axis)
     held = jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)
@@ -162,7 +163,8 @@ def compiled(model: Model, mesh: Mesh, data: str | None, axis: str | None) -> st
 
     jitted = jax.jit(step, in_shardings=(held, rows, rows), out_shardings=(whole, held))
     tokens = jax.ShapeDtypeStruct((model.batch, model.tokens), jnp.int32)
-    return str(jitted.lower(shapes, tokens, tokens).compile().as_text())
+    lowered = jitted.lower(shapes, tokens, tokens)
+    return str(compiled(lowered, mesh.devices.flat[0].platform).as_text())
 
 
 def by_axis(text: str, axes: dict[str, int]) -> dict[tuple[str, str], int]:
@@ -213,7 +215,7 @@ def measured(
     """Compiles a step for devices, and returns the bytes that it communicates."""
     axes = {name: n for name, n in (("data", data), ("model", tensor)) if n > 1}
     names = [name if name in axes else None for name in ("data", "model")]
-    return by_axis(compiled(model, mesh_of(axes, devices), *names), axes)
+    return by_axis(step_of(model, mesh_of(axes, devices), *names), axes)
 
 
 @pytest.mark.parametrize(("model", "data", "tensor"), CASES)
@@ -245,7 +247,7 @@ def test_planned_bytes_of_tpus(data: int, tensor: int) -> None:
 def test_recomputation_adds_one_all_reduce_per_layer() -> None:
     """XLA does not repeat the last all-reduce of a layer, whose result the next layer has."""
     axes = {"model": 8}
-    found = by_axis(compiled(replace(SMALL, again=True), mesh_of(axes), None, "model"), axes)
+    found = by_axis(step_of(replace(SMALL, again=True), mesh_of(axes), None, "model"), axes)
     assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 5)}
 
 
@@ -255,7 +257,7 @@ def test_separate_matrices_add_all_reduces(gated: bool, per_layer: int) -> None:
     their gradients with respect to the stream before it reduces them over the devices."""
     axes = {"model": 8}
     separate = replace(SMALL, fused=False, gated=gated)
-    found = by_axis(compiled(separate, mesh_of(axes), None, "model"), axes)
+    found = by_axis(step_of(separate, mesh_of(axes), None, "model"), axes)
     assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, per_layer)}
 
 
@@ -275,8 +277,8 @@ def test_layers_of_two_matrices() -> None:
 
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in [(h, f), (f, h)] * layers]
     step = jax.jit(jax.value_and_grad(loss), in_shardings=(sharding, whole))
-    program = step.lower(shapes, jax.ShapeDtypeStruct((batch, h), jnp.float32)).compile()
-    assert by_axis(str(program.as_text()), axes) == {
+    program = step.lower(shapes, jax.ShapeDtypeStruct((batch, h), jnp.float32))
+    assert by_axis(str(compiled(program).as_text()), axes) == {
         ("all-reduce", "model"): (2 * layers - 1) * 4 * batch * h
     }
 

@@ -19,6 +19,7 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionS
 
 import meshfeed as mf
 from meshfeed._plan.visualized import visualized
+from tests.python.compiled import compiled
 from tests.python.data import digits
 
 P = PartitionSpec
@@ -374,6 +375,6 @@ def test_a_product_moves_what_xla_moves(x: Any, w: Any, collectives: set[str]) -
         abstract((128, 256), jnp.float32, NamedSharding(m, x)),
         abstract((256, 512), jnp.float32, NamedSharding(m, w)),
     )
-    compiled = program.compile().as_text() or ""
+    hlo = compiled(program).as_text() or ""
     names = "all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute"
-    assert set(re.findall(rf" ({names})(?:-start)?\(", compiled)) == collectives
+    assert set(re.findall(rf" ({names})(?:-start)?\(", hlo)) == collectives

@@ -22,13 +22,12 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from tests.python.compiled import memory
+
 pytestmark = pytest.mark.plain
 
 TABLE = Path(__file__).resolve().parents[2] / "core" / "transformer" / "testdata" / "models.json"
 MODELS: dict[str, dict[str, Any]] = {m["name"]: m for m in json.loads(TABLE.read_text())}
-
-# The programs never run, so their machine code may be slow. It does not change any buffer.
-FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 
 Arrays = dict[str, jax.Array]
 
@@ -155,9 +154,7 @@ def test_parameters(name: str) -> None:
         tree = arrays(model, mesh_of(tensor))
         lowered = jax.jit(lambda p, x: logits(model, p, x)).lower(tree, tokens)
         assert lowered.out_info.shape == (*tokens.shape, model["vocab"])
-        found = lowered.compile(compiler_options=FAST).memory_analysis()
-        assert found is not None
-        assert found.argument_size_in_bytes == 4 * shards["elements"] + 4 * tokens.size
+        assert memory(lowered).argument_size_in_bytes == 4 * shards["elements"] + 4 * tokens.size
 
 
 # What jax.checkpoint keeps. "none" is a program without jax.checkpoint.
@@ -192,9 +189,7 @@ def temporary(model: dict[str, Any], layers: int, case: dict[str, Any]) -> int:
     shape = model["batch"], model["sequence"], model["hidden"]
     x = jax.ShapeDtypeStruct(shape, jnp.float32, sharding=sharding)
     lowered = jax.jit(jax.value_and_grad(loss)).lower(arrays(model, mesh, layers), x)
-    found = lowered.compile(compiler_options=FAST).memory_analysis()
-    assert found is not None
-    return int(found.temp_size_in_bytes)
+    return int(memory(lowered).temp_size_in_bytes)
 
 
 QUICK = {

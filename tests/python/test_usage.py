@@ -14,6 +14,7 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from tests.python.compiled import memory
 
 Struct = jax.ShapeDtypeStruct
 
@@ -33,9 +34,8 @@ MESHES = {
 
 def allocated(*arguments: Any) -> int:
     """Returns the bytes of a device for the arguments of a compiled function."""
-    compiled = jax.jit(lambda *_: 0, keep_unused=True).lower(*arguments).compile()
-    analysis: Any = compiled.memory_analysis()
-    return int(analysis.argument_size_in_bytes)
+    lowered = jax.jit(lambda *_: 0, keep_unused=True).lower(*arguments)
+    return int(memory(lowered).argument_size_in_bytes)
 
 
 def placed(mesh: jax.sharding.Mesh, tree: Any, specs: Any) -> Any:
