@@ -2,6 +2,8 @@ package strategy
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
 )
@@ -58,6 +60,18 @@ func (s sizes) mesh() []mesh.Axis {
 		}
 	}
 	return axes
+}
+
+// MeshText lists the axes of a mesh with their sizes.
+func MeshText(list []mesh.Axis) string {
+	if len(list) == 0 {
+		return "one device"
+	}
+	axes := make([]string, len(list))
+	for i, a := range list {
+		axes[i] = a.Name + " " + strconv.Itoa(a.Size)
+	}
+	return strings.Join(axes, ", ")
 }
 
 // ceil returns n / by, rounded up.

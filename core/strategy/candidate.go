@@ -169,7 +169,7 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 // score evaluates the current candidate.
 func (e *evaluator) score() score {
 	m := e.worst()
-	c := score{setting: *e.setting, fits: m.Free >= 0, tight: e.exceeds(&m), total: m.Total}
+	c := score{setting: *e.setting, fits: m.Free >= 0, tight: e.planner.exceeds(&m), total: m.Total}
 	if !c.fits {
 		return c // the ranking compares the memory alone
 	}

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/layout"
 )
@@ -10,6 +11,7 @@ import (
 const (
 	NoCandidate        = "no-candidate"        // error: every mesh breaks a rule
 	NothingFits        = "nothing-fits"        // error: no candidate fits into the memory
+	Tight              = "tight"               // warning: the best candidate fits by the published formula, but not by the upper bound
 	UnknownNumber      = "unknown-number"      // warning: a number is missing, so a time or the fit is not known
 	ActivationsUnknown = "activations-unknown" // warning: the memory is without activations
 	InputSlow          = "input-slow"          // warning: the input delivers fewer rows than the step needs
@@ -30,8 +32,12 @@ func (r *Report) check(p *planner) {
 	case r.Best < 0:
 		c := &r.Candidates[0]
 		r.problem(layout.Error, NothingFits, "/cluster/devices",
-			fmt.Sprintf("no candidate fits: the smallest needs %s of %s", gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity)),
-			"use more devices, devices with more memory, shorter sequences, or smaller element types")
+			fmt.Sprintf("no candidate fits: %s needs the least, %s, but a device has %s, of which %s stay free", MeshText(c.Mesh), gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity), gigabytes(c.Memory.Capacity-p.capacity)),
+			p.remedy(c))
+	case p.exceeds(&r.Candidates[r.Best].Memory):
+		c := &r.Candidates[r.Best]
+		r.problem(layout.Warning, Tight, "/training/recomputation",
+			fmt.Sprintf("the best candidate fits with fused kernels, but needs up to %s without them, as JAX does without jax.checkpoint", gigabytes(c.Memory.Most())), r.safer(p, c))
 	}
 	if p.cluster.Memory == 0 {
 		r.problem(layout.Warning, UnknownNumber, "/cluster/memory_bytes", "the memory of a device is missing, so every candidate counts as fitting", "give memory_bytes")
@@ -43,6 +49,31 @@ func (r *Report) check(p *planner) {
 		r.problem(layout.Warning, ActivationsUnknown, "/model/activation_bytes_per_example", "the activations of an example are not known, so the memory is without them",
 			"give activation_bytes_per_example, or describe the model as a transformer")
 	}
+}
+
+// safer says what fits for certain if the best candidate does not: keeping less, or
+// the first candidate whose upper bound fits.
+func (r *Report) safer(p *planner, best *Candidate) string {
+	var hints []string
+	if best.Recomputation != Full {
+		hints = append(hints, fmt.Sprintf("apply jax.checkpoint to each layer with the policy dots_with_no_batch_dims_saveable, which needs about %s", gigabytes(best.Memory.least())))
+	}
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		if !c.Fits || p.exceeds(&c.Memory) {
+			continue
+		}
+		hint := fmt.Sprintf("use candidate %d (%s), which needs at most %s", i+1, MeshText(c.Mesh), gigabytes(c.Memory.Most()))
+		if c.Time != nil && best.Time != nil {
+			hint += " and " + longer(c, best)
+		}
+		hints = append(hints, hint)
+		break
+	}
+	if hints == nil {
+		return "use more devices, or a smaller micro-batch"
+	}
+	return strings.Join(hints, ", or ")
 }
 
 // widest returns the rule that excludes the most meshes, as a hint.

@@ -2,10 +2,12 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // reasons says why the current candidate has its rank. best is the first candidate of
@@ -16,27 +18,36 @@ func (e *evaluator) reasons(c, best *Candidate) []string {
 		return e.misfit(c)
 	case c.Time == nil:
 		name, _ := e.unknown()
-		return append([]string{"its time is not known, because " + name + " is missing"}, e.tight(c)...)
+		return []string{"its time is not known, because " + name + " is missing"}
 	case best == nil || best.Time == nil:
-		return append([]string{"the fastest that fits, bound by " + c.Time.Bound}, e.tight(c)...)
+		return []string{"the fastest that fits, bound by " + PartName(c.Time.Bound)}
 	}
-	return append([]string{e.slower(c, best)}, e.tight(c)...)
+	return []string{e.slower(c, best)}
+}
+
+// PartName returns the name of a part of a step for readers. code is its name in JSON,
+// as in [Time.Bound].
+func PartName(code string) string {
+	if code == "hbm" {
+		return "memory traffic"
+	}
+	return code
 }
 
 // misfit says what does not fit.
 func (e *evaluator) misfit(c *Candidate) []string {
 	m := &c.Memory
 	name, bytes := m.largest()
-	form := "needs %s, but a device has %s: %s are %s"
+	needs := fmt.Sprintf("needs %s, but a device has %s", gigabytes(m.Total), gigabytes(m.Capacity))
 	if m.Total <= m.Capacity {
-		form = "needs %s of %s, which leaves less than the margin: %s are %s"
+		needs = fmt.Sprintf("needs %s of %s, of which %s stay free", gigabytes(m.Total), gigabytes(m.Capacity), gigabytes(m.Capacity-e.planner.capacity))
 	}
-	list := []string{fmt.Sprintf(form, gigabytes(m.Total), gigabytes(m.Capacity), gigabytes(bytes), name)}
+	list := []string{fmt.Sprintf("%s: %s are %s", needs, gigabytes(bytes), name)}
 	if n := e.sizes[fsdpAxis]; n > 1 && e.model.shape != nil && e.weights[denseBlock].gather+e.weights[expertBlock].gather == 0 {
 		list = append(list, fmt.Sprintf("fsdp %d divides no dimension of the arrays of a layer, so every device holds them whole; use a divisor of the width", n))
 	}
-	if low := m.Total - m.Activations + m.ActivationsLow; low <= e.planner.capacity {
-		list = append(list, fmt.Sprintf("may fit: needs %s with the least activations that a compiler can keep", gigabytes(low)))
+	if low := m.least(); low <= e.planner.capacity {
+		list = append(list, fmt.Sprintf("may fit: needs %s if layers keep only the results of matrix products", gigabytes(low)))
 	}
 	return list
 }
@@ -53,68 +64,73 @@ func (m *Memory) largest() (name string, bytes int64) {
 	return name, bytes
 }
 
-// tight returns a warning if a candidate fits by the formula, but not by its upper bound.
-func (e *evaluator) tight(c *Candidate) []string {
-	if !e.exceeds(&c.Memory) {
-		return nil
-	}
-	return []string{fmt.Sprintf("tight: needs up to %s without fused kernels", gigabytes(c.Memory.most()))}
-}
+// Most returns the total with ActivationsHigh.
+func (m *Memory) Most() int64 { return plus(m.Total-m.Activations, m.ActivationsHigh) }
 
-// most returns the total with the most activations.
-func (m *Memory) most() int64 { return plus(m.Total-m.Activations, m.ActivationsHigh) }
+// least returns the total with ActivationsLow.
+func (m *Memory) least() int64 { return m.Total - m.Activations + m.ActivationsLow }
 
-// exceeds reports whether the most activations do not fit.
-func (e *evaluator) exceeds(m *Memory) bool {
-	return m.Capacity > 0 && m.most() > e.planner.capacity
-}
+// exceeds reports whether the upper bound of the memory does not fit.
+func (p *planner) exceeds(m *Memory) bool { return m.Capacity > 0 && m.Most() > p.capacity }
 
 // slower says where a candidate loses the most time against the best one.
 func (e *evaluator) slower(c, best *Candidate) string {
 	if rough(c.Time.Step) == rough(best.Time.Step) {
 		return e.equal(c, best)
 	}
-	times := strconv.FormatFloat(float64(c.Time.Step)/float64(best.Time.Step), 'f', 2, 64)
 	part, more := c.Time.more(best.Time, &e.planner.overlap)
-	text := times + " times slower: "
-	if times == "1.00" {
-		text = "less than 1 % slower: "
-	}
+	text := longer(c, best) + ": "
 	switch {
 	case part == "compute" && c.Recomputation == Full && best.Recomputation != Full:
 		return text + "full recomputation runs the forward pass of every layer twice"
+	case part == "compute" && e.sizes[pipeAxis] > 1:
+		return text + seconds(more) + " more of computation in the slowest stage"
 	case part == "compute":
-		return text + fmt.Sprintf("computation takes %s more", seconds(more))
+		return text + seconds(more) + " more of computation"
 	case part == "bubble":
 		return text + fmt.Sprintf("stages are idle for %d %% of the step", (100*c.Time.Bubble+c.Time.Step/2)/c.Time.Step)
 	case part == "hbm":
-		return text + fmt.Sprintf("memory traffic takes %s more", seconds(more))
+		return text + seconds(more) + " more of memory traffic"
 	}
-	return text + fmt.Sprintf("communication of %s takes %s more%s", part, seconds(more), e.crossing(part))
+	return text + fmt.Sprintf("%s more of communication over %s%s", seconds(more), part, e.crossing(part))
+}
+
+// longer compares the time of a candidate with that of the best one.
+func longer(c, best *Candidate) string {
+	times := strconv.FormatFloat(float64(c.Time.Step)/float64(best.Time.Step), 'f', 2, 64)
+	if times == "1.00" {
+		return "takes less than 1 % longer"
+	}
+	return "takes " + times + " times as long"
 }
 
 // equal says why a candidate that is as fast as the best one comes after it.
 func (e *evaluator) equal(c, best *Candidate) string {
+	const same = "as fast, but "
 	switch {
-	case e.exceeds(&c.Memory) && !e.exceeds(&best.Memory):
-		return "as fast, but with less memory to spare"
+	case e.planner.exceeds(&c.Memory) && !e.planner.exceeds(&best.Memory):
+		return same + fmt.Sprintf("needs up to %s, which does not fit", gigabytes(c.Memory.Most()))
 	case len(c.Mesh) > len(best.Mesh):
-		return "as fast, but with more axes"
+		return same + "with " + wording.Count(int64(len(c.Mesh)), "axis", "axes") + " instead of " + strconv.Itoa(len(best.Mesh))
 	case c.Time.High > best.Time.High && seconds(c.Time.High) != seconds(best.Time.High):
-		return fmt.Sprintf("as fast, but takes up to %s instead of %s if nothing overlaps", seconds(c.Time.High), seconds(best.Time.High))
+		return same + fmt.Sprintf("takes up to %s instead of %s in the worst case", seconds(c.Time.High), seconds(best.Time.High))
 	case c.Memory.Total > best.Memory.Total && gigabytes(c.Memory.Total) != gigabytes(best.Memory.Total):
-		return fmt.Sprintf("as fast, but needs %s instead of %s", gigabytes(c.Memory.Total), gigabytes(best.Memory.Total))
+		return same + fmt.Sprintf("needs %s instead of %s", gigabytes(c.Memory.Total), gigabytes(best.Memory.Total))
 	case c.MicroBatches > best.MicroBatches:
-		return "as fast, but with more micro-batches"
+		return same + fmt.Sprintf("with %d micro-batches instead of %d", c.MicroBatches, best.MicroBatches)
+	case !slices.Equal(c.Mesh, best.Mesh):
+		return "as fast; between equal times, data comes before fsdp, then tensor and pipe"
+	case c.ZeRO != best.ZeRO:
+		return same + fmt.Sprintf("with stage %d of ZeRO instead of %d", c.ZeRO, best.ZeRO)
 	}
-	return "as fast, but the ranking prefers data, then fsdp, tensor and pipe"
+	return same + "with " + c.Recomputation + " recomputation"
 }
 
 // crossing returns a remark if an axis communicates between nodes.
 func (e *evaluator) crossing(name string) string {
 	switch tier := e.paths[axisOf(name)].Tier(); {
 	case tier == hardware.AcrossNodes || tier == hardware.Mixed:
-		return ", and crosses nodes"
+		return ", which crosses nodes"
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -34,11 +35,11 @@ func TestReasons(t *testing.T) {
 	}
 	for mesh, want := range map[string]string{
 		"fsdp 16":          "the fastest that fits, bound by compute",
-		"data 2, fsdp 8":   "as fast, but with more axes",
-		"data 8, tensor 2": "1.06 times slower: communication of tensor takes 484 ms more",
-		"pipe 2, fsdp 8":   "1.10 times slower: stages are idle for 5 % of the step",
-		"tensor 16":        "1.74 times slower: communication of tensor takes 6.51 s more, and crosses nodes",
-		"pipe 16":          "1.73 times slower: computation takes 5.45 s more", // the last of 16 stages has the head
+		"data 2, fsdp 8":   "as fast, but with 2 axes instead of 1",
+		"data 8, tensor 2": "takes 1.06 times as long: 484 ms more of communication over tensor",
+		"pipe 2, fsdp 8":   "takes 1.10 times as long: stages are idle for 5 % of the step",
+		"tensor 16":        "takes 1.74 times as long: 6.51 s more of communication over tensor, which crosses nodes",
+		"pipe 16":          "takes 1.73 times as long: 5.45 s more of computation in the slowest stage", // the last of 16 stages has the head
 		"data 16":          "needs 136 GB, but a device has 80 GB: 96.4 GB are states of the optimizer",
 	} {
 		if got := reasons[mesh]; got != want {
@@ -70,7 +71,7 @@ func TestUndivided(t *testing.T) {
 }
 
 // TestBarelySlower checks the reason of a candidate that is slower by a seventh of a
-// percent: two decimals would say that it is 1.00 times slower.
+// percent: two decimals would say that it takes 1.00 times as long.
 func TestBarelySlower(t *testing.T) {
 	d := &strategy.Document{
 		Model:    strategy.Model{Preset: "megatron-530b"},
@@ -78,7 +79,7 @@ func TestBarelySlower(t *testing.T) {
 		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 3360},
 		Search:   fixed(map[string]int{"tensor": 8, "pipe": 35, "data": 12}),
 	}
-	got, want := advise(t, d).Candidates[1].Reasons[0], "less than 1 % slower: communication of data takes 50.4 ms more, and crosses nodes"
+	got, want := advise(t, d).Candidates[1].Reasons[0], "takes less than 1 % longer: 50.4 ms more of communication over data, which crosses nodes"
 	if got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}
@@ -95,6 +96,122 @@ func TestAsFast(t *testing.T) {
 	got, want := advise(t, d).Candidates[1].Reasons[0], "as fast, but needs 33.7 GB instead of 18.4 GB"
 	if got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
+	}
+}
+
+// TestEqualTimes checks the reasons of candidates that are as fast as the best one, whose
+// settings differ in one way.
+func TestEqualTimes(t *testing.T) {
+	model := strategy.Model{Parameters: 25_557_032, ActivationBytesPerExample: new(int64(22_200_000)), FLOPsPerExample: new(int64(4_089_000_000))}
+	d := &strategy.Document{Model: model, Training: strategy.Training{Batch: 1024}, Cluster: strategy.Cluster{Device: "a100-40", Devices: 8}}
+	d.Training.Precision.Weights = "float32"
+	reasons := map[string]bool{}
+	for _, c := range advise(t, d).Candidates {
+		reasons[strings.Join(c.Reasons, "; ")] = true
+	}
+	for _, want := range []string{
+		"as fast, but with 2 micro-batches instead of 1", "as fast, but with 2 axes instead of 1",
+		"as fast; between equal times, data comes before fsdp, then tensor and pipe",
+	} {
+		if !reasons[want] {
+			t.Errorf("the reasons %q lack %q", slices.Sorted(maps.Keys(reasons)), want)
+		}
+	}
+}
+
+// TestTight checks the warning about a best candidate whose memory fits by the formula,
+// but not by its upper bound.
+func TestTight(t *testing.T) {
+	d := &strategy.Document{
+		Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 8},
+	}
+	tight := func() string {
+		for _, p := range advise(t, d).Problems {
+			if p.Code == strategy.Tight {
+				return string(p.Severity) + " " + p.Path + ": " + p.Message + "; " + p.Hint
+			}
+		}
+		return ""
+	}
+	want := "warning /training/recomputation: the best candidate fits with fused kernels, but needs up to 104 GB without them, as JAX does without jax.checkpoint; " +
+		"apply jax.checkpoint to each layer with the policy dots_with_no_batch_dims_saveable, which needs about 47.2 GB, " +
+		"or use candidate 4 (data 4, tensor 2), which needs at most 71.1 GB and takes 1.05 times as long"
+	if got := tight(); got != want {
+		t.Errorf("the problem is %s\nwant %s", got, want)
+	}
+	d.Training.Recomputation = strategy.Full
+	if got := tight(); got != "" {
+		t.Errorf("with full recomputation, the problem is %s", got)
+	}
+}
+
+// TestNothingFits checks what a report recommends if no candidate fits, and that
+// a candidate fits after each change that it names.
+func TestNothingFits(t *testing.T) {
+	for _, c := range []struct {
+		d       strategy.Document
+		want    string
+		changes []func(*strategy.Document)
+	}{
+		{
+			strategy.Document{
+				Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, MicroBatch: 16, Recomputation: strategy.None},
+				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}, Search: fixed(map[string]int{"data": 8}),
+			},
+			"no candidate fits: data 8 needs the least, 685 GB, but a device has 80 GB, of which 8 GB stay free; " +
+				`each of these changes suffices: recomputation "full" and micro_batch 1; devices with 762 GB`,
+			[]func(*strategy.Document){
+				func(d *strategy.Document) { d.Training.Recomputation, d.Training.MicroBatch = strategy.Full, 1 },
+				func(d *strategy.Document) { d.Cluster.MemoryBytes = 762e9 },
+			},
+		},
+		{
+			strategy.Document{
+				Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, MicroBatch: 4, Recomputation: strategy.None, Attention: strategy.Plain},
+				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}, Search: strategy.Search{ZeRO: []int{0}, Axes: []strategy.AxisSizes{{Axis: "data", Sizes: []int{2, 4}}}},
+			},
+			"no candidate fits: data 2, tensor 4 needs the least, 210 GB, but a device has 80 GB, of which 8 GB stay free; " +
+				`each of these changes suffices: recomputation "full"; 512 devices; devices with 234 GB`,
+			[]func(*strategy.Document){
+				func(d *strategy.Document) { d.Training.Recomputation = strategy.Full },
+				func(d *strategy.Document) { d.Cluster.Devices = 512 },
+				func(d *strategy.Document) { d.Cluster.MemoryBytes = 234e9 },
+			},
+		},
+		{
+			strategy.Document{
+				Model: strategy.Model{Preset: "llama3-70b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 16},
+			},
+			"no candidate fits: pipe 2, tensor 8 needs the least, 72.2 GB, but a device has 80 GB, of which 8 GB stay free; " +
+				"each of these changes suffices: moments in bfloat16; 32 devices; devices with 80.3 GB",
+			[]func(*strategy.Document){
+				func(d *strategy.Document) { d.Training.Precision.Moments = "bfloat16" },
+				func(d *strategy.Document) { d.Cluster.Devices = 32 },
+				func(d *strategy.Document) { d.Cluster.MemoryBytes = 80_300_000_000 },
+			},
+		},
+		{
+			strategy.Document{Model: strategy.Model{Parameters: 1 << 50}, Training: strategy.Training{Batch: 1}, Cluster: strategy.Cluster{Devices: 1, MemoryBytes: 1 << 30}},
+			"no candidate fits: one device needs the least, 18014 TB, but a device has 1.1 GB, of which 107 MB stay free; use devices with 20100 TB, or a smaller model",
+			nil,
+		},
+	} {
+		r := advise(t, &c.d)
+		i := slices.IndexFunc(r.Problems, func(p strategy.Problem) bool { return p.Code == strategy.NothingFits })
+		if i < 0 {
+			t.Errorf("%+v fits", c.d)
+			continue
+		}
+		if got := r.Problems[i].Message + "; " + r.Problems[i].Hint; got != c.want {
+			t.Errorf("the problem is %s\nwant %s", got, c.want)
+		}
+		for k, change := range c.changes {
+			d := c.d
+			change(&d)
+			if advise(t, &d).Best < 0 {
+				t.Errorf("no candidate fits after change %d: %s", k, c.want)
+			}
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func answer(r *strategy.Report) string {
 		return "no candidate fits; tried: " + count
 	}
 	c := &r.Candidates[r.Best]
-	text := "best of " + count + ": " + axesText(c.Mesh) + ", recomputation " + c.Recomputation + ", " +
+	text := "best of " + count + ": " + strategy.MeshText(c.Mesh) + ", recomputation " + c.Recomputation + ", " +
 		wording.Count(int64(c.MicroBatches), "micro-batch", "micro-batches") + " of " + wording.Count(int64(c.MicroBatch), "example", "examples") +
 		": " + gigabytes(c.Memory.Total) + noBreak + "GB"
 	if c.Memory.Capacity > 0 {
@@ -70,7 +70,7 @@ func answer(r *strategy.Report) string {
 
 // caption names the units of the table of candidates.
 func caption(u timeUnit) string {
-	return "GB (10^9 bytes) per device; free excludes the margin; step and range (best to worst) in " + u.name
+	return "GB (10^9 bytes) per device, and " + u.name + " per step"
 }
 
 // why is the title of the section with the reasons. HTML omits this section, because its
@@ -79,12 +79,12 @@ const why = "Why"
 
 // sections returns the parts of a report after the table of candidates.
 func sections(r *strategy.Report) []section {
-	all := []section{{title: why, lines: reasons(r)}, {title: "Not evaluated", lines: pruned(r)}}
+	all := []section{{title: "Columns", lines: notes(r)}, {title: why, lines: reasons(r)}, {title: "Not evaluated", lines: pruned(r)}}
 	if r.Best >= 0 {
-		number := strconv.Itoa(r.Best + 1)
-		all = append(all, section{title: "A step of " + number, lines: step(r)}, section{
-			title: "Communication of " + number + ", per device", rows: collectives(r), sides: "lrllrlrrl",
-		}, section{title: "Input of " + number, lines: input(r)})
+		best := "candidate " + strconv.Itoa(r.Best+1)
+		all = append(all, section{title: "A step of " + best, lines: step(r)}, section{
+			title: "Communication of a device in a step of " + best, rows: collectives(r), sides: "lrllrlrrl",
+		}, section{title: "Input of " + best, lines: input(r)})
 	}
 	all = append(all, section{title: "Assumptions", lines: assumptions(r)})
 	var some []section
@@ -109,13 +109,26 @@ func reason(r *strategy.Report, i int) string {
 	return strings.Join(r.Candidates[i].Reasons, "; ")
 }
 
+// reasons lists why each candidate has its rank. Neighbors with the same reasons share
+// a line.
 func reasons(r *strategy.Report) (lines []line) {
-	width := len(strconv.Itoa(len(r.Candidates)))
-	for i := range r.Candidates {
-		if text := reason(r, i); text != "" {
-			number := strconv.Itoa(i + 1)
-			lines = append(lines, line{strings.Repeat(" ", width-len(number)) + number + " ", text})
+	width := 0
+	for from := 0; from < len(r.Candidates); {
+		to, text := from+1, reason(r, from)
+		for to < len(r.Candidates) && reason(r, to) == text {
+			to++
 		}
+		if text != "" {
+			numbers := strconv.Itoa(from + 1)
+			if to > from+1 {
+				numbers += "–" + strconv.Itoa(to)
+			}
+			lines, width = append(lines, line{numbers, text}), max(width, columnsOf(numbers))
+		}
+		from = to
+	}
+	for i := range lines {
+		lines[i].mark = strings.Repeat(" ", width-columnsOf(lines[i].mark)) + lines[i].mark + " "
 	}
 	return lines
 }
@@ -133,6 +146,9 @@ func step(r *strategy.Report) []line {
 	var texts []string
 	if t := r.Candidates[r.Best].Time; t != nil {
 		texts = append(texts, timeParts(t), bound(t))
+		if text := rates(t); text != "" {
+			texts = append(texts, text)
+		}
 	}
 	if len(r.Stages) > 1 {
 		texts = append(texts, stages(r.Stages)...)
@@ -144,31 +160,37 @@ func timeParts(t *strategy.Time) string {
 	var sum []string
 	for _, part := range parts(t) {
 		if part.value > 0 {
-			sum = append(sum, part.key+" "+duration(part.value))
+			sum = append(sum, strategy.PartName(part.key)+" "+duration(part.value))
 		}
 	}
-	text := strings.Join(sum, " + ")
+	text := duration(t.Step) + " = " + strings.Join(sum, " + ")
 	if t.Hidden > 0 {
-		text += " − " + duration(t.Hidden) + " of communication during computation"
+		text += ", less " + duration(t.Hidden) + " of communication that runs during computation"
 	}
-	return text + " = " + duration(t.Step)
+	return text
 }
 
 func bound(t *strategy.Time) string {
-	text := "bound by " + t.Bound
+	text := "bound by " + strategy.PartName(t.Bound)
 	if t.Next != "" {
-		text += "; " + t.Next + " takes " + duration(t.Behind) + " less"
-	}
-	switch {
-	case t.TokensPerSecond > 0:
-		text += "; " + wording.Thousands(t.TokensPerSecond) + " tokens per second"
-	case t.ExamplesPerSecond >= 1000:
-		text += "; " + wording.Thousands(t.ExamplesPerSecond/1000) + " examples per second"
-	}
-	if t.MFU > 0 {
-		text += "; " + percent(t.MFU) + " of the peak FLOP/s"
+		text += "; the next part, " + strategy.PartName(t.Next) + ", takes " + duration(t.Behind) + " less"
 	}
 	return text
+}
+
+// rates writes what a step of this time achieves.
+func rates(t *strategy.Time) string {
+	var texts []string
+	switch {
+	case t.TokensPerSecond > 0:
+		texts = append(texts, wording.Thousands(t.TokensPerSecond)+" tokens per second")
+	case t.ExamplesPerSecond >= 1000:
+		texts = append(texts, wording.Thousands(t.ExamplesPerSecond/1000)+" examples per second")
+	}
+	if t.MFU > 0 {
+		texts = append(texts, percent(t.MFU)+" of the peak FLOP/s (MFU)")
+	}
+	return strings.Join(texts, "; ")
 }
 
 // collectives makes a table of the communication in a step of the best candidate.
@@ -176,17 +198,17 @@ func collectives(r *strategy.Report) [][]string {
 	if len(r.Collectives) == 0 {
 		return nil
 	}
-	rows := [][]string{{"axis", "calls", "operation", "of", "GB", "link", "GB sent", "time", "hidden"}}
+	rows := [][]string{{"axis", "calls", "operation", "of", "GB each", "link", "GB sent", "time", "overlaps"}}
 	for i := range r.Collectives {
 		c := &r.Collectives[i]
-		time, hidden := "?", "no"
+		time, overlaps := unknown, "no"
 		if c.Ns >= 0 {
 			time = duration(c.Ns)
 		}
 		if c.Overlapped {
-			hidden = "yes"
+			overlaps = "yes"
 		}
-		rows = append(rows, []string{c.Axis, short(c.Count), c.Op, c.What, gigabytes(c.Bytes), c.Link, gigabytes(c.Sent), time, hidden})
+		rows = append(rows, []string{c.Axis, short(c.Count), c.Op, c.What, gigabytes(c.Bytes), c.Link, gigabytes(c.Sent), time, overlaps})
 	}
 	return rows
 }

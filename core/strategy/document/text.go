@@ -1,11 +1,8 @@
 package document
 
 import (
-	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/strategy"
 )
 
@@ -83,54 +80,6 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-// column is a column of the table of candidates.
-type column struct {
-	title string
-	right bool // numbers are aligned to the right
-	cell  func(u timeUnit, number int, c *strategy.Candidate) string
-}
-
-var columns = []column{
-	{"", true, func(_ timeUnit, number int, _ *strategy.Candidate) string { return strconv.Itoa(number + 1) }},
-	{"mesh", false, func(_ timeUnit, _ int, c *strategy.Candidate) string { return axesText(c.Mesh) }},
-	{"ZeRO", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return zero(c) }},
-	{"recomp", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
-		return c.Recomputation[:min(6, len(c.Recomputation))]
-	}},
-	{"micro", true, func(_ timeUnit, _ int, c *strategy.Candidate) string {
-		return short(int64(c.MicroBatch)) + "×" + short(int64(c.MicroBatches))
-	}},
-	{"weights", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Weights) }},
-	{"grads", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Gradients) }},
-	{"optim", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Optimizer) }},
-	{"activ", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Activations) }},
-	{"other", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Buffers) }},
-	{"free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) }},
-	{"step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
-		if c.Time == nil {
-			return "?"
-		}
-		return u.of(c.Time.Step)
-	}},
-	{"range", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
-		if c.Time == nil {
-			return "?"
-		}
-		return u.of(c.Time.Low) + "–" + u.of(c.Time.High)
-	}},
-	{"bound", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
-		if c.Time == nil {
-			return "?"
-		}
-		return c.Time.Bound
-	}},
-}
-
-const (
-	meshColumn  = 1
-	leastColumn = 8 // of a mesh: "context," fits
-)
-
 func (p *printer) candidates(r *strategy.Report) {
 	if len(r.Candidates) == 0 {
 		return
@@ -183,33 +132,4 @@ func (p *printer) row(cells []string, widths []int) {
 		p.out.WriteString(strings.TrimRight(line, " "))
 		p.out.WriteByte('\n')
 	}
-}
-
-func axesText(list []mesh.Axis) string {
-	if len(list) == 0 {
-		return "one device"
-	}
-	axes := make([]string, len(list))
-	for i, a := range list {
-		axes[i] = a.Name + " " + strconv.Itoa(a.Size)
-	}
-	return strings.Join(axes, ", ")
-}
-
-// zero writes the stage of ZeRO. The axis fsdp is stage 3.
-func zero(c *strategy.Candidate) string {
-	if !slices.ContainsFunc(c.Mesh, func(a mesh.Axis) bool { return a.Name == strategy.FSDP }) {
-		return strconv.Itoa(c.ZeRO)
-	}
-	if c.ZeRO == 0 {
-		return "3"
-	}
-	return "3, " + strconv.Itoa(c.ZeRO)
-}
-
-func free(m strategy.Memory) string {
-	if m.Capacity == 0 {
-		return "?"
-	}
-	return gigabytes(m.Free)
 }

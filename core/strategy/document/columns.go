@@ -1,0 +1,110 @@
+package document
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/strategy"
+)
+
+// column is a column of the table of candidates.
+type column struct {
+	title string // in a text
+	name  string // in HTML, which has more space
+	right bool   // numbers are aligned to the right
+	cell  func(u timeUnit, number int, c *strategy.Candidate) string
+	note  string // what the column means; "" if its title says it
+}
+
+// columns lists the columns of the table of candidates.
+var columns = []column{
+	{"", "", true, func(_ timeUnit, number int, _ *strategy.Candidate) string { return strconv.Itoa(number + 1) }, ""},
+	{"mesh", "mesh", false, func(_ timeUnit, _ int, c *strategy.Candidate) string { return meshText(c) }, ""},
+	{"ZeRO", "ZeRO", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return zero(c) },
+		"1 divides the states of the optimizer over the replicas, 2 also the gradients; fsdp is 3"},
+	{"remat", "recomputation", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
+		return c.Recomputation[:min(6, len(c.Recomputation))]
+	}, "what the backward pass computes again, as with jax.checkpoint: full is each whole layer"},
+	{"micro", "micro-batches", true, func(_ timeUnit, _ int, c *strategy.Candidate) string {
+		return short(int64(c.MicroBatches)) + "×" + short(int64(c.MicroBatch))
+	}, "micro-batches of a step × examples of one, in each replica"},
+	{"weights", "weights", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Weights) }, ""},
+	{"grads", "gradients", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Gradients) }, ""},
+	{"optim", "optimizer", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Optimizer) },
+		"states of the optimizer, and the master copy of the weights"},
+	{"activ", "activations", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Activations) },
+		"activations that the backward pass needs, with fused kernels"},
+	{"bufs", "buffers", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Buffers) },
+		"gathered weights, and what a layer computes again"},
+	{"free", "free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) },
+		"what is left of the memory, without the margin"},
+	{"max", "at most", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Most()) },
+		"all memory without fused kernels, as in JAX without jax.checkpoint"},
+	{"step", "step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
+		if c.Time == nil {
+			return unknown
+		}
+		return u.of(c.Time.Step)
+	}, ""},
+	{"range", "range", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
+		if c.Time == nil {
+			return unknown
+		}
+		return u.of(c.Time.Low) + "–" + u.of(c.Time.High)
+	}, "the step in the best and in the worst case"},
+	{"bound", "bound by", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
+		switch {
+		case c.Time == nil:
+			return unknown
+		case c.Time.Bound == "hbm":
+			return "memory"
+		}
+		return c.Time.Bound
+	}, "the largest part of the step"},
+}
+
+const (
+	meshColumn  = 1
+	leastColumn = 8 // of a mesh: "context," fits
+
+	unknown = "?"
+)
+
+// notes explains the columns in which some candidate has a value.
+func notes(r *strategy.Report) []line {
+	var rows [][]string
+	for _, c := range columns {
+		valued := func(k strategy.Candidate) bool {
+			return !slices.Contains([]string{"0", strategy.None, unknown}, c.cell(timeUnits[0], 0, &k))
+		}
+		if c.note != "" && slices.ContainsFunc(r.Candidates, valued) {
+			rows = append(rows, []string{c.title, c.note})
+		}
+	}
+	return indented(aligned(rows, "ll")...)
+}
+
+// meshText lists the axes of a mesh. The space before a size does not break.
+func meshText(c *strategy.Candidate) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strategy.MeshText(c.Mesh), " ", noBreak), ","+noBreak, ", ")
+}
+
+// zero writes the stage of ZeRO. The axis fsdp is stage 3.
+func zero(c *strategy.Candidate) string {
+	if !slices.ContainsFunc(c.Mesh, func(a mesh.Axis) bool { return a.Name == strategy.FSDP }) {
+		return strconv.Itoa(c.ZeRO)
+	}
+	if c.ZeRO == 0 {
+		return "3"
+	}
+	return strconv.Itoa(c.ZeRO) + "+3"
+}
+
+func free(m strategy.Memory) string {
+	if m.Capacity == 0 {
+		return unknown
+	}
+	return gigabytes(m.Free)
+}
