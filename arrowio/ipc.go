@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
@@ -16,7 +17,7 @@ import (
 type ipcFormat struct {
 	name   string
 	begins func(head []byte, size int64) bool
-	read   func(r io.ReaderAt, size int64) (*arrowmeta.File, error)
+	read   func(r io.ReaderAt, size int64, digest io.Writer) (*arrowmeta.File, error)
 }
 
 var (
@@ -31,12 +32,13 @@ var (
 func (f ipcFormat) recognize(head []byte, size int64) bool { return f.begins(head, size) }
 
 func (f ipcFormat) open(ctx context.Context, content *resident.File) (contents, error) {
-	meta, err := f.read(blob.Reader(ctx, content), content.Size())
+	digest := sha256.New()
+	meta, err := f.read(blob.Reader(ctx, content), content.Size(), digest)
 	if err != nil {
 		return nil, err
 	}
 	c := &ipc{content: content, meta: meta}
-	c.facts = metadata{format: f.name, schema: &meta.Schema, digest: meta.Digest, units: extents(meta.Batches), dictionaries: extents(meta.Dictionaries)}
+	c.facts = metadata{format: f.name, schema: &meta.Schema, digest: [32]byte(digest.Sum(nil)), units: extents(meta.Batches), dictionaries: extents(meta.Dictionaries)}
 	for i := range meta.Columns {
 		c.facts.located = append(c.facts.located, meta.Columns[i].Located)
 	}

@@ -2,7 +2,6 @@ package arrowmeta
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,7 +27,6 @@ type File struct {
 	Batches      []Block  // in the order of their rows
 	Dictionaries []Block  // in the order of the footer or stream
 	Columns      []Column // one for each of Schema.Fields
-	Digest       [32]byte // SHA-256 of the footer, or of all metadata of a stream
 
 	layout *layout
 }
@@ -70,15 +68,17 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	}
 	switch {
 	case IsFile(head, size):
-		return ReadFile(r, size)
+		return ReadFile(r, size, io.Discard)
 	case IsStream(head, size):
-		return ReadStream(r, size)
+		return ReadStream(r, size, io.Discard)
 	}
 	return nil, Foreign(r, size)
 }
 
-// ReadFile is Read for an Arrow IPC file.
-func ReadFile(r io.ReaderAt, size int64) (*File, error) {
+// ReadFile is Read for an Arrow IPC file. It writes the footer to digest, a hash. The
+// package imports no hash itself: crypto/sha256 would add 39 KB to the compressed
+// WebAssembly module.
+func ReadFile(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 	end := position{"end of the file", -1, max(size-trailer, 0)}
 	if size < front+trailer {
 		return nil, end.damaged(errors.New("no footer"))
@@ -96,7 +96,8 @@ func ReadFile(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, at.unread(err)
 	}
-	f := &File{Size: size, Digest: sha256.Sum256(footer)}
+	_, _ = digest.Write(footer)
+	f := &File{Size: size}
 	if err := f.decodeFooter(footer, at.offset); err != nil {
 		return nil, at.damaged(err)
 	}

@@ -2,6 +2,7 @@ package arrowmeta_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -152,10 +153,21 @@ func TestDigest(t *testing.T) {
 		f, _ := read(data)
 		other := bytes.Clone(data)
 		other[f.Batches[0].Body()]++
-		if g, err := read(other); err != nil || g.Digest != f.Digest {
-			t.Errorf("%s: the digest depends on values (%v)", name, err)
+		digest := func(data []byte) string {
+			parse := arrowmeta.ReadFile
+			if f.Stream {
+				parse = arrowmeta.ReadStream
+			}
+			h := sha256.New()
+			if _, err := parse(bytes.NewReader(data), int64(len(data)), h); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return string(h.Sum(nil))
 		}
-		if g, _ := read(load(t, "legacy."+name[len("primitive."):])); g.Digest == f.Digest {
+		if digest(other) != digest(data) {
+			t.Errorf("%s: the digest depends on values", name)
+		}
+		if digest(load(t, "legacy."+name[len("primitive."):])) == digest(data) {
 			t.Errorf("%s: different metadata with one digest", name)
 		}
 	}

@@ -1,7 +1,6 @@
 package arrowmeta
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,9 +47,8 @@ type streamReader struct {
 
 // ReadStream is Read for a stream. It reads the metadata of every message, and the
 // bodies only if they are so small that skipping them would cost more.
-func ReadStream(r io.ReaderAt, size int64) (*File, error) {
+func ReadStream(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 	s := &streamReader{window: window{r: r, size: size}, file: &File{Stream: true, Size: size}, ahead: 4 << 10}
-	digest := sha256.New()
 	for n := 0; ; n++ {
 		at := position{"message", n, s.off}
 		meta, skip, err := s.metadata(at)
@@ -58,10 +56,9 @@ func ReadStream(r io.ReaderAt, size int64) (*File, error) {
 			return nil, err
 		}
 		if meta == nil {
-			copy(s.file.Digest[:], digest.Sum(nil))
 			return s.file, s.end(at, skip, n)
 		}
-		digest.Write(meta)
+		_, _ = digest.Write(meta)
 		if err := s.message(at, meta, skip); err != nil {
 			return nil, err
 		}

@@ -1,8 +1,6 @@
 package document
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -49,13 +47,6 @@ func Canonical(d *layout.Document) []byte {
 	}
 	w.Close('}')
 	return w.Text
-}
-
-// Digest returns the digest of a document: the SHA-256 of its canonical text in
-// hexadecimal digits.
-func Digest(canonical []byte) string {
-	sum := sha256.Sum256(canonical)
-	return fmt.Sprintf("%x", sum)
 }
 
 // unlessDefault writes a member, unless its value is empty or the default.

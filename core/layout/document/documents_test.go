@@ -2,10 +2,12 @@ package document_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -96,7 +98,8 @@ func outcome(c row) row {
 	case err != nil:
 		c.Error = "not a status.Error: " + err.Error()
 	default:
-		c.Canonical, c.Digest = string(document.Canonical(d)), document.Digest(document.Canonical(d))
+		canonical := document.Canonical(d)
+		c.Canonical, c.Digest = string(canonical), fmt.Sprintf("%x", sha256.Sum256(canonical))
 	}
 	return c
 }

@@ -35,7 +35,7 @@ func TestDescribe(t *testing.T) {
 		}
 		return string(b)
 	}
-	want := `{"document":` + quoted(string(document.Canonical(d))) + `,"digest":"` + document.Digest(document.Canonical(d)) + `","arrays":[` +
+	want := `{"document":` + quoted(string(document.Canonical(d))) + `,"arrays":[` +
 		`{"name":"0","field":"0","kind":"data","dtype":"float32","shape":[4,4],"batch_dims":1,"spec":["data","model"],"tiles":[2,2]},` +
 		`{"name":"w","field":null,"kind":"static","dtype":"int8","shape":[3],"batch_dims":0,"spec":null,"tiles":null},` +
 		`{"name":"valid","field":null,"kind":"mask","dtype":"bool","shape":[4],"batch_dims":1,"spec":["data"],"tiles":[2]},` +
@@ -54,7 +54,7 @@ func TestDescribe(t *testing.T) {
 func TestDescribeRefuses(t *testing.T) {
 	var v reply.Validator
 	v.Describe([]byte(text))
-	want := `{"document":null,"digest":null,"arrays":[],"report":null,"text":null,"error":{"code":"InvalidArgument","op":"layout",` +
+	want := `{"document":null,"arrays":[],"report":null,"text":null,"error":{"code":"InvalidArgument","op":"layout",` +
 		`"message":"/mesh: expected a mesh, but found a list","hint":"","path":"/mesh"}}`
 	if got := string(v.Describe([]byte(`{"meshfeed":1,"mesh":[]}`))); got != want {
 		t.Errorf("got %s\nwant %s", got, want)

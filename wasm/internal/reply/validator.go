@@ -33,7 +33,7 @@ const maxRanges = 1 << 18
 // Describe parses a layout document and returns all that is known about it except
 // the tables:
 //
-//	{"document":"…","digest":"…","arrays":[…],"report":{…},"text":"…","error":null}
+//	{"document":"…","arrays":[…],"report":{…},"text":"…","error":null}
 //
 // The document is its canonical text in a JSON string, so that a JSON parser keeps
 // the bytes. The report is that of [document.Report]. The text is that of
@@ -51,16 +51,13 @@ func (v *Validator) Describe(text []byte) []byte {
 	if err != nil {
 		w := envelope.Begin()
 		w.Key("document").Null()
-		w.Key("digest").Null()
 		w.Key("arrays").Raw("[]")
 		w.Key("report").Null()
 		w.Key("text").Null()
 		return envelope.End(w, err)
 	}
-	canonical := document.Canonical(d)
 	w := envelope.Begin()
-	w.Key("document").String(string(canonical))
-	w.Key("digest").String(document.Digest(canonical))
+	w.Key("document").String(string(document.Canonical(d)))
 	writeArrays(w.Key("arrays"), v.layout)
 	w.Key("report").Raw(string(document.Report(v.layout, document.ReportOptions{Ranges: maxRanges})))
 	w.Key("text").String(picture.Text(v.layout, picture.Options{}))
