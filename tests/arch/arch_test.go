@@ -89,7 +89,7 @@ var allowed = map[string][]string{
 	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype"},
 	"wasm/guest/internal/reactor": {},
 	"wasm/guest/layout":           {"wasm/guest/internal/reactor", "wasm/internal/reply"},
-	"wasm/internal/advice":        {"wasm/internal/envelope", "core/strategy/document", "core/layout/document", "core/hardware", "core/transformer"},
+	"wasm/internal/advice":        {"wasm/internal/envelope", "core/strategy/document", "core/diagram/document", "core/layout/document", "core/hardware", "core/transformer"},
 	"wasm/guest/strategy":         {"wasm/guest/internal/reactor", "wasm/internal/advice"},
 	"wasm/page":                   {"core/status"},
 	"wasm/host":                   {"internal/guard"},

@@ -3,7 +3,7 @@ package host
 import "context"
 
 // planning is the kind of the modules that a Planner runs.
-var planning = kind{"strategy planner", []string{"_initialize", "mf_version", "mf_input", "mf_advise", "mf_catalog"}, ".build/strategy.wasm"}
+var planning = kind{"strategy planner", []string{"_initialize", "mf_version", "mf_input", "mf_advise", "mf_catalog", "mf_diagram"}, ".build/strategy.wasm"}
 
 // Planner is a compiled strategy planner and its idle instances.
 type Planner struct{ machine }
@@ -29,4 +29,9 @@ func (p *Planner) Catalog(ctx context.Context) (reply []byte, err error) {
 		return err
 	})
 	return reply, err
+}
+
+// Diagram returns the reply about a diagram document, drawn at most width pixels wide.
+func (p *Planner) Diagram(ctx context.Context, text []byte, width int) (reply []byte, err error) {
+	return p.ask(ctx, text, "mf_diagram", uint64(uint32(width)))
 }

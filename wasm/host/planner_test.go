@@ -108,6 +108,30 @@ func TestPlannerParity(t *testing.T) {
 	}
 }
 
+// TestPlannerDiagrams compares the reply about every diagram of package diagram, byte
+// for byte, with that of this process.
+func TestPlannerDiagrams(t *testing.T) {
+	paths, err := filepath.Glob("../../core/diagram/document/testdata/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	drawn := 0
+	for _, path := range paths {
+		text := read(t, path)
+		want := advice.Diagram(text, 500)
+		got, err := planner.Diagram(t.Context(), text, 500)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s\ngot %.500s, %v\nwant %.500s", path, got, err, want)
+		}
+		if bytes.Contains(want, []byte(`"error":null`)) {
+			drawn++
+		}
+	}
+	if drawn < 10 {
+		t.Errorf("only %d diagrams were drawn", drawn)
+	}
+}
+
 func TestPlannerParityOfRandomDocuments(t *testing.T) {
 	planned := 0
 	random.Rounds(t, 60, 1000, func(t *testing.T, r *rand.Rand) {

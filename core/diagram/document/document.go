@@ -16,7 +16,7 @@
 //	               buffers?}], title?, capacity?
 //	loading        the members of a layout document
 //
-// [Draw] parses and draws.
+// [Draw] parses and draws. [DrawOf] accepts only some kinds.
 package document
 
 import (
@@ -59,11 +59,35 @@ var form = jsontext.Form{
 	Fail: func(pointer, message string) *status.Error { return invalid(pointer, "%s", message) },
 }
 
+// Kind is a kind of diagrams.
+type Kind struct {
+	name string
+	read func(p parser) (diagram.Spec, error)
+}
+
+// The kinds of diagrams.
+var (
+	DataParallel = Kind{"data_parallel", parser.dataParallel}
+	Mesh         = Kind{"mesh", parser.mesh}
+	Matmul       = Kind{"matmul", parser.matmul}
+	TensorPair   = Kind{"tensor_pair", parser.tensorPair}
+	Pipeline     = Kind{"pipeline", parser.pipeline}
+	Collective   = Kind{"collective", parser.collective}
+	Memory       = Kind{"memory", parser.memory}
+	Loading      = Kind{"loading", parser.loading}
+)
+
 // Draw parses a document and draws its diagram. It is as strict as
 // [jsontext.Reader]. An error is InvalidArgument, with a JSON Pointer in its
 // attribute "path".
 func Draw(text []byte) (*diagram.Diagram, error) {
-	kind, spec, err := Parse(text)
+	return DrawOf(text, DataParallel, Mesh, Matmul, TensorPair, Pipeline, Collective, Memory, Loading)
+}
+
+// DrawOf is Draw for a document of one of the given kinds. A program that calls DrawOf
+// but not Draw contains only the code of those kinds.
+func DrawOf(text []byte, kinds ...Kind) (*diagram.Diagram, error) {
+	kind, spec, err := parse(text, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +110,9 @@ func below(pointer string, err error) error {
 	return found
 }
 
-// Parse reads a document. It returns the name of the kind and the diagram. Sizes
+// parse reads a document. It returns the name of the kind and the diagram. Sizes
 // that do not fit each other are errors of the diagram's Draw.
-func Parse(text []byte) (kind string, spec diagram.Spec, err error) {
+func parse(text []byte, kinds []Kind) (kind string, spec diagram.Spec, err error) {
 	if len(text) > MaxBytes {
 		return "", nil, invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
 	}
@@ -97,6 +121,10 @@ func Parse(text []byte) (kind string, spec diagram.Spec, err error) {
 		return "", nil, err
 	}
 	p := parser{r}
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
 	err = p.Members("a diagram document", 2, []string{"meshfeed", "diagram"}, func(key string) error {
 		if key == "meshfeed" {
 			v, err := p.Integer("the version of the format", -layout.MaxInteger, layout.MaxInteger)
@@ -105,7 +133,7 @@ func Parse(text []byte) (kind string, spec diagram.Spec, err error) {
 			}
 			return err
 		}
-		return p.Members("a diagram", 0, Kinds(), func(key string) error {
+		return p.Members("a diagram", 0, names, func(key string) error {
 			if spec != nil {
 				return p.Fail("the diagram is already %s", wording.Quote(kind)).WithHint("use a document for each diagram")
 			}
@@ -119,33 +147,9 @@ func Parse(text []byte) (kind string, spec diagram.Spec, err error) {
 		})
 	})
 	if err == nil && spec == nil {
-		err = invalid("/diagram", "the diagram is empty").WithHint("name its kind: %s", strings.Join(Kinds(), ", "))
+		err = invalid("/diagram", "the diagram is empty").WithHint("name its kind: %s", strings.Join(names, ", "))
 	}
 	return kind, spec, err
-}
-
-// kinds lists the kinds of diagrams.
-var kinds = []struct {
-	name string
-	read func(p parser) (diagram.Spec, error)
-}{
-	{"data_parallel", parser.dataParallel},
-	{"mesh", parser.mesh},
-	{"matmul", parser.matmul},
-	{"tensor_pair", parser.tensorPair},
-	{"pipeline", parser.pipeline},
-	{"collective", parser.collective},
-	{"memory", parser.memory},
-	{"loading", parser.loading},
-}
-
-// Kinds lists the names of the kinds of diagrams.
-func Kinds() []string {
-	var names []string
-	for _, k := range kinds {
-		names = append(names, k.name)
-	}
-	return names
 }
 
 // parser reads the values of a document.

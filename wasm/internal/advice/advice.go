@@ -3,12 +3,14 @@
 //
 //	advice.Advise(text) // JSON: report, layout, text, error
 //	advice.Catalog()    // JSON: models, devices, error
+//	advice.Diagram(text, width) // JSON: svg, error
 //
 // A reply is JSON without spaces and always has all keys. A value that is not known is
 // null. Package envelope documents the error.
 package advice
 
 import (
+	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
 	"github.com/meshfeed/meshfeed/core/hardware"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/strategy"
@@ -85,4 +87,19 @@ func Catalog() []byte {
 	}
 	w.Close(']')
 	return envelope.End(w, nil)
+}
+
+// Diagram draws a diagram document of a kind that the page uses, at most width pixels
+// wide. The code of all kinds would add 28 KB to the compressed module:
+//
+//	{"svg":"…","error":null}
+func Diagram(text []byte, width int) []byte {
+	d, err := diagrams.DrawOf(text, diagrams.Collective, diagrams.Matmul, diagrams.Memory, diagrams.Pipeline)
+	w := envelope.Begin()
+	if w.Key("svg"); err != nil {
+		w.Null()
+	} else {
+		w.String(d.SVG(width))
+	}
+	return envelope.End(w, err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
 	"github.com/meshfeed/meshfeed/core/hardware"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/strategy"
@@ -104,5 +105,26 @@ func TestCatalog(t *testing.T) {
 		if byName.Model.Parameters != m.Parameters || bySizes.Model != byName.Model || !bytes.Equal(bySizes.Candidates, byName.Candidates) {
 			t.Errorf("%s: the sizes %s have %d parameters, the name %d", m.Name, m.Transformer, bySizes.Model.Parameters, byName.Model.Parameters)
 		}
+	}
+}
+
+func TestDiagram(t *testing.T) {
+	text := []byte(`{"meshfeed":1,"diagram":{"pipeline":{"schedule":"1f1b","stages":4,"micro_batches":8}}}`)
+	d, err := diagrams.Draw(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"svg":` + quoted(t, []byte(d.SVG(600))) + `,"error":null}`
+	if got := string(advice.Diagram(text, 600)); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// The module has only the kinds of diagrams that the page draws.
+func TestDiagramRefuses(t *testing.T) {
+	want := `{"svg":null,"error":{"code":"InvalidArgument","op":"diagram",` +
+		`"message":"/diagram/loading: \"loading\" is not a key","hint":"the keys here are collective, matmul, memory, pipeline","path":"/diagram/loading"}}`
+	if got := string(advice.Diagram([]byte(`{"meshfeed":1,"diagram":{"loading":{}}}`), 600)); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
