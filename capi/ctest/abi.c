@@ -97,6 +97,7 @@ int main(void) {
   FIELD(mf_stats, bytes);
   FIELD(mf_stats, wait_ns);
   FIELD(mf_stats, stall_ns);
+  FIELD(mf_stats, build_ns);
   FIELD(mf_stats, gather_ns);
   FIELD(mf_stats, queued);
   FIELD(mf_stats, live_batches);

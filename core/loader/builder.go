@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -25,9 +24,10 @@ type builder struct {
 	seed     int64
 	limit    int64 // Options.MaxHostBytes
 
-	workers  []worker
-	whole    batch.Memory // of a whole batch, with layout.LoadGlobal; allocated for the first
-	gathered atomic.Int64 // nanoseconds spent in gather
+	workers    []worker
+	whole      batch.Memory  // of a whole batch, with layout.LoadGlobal; allocated for the first
+	gathering  time.Duration // of the last gather
+	announcing time.Duration // of the last lookAhead
 
 	computedRecords []int64 // record list of the last batch's computed blocks: mask and extras
 	spareRecords    []int64 // buffer for this list, if it is longer than the list that is gathered
@@ -36,22 +36,26 @@ type builder struct {
 
 // build builds the batch at a cursor, and the evidence of its rows. A panic in any
 // part of it, such as the gatherer or the allocator, becomes an error.
-func (b *builder) build(ctx context.Context, c batch.Cursor) (built *batch.Batch, evidence certificate.Evidence, err error) {
+func (b *builder) build(ctx context.Context, c batch.Cursor) (r result) {
+	began := time.Now()
 	step := b.grid.stepAt(c)
-	err = guard.Call("loader", func() error {
-		built, evidence, err = b.buildAt(ctx, step)
+	err := guard.Call("loader", func() (err error) {
+		r.batch, r.evidence, err = b.buildAt(ctx, step)
 		return err
 	})
 	if err != nil {
-		return nil, certificate.Evidence{}, atStep(step, err)
+		return result{err: atStep(step, err)}
 	}
-	return built, evidence, nil
+	r.gather, r.build = b.gathering, b.announcing+time.Since(began)
+	return r
 }
 
 // lookAhead announces the records of later steps to the gatherer. If the gatherer
 // panics, the next build fails.
 func (b *builder) lookAhead() {
+	began := time.Now()
 	b.aheadErr = guard.Call("loader", func() error { b.window.extend(); return nil })
+	b.announcing = time.Since(began)
 }
 
 func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Batch, evidence certificate.Evidence, err error) {
@@ -89,7 +93,7 @@ func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64
 	if err := b.gather(ctx, target, records); err != nil {
 		return err
 	}
-	b.gathered.Add(int64(time.Since(began)))
+	b.gathering = time.Since(began)
 	b.compute(target, records, step)
 	b.plan.copyBlocks(memory, target)
 	return memory.Commit(ctx)

@@ -181,24 +181,13 @@ func TestAhead(t *testing.T) {
 
 // If a gatherer panics in Ahead, the next batch of its loader is an error.
 func TestAheadPanics(t *testing.T) {
-	l := newLoader(t, panickingSource{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
+	l := newLoader(t, announcedSource{digits(64), func() { panic("no announcement") }}, loader.Options{Layout: newLayout(t, document(8))})
 	next(t, l)
 	_, err := l.Next(t.Context())
 	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: panic: no announcement; "+
 		"this is a bug in meshfeed: please report it with the file and the options that led here")
 	next(t, l)
 }
-
-type panickingSource struct{ source.Source }
-
-func (d panickingSource) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	g, err := d.Source.Gatherer(parts)
-	return panickingGatherer{g}, err
-}
-
-type panickingGatherer struct{ source.Gatherer }
-
-func (panickingGatherer) Ahead([]int64) { panic("no announcement") }
 
 // The last record numbers of the largest dataset have more than 32 bits.
 func TestLargestDataset(t *testing.T) {

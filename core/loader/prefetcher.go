@@ -63,11 +63,12 @@ type prefetcher struct {
 // newLoop is the epoch of a loop that has not delivered a batch.
 const newLoop = -1
 
-// result is a batch with its evidence, or an error.
+// result is a batch with its evidence and the times that it took, or an error.
 type result struct {
-	batch    *batch.Batch
-	evidence certificate.Evidence
-	err      error
+	batch         *batch.Batch
+	evidence      certificate.Evidence
+	gather, build time.Duration
+	err           error
 }
 
 // waiter is a call of Next that waits for a result.
@@ -232,7 +233,7 @@ func (p *prefetcher) deliver() result {
 		step := r.batch.Step()
 		p.loop, p.cursor = step.Epoch, step.After
 		p.ledger.deliver(step, r.evidence)
-		p.counts.deliver(p.builder.plan, step.Valid)
+		p.counts.deliver(p.builder.plan, r, step.Valid)
 	}
 	return r
 }

@@ -32,7 +32,7 @@ func TestOverlap(t *testing.T) {
 			t.Errorf("ten batches took %v, want 11s", took)
 		}
 		s := l.Stats()
-		if s.Gather != 10*time.Second || s.ConsumerWait != time.Second || s.ProducerWait != 0 {
+		if s.Gather != 10*time.Second || s.Build != s.Gather || s.ConsumerWait != time.Second || s.ProducerWait != 0 {
 			t.Errorf("stats %+v", s)
 		}
 	})

@@ -84,8 +84,7 @@ func (p *prefetcher) nextBuild() order {
 // fulfill builds a batch. It reports whether the producer continues.
 func (p *prefetcher) fulfill(o order) bool {
 	p.builder.window.setOrder(o.sampler)
-	b, e, err := p.builder.build(o.run, o.cursor)
-	if !p.accept(o.run, result{b, e, err}) {
+	if !p.accept(o.run, p.builder.build(o.run, o.cursor)) {
 		return false
 	}
 	p.builder.lookAhead()

@@ -82,6 +82,5 @@ func (l *Loader) copyFrom(from *prefetcher) error {
 	p := l.prefetcher
 	p.loop, p.counts = from.loop, from.counts.now()
 	p.ledger = from.ledger.remeshed(l.plan.run, from.cursor, p.cursor)
-	p.builder.gathered.Store(from.builder.gathered.Load())
 	return nil
 }

@@ -494,7 +494,8 @@ class Loader(PositionMixin, Generic[BatchT]):
             - `batches`, `rows` and `bytes`, and `gathered_bytes`, which is more than `bytes`
               if `loading="global"` reads whole batches;
             - `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches
-              waited for callers; `gather_seconds`: the gathering, also of batches still queued;
+              waited for callers; `build_seconds`: the loader built them, one after the other;
+              `gather_seconds`: the part of it in which rows were gathered;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
               `idle_batches`: pieces of memory ready for reuse; `host_bytes`: the
               memory of all three.

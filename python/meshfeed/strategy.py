@@ -485,7 +485,8 @@ def advise(
             stages, the "margin" of memory that stays free, how many candidates to "keep", and
             whether to list the meshes that were "pruned".
         input: how fast the data arrive, to see whether they keep up: rows per second of all
-            processes, or `loader.stats()` of a process that loads them.
+            processes, or what one process measured: `loader.stats()` after a loop that only takes
+            batches, or the JSON of `meshfeed bench --json`.
 
     Raises:
         InvalidArgumentError: a part is wrong, or does not fit another one.

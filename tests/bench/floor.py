@@ -80,7 +80,7 @@ class Gather:
     def done(self) -> tuple[float, float]:
         """Returns the seconds of all gathers so far, and the number of their batches."""
         stats = self.loader.stats()
-        return stats["gather_seconds"], stats["batches"] + stats["queued"]
+        return stats["gather_seconds"], stats["batches"]
 
 
 def among(

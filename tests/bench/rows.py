@@ -91,8 +91,8 @@ def _gather(loader: mf.Loader) -> float:
         next(batches)
         n += 1
     after = loader.stats()
-    made = sum(after[k] - before[k] for k in ("batches", "queued"))
-    return (after["gather_seconds"] - before["gather_seconds"]) / made * 1e6
+    took = after["gather_seconds"] - before["gather_seconds"]
+    return took / (after["batches"] - before["batches"]) * 1e6
 
 
 def _each(steps: Iterator[Step]) -> float:

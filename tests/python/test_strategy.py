@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import jsonschema
 import numpy as np
+import pyarrow as pa
 import pytest
 from jax.sharding import AxisType
 
@@ -146,13 +147,13 @@ def test_the_input_of_a_loader() -> None:
     before = loader.stats()
     training = strategy.training(batch=16)
     model = strategy.transformer(**SIZES)
-    with pytest.raises(mf.InvalidArgumentError, match="statistics of a loader that delivered rows"):
+    with pytest.raises(mf.InvalidArgumentError, match="of a loader that delivered rows"):
         mf.advise(model, training, H100, input=before)
     for _ in loader:
         pass
     stats = loader.stats()
     needs = mf.advise(model, training, H100, input=stats).report["input"]
-    assert needs["available"] == int(stats["rows"] / stats["gather_seconds"])
+    assert needs["available"] == int(stats["rows"] / stats["build_seconds"])
     assert needs["keeps_up"] in (True, False)
     # Two processes gather half of a step each.
     two = mf.advise(
@@ -160,7 +161,32 @@ def test_the_input_of_a_loader() -> None:
         search={"axes": {"data": 16, "fsdp": 1, "tensor": 1, "pipe": 1}}, input=stats,
     ).report["input"]  # fmt: skip
     assert two["process_rows"] == 8
-    assert two["available"] == int(2 * stats["rows"] / stats["gather_seconds"])
+    assert two["available"] == int(2 * stats["rows"] / stats["build_seconds"])
+
+
+def test_the_input_of_the_command_bench(tmp_path: Path) -> None:
+    """Files are measured with the layout of the best candidate, and the rate is its input."""
+    training, model = strategy.training(batch=16), strategy.transformer(**SIZES)
+    sixteen = strategy.cluster("h100-80", devices=16)
+    search = {"axes": {"data": 16, "fsdp": 1, "tensor": 1, "pipe": 1}}
+    advice = mf.advise(model, training, sixteen, search=search)
+    assert advice.layout is not None
+    layout, file = tmp_path / "layout.json", tmp_path / "tokens.arrow"
+    layout.write_text(advice.layout.to_json())
+    tokens = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(64 * 16, dtype=np.int32)), 16)
+    table = pa.table({"tokens": tokens})
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    done = subprocess.run(
+        [COMMAND, "bench", "--time=10ms", "--json", layout, file],
+        capture_output=True, text=True, timeout=240, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    needs = mf.advise(model, training, sixteen, search=search, input=found).report["input"]
+    # Two processes load half of a step each.
+    assert needs["available"] == int(2 * found["rows"] / found["seconds"])
+    with pytest.raises(mf.InvalidArgumentError, match="of a loader that delivered rows"):
+        mf.advise(model, training, sixteen, input={"rows": "64", "seconds": 1})
 
 
 def test_the_rate_of_an_input() -> None:

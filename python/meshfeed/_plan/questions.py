@@ -71,21 +71,27 @@ def delivered(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dic
 
     Args:
         check: the checks of the call.
-        given: rows per second of all processes, the statistics of a loader, or the part itself.
+        given: rows per second of all processes, rows and seconds of one process as a loader or
+            `meshfeed bench --json` counts them, or the part itself.
         needs: what the planner says about the input without it; None if nothing fits.
     """
-    if isinstance(given, Mapping) and "gather_seconds" in given:
-        seconds, rows = float(given["gather_seconds"]), float(given.get("rows", 0))
-        if seconds <= 0 or rows <= 0:
-            hint = "call loader.stats() after some batches"
-            raise check.wrong("input", given, "statistics of a loader that delivered rows", hint)
-        # A process gathers its part of a step. The whole step takes as long as its largest part.
+    if isinstance(given, Mapping):
+        seconds = given.get("build_seconds", given.get("seconds"))
+        if seconds is None:
+            return plain(check, given)
+        rows = given.get("rows")
+        if not (_positive(rows) and _positive(seconds)):
+            expected = "rows and seconds of a loader that delivered rows"
+            raise check.wrong("input", given, expected, "call loader.stats() after some batches")
+        # A process builds its part of a step. The whole step takes as long as its largest part.
         parts = 1.0 if needs is None else needs["rows_per_step"] / max(1, needs["process_rows"])
         return {"rows_per_second": min(RECORDS, max(1, int(rows / seconds * parts)))}
-    if isinstance(given, Mapping):
-        return plain(check, given)
-    number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
-    if not number or not 1 <= given <= RECORDS:
+    if not _positive(given) or not 1 <= given <= RECORDS:
         expected = "rows per second from 1 to 2^40, or what loader.stats() returned"
         raise check.wrong("input", given, expected)
     return {"rows_per_second": int(given)}
+
+
+def _positive(value: Any) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(0 < value < np.inf)
