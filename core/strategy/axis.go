@@ -21,9 +21,18 @@ const (
 	numAxes
 )
 
+// headGroup is no axis of the mesh: it stands for the groups of tensor devices that hold
+// the same key and value heads.
+const headGroup = numAxes
+
 func axisOf(name string) axis { return axis(slices.Index(Axes(), name)) }
 
-func (a axis) String() string { return Axes()[a] }
+func (a axis) String() string {
+	if a == headGroup {
+		return Tensor
+	}
+	return Axes()[a]
+}
 
 // sizes has the size of every axis.
 type sizes [numAxes]int

@@ -25,6 +25,8 @@ type block struct {
 	gather  int64        // bytes that fsdp gathers
 	scatter int64        // bytes of gradients that fsdp reduces and scatters
 	left    int64        // bytes of gradients of arrays that fsdp does not split
+	heads   int64        // bytes of gradients of key and value heads that several tensor devices hold
+	unsplit int64        // bytes of gradients of arrays that tensor does not split
 }
 
 // weights has one copy of each block, for given sizes of fsdp, expert and tensor.
@@ -78,6 +80,13 @@ func (b *block) add(q *part, r shard) {
 	to.Weights = plus(to.Weights, r.bytes.Weights)
 	to.Gradients = plus(to.Gradients, r.bytes.Gradients)
 	to.Optimizer = plus(to.Optimizer, r.bytes.Optimizer)
+	switch {
+	case r.holders == 1:
+	case q.Tensor >= 0:
+		b.heads = plus(b.heads, r.bytes.Gradients)
+	default:
+		b.unsplit = plus(b.unsplit, r.bytes.Gradients)
+	}
 	if r.whole > 0 {
 		b.gather = plus(b.gather, q.gathered().Bytes(r.whole))
 		b.scatter = plus(b.scatter, q.precision.Gradients.Bytes(r.whole))
@@ -105,4 +114,6 @@ func (b *block) plus(c *block, n int64) {
 	b.gather = plus(b.gather, times(c.gather, n))
 	b.scatter = plus(b.scatter, times(c.scatter, n))
 	b.left = plus(b.left, times(c.left, n))
+	b.heads = plus(b.heads, times(c.heads, n))
+	b.unsplit = plus(b.unsplit, times(c.unsplit, n))
 }

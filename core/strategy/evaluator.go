@@ -18,15 +18,15 @@ type evaluator struct {
 	held     [][3]Memory         // of each stage, by the stage of ZeRO: memory without activations
 	live     []transformer.Bytes // of each stage: activations
 	weights  *weights
-	heaviest block // the sum of the blocks of the stage with the most gradients
-	paths    []hardware.Path
-	rated    [numAxes][numOperations]rate
-	asked    [numAxes][numOperations]bool // the element of rated is computed
-	data     [3]traffic                   // of gradients, by the stage of ZeRO
-	base     traffic                      // of everything but gradients
-	slow     *stage                       // the stage with the most floating-point operations
-	flops    float64                      // of slow, for one micro-batch
-	filled   float64                      // idle time of slow, in micro-batches
+	heaviest block                      // the sum of the blocks of the stage with the most gradients
+	paths    [numAxes + 1]hardware.Path // of the axes, and of headGroup
+	rated    [numAxes + 1][numOperations]rate
+	asked    [numAxes + 1][numOperations]bool // the element of rated is computed
+	data     [3]traffic                       // of gradients, by the stage of ZeRO
+	base     traffic                          // of everything but gradients
+	slow     *stage                           // the stage with the most floating-point operations
+	flops    float64                          // of slow, for one micro-batch
+	filled   float64                          // idle time of slow, in micro-batches
 	kept     *transformer.Activations
 	calls    []call
 
@@ -95,10 +95,22 @@ func (e *evaluator) enter(s sizes) bool {
 		list = distinct(e.model.stages(s[pipeAxis], e.chunks))
 		e.allStages[s[pipeAxis]] = list
 	}
-	e.paths = e.planner.cluster.Axes(s[:])
-	e.asked, e.data = [numAxes][numOperations]bool{}, [3]traffic{}
+	e.connect()
+	e.asked, e.data = [numAxes + 1][numOperations]bool{}, [3]traffic{}
 	e.use(list)
 	return true
+}
+
+// connect sets the paths of the current mesh. Neighbors on the axis tensor hold the same
+// key and value heads.
+func (e *evaluator) connect() {
+	s := e.sizes
+	copy(e.paths[:], e.planner.cluster.Axes(s[:]))
+	e.paths[headGroup] = hardware.Path{}
+	if m := e.model.shape; m != nil && s[tensorAxis] > m.KVHeads {
+		split := append(s[:tensorAxis:tensorAxis], m.KVHeads, s[tensorAxis]/m.KVHeads)
+		e.paths[headGroup] = e.planner.cluster.Axes(split)[headGroup]
+	}
 }
 
 // use sets the stages of the current mesh, and computes their memory without

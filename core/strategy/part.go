@@ -36,6 +36,7 @@ type shard struct {
 	bytes    memory.Bytes
 	elements int64 // of the weights
 	whole    int64 // elements that fsdp gathers; 0 if it does not split the array
+	holders  int   // tensor devices that hold the same elements
 }
 
 // shard returns the part of the array that one device holds, and false if the axes
@@ -48,7 +49,10 @@ func (q *part) shard(s sizes, specified bool) (shard, bool) {
 		return shard{}, false
 	}
 	fsdp := s[fsdpAxis]
-	r := shard{elements: q.elements(split)}
+	r := shard{elements: q.elements(split), holders: 1}
+	if q.layered {
+		r.holders = q.Holders(s[tensorAxis])
+	}
 	if fsdp > 1 && !specified && r.elements > 0 {
 		if q.flat {
 			r.whole, split[0] = r.elements, int(ceil(r.elements, int64(fsdp)))

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/strategy"
@@ -41,7 +42,9 @@ func TestTimeOfOneDevice(t *testing.T) {
 func TestTraffic(t *testing.T) {
 	const stream = 2 * 2048 * 1024 * 2 // of 2 examples
 	const layer = 1024*1024*2 + 2*1024*256 + 3*1024*4096 + 2*1024
-	const all = 4*layer + 2*32768*1024 + 1024
+	const embedding = 32768 * 1024
+	const all = 4*layer + 2*embedding + 1024
+	const unsplit = (2*4 + 1) * 1024 * 2           // gradients of norms
 	const inNode, between = 1e9 / 1e11, 1e9 / 1e10 // nanoseconds per byte
 	for _, c := range []struct {
 		name   string
@@ -51,13 +54,16 @@ func TestTraffic(t *testing.T) {
 		axis   string
 		want   float64
 	}{
-		{"tensor", map[string]int{"tensor": 2}, 1, nil, "tensor", 8 * (4*4 + 2) * stream * 2 / 2. * inNode},
+		{"tensor", map[string]int{"tensor": 2}, 1, nil, "tensor", (8*(4*4+2)*stream + unsplit) * 2 / 2. * inNode},
 		{"tensor without sequence parallelism", map[string]int{"tensor": 4}, 1, func(x *strategy.Training) { x.SequenceParallel = new(false) }, "tensor", 8 * (4*4 + 2) * stream * 2 * 3 / 4. * inNode},
-		{"tensor with full recomputation", map[string]int{"tensor": 2}, 1, func(x *strategy.Training) { x.Recomputation = "full" }, "tensor", 8 * (6*4 + 2) * stream * inNode},
-		{"tensor across nodes", map[string]int{"tensor": 2}, 2, nil, "tensor", 8 * (4*4 + 2) * stream * between},
-		{"fsdp", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * 3 * 2 * all * 3 / 4. * inNode},
-		{"fsdp with products of 8 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Compute = "float8_e4m3fn" }, "fsdp", 2 * 3 * 2 * all * 3 / 4. * inNode},
-		{"fsdp with weights of 32 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Weights = "float32" }, "fsdp", 2 * (2*2 + 4) * all * 3 / 4. * inNode},
+		{"tensor with full recomputation", map[string]int{"tensor": 2}, 1, func(x *strategy.Training) { x.Recomputation = "full" }, "tensor", (8*(6*4+2)*stream + unsplit) * inNode},
+		{"tensor across nodes", map[string]int{"tensor": 2}, 2, nil, "tensor", (8*(4*4+2)*stream + unsplit) * between},
+		{"key and value heads on several devices", map[string]int{"tensor": 8}, 1, nil, "tensor", (8*(4*4+2)*stream+unsplit)*2*7/8.*inNode + 4*2*1024*64*2*2/2.*inNode},
+		{"fsdp", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * (3*2*all - 2*embedding) * 3 / 4. * inNode},
+		{"fsdp and learned positions", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * (3*2*(all+2048*1024) - 2*(embedding+2048*1024)) * 3 / 4. * inNode},
+		{"fsdp and a tied embedding", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * 3 * 2 * (all - embedding) * 3 / 4. * inNode},
+		{"fsdp with products of 8 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Compute = "float8_e4m3fn" }, "fsdp", 2 * (3*2*all - 2*embedding) * 3 / 4. * inNode},
+		{"fsdp with weights of 32 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Weights = "float32" }, "fsdp", 2 * ((2*2+4)*all - 2*embedding) * 3 / 4. * inNode},
 		{"data", map[string]int{"data": 4}, 1, nil, "data", 2 * 2 * all * 3 / 4. * inNode},
 		{"data across nodes", map[string]int{"data": 4}, 4, nil, "data", 2 * 2 * all * 3 / 4. * between},
 		{"context", map[string]int{"context": 4}, 1, nil, "context", 8 * 4 * 3 * 3 * 2 * (2 * 512 * 256 * 2) * inNode},
@@ -78,8 +84,9 @@ func TestTraffic(t *testing.T) {
 			if c.change != nil {
 				c.change(&d.Training)
 			}
-			if c.name == "pipe and a tied embedding" {
-				d.Model.Transformer.Tied = new(true)
+			d.Model.Transformer.Tied = new(strings.HasSuffix(c.name, "tied embedding"))
+			if strings.HasSuffix(c.name, "learned positions") {
+				d.Model.Transformer.Positions = "learned"
 			}
 			r := advise(t, d)
 			x := r.Candidates[0].Time

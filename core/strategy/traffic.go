@@ -41,6 +41,8 @@ const (
 	keyGradientsSent
 	tokensSent
 	tiedSent
+	headsSent
+	unsplitSent
 	wholeSent
 	gradientsSent
 	weightsSent
@@ -50,7 +52,8 @@ const (
 
 var subjects = [gradientsOf + subject(numBlocks)]string{
 	"activations and their gradients", "keys and values", "keys, values and their gradients", "tokens to experts and back",
-	"gradients of the tied embedding", "gradients of arrays that fsdp does not split", "gradients", "weights",
+	"gradients of the tied embedding", "gradients of shared heads", "gradients of unsplit arrays",
+	"gradients of arrays that fsdp does not split", "gradients", "weights",
 	"weights of the token embedding", "weights of the positions", "weights of a layer", "weights of a layer with experts", "weights of the head",
 	"gradients of the token embedding", "gradients of the positions", "gradients of a layer", "gradients of a layer with experts", "gradients of the head",
 }
@@ -107,7 +110,7 @@ func (e *evaluator) all(g *stage) []call {
 
 // call appends a call, unless it sends nothing.
 func (e *evaluator) call(op operation, over, part axis, what subject, count, bytes int64, once bool) {
-	if count > 0 && bytes > 0 && e.sizes[over] > 1 {
+	if count > 0 && bytes > 0 && e.paths[over].Size > 1 {
 		e.calls = append(e.calls, call{op, over, part, what, count, bytes, once})
 	}
 }
@@ -133,7 +136,9 @@ func (e *evaluator) forwards() int64 {
 // two in its backward pass [Shoeybi et al., arXiv 1909.08053, section 3]. With sequence
 // parallelism each is an all-gather and a reduce-scatter of the same bytes
 // [Korthikanti et al., arXiv 2205.05198, section 4.2.2]. The embedding and the head
-// have one each.
+// have one each. Devices that hold the same key and value heads add up their gradients.
+// With sequence parallelism, all devices add up those of the arrays that they all hold,
+// because each device has computed them for other tokens.
 func (e *evaluator) tensorCalls(g *stage) {
 	n := int64(g.layers()) * (2*e.forwards() + 2)
 	if g.embedding {
@@ -142,10 +147,13 @@ func (e *evaluator) tensorCalls(g *stage) {
 	if g.head {
 		n++
 	}
+	b := e.sum(g)
+	e.call(allReduce, headGroup, tensorAxis, headsSent, 1, b.heads, true)
 	if !e.planner.sequence {
 		e.call(allReduce, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 		return
 	}
+	e.call(allReduce, tensorAxis, tensorAxis, unsplitSent, 1, b.unsplit, true)
 	e.call(allGather, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 	e.call(reduceScatter, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 }
@@ -196,12 +204,17 @@ func (e *evaluator) pipeCalls(g *stage) {
 
 // fsdpCalls lists what fsdp gathers and scatters for every micro-batch: weights in
 // both passes, then gradients [Rajbhandari et al., arXiv 1910.02054, section 7.2.2].
-// Arrays that it leaves whole are reduced once.
+// The backward pass of a lookup needs no weights, so an embedding is gathered once, unless
+// the head uses it too. Arrays that fsdp leaves whole are reduced once.
 func (e *evaluator) fsdpCalls(g *stage) {
 	left := int64(0)
 	for k, n := range g.copies() {
 		b := &e.weights[k]
-		e.call(allGather, fsdpAxis, fsdpAxis, weightsOf+subject(k), 2*int64(n), b.gather, false)
+		passes := int64(2)
+		if kind := blockKind(k); kind == positionsBlock || kind == tokensBlock && !(g.head && e.model.shape.Tied) {
+			passes = 1
+		}
+		e.call(allGather, fsdpAxis, fsdpAxis, weightsOf+subject(k), passes*int64(n), b.gather, false)
 		e.call(reduceScatter, fsdpAxis, fsdpAxis, gradientsOf+subject(k), int64(n), b.scatter, false)
 		left = plus(left, times(b.left, int64(n)))
 	}

@@ -56,8 +56,8 @@ func elements(shape []int) int64 {
 // Shard returns the shape of one device's part if tensor × expert devices share the
 // array. It returns false if the sizes do not divide. Both numbers are at least 1. With
 // fewer key and value heads than tensor devices, each device holds one head, and several
-// devices hold the same head. A vocabulary is padded to a multiple of tensor. Both rules
-// are those of Megatron-LM.
+// devices hold the same head, as in GQAQKVColumnParallelLinear of NeuronX Distributed. A
+// vocabulary is padded to a multiple of tensor, as in Megatron-LM.
 func (p Part) Shard(tensor, expert int) (shape []int, ok bool) {
 	shape = slices.Clone(p.Shape)
 	if p.Experts {
@@ -86,6 +86,19 @@ func (p Part) units(tensor int) (int, bool) {
 		return p.Unit / tensor, true
 	}
 	return 1, p.shared && tensor%p.Unit == 0
+}
+
+// Holders returns the number of devices that hold the same elements if tensor devices
+// share the array: all of them if tensor parallelism does not split it, and several if
+// there are fewer key and value heads than devices.
+func (p Part) Holders(tensor int) int {
+	switch {
+	case p.Tensor < 0:
+		return tensor
+	case p.shared:
+		return max(1, tensor/p.Unit)
+	}
+	return 1
 }
 
 // Parts lists the arrays in the order of the computation.

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from tests.python.programs import run
 
 pytestmark = pytest.mark.plain
 Tree = Any
+Axis = str | tuple[str, ...] | None
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -55,8 +58,8 @@ class Model:
     fused: bool = True  # queries, keys and values are one matrix, and gate and up too
     again: bool = False  # layers are recomputed
 
-    def parameters(self, axis: str | None) -> tuple[Tree, Tree]:
-        """Returns the shapes of all parameters, and their specs."""
+    def parameters(self, axis: Axis, own: Tree = None) -> tuple[Tree, Tree]:
+        """Returns the shapes of all parameters, and their specs. own replaces a layer."""
         h, a, d, f = self.hidden, self.heads, self.hidden // self.heads, self.ffn
         layer: dict[str, tuple[tuple[int, ...], P]] = {
             "norm1": ((h,), P()),
@@ -72,7 +75,7 @@ class Model:
             layer |= {name: ((h, f), P(None, axis)) for name in ["up", "gate"][: 1 + self.gated]}
         tree = {
             "embedding": ((self.vocab, h), P(axis)),
-            "layers": [layer for _ in range(self.layers)],
+            "layers": [own or layer for _ in range(self.layers)],
             "norm": ((h,), P()),
             "head": ((h, self.vocab), P(None, axis)),
         }
@@ -99,8 +102,11 @@ class Model:
             ways = [y @ p[name] for name in ["up", "gate"][: 1 + self.gated]]
         return jax.nn.silu(ways[1]) * ways[0] if self.gated else jax.nn.gelu(ways[0])
 
-    def loss(self, p: Tree, tokens: Any, labels: Any, stream: NamedSharding) -> Any:
-        block = jax.checkpoint(self.block, static_argnums=2) if self.again else self.block
+    def loss(
+        self, p: Tree, tokens: Any, labels: Any, stream: NamedSharding, block: Any = None
+    ) -> Any:
+        block = block or self.block
+        block = jax.checkpoint(block, static_argnums=2) if self.again else block
         x = jax.lax.with_sharding_constraint(p["embedding"][tokens], stream)
         for layer in p["layers"]:
             x = block(x, layer, stream)
@@ -109,29 +115,36 @@ class Model:
 
     def planned(self, data: int, tensor: int) -> dict[str, int]:
         """Returns the bytes of all-reduces per axis that the planner reports."""
+        sums: dict[str, int] = {}
+        for c in self.report({"data": data, "tensor": tensor}):
+            assert c["op"] == "all-reduce"
+            sums[c["axis"]] = sums.get(c["axis"], 0) + c["count"] * c["bytes"]
+        return sums
+
+    def report(self, mesh: dict[str, int], recomputation: str = "none", **more: Any) -> list[Any]:
+        """Returns the collectives that the planner reports. more has members of the model."""
         names = ("layers", "hidden", "heads", "ffn", "vocab", "gated")
+        rows = math.prod(n for axis, n in mesh.items() if axis != "tensor")
         number = dict.fromkeys(("compute", "weights", "gradients", "moments"), "float32")
         document = {
             "meshfeed": 1,
             "model": {
-                "transformer": {n: getattr(self, n) for n in names} | {"sequence": self.tokens}
+                "transformer": {n: getattr(self, n) for n in names}
+                | {"sequence": self.tokens}
+                | more
             },
             "training": {
                 "batch": self.batch,
-                "micro_batch": self.batch // data,
+                "micro_batch": self.batch // rows,
                 "precision": number | {"master": None},
-                "recomputation": "none",
+                "recomputation": recomputation,
                 "sequence_parallel": False,
             },
-            "cluster": {"device": "h100-80", "devices": data * tensor},
-            "search": {"axes": {"data": [data], "tensor": [tensor]}, "zero": [0]},
+            "cluster": {"device": "h100-80", "devices": math.prod(mesh.values())},
+            "search": {"axes": {axis: [n] for axis, n in mesh.items()}, "zero": [0]},
         }
         report = json.loads(commanded("advise", "-", "--json", text=json.dumps(document)))
-        sums: dict[str, int] = {}
-        for c in report["collectives"]:
-            assert c["op"] == "all-reduce"
-            sums[c["axis"]] = sums.get(c["axis"], 0) + c["count"] * c["bytes"]
-        return sums
+        return list(report["collectives"])
 
     def tensor_bytes(self, batch: int, per_layer: int) -> int:
         """Returns the closed form: all-reduces of the stream, and the cross-entropy."""
@@ -152,13 +165,19 @@ def norm(x: Any, scale: Any) -> Any:
 
 
 def step_of(model: Model, mesh: Mesh, data: str | None, axis: str | None) -> str:
+    """Returns the HLO of a step of a model."""
+    return stepped(model.loss, model, mesh, *model.parameters(axis), P(data))
+
+
+def stepped(
+    loss_of: Callable[..., Any], model: Model, mesh: Mesh, shapes: Tree, specs: Tree, batch: P
+) -> str:
     """Returns the HLO of a step that updates the parameters and returns the loss."""
-    shapes, specs = model.parameters(axis)
     held = jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)
-    rows, whole = NamedSharding(mesh, P(data)), NamedSharding(mesh, P())
+    rows, whole = NamedSharding(mesh, batch), NamedSharding(mesh, P())
 
     def step(p: Tree, tokens: Any, labels: Any) -> Any:
-        loss, gradients = jax.value_and_grad(model.loss)(p, tokens, labels, rows)
+        loss, gradients = jax.value_and_grad(loss_of)(p, tokens, labels, rows)
         return loss, jax.tree.map(lambda a, g: a - 0.1 * g, p, gradients)
 
     jitted = jax.jit(step, in_shardings=(held, rows, rows), out_shardings=(whole, held))
@@ -167,10 +186,11 @@ def step_of(model: Model, mesh: Mesh, data: str | None, axis: str | None) -> str
     return str(compiled(lowered, mesh.devices.flat[0].platform).as_text())
 
 
-def by_axis(text: str, axes: dict[str, int]) -> dict[tuple[str, str], int]:
-    """Adds up the bytes of each operation over each axis."""
-    sums: dict[tuple[str, str], int] = {}
-    named = {hlo.over(list(axes.items()), [name]): name for name in axes}
+def by_axis(text: str, axes: dict[str, int]) -> dict[tuple[str, Axis], int]:
+    """Adds up the bytes of each operation over each axis, and over all axes."""
+    sums: dict[tuple[str, Axis], int] = {}
+    named: dict[Any, Axis] = {hlo.over(list(axes.items()), list(axes)): tuple(axes)}
+    named |= {hlo.over(list(axes.items()), [name]): name for name in axes}
     for c in hlo.collectives(text, int(np.prod(list(axes.values())))):
         key = (c.op, named[c.groups])
         sums[key] = sums.get(key, 0) + c.bytes
@@ -197,10 +217,10 @@ CASES = [
 ]
 
 
-def expected(model: Model, data: int, tensor: int) -> dict[tuple[str, str], int]:
+def expected(model: Model, data: int, tensor: int) -> dict[tuple[str, Axis], int]:
     """Returns the bytes that the planner reports, and what it leaves out."""
     planned = model.planned(data, tensor)
-    want = {}
+    want: dict[tuple[str, Axis], int] = {}
     if data > 1:
         want["all-reduce", "data"] = planned["data"] + 4
     if tensor > 1:
@@ -211,7 +231,7 @@ def expected(model: Model, data: int, tensor: int) -> dict[tuple[str, str], int]
 
 def measured(
     model: Model, data: int, tensor: int, devices: Sequence[jax.Device]
-) -> dict[tuple[str, str], int]:
+) -> dict[tuple[str, Axis], int]:
     """Compiles a step for devices, and returns the bytes that it communicates."""
     axes = {name: n for name, n in (("data", data), ("model", tensor)) if n > 1}
     names = [name if name in axes else None for name in ("data", "model")]
@@ -281,6 +301,101 @@ def test_layers_of_two_matrices() -> None:
     assert by_axis(str(compiled(program).as_text()), axes) == {
         ("all-reduce", "model"): (2 * layers - 1) * 4 * batch * h
     }
+
+
+@pytest.mark.parametrize("kv", [2, pytest.param(4, marks=pytest.mark.deep)])
+def test_heads_on_several_devices(kv: int) -> None:
+    """With fewer key and value heads than devices, several devices hold the same head.
+
+    They add up its gradients. In JAX that is a repetition of the weights over a second axis.
+    """
+    mesh, both, copies = mesh_of({"heads": kv, "copies": 8 // kv}), ("heads", "copies"), 8 // kv
+    m = replace(SMALL, heads=16, layers=2)
+    h, d, f = m.hidden, m.hidden // m.heads, m.ffn
+    layer = {
+        "norm1": ((h,), P()),
+        "query": ((h, 8, m.heads // 8, d), P(None, both)),
+        "pair": ((h, kv, 2, d), P(None, "heads")),
+        "out": ((8, m.heads // 8, d, h), P(both)),
+        "norm2": ((h,), P()),
+        "up": ((h, 1, f), P(None, None, both)),
+        "down": ((f, h), P(both)),
+    }
+
+    def block(x: Any, p: Tree, stream: NamedSharding) -> Any:
+        repeated = jnp.repeat(p["pair"], copies, 1)
+        repeated = jax.lax.with_sharding_constraint(repeated, NamedSharding(mesh, P(None, both)))
+        matrix = jnp.concatenate([p["query"], repeated], 2)
+        y = jnp.einsum("bsh,htcd->bstcd", norm(x, p["norm1"]), matrix)
+        q, k, v = y[..., :-2, :], y[..., -2, :], y[..., -1, :]
+        w = jax.nn.softmax(jnp.einsum("bqtad,bktd->btaqk", q, k), -1)
+        y = jnp.einsum("btaqk,bktd,tadh->bqh", w, v, p["out"])
+        x = x + jax.lax.with_sharding_constraint(y, stream)
+        y = m.ffn_of(norm(x, p["norm2"]), p) @ p["down"]
+        return x + jax.lax.with_sharding_constraint(y, stream)
+
+    shapes, specs = m.parameters(both, layer)
+    text = stepped(partial(m.loss, block=block), m, mesh, shapes, specs, P())
+    found = by_axis(text, {"heads": kv, "copies": copies})
+    planned = {c["what"]: c["count"] * c["bytes"] for c in m.report({"tensor": 8}, kv_heads=kv)}
+    cross_entropy = 16 * m.batch * m.tokens
+    assert found == {
+        ("all-reduce", both): planned["activations and their gradients"] + cross_entropy,
+        ("all-reduce", "copies"): planned["gradients of shared heads"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("tied", "positions"),
+    [
+        (False, "learned"),
+        pytest.param(True, "rotary", marks=pytest.mark.deep),
+        pytest.param(False, "rotary", marks=pytest.mark.deep),
+        pytest.param(True, "learned", marks=pytest.mark.deep),
+    ],
+)
+def test_gathers_of_fsdp(tied: bool, positions: str) -> None:
+    """Both passes gather the weights. The backward pass of a lookup needs none, so XLA gathers an
+    embedding once, and twice if the head uses it too."""
+    mesh = mesh_of({"fsdp": 8})
+    m = replace(SMALL, layers=1)
+    rows, whole = NamedSharding(mesh, P("fsdp")), NamedSharding(mesh, P())
+    shapes, _ = m.parameters(None)
+    if tied:
+        del shapes["head"]
+    if positions == "learned":
+        shapes["positions"] = jax.ShapeDtypeStruct((m.tokens, m.hidden), jnp.float32)
+    largest = jax.tree.map(lambda x: P(*[None] * int(np.argmax(x.shape)), "fsdp"), shapes)
+
+    def gather(p: Tree) -> Tree:
+        return jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, whole), p)
+
+    @jax.checkpoint
+    def embed(p: Tree, tokens: Any) -> Any:
+        x = jax.lax.with_sharding_constraint(gather(p["embedding"])[tokens], rows)
+        return x + gather(p["positions"]) if "positions" in p else x
+
+    @jax.checkpoint
+    def block(x: Any, p: Tree) -> Any:
+        return m.block(x, gather(p), rows)
+
+    @jax.checkpoint
+    def end(p: Tree, x: Any, labels: Any) -> Any:
+        matrix = gather(p["embedding"]).T if tied else gather(p["head"])
+        logits = jax.lax.with_sharding_constraint(norm(x, gather(p["norm"])) @ matrix, rows)
+        likely = jax.nn.log_softmax(logits)
+        return -jnp.mean(jnp.take_along_axis(likely, labels[..., None], -1))
+
+    def loss(p: Tree, tokens: Any, labels: Any, _: NamedSharding) -> Any:
+        x = embed(p, tokens)
+        for layer in p["layers"]:
+            x = block(x, layer)
+        return end(p, x, labels)
+
+    found = by_axis(stepped(loss, m, mesh, shapes, largest, P("fsdp")), {"fsdp": 8})
+    report = m.report({"fsdp": 8}, recomputation="full", tied=tied, positions=positions)
+    planned = sum(c["count"] * c["bytes"] for c in report if c["op"] == "all-gather")
+    assert found["all-gather", "fsdp"] == planned
 
 
 LINES = {
