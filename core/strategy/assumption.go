@@ -155,7 +155,7 @@ func (e *evidence) bubbleText() string {
 	case pipeline.Interleaved:
 		return fmt.Sprintf("stages are idle for (p-1)/v micro-batches with p stages and v = %d chunks, Narayanan et al., arXiv 2104.04473, section 2.2.2", e.chunks)
 	case pipeline.ZeroBubble:
-		return "stages are idle for (p-1)(F+B-W), Qi et al., arXiv 2401.10241, table 1, with equal times of F, B and W"
+		return "stages are idle for (p-1)(F+B-W), Qi et al., arXiv 2401.10241, table 2, with equal times of F, B and W"
 	}
 	return "with p stages, a stage is idle for the time of p-1 micro-batches, as in Huang et al., arXiv 1811.06965; the times of unequal stages follow from their operations"
 }

@@ -49,7 +49,7 @@ func TestReasons(t *testing.T) {
 }
 
 // TestUndivided checks the reasons of a mesh whose axis fsdp splits nothing: OPT-175B
-// ran on 992 devices (Zhang et al., arXiv 2205.01068, section 2.2), which are 124 × 8.
+// ran on 992 devices (Zhang et al., arXiv 2205.01068, section 2.4), which are 124 × 8.
 // Its library split padded arrays, and 124 divides no dimension of them.
 func TestUndivided(t *testing.T) {
 	opt := &strategy.Transformer{

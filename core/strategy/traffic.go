@@ -172,7 +172,7 @@ func (e *evaluator) contextCalls(g *stage) {
 }
 
 // expertCalls lists the exchange of tokens before and after the experts, in both
-// passes [Lepikhin et al., arXiv 2006.16668, section 2.2].
+// passes [Lepikhin et al., arXiv 2006.16668, section 3.2].
 func (e *evaluator) expertCalls(g *stage) {
 	x := e.model.shape.Experts
 	if x == nil {
