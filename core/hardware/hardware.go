@@ -90,6 +90,7 @@ type Kind struct {
 	Name     string // of documents, such as "h100-80"
 	Title    string // of texts, such as "NVIDIA H100 80 GB SXM"
 	Vendor   string
+	JAX      []string           // what a device of JAX has as device_kind
 	Memory   Cell               // bytes
 	HBM      Cell               // bytes per second between the device and its memory
 	FLOPs    map[Precision]Cell // operations per second of dense matrix multiplications
@@ -121,10 +122,11 @@ func Names() []string {
 	return names
 }
 
-// Find returns the kind of a name. The error names the nearest kinds.
+// Find returns the kind of a name, or of what a device of JAX has as device_kind.
+// The error names the nearest kinds.
 func Find(name string) (Kind, error) {
 	for _, k := range table {
-		if k.Name == name {
+		if k.Name == name || slices.Contains(k.JAX, name) {
 			return k, nil
 		}
 	}
@@ -160,5 +162,6 @@ func nearest(name string) []string {
 }
 
 func alike(part, word string) bool {
-	return !slices.Contains(generic, part) && (strings.HasPrefix(part, word) || strings.HasPrefix(word, part))
+	size := strings.Trim(part, "0123456789") == "" // of the memory: 4090 is not alike 40
+	return !size && !slices.Contains(generic, part) && (strings.HasPrefix(part, word) || strings.HasPrefix(word, part))
 }

@@ -29,12 +29,17 @@ func TestEveryKnownCellHasItsSourceAndDate(t *testing.T) {
 }
 
 func TestNamesAreUnique(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	for _, k := range hardware.All() {
-		if seen[k.Name] || seen[k.Title] || k.Name == "" || k.Title == "" || k.Vendor == "" {
-			t.Errorf("%q (%q of %q) is not unique", k.Name, k.Title, k.Vendor)
+		for _, name := range append([]string{k.Name, k.Title}, k.JAX...) {
+			if seen[name] {
+				t.Errorf("%s has the name %q, which is empty or not unique", k.Name, name)
+			}
+			seen[name] = true
 		}
-		seen[k.Name], seen[k.Title] = true, true
+		if k.Vendor == "" || len(k.JAX) == 0 {
+			t.Errorf("%s has vendor %q and the names %q in JAX", k.Name, k.Vendor, k.JAX)
+		}
 	}
 }
 
@@ -44,15 +49,41 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%s) = %v, %v", k.Name, found.Title, err)
 		}
 	}
+	for jax, want := range map[string]string{
+		"Tesla V100-SXM3-32GB":  "v100-32",
+		"NVIDIA A100-SXM4-40GB": "a100-40",
+		"NVIDIA A100-SXM4-80GB": "a100-80",
+		"NVIDIA H100 80GB HBM3": "h100-80",
+		"NVIDIA H100 PCIe":      "h100-pcie",
+		"NVIDIA H200":           "h200-141",
+		"NVIDIA B200":           "b200-180",
+		"NVIDIA L4":             "l4-24",
+		"NVIDIA L40S":           "l40s-48",
+		"TPU v4":                "tpu-v4",
+		"TPU v5 lite":           "tpu-v5e",
+		"TPU v5e":               "tpu-v5e",
+		"TPU v5":                "tpu-v5p",
+		"TPU v5p":               "tpu-v5p",
+		"TPU v6 lite":           "tpu-v6e",
+		"TPU v6e":               "tpu-v6e",
+		"TPU7x":                 "tpu-v7",
+	} {
+		if found, err := hardware.Find(jax); err != nil || found.Name != want {
+			t.Errorf("Find(%s) = %q, %v, want %s", jax, found.Name, err, want)
+		}
+	}
 	for name, want := range map[string]string{
-		"h100":     `hardware: there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`,
-		"H100-SXM": `hardware: there is no device kind "H100-SXM"; use "h100-80", "h100-pcie", or give the numbers of the device`,
-		"A100_40":  `hardware: there is no device kind "A100_40"; use "a100-40", "a100-80", or give the numbers of the device`,
-		"l40":      `hardware: there is no device kind "l40"; use "l4-24", "l40s-48", or give the numbers of the device`,
-		"h10":      `hardware: there is no device kind "h10"; use "h100-80", "h100-pcie", or give the numbers of the device`,
-		"b2OO-180": `hardware: there is no device kind "b2OO-180"; use "b200-180", or give the numbers of the device`,
-		"v5p":      `hardware: there is no device kind "v5p"; use "tpu-v5p", or give the numbers of the device`,
-		"mi300x":   `hardware: there is no device kind "mi300x"; use "v100-32", "a100-40", "a100-80", "h100-80", "h100-pcie", "h200-141", "b200-180", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
+		"NVIDIA H100 NVL":         `hardware: there is no device kind "NVIDIA H100 NVL"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"NVIDIA A100-PCIE-40GB":   `hardware: there is no device kind "NVIDIA A100-PCIE-40GB"; use "a100-40", "a100-80", or give the numbers of the device`,
+		"NVIDIA GeForce RTX 4090": `hardware: there is no device kind "NVIDIA GeForce RTX 4090"; use "v100-32", "a100-40", "a100-80", "h100-80", "h100-pcie", "h200-141", "b200-180", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
+		"h100":                    `hardware: there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"H100-SXM":                `hardware: there is no device kind "H100-SXM"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"A100_40":                 `hardware: there is no device kind "A100_40"; use "a100-40", "a100-80", or give the numbers of the device`,
+		"l40":                     `hardware: there is no device kind "l40"; use "l4-24", "l40s-48", or give the numbers of the device`,
+		"h10":                     `hardware: there is no device kind "h10"; use "h100-80", "h100-pcie", or give the numbers of the device`,
+		"b2OO-180":                `hardware: there is no device kind "b2OO-180"; use "b200-180", or give the numbers of the device`,
+		"v5p":                     `hardware: there is no device kind "v5p"; use "tpu-v5p", or give the numbers of the device`,
+		"mi300x":                  `hardware: there is no device kind "mi300x"; use "v100-32", "a100-40", "a100-80", "h100-80", "h100-pcie", "h200-141", "b200-180", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
 	} {
 		if _, err := hardware.Find(name); err == nil || err.Error() != want {
 			t.Errorf("Find(%s):\ngot  %v\nwant %s", name, err, want)

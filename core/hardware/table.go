@@ -57,20 +57,25 @@ const (
 // torus", and Austin et al., "How to Scale Your Model", part 2, 2025, has 16 for
 // v5e and v6e.
 //
+// Names in JAX: of GPUs, the product name that the driver reports. Of TPUs, the names
+// that JAX compares in jax/_src/mesh_utils.py and pallas/mosaic/tpu_info.py, 0.10.
+//
 // To add a kind, append a row. A number without a source stays out.
 var table = []Kind{
 	{
 		Name: "v100-32", Title: "NVIDIA V100 32 GB SXM3 (DGX-2)", Vendor: "NVIDIA",
+		JAX:    []string{"Tesla V100-SXM3-32GB"},
 		Memory: v100Sheet.cell(32*gb, ""), HBM: v100Sheet.cell(900*gb, ""),
 		FLOPs:    map[Precision]Cell{FP16: v100Sheet.cell(125*tera, "")},
 		Topology: Switch, PerNode: 16,
 		Node:    v100Sheet.cell(150*gb, bothWays),
 		Network: dgx2.cell(50*gbit, "8 adapters of 100 Gbit/s for 16 devices"),
 	},
-	a100("a100-40", "NVIDIA A100 40 GB SXM", 40*gb, 1_555*gb),
-	a100("a100-80", "NVIDIA A100 80 GB SXM", 80*gb, 2_039*gb),
+	a100("a100-40", "NVIDIA A100 40 GB SXM", "NVIDIA A100-SXM4-40GB", 40*gb, 1_555*gb),
+	a100("a100-80", "NVIDIA A100 80 GB SXM", "NVIDIA A100-SXM4-80GB", 80*gb, 2_039*gb),
 	{
 		Name: "h100-80", Title: "NVIDIA H100 80 GB SXM", Vendor: "NVIDIA",
+		JAX:    []string{"NVIDIA H100 80GB HBM3"},
 		Memory: h100Sheet.cell(80*gb, ""), HBM: h100Sheet.cell(3_350*gb, ""),
 		FLOPs: hopper(h100Sheet), Topology: Switch, PerNode: 8,
 		Node:    h100Sheet.cell(450*gb, bothWays),
@@ -78,6 +83,7 @@ var table = []Kind{
 	},
 	{
 		Name: "h100-pcie", Title: "NVIDIA H100 80 GB PCIe", Vendor: "NVIDIA",
+		JAX:    []string{"NVIDIA H100 PCIe"},
 		Memory: h100Sheet.cell(80*gb, ""), HBM: h100Brief.cell(2_000*gb, "greater than 2,000 GB/s"),
 		FLOPs: map[Precision]Cell{
 			BF16: h100Sheet.cell(756*tera, sparse), FP16: h100Sheet.cell(756*tera, sparse),
@@ -89,6 +95,7 @@ var table = []Kind{
 	},
 	{
 		Name: "h200-141", Title: "NVIDIA H200 141 GB SXM", Vendor: "NVIDIA",
+		JAX:    []string{"NVIDIA H200"},
 		Memory: h200Sheet.cell(141*gb, ""), HBM: h200Sheet.cell(4_800*gb, ""),
 		FLOPs: hopper(h200Sheet), Topology: Switch, PerNode: 8,
 		Node:    h200Sheet.cell(450*gb, bothWays),
@@ -96,6 +103,7 @@ var table = []Kind{
 	},
 	{
 		Name: "b200-180", Title: "NVIDIA B200 180 GB (DGX B200)", Vendor: "NVIDIA",
+		JAX:    []string{"NVIDIA B200"},
 		Memory: dgxB200.cell(180*gb, "1,440 GB of 8 devices"), HBM: b200Brief.cell(8_000*gb, "up to 8 TB/s"),
 		FLOPs: map[Precision]Cell{
 			BF16: b200Brief.cell(2_250*tera, "dense"), FP16: b200Brief.cell(2_250*tera, "dense"),
@@ -108,6 +116,7 @@ var table = []Kind{
 	},
 	{
 		Name: "l4-24", Title: "NVIDIA L4 24 GB", Vendor: "NVIDIA",
+		JAX:    []string{"NVIDIA L4"},
 		Memory: l4Sheet.cell(24*gb, ""), HBM: l4Sheet.cell(300*gb, ""),
 		FLOPs: map[Precision]Cell{
 			BF16: l4Sheet.cell(121*tera, sparse), FP16: l4Sheet.cell(121*tera, sparse),
@@ -119,6 +128,7 @@ var table = []Kind{
 	},
 	{
 		Name: "l40s-48", Title: "NVIDIA L40S 48 GB", Vendor: "NVIDIA",
+		JAX:    []string{"NVIDIA L40S"},
 		Memory: l40sSheet.cell(48*gb, ""), HBM: l40sSheet.cell(864*gb, ""),
 		FLOPs: map[Precision]Cell{
 			BF16: l40sSheet.cell(362_050*gb, ""), FP16: l40sSheet.cell(362_050*gb, ""),
@@ -130,6 +140,7 @@ var table = []Kind{
 	},
 	{
 		Name: "tpu-v4", Title: "Google TPU v4", Vendor: "Google",
+		JAX:    []string{"TPU v4"},
 		Memory: tpuV4Docs.cell(32*gib, "32 GiB"), HBM: tpuV4Docs.cell(1_200*gb, ""),
 		FLOPs:    map[Precision]Cell{BF16: tpuV4Docs.cell(275*tera, ""), INT8: tpuV4Docs.cell(275*tera, "")},
 		Topology: Torus3, PerNode: 4096, Wrap: 4,
@@ -137,6 +148,7 @@ var table = []Kind{
 	},
 	{
 		Name: "tpu-v5e", Title: "Google TPU v5e", Vendor: "Google",
+		JAX:    []string{"TPU v5 lite", "TPU v5e"},
 		Memory: tpuV5eDocs.cell(16*gb, ""), HBM: tpuV5eDocs.cell(819*gb, "other versions of the page say 800 GiB/s, which is 5 % more"),
 		FLOPs:    map[Precision]Cell{BF16: tpuV5eDocs.cell(197*tera, ""), INT8: tpuV5eDocs.cell(393*tera, "")},
 		Topology: Torus2, PerNode: 256, Wrap: 16,
@@ -145,6 +157,7 @@ var table = []Kind{
 	},
 	{
 		Name: "tpu-v5p", Title: "Google TPU v5p", Vendor: "Google",
+		JAX:    []string{"TPU v5", "TPU v5p"},
 		Memory: tpuV5pDocs.cell(95*gib, "95 of 96 GiB, the system keeps the rest"), HBM: tpuV5pDocs.cell(2_765*gb, "other versions of the page say 2,575 GiB/s, which is the same"),
 		FLOPs:    map[Precision]Cell{BF16: tpuV5pDocs.cell(459*tera, ""), FP8: tpuV5pDocs.cell(459*tera, "")},
 		Topology: Torus3, PerNode: 6144, Wrap: 4,
@@ -153,6 +166,7 @@ var table = []Kind{
 	},
 	{
 		Name: "tpu-v6e", Title: "Google TPU v6e (Trillium)", Vendor: "Google",
+		JAX:    []string{"TPU v6 lite", "TPU v6e"},
 		Memory: tpu7xDocs.cell(32*gib, "32 GiB"), HBM: tpu7xDocs.cell(1_638*gb, ""),
 		FLOPs:    map[Precision]Cell{BF16: tpu7xDocs.cell(918*tera, ""), FP8: tpu7xDocs.cell(918*tera, "")},
 		Topology: Torus2, PerNode: 256, Wrap: 16,
@@ -162,6 +176,7 @@ var table = []Kind{
 	{
 		// A chip is two devices of JAX, which share its links.
 		Name: "tpu-v7", Title: "Google TPU7x (Ironwood), half a chip", Vendor: "Google",
+		JAX:    []string{"TPU7x"},
 		Memory: tpu7xDocs.cell(96*gib, halfChip("192 GiB")), HBM: tpu7xDocs.cell(3_690*gb, halfChip("7,380 GB/s")),
 		FLOPs: map[Precision]Cell{
 			BF16: tpu7xDocs.cell(11_535*tenths, halfChip("2,307 TFLOP/s")), FP8: tpu7xDocs.cell(2_307*tera, halfChip("4,614 TFLOP/s")),
@@ -174,9 +189,10 @@ var table = []Kind{
 
 func halfChip(whole string) string { return "half of " + whole + ", a chip is two devices" }
 
-func a100(name, title string, memory, hbm int64) Kind {
+func a100(name, title, jax string, memory, hbm int64) Kind {
 	return Kind{
 		Name: name, Title: title, Vendor: "NVIDIA",
+		JAX:    []string{jax},
 		Memory: a100Sheet.cell(memory, ""), HBM: a100Sheet.cell(hbm, ""),
 		FLOPs: map[Precision]Cell{
 			BF16: a100Sheet.cell(312*tera, ""), FP16: a100Sheet.cell(312*tera, ""), INT8: a100Sheet.cell(624*tera, ""),
