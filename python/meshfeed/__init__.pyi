@@ -2,6 +2,8 @@
 # used: one line per name.
 from meshfeed import strategy as strategy
 from meshfeed._version import __version__ as __version__
+from meshfeed.advice import Advice as Advice
+from meshfeed.advice import advise as advise
 from meshfeed.arrays import load_array as load_array
 from meshfeed.backend import Devices as Devices
 from meshfeed.backend import devices as devices
@@ -42,8 +44,6 @@ from meshfeed.planning import Problem as Problem
 from meshfeed.planning import layout as layout
 from meshfeed.specs import Array as Array
 from meshfeed.specs import P as P
-from meshfeed.strategy import Advice as Advice
-from meshfeed.strategy import advise as advise
 from meshfeed.usage import ArrayMemory as ArrayMemory
 from meshfeed.usage import Memory as Memory
 from meshfeed.usage import memory as memory

@@ -5,14 +5,18 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from meshfeed._io.arguments import Checks, shown
+from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
-from meshfeed.errors import UnsupportedError
+from meshfeed._plan.questions import plain, translated
+from meshfeed.errors import InvalidArgumentError, UnsupportedError
 from meshfeed.planning import Layout
 from meshfeed.specs import entries, is_spec
 
+_Kinds = Literal[
+    "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory", "loading"
+]
 _PRE = '<pre style="line-height:1.2">{}</pre>'
 
 
@@ -65,10 +69,12 @@ def draw(
     It reads no data, so it also draws arrays that span processes.
 
     Args:
-        x: a `jax.Array`, a `jax.ShapeDtypeStruct` or a sharding; a pytree of arrays, such as the
-            parameters of a model, which becomes a table; a `Layout` or a `Loader`.
-        shape: the shape of the array, if `x` is a sharding.
-        dtype: the type of the array, if `x` is a sharding; float32 by default.
+        x: a `jax.Array`, a `jax.ShapeDtypeStruct` or a sharding; a spec, on the mesh of
+            `jax.set_mesh`; a pytree of arrays, such as the parameters of a model, which becomes a
+            table; a mesh, whose groups of devices are drawn; a `Layout`, a `Loader` or the
+            `Advice` of `mf.advise`.
+        shape: the shape of the array, if `x` is a sharding or a spec.
+        dtype: the type of the array, if `x` is a sharding or a spec; float32 by default.
         style: "jax" draws the table that `jax.debug.visualize_array_sharding` prints, for arrays of
             one or two dimensions, without the package rich. The table has no colors.
 
@@ -113,17 +119,20 @@ def draw(
         if style not in (None, "jax"):
             raise check.wrong("style", style, '"jax" or None')
         layout = x if isinstance(x, Layout) else getattr(x, "layout", None)
-        if isinstance(layout, Layout):
-            if style is not None or shape is not None or dtype is not None:
-                message = "shape, dtype and style are not for layouts"
+        for found, name in ((isinstance(layout, Layout), "layouts"), (_is_mesh(x), "meshes")):
+            if found and (style is not None or shape is not None or dtype is not None):
+                message = f"shape, dtype and style are not for {name}"
                 raise check.misfit(message, "leave them out")
+        if isinstance(layout, Layout):
             return Drawing(layout.draw(), layout.to_svg())
+        if _is_mesh(x):
+            return diagram("mesh", mesh=x)
         from meshfeed import jaxdraw
 
         return Drawing(*jaxdraw.draw(check, x, shape, dtype, style))
 
 
-def diagram(kind: str, /, **members: Any) -> Drawing:
+def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
     """Draws how work and data are split over devices.
 
     Args:
@@ -132,7 +141,7 @@ def diagram(kind: str, /, **members: Any) -> Drawing:
         members: the numbers and names of the diagram.
 
             - data_parallel: rows, devices
-            - mesh: mesh, a dict of axes and sizes
+            - mesh: mesh, a JAX mesh or a dict of axes and sizes
             - matmul: mesh; x and w, dicts of shape and spec; dtype="bfloat16"
             - tensor_pair: devices, rows, hidden, inner, dtype="bfloat16", sequence_parallel=False
             - pipeline: schedule ("gpipe", "1f1b", "interleaved" or "zero-bubble"), stages,
@@ -164,27 +173,41 @@ def diagram(kind: str, /, **members: Any) -> Drawing:
         ...                      w={"shape": (4096, 2048), "spec": mf.P(None, "model")})
     """
     with Checks("mf.diagram") as check:
-        part = {name: _member(check, name, value) for name, value in members.items()}
+        check.choice("kind", kind, *get_args(_Kinds), hint=_HINTS if _is_mesh(kind) else "")
+        part = _members(check, members)
         if kind == "mesh" and isinstance(part.get("mesh"), dict):
             part = part["mesh"]
         elif kind == "loading" and "layout" in part:
             part = part["layout"]
         text = json.dumps({"meshfeed": 1, "diagram": {kind: part}})
-        return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
+        try:
+            return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
+        except InvalidArgumentError as error:
+            raise translated(error, {f"/diagram/{kind}": ""}, members) from None
 
 
-def _member(check: Checks, name: str, value: Any) -> Any:
-    """Returns a member of a diagram in the form of its document."""
-    if name == "mesh" and isinstance(value, Mapping):
-        return {"axes": [list(axis) for axis in value.items()]}
-    if isinstance(value, Layout):
-        return json.loads(value.to_json())
-    if is_spec(value):
-        return entries(value)
-    if isinstance(value, Mapping):
-        return {key: _member(check, key, part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_member(check, name, part) for part in value]
-    if value is None or isinstance(value, str | int):
-        return value
-    raise check.misfit(f"{name}={shown(value)} is not a part of a document")
+_HINTS = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
+
+
+def _is_mesh(x: Any) -> bool:
+    """Returns whether x is a mesh of JAX, with devices or abstract."""
+    return hasattr(x, "axis_names") and isinstance(getattr(x, "shape", None), Mapping)
+
+
+def _members(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
+    """Returns the members of a diagram in the form of its document."""
+    out: dict[str, Any] = {}
+    for name, value in given.items():
+        if _is_mesh(value):
+            value = dict(value.shape)
+        if name == "mesh":
+            out[name] = {"axes": check.axes(value)}
+        elif isinstance(value, Layout):
+            out[name] = json.loads(value.to_json())
+        elif is_spec(value):
+            out[name] = entries(value)
+        elif isinstance(value, Mapping):
+            out[name] = _members(check, value)
+        else:
+            out |= plain(check, {name: value})
+    return out

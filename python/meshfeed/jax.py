@@ -8,6 +8,7 @@ devices it starts the transfer. Processes communicate only in the function that 
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from meshfeed._feed.feed import Build, Feed
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, cut
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks, Index, dtype_of
 from meshfeed._plan.documents import MeshPart
@@ -45,6 +46,28 @@ def context_mesh() -> Mesh | None:
         return None
     mesh = jax.sharding.get_mesh()
     return None if mesh.empty else mesh
+
+
+def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) -> Mesh:
+    """Makes a mesh with `jax.make_mesh`.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        axes: the size of every axis.
+        devices: the devices, or None for those of `jax.devices()`.
+        kinds: the type of every axis, or None for JAX's default.
+    """
+    size, count = math.prod(axes.values()), len(jax.devices() if devices is None else devices)
+    if count < size:
+        message = f"the mesh {dict(axes)} needs {size} devices, but there are {count}"
+        hint = f"plan for devices={count}, or run on {size} devices; on a CPU, "
+        hint += f"XLA_FLAGS=--xla_force_host_platform_device_count={size} makes as many"
+        raise check.misfit(message, hint)
+    try:
+        return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=kinds, devices=devices)
+    except Exception as e:
+        message = f"jax.make_mesh failed for {dict(axes)}: {type(e).__name__}: {cut(str(e), 300)}"
+        raise check.misfit(message, "make the mesh with jax.sharding.Mesh(devices, names)") from e
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:

@@ -16,11 +16,11 @@ from meshfeed._native import calls
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.visualized import visualized
 from meshfeed.errors import UnsupportedError
-from meshfeed.jax import describe_mesh, has_devices
-from meshfeed.specs import entries
+from meshfeed.jax import context_mesh, describe_mesh, has_devices
+from meshfeed.specs import entries, is_spec
 
 import jax  # isort: skip
-from jax.sharding import NamedSharding, Sharding  # isort: skip
+from jax.sharding import NamedSharding, PartitionSpec, Sharding  # isort: skip
 
 # The types that a layout document has. Arrays of other types are drawn as a table.
 _TYPES = (
@@ -60,6 +60,8 @@ def draw(
 
 def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None:
     """Returns what is drawn as a single array, or None for a tree."""
+    if is_spec(x):
+        x = _sharding(check, x)
     if isinstance(x, Sharding):
         if shape is None:
             message = "a sharding was given without the shape of an array"
@@ -79,6 +81,19 @@ def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None
             sharding = None
         return jaxtree.Leaf((), "array", x.shape, x.dtype, sharding)
     return None
+
+
+def _sharding(check: Checks, spec: Any) -> NamedSharding:
+    """Returns the sharding of a spec on the mesh of `jax.set_mesh`."""
+    mesh = context_mesh() or jaxtree.context_mesh()
+    if mesh is None:
+        message = "a PartitionSpec was given without a mesh"
+        raise check.misfit(message, "use NamedSharding(mesh, spec) or jax.set_mesh")
+    axes = [tuple(e) if isinstance(e, list) else e for e in entries(spec)]
+    try:
+        return NamedSharding(mesh, PartitionSpec(*axes))
+    except Exception as e:  # JAX's error for an axis that occurs twice is no ValueError
+        raise check.misfit(cut(str(e), 300), "name axes of the mesh, each once") from None
 
 
 def _placement(array: jaxtree.Leaf) -> tuple[MeshPart, list[Any]]:

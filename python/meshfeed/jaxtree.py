@@ -20,6 +20,12 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, Sharding, S
 from jax.tree_util import keystr, tree_flatten_with_path, tree_leaves  # isort: skip
 
 _HOST = ("pinned_host", "unpinned_host")
+_ARRAYS = "give arrays or jax.ShapeDtypeStructs"
+_TREES = {
+    "tree": "the parameters of a model",
+    "batch": "the arrays of a batch, such as loader.element_spec",
+    "optimizer": "a name, an object with a method init, or the tree of the states",
+}
 _MOVE = "move it with jax.device_put(x, NamedSharding(mesh, P()))"
 
 
@@ -58,6 +64,8 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
         shardings: a tree of shardings and specs, or a prefix of such a tree. None, for the tree or
             for a part of it, means the shardings that the arrays have.
     """
+    if tree is None or isinstance(tree, bool | int | float | complex | str | np.generic):
+        raise check.wrong(argument, tree, _TREES.get(argument, "arrays"), _ARRAYS)
     flat, _ = tree_flatten_with_path(tree)
     given = _broadcast(check, argument, tree, shardings)
     names = [keystr(path, simple=True, separator="/") for path, _ in flat]
@@ -94,8 +102,7 @@ def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple
     if not isinstance(shape, tuple) or dtype is None:
         where = f"leaf {name!r} of {argument}" if name else argument
         message = f"{where} is {shown(leaf)}, which has no shape and dtype"
-        hint = "give arrays or jax.ShapeDtypeStructs, and leave out functions and settings"
-        raise check.misfit(message, hint)
+        raise check.misfit(message, f"{_ARRAYS}, and leave out functions and settings")
     if isinstance(dtype, np.dtype | type):  # and not the type of PRNG keys
         dtype = jax.dtypes.canonicalize_dtype(dtype)
     return tuple(map(int, shape)), dtype
@@ -156,10 +163,11 @@ class Placement:
             mesh = AbstractMesh(tuple(axes.values()), tuple(axes))
         if mesh is None:
             named = (s.mesh for s in shardings if isinstance(s, NamedSharding))
-            mesh = next(named, None) or _context()
+            mesh = next(named, None) or context_mesh()
         if mesh is None and any(a.spec is not None for a in arrays):
             message = "a PartitionSpec was given without a mesh"
-            raise check.misfit(message, "pass mesh=, or use NamedSharding(mesh, spec)")
+            hint = "pass mesh=, or use NamedSharding(mesh, spec) or jax.set_mesh"
+            raise check.misfit(message, hint)
         self._mesh = mesh
         if mesh is not None:
             self.axes = [[name, size] for name, size in mesh.shape.items()]
@@ -177,15 +185,15 @@ class Placement:
         out: dict[str, Any] = {"shape": list(array.shape), "dtype": str(array.dtype)}
         sharding = array.sharding
         if array.spec is not None:
-            return out | {"spec": entries(array.spec)}
+            return out | {"spec": _entries(array, array.spec)}
         if sharding is None:
             return out
         self._check_devices(array)
         kind = sharding.memory_kind
-        if kind in _HOST and not (kind == "unpinned_host" and self._on_cpu()):
+        if kind in _HOST and kind != self._default_memory():
             out["memory_kind"] = kind
         if isinstance(sharding, NamedSharding) and self._same_axes(sharding.mesh):
-            return out | {"spec": entries(sharding.spec)}
+            return out | {"spec": _entries(array, sharding.spec)}
         if sharding.is_fully_replicated:
             return out
         try:
@@ -196,8 +204,11 @@ class Placement:
     def _same_axes(self, mesh: Any) -> bool:
         return [[name, size] for name, size in mesh.shape.items()] == self.axes
 
-    def _on_cpu(self) -> bool:
-        return self._devices is not None and next(iter(self._devices)).platform == "cpu"
+    def _default_memory(self) -> str | None:
+        """Returns the kind of memory of arrays without one, which old JAX calls unpinned_host."""
+        if self._devices is None:
+            return None
+        return str(next(iter(self._devices)).default_memory().kind)
 
     def _check_devices(self, array: Leaf) -> None:
         """Refuses an array on other devices, which JAX refuses too when it compiles."""
@@ -218,12 +229,21 @@ class Placement:
         raise self._check.misfit(message, _MOVE)
 
 
+def _entries(array: Leaf, spec: Any) -> list[Any]:
+    """Returns the entries of the spec of an array."""
+    try:
+        return list(entries(spec))
+    except Error as e:
+        e.message = f"array {array.name!r}: {e.message}"
+        raise
+
+
 def _shown(mesh: Any) -> str:
     return "Mesh(" + ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) + ")"
 
 
-def _context() -> Any:
-    """Returns the mesh of `jax.set_mesh`, or None."""
+def context_mesh() -> Any:
+    """Returns the abstract mesh of `jax.set_mesh`, or None."""
     mesh = jax.sharding.get_abstract_mesh()
     return None if mesh.empty else mesh
 

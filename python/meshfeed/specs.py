@@ -113,7 +113,7 @@ def _entry(spec: Any, e: Any) -> Entry:
     if isinstance(e, tuple | list) and all(isinstance(axis, str) for axis in e):
         return list(e) if len(e) > 1 else (e[0] if e else None)
     if type(e).__name__ == "UnconstrainedSingleton":
-        message = f"{spec!r} leaves a dimension unconstrained, but a batch must have one sharding"
+        message = f"{spec!r} leaves a dimension unconstrained, so the compiler chooses the sharding"
         raise UnsupportedError(message, hint="name the axes, or use None")
     message = f"entry {e!r} of {spec!r} is neither an axis name, nor a tuple of them, nor None"
     raise InvalidArgumentError(message, hint="name mesh axes by strings")

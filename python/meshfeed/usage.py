@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshfeed._io.arguments import WIDE, Checks
 from meshfeed._native import calls
+from meshfeed._plan.questions import translated
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Problem
 
@@ -28,7 +29,7 @@ class ArrayMemory:
         shape: the shape of the whole array.
         dtype: its type in JAX.
         spec: the entries of its partition spec; None if only `shard_shape` is known.
-        memory_kind: "device", or "pinned_host" for an array in the memory of the host.
+        memory_kind: "device", or "pinned_host" for any array in the memory of the host.
         shard_shape: the shape of the part that a device has; None if the spec does not fit.
         bytes: the size of this part.
         gradient_bytes: of a parameter that is trained: the size of the gradient of this part.
@@ -194,7 +195,11 @@ def memory(
             document["precision"] = jaxtree.precision(check, precision)
         if capacity is not None:
             document["capacity_bytes"] = check.integer("capacity", capacity, 1, WIDE)
-        found = Memory(json.dumps(document))
+        try:
+            found = Memory(json.dumps(document))
+        except InvalidArgumentError as error:
+            given = {"optimizer": optimizer, "precision": precision}
+            raise translated(error, {"": "", "/arrays": "tree"}, given) from None
         if loss is None or found.stored is None:
             return found
         document["activation_bytes"] = _activations(found, jaxtree.Traced(check, loss, tree, batch))

@@ -18,6 +18,7 @@ from jax._src.sharding_impls import GSPMDSharding
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
+from meshfeed._native import calls
 from meshfeed._plan.visualized import visualized
 from tests.python.compiled import compiled
 from tests.python.data import digits
@@ -329,8 +330,28 @@ def test_wrong_arguments() -> None:
     wrong(f"x=[] has no arrays; {give}", [])
     layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("float32", (4,))}, batch_size=8)
     wrong("shape, dtype and style are not for layouts; leave them out", layout, style="jax")
-    hint = "give arrays or jax.ShapeDtypeStructs, and leave out functions and settings"
-    wrong(f"x is 'text', which has no shape and dtype; {hint}", "text")
+    for scalar in ("text", None, 3, np.float32(2)):
+        hint = "expected arrays; give arrays or jax.ShapeDtypeStructs"
+        wrong(f"x={scalar!r}: {hint}", scalar)
+    far = AbstractMesh((2,), ("data",))
+    wrong("shape, dtype and style are not for meshes; leave them out", far, shape=(2,))
+    missing = (
+        "a PartitionSpec was given without a mesh; use NamedSharding(mesh, spec) or jax.set_mesh"
+    )
+    wrong(missing, P("data"), shape=(8,))
+    with jax.set_mesh(mesh(("data", 2))):
+        wrong(
+            "a sharding was given without the shape of an array;"
+            " pass shape=, for example shape=(8, 16)",
+            P("data"),
+        )
+        for spec in (P("model"), mf.P("model")):
+            wrong(
+                "Resource axis: model of P('model',) is not found in mesh: ('data',).;"
+                " name axes of the mesh, each once",
+                spec,
+                shape=(8,),
+            )
 
 
 def test_diagrams() -> None:
@@ -342,13 +363,70 @@ def test_diagrams() -> None:
     assert ET.fromstring(drawn.to_svg())[0].text == "Groups of Mesh('data': 4, 'model': 2)"
     layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("float32", (4,))}, batch_size=8)
     assert str(mf.diagram("loading", layout=layout)).startswith("Ways to load a batch of 8 rows")
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"stages": 2}, '/diagram/pipeline: a pipeline needs the key "schedule"'),
-        ({"stages": 1.5}, "stages=1.5 is not a part of a document"),
+    four: Any = np.int64(4)
+    assert str(mf.diagram("data_parallel", rows=8, devices=four)).startswith("Data parallel")
+
+
+def test_a_mesh_is_drawn_as_its_groups() -> None:
+    m = mesh(("data", 2), ("model", 2))
+    wanted = mf.diagram("mesh", mesh={"data": 2, "model": 2})
+    abstract_mesh = AbstractMesh((2, 2), ("data", "model"))
+    for drawn in (mf.draw(m), mf.draw(abstract_mesh), mf.diagram("mesh", mesh=m)):
+        assert (str(drawn), drawn.to_svg()) == (str(wanted), wanted.to_svg())
+    product = {"x": {"shape": (8, 8), "spec": P("data")}, "w": {"shape": (8, 8), "spec": P()}}
+    assert "Mesh('data': 2, 'model': 2)" in str(mf.diagram("matmul", mesh=m, **product))
+
+
+def test_a_spec_is_drawn_on_the_mesh_of_set_mesh() -> None:
+    m = mesh(("data", 2), ("model", 2))
+    wanted = mf.draw(NamedSharding(m, P("data", "model")), shape=(8, 16), dtype="bfloat16")
+    with jax.set_mesh(m):
+        for spec in (P("data", "model"), mf.P("data", "model")):
+            assert str(mf.draw(spec, shape=(8, 16), dtype="bfloat16")) == str(wanted)
+
+
+KINDS = ["data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory",
+         "loading"]  # fmt: skip
+
+
+def test_diagrams_with_wrong_members() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as known:
+        calls.diagram('{"meshfeed":1,"diagram":{"x":{}}}', svg=False)
+    assert known.value.hint == "the keys here are " + ", ".join(KINDS)
+    listed = ", ".join(f'"{kind}"' for kind in KINDS[:-1]) + ' or "loading"'
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        ("pipeline", {"stages": 2}, "a pipeline needs schedule="),
+        ("pipeline", {"stages": 1.5}, "stages=1.5: expected an integer"),
+        ("pipeline", {"stages": 2.0}, "stages=2.0: expected an integer; write 2"),
+        ("matmul", {"x": (8, 8)}, "x=(8, 8): expected a matrix, but found a list"),
+        (
+            "memory",
+            {"bars": [{"label": "a", "weights": 1e9}]},
+            "bars[0]['weights']=1000000000.0: expected an integer; write 10**9",
+        ),
+        (
+            "mesh",
+            {"mesh": 8},
+            "mesh=8: expected the size of every axis, or a JAX mesh; "
+            'such as {"data": 4, "model": 2}',
+        ),
+        (
+            "pipeline",
+            {"stage": 2},
+            'stage=2: "stage" is not an argument; did you mean "stages"? The arguments here are '
+            "schedule, stages, micro_batches, chunks, forward, backward, weight",
+        ),
+        ("pipelines", {}, f"kind='pipelines': expected {listed}"),
+        (
+            AbstractMesh((2,), ("data",)),
+            {},
+            f"kind={AbstractMesh((2,), ('data',))}: expected {listed}; "
+            'for a mesh write mf.diagram("mesh", mesh=mesh)',
+        ),
     ]
-    for members, message in cases:
+    for kind, members, message in cases:
         with pytest.raises(mf.InvalidArgumentError) as caught:
-            mf.diagram("pipeline", **members)
+            mf.diagram(kind, **members)
         assert str(caught.value) == f"mf.diagram: {message}"
 
 

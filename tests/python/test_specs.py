@@ -177,7 +177,7 @@ def test_a_dataset_without_a_field_says_why(specs: Any) -> None:
             P(P.UNCONSTRAINED),
             mf.UnsupportedError,
             "P(UNCONSTRAINED,) leaves a dimension unconstrained, "
-            "but a batch must have one sharding; name the axes, or use None",
+            "so the compiler chooses the sharding; name the axes, or use None",
         ),
         (
             P("a", unreduced={"b"}),

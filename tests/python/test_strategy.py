@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ import jsonschema
 import numpy as np
 import pyarrow as pa
 import pytest
-from jax.sharding import AxisType
+from jax.sharding import AbstractMesh, AxisType
 
 import meshfeed as mf
 from meshfeed import strategy
@@ -129,8 +130,7 @@ def test_the_best_layout_drives_a_loader(mesh: dict[str, int]) -> None:
     assert best.mesh == mesh
     tokens = np.arange(64 * 16, dtype=np.int32).reshape(64, 16)
     dataset = mf.from_arrays({"tokens": tokens})
-    kinds = (AxisType.Auto,) * len(mesh)
-    devices = jax.make_mesh(tuple(best.mesh.values()), tuple(best.mesh), axis_types=kinds)
+    devices = best.make_mesh(axis_types=(AxisType.Auto,) * len(mesh))
     loader = mf.Loader(dataset, devices, layout=best.layout)
     with mf.Loader(dataset, devices, best.specs, batch_size=16) as same:
         assert loader.layout == same.layout
@@ -147,7 +147,9 @@ def test_the_input_of_a_loader() -> None:
     before = loader.stats()
     training = strategy.training(batch=16)
     model = strategy.transformer(**SIZES)
-    with pytest.raises(mf.InvalidArgumentError, match="of a loader that delivered rows"):
+    with pytest.raises(
+        mf.InvalidArgumentError, match="statistics of a loader that delivered rows; call"
+    ):
         mf.advise(model, training, H100, input=before)
     for _ in loader:
         pass
@@ -216,6 +218,86 @@ def test_parts_show_their_calls() -> None:
     }
 
 
+class Device(NamedTuple):
+    """What a JAX device of a GPU says of itself."""
+
+    device_kind: str
+    platform: str
+    process_index: int
+
+
+class Sliced(NamedTuple):
+    """What a JAX device of several slices, or of several groups with NVLink, says of itself."""
+
+    device_kind: str
+    platform: str
+    process_index: int
+    slice_index: int
+
+
+class Meshed(NamedTuple):
+    """What `mf.strategy.cluster` reads of a mesh."""
+
+    axis_names: tuple[str, ...]
+    devices: Any
+
+
+H100_DEVICES = [Device("NVIDIA H100 80GB HBM3", "gpu", i // 8) for i in range(16)]
+V5E = [Device("TPU v5 lite", "tpu", i // 4) for i in range(16)]
+NVLINK = [Sliced("NVIDIA H200", "gpu", i, i // 4) for i in range(8)]
+UNEVEN = [Device("NVIDIA L4", "gpu", i // 3) for i in range(4)]
+OBJECTS = np.array([*H100_DEVICES, None], object)[:-1].reshape(2, 8)
+NAMED = "cluster('NVIDIA H100 80GB HBM3', devices=16, per_node=8)"
+CLUSTERS: list[tuple[Any, dict[str, Any], str]] = [
+    (H100_DEVICES, {}, NAMED),
+    (Meshed(("data", "model"), OBJECTS), {}, NAMED),
+    (OBJECTS, {}, NAMED),
+    (H100_DEVICES, {"per_node": 4}, NAMED.replace("8)", "4)")),
+    (H100_DEVICES[0], {"devices": 64}, "cluster('NVIDIA H100 80GB HBM3', devices=64)"),
+    (V5E, {}, "cluster('TPU v5 lite', devices=16, per_node=16)"),
+    (NVLINK, {}, "cluster('NVIDIA H200', devices=8, per_node=4)"),
+    (UNEVEN, {}, "cluster('NVIDIA L4', devices=4)"),
+    ("TPU7x", {"devices": 8}, "cluster('TPU7x', devices=8)"),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "call"), CLUSTERS, ids=lambda x: str(x)[:40])
+def test_the_devices_of_jax(kind: Any, given: dict[str, Any], call: str) -> None:
+    cluster = strategy.cluster(kind, **given)
+    assert repr(cluster) == call
+    assert strategy.cluster(**_arguments(cluster)).document == cluster.document
+    advice = mf.advise("gpt2", {"batch": 64}, cluster)
+    assert advice.report["devices"] == cluster.document["devices"]
+
+
+def _arguments(cluster: strategy.Cluster) -> dict[str, Any]:
+    document = dict(cluster.document)
+    return {"kind": document.pop("device"), **document}
+
+
+def test_a_name_of_jax_means_the_same_kind() -> None:
+    def numbers(kind: str) -> Any:
+        report = mf.advise("gpt2", {"batch": 64}, {"device": kind, "devices": 8}).report
+        return report["candidates"]
+
+    assert numbers("NVIDIA H100 80GB HBM3") == numbers("h100-80")
+    assert numbers("TPU v5") == numbers("tpu-v5p") != numbers("tpu-v5e")
+
+
+def test_devices_of_two_kinds() -> None:
+    mixed: Any = [H100_DEVICES[0], NVLINK[0]]
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        strategy.cluster(mixed)
+    assert str(caught.value) == (
+        "mf.strategy.cluster: the devices are of 2 kinds: NVIDIA H100 80GB HBM3, NVIDIA H200; "
+        "plan for devices of one kind"
+    )
+
+
+NAMES = {
+    "AbstractMesh": AbstractMesh, "H100": H100, "LLAMA": LLAMA, "SIZES": SIZES, "jax": jax,
+    "jnp": jnp, "mf": mf, "np": np, "strategy": strategy,
+}  # fmt: skip
 ERRORS = Path(__file__).with_name("strategy_errors.txt").read_text().split("\n\n")
 
 
@@ -223,8 +305,8 @@ ERRORS = Path(__file__).with_name("strategy_errors.txt").read_text().split("\n\n
 def test_errors_name_the_argument(case: str) -> None:
     call, _, message = case.partition("\n")
     with pytest.raises(mf.InvalidArgumentError) as caught:
-        eval(call)
-    assert str(caught.value) == message.strip()
+        eval(call, NAMES)
+    assert re.sub("0x[0-9a-f]+", "0x…", str(caught.value)) == message.strip()
 
 
 def test_hostile_documents(seed: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -295,11 +296,55 @@ def test_names() -> None:
     assert list(mf.memory(np.zeros(1)).arrays) == ["tree"]
 
 
-def test_arrays_on_the_host() -> None:
-    sharding = NamedSharding(MESHES["2-D"], P("data"), memory_kind="pinned_host")
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Net:
+    """A model that is a pytree, as those of equinox and flax.nnx."""
+
+    w: Any
+    b: Any
+    name: str = dataclasses.field(default="net", metadata={"static": True})
+
+    @staticmethod
+    def create(key: Any) -> Net:
+        return Net(jax.random.normal(key, (8, 16)), jnp.zeros(16))
+
+
+@pytest.mark.parametrize("mesh", [MESHES["2-D"], MESHES["explicit"]], ids=["auto", "explicit"])
+def test_the_mesh_of_set_mesh(mesh: Any) -> None:
+    net = jax.eval_shape(Net.create, jax.random.key(0))
+    specs = Net(P("data", "model"), P())
+    whole = jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)
+    made = jax.jit(Net.create, out_shardings=whole)(jax.random.key(0))
+    wanted = mf.memory(made, optimizer="adamw")
+    assert (wanted.arrays["w"].bytes, wanted.arrays["b"].bytes) == (64, 64)
+    with jax.set_mesh(mesh):
+        structs = jax.tree.map(lambda x, spec: Struct(x.shape, x.dtype, sharding=spec), net, specs)
+        shapes = jax.eval_shape(jax.jit(Net.create, out_shardings=whole), jax.random.key(0))
+        places: list[tuple[Any, Any]] = [(net, specs), (structs, None), (shapes, None)]
+        for tree, shardings in [*places, (net, whole), (made, None)]:
+            used = mf.memory(tree, shardings, optimizer="adamw", batch=Struct((8,), "int32"))
+            assert used.stored == (wanted.stored or 0) + 32
+            assert str(used.arrays) == str(wanted.arrays)
+        assert "Mesh('data': 4, 'model': 2)" in str(mf.draw(structs))
+
+
+@pytest.mark.parametrize("kind", ["pinned_host", "unpinned_host"])
+@pytest.mark.parametrize(
+    "mesh", [MESHES["2-D"], MESHES["2-D"].abstract_mesh], ids=["devices", "abstract"]
+)
+def test_arrays_on_the_host(mesh: Any, kind: str) -> None:
+    sharding = NamedSharding(mesh, P("data"), memory_kind=kind)
     used = mf.memory({"w": Struct((8, 8), jnp.float32, sharding=sharding)}, optimizer="adamw")
     assert used.arrays["w"].memory_kind == "pinned_host"
     assert (used.stored, used.totals["host_bytes"]) == (4, 3 * 64)
+
+
+def test_the_default_memory_of_a_device() -> None:
+    default = jax.devices()[0].default_memory().kind  # in old JAX, unpinned_host on CPU
+    sharding = NamedSharding(MESHES["2-D"], P("data"), memory_kind=default)
+    used = mf.memory(Struct((8, 8), jnp.float32, sharding=sharding))
+    assert (used.stored, used.totals["host_bytes"]) == (64, 0)
 
 
 class Flat:
@@ -343,7 +388,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: mf.memory(np.zeros(8), P("data")),
-        "a PartitionSpec was given without a mesh; pass mesh=, or use NamedSharding(mesh, spec)",
+        "a PartitionSpec was given without a mesh; "
+        "pass mesh=, or use NamedSharding(mesh, spec) or jax.set_mesh",
     ),
     (
         lambda: mf.memory(
@@ -376,7 +422,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: mf.memory(np.zeros(8), precision={"moment": "float32"}),
-        '/precision/moment: "moment" is not a key; '
+        "precision['moment']='float32': \"moment\" is not a key; "
         'did you mean "moments"? The keys here are gradients, master, moments',
     ),
     (
@@ -386,13 +432,32 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: mf.memory(np.zeros(8), optimizer="adam"),
-        '/optimizer: "adam" is not an optimizer with known states; '
+        "optimizer='adam': "
+        '"adam" is not an optimizer with known states; '
         'use one of "adamw", "adafactor", "lion", "sgd", "momentum", "muon"',
     ),
     (
         lambda: mf.memory(np.zeros(8), optimizer=jnp.sin),
         "optimizer is <PjitFunction of <function sin at 0x…>>, which has no shape and dtype; "
         "give arrays or jax.ShapeDtypeStructs, and leave out functions and settings",
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), batch=8),
+        "batch=8: expected the arrays of a batch, such as loader.element_spec; "
+        "give arrays or jax.ShapeDtypeStructs",
+    ),
+    (
+        lambda: mf.memory(None),
+        "tree=None: expected the parameters of a model; give arrays or jax.ShapeDtypeStructs",
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), optimizer=3),
+        "optimizer=3: expected a name, an object with a method init, or the tree of the states; "
+        "give arrays or jax.ShapeDtypeStructs",
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), capacity=8e10),  # type: ignore[arg-type]
+        "capacity=80000000000.0: expected an integer from 1 to 2^53; write 80 * 10**9",
     ),
     (
         lambda: mf.memory(np.zeros(8), capacity=0),
@@ -407,6 +472,16 @@ def test_mistakes(call: Callable[[], Any], message: str) -> None:
         call()
     text = re.sub(r"0x[0-9a-f]+", "0x…", str(caught.value))
     assert text == f"mf.memory: {message}"
+
+
+def test_a_dimension_that_the_compiler_partitions() -> None:
+    for given in (P(P.UNCONSTRAINED), NamedSharding(MESHES["2-D"], P(P.UNCONSTRAINED))):
+        with pytest.raises(mf.UnsupportedError) as caught:
+            mf.memory({"w": np.zeros(8)}, given, mesh=MESHES["2-D"])
+        assert str(caught.value) == (
+            "mf.memory: array 'w': P(UNCONSTRAINED,) leaves a dimension unconstrained, "
+            "so the compiler chooses the sharding; name the axes, or use None"
+        )
 
 
 def test_a_spec_that_does_not_fit_is_a_problem() -> None:

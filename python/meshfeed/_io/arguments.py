@@ -80,7 +80,8 @@ class Checks:
     def integer(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int:
         """Checks an int of Python or NumPy. A boolean is an error."""
         if not is_integer(value) or not low <= (number := operator.index(value)) <= high:
-            raise self.wrong(name, value, f"an integer from {_bound(low)} to {_bound(high)}", hint)
+            expected = f"an integer from {_bound(low)} to {_bound(high)}"
+            raise self.wrong(name, value, expected, hint or written(value))
         return number
 
     def optional(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int | None:
@@ -305,9 +306,30 @@ def is_integer(value: Any) -> bool:
     return True
 
 
+def written(value: Any) -> str:
+    """Returns a hint for a float that is given instead of an integer, else "".
+
+    Examples:
+        >>> written(1e9), written(8e10), written(2.0), written(2.5)
+        ('write 10**9', 'write 80 * 10**9', 'write 2', '')
+    """
+    if not isinstance(value, float | np.floating) or not float(value).is_integer():
+        return ""
+    number, zeros = int(value), 0
+    while number and number % 1000 == 0:
+        number, zeros = number // 1000, zeros + 3
+    if zeros < 6:
+        return f"write {int(value)}"
+    return f"write 10**{zeros}" if number == 1 else f"write {number} * 10**{zeros}"
+
+
 def shown(value: Any) -> str:
     """Returns the repr of a value on one line, cut if it is long."""
-    return cut(" ".join(repr(value).splitlines()))
+    try:
+        text = repr(value)
+    except Exception:  # such as of an int with thousands of digits
+        text = f"<{type(value).__name__}>"
+    return cut(" ".join(text.splitlines()))
 
 
 def cut(text: str, length: int = 80) -> str:

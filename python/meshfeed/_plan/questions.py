@@ -1,47 +1,101 @@
-"""Questions to the strategy planner: values for its documents, and errors about arguments."""
+"""Questions to the planner: values for its documents, and errors about arguments."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshfeed._io.arguments import RECORDS, Checks, is_integer, shown
+from meshfeed._io.arguments import RECORDS, WIDE, Checks, is_integer, shown, written
 from meshfeed.errors import InvalidArgumentError
 
 _POSITION = re.compile(r" \(line \d+, byte \d+\)")  # in a text that the user never saw
+_WORDS = (  # of JSON, and what Python calls them
+    (re.compile(r"\bfound null\b"), "found None"),
+    (re.compile(r"\bfound an object\b"), "found a dict"),
+    (re.compile(r"\ban object of\b"), "a dict of"),
+    (re.compile(r"\bgive the sizes as transformer\b"), "give the sizes to mf.strategy.transformer"),
+)
+_KEY = re.compile(r' needs the key "(\w+)"')
+_INTEGER = "the number is not written as an integer"
+_DECIMALS = "the number is not written with at most three decimals"
 
 
-def plain(check: Checks, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts arguments to values of JSON: numbers of NumPy, and element types."""
-    return {str(name): _plain(check, str(name), value) for name, value in given.items()}
+def plain(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
+    """Converts arguments to values of JSON: numbers of NumPy and JAX, and element types."""
+    try:
+        return {str(name): _plain(check, str(name), value) for name, value in given.items()}
+    except RecursionError:
+        name, value = next(iter(given.items()))
+        raise check.wrong(str(name), value, "a value that does not contain itself") from None
 
 
 def _plain(check: Checks, name: str, value: Any) -> Any:
-    if name == "inputs":
-        return value
-    if isinstance(value, np.generic):
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | str):
+        return value
+    if is_integer(value):
+        return check.integer(name, value, -WIDE, WIDE)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise check.wrong(name, value, "a finite number")
         return value
     if isinstance(value, Mapping):
         return {str(k): _plain(check, f"{name}[{k!r}]", v) for k, v in value.items()}
     if isinstance(value, list | tuple | range):
         return [_plain(check, f"{name}[{i}]", v) for i, v in enumerate(value)]
-    if is_integer(value):
-        return int(value)
-    try:
-        return np.dtype(value).name
-    except TypeError:
-        raise check.wrong(name, value, "a number, a text, a list or a dict") from None
+    if isinstance(value, type | np.dtype):
+        try:
+            return np.dtype(value).name
+        except TypeError:
+            pass
+    raise check.wrong(name, value, "a number, a text, a list or a dict")
+
+
+class _Place(NamedTuple):
+    """Where an error is: an argument, the keys that lead to a part of it, and this part."""
+
+    argument: str
+    keys: list[str]
+    value: Any
+
+    def __str__(self) -> str:
+        keys = "".join(f"[{key if key.isdigit() else repr(key)}]" for key in self.keys)
+        value = "" if isinstance(self.value, Mapping) else f"={shown(self.value)}"
+        return (
+            self.argument + keys + (value if self.argument and self.value is not _NOTHING else "")
+        )
+
+
+_NOTHING = object()
+
+
+def _place(path: str, names: Mapping[str, str], given: Mapping[str, Any]) -> _Place:
+    """Finds the part of an argument that a JSON Pointer stands for; see `translated`."""
+    root = max((r for r in names if f"{path}/".startswith(f"{r}/")), key=len, default="")
+    keys = [key.replace("~1", "/").replace("~0", "~") for key in path[len(root) :].split("/")][1:]
+    name = names.get(root, "")
+    if not name and keys:
+        name, *keys = keys
+    value = given.get(name, _NOTHING)
+    for key in keys:
+        if isinstance(value, Mapping):
+            value = {str(k): v for k, v in value.items()}.get(key, _NOTHING)
+        elif isinstance(value, list | tuple) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            value = _NOTHING
+    return _Place(name, keys, value)
 
 
 def translated(
     error: InvalidArgumentError, names: Mapping[str, str], given: Mapping[str, Any]
 ) -> InvalidArgumentError:
-    """Names the argument in the error of a document.
+    """Names the argument in the error of a document, in the words of Python.
 
     Args:
         error: the error, with a JSON Pointer.
@@ -50,20 +104,24 @@ def translated(
         given: the arguments.
     """
     message = _POSITION.sub("", error.message.removeprefix(f"{error.path}: "))
-    root = max((r for r in names if f"{error.path}/".startswith(f"{r}/")), key=len, default="")
-    steps = [
-        step.replace("~1", "/").replace("~0", "~") for step in error.path[len(root) :].split("/")
-    ]
-    name = names.get(root, "")
-    argument = "".join(f"[{s if s.isdigit() else repr(s)}]" for s in steps[1:])
-    if not name and len(steps) > 1:
-        name = steps[1]
-        argument = argument[len(repr(name)) + 2 :]
-    value: Any = given.get(name)
-    if argument == "" and name in given and not isinstance(value, Mapping):
-        argument = f"={shown(value)}"
-    text = f"{name}{argument}: {message}" if name else message
-    return InvalidArgumentError(text, hint=error.hint, path=error.path)
+    hint, place = error.hint, _place(error.path, names, given)
+    if message == _INTEGER:
+        message = "expected an integer"
+        hint = written(place.value) or hint
+    elif message == _DECIMALS and isinstance(place.value, int | float | np.number):
+        message = "expected a number with at most three decimals"
+        hint = f"write {round(float(place.value), 3)}"
+    elif not place.keys and place.argument in given:
+        message = message.replace(" is not a key", " is not an argument")
+        hint = hint.replace("The keys here are", "The arguments here are")
+        hint = hint.replace("the keys here are", "the arguments here are")
+    for pattern, word in _WORDS:
+        message, hint = pattern.sub(word, message), pattern.sub(word, hint)
+    text = f"{place}: {message}" if place.argument else _KEY.sub(r" needs \1=", message)
+    return InvalidArgumentError(text, hint=hint, path=error.path)
+
+
+_STATS = ("rows", "build_seconds", "seconds")  # members of loader.stats() and of bench
 
 
 def delivered(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -75,23 +133,32 @@ def delivered(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dic
             `meshfeed bench --json` counts them, or the part itself.
         needs: what the planner says about the input without it; None if nothing fits.
     """
-    if isinstance(given, Mapping):
-        seconds = given.get("build_seconds", given.get("seconds"))
-        if seconds is None:
-            return plain(check, given)
-        rows = given.get("rows")
-        if not (_positive(rows) and _positive(seconds)):
-            expected = "rows and seconds of a loader that delivered rows"
-            raise check.wrong("input", given, expected, "call loader.stats() after some batches")
+    if isinstance(given, Mapping) and not given.keys().isdisjoint(_STATS):
+        rows = _statistic(check, given, "rows")
+        seconds = _statistic(check, given, "seconds" if "seconds" in given else "build_seconds")
         # A process builds its part of a step. The whole step takes as long as its largest part.
         parts = 1.0 if needs is None else needs["rows_per_step"] / max(1, needs["process_rows"])
-        return {"rows_per_second": min(RECORDS, max(1, int(rows / seconds * parts)))}
+        return {"rows_per_second": int(min(RECORDS, max(1.0, rows / seconds * parts)))}
+    if isinstance(given, Mapping):
+        return plain(check, given)
     if not _positive(given) or not 1 <= given <= RECORDS:
         expected = "rows per second from 1 to 2^40, or what loader.stats() returned"
         raise check.wrong("input", given, expected)
     return {"rows_per_second": int(given)}
 
 
+def _statistic(check: Checks, given: Mapping[Any, Any], name: str) -> float:
+    """Returns a positive number of the statistics of a loader."""
+    if name not in given:
+        message = f"input={shown(given)} has no {name!r}"
+        raise check.misfit(message, "give all that loader.stats() or meshfeed bench --json says")
+    if not _positive(given[name]):
+        hint = "call loader.stats() after some batches"
+        expected = "the statistics of a loader that delivered rows"
+        raise check.wrong(f"input[{name!r}]", given[name], expected, hint)
+    return float(given[name])
+
+
 def _positive(value: Any) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and bool(0 < value < np.inf)
+    return number and bool(0 < value < math.inf)

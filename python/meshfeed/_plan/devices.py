@@ -1,0 +1,69 @@
+"""Clusters of devices of JAX, for strategy documents."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from meshfeed._io.arguments import Checks
+
+_KINDS = "the name of a kind, devices such as jax.devices(), or a mesh"
+_COUNT = "pass devices=8, or all devices: mf.strategy.cluster(jax.devices())"
+_NAMED = 'name the devices to plan for, such as mf.strategy.cluster("h100-80", devices=8)'
+_OWN = ", or give numbers of your own: mf.strategy.cluster(devices=8, memory_bytes=…)"
+
+
+def described(check: Checks, given: dict[str, Any]) -> dict[str, Any]:
+    """Replaces devices of JAX among the arguments of a cluster by their kind and number.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        given: the arguments. They have precedence over what the devices say.
+    """
+    kind = given.get("kind")
+    if isinstance(given.get("devices"), list | tuple):
+        hint = "pass the devices first: mf.strategy.cluster(jax.devices())"
+        raise check.wrong("devices", given["devices"], "the number of devices", hint)
+    if kind is not None and not isinstance(kind, str):
+        given = _of(check, kind) | {key: value for key, value in given.items() if key != "kind"}
+    if "devices" not in given:
+        raise check.misfit("the number of devices is missing", _COUNT)
+    return given
+
+
+def _of(check: Checks, kind: Any) -> dict[str, Any]:
+    """Returns what is known of a device, of several devices or of a mesh."""
+    if hasattr(kind, "abstract_device"):  # an AbstractMesh
+        if kind.abstract_device is None:
+            raise check.wrong("kind", kind, "a mesh that has devices", _NAMED)
+        return {"kind": _name(check, [kind.abstract_device]), "devices": kind.size}
+    if hasattr(kind, "device_kind"):
+        return {"kind": _name(check, [kind])}
+    devices = kind.devices if hasattr(kind, "axis_names") else kind  # of a mesh
+    devices = devices.ravel().tolist() if hasattr(devices, "ravel") else devices
+    right = isinstance(devices, list | tuple) and all(hasattr(d, "device_kind") for d in devices)
+    if not right or not devices:
+        hint = "pass the number of devices as devices="
+        raise check.wrong("kind", kind, _KINDS, hint if isinstance(kind, int) else "")
+    found = {"kind": _name(check, devices), "devices": len(devices)}
+    sizes = set(collections.Counter(map(_node, devices)).values())
+    return found | ({"per_node": sizes.pop()} if len(sizes) == 1 else {})
+
+
+def _name(check: Checks, devices: list[Any]) -> str:
+    """Returns the name of the kind of all devices."""
+    kinds = sorted({str(d.device_kind) for d in devices})
+    if len(kinds) > 1:
+        message = f"the devices are of {len(kinds)} kinds: {', '.join(kinds)}"
+        raise check.misfit(message, "plan for devices of one kind")
+    if devices[0].platform == "cpu":
+        raise check.misfit(
+            "the devices are CPUs, and the planner has no numbers of CPUs", _NAMED + _OWN
+        )
+    return kinds[0]
+
+
+def _node(device: Any) -> Any:
+    """Returns which node a device is in: on TPUs its slice, on GPUs what NVLink joins."""
+    by_default = 0 if device.platform == "tpu" else device.process_index
+    return getattr(device, "slice_index", by_default)

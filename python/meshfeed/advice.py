@@ -1,0 +1,260 @@
+"""The advice of the strategy planner: how to split a model, what it costs, what the input needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from meshfeed._io.arguments import Checks
+from meshfeed._native import calls
+from meshfeed._plan.questions import delivered, plain, translated
+from meshfeed.errors import InvalidArgumentError
+from meshfeed.planning import Layout, Problem
+from meshfeed.specs import P
+from meshfeed.strategy import Cluster, Model, Training
+
+if TYPE_CHECKING:
+    from jax import Device
+    from jax.sharding import AxisType, Mesh
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Candidate:
+    """One way of splitting a model.
+
+    Attributes:
+        mesh: the size of every axis, outermost first; empty for one device.
+        zero: the stage of ZeRO over the replicas of the weights, 0 to 2. The axis "fsdp" is
+            stage 3.
+        recomputation: "none", "selective" or "full".
+        micro_batch: examples that a replica computes at once.
+        micro_batches: how many of them a step has.
+        schedule: of the pipeline; None without one.
+        chunks: the number of chunks of layers per pipeline stage.
+        memory: bytes of a device by part: "weights", "gradients", "optimizer", "activations" with
+            "activations_low" and "activations_high", "buffers", "total", "capacity" and "free".
+        time: nanoseconds of a step: "step" with "low" and "high", its parts, the largest part
+            "bound", the second largest part "next", and their difference "behind". None if it is
+            not known.
+        tokens_per_second: None if it is not known.
+        examples_per_second: None if it is not known.
+        mfu: operations of the model per second over the peak. None if it is not known.
+        fits: whether it fits into the memory of a device, with the margin.
+        reasons: why it has its rank.
+        layout: the layout for `mf.Loader(dataset, mesh, layout=…)`. None for all candidates but
+            the best.
+    """
+
+    mesh: Mapping[str, int]
+    zero: int
+    recomputation: str
+    micro_batch: int
+    micro_batches: int
+    schedule: str | None
+    chunks: int
+    memory: Mapping[str, Any]
+    time: Mapping[str, Any] | None
+    tokens_per_second: int | None
+    examples_per_second: float | None
+    mfu: float | None
+    fits: bool
+    reasons: Sequence[str]
+    layout: Layout | None
+
+    @property
+    def specs(self) -> dict[str, P] | None:
+        """The specs of the arrays of a batch, for `mf.Loader(dataset, mesh, specs, …)`."""
+        if self.layout is None:
+            return None
+        arrays = json.loads(self.layout.to_json())["arrays"]
+        return {name: P(*array.get("spec", ())) for name, array in arrays.items()}
+
+    def make_mesh(
+        self,
+        *,
+        devices: Sequence[Device] | None = None,
+        axis_types: tuple[AxisType, ...] | None = None,
+    ) -> Mesh:
+        """Makes the JAX mesh of the candidate, with `jax.make_mesh`.
+
+        Args:
+            devices: the devices of the mesh; by default those of `jax.devices()`.
+            axis_types: the type of every axis; by default that of `jax.make_mesh`.
+
+        Raises:
+            InvalidArgumentError: there are too few devices, or they cannot form the mesh.
+            UnsupportedError: JAX is not installed.
+
+        Examples:
+            >>> import meshfeed as mf
+            >>> advice = mf.advise("gpt2", {"batch": 8}, {"device": "h100-80", "devices": 1})
+            >>> advice.best.make_mesh().shape
+            OrderedDict({'data': 1})
+        """
+        with Checks("Candidate.make_mesh") as check:
+            from meshfeed import jax
+
+            return jax.make_mesh(check, dict(self.mesh) or {"data": 1}, devices, axis_types)
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name} {size}" for name, size in self.mesh.items()) or "one device"
+        step = "" if self.time is None else f", {self.time['step'] / 1e9:.3g} s per step"
+        batches = f"{self.micro_batches} micro-batches of {self.micro_batch}"
+        return f"Candidate({axes}, recomputation={self.recomputation!r}, {batches}{step})"
+
+
+class Advice:
+    """The report of the planner. `mf.advise` returns it.
+
+    Printing it shows a table; so does a notebook.
+
+    Attributes:
+        report: the whole report, as `meshfeed advise --json` prints it.
+        candidates: the candidates, the best one first.
+        best: the fastest candidate that fits; None if none does.
+        problems: faults of the document, and numbers that are unknown in the report.
+    """
+
+    def __init__(self, document: str | bytes) -> None:
+        with Checks("mf.Advice") as check:
+            if not isinstance(document, str | bytes):
+                hint = "json.dumps(document) writes it" if isinstance(document, Mapping) else ""
+                raise check.wrong("document", document, "the text of a strategy document", hint)
+            self._text = calls.advise(document, "document")
+            self.report: dict[str, Any] = json.loads(calls.advise(self._text, "json"))
+        layout = self.report["layout"]
+        self.candidates: Sequence[Candidate] = [
+            _candidate(found, layout if i == self.report["best"] else None)
+            for i, found in enumerate(self.report["candidates"])
+        ]
+        best = self.report["best"]
+        self.best: Candidate | None = None if best is None else self.candidates[best]
+        self.problems = [Problem(**problem, facts={}) for problem in self.report["problems"]]
+
+    @property
+    def fits(self) -> bool:
+        """Whether a candidate fits."""
+        return self.best is not None
+
+    @property
+    def layout(self) -> Layout | None:
+        """The layout of the best candidate's batch; None without one."""
+        return None if self.best is None else self.best.layout
+
+    def table(self) -> str:
+        """Returns the report as text of at most 100 columns."""
+        return calls.advise(self._text, "text")
+
+    def to_json(self) -> str:
+        """Returns the strategy document, which `meshfeed advise` also reads."""
+        return self._text
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"Advice(best={self.best!r}, candidates={len(self.candidates)})"
+
+    def _repr_html_(self) -> str:
+        return calls.advise(self._text, "html")
+
+
+def _candidate(found: Mapping[str, Any], layout: Any) -> Candidate:
+    values = {**found, "mesh": dict(found["mesh"])}
+    for name in ("examples_per_second", "mfu"):
+        if values[name] is not None:
+            values[name] /= 1000
+    return Candidate(layout=None if layout is None else Layout(json.dumps(layout)), **values)
+
+
+_MADE = {
+    "model": 'make it with mf.strategy.transformer(…), or name a preset, such as "llama3-8b"',
+    "training": "make it with mf.strategy.training(batch=128)",
+    "cluster": 'make it with mf.strategy.cluster("h100-80", devices=8), or of jax.devices()',
+}
+_Arguments = ParamSpec("_Arguments")
+
+
+def _explained(function: Callable[_Arguments, Advice]) -> Callable[_Arguments, Advice]:
+    """Says in the error of a missing argument how to make it."""
+
+    @functools.wraps(function)
+    def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Advice:
+        for name in list(_MADE)[len(args) :]:
+            if name not in kwargs:
+                raise Checks("mf.advise").misfit(f"the argument {name}= is missing", _MADE[name])
+        return function(*args, **kwargs)
+
+    return call
+
+
+@_explained
+def advise(
+    model: Model | str | Mapping[str, Any],
+    training: Training | Mapping[str, Any],
+    cluster: Cluster | Mapping[str, Any],
+    search: Mapping[str, Any] | None = None,
+    input: float | Mapping[str, Any] | None = None,  # noqa: A002
+) -> Advice:
+    """Plans how to split a model over devices: memory, time, and what the input needs.
+
+    It needs neither devices nor data, and takes milliseconds.
+
+    Args:
+        model: the result of `mf.strategy.transformer`, `preset` or `parameters`, the name of a
+            preset, or the part "model" of a strategy document.
+        training: the result of `mf.strategy.training`, or the part "training" of a document.
+        cluster: the result of `mf.strategy.cluster`, or the part "cluster" of a document.
+        search: which candidates to try: "axes" with the sizes that an axis may have, "zero" with
+            stages, the "margin" of memory that stays free, how many candidates to "keep", and
+            whether to list the meshes that were "pruned".
+        input: how fast the data arrive, to see whether they keep up: rows per second of all
+            processes, or what one process measured: `loader.stats()` after a loop that only takes
+            batches, or the JSON of `meshfeed bench --json`.
+
+    Raises:
+        InvalidArgumentError: a part is wrong, or does not fit another one.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> advice = mf.advise(
+        ...     model=mf.strategy.preset("gpt2-xl"),
+        ...     training=mf.strategy.training(batch=64),
+        ...     cluster=mf.strategy.cluster("a100-40", devices=8),
+        ...     search={"axes": {"tensor": 1, "pipe": 1}}, input=500)
+        >>> advice.best.mesh, advice.report["input"]["keeps_up"]
+        ({'data': 8}, True)
+    """
+    with Checks("mf.advise") as check:
+        parts = {
+            "model": ({"preset": model} if isinstance(model, str) else model, Model),
+            "training": (training, Training),
+            "cluster": (cluster, Cluster),
+        }
+        question: dict[str, Any] = {"meshfeed": 1}
+        for name, (part, kind) in parts.items():
+            if isinstance(part, kind):
+                question[name] = part.document
+            elif isinstance(part, Mapping):
+                question[name] = plain(check, part)
+            else:
+                expected = f"a {kind.__name__} of mf.strategy, or a part of a strategy document"
+                raise check.wrong(name, part, expected, _MADE[name])
+        if search is not None:
+            if not isinstance(search, Mapping):
+                hint = 'such as {"axes": {"tensor": 1}}'
+                raise check.wrong("search", search, "a dict", hint)
+            question["search"] = plain(check, search)
+        names, given = {"": ""}, question
+        if isinstance(model, str):
+            names, given = names | {"/model/preset": "model"}, question | {"model": model}
+        try:
+            if input is not None:
+                report = json.loads(calls.advise(json.dumps(question), "json"))
+                question["input"] = delivered(check, input, report["input"])
+            return Advice(json.dumps(question))
+        except InvalidArgumentError as error:
+            raise translated(error, names, given) from None
