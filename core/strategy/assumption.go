@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/hardware"
@@ -17,6 +18,7 @@ type evidence struct {
 	times  bool    // some candidate has a time
 	zero   [3]bool // by the stage of ZeRO
 	full   bool    // some candidate uses full recomputation
+	shared bool    // some tensor devices hold the same key and value heads
 	uneven bool    // some pipeline stage has more layers than another
 	padded bool    // the vocabulary is not a multiple of a tensor axis
 	layout bool    // the report has a layout
@@ -32,8 +34,9 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 		e.times = e.times || r.Candidates[i].Time != nil
 		e.zero[c.zero] = true
 		e.full = e.full || c.recompute == transformer.FullRecomputation
-		e.uneven = e.uneven || p.model.layers%c.sizes[pipeAxis] != 0
+		e.uneven = e.uneven || p.uneven(c)
 		e.padded = e.padded || p.model.shape != nil && p.model.shape.Vocab%c.sizes[tensorAxis] != 0
+		e.shared = e.shared || p.model.shape != nil && p.model.shape.KVHeads < c.sizes[tensorAxis]
 	}
 	var list []Assumption
 	for _, a := range assumptions {
@@ -42,6 +45,18 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 		}
 	}
 	return list
+}
+
+// limited reports whether experts have a capacity.
+func (p *planner) limited() bool {
+	x := p.model.shape.Experts
+	return x != nil && x.CapacityThousandths > 0
+}
+
+// uneven reports whether the pipeline stages of a candidate have unequal layers.
+func (p *planner) uneven(c *score) bool {
+	list := p.model.stages(c.sizes[pipeAxis], c.chunks)
+	return slices.ContainsFunc(list, func(g stage) bool { return g.layers() != list[0].layers() })
 }
 
 // communicates reports whether some candidate uses an axis, so that devices communicate.
@@ -74,7 +89,9 @@ var assumptions = []struct {
 	{"scores", func(e *evidence) bool { return e.transformer() && !e.model.shape.Causal }, stated("operations count all scores of attention, also those above the diagonal, as Narayanan et al., arXiv 2104.04473, do; \"causal\": true counts half")},
 	{"vocabulary", func(e *evidence) bool { return e.padded }, stated("the vocabulary is padded to a multiple of tensor, as in Megatron-LM")},
 	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("tokens are spread evenly over the experts, as the load-balancing loss of Fedus et al., arXiv 2101.03961, encourages")},
-	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("if the stages do not divide the layers, stages before the last one have one layer more, because the last one has the head")},
+	{"capacity", func(e *evidence) bool { return e.transformer() && e.limited() }, stated("experts compute every place of their capacity, also empty ones, as in Lepikhin et al., arXiv 2006.16668; the utilization counts only tokens that are sent to them")},
+	{"heads", func(e *evidence) bool { return e.shared }, stated("with fewer key and value heads than tensor devices, several devices hold and compute the same head, and sum its gradients once per step")},
+	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("layers are spread over the stages so that the slowest stage has the fewest operations, with those of the head on the last stage; Llama 3, arXiv 2407.21783, section 3.3.2, has fewer layers on the last stage too")},
 	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("a tied embedding exists on the first and on the last stage, which add up its gradients, as in Megatron-LM")},
 	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, stated("fsdp splits the largest dimension of an array that its size divides, gathers the weights for both passes of every micro-batch (an embedding only for the lookup, unless the head uses it too), and holds two gathered layers and the gradients of one; volumes are those of ZeRO stage 3, Rajbhandari et al., arXiv 1910.02054, section 7.2.2")},
 	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does; stage 2 scatters gradients for every micro-batch")},

@@ -18,6 +18,7 @@ type evaluator struct {
 	held     [][3]Memory         // of each stage, by the stage of ZeRO: memory without activations
 	live     []transformer.Bytes // of each stage: activations
 	weights  *weights
+	computed transformer.FLOPs          // per token, by the tensor devices together
 	heaviest block                      // the sum of the blocks of the stage with the most gradients
 	paths    [numAxes + 1]hardware.Path // of the axes, and of headGroup
 	rated    [numAxes + 1][numOperations]rate
@@ -89,6 +90,9 @@ func (e *evaluator) enter(s sizes) bool {
 	e.sizes, e.weights, e.chunks = s, w, 1
 	if s[pipeAxis] > 1 {
 		e.chunks = e.planner.chunks
+	}
+	if e.model.shape != nil {
+		e.computed = e.model.shape.Computed(s[tensorAxis])
 	}
 	list, ok := e.allStages[s[pipeAxis]]
 	if !ok {

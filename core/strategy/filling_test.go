@@ -1,7 +1,9 @@
 package strategy
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/pipeline"
@@ -52,4 +54,79 @@ func (e *evaluator) durations(most float64) (d pipeline.Durations) {
 		d.Forward, d.Backward, d.Weight = append(d.Forward, n), append(d.Backward, n), append(d.Weight, n)
 	}
 	return d
+}
+
+// TestBalance compares the slowest stage with that of all ways to divide the layers.
+func TestBalance(t *testing.T) {
+	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {
+		m := &Transformer{Layers: 1 + r.IntN(14), Hidden: 256, Heads: 4, FFN: 1024, Vocab: 1 + r.IntN(20000), Sequence: 128}
+		p, err := newPlanner(&Document{Model: Model{Transformer: m}, Training: Training{Batch: 1}, Cluster: Cluster{Device: "tpu-v5p", Devices: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipe := 1 + r.IntN(min(4, m.Layers))
+		got, total := p.model.divide(pipe, 1), 0
+		for _, n := range got {
+			total += n
+		}
+		if least := p.least(m.Layers, pipe); total != m.Layers || p.slow(got) > least*1.000001 {
+			t.Errorf("%d layers on %d stages: %v takes %g, but %g is possible", m.Layers, pipe, got, p.slow(got), least)
+		}
+	})
+}
+
+// slow returns the operations of the slowest stage.
+func (p *planner) slow(layers []int) float64 {
+	f, most := p.model.shape.FLOPs(), 0.0
+	for k, n := range layers {
+		operations := float64(f.Dense+f.Attention) * float64(n)
+		if k == len(layers)-1 {
+			operations += float64(f.Head)
+		}
+		most = max(most, operations)
+	}
+	return most
+}
+
+// least returns the operations of the slowest stage, for the best of all divisions.
+func (p *planner) least(layers, pipe int) float64 {
+	best := math.Inf(1)
+	var all func(before []int, rest int)
+	all = func(before []int, rest int) {
+		if len(before) == pipe-1 {
+			best = min(best, p.slow(append(before, rest)))
+			return
+		}
+		for n := 1; n <= rest-(pipe-1-len(before)); n++ {
+			all(append(before, n), rest-n)
+		}
+	}
+	all(nil, layers)
+	return best
+}
+
+// TestChunks checks how an interleaved schedule divides layers.
+func TestChunks(t *testing.T) {
+	for _, c := range []struct {
+		layers, chunks int
+		want           []int // nil if the layers cannot be divided
+	}{
+		{8, 4, []int{2, 2, 2, 2}},
+		{7, 4, []int{2, 2, 2, 1}},
+		{6, 4, []int{1, 2, 2, 1}},
+		{5, 4, nil},
+		{3, 4, []int{1, 1, 1, 0}},
+		{2, 4, []int{0, 1, 1, 0}},
+	} {
+		if missing(c.layers, c.chunks) > 2 {
+			if c.want != nil {
+				t.Errorf("%d layers do not divide into %d chunks", c.layers, c.chunks)
+			}
+			continue
+		}
+		m := &model{layers: c.layers}
+		if got := m.equal(c.chunks); !slices.Equal(got, c.want) {
+			t.Errorf("%d layers in %d chunks: %v, want %v", c.layers, c.chunks, got, c.want)
+		}
+	}
 }

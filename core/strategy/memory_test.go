@@ -39,7 +39,8 @@ func TestMegatronMemory(t *testing.T) {
 	}
 }
 
-// TestStages checks uneven stages, and that they have all parameters together.
+// TestStages checks uneven stages, and that they have all parameters together. Of the
+// stages before the last one, the first ones have fewer layers.
 func TestStages(t *testing.T) {
 	for _, c := range []struct {
 		tied    bool
@@ -48,8 +49,9 @@ func TestStages(t *testing.T) {
 		want    []int
 		experts *strategy.Experts
 	}{
-		{false, 8, 4, []int{2, 2, 2, 2}, nil},
-		{true, 10, 4, []int{2, 3, 3, 2}, nil},
+		{false, 8, 4, []int{2, 2, 3, 1}, nil}, // the head takes as long as 1.7 layers
+		{true, 10, 4, []int{3, 3, 3, 1}, nil},
+		{false, 16, 4, []int{4, 4, 5, 3}, nil},
 		{false, 7, 4, []int{2, 2, 2, 1}, nil},
 		{false, 5, 1, []int{5}, nil},
 		{true, 6, 4, []int{1, 2, 2, 1}, &strategy.Experts{Count: 4, Active: 2, Every: 2}},

@@ -254,10 +254,10 @@ func (e *enumerator) brokenShape(a axis, n int) string {
 		}
 	case pipeAxis:
 		switch {
-		case n > 1 && n*e.chunks > m.Layers:
-			return PipeLayers
-		case n > 1 && e.chunks > 1 && m.Layers%(n*e.chunks) != 0:
+		case n > 1 && e.chunks > 1 && missing(m.Layers, n*e.chunks) > 2:
 			return PipeChunks
+		case n > m.Layers:
+			return PipeLayers
 		}
 	}
 	return ""
@@ -310,9 +310,9 @@ func (e *enumerator) rule(code string) string {
 	case ContextShort:
 		return fmt.Sprintf(`context is tried for sequences of at least %d tokens, but this model has %d; ask for it with "search": {"axes": {"context": […]}}`, LongSequence, m.Sequence)
 	case PipeLayers:
-		return fmt.Sprintf("a pipeline needs a layer for every stage and chunk, and the model has %d", m.Layers)
+		return fmt.Sprintf("a pipeline needs a layer for every stage, and the model has %d", m.Layers)
 	case PipeChunks:
-		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide the %d layers", e.chunks, m.Layers)
+		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide the %d layers, or one or two layers more, because the last and the first chunk may have one layer less", e.chunks, m.Layers)
 	case Batch:
 		return fmt.Sprintf("data × fsdp × expert must divide the batch of %d", e.batch)
 	case MicroBatch:

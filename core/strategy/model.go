@@ -12,9 +12,8 @@ import (
 type model struct {
 	name       string
 	shape      *transformer.Shape // nil unless the model is a transformer
-	flops      transformer.FLOPs
-	layers     int   // 1 unless the model is a transformer
-	sequence   int64 // tokens of an example; 1 unless the model is a transformer
+	layers     int                // 1 unless the model is a transformer
+	sequence   int64              // tokens of an example; 1 unless the model is a transformer
 	parts      []part
 	parameters int64
 	active     int64         // parameters that take part in computing a token
@@ -126,10 +125,9 @@ func (p *planner) transformer(d *Model) (*model, error) {
 		return nil, within(err, "/model/transformer")
 	}
 	*m.shape = m.shape.WithDefaults()
-	m.flops = m.shape.FLOPs()
 	m.layers, m.sequence = m.shape.Layers, int64(m.shape.Sequence)
 	m.parameters, m.active = m.shape.Parameters(), m.shape.Active()
-	m.forward = times(m.flops.Forward(), m.sequence)
+	m.forward = times(m.shape.FLOPs().Forward(), m.sequence)
 	for _, x := range m.shape.Parts() {
 		q := p.newPart(x)
 		q.layered = true

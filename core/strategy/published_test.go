@@ -207,10 +207,9 @@ func korthikantiTable() []run {
 	return runs
 }
 
-// Utilization of Llama 3 405B on H100s [Llama Team, arXiv 2407.21783, table 4]. Its
-// first stage has one layer less besides the embedding, and its last one besides the
-// head. A model of 128 equal layers stands for it, because an interleaved schedule needs
-// equal chunks.
+// Utilization of Llama 3 405B on H100s [Llama Team, arXiv 2407.21783, table 4]. Section
+// 3.3.2: its first stage has one layer less besides the embedding, and its last one
+// besides the head.
 func TestUtilizationOfLlama3(t *testing.T) {
 	for _, c := range []struct {
 		devices, data, context, sequence int
@@ -221,7 +220,7 @@ func TestUtilizationOfLlama3(t *testing.T) {
 		{16384, 8, 16, 131072, 128, 380},
 	} {
 		d := &strategy.Document{
-			Model:    strategy.Model{Preset: "llama3-405b", Transformer: &strategy.Transformer{Layers: 128, Sequence: c.sequence, Causal: new(true)}},
+			Model:    strategy.Model{Preset: "llama3-405b", Transformer: &strategy.Transformer{Sequence: c.sequence, Causal: new(true)}},
 			Training: strategy.Training{Batch: c.batch, MicroBatch: 1, Recomputation: strategy.None, Schedule: string(pipeline.Interleaved), Chunks: 8},
 			Cluster:  strategy.Cluster{Device: "h100-80", Devices: c.devices},
 			Search:   fixed(map[string]int{strategy.Pipe: 16, strategy.Data: c.data, strategy.Context: c.context, strategy.Tensor: 8}),
@@ -230,6 +229,11 @@ func TestUtilizationOfLlama3(t *testing.T) {
 		r := advise(t, d)
 		if len(r.Candidates) != 1 || r.Candidates[0].Time == nil {
 			t.Fatalf("candidates %+v, problems %+v, pruned %+v", r.Candidates, r.Problems, r.Pruned)
+		}
+		for _, g := range r.Stages {
+			if end := g.Embedding || g.Head; end && g.Layers != 7 || !end && g.Layers != 8 {
+				t.Errorf("stage %d has %d layers", g.Number, g.Layers)
+			}
 		}
 		got := r.Candidates[0].Time
 		at := func(step int64) int64 { return got.MFU * got.Step / step }

@@ -1,5 +1,7 @@
 package strategy
 
+import "sort"
+
 // stage is a pipeline stage with the number of its blocks.
 type stage struct {
 	number, first int // of the stage, and of its first layer
@@ -14,23 +16,16 @@ type stage struct {
 
 func (g *stage) layers() int { return g.dense + g.experts }
 
-// stages lists the stages of a pipeline. If the stages do not divide the layers, some
-// stages have one layer more: those just before the last one. The last stage already
-// has the head, and the first stages store the most activations.
+// stages lists the stages of a pipeline.
 func (m *model) stages(pipe, chunks int) []stage {
 	list := make([]stage, pipe)
 	if m.shape == nil {
 		list[0] = stage{dense: 1, alike: 1}
 		return list
 	}
-	base, extra := m.layers/(pipe*chunks), m.layers%(pipe*chunks)
 	layer := 0
-	for k := range pipe * chunks {
+	for k, n := range m.divide(pipe, chunks) {
 		g := &list[k%pipe]
-		n := base
-		if number := k % pipe; extra > 0 && number < pipe-1 && number >= pipe-1-extra {
-			n++
-		}
 		if k < pipe {
 			*g = stage{number: k, first: layer, embedding: k == 0, head: k == pipe-1, alike: 1}
 			g.tied = g.head && m.shape.Tied && pipe > 1
@@ -42,6 +37,62 @@ func (m *model) stages(pipe, chunks int) []stage {
 	}
 	return list
 }
+
+// divide returns the number of layers in each chunk of each stage, in the order of the
+// computation.
+func (m *model) divide(pipe, chunks int) []int {
+	if chunks > 1 {
+		return m.equal(pipe * chunks)
+	}
+	list := make([]int, pipe)
+	last := m.last(pipe)
+	list[pipe-1] = last
+	for k := range pipe - 1 {
+		list[k] = (m.layers - last) / (pipe - 1)
+		if k >= pipe-1-(m.layers-last)%(pipe-1) { // the first stages store the most activations
+			list[k]++
+		}
+	}
+	return list
+}
+
+// last returns the number of layers of the last stage, so that the slowest stage has the
+// fewest operations. The other stages have equal layers, up to one. The last stage
+// computes the head too.
+func (m *model) last(pipe int) int {
+	if pipe == 1 {
+		return m.layers
+	}
+	f := m.shape.Computed(1)
+	layer, head := float64(f.Layers())/float64(m.layers), float64(f.Head)
+	slowest := func(n int) float64 { // of the other stages
+		return float64(ceil(int64(m.layers-n), int64(pipe-1))) * layer
+	}
+	most := m.layers - pipe + 1
+	n := sort.Search(most, func(n int) bool { return float64(float64(n+1)*layer)+head > slowest(n+1) })
+	if n == 0 || n < most && float64(float64(n+1)*layer)+head < slowest(n) {
+		n++
+	}
+	return n
+}
+
+// equal returns the number of layers in each chunk of an interleaved schedule: all have
+// the same number, but the last one may have one layer less besides the head, and then
+// also the first one besides the embedding, as in Llama 3 [Llama Team, arXiv 2407.21783,
+// section 3.3.2].
+func (m *model) equal(chunks int) []int {
+	missing := missing(m.layers, chunks)
+	list := make([]int, chunks)
+	for k := range list {
+		list[k] = (m.layers + missing) / chunks
+	}
+	list[0] -= missing / 2
+	list[chunks-1] -= (missing + 1) / 2
+	return list
+}
+
+// missing returns how many layers a model lacks so that all chunks are equal.
+func missing(layers, chunks int) int { return (chunks - layers%chunks) % chunks }
 
 // distinct lists one stage for each combination of blocks: the first such stage, which
 // stores the most micro-batches.

@@ -11,7 +11,7 @@ func (e *evaluator) operations(g *stage) (needed, again float64) {
 	if e.model.shape == nil {
 		return float64(3 * float64(e.model.forward) * float64(e.micro)), 0
 	}
-	f := e.model.flops
+	f := e.computed
 	tokens := float64(e.micro) * float64(ceil(e.model.sequence, int64(e.sizes[contextAxis]))) / float64(e.sizes[tensorAxis])
 	scores := float64(f.Attention) * float64(g.layers())
 	layers := float64(float64(f.Dense)*float64(g.dense)) + float64(float64(f.Expert)*float64(g.experts)) + scores

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,6 +251,49 @@ func TestMemoryTraffic(t *testing.T) {
 		d.Search.ZeRO = []int{c.zero}
 		if got := advise(t, d).Candidates[0].Time.HBM; !close(got, c.want*1e6/1e12*1e9) {
 			t.Errorf("%s, ZeRO %d: memory takes %d ns, want %.0f", c.axis, c.zero, got, c.want*1000)
+		}
+	}
+}
+
+// TestComputedForNothing computes the time of operations that do not change the result by
+// hand. They take time, but do not count as utilization: experts with a capacity of 1.5
+// compute half as much again, and 8 devices compute 4 key and value heads of 64 twice.
+func TestComputedForNothing(t *testing.T) {
+	const attention = 2*(2*1024*1024+2*1024*256) + 4*2048*1024
+	const ffn, router, head = 2 * 3 * 1024 * 4096, 2 * 1024 * 4, 2 * 1024 * 32768
+	for _, c := range []struct {
+		experts      *strategy.Experts
+		tensor       int
+		needed, more float64 // operations of a layer
+		codes        []string
+	}{
+		{nil, 4, attention + ffn, 0, nil},
+		{nil, 8, attention + ffn, 2 * 2 * 1024 * 256, []string{"heads"}},
+		{&strategy.Experts{Count: 4, Active: 2}, 1, attention + 2*ffn + router, 0, []string{"routing"}},
+		{&strategy.Experts{Count: 4, Active: 2, Capacity: 1500}, 1, attention + 2*ffn + router, ffn, []string{"routing", "capacity"}},
+	} {
+		m := small()
+		m.Experts = c.experts
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, Recomputation: strategy.None},
+			Cluster: devices(c.tensor, c.tensor), Search: fixed(map[string]int{"tensor": c.tensor}),
+		})
+		x := r.Candidates[0].Time
+		ns := 3 * 16 * 2048 / float64(c.tensor) / 1e14 * 1e9
+		if want := ns * (4*(c.needed+c.more) + head) / 0.575; !close(x.Compute, want) {
+			t.Errorf("%+v, tensor %d: computing takes %d ns, want %.0f", c.experts, c.tensor, x.Compute, want)
+		}
+		if want := 1000 * ns * (4*c.needed + head) / float64(x.Step); math.Abs(float64(x.MFU)-want) > 1 {
+			t.Errorf("%+v, tensor %d: utilization %d, want %.0f", c.experts, c.tensor, x.MFU, want)
+		}
+		var codes []string
+		for _, a := range r.Assumptions {
+			if slices.Contains([]string{"routing", "capacity", "heads"}, a.Code) {
+				codes = append(codes, a.Code)
+			}
+		}
+		if !slices.Equal(codes, c.codes) {
+			t.Errorf("%+v, tensor %d: assumptions %q, want %q", c.experts, c.tensor, codes, c.codes)
 		}
 	}
 }

@@ -19,6 +19,26 @@ type FLOPs struct {
 // lookup of embeddings do not count.
 func (s Shape) FLOPs() FLOPs {
 	s = s.WithDefaults()
+	return s.count(1000)
+}
+
+// Computed counts the operations that tensor devices carry out together for one token.
+// Some of them do not change the result: several devices compute the same key and value
+// heads, a vocabulary is padded, and experts with a capacity compute all of their places,
+// also empty ones (Lepikhin et al., arXiv 2006.16668, and Fedus et al., arXiv 2101.03961).
+func (s Shape) Computed(tensor int) FLOPs {
+	s = s.WithDefaults()
+	s.KVHeads = int(ceil(int64(s.KVHeads), tensor)) * tensor
+	s.Vocab = int(ceil(int64(s.Vocab), tensor)) * tensor
+	if s.Experts != nil && s.Experts.CapacityThousandths > 0 {
+		return s.count(int64(s.Experts.CapacityThousandths))
+	}
+	return s.count(1000)
+}
+
+// count counts the operations of a shape with defaults. places is the number of places of
+// experts, in thousandths of the tokens that are sent to them.
+func (s Shape) count(places int64) FLOPs {
 	f := FLOPs{
 		Attention: mul(4, int64(s.Sequence), int64(s.Heads), int64(s.HeadDim)),
 		Head:      mul(2, int64(s.Hidden), int64(s.Vocab)),
@@ -36,11 +56,15 @@ func (s Shape) FLOPs() FLOPs {
 	}
 	f.Dense = add(attention, mul(2, matrices, hidden, int64(s.FFN)))
 	if e := s.Experts; e != nil {
-		visited := add(int64(e.Active), int64(e.Shared))
-		f.Expert = add(attention, mul(2, hidden, int64(e.Count)), mul(2, matrices, hidden, int64(e.FFN), visited))
+		expert := mul(2, matrices, hidden, int64(e.FFN))
+		routed := mul(expert, int64(e.Active), places) / 1000
+		f.Expert = add(attention, mul(2, hidden, int64(e.Count)), routed, mul(expert, int64(e.Shared)))
 	}
 	return f
 }
+
+// Layers returns the operations of the forward pass of all layers for one token.
+func (f FLOPs) Layers() int64 { return add(f.layers(), f.attention()) }
 
 // layers returns the matrix products of all layers.
 func (f FLOPs) layers() int64 {
@@ -51,7 +75,7 @@ func (f FLOPs) attention() int64 { return mul(f.denseLayers+f.expertLayers, f.At
 
 // Forward returns the operations of the forward pass of the whole model for one
 // token.
-func (f FLOPs) Forward() int64 { return add(f.layers(), f.attention(), f.Head) }
+func (f FLOPs) Forward() int64 { return add(f.Layers(), f.Head) }
 
 // Step returns the operations of a training step for one token: forward, backward,
 // and what is computed again. Full recomputation runs every layer forward once more,
@@ -60,7 +84,7 @@ func (f FLOPs) Step(r Recomputation) int64 {
 	step := mul(3, f.Forward())
 	switch r {
 	case FullRecomputation:
-		return add(step, f.layers(), f.attention())
+		return add(step, f.Layers())
 	case SelectiveRecomputation:
 		return add(step, f.attention())
 	}

@@ -123,3 +123,35 @@ func TestFLOPsFromParameters(t *testing.T) {
 		}
 	}
 }
+
+// TestComputed compares operations that do not change the result with counts by hand: 4
+// devices compute 4 key and value heads where the model has 2, and 52 logits for 50
+// tokens; experts have 1.5 places per token that is sent to them, or a half.
+func TestComputed(t *testing.T) {
+	s := transformer.Shape{
+		Layers: 6, Hidden: 8, Heads: 4, KVHeads: 2, HeadDim: 3, FFN: 24, Gated: true, Vocab: 50, Sequence: 16,
+		Experts: &transformer.Experts{Count: 6, Active: 2, Every: 3, FFN: 10, Shared: 1},
+	}
+	const heads, expert = 2 * 2 * 8 * 3, 3 * 2 * 8 * 10
+	for _, c := range []struct {
+		tensor, capacity    int
+		layer, routed, head int64 // beyond FLOPs
+	}{
+		{1, 0, 0, 0, 0},
+		{2, 0, 0, 0, 0},
+		{4, 0, 2 * heads, 0, 2 * 8 * 2},
+		{1, 1000, 0, 0, 0},
+		{1, 1500, 0, expert, 0},
+		{4, 1500, 2 * heads, expert, 2 * 8 * 2},
+		{1, 500, 0, -expert, 0},
+	} {
+		s.Experts.CapacityThousandths = c.capacity
+		want := s.FLOPs()
+		want.Dense += c.layer
+		want.Expert += c.layer + c.routed
+		want.Head += c.head
+		if got := s.Computed(c.tensor); got != want {
+			t.Errorf("tensor %d, capacity %d: %+v, want %+v", c.tensor, c.capacity, got, want)
+		}
+	}
+}
