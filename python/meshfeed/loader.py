@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
 from meshfeed._feed import notices
+from meshfeed._feed.account import AccountMixin
 from meshfeed._feed.batches import Batches
 from meshfeed._feed.engine import Engine
 from meshfeed._feed.options import Options
@@ -16,7 +17,6 @@ from meshfeed._io.arguments import DEPTH, WIDE, Checks, State, cut
 from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
 from meshfeed._types import BatchT
-from meshfeed.certificate import Certificate
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidStateError, OutOfRangeError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from meshfeed.specs import Spec
 
 
-class Loader(PositionMixin, Generic[BatchT]):
+class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
     """Delivers the batches of a dataset as global arrays with the shardings of `specs`.
 
     Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
@@ -480,74 +480,6 @@ class Loader(PositionMixin, Generic[BatchT]):
         """
         moved: BatchT = self._engine.batch.feed.reshard(batch)
         return moved
-
-    # ---- what happened ----
-
-    def stats(self) -> dict[str, float]:
-        """Returns what happened so far, as flat numbers for any logger.
-
-        Returns:
-            `epoch`, `step` and `position` of the next batch. The other numbers count this process's
-            part of the batches delivered, including those made ahead by `device_prefetch` or
-            `peek`:
-
-            - `batches`, `rows` and `bytes`, and `gathered_bytes`, which is more than `bytes`
-              if `loading="global"` reads whole batches;
-            - `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches
-              waited for callers; `build_seconds`: the loader built them, one after the other;
-              `gather_seconds`: the part of it in which rows were gathered;
-            - `queued`: ready batches; `live_batches`: batches delivered and still held;
-              `idle_batches`: pieces of memory ready for reuse; `host_bytes`: the
-              memory of all three.
-
-        Examples:
-            >>> import meshfeed as mf, numpy as np
-            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=2)
-            >>> batch = next(iter(loader))
-            >>> stats = loader.stats()
-            >>> stats["step"], stats["rows"], stats["bytes"]
-            (1.0, 2.0, 16.0)
-        """
-        with Checks("Loader.stats"):
-            counts = self._engine.cursor.stats()
-        stats = {
-            name.replace("_ns", "_seconds"): value / (1e9 if name.endswith("_ns") else 1)
-            for name, value in counts.items()
-        }
-        epoch, position = map(float, self._engine.cursor.at)
-        step = position // self._engine.batch.rows
-        return stats | {"epoch": epoch, "step": step, "position": position}
-
-    def certificate(self) -> Certificate:
-        """Returns what was delivered since the loader was made, run by run.
-
-        `restore`, `seek` and `remesh` begin another run in it. The certificates of all processes
-        add up to a proof that every position was delivered exactly once; `Certificate.check`
-        verifies it without reading data. Save the certificate beside the state: those of later
-        runs are added to it. Every loader keeps one, which costs a few nanoseconds per row.
-
-        A certificate belongs to one order: `restore` of another local order begins a new one.
-
-        Raises:
-            InvalidStateError: the loader is closed; ask before that.
-            OutOfRangeError: `device_prefetch` has made more than 64 batches ahead.
-            ResourceExhaustedError: the loader was moved or skipped steps more than 4,096 times.
-
-        Examples:
-            >>> import meshfeed as mf, numpy as np
-            >>> ds = mf.from_arrays({"x": np.arange(100)})
-            >>> lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=8, processes=2)
-            >>> players = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
-            >>> delivered = [len(list(player)) for player in players]
-            >>> mine, other = (player.certificate() for player in players)
-            >>> (mine + other).last, (mine + other).dropped
-            ((0, 96), (Span(epoch=0, epochs=1, first=96, last=100),))
-            >>> (mine + other).check()
-            >>> mine.complete()  # without the other process
-            False
-        """
-        with Checks("Loader.certificate"):
-            return Certificate._read(self._engine.cursor.certificate())
 
     # ---- end ----
 
