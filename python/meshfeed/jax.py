@@ -57,7 +57,10 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         devices: the devices, or None for those of `jax.devices()`.
         kinds: the type of every axis, or None for JAX's default.
     """
-    size, count = math.prod(axes.values()), len(jax.devices() if devices is None else devices)
+    found = jax.devices() if devices is None else devices
+    if not isinstance(found, list | tuple | np.ndarray):
+        raise check.wrong("devices", devices, "a list of devices, such as jax.devices()")
+    size, count = math.prod(axes.values()), np.size(found)
     if count < size:
         message = f"the mesh {dict(axes)} needs {size} devices, but there are {count}"
         hint = f"plan for devices={count}, or run on {size} devices; on a CPU, "
@@ -67,7 +70,7 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=kinds, devices=devices)
     except Exception as e:
         message = f"jax.make_mesh failed for {dict(axes)}: {type(e).__name__}: {cut(str(e), 300)}"
-        raise check.misfit(message, "make the mesh with jax.sharding.Mesh(devices, names)") from e
+        raise check.misfit(message) from e
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:
