@@ -69,7 +69,7 @@ export class CandidateTable extends PageElement<StrategyModel> {
   ];
 
   protected override render(): unknown {
-    const { report } = this.model.reply;
+    const { report } = this.model;
     if (!report) return nothing;
     const { candidates } = report;
     const most = Math.max(...candidates.map((c) => Math.max(c.memory.total, c.memory.capacity ?? 0)), 1);
@@ -103,7 +103,7 @@ export class CandidateTable extends PageElement<StrategyModel> {
   }
 
   private row(c: Candidate, i: number, most: number): unknown {
-    const best = this.model.reply.report!.best === i;
+    const best = this.model.report!.best === i;
     const chosen = this.model.chosen === i;
     const time = c.time;
     return html`<tbody class="${best ? "best" : ""} ${chosen ? "chosen" : ""} ${c.fits ? "" : "no"}"><tr><td><button class="mesh" aria-pressed=${chosen} @click=${() => this.model.choose(i)}>${meshText(c.mesh)}</button>${best ? html`<span class="tag">best</span>` : c.fits ? nothing : html`<span class="tag">does not fit</span>`}

@@ -1,6 +1,6 @@
 // Texts about candidates.
 
-import { type Candidate, MEMORY_PARTS, type Memory, type MemoryPart, TIME_PARTS, type TimePart } from "./advice.js";
+import { type Candidate, type Memory, type MemoryPart, TIME_PARTS, type TimePart } from "./advice.js";
 import { palette } from "./palette.js";
 import { whole } from "./units.js";
 
@@ -9,9 +9,14 @@ export function meshText(mesh: Candidate["mesh"]): string {
   return mesh.map(([name, size]) => `${name} ${whole(size)}`).join(" × ") || "one device";
 }
 
+/** sizeOf returns the size of an axis of the candidate's mesh. */
+export function sizeOf(c: Candidate, axis: string): number {
+  return c.mesh.find(([name]) => name === axis)?.[1] ?? 1;
+}
+
 /** settingsText lists the settings of a candidate besides its mesh. */
 export function settingsText(c: Candidate): string {
-  const pipe = c.mesh.some(([name]) => name === "pipe");
+  const pipe = sizeOf(c, "pipe") > 1;
   const recomputed = { none: "no recomputation", selective: "selective recomputation", full: "full recomputation" }[c.recomputation] ?? c.recomputation;
   return [
     c.zero > 0 ? `ZeRO ${c.zero}` : "",
@@ -40,11 +45,14 @@ export const TIME_NAMES: Record<TimePart, string> = {
   bubble: "bubble",
 };
 
-const [memoryColors, timeColors] = [palette(MEMORY_PARTS.length, 1), palette(TIME_PARTS.length, 1)];
+const timeColors = palette(TIME_PARTS.length, 1);
+
+/** MEMORY_COLORS are the colors of the same parts in the pictures, which the planner draws. */
+const MEMORY_COLORS: Record<MemoryPart, string> = { weights: "#2f68cc", gradients: "#207a50", optimizer: "#7d6200", activations: "#b04a12", buffers: "#983a96" };
 
 /** memoryColor returns the color of a part of the memory. */
 export function memoryColor(part: MemoryPart): string {
-  return memoryColors(MEMORY_PARTS.indexOf(part)).fill;
+  return MEMORY_COLORS[part];
 }
 
 /** timeColor returns the color of a part of the time. */

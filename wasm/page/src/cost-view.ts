@@ -36,19 +36,20 @@ export class CostView extends PageElement<StrategyModel> {
   ];
 
   protected override render(): unknown {
-    const { report } = this.model.reply;
+    const { report } = this.model;
     const c = report?.candidates[this.model.chosen];
     if (!report || !c) return nothing;
     const best = report.best === this.model.chosen;
+    const stages = this.model.detail?.stages ?? [];
     return html`<h2>Memory and time <small>of ${best ? "the best candidate" : "the chosen candidate"}: ${meshText(c.mesh)}</small></h2>
-      <div class="parts"><div>${this.memory(c)}</div><div>${c.time ? this.time(c.time) : html`<h3>Time of a step</h3><p class="say muted">Not known: a number of the device is missing.</p>`}</div></div>
-      ${best && report.stages.length > 1 ? this.stages(report.stages) : nothing}`;
+      <div class="parts"><div>${this.memory(c, stages.length > 1)}</div><div>${c.time ? this.time(c.time) : html`<h3>Time of a step</h3><p class="say muted">Not known: a number of the device is missing.</p>`}</div></div>
+      ${stages.length > 1 ? this.stages(stages) : nothing}`;
   }
 
-  private memory({ memory: m, fits }: Candidate): unknown {
+  private memory({ memory: m, fits }: Candidate, staged: boolean): unknown {
     const most = Math.max(m.total, m.capacity ?? 0, 1);
     const may = limit(m);
-    return html`<h3>Memory of ${this.model.reply.report!.stages.length > 1 ? "the fullest device" : "a device"}</h3>
+    return html`<h3>Memory of ${staged ? "the fullest device" : "a device"}</h3>
       ${memoryBar(m, most, true)}
       <p class="say">${m.capacity === null ? "The memory of the device is not known." : html`<b>${gigabytes(m.total)}</b> of ${gigabytes(m.capacity)}, of which ${gigabytes(may)} may be used: ${fits ? `${gigabytes(m.free)} stay free` : html`<b style="color:var(--error)">${gigabytes(-(m.free ?? 0))} too much</b>`}.`}</p>
       <table><tbody>${MEMORY_PARTS.map((part) => this.memoryRow(part, m[part], m.total, part === "activations" ? `${gigabytes(m.activations_low)} – ${gigabytes(m.activations_high)}` : ""))}
@@ -73,7 +74,7 @@ export class CostView extends PageElement<StrategyModel> {
         <tr class="total"><td>expected</td><td class="num"></td><td class="num">${duration(t.step)}</td></tr></tbody></table>`;
   }
 
-  /** stages renders the memory of every stage of the best candidate's pipeline. */
+  /** stages renders the memory of every stage of the candidate's pipeline. */
   private stages(stages: Stage[]): unknown {
     const most = Math.max(...stages.map((s) => Math.max(s.memory.total, s.memory.capacity ?? 0)));
     const half = MAX_STAGES / 2;

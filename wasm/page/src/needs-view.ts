@@ -19,7 +19,7 @@ export class NeedsView extends PageElement<StrategyModel> {
   ];
 
   protected override render(): unknown {
-    const input = this.model.reply.report?.input;
+    const input = this.model.report?.input;
     if (!input) return html`<p class="muted" style="margin:0;font-size:0.8rem">There is no best candidate.</p>`;
     const rows: [string, string][] = [
       ["rows per second", rate(input.rows_per_second)],

@@ -1,4 +1,4 @@
-// What the numbers depend on: communication of the best candidate, assumptions, and the meshes that were not evaluated.
+// What the numbers depend on: communication of the chosen candidate, assumptions, and the meshes that were not evaluated.
 
 import { css, html, nothing } from "lit";
 import type { Report } from "./advice.js";
@@ -26,10 +26,11 @@ export class NotesView extends PageElement<StrategyModel> {
   ];
 
   protected override render(): unknown {
-    const { report } = this.model.reply;
+    const { report } = this.model;
     if (!report) return nothing;
+    const collectives = this.model.detail?.collectives ?? [];
     const pruned = report.pruned.reduce((n, p) => n + p.count, 0);
-    return html`${report.collectives.length > 0 ? this.collectives(report.collectives) : nothing}
+    return html`${collectives.length > 0 ? this.collectives(collectives) : nothing}
       <details><summary>Assumptions<span>${report.assumptions.length}</span></summary>
         <ul>${report.assumptions.map((a) => html`<li>${a.text} <code>${a.code}</code></li>`)}</ul></details>
       <details><summary>Not evaluated<span>${count(pruned, "mesh", "meshes")}</span></summary>
@@ -37,7 +38,7 @@ export class NotesView extends PageElement<StrategyModel> {
   }
 
   private collectives(list: Report["collectives"]): unknown {
-    return html`<details open><summary>Communication of the best candidate<span>${count(list.length, "kind")}</span></summary>
+    return html`<details open><summary>Communication of the ${this.model.report?.best === this.model.chosen ? "best" : "chosen"} candidate<span>${count(list.length, "kind")}</span></summary>
       <div class="scroll" tabindex="0" role="group" aria-label="table of communication"><table>
         <thead><tr><th>Operation</th><th>Axis</th><th>Link</th><th>Per step</th><th>Bytes each</th><th>Sent by a device</th><th>Time</th></tr></thead>
         <tbody>${list.map((c) => html`<tr><td>${c.op}${c.what ? html` <span class="muted">of ${c.what}</span>` : nothing}</td><td>${c.axis}</td><td>${c.link}</td><td>${whole(c.count)}</td><td>${decimal(c.bytes, "B")}</td><td>${decimal(c.sent, "B")}</td>

@@ -13,6 +13,7 @@ import { menu } from "./menu.js";
 import "./model-fields.js";
 import "./needs-view.js";
 import "./notes-view.js";
+import "./picture-view.js";
 import "./problem-list.js";
 import { copy, save } from "./save.js";
 import { fragment, withDocument } from "./share.js";
@@ -30,6 +31,7 @@ export class StrategyApp extends App<StrategyModel> {
   static override styles = [
     ...App.styles,
     css`
+      .stale { margin: 0; padding: 0.5rem 0.9rem; border: 1px dashed var(--error); border-radius: 9px; font-size: 0.82rem; }
       @media (max-width: 1180px) { .center { grid-row: 1; } .side { grid-row: 2; } }
       @media (max-width: 820px) { .center, .side { grid-row: auto; } }
     `,
@@ -41,7 +43,7 @@ export class StrategyApp extends App<StrategyModel> {
 
   protected override render(): unknown {
     const { model } = this;
-    const { report } = model.reply;
+    const { report } = model;
     const old = `stack ${this.slow ? "old" : ""}`;
     return html`<section class="tool-bar" aria-label="tools"><div class="sum">${this.sum()}</div><div class="tools">${this.tools()}</div></section>
       ${this.noticed()}
@@ -55,8 +57,10 @@ export class StrategyApp extends App<StrategyModel> {
         </div>
         <div class="center ${old}" aria-busy=${this.slow}>
           <section class="panel" aria-label="answer"><answer-view .model=${model}></answer-view></section>
+          ${report && model.reply.error ? html`<p class="stale">The numbers below are of the last question without an error.</p>` : nothing}
           ${report && report.candidates.length > 0 ? html`<section class="panel" aria-label="costs"><cost-view .model=${model}></cost-view></section>
-            <section class="panel" aria-label="candidates"><candidate-table .model=${model}></candidate-table></section>` : nothing}
+            <section class="panel" aria-label="candidates"><candidate-table .model=${model}></candidate-table></section>
+            <section class="panel" aria-label="pictures"><picture-view .model=${model}></picture-view></section>` : nothing}
           ${report ? html`<section class="panel" aria-label="notes"><notes-view .model=${model}></notes-view></section>` : nothing}
           <section class="panel" aria-label="export"><strategy-panel .model=${model}></strategy-panel></section>
         </div>

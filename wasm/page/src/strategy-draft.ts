@@ -1,5 +1,7 @@
 // A strategy document while it is edited. It may be invalid, because only the planner checks documents.
 
+import type { Candidate } from "./advice.js";
+import { sizeOf } from "./candidate.js";
 import { type Json, type JsonObject, read } from "./json.js";
 import { steps } from "./pointer.js";
 
@@ -75,4 +77,18 @@ export function sequencePath(document: Json): string | null {
 /** batchPath returns the path of the global batch, which counts examples or tokens. */
 export function batchPath(document: Json): "/training/batch" | "/training/tokens" {
   return at(document, "/training/tokens") === undefined ? "/training/batch" : "/training/tokens";
+}
+
+const AXES = ["pipe", "data", "fsdp", "expert", "context", "tensor"]; // of a candidate's mesh
+const UNLIMITED = 2 ** 50; // bytes
+
+/** narrowed returns the document that asks about one candidate. The memory is unlimited, so that the planner also
+ * reports the communication of a candidate that does not fit. */
+export function narrowed(document: JsonObject, c: Candidate): JsonObject {
+  const copy = structuredClone(document);
+  put(copy, "/training/micro_batch", c.micro_batch);
+  put(copy, "/training/recomputation", c.recomputation);
+  put(copy, "/cluster/memory_bytes", UNLIMITED);
+  put(copy, "/search", new Map<string, Json>([["axes", new Map(AXES.map((axis) => [axis, sizeOf(c, axis)]))], ["zero", [c.zero]], ["keep", 1]]));
+  return copy;
 }

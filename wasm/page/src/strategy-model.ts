@@ -1,18 +1,28 @@
 // The state of the strategy tab: the document in the form, and the planner's report about it. The planner is the Go
 // code in a worker.
 
-import type { Advised, Catalog } from "./advice.js";
+import type { Advised, Candidate, Catalog, Collective, Report, Stage } from "./advice.js";
+import { limit } from "./candidate.js";
 import { type Core, Dropped } from "./core.js";
 import type { Subject } from "./element.js";
 import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import { type JsonObject, read, write } from "./json.js";
 import type { Planner } from "./planner.js";
+import { narrowed } from "./strategy-draft.js";
 
 const MAX_UNDO = 100;
 
 /** If the planner computes for longer than this, in milliseconds, the next edit does not wait for it. */
 const LATE = 2000;
+
+/** Detail is what the planner reports about one candidate alone. */
+export interface Detail {
+  stages: Stage[];
+  collectives: Collective[];
+}
+
+const NOTHING: Advised = { report: null, layout: null, text: null, error: null };
 
 const ORDER = { error: 0, warning: 1, info: 2 } as const;
 
@@ -20,9 +30,11 @@ const ORDER = { error: 0, warning: 1, info: 2 } as const;
  * report of every document that the planner has finished, and at last that of the wanted one. */
 export class StrategyModel extends EventTarget implements Subject {
   wanted: JsonObject; // the document in the form
-  document: JsonObject; // the document that reply describes
-  reply: Advised = { report: null, layout: null, text: null, error: null };
-  chosen = 0; // the candidate whose memory and time are shown
+  reply = NOTHING; // about the document that was asked about last
+  document: JsonObject; // the document that report describes
+  report: Report | null = null; // the last report; that of reply, or if reply is an error, of an earlier document
+  chosen = 0; // the candidate whose memory, time and pictures are shown
+  detail: Detail | null = null; // of the chosen candidate; null until the planner has sent it
   replaced = 0; // counts replacements of the document by another one
   origin = { name: "", document: "" }; // the document that was opened last
   since: number | null = null; // when the page began to wait for an answer; null if it does not wait
@@ -30,6 +42,8 @@ export class StrategyModel extends EventTarget implements Subject {
   private past: JsonObject[] = []; // previous documents, for undo
   private merged = ""; // the input whose changes are one edit
   private asking = new AbortController();
+  private detailing = new AbortController();
+  private detailed: Promise<void> = Promise.resolve();
   private answered: Promise<void> | null = null;
   private found: Fault<JsonObject>[] = [];
 
@@ -87,14 +101,35 @@ export class StrategyModel extends EventTarget implements Subject {
     this.remember();
     this.merged = "";
     this.replaced++;
+    this.report = this.detail = null;
     this.origin = { name, document: write(document) };
     await this.want(document);
   }
 
-  /** choose selects the candidate whose memory and time are shown. */
+  /** choose selects the candidate whose memory, time and pictures are shown. */
   choose(candidate: number): void {
+    this.detailing.abort();
+    this.detailing = new AbortController();
     this.chosen = candidate;
+    this.detail = this.report && candidate === this.report.best ? this.report : null;
     this.tell();
+    const c = this.report?.candidates[candidate];
+    if (c && !this.detail) this.detailed = this.ask(c, this.detailing.signal);
+  }
+
+  /** ask asks the planner for the detail of a candidate. */
+  private async ask(c: Candidate, signal: AbortSignal): Promise<void> {
+    const { report } = await this.core.ask("advise", [write(narrowed(this.document, c))], signal).catch(() => NOTHING);
+    if (signal.aborted || !report) return;
+    const { capacity } = c.memory;
+    const stages = report.stages.map((s) => ({ ...s, memory: { ...s.memory, capacity, free: capacity === null ? null : limit(c.memory)! - s.memory.total } }));
+    this.detail = { stages, collectives: report.collectives };
+    this.tell();
+  }
+
+  /** draw asks the planner for a picture and returns its SVG. */
+  draw(diagram: object, width: number, signal: AbortSignal): Promise<string> {
+    return this.core.ask("diagram", [JSON.stringify({ meshfeed: 1, diagram }), width], signal);
   }
 
   /** text returns the wanted document. */
@@ -107,9 +142,10 @@ export class StrategyModel extends EventTarget implements Subject {
     return this.found;
   }
 
-  /** settled resolves when no question waits for its answer. */
+  /** settled resolves when no question about the document or a candidate waits for its answer. */
   async settled(): Promise<void> {
     await this.answered;
+    await this.detailed;
   }
 
   private remember(): void {
@@ -144,9 +180,12 @@ export class StrategyModel extends EventTarget implements Subject {
   }
 
   private accept(document: JsonObject, reply: Advised): void {
-    [this.document, this.reply] = [document, reply];
-    this.chosen = reply.report?.best ?? 0;
     const { report, error } = reply;
+    this.reply = reply;
+    if (report) {
+      [this.document, this.report] = [document, report];
+      this.choose(report.best ?? 0);
+    }
     const problems: Problem[] = error ? [{ severity: "error", code: error.code, path: error.path, message: error.message, hint: error.hint, facts: {} }] : (report?.problems ?? []);
     this.found = problems.map((p): Fault<JsonObject> => ({ problems: [p], fixes: [] })).sort((a, b) => ORDER[a.problems[0].severity] - ORDER[b.problems[0].severity]);
   }

@@ -218,6 +218,82 @@ inBrowser("candidates are sorted and chosen, and the costs of the chosen one are
   assert.match(await title(page), new RegExp(`^${text(candidates[0])}$`), "the answer is still the best one");
 });
 
+/** picture returns the label of the picture that is shown, with all its texts and the ends of what is drawn. */
+const picture = (page) => page.evaluate(() => {
+  const svg = document.querySelector("strategy-app").shadowRoot.querySelector("picture-view").shadowRoot.querySelector("svg");
+  return { name: svg.ariaLabel, role: svg.getAttribute("role"), about: svg.querySelector("desc").textContent, texts: [...svg.querySelectorAll("text")].map((t) => t.textContent) };
+});
+
+/** draws waits for a picture whose label begins with a text. */
+const draws = (page, name) => page.waitForFunction((name) => document.querySelector("strategy-app").shadowRoot.querySelector("picture-view")?.shadowRoot.querySelector("svg")?.ariaLabel.startsWith(name), name);
+
+inBrowser("the pictures show the best candidate, and then the chosen one", async (page) => {
+  await openStrategy(page, document_({ preset: "llama3-8b" }, { batch: 64 }, { device: "h100-80", devices: 8 }, { search: { axes: { pipe: [1, 2] } } }));
+  const { candidates } = (await shown(page)).reply.report;
+  await draws(page, "Memory of the fullest device");
+  const tabs = page.locator("picture-view").getByRole("tab");
+  assert.deepEqual(await tabs.allInnerTexts(), ["Memory", "Collectives", "Matmul"], "there is no pipeline");
+  const bars = (await picture(page)).texts.filter((t) => /^(▸ )?\d+\. /.test(t));
+  assert.equal(bars[0], "▸ 1. fsdp 8");
+  assert.equal(bars.length, 12);
+
+  await tabs.filter({ hasText: "Memory" }).press("ArrowRight");
+  await draws(page, "all-gather of 4 devices (ring)");
+  const { role, about, texts } = await picture(page);
+  assert.equal(role, "img");
+  assert.match(about, /Every device has one part of the array before, and all parts after\./);
+  assert.ok(texts.includes("step 3"));
+  await page.getByLabel("operation").selectOption("reduce-scatter over fsdp 8");
+  await draws(page, "reduce-scatter of 4 devices");
+
+  await tabs.filter({ hasText: "Matmul" }).click();
+  await draws(page, "(65536, 4096) × (4096, 14336) on Mesh('fsdp': 8)");
+
+  const chosen = candidates.findIndex((c) => c.mesh.some(([name]) => name === "pipe"));
+  await page.getByRole("button", { name: `Show all ${candidates.length}` }).click();
+  await page.locator("candidate-table .mesh").nth(chosen).click();
+  await tabs.filter({ hasText: "Schedule" }).click();
+  await draws(page, `Pipeline 1f1b: 2 stages, ${candidates[chosen].micro_batches} micro-batches`);
+  assert.equal(await page.locator("cost-view .stages .stackbar").count(), 2, "the stages are those of the chosen candidate");
+  assert.match(await page.locator("notes-view summary").first().innerText(), /^Communication of the chosen candidate/);
+  assert.ok((await page.locator("notes-view tbody td:nth-child(2)").allInnerTexts()).includes("pipe"));
+});
+
+inBrowser("a candidate that does not fit has its communication and its limits", async (page) => {
+  await openStrategy(page, LARGE);
+  const tabs = page.locator("picture-view").getByRole("tab");
+  await tabs.filter({ hasText: "Collectives" }).click();
+  await draws(page, "all-gather of 4 devices");
+  const { candidates } = (await shown(page)).reply.report;
+  const chosen = candidates.findIndex((c) => c.mesh.some(([name]) => name === "pipe"));
+  await page.getByRole("button", { name: /^Show all/ }).click();
+  await page.locator("candidate-table .mesh").nth(chosen).click();
+  const { detail, c } = await page.evaluate(() => {
+    const { detail, report, chosen } = document.querySelector("strategy-app").model;
+    return { detail, c: report.candidates[chosen] };
+  });
+  assert.equal(Math.max(...detail.stages.map((s) => s.memory.total)), c.memory.total);
+  for (const { memory } of detail.stages) assert.equal(memory.total + memory.free, c.memory.total + c.memory.free, "what a candidate may take");
+});
+
+inBrowser("the pictures of 65,536 devices are drawn at once, and have the colors of the theme", async (page) => {
+  await openStrategy(page, document_({ preset: "gpt3-175b" }, { batch: 65536 }, { device: "h100-80", devices: 65536 }, { search: { axes: { pipe: 16, tensor: 8, fsdp: 1 } } }));
+  await draws(page, "Pipeline 1f1b: 16 stages");
+  const color = () => page.evaluate(() => getComputedStyle(document.querySelector("strategy-app").shadowRoot.querySelector("picture-view").shadowRoot.querySelector("text")).fill);
+  const light = await color();
+  await page.getByLabel("colors", { exact: true }).selectOption("dark");
+  assert.notEqual(await color(), light);
+  const ms = await page.evaluate(async () => {
+    const { model } = document.querySelector("strategy-app");
+    const start = performance.now();
+    await model.draw({ pipeline: { schedule: "1f1b", stages: 16, micro_batches: 256 } }, 700, new AbortController().signal);
+    return performance.now() - start;
+  });
+  assert.ok(ms < 2000, `${ms} ms`);
+  const size = await page.evaluate(() => document.querySelector("strategy-app").shadowRoot.querySelector("picture-view").shadowRoot.querySelectorAll("svg *").length);
+  assert.ok(size < 2000, `${size} elements`);
+});
+
 inBrowser("a pipeline has a bar for every stage, and a slow input is reported", async (page) => {
   await openStrategy(page, GPT3);
   assert.equal(await page.locator("cost-view .stages .stackbar").count(), 16);

@@ -1,0 +1,98 @@
+// The pictures of a candidate, as documents of package core/diagram/document, which draws them.
+
+import type { Candidate, Collective, KnownModel, Report } from "./advice.js";
+import { meshText, sizeOf } from "./candidate.js";
+import type { JsonObject } from "./json.js";
+import { at, numberAt, textAt } from "./strategy-draft.js";
+import { product, whole } from "./units.js";
+
+/** Picture is a picture to draw. note says how it differs from the candidate. */
+export interface Picture {
+  key: string;
+  title: string;
+  note: string;
+  choices: { title: string; diagram: object }[]; // more than one if the user selects what to draw
+}
+
+const MAX_BARS = 12; // candidates whose memory is drawn
+const MAX_GROUP = 4; // devices of a collective that are drawn
+const MAX_TASKS = 1 << 16; // of a pipeline, so that it is drawn at once
+
+/** pictures lists the pictures of a candidate. collectives are the candidate's. */
+export function pictures(document: JsonObject, models: readonly KnownModel[], report: Report, chosen: number, collectives: readonly Collective[]): Picture[] {
+  const c = report.candidates[chosen];
+  if (!c) return [];
+  return [schedule(c), memory(report, chosen), exchange(c, collectives), matmul(c, document, models)].filter((p) => p !== null);
+}
+
+/** schedule draws the pipeline over time. */
+function schedule(c: Candidate): Picture | null {
+  const stages = sizeOf(c, "pipe");
+  if (stages === 1 || c.schedule === null) return null;
+  const most = Math.max(1, Math.floor(MAX_TASKS / (stages * c.chunks * stages))) * stages; // interleaved schedules need a multiple of the stages
+  const micros = Math.min(c.micro_batches, most);
+  const fewer = micros < c.micro_batches ? `The first ${whole(micros)} of ${whole(c.micro_batches)} micro-batches are drawn. ` : "";
+  return {
+    key: "schedule",
+    title: "Schedule",
+    note: `${fewer}All stages are drawn equally long. The planner's times also count the embedding, the head and uneven layers.`,
+    choices: [{ title: "", diagram: { pipeline: { schedule: c.schedule, stages, micro_batches: micros, chunks: c.chunks } } }],
+  };
+}
+
+/** memory draws the memory of the first candidates and of the chosen one. */
+function memory(report: Report, chosen: number): Picture {
+  const numbers = report.candidates.map((_, i) => i).filter((i) => i < MAX_BARS || i === chosen);
+  const bars = numbers.map((i) => {
+    const { memory: m, mesh } = report.candidates[i]!;
+    const { weights, gradients, optimizer, activations, buffers } = m;
+    return { label: `${i === chosen ? "▸ " : ""}${i + 1}. ${meshText(mesh)}`, weights, gradients, optimizer, activations, buffers };
+  });
+  const capacity = report.candidates[chosen]!.memory.capacity;
+  return {
+    key: "memory",
+    title: "Memory",
+    note: "",
+    choices: [{ title: "", diagram: { memory: { title: "Memory of the fullest device of each candidate", ...(capacity === null ? {} : { capacity }), bars } } }],
+  };
+}
+
+/** exchange draws a collective step by step. The user selects which. */
+function exchange(c: Candidate, collectives: readonly Collective[]): Picture | null {
+  const kinds = new Map(collectives.map(({ op, axis }) => [`${op} over ${axis} ${whole(sizeOf(c, axis))}`, { op, size: sizeOf(c, axis) }]));
+  if (kinds.size === 0) return null;
+  return {
+    key: "collectives",
+    title: "Collectives",
+    note: `The values are examples. A group of more than ${MAX_GROUP} devices is drawn with ${MAX_GROUP}.`,
+    choices: [...kinds].map(([title, { op, size }]) => ({ title, diagram: { collective: { op, devices: Math.min(size, MAX_GROUP) } } })),
+  };
+}
+
+/** matmul draws the first matrix product of the feed-forward part of a transformer. */
+function matmul(c: Candidate, document: JsonObject, models: readonly KnownModel[]): Picture | null {
+  const known = models.find((m) => m.name === textAt(document, "/model/preset"));
+  const number = (key: string): number | null => numberAt(document, `/model/transformer/${key}`) ?? (known?.transformer[key] as number | undefined) ?? null;
+  const [hidden, ffn, sequence] = [number("hidden"), number("ffn"), number("sequence")];
+  const experts = known?.transformer["experts"] ?? at(document, "/model/transformer/experts");
+  if (!hidden || !ffn || !sequence || experts) return null;
+  if (sizeOf(c, "context") > 1 && c.micro_batch > 1) return null; // a device then has parts of several sequences, which are not adjacent rows
+  const axes = c.mesh.filter(([name]) => name !== "pipe");
+  const rows = axes.filter(([name]) => name !== "tensor").map(([name]) => name);
+  const batch = c.micro_batch * product(axes.filter(([name]) => ["data", "fsdp", "expert"].includes(name)).map(([, size]) => size));
+  const [fsdp, tensor] = [sizeOf(c, "fsdp"), sizeOf(c, "tensor")];
+  const over = (axis: string, size: number, dimension: number): string | null => (size > 1 && dimension % size === 0 ? axis : null);
+  return {
+    key: "matmul",
+    title: "Matmul",
+    note: "x has the activations of a micro-batch, w the weights of the first matrix of a feed-forward layer.",
+    choices: [{
+      title: "",
+      diagram: { matmul: {
+        mesh: { axes: axes.length > 0 ? axes : [["device", 1]] },
+        x: { shape: [batch * sequence, hidden], spec: [rows.length > 0 ? rows : null, null] },
+        w: { shape: [hidden, ffn], spec: [over("fsdp", fsdp, hidden), over("tensor", tensor, ffn)] },
+      } },
+    }],
+  };
+}
