@@ -36,10 +36,11 @@ int main(void) {
   shows(MODEL("[\"fsdp\"]"), MF_TEXT, "\noptimizer                    16 KiB  adamw\n");
   shows(MODEL("[\"fsdp\"]"), MF_JSON, "\"stored_bytes\":24580,\"gradient_bytes\":8192,");
   shows(MODEL("[\"data\"]"), MF_JSON, "\"code\":\"unknown-axis\",\"path\":\"/arrays/w/spec/0\"");
+  shows(MODEL("[]"), MF_HTML, "<td>(256, 64)</td><td>bfloat16</td><td>P()</td><td class=\"n\">32 KiB</td>");
   refused(MODEL("[1]"), MF_JSON,
           "/arrays/w/spec/0: expected an axis, a list of axes or null, but found a number",
           "/arrays/w/spec/0");
-  refused(MODEL("[]"), MF_SVG, "format is 1, but must be MF_TEXT or MF_JSON", "");
+  refused(MODEL("[]"), MF_SVG, "format is 1, but must be MF_TEXT, MF_JSON or MF_HTML", "");
   CHECK(mf_live_handles() == 0);
   puts("ok");
   return 0;

@@ -243,8 +243,10 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
    "meshfeed": 1, a "mesh" as in a layout, and "arrays" with shape, dtype and spec. It
    may have an "optimizer", which is a name or the arrays of its states, a "precision",
    the arrays of a "batch", "activation_bytes" as [low, high], and "capacity_bytes".
-   MF_TEXT returns a table of at most 100 columns, MF_JSON the report. A spec that does not fit its array
-   is a problem of the report; text that is not such a document is an error. */
+   MF_TEXT returns a table of at most 100 columns, MF_JSON the report, and MF_HTML an
+   element for a page, without a script. A spec that does not fit its array is a problem
+   of the report. Text that is not such a document is an error, with a JSON Pointer in
+   mf_error.path. */
 mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* Plans how to split a model over devices: memory and time of every candidate, and what

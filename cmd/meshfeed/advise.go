@@ -14,6 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/core/strategy/document"
 	"github.com/meshfeed/meshfeed/core/transformer"
+	"github.com/meshfeed/meshfeed/internal/markup"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -55,7 +56,7 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 	f.IntVar(&a.sequence, "sequence", 0, "tokens of an example; default: as published")
 	f.IntVar(&a.keep, "keep", 0, "the most candidates to list; default: 20")
 	f.BoolVar(&a.json, "json", false, "print the report as JSON")
-	f.StringVar(&a.html, "html", "", "write the report to an HTML `FILE`")
+	f.StringVar(&a.html, "html", "", "write the report to an HTML `FILE`; - writes it to standard output")
 	f.BoolVar(&a.list, "list", false, "list the models and the kinds of devices that are known by name")
 	_ = cmd.RegisterFlagCompletionFunc("device", func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) { // fails only for a flag that does not exist
 		for _, k := range hardware.All() {
@@ -79,6 +80,9 @@ func (a *adviseFlags) arguments(cmd *cobra.Command, args []string) error {
 	if a.list {
 		return need(0, 0, "no argument with --list")(cmd, args)
 	}
+	if a.json && a.html == "-" {
+		return usage(cmd, bothOnStandardOutput)
+	}
 	for _, f := range []struct {
 		name  string
 		value int64
@@ -97,10 +101,10 @@ func (a *adviseFlags) run(cmd *cobra.Command, arg string) error {
 	}
 	r, err := strategy.Advise(d)
 	if err != nil {
-		return named(arg, err)
+		return a.named(cmd, arg, err)
 	}
 	if a.html != "" {
-		if err := writeAdvice(a.html, d, r); err != nil {
+		if err := writeHTML(cmd, a.html, document.HTML(d, r)); err != nil {
 			return err
 		}
 	}
@@ -114,6 +118,23 @@ func (a *adviseFlags) run(cmd *cobra.Command, arg string) error {
 		return errProblem
 	}
 	return err
+}
+
+// flagsOf has the flag that sets the value at a JSON Pointer.
+var flagsOf = map[string]string{
+	"/cluster/device": "device", "/cluster/devices": "devices", "/cluster/per_node": "per-node",
+	"/training/batch": "batch", "/model/transformer/sequence": "sequence", "/search/keep": "keep",
+}
+
+// named names the origin of a wrong value in an error: its flag, or the document.
+func (a *adviseFlags) named(cmd *cobra.Command, arg string, err error) error {
+	if e, ok := errors.AsType[*status.Error](err); ok {
+		path, _ := e.Attr("path").(string)
+		if flag := flagsOf[path]; flag != "" && cmd.Flags().Changed(flag) {
+			return flagged(cmd, flag, e)
+		}
+	}
+	return named(arg, err)
 }
 
 // question reads the document, or makes one for a model, and applies the flags.
@@ -168,11 +189,8 @@ func unknownModel(name string) error {
 	for _, m := range transformer.Presets() {
 		names = append(names, m.Name)
 	}
-	e := status.Errorf(status.InvalidArgument, "advise", "there is no model and no file %s", wording.Quote(name))
-	if near := wording.Nearest(name, names); near != "" {
-		return e.WithHint("did you mean %s? meshfeed advise --list prints all", near)
-	}
-	return e.WithHint("meshfeed advise --list prints the models")
+	return status.Errorf(status.InvalidArgument, "advise", "there is no model and no file %s", wording.Quote(name)).
+		WithHint("%s", suggested(name, names, "meshfeed advise --list"))
 }
 
 // apply replaces values of a document by those of the flags.
@@ -200,14 +218,17 @@ func (a *adviseFlags) apply(d *strategy.Document) {
 	}
 }
 
-// writeAdvice writes a report as one HTML file, which needs no network.
-func writeAdvice(path string, d *strategy.Document, r *strategy.Report) error {
-	html := `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>meshfeed advise</title>
-<style>:root{color-scheme:light dark}body{margin:1.5em}</style></head><body>
-` + document.HTML(d, r) + "</body></html>\n"
-	if err := os.WriteFile(path, []byte(html), 0o644); err != nil {
-		return status.Errorf(status.IO, "advise", "%w", err).WithHint("give --html the path of a file in a folder that exists")
+const bothOnStandardOutput = "--json and --html - exclude each other: both write to standard output"
+
+// writeHTML writes a report as one HTML file, or to standard output for "-".
+func writeHTML(cmd *cobra.Command, path, report string) error {
+	page := []byte(markup.Page("meshfeed "+cmd.Name(), report))
+	if path == "-" {
+		_, err := cmd.OutOrStdout().Write(page)
+		return err
+	}
+	if err := os.WriteFile(path, page, 0o644); err != nil {
+		return status.Errorf(status.IO, cmd.Name(), "%w", err).WithHint("give --html the path of a file in a folder that exists")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // checkFlags are the flags of the command check.
@@ -87,7 +88,7 @@ func (c *checkFlags) run(cmd *cobra.Command, args []string) error {
 	p := printer{cmd.OutOrStdout(), paintFor(cmd.OutOrStdout())}
 	write := map[string]func([]checked) error{"text": p.text, "json": p.json, "github": p.annotate}[c.format]
 	if write == nil {
-		return usage(cmd, fmt.Sprintf("the format is text, json or github, not %q", c.format))
+		return status.Errorf(status.InvalidArgument, cmd.Name(), "there is no format %s", wording.Quote(c.format)).WithHint("%s", wording.Suggest(c.format, formats))
 	}
 	files, err := expand(args)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // newDraw builds the verb draw, with a verb below it for each kind of diagram.
@@ -31,12 +32,15 @@ func newDraw() *cobra.Command {
 is a verb with flags. Without flags it draws an example. DIAGRAM.json is a document with any diagram;
 it may be - for standard input.`,
 		Example: `  meshfeed draw matmul
-  meshfeed draw pipeline --schedule interleaved --stages 4 --micro-batches 8 --chunks 2
+  meshfeed draw pipeline interleaved --stages 4 --micro-batches 8 --chunks 2
   meshfeed draw collective all-reduce --devices 4 --svg all-reduce.svg
   meshfeed draw loading layout.json`,
 		Args: need(1, 1, "one diagram document, or a kind of diagram"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := readText(cmd, args[0], diagramKind)
+			if status.CodeOf(err) == status.NotFound && !strings.ContainsAny(args[0], "./") {
+				return unknownDiagram(cmd, args[0])
+			}
 			if err != nil {
 				return err
 			}
@@ -56,6 +60,15 @@ it may be - for standard input.`,
 		drawPipeline(&o), drawCollective(&o), drawMemory(&o), drawLoading(&o),
 	)
 	return cmd
+}
+
+func unknownDiagram(cmd *cobra.Command, name string) error {
+	var kinds []string
+	for _, verb := range cmd.Commands() {
+		kinds = append(kinds, verb.Name())
+	}
+	return status.Errorf(status.NotFound, cmd.Name(), "there is no diagram and no file %s", wording.Quote(name)).
+		WithHint("%s", suggested(name, kinds, "meshfeed draw --help"))
 }
 
 // drawOptions says how a diagram is written.
@@ -93,16 +106,23 @@ func (o *drawOptions) draw(cmd *cobra.Command, spec diagram.Spec) error {
 	var e *status.Error
 	if errors.As(err, &e) {
 		path, _ := e.Attr("path").(string)
-		message := strings.TrimPrefix(e.Msg, path+": ")
-		if flag := flagOf(cmd, path); flag != "" {
-			message = "--" + flag + ": " + message
-		}
-		return status.New(e.Code, cmd.Name(), message).WithHint("%s", e.Hint)
+		return flagged(cmd, flagOf(cmd, path), e)
 	}
 	if err != nil {
 		return err
 	}
 	return o.write(cmd, d)
+}
+
+// flagged names a flag in place of the JSON Pointer in the message of an error. If there
+// is no flag, the message has neither.
+func flagged(cmd *cobra.Command, flag string, e *status.Error) error {
+	path, _ := e.Attr("path").(string)
+	message := strings.TrimPrefix(e.Msg, path+": ")
+	if flag != "" {
+		message = "--" + flag + ": " + message
+	}
+	return status.New(e.Code, cmd.Name(), message).WithHint("%s", e.Hint)
 }
 
 // flagOf returns the flag that sets the value at a JSON Pointer, or "".
@@ -221,23 +241,24 @@ func drawTensorPair(o *drawOptions) *cobra.Command {
 
 func drawPipeline(o *drawOptions) *cobra.Command {
 	var d diagram.Pipeline
-	var schedule string
 	cmd := &cobra.Command{
-		Use:   "pipeline",
+		Use:   "pipeline [SCHEDULE]",
 		Short: "the tasks of a pipeline over time, with the bubble",
-		Args:  need(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if d.Kind, err = pipeline.Find(schedule); err != nil {
+		Long: `Draws which task each stage of a pipeline has at which time.
+The schedules are gpipe, 1f1b (the default), interleaved and zero-bubble.`,
+		Args: need(0, 1, "at most one schedule"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if d.Kind, err = pipeline.Find(append(args, string(pipeline.OneFOneB))[0]); err != nil {
 				return byCommand(cmd, err)
 			}
 			return o.draw(cmd, d)
 		},
+		ValidArgsFunction: completions(pipeline.Kinds()),
 	}
 	f := cmd.Flags()
-	f.StringVar(&schedule, "schedule", string(pipeline.OneFOneB), "gpipe, 1f1b, interleaved or zero-bubble")
 	f.IntVar(&d.Stages, "stages", 4, "stages")
 	f.IntVar(&d.MicroBatches, "micro-batches", 8, "micro-batches")
-	f.IntVar(&d.Chunks, "chunks", 1, "chunks of layers per stage, with schedule interleaved")
+	f.IntVar(&d.Chunks, "chunks", 1, "chunks of layers per stage, with interleaved")
 	return cmd
 }
 
@@ -255,16 +276,21 @@ The operations are all-gather, reduce-scatter, all-reduce (the default), all-to-
 			d.Algorithm = collective.Algorithm(algorithm)
 			return o.draw(cmd, d)
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-			for _, op := range collective.Ops() {
-				names = append(names, string(op))
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completions(collective.Ops()),
 	}
 	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices of the group, at most 8")
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "ring, bidirectional, tree or direct; default: the usual one of the operation")
 	return cmd
+}
+
+// completions tells shell completion the names that an argument may have.
+func completions[T ~string](names []T) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) (list []string, _ cobra.ShellCompDirective) {
+		for _, name := range names {
+			list = append(list, string(name))
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func drawMemory(o *drawOptions) *cobra.Command {
@@ -284,7 +310,7 @@ stage of the best one. MODEL and DOC.json are as in advise.`,
 			}
 			r, err := strategy.Advise(d)
 			if err != nil {
-				return named(args[0], err)
+				return a.named(cmd, args[0], err)
 			}
 			if !stages {
 				return o.draw(cmd, diagram.CandidateMemory(r))

@@ -24,7 +24,7 @@ func newExplain() *cobra.Command {
 			text := layout.Code(args[0]).Explain()
 			if text == "" {
 				return status.Errorf(status.NotFound, "explain", "%q is not the code of a problem", args[0]).
-					WithHint("meshfeed explain lists them")
+					WithHint("%s", suggested(args[0], layout.Codes(), "meshfeed explain"))
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s\n", args[0], folded(text, 80))
 			return err

@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed"
 	"github.com/spf13/cobra"
 
-	"github.com/meshfeed/meshfeed"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 const about = `Inspects Arrow data and plans how it reaches a device mesh.
@@ -35,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, flagProblem(err))
 	})
-	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain(), newDraw())
+	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
 	return root
 }
@@ -98,6 +99,19 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 		return e.WithHint("did you mean %s?", strings.Join(near, " or "))
 	}
 	return e.WithHint("meshfeed --help lists them")
+}
+
+// suggested returns the hint of the error about an unknown name: the known name that it
+// probably means, and the command that lists all.
+func suggested[T ~string](name string, known []T, command string) string {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	if near := wording.Nearest(name, names); near != "" {
+		return "did you mean " + near + "? " + command + " prints the names"
+	}
+	return command + " prints the names"
 }
 
 // need returns a check of the number of arguments. A negative most means no

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/status"
 	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 func newSchema() *cobra.Command {
@@ -27,7 +28,7 @@ advise" also check rules that a schema cannot express.`,
 			case args[0] == kinds[1]:
 				text = strategies.Schema()
 			default:
-				return usage(cmd, fmt.Sprintf("%q is not a kind of document", args[0]))
+				return status.Errorf(status.InvalidArgument, cmd.Name(), "there is no schema of %s documents", wording.Quote(args[0])).WithHint("%s", wording.Suggest(args[0], kinds))
 			}
 			_, err := io.WriteString(cmd.OutOrStdout(), text)
 			return err

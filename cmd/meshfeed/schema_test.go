@@ -26,7 +26,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	var out, diagnostics bytes.Buffer
-	const want = "meshfeed: schema: \"x\" is not a kind of document\n  usage: meshfeed schema [layout|strategy] [flags]\n"
+	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\"\n"
 	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != want {
 		t.Errorf("schema x: exit status %d, %s", code, diagnostics.String())
 	}

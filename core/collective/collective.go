@@ -36,6 +36,8 @@
 package collective
 
 import (
+	"slices"
+
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -114,27 +116,15 @@ func usual(op Op) Algorithm {
 func check(op Op, alg Algorithm, n int) error {
 	list := Algorithms(op)
 	if list == nil {
-		return fail("there is no operation %s", wording.Quote(string(op))).WithHint("use %s", quoted(Ops()))
-	}
-	known := false
-	for _, a := range list {
-		known = known || a == alg
+		return fail("there is no operation %s", wording.Quote(string(op))).WithHint("%s", wording.Suggest(string(op), Ops()))
 	}
 	switch {
-	case !known:
-		return fail("%s has no algorithm %s", op, wording.Quote(string(alg))).WithHint("use %s", quoted(list))
+	case !slices.Contains(list, alg):
+		return fail("%s has no algorithm %s", op, wording.Quote(string(alg))).WithHint("%s", wording.Suggest(string(alg), list))
 	case n < 1 || n > mesh.MaxDevices:
 		return fail("a group has %d devices, but must have 1 to %d", n, mesh.MaxDevices)
 	}
 	return nil
-}
-
-func quoted[T ~string](names []T) string {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = string(name)
-	}
-	return wording.QuotedList(list)
 }
 
 func fail(format string, args ...any) *status.Error {

@@ -23,14 +23,14 @@ func TestErrors(t *testing.T) {
 	}{
 		{
 			func() error { _, err := collective.Steps("reduce", ring, 4); return err }, status.InvalidArgument,
-			`collective: there is no operation "reduce"; use "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "permute", "broadcast"`,
+			`collective: there is no operation "reduce"; use one of "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "permute", "broadcast"`,
 		},
 		{
 			func() error {
 				_, err := collective.NewCost(collective.AllGather, collective.Tree, 4, 1, link)
 				return err
 			}, status.InvalidArgument,
-			`collective: all-gather has no algorithm "tree"; use "ring", "bidirectional"`,
+			`collective: all-gather has no algorithm "tree"; use one of "ring", "bidirectional"`,
 		},
 		{
 			func() error { _, err := collective.NewCost(reduce, ring, 0, 1, link); return err }, status.InvalidArgument,

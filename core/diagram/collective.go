@@ -30,7 +30,7 @@ var meanings = map[collective.Op]string{
 func (p Collective) Draw() (*Diagram, error) {
 	algorithms := collective.Algorithms(p.Op)
 	if algorithms == nil {
-		return nil, invalid("/op", "there is no operation %s", wording.Quote(string(p.Op))).WithHint("the operations are %s", names(collective.Ops()))
+		return nil, invalid("/op", "there is no operation %s", wording.Quote(string(p.Op))).WithHint("%s", wording.Suggest(string(p.Op), collective.Ops()))
 	}
 	if p.Algorithm == "" {
 		p.Algorithm = algorithms[0]
@@ -88,13 +88,4 @@ func values(title string, state collective.State, step collective.Step) block {
 		b.cells = append(b.cells, row)
 	}
 	return b
-}
-
-// names joins the names of a list.
-func names[T ~string](list []T) string {
-	texts := make([]string, len(list))
-	for i, name := range list {
-		texts[i] = string(name)
-	}
-	return wording.QuotedList(texts)
 }

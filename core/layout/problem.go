@@ -5,7 +5,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
-	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Severity is the importance of a problem.
@@ -55,19 +54,6 @@ func (p Problem) Err() error {
 		e = e.With(f.Name, f.Value)
 	}
 	return e
-}
-
-// maxPath is the largest number of bytes of a path that a message shows.
-const maxPath = 120
-
-// Invalid makes the error of a document that breaks a rule at path, a JSON
-// Pointer into it.
-func Invalid(path, format string, args ...any) *status.Error {
-	if path != "" {
-		format = "%s: " + format
-		args = append([]any{wording.Cut(path, maxPath)}, args...)
-	}
-	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
 }
 
 // reporter collects problems.

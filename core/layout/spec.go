@@ -7,18 +7,19 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/form"
 )
 
 // Limits of a document, in addition to those of package mesh. They are checked
 // before memory of that size is allocated.
 const (
-	MaxName     = 1024    // bytes of a name, and of any other string
-	MaxArrays   = 1024    // in a document
-	MaxRank     = 32      // of an array, and entries of a spec
-	MaxInteger  = 1 << 53 // the largest integer; the smallest is its negative
-	MaxRanges   = 1 << 22 // separate row ranges of one array in a process
-	MaxBlocks   = 1 << 20 // blocks of one process
-	MaxPrefetch = 1 << 16 // batches
+	MaxName     = form.MaxName // bytes of a name, and of any other string
+	MaxArrays   = 1024         // in a document
+	MaxRank     = 32           // of an array, and entries of a spec
+	MaxInteger  = 1 << 53      // the largest integer; the smallest is its negative
+	MaxRanges   = 1 << 22      // separate row ranges of one array in a process
+	MaxBlocks   = 1 << 20      // blocks of one process
+	MaxPrefetch = 1 << 16      // batches
 	MaxRecords  = sampler.MaxRecords
 
 	// MaxProcesses bounds the processes of a mesh, so that the validator needs

@@ -65,7 +65,7 @@ func ParseElement(name string) (Element, error) {
 	}
 	slices.Sort(names)
 	return Invalid, status.Errorf(status.InvalidArgument, "memory", "%s is not an element type of JAX", wording.Quote(name)).
-		WithHint("use one of %s", strings.Join(names, ", "))
+		WithHint("%s", wording.Suggest(name, names))
 }
 
 // Valid reports whether e is one of Elements.

@@ -66,7 +66,7 @@ func (r *Row) partition(m *mesh.Mesh) []sharding.Fault {
 	if len(faults) > 0 {
 		return faults
 	}
-	r.Part = slices.Clone(r.Shape)
+	r.Part = append([]int{}, r.Shape...) // not nil for a scalar
 	for d, tiles := range tiling.Tiles() {
 		r.Part[d] /= tiles
 	}

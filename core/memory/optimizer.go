@@ -55,7 +55,7 @@ func ParseOptimizer(name string) (Optimizer, error) {
 		names = append(names, o.String())
 	}
 	return NoOptimizer, status.Errorf(status.InvalidArgument, "memory", "%s is not an optimizer with known states", wording.Quote(name)).
-		WithHint("use one of %s", wording.QuotedList(names))
+		WithHint("%s", wording.Suggest(name, names))
 }
 
 // String returns the name, such as "adamw".

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -31,15 +32,11 @@ func Kinds() []Kind { return []Kind{GPipe, OneFOneB, Interleaved, ZeroBubble} }
 
 // Find returns the schedule of a name.
 func Find(name string) (Kind, error) {
-	var names []string
-	for _, k := range Kinds() {
-		if string(k) == name {
-			return k, nil
-		}
-		names = append(names, string(k))
+	if kind := Kind(name); slices.Contains(Kinds(), kind) {
+		return kind, nil
 	}
 	return "", status.Errorf(status.InvalidArgument, "pipeline", "there is no schedule %s", wording.Quote(name)).
-		WithHint("use one of %s", wording.QuotedList(names))
+		WithHint("%s", wording.Suggest(name, Kinds()))
 }
 
 // Limits of a schedule.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
@@ -66,11 +67,11 @@ func (p *planner) checkSearch() error {
 		path := "/search/axes/" + jsontext.Escape(x.Axis)
 		a := axisOf(x.Axis)
 		if !p.model.axes[a] && !slices.Contains(x.Sizes, 1) {
-			return Invalid(path, "axis %q cannot split this model, so its size is 1", x.Axis).WithHint("%s", p.whyNot(a))
+			return form.Strategy.Invalid(path, "axis %q cannot split this model, so its size is 1", x.Axis).WithHint("%s", p.whyNot(a))
 		}
 		for _, n := range x.Sizes {
 			if p.cluster.Devices%n != 0 && len(x.Sizes) == 1 {
-				return Invalid(path, "axis %q has size %d, which does not divide %d devices: %d %% %d = %d", x.Axis, n, p.cluster.Devices, p.cluster.Devices, n, p.cluster.Devices%n).
+				return form.Strategy.Invalid(path, "axis %q has size %d, which does not divide %d devices: %d %% %d = %d", x.Axis, n, p.cluster.Devices, p.cluster.Devices, n, p.cluster.Devices%n).
 					WithHint("use a divisor of the number of devices")
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/transformer"
+	"github.com/meshfeed/meshfeed/internal/form"
 )
 
 // planner has the content of a document with every default and every derived number.
@@ -54,7 +55,7 @@ func within(err error, path string) error {
 	if own, _ := e.Attr("path").(string); own != "" {
 		path = own
 	}
-	return Invalid(path, "%s", strings.TrimPrefix(e.Msg, path+": ")).WithHint("%s", e.Hint)
+	return form.Strategy.Invalid(path, "%s", strings.TrimPrefix(e.Msg, path+": ")).WithHint("%s", e.Hint)
 }
 
 func (p *planner) addCluster() error {
@@ -106,10 +107,10 @@ func (p *planner) addTraining() (err error) {
 	switch {
 	case p.schedule == pipeline.Interleaved:
 		if p.chunks = cmp.Or(t.Chunks, 2); p.chunks < 2 {
-			return Invalid("/training/chunks", "schedule %q needs at least 2 chunks of layers, but there is 1", p.schedule).WithHint("use 2, or schedule %q", pipeline.OneFOneB)
+			return form.Strategy.Invalid("/training/chunks", "schedule %q needs at least 2 chunks of layers, but there is 1", p.schedule).WithHint("use 2, or schedule %q", pipeline.OneFOneB)
 		}
 	case t.Chunks > 1:
-		return Invalid("/training/chunks", "schedule %q has 1 chunk of layers per stage, but there are %d", p.schedule, t.Chunks).WithHint("leave chunks out, or use schedule %q", pipeline.Interleaved)
+		return form.Strategy.Invalid("/training/chunks", "schedule %q has 1 chunk of layers per stage, but there are %d", p.schedule, t.Chunks).WithHint("leave chunks out, or use schedule %q", pipeline.Interleaved)
 	}
 	p.sequence = t.SequenceParallel == nil || *t.SequenceParallel
 	p.attention = transformer.Attention(cmp.Or(t.Attention, Flash))
@@ -141,7 +142,7 @@ func (p Precision) resolve() (memory.Precision, error) {
 			return r, within(err, "/training/precision/"+f.key)
 		}
 		if !e.IsFloat() && f.key != "compute" {
-			return r, Invalid("/training/precision/"+f.key, "%s has no gradients", e).WithHint(`use a type such as "bfloat16" or "float32"`)
+			return r, form.Strategy.Invalid("/training/precision/"+f.key, "%s has no gradients", e).WithHint(`use a type such as "bfloat16" or "float32"`)
 		}
 		*f.to = e
 	}
@@ -163,9 +164,9 @@ func (p *planner) addBatch() error {
 	s := p.model.sequence
 	switch {
 	case p.model.shape == nil:
-		return Invalid("/training/tokens", "only a transformer has tokens").WithHint(`give "batch", a number of examples`)
+		return form.Strategy.Invalid("/training/tokens", "only a transformer has tokens").WithHint(`give "batch", a number of examples`)
 	case t.Tokens%s != 0:
-		return Invalid("/training/tokens", "%d tokens are no whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s).
+		return form.Strategy.Invalid("/training/tokens", "%d tokens are no whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s).
 			WithHint("use %d or %d", max(t.Tokens/s, 1)*s, (t.Tokens/s+1)*s)
 	}
 	p.batch = t.Tokens / s

@@ -9,22 +9,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
-
-// maxPath limits the length of a path in a message, in bytes.
-const maxPath = 120
-
-// Invalid makes the error of a document that breaks a rule at path, a JSON Pointer
-// into it.
-func Invalid(path, format string, args ...any) *status.Error {
-	if path != "" {
-		format = "%s: " + format
-		args = append([]any{wording.Cut(path, maxPath)}, args...)
-	}
-	return status.Errorf(status.InvalidArgument, "strategy", format, args...).With("path", path)
-}
 
 // Validate checks a document before anything is computed. An error is
 // InvalidArgument, with a JSON Pointer in its attribute "path".
@@ -49,11 +37,11 @@ func (m *Model) validate() error {
 	}
 	switch {
 	case len(forms) == 0:
-		return Invalid("/model", "there is no model").WithHint(`name a "preset", or give a "transformer", "parameters" or a "tree"`)
+		return form.Strategy.Invalid("/model", "there is no model").WithHint(`name a "preset", or give a "transformer", "parameters" or a "tree"`)
 	case len(forms) > 1:
-		return Invalid("/model", "the model has %d forms: %s", len(forms), wording.QuotedList(forms)).WithHint("keep one of them")
+		return form.Strategy.Invalid("/model", "the model has %d forms: %s", len(forms), wording.QuotedList(forms)).WithHint("keep one of them")
 	case m.Parameters < 0 || m.Parameters > layout.MaxInteger:
-		return Invalid("/model/parameters", "the model has %d parameters, but must have from 1 to 2^53", m.Parameters)
+		return form.Strategy.Invalid("/model/parameters", "the model has %d parameters, but must have from 1 to 2^53", m.Parameters)
 	}
 	for _, check := range []func() error{func() error { return m.validateExample(forms[0]) }, m.validateTree, m.validateInputs} {
 		if err := check(); err != nil {
@@ -68,24 +56,24 @@ func (m *Model) validateInputs() error {
 	for _, a := range m.Inputs {
 		path := "/model/inputs/" + jsontext.Escape(a.Name)
 		if a.Static {
-			return Invalid(path+"/shape", "the array has no batch dimension").WithHint(`begin its shape with "B"`)
+			return form.Strategy.Invalid(path+"/shape", "the array has no batch dimension").WithHint(`begin its shape with "B"`)
 		}
 		if a.Spec != nil {
-			return Invalid(path+"/spec", "the planner chooses the spec").WithHint("leave it out")
+			return form.Strategy.Invalid(path+"/spec", "the planner chooses the spec").WithHint("leave it out")
 		}
 	}
 	d := layout.Document{Mesh: layout.MeshSpec{Axes: []mesh.Axis{{Name: Data, Size: 1}}}, Batch: &layout.BatchSpec{Size: []int{1}}, Arrays: m.Inputs}
 	err := d.Validate()
 	if e, ok := errors.AsType[*status.Error](err); ok {
 		path, _ := e.Attr("path").(string)
-		return Invalid("/model/inputs"+strings.TrimPrefix(path, "/arrays"), "%s", strings.TrimPrefix(e.Msg, path+": ")).WithHint("%s", e.Hint)
+		return form.Strategy.Invalid("/model/inputs"+strings.TrimPrefix(path, "/arrays"), "%s", strings.TrimPrefix(e.Msg, path+": ")).WithHint("%s", e.Hint)
 	}
 	return err
 }
 
 // validateExample checks the costs of an example. A transformer must not give them,
 // because they follow from its sizes.
-func (m *Model) validateExample(form string) error {
+func (m *Model) validateExample(described string) error {
 	for _, f := range []struct {
 		key   string
 		value *int64
@@ -93,10 +81,10 @@ func (m *Model) validateExample(form string) error {
 		path := "/model/" + f.key
 		switch {
 		case f.value == nil:
-		case form == "transformer":
-			return Invalid(path, "the number follows from the transformer").WithHint("leave it out")
+		case described == "transformer":
+			return form.Strategy.Invalid(path, "the number follows from the transformer").WithHint("leave it out")
 		case *f.value < 0 || *f.value > layout.MaxInteger:
-			return Invalid(path, "the number is %d, but must be from 0 to 2^53", *f.value)
+			return form.Strategy.Invalid(path, "the number is %d, but must be from 0 to 2^53", *f.value)
 		}
 	}
 	return nil
@@ -104,28 +92,28 @@ func (m *Model) validateExample(form string) error {
 
 func (m *Model) validateTree() error {
 	if m.Tree != nil && len(m.Tree) == 0 {
-		return Invalid("/model/tree", "the tree has no array").WithHint("name at least one array")
+		return form.Strategy.Invalid("/model/tree", "the tree has no array").WithHint("name at least one array")
 	}
 	seen, total := make(map[string]bool, len(m.Tree)), int64(0)
 	for _, a := range m.Tree {
 		path := "/model/tree/" + jsontext.Escape(a.Name)
 		switch {
 		case a.Name == "" || len(a.Name) > layout.MaxName:
-			return Invalid("/model/tree", "an array has a name of %d bytes, but needs from 1 to %d", len(a.Name), layout.MaxName)
+			return form.Strategy.Invalid("/model/tree", "an array has a name of %d bytes, but needs from 1 to %d", len(a.Name), layout.MaxName)
 		case seen[a.Name]:
-			return Invalid(path, "array %s occurs twice", wording.Quote(a.Name)).WithHint("name every array once")
+			return form.Strategy.Invalid(path, "array %s occurs twice", wording.Quote(a.Name)).WithHint("name every array once")
 		case len(a.Shape) > layout.MaxRank:
-			return Invalid(path+"/shape", "the shape has rank %d, but may have %d", len(a.Shape), layout.MaxRank)
+			return form.Strategy.Invalid(path+"/shape", "the shape has rank %d, but may have %d", len(a.Shape), layout.MaxRank)
 		}
 		elements := int64(1)
 		for i, n := range a.Shape {
 			if n < 0 || n > layout.MaxInteger {
-				return Invalid(jsontext.Element(path+"/shape", i), "the dimension is %d, but must be from 0 to 2^53", n)
+				return form.Strategy.Invalid(jsontext.Element(path+"/shape", i), "the dimension is %d, but must be from 0 to 2^53", n)
 			}
 			elements = times(elements, int64(n))
 		}
 		if total = plus(total, elements); total > layout.MaxInteger {
-			return Invalid(path+"/shape", "the tree has more than 2^53 elements")
+			return form.Strategy.Invalid(path+"/shape", "the tree has more than 2^53 elements")
 		}
 		seen[a.Name] = true
 		if err := a.validateSpec(path + "/spec"); err != nil {
@@ -137,7 +125,7 @@ func (m *Model) validateTree() error {
 
 func (a *Array) validateSpec(path string) error {
 	if len(a.Spec) > len(a.Shape) {
-		return Invalid(path, "the spec has %d entries, but the array has rank %d", len(a.Spec), len(a.Shape)).WithHint("remove entries")
+		return form.Strategy.Invalid(path, "the spec has %d entries, but the array has rank %d", len(a.Spec), len(a.Shape)).WithHint("remove entries")
 	}
 	var used []string
 	for i, entry := range a.Spec {
@@ -146,11 +134,11 @@ func (a *Array) validateSpec(path string) error {
 				return err
 			}
 			if axis == Pipe || axis == Data || axis == Context {
-				return Invalid(jsontext.Element(path, i), "axis %q splits the layers, the batch or the sequence, but no array of the model", axis).
+				return form.Strategy.Invalid(jsontext.Element(path, i), "axis %q splits the layers, the batch or the sequence, but no array of the model", axis).
 					WithHint("use %q, %q or %q", FSDP, Expert, Tensor)
 			}
 			if slices.Contains(used, axis) {
-				return Invalid(jsontext.Element(path, i), "axis %s occurs twice in the spec", wording.Quote(axis)).WithHint("an axis can split one dimension only")
+				return form.Strategy.Invalid(jsontext.Element(path, i), "axis %s occurs twice in the spec", wording.Quote(axis)).WithHint("an axis can split one dimension only")
 			}
 			used = append(used, axis)
 		}
@@ -160,7 +148,7 @@ func (a *Array) validateSpec(path string) error {
 
 func checkAxis(path, axis string) error {
 	if !slices.Contains(Axes(), axis) {
-		return Invalid(path, "%s is not an axis of the planner", wording.Quote(axis)).WithHint("use one of %s", wording.QuotedList(Axes()))
+		return form.Strategy.Invalid(path, "%s is not an axis of the planner", wording.Quote(axis)).WithHint("%s", wording.Suggest(axis, Axes()))
 	}
 	return nil
 }
@@ -168,9 +156,9 @@ func checkAxis(path, axis string) error {
 func (t *Training) validate() error {
 	switch {
 	case t.Batch == 0 && t.Tokens == 0:
-		return Invalid("/training", "there is no global batch").WithHint(`give "batch", a number of examples, or "tokens"`)
+		return form.Strategy.Invalid("/training", "there is no global batch").WithHint(`give "batch", a number of examples, or "tokens"`)
 	case t.Batch != 0 && t.Tokens != 0:
-		return Invalid("/training/tokens", "the global batch is given in examples and in tokens").WithHint("keep one of them")
+		return form.Strategy.Invalid("/training/tokens", "the global batch is given in examples and in tokens").WithHint("keep one of them")
 	}
 	for _, n := range []struct {
 		key         string
@@ -181,7 +169,7 @@ func (t *Training) validate() error {
 		{"micro_batch", int64(t.MicroBatch), 0, layout.MaxRecords}, {"chunks", int64(t.Chunks), 0, 1 << 10},
 	} {
 		if n.value < n.least || n.value > n.most {
-			return Invalid("/training/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
+			return form.Strategy.Invalid("/training/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
 		}
 	}
 	for _, w := range []struct {
@@ -192,7 +180,7 @@ func (t *Training) validate() error {
 		{"attention", t.Attention, []string{Flash, Plain}},
 	} {
 		if w.value != "" && !slices.Contains(w.words, w.value) {
-			return Invalid("/training/"+w.key, "%s is not known", wording.Quote(w.value)).WithHint("use one of %s", wording.QuotedList(w.words))
+			return form.Strategy.Invalid("/training/"+w.key, "%s is not known", wording.Quote(w.value)).WithHint("%s", wording.Suggest(w.value, w.words))
 		}
 	}
 	return t.validateTime()
@@ -206,12 +194,12 @@ func (t *Training) validateTime() error {
 			return err
 		}
 		if slices.Contains(seen, o.Axis) {
-			return Invalid(path, "axis %s occurs twice", wording.Quote(o.Axis)).WithHint("name it once")
+			return form.Strategy.Invalid(path, "axis %s occurs twice", wording.Quote(o.Axis)).WithHint("name it once")
 		}
 		seen = append(seen, o.Axis)
 	}
 	if e := t.Efficiency; e != [2]int{} && (e[0] < 1 || e[0] > e[1] || e[1] > 1000) {
-		return Invalid("/training/efficiency", "the efficiency is from %s to %s, but must be an interval between 0.001 and 1", thousandths(e[0]), thousandths(e[1])).
+		return form.Strategy.Invalid("/training/efficiency", "the efficiency is from %s to %s, but must be an interval between 0.001 and 1", thousandths(e[0]), thousandths(e[1])).
 			WithHint("give [least, most], such as [0.4, 0.6]")
 	}
 	return nil
@@ -222,7 +210,7 @@ func thousandths(n int) string { return strconv.FormatFloat(float64(n)/1000, 'f'
 
 func (c *Cluster) validate() error {
 	if c.Devices < 1 || c.Devices > MaxDevices {
-		return Invalid("/cluster/devices", "there are %d devices, but must be from 1 to %d", c.Devices, MaxDevices)
+		return form.Strategy.Invalid("/cluster/devices", "there are %d devices, but must be from 1 to %d", c.Devices, MaxDevices)
 	}
 	for _, n := range []struct {
 		key         string
@@ -233,7 +221,7 @@ func (c *Cluster) validate() error {
 		{"network_bytes_per_second", c.NetworkBytesPerSecond, layout.MaxInteger}, {"host_bytes", c.HostBytes, layout.MaxInteger},
 	} {
 		if n.value < 0 || n.value > n.most {
-			return Invalid("/cluster/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
+			return form.Strategy.Invalid("/cluster/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
 		}
 	}
 	for _, n := range []struct {
@@ -241,7 +229,7 @@ func (c *Cluster) validate() error {
 		value *int64
 	}{{"node_latency_ns", c.NodeLatencyNs}, {"network_latency_ns", c.NetworkLatencyNs}} {
 		if n.value != nil && (*n.value < 0 || *n.value > MaxLatencyNs) {
-			return Invalid("/cluster/"+n.key, "the latency is %d ns, but must be from 0 to %d", *n.value, int64(MaxLatencyNs))
+			return form.Strategy.Invalid("/cluster/"+n.key, "the latency is %d ns, but must be from 0 to %d", *n.value, int64(MaxLatencyNs))
 		}
 	}
 	return nil
@@ -256,32 +244,32 @@ func (s *Search) validate() error {
 		}
 		switch i := slices.IndexFunc(a.Sizes, func(n int) bool { return n < 1 || n > MaxDevices }); {
 		case slices.Contains(seen, a.Axis):
-			return Invalid(path, "axis %s occurs twice", wording.Quote(a.Axis)).WithHint("name it once")
+			return form.Strategy.Invalid(path, "axis %s occurs twice", wording.Quote(a.Axis)).WithHint("name it once")
 		case len(a.Sizes) == 0:
-			return Invalid(path, "axis %s has no size", wording.Quote(a.Axis)).WithHint("leave it out to try all sizes")
+			return form.Strategy.Invalid(path, "axis %s has no size", wording.Quote(a.Axis)).WithHint("leave it out to try all sizes")
 		case i >= 0:
-			return Invalid(path, "axis %s has size %d, but must have from 1 to %d", wording.Quote(a.Axis), a.Sizes[i], MaxDevices)
+			return form.Strategy.Invalid(path, "axis %s has size %d, but must have from 1 to %d", wording.Quote(a.Axis), a.Sizes[i], MaxDevices)
 		}
 		seen = append(seen, a.Axis)
 	}
 	if i := slices.IndexFunc(s.ZeRO, func(n int) bool { return n < 0 || n > 2 }); i >= 0 {
-		return Invalid(jsontext.Element("/search/zero", i), "ZeRO stage %d is not known", s.ZeRO[i]).WithHint(`use 0, 1 or 2; stage 3 is the axis "fsdp"`)
+		return form.Strategy.Invalid(jsontext.Element("/search/zero", i), "ZeRO stage %d is not known", s.ZeRO[i]).WithHint(`use 0, 1 or 2; stage 3 is the axis "fsdp"`)
 	}
 	if s.Margin != nil && (*s.Margin < 0 || *s.Margin > MaxMargin) {
-		return Invalid("/search/margin", "the margin is %s, but must be from 0 to 0.9", thousandths(*s.Margin))
+		return form.Strategy.Invalid("/search/margin", "the margin is %s, but must be from 0 to 0.9", thousandths(*s.Margin))
 	}
 	if s.Keep < 0 || s.Keep > MaxKeep {
-		return Invalid("/search/keep", "the report keeps %d candidates, but must keep from 1 to %d", s.Keep, MaxKeep)
+		return form.Strategy.Invalid("/search/keep", "the report keeps %d candidates, but must keep from 1 to %d", s.Keep, MaxKeep)
 	}
 	return nil
 }
 
 func (i *Input) validate() error {
 	if i.RowsPerSecond < 0 || i.RowsPerSecond > layout.MaxRecords {
-		return Invalid("/input/rows_per_second", "the input delivers %d rows per second, but must deliver from 1 to 2^40", i.RowsPerSecond)
+		return form.Strategy.Invalid("/input/rows_per_second", "the input delivers %d rows per second, but must deliver from 1 to 2^40", i.RowsPerSecond)
 	}
 	if i.Processes < 0 || i.Processes > layout.MaxProcesses {
-		return Invalid("/input/processes", "there are %d processes, but must be from 1 to %d", i.Processes, layout.MaxProcesses)
+		return form.Strategy.Invalid("/input/processes", "there are %d processes, but must be from 1 to %d", i.Processes, layout.MaxProcesses)
 	}
 	return nil
 }

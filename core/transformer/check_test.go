@@ -77,9 +77,11 @@ func TestCheck(t *testing.T) {
 
 func TestUnknownPreset(t *testing.T) {
 	_, err := transformer.Preset("llama3-9b")
-	checkError(t, err, "/model/preset", `transformer: /model/preset: there is no model "llama3-9b"; `+
-		"use one of gpt2, gpt2-xl, gpt3-175b, llama2-7b, llama2-70b, llama3-8b, llama3-70b, llama3-405b, mixtral-8x7b, "+
-		"megatron-22b, megatron-175b, megatron-530b, megatron-1t, or give the sizes as transformer")
+	checkError(t, err, "/model/preset", `transformer: /model/preset: there is no model "llama3-9b"; did you mean "llama3-8b"?`)
+	_, err = transformer.Preset("mine")
+	checkError(t, err, "/model/preset", `transformer: /model/preset: there is no model "mine"; `+
+		`use one of "gpt2", "gpt2-xl", "gpt3-175b", "llama2-7b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", `+
+		`"megatron-22b", "megatron-175b", "megatron-530b", "megatron-1t", or give the sizes as transformer`)
 }
 
 func TestExecution(t *testing.T) {

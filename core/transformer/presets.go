@@ -1,8 +1,6 @@
 package transformer
 
 import (
-	"strings"
-
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -76,8 +74,12 @@ func Preset(name string) (Published, error) {
 		}
 		names[i] = p.Name
 	}
+	hint := wording.Suggest(name, names)
+	if wording.Nearest(name, names) == "" {
+		hint += ", or give the sizes as transformer"
+	}
 	return Published{}, status.Errorf(status.InvalidArgument, "transformer", "/model/preset: there is no model %s", wording.Quote(name)).
-		WithHint("use one of %s, or give the sizes as transformer", strings.Join(names, ", ")).With("path", "/model/preset")
+		WithHint("%s", hint).With("path", "/model/preset")
 }
 
 func (p Published) clone() Published {

@@ -118,6 +118,23 @@ func Times(a, b int64) string {
 	return "just over once"
 }
 
+// Suggest returns the hint of the error about an unknown name: the known name that it
+// probably means, and the known names unless they are many.
+func Suggest[T ~string](name string, known []T) string {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	near, all := Nearest(name, names), QuotedList(names)
+	switch {
+	case near == "":
+		return "use one of " + all
+	case len(names) > 10:
+		return "did you mean " + strconv.Quote(near) + "?"
+	}
+	return "did you mean " + strconv.Quote(near) + "? The names are " + all
+}
+
 // Nearest returns the known name that a misspelled name probably means, or "". It
 // allows an edit distance of a third of the name's bytes: an inserted, removed or
 // replaced byte counts 1. Case does not count.

@@ -7,6 +7,21 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
+func TestSuggest(t *testing.T) {
+	type schedule string
+	few := []schedule{"gpipe", "1f1b"}
+	many := append(few, "a1", "b1", "c1", "d1", "e1", "f1", "g1", "h1", "i1")
+	for got, want := range map[string]string{
+		wording.Suggest("1F1B", few):  `did you mean "1f1b"? The names are "gpipe", "1f1b"`,
+		wording.Suggest("zb", few):    `use one of "gpipe", "1f1b"`,
+		wording.Suggest("1F1B", many): `did you mean "1f1b"?`,
+	} {
+		if got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestWording(t *testing.T) {
 	long := strings.Repeat("é", 40)
 	for got, want := range map[string]string{

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -101,7 +100,7 @@ class Memory:
         return calls.memory_text(self._document)
 
     def to_json(self) -> str:
-        """Returns the document, which `mf_memory` of the C library also reads."""
+        """Returns the document, which `meshfeed memory` and C's `mf_memory` also read."""
         return self._document
 
     def __str__(self) -> str:
@@ -111,7 +110,7 @@ class Memory:
         return f"Memory(arrays={len(self.arrays)}, devices={self.devices}, stored={self.stored})"
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height:1.2">{html.escape(self.table())}</pre>'
+        return calls.memory_html(self._document)
 
 
 def memory(

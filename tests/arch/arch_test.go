@@ -30,12 +30,14 @@ var allowed = map[string][]string{
 	"core/mesh":         {"core/status", "internal/wording"},
 	"internal/wording":  {},
 	"internal/jsontext": {"core/status", "internal/wording"},
+	"internal/form":     {"internal/jsontext"},
 	// tier 1
 	"core/internal/permutation": {},
 	"core/sharding":             {"core/mesh"},
 	"core/sampler":              {"core/internal/permutation"},
 	"core/source":               {"core/dtype"},
 	"internal/drawing":          {},
+	"internal/markup":           {},
 	"internal/gather":           {"core/dtype"},
 	"internal/arrowmeta":        {"core/dtype"},
 	"internal/arrowtype":        {"internal/arrowmeta"},
@@ -53,8 +55,8 @@ var allowed = map[string][]string{
 	"core/batch":             {"core/dtype"},
 	"internal/block":         {"core/source", "internal/gather"},
 	"core/source/cut":        {"internal/block"},
-	"core/strategy/document": {"core/strategy", "core/layout/document"},
-	"core/memory/document":   {"core/memory", "core/layout/document"},
+	"core/strategy/document": {"core/strategy", "core/layout/document", "internal/markup"},
+	"core/memory/document":   {"core/memory", "core/layout/document", "internal/markup"},
 	"core/diagram":           {"core/strategy", "internal/drawing"},
 	"core/diagram/document":  {"core/diagram", "core/layout/document"},
 	// tier 3
@@ -83,7 +85,7 @@ var allowed = map[string][]string{
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":         {"core/loader", "core/layout/...", "core/strategy/document", "core/diagram/document", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":         {"core/loader", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "internal/markup", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/envelope":      {},
 	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype"},
@@ -100,7 +102,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/blob/blobtest": {"arrowio/internal/blob"},
 }
 
-var tier0 = []string{"core/status", "internal/guard", "core/dtype", "core/mesh", "internal/jsontext", "internal/wording"}
+var tier0 = []string{"core/status", "internal/guard", "core/dtype", "core/mesh", "internal/jsontext", "internal/form", "internal/wording"}
 
 // reserved lists outside modules with the only packages that may import them.
 var reserved = []struct {

@@ -434,7 +434,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: mf.memory(np.zeros(8), optimizer="adam"),
         "optimizer='adam': "
         '"adam" is not an optimizer with known states; '
-        'use one of "adamw", "adafactor", "lion", "sgd", "momentum", "muon"',
+        'did you mean "adamw"? The names are '
+        '"adamw", "adafactor", "lion", "sgd", "momentum", "muon"',
     ),
     (
         lambda: mf.memory(np.zeros(8), optimizer=jnp.sin),

@@ -32,32 +32,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Version is the version of the format.
-const Version = 1
+const Version = form.Version
 
-// Limits of a document's text. A diagram of the ways of loading contains a layout
-// document.
-const (
-	MaxBytes = layoutdocument.MaxBytes
-	maxDepth = 32 // of nested objects and lists
-)
-
-func invalid(path, format string, args ...any) *status.Error {
-	if path != "" {
-		format = "%s: " + format
-		args = append([]any{wording.Cut(path, 120)}, args...)
-	}
-	return status.Errorf(status.InvalidArgument, "diagram", format, args...).With("path", path)
-}
-
-var form = jsontext.Form{
-	MaxDepth: maxDepth, MaxString: layout.MaxName,
-	Fail: func(pointer, message string) *status.Error { return invalid(pointer, "%s", message) },
-}
+// MaxBytes limits the text of a document.
+const MaxBytes = form.MaxBytes
 
 // Kind is a kind of diagrams.
 type Kind struct {
@@ -105,7 +89,7 @@ func below(pointer string, err error) error {
 		return err
 	}
 	path, _ := e.Attr("path").(string)
-	found := invalid(pointer+path, "%s", strings.TrimPrefix(e.Msg, path+": "))
+	found := form.Diagram.Invalid(pointer+path, "%s", strings.TrimPrefix(e.Msg, path+": "))
 	found.Hint = e.Hint
 	return found
 }
@@ -113,26 +97,12 @@ func below(pointer string, err error) error {
 // parse reads a document. It returns the name of the kind and the diagram. Sizes
 // that do not fit each other are errors of the diagram's Draw.
 func parse(text []byte, kinds []Kind) (kind string, spec diagram.Spec, err error) {
-	if len(text) > MaxBytes {
-		return "", nil, invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
-	}
-	r, err := jsontext.NewReader(text, form)
-	if err != nil {
-		return "", nil, err
-	}
-	p := parser{r}
 	var names []string
 	for _, k := range kinds {
 		names = append(names, k.name)
 	}
-	err = p.Members("a diagram document", 2, []string{"meshfeed", "diagram"}, func(key string) error {
-		if key == "meshfeed" {
-			v, err := p.Integer("the version of the format", -layout.MaxInteger, layout.MaxInteger)
-			if err == nil && v != Version {
-				return p.Fail("the document has version %d, but this release reads version %d", v, Version)
-			}
-			return err
-		}
+	err = form.Diagram.Read(text, func(r *jsontext.Reader, _ string) error {
+		p := parser{r}
 		return p.Members("a diagram", 0, names, func(key string) error {
 			if spec != nil {
 				return p.Fail("the diagram is already %s", wording.Quote(kind)).WithHint("use a document for each diagram")
@@ -147,7 +117,7 @@ func parse(text []byte, kinds []Kind) (kind string, spec diagram.Spec, err error
 		})
 	})
 	if err == nil && spec == nil {
-		err = invalid("/diagram", "the diagram is empty").WithHint("name its kind: %s", strings.Join(names, ", "))
+		err = form.Diagram.Invalid("/diagram", "the diagram is empty").WithHint("name its kind: %s", strings.Join(names, ", "))
 	}
 	return kind, spec, err
 }
@@ -344,7 +314,7 @@ func durations(d diagram.Pipeline, ticks map[string][]int64) (pipeline.Durations
 		case parts:
 			lists[key] = list
 		default:
-			return pipeline.Durations{}, invalid(path+"/"+key, "the list has %d durations, but the pipeline has %d parts", len(list), parts).WithHint("use one number for equal parts, or a list of stages × chunks")
+			return pipeline.Durations{}, form.Diagram.Invalid(path+"/"+key, "the list has %d durations, but the pipeline has %d parts", len(list), parts).WithHint("use one number for equal parts, or a list of stages × chunks")
 		}
 	}
 	return pipeline.Durations{Forward: lists["forward"], Backward: lists["backward"], Weight: lists["weight"]}, nil

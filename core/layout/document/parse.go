@@ -11,41 +11,30 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
-	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Version is the version of the format.
-const Version = 1
+const Version = form.Version
 
-// Limits of a document's text, beside those of package layout. Parse checks every
-// limit before it allocates memory in proportion to the limited number.
-const (
-	MaxBytes = 8 << 20
-	maxDepth = 32 // of nested objects and lists
-)
-
-// form configures jsontext.Reader for layout documents.
-var form = jsontext.Form{
-	MaxDepth: maxDepth, MaxString: layout.MaxName,
-	Fail: func(pointer, message string) *status.Error { return layout.Invalid(pointer, "%s", message) },
-}
+// MaxBytes limits the text of a document. Parse checks this limit and those of package
+// layout before it allocates memory in proportion to the limited number.
+const MaxBytes = form.MaxBytes
 
 // Parse reads a layout document. It is as strict as [jsontext.Reader], and
 // refuses everything that [layout.Document.Validate] refuses. An error is
 // InvalidArgument, with a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*layout.Document, error) {
-	if len(text) > MaxBytes {
-		return nil, layout.Invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
-	}
-	r, err := jsontext.NewReader(text, form)
-	if err != nil {
+	var p parser
+	if err := form.Layout.Read(text, p.top); err != nil {
 		return nil, err
 	}
-	p := parser{Reader: r}
-	if err := p.document(); err != nil {
-		return nil, err
+	for _, shape := range p.shapes {
+		if err := p.checkBatchDimensions(shape); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.doc.Validate(); err != nil {
 		return nil, err
@@ -69,27 +58,9 @@ type batchDimensions struct {
 	path  string
 }
 
-var keys = []string{"meshfeed", "mesh", "arrays", "batch", "dataset", "loading", "prefetch", "budget"}
-
-func (p *parser) document() error {
-	if err := p.Members("a layout document", 3, keys, p.top); err != nil {
-		return err
-	}
-	for _, shape := range p.shapes {
-		if err := p.checkBatchDimensions(shape); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *parser) top(key string) (err error) {
+func (p *parser) top(r *jsontext.Reader, key string) (err error) {
+	p.Reader = r
 	switch key {
-	case "meshfeed":
-		var v int64
-		if v, err = p.Integer("the version of the format", -layout.MaxInteger, layout.MaxInteger); err == nil && v != Version {
-			return p.Fail("the document has version %d, but this release reads version %d", v, Version)
-		}
 	case "mesh":
 		p.doc.Mesh, err = ReadMesh(p.Reader)
 	case "arrays":
@@ -162,7 +133,7 @@ func two(r *jsontext.Reader, want string) (v [2]int, err error) {
 
 func (p *parser) array(name string) error {
 	if len(p.doc.Arrays) == layout.MaxArrays {
-		return layout.Invalid("/arrays", "there are more than %d arrays", layout.MaxArrays)
+		return form.Layout.Invalid("/arrays", "there are more than %d arrays", layout.MaxArrays)
 	}
 	a, shape := layout.ArraySpec{Name: name}, batchDimensions{}
 	err := p.Members("an array", 2, []string{"shape", "dtype", "spec", "field", "columns"}, func(key string) (err error) {
@@ -225,12 +196,12 @@ func (p *parser) checkBatchDimensions(have batchDimensions) error {
 	}
 	for i, name := range have.names {
 		if i >= len(want) || name != want[i] {
-			return layout.Invalid(jsontext.Element(have.path, i), "%s is not the batch dimension expected here", wording.Quote(name)).
+			return form.Layout.Invalid(jsontext.Element(have.path, i), "%s is not the batch dimension expected here", wording.Quote(name)).
 				WithHint("begin the shape with %s", wording.QuotedList(want))
 		}
 	}
 	if len(have.names) < len(want) {
-		return layout.Invalid(have.path, "the shape names %d of the %d batch dimensions", len(have.names), len(want)).
+		return form.Layout.Invalid(have.path, "the shape names %d of the %d batch dimensions", len(have.names), len(want)).
 			WithHint("begin the shape with %s", wording.QuotedList(want))
 	}
 	return nil

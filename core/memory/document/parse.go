@@ -19,49 +19,26 @@ import (
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Version is the version of the format.
-const Version = 1
+const Version = form.Version
 
 // Limits of a document.
 const (
-	MaxBytes  = 8 << 20
+	MaxBytes  = form.MaxBytes
 	MaxArrays = 1 << 16 // in each of arrays, optimizer and batch
-
-	maxDepth = 32  // of nested objects and lists
-	maxPath  = 120 // bytes of a path that a message shows
 )
-
-var form = jsontext.Form{
-	MaxDepth: maxDepth, MaxString: layout.MaxName,
-	Fail: func(pointer, message string) *status.Error { return invalid(pointer, "%s", message) },
-}
-
-// invalid makes the error of a document that breaks a rule at path.
-func invalid(path, format string, args ...any) *status.Error {
-	if path != "" {
-		format = "%s: " + format
-		args = append([]any{wording.Cut(path, maxPath)}, args...)
-	}
-	return status.Errorf(status.InvalidArgument, "memory", format, args...).With("path", path)
-}
 
 // Parse reads a document. It is as strict as [jsontext.Reader]. An error is
 // InvalidArgument, with a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*memory.Tree, error) {
-	if len(text) > MaxBytes {
-		return nil, invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
-	}
-	r, err := jsontext.NewReader(text, form)
+	var p parser
+	err := form.Memory.Read(text, p.top)
 	if err != nil {
-		return nil, err
-	}
-	p := parser{Reader: r}
-	keys := []string{"meshfeed", "mesh", "arrays", "optimizer", "precision", "batch", "activation_bytes", "capacity_bytes"}
-	if err := p.Members("a memory document", 3, keys, p.top); err != nil {
 		return nil, err
 	}
 	if p.tree.Mesh, err = p.mesh.Build(); err != nil {
@@ -79,14 +56,10 @@ type parser struct {
 	tree memory.Tree
 }
 
-func (p *parser) top(key string) (err error) {
+func (p *parser) top(r *jsontext.Reader, key string) (err error) {
+	p.Reader = r
 	t := &p.tree
 	switch key {
-	case "meshfeed":
-		var v int64
-		if v, err = p.Integer("the version of the format", -jsontext.MaxInteger, jsontext.MaxInteger); err == nil && v != Version {
-			return p.Fail("the document has version %d, but this release reads version %d", v, Version)
-		}
 	case "mesh":
 		p.mesh, err = layouts.ReadMesh(p.Reader)
 	case "arrays":
@@ -185,14 +158,14 @@ func (p *parser) array(name string) (memory.Array, error) {
 
 func checkShard(path string, a memory.Array) error {
 	if a.Spec != nil {
-		return invalid(path, "array %s has a spec and a shard_shape", wording.Quote(a.Name)).WithHint("give only one of them")
+		return form.Memory.Invalid(path, "array %s has a spec and a shard_shape", wording.Quote(a.Name)).WithHint("give only one of them")
 	}
 	fits := len(a.Shard) == len(a.Shape)
 	for d := range a.Shard {
 		fits = fits && a.Shard[d] <= a.Shape[d]
 	}
 	if !fits {
-		return invalid(path+"/shard_shape", "shard_shape %s is not a part of shape %s", wording.Shape(a.Shard), wording.Shape(a.Shape)).
+		return form.Memory.Invalid(path+"/shard_shape", "shard_shape %s is not a part of shape %s", wording.Shape(a.Shard), wording.Shape(a.Shape)).
 			WithHint("give the size of the largest part in every dimension")
 	}
 	return nil
@@ -223,7 +196,7 @@ var memoryKinds = []string{"device", "pinned_host", "unpinned_host"}
 func (p *parser) host() (bool, error) {
 	kind, err := p.Word("a memory kind")
 	if err == nil && !slices.Contains(memoryKinds, kind) {
-		return false, p.Fail("%s is not a memory kind of JAX", wording.Quote(kind)).WithHint("use one of %s", wording.QuotedList(memoryKinds))
+		return false, p.Fail("%s is not a memory kind of JAX", wording.Quote(kind)).WithHint("%s", wording.Suggest(kind, memoryKinds))
 	}
 	return kind != memoryKinds[0], err
 }

@@ -23,6 +23,41 @@ var columns = [...]int{24, 18, 13, 22, 10}
 // array, then the sums, then the problems.
 func Text(u *memory.Usage) string {
 	b := &strings.Builder{}
+	b.WriteString(caption(u) + "\n\n")
+	writeLine(b, "array", "shape", "dtype", "spec", "bytes", "copies")
+	rows, rest := listed(u)
+	for _, r := range rows {
+		bytes, copies := sizeOf(r)
+		if r.Host {
+			copies += " host"
+		}
+		writeLine(b, r.Name, wording.Shape(r.Shape), r.Element.String(), specOf(r), bytes, copies)
+	}
+	if rest != "" {
+		b.WriteString(rest + "\n")
+	}
+	b.WriteByte('\n')
+	for _, s := range sums(u) {
+		if s.note != "" {
+			s.note = "  " + s.note
+		}
+		fmt.Fprintf(b, "%-12s %22s%s\n", s.name, s.text, s.note)
+	}
+	if !u.Complete() {
+		b.WriteString(noSums + "\n")
+	}
+	for _, text := range problems(u) {
+		b.WriteByte('\n')
+		writeWrapped(b, text)
+	}
+	return b.String()
+}
+
+// noSums replaces the sums of a tree with errors.
+const noSums = "The sums are unknown because of the errors below."
+
+// caption names the devices: "memory of each of 8 devices (data=4, model=2)".
+func caption(u *memory.Usage) string {
 	devices := wording.Count(int64(u.Tree.Mesh.Size()), "device", "devices")
 	if u.Tree.Mesh.Size() > 1 {
 		devices = "each of " + devices
@@ -30,50 +65,52 @@ func Text(u *memory.Usage) string {
 	if axes := describeMesh(u.Tree); axes != "" {
 		devices += " (" + wording.Cut(axes, width-40) + ")"
 	}
-	fmt.Fprintf(b, "memory of %s\n\n", devices)
-	writeLine(b, "array", "shape", "dtype", "spec", "bytes", "copies")
-	rows := slices.Concat(u.Parameters, u.Batch)
+	return "memory of " + devices
+}
+
+// listed returns the rows of the table, and a text about the rest.
+func listed(u *memory.Usage) (rows []memory.Row, rest string) {
+	all := slices.Concat(u.Parameters, u.Batch)
 	if u.Tree.Optimizer == memory.NoOptimizer {
-		rows = slices.Concat(u.Parameters, u.States, u.Batch)
+		all = slices.Concat(u.Parameters, u.States, u.Batch)
 	}
-	least, left := bound(rows)
-	for _, r := range rows {
+	least, left := bound(all)
+	for _, r := range all {
 		if r.Bytes < least || r.Bytes == least && left == 0 {
 			continue
 		}
 		if r.Bytes == least {
 			left--
 		}
-		bytes, copies := "unknown", ""
-		if r.Part != nil {
-			bytes, copies = wording.Bytes(r.Bytes), wording.Thousands(r.Copies)
-		}
-		if r.Host {
-			copies += " host"
-		}
-		writeLine(b, r.Name, wording.Shape(r.Shape), r.Element.String(), specOf(r), bytes, copies)
+		rows = append(rows, r)
 	}
-	if rest := len(rows) - maxRows; rest > 0 {
-		fmt.Fprintf(b, "… and %s, each smaller\n", wording.Count(int64(rest), "array", "arrays"))
+	if n := len(all) - len(rows); n > 0 {
+		rest = "… and " + wording.Count(int64(n), "array", "arrays") + ", each smaller"
 	}
-	b.WriteByte('\n')
-	if u.Complete() {
-		writeSums(b, u)
-	} else {
-		b.WriteString("The sums are unknown because of the errors below.\n")
+	return rows, rest
+}
+
+// sizeOf writes the bytes of a row and the number of devices with the same part.
+func sizeOf(r memory.Row) (bytes, copies string) {
+	if r.Part == nil {
+		return "unknown", ""
 	}
+	return wording.Bytes(r.Bytes), wording.Thousands(r.Copies)
+}
+
+// problems writes the problems below a table.
+func problems(u *memory.Usage) (texts []string) {
 	for _, p := range u.Problems[:min(len(u.Problems), maxProblems)] {
-		b.WriteByte('\n')
 		text := p.Severity + ": " + p.Message
 		if p.Hint != "" {
 			text += "; " + p.Hint
 		}
-		writeWrapped(b, text)
+		texts = append(texts, text)
 	}
 	if rest := len(u.Problems) - maxProblems; rest > 0 {
-		fmt.Fprintf(b, "\n… and %s\n", wording.Count(int64(rest), "problem", "problems"))
+		texts = append(texts, "… and "+wording.Count(int64(rest), "problem", "problems"))
 	}
-	return b.String()
+	return texts
 }
 
 // bound returns the size of the smallest array that a table lists, and how many
@@ -125,45 +162,58 @@ func fit(cell string, most int) string {
 	return string([]rune(cell)[:most-1]) + "…"
 }
 
-func writeSums(b *strings.Builder, u *memory.Usage) {
-	t := u.Totals
-	sum := func(name, bytes, note string) {
-		if note != "" {
-			note = "  " + note
-		}
-		fmt.Fprintf(b, "%-12s %22s%s\n", name, bytes, note)
+// tooSmall is the note about a device with less memory than a step needs.
+const tooSmall = "does not fit"
+
+// sum is a line of the sums. Its bytes are low, or from low to high.
+type sum struct {
+	name       string
+	low, high  int64
+	text, note string
+}
+
+// sums lists the sums; none if the tree has errors.
+func sums(u *memory.Usage) (list []sum) {
+	if !u.Complete() {
+		return nil
 	}
+	t := u.Totals
+	add := func(name string, bytes memory.Interval, note string) {
+		list = append(list, sum{name, bytes.Low, bytes.High, interval(bytes), note})
+	}
+	one := func(bytes int64) memory.Interval { return memory.Interval{Low: bytes, High: bytes} }
 	optimizer := u.Tree.Optimizer.String()
 	if u.Tree.Master.Valid() {
 		optimizer = strings.TrimLeft(optimizer+", ", ", ") + "with a master copy in " + u.Tree.Master.String()
 	}
-	sum("parameters", wording.Bytes(t.Parameters), wording.Count(t.Count, "parameter", "parameters"))
+	add("parameters", one(t.Parameters), wording.Count(t.Count, "parameter", "parameters"))
 	if len(u.States) > 0 {
-		sum("optimizer", wording.Bytes(t.States), optimizer)
+		add("optimizer", one(t.States), optimizer)
 	}
 	if len(u.Batch) > 0 {
-		sum("batch", wording.Bytes(t.Batch), "")
+		add("batch", one(t.Batch), "")
 	}
-	sum("stored", wording.Bytes(t.Stored), "exact")
+	add("stored", one(t.Stored), "exact")
 	if t.Gradients > 0 {
-		sum("gradients", wording.Bytes(t.Gradients), "within a step, unless the compiler frees them early")
+		add("gradients", one(t.Gradients), "within a step, unless the compiler frees them early")
 	}
 	if t.Host > 0 {
-		sum("host", wording.Bytes(t.Host), "in the memory of the host, for each device")
+		add("host", one(t.Host), "in the memory of the host, for each device")
 	}
 	if a := u.Tree.Activations; a != nil {
-		sum("activations", interval(*a), "the compiler chooses")
+		add("activations", *a, "the compiler chooses")
 	}
 	verdict := ""
 	if fits, known := u.Fits(); known {
-		verdict = map[bool]string{true: "fits", false: "does not fit"}[fits]
+		verdict = map[bool]string{true: "fits", false: tooSmall}[fits]
 	}
 	if t.Peak != nil {
-		sum("peak", interval(*t.Peak), "")
+		add("peak", *t.Peak, "")
 	}
 	if c := u.Tree.Capacity; c > 0 {
-		sum("capacity", wording.Bytes(c), verdict)
+		add("capacity", one(c), verdict)
 	}
+	return list
 }
 
 func interval(i memory.Interval) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -100,7 +101,7 @@ func (p *parser) experts(key string) (err error) {
 
 func (p *parser) array(name string) error {
 	if len(p.doc.Model.Tree) == MaxArrays {
-		return strategy.Invalid("/model/tree", "there are more than %d arrays", MaxArrays)
+		return form.Strategy.Invalid("/model/tree", "there are more than %d arrays", MaxArrays)
 	}
 	a := strategy.Array{Name: name, Shape: []int{}}
 	err := p.Members("an array", 2, []string{"shape", "dtype", "spec"}, func(key string) (err error) {
@@ -153,7 +154,7 @@ func (p *parser) entry() (entry []string, err error) {
 // the spec.
 func (p *parser) inputArray(name string) error {
 	if len(p.doc.Model.Inputs) == layout.MaxArrays {
-		return strategy.Invalid("/model/inputs", "there are more than %d arrays", layout.MaxArrays)
+		return form.Strategy.Invalid("/model/inputs", "there are more than %d arrays", layout.MaxArrays)
 	}
 	if name == "" {
 		return p.Fail("an array has no name").WithHint("a name has at least one character")

@@ -5,42 +5,28 @@ package document
 
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Version is the version of the format.
-const Version = 1
+const Version = form.Version
 
 // Limits of a document's text, beside those of package strategy. Parse checks
 // every limit before it allocates memory in proportion to the limited number.
 const (
-	MaxBytes  = 8 << 20
+	MaxBytes  = form.MaxBytes
 	MaxArrays = 1 << 16 // of a model's tree
-	maxDepth  = 32      // of nested objects and lists
 )
-
-// form configures jsontext.Reader for documents of the planner.
-var form = jsontext.Form{
-	MaxDepth: maxDepth, MaxString: layout.MaxName,
-	Fail: func(pointer, message string) *status.Error { return strategy.Invalid(pointer, "%s", message) },
-}
 
 // Parse reads a document. It is as strict as [jsontext.Reader], and refuses
 // everything that [strategy.Document.Validate] refuses. An error is
 // InvalidArgument, with a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*strategy.Document, error) {
-	if len(text) > MaxBytes {
-		return nil, strategy.Invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
-	}
-	r, err := jsontext.NewReader(text, form)
-	if err != nil {
-		return nil, err
-	}
-	p := parser{Reader: r}
-	if err := p.Members("a strategy document", 4, []string{"meshfeed", "model", "training", "cluster", "search", "input"}, p.top); err != nil {
+	var p parser
+	if err := form.Strategy.Read(text, p.top); err != nil {
 		return nil, err
 	}
 	if err := p.doc.Validate(); err != nil {
@@ -55,13 +41,9 @@ type parser struct {
 	doc strategy.Document
 }
 
-func (p *parser) top(key string) (err error) {
+func (p *parser) top(r *jsontext.Reader, key string) (err error) {
+	p.Reader = r
 	switch key {
-	case "meshfeed":
-		var v int64
-		if v, err = p.Integer("the version of the format", -layout.MaxInteger, layout.MaxInteger); err == nil && v != Version {
-			return p.Fail("the document has version %d, but this release reads version %d", v, Version)
-		}
 	case "model":
 		err = p.misplaced(p.Members("a model", 0, modelKeys, p.model))
 	case "training":

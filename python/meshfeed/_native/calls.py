@@ -132,6 +132,11 @@ def memory_text(document: str) -> str:
     return _text("mf_memory", *_encoded(document), abi.TEXT)
 
 
+def memory_html(document: str) -> str:
+    """Returns the table of `memory_text` as an HTML element with bars."""
+    return _text("mf_memory", *_encoded(document), abi.HTML)
+
+
 def memory_report(document: str) -> dict[str, Any]:
     """Returns the report of the memory that the arrays of a document take."""
     return _json("mf_memory", *_encoded(document), abi.JSON)
