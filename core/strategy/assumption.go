@@ -14,14 +14,15 @@ import (
 // only the assumptions about these features.
 type evidence struct {
 	*planner
-	used   [numAxes]bool
-	times  bool    // some candidate has a time
-	zero   [3]bool // by the stage of ZeRO
-	full   bool    // some candidate uses full recomputation
-	shared bool    // some tensor devices hold the same key and value heads
-	uneven bool    // some pipeline stage has more layers than another
-	padded bool    // the vocabulary is not a multiple of a tensor axis
-	layout bool    // the report has a layout
+	used      [numAxes]bool
+	times     bool    // some candidate has a time
+	zero      [3]bool // by the stage of ZeRO
+	full      bool    // some candidate uses full recomputation
+	selective bool    // some candidate uses selective recomputation
+	shared    bool    // some tensor devices hold the same key and value heads
+	uneven    bool    // some pipeline stage has more layers than another
+	padded    bool    // the vocabulary is not a multiple of a tensor axis
+	layout    bool    // the report has a layout
 }
 
 func (p *planner) assumptions(kept []score, r *Report) []Assumption {
@@ -34,6 +35,7 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 		e.times = e.times || r.Candidates[i].Time != nil
 		e.zero[c.zero] = true
 		e.full = e.full || c.recompute == transformer.FullRecomputation
+		e.selective = e.selective || c.recompute == transformer.SelectiveRecomputation
 		e.uneven = e.uneven || p.uneven(c)
 		e.padded = e.padded || p.model.shape != nil && p.model.shape.Vocab%c.sizes[tensorAxis] != 0
 		e.shared = e.shared || p.model.shape != nil && p.model.shape.KVHeads < c.sizes[tensorAxis]
@@ -81,7 +83,7 @@ var assumptions = []struct {
 }{
 	{"precision", func(*evidence) bool { return true }, (*evidence).precisionText},
 	{"margin", func(e *evidence) bool { return e.cluster.Memory > 0 }, func(e *evidence) string {
-		return fmt.Sprintf("%s of the memory stays free for the runtime, communication and fragmentation, by convention", percent(e.margin))
+		return fmt.Sprintf("%s of the memory stays free for the runtime, communication and fragmentation. This is a convention, and search.margin changes it.", percent(e.margin))
 	}},
 	{"activations", (*evidence).transformer, stated("activations follow Korthikanti et al., arXiv 2205.05198, equations 1 to 6; the lower bound leaves out what a compiler can recompute, and the upper bound adds what a framework without fused kernels stores")},
 	{"flash", func(e *evidence) bool { return e.transformer() && e.attention == transformer.FlashAttention }, stated("attention keeps no array of sequence × sequence, as in Dao et al., arXiv 2205.14135")},
@@ -99,19 +101,19 @@ var assumptions = []struct {
 	{"recomputation", func(e *evidence) bool { return e.full && e.used[tensorAxis] }, stated("full recomputation repeats both all-reduces of a layer's forward pass, as Megatron-LM does; XLA removes one of them")},
 	{"efficiency", func(e *evidence) bool { return e.times }, (*evidence).efficiencyText},
 	{"overlap", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).overlapText},
-	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("gradients are summed over the replicas once per step, during the backward pass of the last micro-batch, which takes two thirds of its time; ZeRO stage 2 sums them for every micro-batch")},
+	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("Gradients are summed over the replicas once per step, during the backward pass of the last micro-batch, which takes two thirds of its time. ZeRO stage 2 sums them for every micro-batch.")},
 	{"links", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).linksText},
-	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("mesh axes take whole dimensions of the torus if they can, the inner ones first, as jax.make_mesh does; an axis with a part of a dimension needs mesh_utils.create_device_mesh with allow_split_physical_axes=True")},
-	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("the update reads and writes weights and states once at full memory bandwidth; reading weights for a micro-batch runs during computation")},
+	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("Mesh axes take whole dimensions of the torus if they can, the inner ones first, as jax.make_mesh does. An axis with a part of a dimension needs mesh_utils.create_device_mesh with allow_split_physical_axes=True.")},
+	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("The update reads and writes weights and states once, at the full bandwidth of the memory. Weights are read for every micro-batch, during computation.")},
 	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
-	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("products of float32 arrays run in TF32, as XLA does on GPUs by default")},
-	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("all parameters form one array, which any number of devices can split")},
-	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("gradients and moments have the type of their array unless precision names one, as in optax")},
+	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("Products of float32 arrays run in TF32, as XLA does on GPUs by default.")},
+	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("All parameters form one array, which any number of devices can split.")},
+	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("Gradients and moments have the type of their array unless precision names one, as in optax.")},
 	{"processes", func(e *evidence) bool { return e.layout && e.doc.Input.Processes == 0 }, func(e *evidence) string {
 		if e.cluster.Topology.Dimensions() > 0 {
-			return fmt.Sprintf("a process loads data for the %d chips of a TPU host", tpuHost)
+			return fmt.Sprintf("A process loads data for the %d chips of a TPU host.", tpuHost)
 		}
-		return "a process loads data for the devices of a node"
+		return "A process loads data for the devices of a node."
 	}},
 }
 
@@ -120,59 +122,79 @@ func percent(n int64) string { return thousandths(int(100*n)) + " %" }
 
 func (e *evidence) precisionText() string {
 	if e.model.name == "tree" {
-		return fmt.Sprintf("the optimizer is %s", e.optimizer)
+		return fmt.Sprintf("The optimizer is %s.", e.optimizer)
 	}
 	p := e.precision
-	master := "no master copy"
-	if p.Master.Valid() {
-		master = "a master copy in " + p.Master.String()
+	master, without := ", the master copy in "+p.Master.String(), ""
+	if !p.Master.Valid() {
+		master, without = "", ", without a master copy of the weights"
 	}
-	return fmt.Sprintf("weights in %s, gradients in %s, %s, moments of %s in %s, as in Rajbhandari et al., arXiv 1910.02054, section 3.1", p.Weights, p.Gradients, master, e.optimizer, p.Moments)
+	return fmt.Sprintf("Weights are in %s, gradients in %s%s, and moments of %s in %s%s (as in Rajbhandari et al., arXiv 1910.02054, section 3.1).", p.Weights, p.Gradients, master, e.optimizer, p.Moments, without)
+}
+
+func (e *evidence) recomputationText() string {
+	var texts []string
+	if e.selective {
+		texts = append(texts, "Selective recomputation computes the scores of attention again.")
+	}
+	if e.full {
+		text := "Full recomputation is jax.checkpoint around each layer, with the policy nothing_saveable"
+		if e.used[tensorAxis] {
+			text += "; it repeats both all-reduces of a layer's forward pass, as Megatron-LM does, of which XLA removes one"
+		}
+		texts = append(texts, text+".")
+	}
+	return strings.Join(texts, " ")
 }
 
 func (e *evidence) efficiencyText() string {
-	return fmt.Sprintf("matrix products reach %s to %s of the peak, and the expected time is for the middle of this range; published utilizations of whole steps are 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 42 to 56 %% (Korthikanti et al., arXiv 2205.05198, table 5)",
+	return fmt.Sprintf("Matrix products reach %s to %s of the peak FLOP/s, and the expected time is for the middle; training.efficiency changes this. Published steps as a whole reach 38 to 43 %% (Llama 3, arXiv 2407.21783), 46 %% (PaLM, arXiv 2204.02311) and 42 to 56 %% (Korthikanti et al., arXiv 2205.05198, table 5).",
 		percent(int64(e.efficient[0]*1000+0.5)), percent(int64(e.efficient[1]*1000+0.5)))
 }
 
 func (e *evidence) overlapText() string {
-	var behind, beside []string
+	var during, before []string
 	for a := range numAxes {
 		switch {
 		case !e.used[a]:
 		case e.overlap[a]:
-			behind = append(behind, a.String())
+			during = append(during, a.String())
 		default:
-			beside = append(beside, a.String())
+			before = append(before, a.String())
 		}
 	}
 	var texts []string
-	if len(behind) > 0 {
-		texts = append(texts, "communication of "+strings.Join(behind, ", ")+" runs during computation")
+	if len(during) > 0 {
+		texts = append(texts, "communication over "+strings.Join(during, ", ")+" runs during computation")
 	}
-	if len(beside) > 0 {
-		texts = append(texts, "computation waits for communication of "+strings.Join(beside, ", "))
+	if len(before) > 0 {
+		texts = append(texts, "computation waits for communication over "+strings.Join(before, ", "))
 	}
-	return strings.Join(texts, "; ") + "; the best case has full overlap, the worst case none"
+	text := strings.Join(texts, ", and ")
+	return strings.ToUpper(text[:1]) + text[1:] + "; training.overlap changes this. In the best case, all communication that may overlap does so, and in the worst case, none."
 }
 
 func (e *evidence) linksText() string {
-	text := "links reach their full bandwidth"
+	var steps []string
 	if e.cluster.Node.Known() {
-		text += fmt.Sprintf("; a step of a collective takes %s inside a node", seconds(e.cluster.Node.LatencyNs))
+		steps = append(steps, seconds(e.cluster.Node.LatencyNs)+" inside a node")
 	}
 	if e.cluster.Network.Known() && e.cluster.Nodes() > 1 {
-		text += fmt.Sprintf(", %s between nodes", seconds(e.cluster.Network.LatencyNs))
+		steps = append(steps, seconds(e.cluster.Network.LatencyNs)+" between nodes")
 	}
-	return text + "; these latencies are conventions unless the document gives them"
+	text := "Links reach their full bandwidth."
+	if steps != nil {
+		text += " Each step of a collective adds " + strings.Join(steps, " and ") + ", by convention unless the document gives latencies."
+	}
+	return text
 }
 
 func (e *evidence) bubbleText() string {
 	switch e.schedule {
 	case pipeline.Interleaved:
-		return fmt.Sprintf("stages are idle for (p-1)/v micro-batches with p stages and v = %d chunks, Narayanan et al., arXiv 2104.04473, section 2.2.2", e.chunks)
+		return fmt.Sprintf("With p stages of %d chunks, a stage is idle for the time of (p-1)/%d micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2.2).", e.chunks, e.chunks)
 	case pipeline.ZeroBubble:
-		return "stages are idle for (p-1)(F+B-W), Qi et al., arXiv 2401.10241, table 2, with equal times of F, B and W"
+		return "With p stages, a stage is idle for the time (p-1)(F+B-W), where F, B and W take equally long (Qi et al., arXiv 2401.10241, table 1)."
 	}
-	return "with p stages, a stage is idle for the time of p-1 micro-batches, as in Huang et al., arXiv 1811.06965; the times of unequal stages follow from their operations"
+	return "With p stages, a stage is idle for the time of p-1 micro-batches (Huang et al., arXiv 1811.06965). Unequal stages take the time of their operations."
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -323,13 +324,14 @@ func shuffle[T any](r *rand.Rand, list []T) {
 	r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
 }
 
-// TestAssumptions checks that a report lists what it depends on, each once, with a
-// source or as a convention.
+// TestAssumptions checks that a report lists what it depends on, each once, in one or two
+// sentences.
 func TestAssumptions(t *testing.T) {
+	capital, end := regexp.MustCompile(`^[A-Z0-9]`), regexp.MustCompile(`\.( [A-Z]|$)`)
 	codes := func(d *strategy.Document) []string {
 		var list []string
 		for _, a := range advise(t, d).Assumptions {
-			if slices.Contains(list, a.Code) || a.Text == "" {
+			if n := len(end.FindAllString(a.Text, -1)); slices.Contains(list, a.Code) || !capital.MatchString(a.Text) || n < 1 || n > 2 || !strings.HasSuffix(a.Text, ".") {
 				t.Errorf("assumption %+v", a)
 			}
 			list = append(list, a.Code)
