@@ -194,7 +194,7 @@ func (e *evidence) bubbleText() string {
 	case pipeline.Interleaved:
 		return fmt.Sprintf("With p stages of %d chunks, a stage is idle for the time of (p-1)/%d micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2.2).", e.chunks, e.chunks)
 	case pipeline.ZeroBubble:
-		return "With p stages, a stage is idle for the time (p-1)(F+B-W), where F, B and W take equally long (Qi et al., arXiv 2401.10241, table 1)."
+		return "With p stages, a stage is idle for the time (p-1)(F+B-W), where F, B and W take equally long (Qi et al., arXiv 2401.10241, table 2)."
 	}
 	return "With p stages, a stage is idle for the time of p-1 micro-batches (Huang et al., arXiv 1811.06965). Unequal stages take the time of their operations."
 }

@@ -22,7 +22,7 @@ func TestManyMeshes(t *testing.T) {
 		t.Errorf("%d meshes are evaluated, not %d", r.Meshes, strategy.MaxMeshes)
 	}
 	last := r.Pruned[len(r.Pruned)-1]
-	if last.Code != strategy.TooManyMeshes || last.Message != "2048 meshes with the fewest axes are evaluated; name sizes in search.axes for others" {
+	if last.Code != strategy.TooManyMeshes || last.Message != "only the 2,048 meshes with the fewest axes are evaluated; for others, name sizes in search.axes" {
 		t.Errorf("the last rule is %+v", last)
 	}
 	sum := r.Meshes

@@ -3,11 +3,14 @@ package strategy
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // order is the order in which the enumerator chooses the sizes of axes. Axes with rules
@@ -72,11 +75,20 @@ func (p *planner) checkSearch() error {
 		for _, n := range x.Sizes {
 			if p.cluster.Devices%n != 0 && len(x.Sizes) == 1 {
 				return form.Strategy.Invalid(path, "axis %q has size %d, which does not divide %d devices: %d %% %d = %d", x.Axis, n, p.cluster.Devices, p.cluster.Devices, n, p.cluster.Devices%n).
-					WithHint("use a divisor of the number of devices")
+					WithHint("use %s", nearest(divisors(p.cluster.Devices), n))
 			}
 		}
 	}
 	return nil
+}
+
+// nearest names the elements of an ascending list before and after n, which is not in it.
+func nearest(list []int, n int) string {
+	i, _ := slices.BinarySearch(list, n)
+	if i == len(list) {
+		return strconv.Itoa(list[i-1])
+	}
+	return fmt.Sprintf("%d or %d", list[i-1], list[i])
 }
 
 // whyNot says what a model needs so that an axis can split it.
@@ -267,24 +279,39 @@ func (e *enumerator) brokenShape(a axis, n int) string {
 // brokenTensor returns the code of the rule that a tensor axis of size n breaks, or "".
 func (e *enumerator) brokenTensor(n int) string {
 	m := e.model.shape
-	widths := []int{m.FFN}
-	if x := m.Experts; x != nil {
-		widths = append(widths, x.FFN)
-		if x.Every == 1 {
-			widths = widths[1:]
-		}
-	}
 	switch {
 	case m.Heads%n != 0:
 		return TensorHeads
 	case m.KVHeads%n != 0 && n%m.KVHeads != 0:
 		return TensorKVHeads
-	case slices.ContainsFunc(widths, func(f int) bool { return f%n != 0 }):
+	case slices.ContainsFunc(e.widths(), func(f int) bool { return f%n != 0 }):
 		return TensorFFN
 	case n > e.cluster.PerNode && !e.asked(Tensor):
 		return TensorNode
 	}
 	return ""
+}
+
+// widths returns the widths of the feed-forward blocks, without and with experts.
+func (e *enumerator) widths() []int {
+	m := e.model.shape
+	switch x := m.Experts; {
+	case x == nil:
+		return []int{m.FFN}
+	case x.Every == 1:
+		return []int{x.FFN}
+	default:
+		return []int{m.FFN, x.FFN}
+	}
+}
+
+// numbers writes numbers with "and" between them.
+func numbers(list []int) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, " and ")
 }
 
 // asked reports whether the document names the sizes of an axis.
@@ -301,27 +328,27 @@ func (e *enumerator) rule(code string) string {
 	case TensorKVHeads:
 		return fmt.Sprintf("tensor must divide the %d key and value heads, or be a multiple of them", m.KVHeads)
 	case TensorFFN:
-		return "tensor must divide the width of the feed-forward block"
+		return fmt.Sprintf("tensor must divide the width of the feed-forward block, %s", numbers(e.widths()))
 	case TensorNode:
-		return fmt.Sprintf(`tensor stays inside a node of %d devices, because it communicates in every layer; ask for more with "search": {"axes": {"tensor": […]}}`, e.cluster.PerNode)
+		return fmt.Sprintf(`tensor stays inside a node of %d devices, because it communicates in every layer; for more, write "search": {"axes": {"tensor": [1, %d]}}`, e.cluster.PerNode, 2*e.cluster.PerNode)
 	case ExpertCount:
 		return fmt.Sprintf("expert must divide the %d experts", m.Experts.Count)
 	case ContextSequence:
 		return fmt.Sprintf("context must divide the sequence of %d", m.Sequence)
 	case ContextShort:
-		return fmt.Sprintf(`context is tried for sequences of at least %d tokens, but this model has %d; ask for it with "search": {"axes": {"context": […]}}`, LongSequence, m.Sequence)
+		return fmt.Sprintf(`context is tried for sequences of at least %s tokens, but this model has %s; to try it, write "search": {"axes": {"context": [1, 2]}}`, wording.Thousands(LongSequence), wording.Thousands(int64(m.Sequence)))
 	case PipeLayers:
-		return fmt.Sprintf("a pipeline needs a layer for every stage, and the model has %d", m.Layers)
+		return fmt.Sprintf("each stage of a pipeline needs a layer, but the model has %d", m.Layers)
 	case PipeChunks:
-		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide the %d layers, or one or two layers more, because the last and the first chunk may have one layer less", e.chunks, m.Layers)
+		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide %d, %d or %d: the %d layers, and places without a layer in the first and in the last chunk", e.chunks, m.Layers, m.Layers+1, m.Layers+2, m.Layers)
 	case Batch:
-		return fmt.Sprintf("data × fsdp × expert must divide the batch of %d", e.batch)
+		return fmt.Sprintf("data × fsdp × expert must divide the batch of %s", wording.Count(e.batch, "example", "examples"))
 	case MicroBatch:
 		return fmt.Sprintf("micro-batches of %d must divide the examples of a replica", e.doc.Training.MicroBatch)
 	case TooManyMeshes:
-		return fmt.Sprintf("%d meshes with the fewest axes are evaluated; name sizes in search.axes for others", MaxMeshes)
+		return fmt.Sprintf("only the %s meshes with the fewest axes are evaluated; for others, name sizes in search.axes", wording.Thousands(MaxMeshes))
 	case MicroBatchPipe:
 		return "the interleaved schedule needs a number of micro-batches that is a multiple of the stages"
 	}
-	return "the specs of the tree must divide the dimensions of its arrays"
+	return "the axes in specs of the tree must divide the dimensions of its arrays"
 }

@@ -166,8 +166,11 @@ func (p *planner) addBatch() error {
 	case p.model.shape == nil:
 		return form.Strategy.Invalid("/training/tokens", "only a transformer has tokens").WithHint(`give "batch", a number of examples`)
 	case t.Tokens%s != 0:
-		return form.Strategy.Invalid("/training/tokens", "%d tokens are no whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s).
-			WithHint("use %d or %d", max(t.Tokens/s, 1)*s, (t.Tokens/s+1)*s)
+		e := form.Strategy.Invalid("/training/tokens", "%d tokens are no whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s)
+		if t.Tokens < s {
+			return e.WithHint("use %d", s)
+		}
+		return e.WithHint("use %d or %d", t.Tokens/s*s, (t.Tokens/s+1)*s)
 	}
 	p.batch = t.Tokens / s
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // The codes of problems.
@@ -28,12 +29,12 @@ func (r *Report) problem(severity layout.Severity, code, path, message, hint str
 func (r *Report) check(p *planner) {
 	switch {
 	case len(r.Candidates) == 0:
-		r.problem(layout.Error, NoCandidate, "/search", "every mesh of the devices breaks a rule", r.widest())
+		r.problem(layout.Error, NoCandidate, "/search", "every mesh of "+wording.Count(int64(r.Devices), "device", "devices")+" breaks a rule", r.widest())
 	case r.Best < 0:
 		c := &r.Candidates[0]
 		r.problem(layout.Error, NothingFits, "/cluster/devices",
 			fmt.Sprintf("no candidate fits: %s needs the least, %s, but a device has %s, of which %s stay free", MeshText(c.Mesh), gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity), gigabytes(c.Memory.Capacity-p.capacity)),
-			p.remedy(c))
+			r.remedy(p, c))
 	case p.exceeds(&r.Candidates[r.Best].Memory):
 		c := &r.Candidates[r.Best]
 		r.problem(layout.Warning, Tight, "/training/recomputation",
@@ -87,12 +88,16 @@ func (r *Report) widest() string {
 	return most.Message
 }
 
-// unknownTimes reports every number that times need and that is missing.
-func (r *Report) unknownTimes(missing map[string]string, order []string) {
+// unknownTimes reports every number that times need and that is missing. unnamed says
+// that the document names no device.
+func (r *Report) unknownTimes(missing map[string]string, order []string, unnamed bool) {
 	for _, path := range order {
-		hint := "give the number"
-		if path == "/model/tree" {
+		hint := "give " + path[strings.LastIndex(path, "/")+1:]
+		switch {
+		case path == "/model/tree":
 			hint = "describe the model as a transformer"
+		case unnamed && strings.HasPrefix(path, "/cluster/"):
+			hint += ", or name a device that the planner knows"
 		}
 		r.problem(layout.Warning, UnknownNumber, path, missing[path]+" is missing, so candidates that need it have no time", hint)
 	}

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/memory"
@@ -22,13 +23,21 @@ var remedies = []func(*planner) []attempt{
 }
 
 // remedy returns a hint with the smallest change of each kind that makes a candidate
-// fit. Each change is evaluated. nearest is the candidate that needs the least memory.
-func (p *planner) remedy(nearest *Candidate) string {
+// fit. Each change is evaluated, unless there are more than MaxMeshes meshes. nearest is
+// the candidate that needs the least memory.
+func (r *Report) remedy(p *planner, nearest *Candidate) string {
 	var found []string
+	many := slices.ContainsFunc(r.Pruned, func(p Pruned) bool { return p.Code == TooManyMeshes })
 	for _, attempts := range remedies {
+		if many {
+			break
+		}
 		for _, a := range attempts(p) {
-			if s, ok := a.document.fits(); ok {
-				found = append(found, strings.ReplaceAll(a.text, "%s", MeshText(s.mesh())))
+			fits, more := a.document.fits()
+			if fits != nil {
+				found = append(found, strings.ReplaceAll(a.text, "%s", MeshText(fits.mesh())))
+			}
+			if fits != nil || !more {
 				break
 			}
 		}
@@ -55,25 +64,33 @@ func roundedUp(n int64) int64 {
 	return times(n/step+min(1, n%step), step)
 }
 
-// fits returns the first mesh of which a candidate fits.
-func (d *Document) fits() (sizes, bool) {
+// fits returns the first mesh of which a candidate fits, or nil. more is false if there
+// are more than MaxMeshes meshes, so that further attempts would take long.
+func (d *Document) fits() (mesh *sizes, more bool) {
 	if d.Validate() != nil {
-		return sizes{}, false
+		return nil, true
 	}
 	p, err := newPlanner(d)
 	if err != nil {
-		return sizes{}, false
+		return nil, true
+	}
+	meshes := p.enumerate()
+	if meshes.many > MaxMeshes {
+		return nil, false
 	}
 	e, fits := newEvaluator(p), false
-	for _, s := range p.enumerate().found {
+	for _, s := range meshes.found {
 		if !e.enter(s) {
 			continue
 		}
-		if err := e.each(false, func(c score) { fits = fits || c.fits }); err != nil || fits {
-			return s, fits
+		if err := e.each(false, func(c score) { fits = fits || c.fits }); err != nil {
+			return nil, true
+		}
+		if fits {
+			return &s, true
 		}
 	}
-	return sizes{}, false
+	return nil, true
 }
 
 // with makes an attempt.

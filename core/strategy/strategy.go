@@ -48,7 +48,7 @@ func (r *Report) describe(p *planner, kept []score) error {
 		}
 		r.Candidates = append(r.Candidates, c)
 	}
-	r.unknownTimes(missing, order)
+	r.unknownTimes(missing, order, p.doc.Cluster.Device == "")
 	if len(kept) == 0 || !r.Candidates[0].Fits {
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestErrors(t *testing.T) {
 		{"/cluster/devices", "there are 0 devices, but must be from 1 to 1048576", func(d *strategy.Document) { d.Cluster.Devices = 0 }},
 		{"/cluster/devices", "10 devices do not fill nodes of 4: 10 % 4 = 2; use 8 or 12 devices, or another per_node", func(d *strategy.Document) { d.Cluster.Devices, d.Cluster.PerNode = 10, 4 }},
 		{"/cluster/device", `there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`, func(d *strategy.Document) { d.Cluster.Device = "h100" }},
-		{"/search/axes/tensor", `axis "tensor" has size 3, which does not divide 8 devices: 8 % 3 = 2; use a divisor of the number of devices`, func(d *strategy.Document) { d.Search.Axes = []strategy.AxisSizes{{Axis: "tensor", Sizes: []int{3}}} }},
+		{"/search/axes/tensor", `axis "tensor" has size 3, which does not divide 8 devices: 8 % 3 = 2; use 2 or 4`, func(d *strategy.Document) { d.Search.Axes = []strategy.AxisSizes{{Axis: "tensor", Sizes: []int{3}}} }},
 		{"/search/axes/expert", `axis "expert" cannot split this model, so its size is 1; only a transformer with experts has this axis`, func(d *strategy.Document) { d.Search.Axes = []strategy.AxisSizes{{Axis: "expert", Sizes: []int{2}}} }},
 		{"/search/zero/1", `ZeRO stage 3 is not known; use 0, 1 or 2; stage 3 is the axis "fsdp"`, func(d *strategy.Document) { d.Search.ZeRO = []int{1, 3} }},
 		{"/search/margin", "the margin is 0.95, but must be from 0 to 0.9", func(d *strategy.Document) { d.Search.Margin = new(950) }},
