@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 			strategy.TensorFFN:     "tensor must divide the width of the feed-forward block, 4095 and 2048",
 			strategy.ExpertCount:   "expert must divide the 4 experts",
 			strategy.ContextShort:  `context is tried for sequences of at least 32,768 tokens, but this model has 2,048; to try it, write "search": {"axes": {"context": [1, 2]}}`,
-			strategy.PipeLayers:    "each stage of a pipeline needs at least 1 layer, but the model has 4",
+			strategy.PipeLayers:    "each stage of a pipeline needs a layer, but the model has 4",
 			strategy.Batch:         "data × fsdp × expert must divide the batch of 32 examples",
 		}},
 		{asked, map[string]string{strategy.ContextSequence: "context must divide the sequence of 2048"}},
@@ -47,8 +47,7 @@ func TestRules(t *testing.T) {
 			strategy.TensorNode: `tensor stays inside a node of 2 devices, because it communicates in every layer; for more, write "search": {"axes": {"tensor": [1, 4]}}`,
 		}},
 		{interleaved(), map[string]string{
-			strategy.PipeChunks:     "the interleaved schedule needs stages × 2 chunks to divide the 6 layers",
-			strategy.PipeLayers:     "each stage of a pipeline needs at least 2 layers, but the model has 6",
+			strategy.PipeChunks:     "the interleaved schedule needs stages × 2 chunks to divide 6, 7 or 8: the 6 layers, and places without a layer in the first and in the last chunk",
 			strategy.MicroBatchPipe: "the interleaved schedule needs a number of micro-batches that is a multiple of the stages",
 		}},
 		{tree, map[string]string{strategy.TreeSpec: "the axes in specs of the tree must divide the dimensions of its arrays"}},
