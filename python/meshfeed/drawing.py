@@ -116,7 +116,8 @@ def draw(
         2 arrays, 512 B in all; 256 B on each device
     """
     with Checks("mf.draw") as check:
-        if style not in (None, "jax"):
+        given: Any = style  # of any type, and a comparison may not give True or False
+        if given is not None and not (isinstance(given, str) and given == "jax"):
             raise check.wrong("style", style, '"jax" or None')
         layout = x if isinstance(x, Layout) else getattr(x, "layout", None)
         for found, name in ((isinstance(layout, Layout), "layouts"), (_is_mesh(x), "meshes")):

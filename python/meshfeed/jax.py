@@ -57,17 +57,18 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         devices: the devices, or None for those of `jax.devices()`.
         kinds: the type of every axis, or None for JAX's default.
     """
-    found = jax.devices() if devices is None else devices
-    if not isinstance(found, list | tuple | np.ndarray):
+    given = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
+    found = jax.devices() if given is None else given
+    if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):
         raise check.wrong("devices", devices, "a list of devices, such as jax.devices()")
-    size, count = math.prod(axes.values()), np.size(found)
+    size, count = math.prod(axes.values()), len(found)
     if count < size:
         message = f"the mesh {dict(axes)} needs {size} devices, but there are {count}"
         hint = f"plan for devices={count}, or run on {size} devices; on a CPU, "
         hint += f"XLA_FLAGS=--xla_force_host_platform_device_count={size} makes as many"
         raise check.misfit(message, hint)
     try:
-        return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=kinds, devices=devices)
+        return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=kinds, devices=given)
     except Exception as e:
         message = f"jax.make_mesh failed for {dict(axes)}: {type(e).__name__}: {cut(str(e), 300)}"
         raise check.misfit(message) from e

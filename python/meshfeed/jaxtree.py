@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from meshfeed._io.arguments import Checks, cut, shown
+from meshfeed._plan.questions import plain
 from meshfeed.errors import Error
 from meshfeed.jax import has_devices  # raises UnsupportedError without JAX
 from meshfeed.specs import entries, is_spec
@@ -26,6 +27,8 @@ _TREES = {
     "batch": "the arrays of a batch, such as loader.element_spec",
     "optimizer": "a name, an object with a method init, or the tree of the states",
 }
+_NODES = (dict, list, tuple)
+_DEEPEST = 100  # levels of a tree
 _MOVE = "move it with jax.device_put(x, NamedSharding(mesh, P()))"
 
 
@@ -66,6 +69,8 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
     """
     if tree is None or isinstance(tree, bool | int | float | complex | str | np.generic):
         raise check.wrong(argument, tree, _TREES.get(argument, "arrays"), _ARRAYS)
+    _check_depth(check, argument, tree)
+    _check_depth(check, "shardings", shardings)
     flat, _ = tree_flatten_with_path(tree)
     given = _broadcast(check, argument, tree, shardings)
     names = [keystr(path, simple=True, separator="/") for path, _ in flat]
@@ -83,6 +88,17 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
     return found
 
 
+def _check_depth(check: Checks, argument: str, tree: Any) -> None:
+    """Refuses a tree that contains itself, after which JAX's functions of trees always fail."""
+    level = [tree]
+    for _ in range(_DEEPEST):
+        nodes = (x.values() if isinstance(x, dict) else x for x in level if type(x) in _NODES)
+        level = list({id(child): child for node in nodes for child in node}.values())
+    if level:
+        message = f"{argument} contains itself, or is deeper than {_DEEPEST} levels"
+        raise check.misfit(message, "give arrays in nested dicts, lists and tuples")
+
+
 def _own(leaf: Any) -> Any:
     """Returns the sharding of an array, or None if a compiled function may choose it."""
     if isinstance(leaf, jax.core.Tracer):
@@ -97,15 +113,27 @@ def _own(leaf: Any) -> Any:
 def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple[int, ...], Any]:
     """Returns the shape of a leaf, and its type in a compiled function."""
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    where = f"leaf {name!r} of {argument}" if name else argument
     if isinstance(leaf, bool | int | float | complex):
         shape, dtype = (), jax.dtypes.canonicalize_dtype(type(leaf))
     if not isinstance(shape, tuple) or dtype is None:
-        where = f"leaf {name!r} of {argument}" if name else argument
         message = f"{where} is {shown(leaf)}, which has no shape and dtype"
         raise check.misfit(message, f"{_ARRAYS}, and leave out functions and settings")
+    if not _is_type(dtype):
+        message = f"{where} has the dtype {dtype}, which JAX does not have"
+        raise check.misfit(message, "give arrays of numbers")
     if isinstance(dtype, np.dtype | type):  # and not the type of PRNG keys
         dtype = jax.dtypes.canonicalize_dtype(dtype)
     return tuple(map(int, shape)), dtype
+
+
+def _is_type(dtype: Any) -> bool:
+    """Returns whether arrays of JAX may have the type."""
+    kinds = (np.number, np.bool_, jax.dtypes.extended)
+    try:
+        return any(jax.numpy.issubdtype(dtype, kind) for kind in kinds)
+    except TypeError:  # of pandas
+        return False
 
 
 def _broadcast(check: Checks, argument: str, tree: Any, shardings: Any) -> list[Any]:
@@ -334,16 +362,13 @@ def document(check: Checks, mesh: Any, groups: Mapping[str, Sequence[Leaf]]) -> 
     return {"meshfeed": 1, "mesh": {"axes": placement.axes}} | listed
 
 
-def precision(check: Checks, given: Any) -> dict[str, str]:
+def precision(check: Checks, given: Any) -> dict[str, Any]:
     """Returns the member "precision" of a document. None leaves a type out."""
     if not isinstance(given, Mapping):
         hint = 'such as {"moments": "float32"}'
         raise check.wrong("precision", given, "a dict of names and element types", hint)
-    return {
-        str(key): dtype if isinstance(dtype, str) else jax.numpy.dtype(dtype).name
-        for key, dtype in given.items()
-        if dtype is not None
-    }
+    types = plain(check, {"precision": given})["precision"]
+    return {key: dtype for key, dtype in types.items() if dtype is not None}
 
 
 class Traced:

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "backend": "_native _io _command",
     "jax": "_native _io _plan _feed specs",
     "usage": "_native _io _plan planning",
-    "jaxtree": "_io jax specs",
+    "jaxtree": "_io _plan jax specs",
     "drawing": "_native _io _plan planning specs",
     "jaxdraw": "_native _io _plan jax jaxtree specs",
     "_jobs": "_native _io _plan _version coordinator",

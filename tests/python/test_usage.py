@@ -361,7 +361,24 @@ class Broken:
         return params["b"]
 
 
+CYCLE: dict[str, Any] = {"w": np.zeros(8)}
+CYCLE["self"] = [CYCLE, CYCLE]
+
 WRONG: list[tuple[Callable[[], Any], str]] = [
+    (
+        lambda: mf.memory(CYCLE),
+        "tree contains itself, or is deeper than 100 levels; "
+        "give arrays in nested dicts, lists and tuples",
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), [CYCLE]),
+        "shardings contains itself, or is deeper than 100 levels; "
+        "give arrays in nested dicts, lists and tuples",
+    ),
+    (
+        lambda: mf.memory({"names": np.array(["a"])}),
+        "leaf 'names' of tree has the dtype <U1, which JAX does not have; give arrays of numbers",
+    ),
     (
         lambda: mf.memory({"f": jnp.sin}),
         "leaf 'f' of tree is <PjitFunction of <function sin at 0x…>>, "
@@ -473,6 +490,7 @@ def test_mistakes(call: Callable[[], Any], message: str) -> None:
         call()
     text = re.sub(r"0x[0-9a-f]+", "0x…", str(caught.value))
     assert text == f"mf.memory: {message}"
+    assert jax.tree.leaves([1, [2]]) == [1, 2]  # JAX fails after a tree that contains itself
 
 
 def test_a_dimension_that_the_compiler_partitions() -> None:

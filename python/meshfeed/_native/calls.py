@@ -60,7 +60,8 @@ def _json(name: str, *arguments: Any) -> dict[str, Any]:
 
 
 def _encoded(text: str | bytes) -> tuple[bytes, int]:
-    data = text.encode() if isinstance(text, str) else text
+    # The library reports half of a surrogate pair as a byte that is not UTF-8.
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     return data, len(data)
 
 

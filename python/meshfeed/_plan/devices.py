@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 from typing import Any
 
+import numpy as np
+
 from meshfeed._io.arguments import Checks
 
 _KINDS = "the name of a kind, devices such as jax.devices(), or a mesh"
@@ -40,7 +42,7 @@ def _of(check: Checks, kind: Any) -> dict[str, Any]:
     if hasattr(kind, "device_kind"):
         return {"kind": _name(check, [kind])}
     devices = kind.devices if hasattr(kind, "axis_names") else kind  # of a mesh
-    devices = devices.ravel().tolist() if hasattr(devices, "ravel") else devices
+    devices = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
     right = isinstance(devices, list | tuple) and all(hasattr(d, "device_kind") for d in devices)
     if not right or not devices:
         hint = "pass the number of devices as devices="

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping
@@ -35,7 +36,8 @@ def plain(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _plain(check: Checks, name: str, value: Any) -> Any:
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()
+        with contextlib.suppress(NotImplementedError):  # a PRNG key of JAX is no number
+            value = value.item()
     if value is None or isinstance(value, bool | str):
         return value
     if is_integer(value):
