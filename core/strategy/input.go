@@ -82,7 +82,7 @@ func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
 		RowsPerStep: p.batch, RowsPerSecond: -1, BytesPerStep: t.BatchBytes, ReadBytes: t.ReadBytes, Processes: len(l.Mesh().Processes()),
 		HostBytes: t.HostBytes, HostCapacity: p.doc.Cluster.HostBytes, Available: p.doc.Input.RowsPerSecond,
 	}
-	members := map[int]int{}
+	members := make([]int, n.Processes+1) // of each group; index 0 is for rows that are not known
 	for i := range n.Processes {
 		costs := l.ProcessCosts(i)
 		rows := int64(0)
@@ -90,10 +90,12 @@ func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
 			rows += int64(r[1] - r[0])
 		}
 		n.ProcessRows, n.ProcessBytes = max(n.ProcessRows, rows), max(n.ProcessBytes, costs.ReadBytes)
-		members[costs.Group]++
-		n.Sharing = max(n.Sharing, members[costs.Group])
+		g := costs.Group + 1
+		if members[g]++; members[g] == 1 {
+			n.Groups++
+		}
+		n.Sharing = max(n.Sharing, members[g])
 	}
-	n.Groups = len(members)
 	if c.Time == nil {
 		return n
 	}

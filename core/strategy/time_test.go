@@ -68,8 +68,10 @@ func TestTraffic(t *testing.T) {
 		{"data", map[string]int{"data": 4}, 1, nil, "data", 2 * 2 * all * 3 / 4. * inNode},
 		{"data across nodes", map[string]int{"data": 4}, 4, nil, "data", 2 * 2 * all * 3 / 4. * between},
 		{"context", map[string]int{"context": 4}, 1, nil, "context", 8 * 4 * 3 * 3 * 2 * (2 * 512 * 256 * 2) * inNode},
+		{"context with full recomputation", map[string]int{"context": 4}, 1, func(x *strategy.Training) { x.Recomputation = "full" }, "context", 8 * 4 * 3 * 4 * 2 * (2 * 512 * 256 * 2) * inNode},
 		{"pipe", map[string]int{"pipe": 2}, 1, nil, "pipe", 8 * 2 * stream * inNode},
 		{"pipe and a tied embedding", map[string]int{"pipe": 2}, 1, nil, "pipe", (8*2*stream + 2*32768*1024) * inNode},
+		{"pipe with two chunks", map[string]int{"pipe": 2}, 1, func(x *strategy.Training) { x.Schedule, x.Chunks = "interleaved", 2 }, "pipe", 2 * 8 * 2 * stream * inNode},
 		{"pipe across nodes", map[string]int{"pipe": 2}, 2, nil, "pipe", 8 * 2 * stream * between},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,18 +108,68 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
+// TestUndividedGradients computes the time of an fsdp axis that divides no array: the
+// gradients of whole arrays are summed once per step.
+func TestUndividedGradients(t *testing.T) {
+	const all = 4*(1024*1024*2+2*1024*256+3*1024*4096+2*1024) + 2*32768*1024 + 1024
+	r := advise(t, &strategy.Document{
+		Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 12, MicroBatch: 2, Recomputation: "none"},
+		Cluster: devices(3, 3), Search: fixed(map[string]int{"fsdp": 3}),
+	})
+	x := r.Candidates[0].Time
+	if want := 2 * 2 * all * 2 / 3. / 1e11 * 1e9; x.FSDP != 0 || !close(x.Data, want) {
+		t.Errorf("fsdp takes %d ns and gradients %d ns, want 0 and %.0f", x.FSDP, x.Data, want)
+	}
+}
+
 // TestExchange computes the exchange of tokens by hand: 4 experts, 2 active, in every
-// second layer, with capacity 1.25.
+// second layer, with capacity 1.25. With sequence parallelism, each tensor device sends
+// its part of the tokens.
 func TestExchange(t *testing.T) {
 	m := small()
 	m.Experts = &strategy.Experts{Count: 4, Active: 2, Every: 2, Capacity: 1250}
-	d := &strategy.Document{
-		Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none"},
-		Cluster: devices(4, 4), Search: fixed(map[string]int{"expert": 4}),
+	const stream = 2 * 2048 * 1024 * 2
+	for _, c := range []struct {
+		tensor   int
+		sequence bool
+		rows     float64
+	}{{1, true, stream}, {2, true, stream / 2}, {2, false, stream}} {
+		r := advise(t, &strategy.Document{
+			Model:    strategy.Model{Transformer: m},
+			Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none", SequenceParallel: &c.sequence},
+			Cluster:  devices(4*c.tensor, 4*c.tensor), Search: fixed(map[string]int{"expert": 4, "tensor": c.tensor}),
+		})
+		if got, want := r.Candidates[0].Time.Expert, 2*2*4*(c.rows*2*1.25)*3/4/1e11*1e9; !close(got, want) {
+			t.Errorf("tensor %d, sequence parallelism %t: the exchange takes %d ns, want %.0f", c.tensor, c.sequence, got, want)
+		}
 	}
-	r := advise(t, d)
-	if got, want := r.Candidates[0].Time.Expert, 2*2*4*(2*2048*1024*2*2*1.25)*3/4/1e11*1e9; !close(got, want) {
-		t.Errorf("the exchange takes %d ns, want %.0f", got, want)
+}
+
+// TestRecomputation computes the operations by hand: selective recomputation adds the
+// scores of each layer once more, and full recomputation the forward pass of each layer.
+func TestRecomputation(t *testing.T) {
+	const matrices = 2 * (2*1024*1024 + 2*1024*256 + 3*1024*4096) // of a layer, for one token
+	const scores, head = 4 * 2048 * 1024, 2 * 1024 * 32768
+	for kind, again := range map[string]float64{"none": 0, "selective": scores, "full": matrices + scores} {
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: small()}, Cluster: devices(1, 1),
+			Training: strategy.Training{Batch: 16, MicroBatch: 1, Recomputation: kind, Attention: "plain"},
+		})
+		want := 16 * 2048 * (3*(4*(matrices+scores)+head) + 4*again) / (0.575 * 1e14) * 1e9
+		if got := r.Candidates[0].Time.Compute; !close(got, want) {
+			t.Errorf("%s: computation takes %d ns, want %.0f", kind, got, want)
+		}
+	}
+}
+
+// TestNoTime checks that a step without work takes the smallest time, because rates
+// divide by it.
+func TestNoTime(t *testing.T) {
+	cluster := devices(1, 1)
+	cluster.HBMBytesPerSecond = 0
+	r := advise(t, &strategy.Document{Model: strategy.Model{Parameters: 1, FLOPsPerExample: new(int64(0))}, Training: strategy.Training{Batch: 1}, Cluster: cluster})
+	if x := r.Candidates[0].Time; x.Step != 1 || x.ExamplesPerSecond != 1e12 {
+		t.Errorf("a step takes %d ns, with %d thousandths of examples per second", x.Step, x.ExamplesPerSecond)
 	}
 }
 
@@ -146,16 +198,25 @@ func TestBubble(t *testing.T) {
 		{"zero-bubble", 4, 0, 2, 5. / (3 * 2)},                         // pipeline.BubbleShare
 		{"1f1b", 16, 0, 192, 15. / 192}, {"1f1b", 16, 0, 24, 15. / 24}, // GPT-3 on 1,024 and on 8,192 devices
 	} {
-		m := small()
-		m.Layers, m.Vocab = 96, 1
-		r := advise(t, &strategy.Document{
-			Model: strategy.Model{Transformer: m}, Cluster: devices(c.pipe, c.pipe), Search: fixed(map[string]int{"pipe": c.pipe}),
-			Training: strategy.Training{Batch: c.batch, MicroBatch: 1, Schedule: c.schedule, Chunks: c.chunks, Recomputation: "none", Overlap: []strategy.AxisOverlap{{Axis: "pipe", Overlap: true}}},
-		})
-		x := r.Candidates[0].Time
-		if got := float64(x.Bubble) / float64(x.Compute); math.Abs(got-c.want) > c.want*1e-4 {
-			t.Errorf("%s with %d stages and %d micro-batches: bubble over ideal time %.5f, want %.5f", c.schedule, c.pipe, c.batch, got, c.want)
-		}
+		testBubble(t, c.schedule, "none", c.pipe, c.chunks, c.batch, c.want)
+	}
+	// With full recomputation, a backward pass has a forward pass in it: F 1, B 2 and W 1.
+	testBubble(t, "zero-bubble", "full", 4, 0, 8, 3*(1+2-1)/(4.*8))
+	testBubble(t, "zero-bubble", "full", 4, 0, 2, (3*(1+2-1)+2)/(4.*2)) // 2 micro-batches too few
+	testBubble(t, "1f1b", "full", 4, 0, 8, 3./8)
+}
+
+func testBubble(t *testing.T, schedule, recomputation string, pipe, chunks int, batch int64, want float64) {
+	t.Helper()
+	m := small()
+	m.Layers, m.Vocab = 96, 1
+	r := advise(t, &strategy.Document{
+		Model: strategy.Model{Transformer: m}, Cluster: devices(pipe, pipe), Search: fixed(map[string]int{"pipe": pipe}),
+		Training: strategy.Training{Batch: batch, MicroBatch: 1, Schedule: schedule, Chunks: chunks, Recomputation: recomputation, Overlap: []strategy.AxisOverlap{{Axis: "pipe", Overlap: true}}},
+	})
+	x := r.Candidates[0].Time
+	if got := float64(x.Bubble) / float64(x.Compute); math.Abs(got-want) > want*1e-4 {
+		t.Errorf("%s, %s, with %d stages and %d micro-batches: bubble over ideal time %.5f, want %.5f", schedule, recomputation, pipe, batch, got, want)
 	}
 }
 
@@ -225,6 +286,36 @@ func TestGradients(t *testing.T) {
 		}
 		if m := r.Candidates[0].Memory; m.Optimizer != states || m.Gradients != gradients || m.Weights != shared+experts {
 			t.Errorf("ZeRO %d: memory is %+v, want states of %d and gradients of %d bytes", c.zero, m, states, gradients)
+		}
+	}
+}
+
+// TestOutermostAxis checks that the gradients have an all-reduce over the outermost axis of
+// replicas, which need not be data, and two halves of one over every axis inside.
+func TestOutermostAxis(t *testing.T) {
+	m := small()
+	m.Experts = &strategy.Experts{Count: 4, Active: 1}
+	for _, c := range []struct {
+		mesh map[string]int
+		want string
+	}{
+		{map[string]int{"context": 4}, "all-reduce context"},
+		{map[string]int{"expert": 4}, "all-reduce expert"},
+		{map[string]int{"context": 2, "expert": 2}, "reduce-scatter context, all-gather context, all-reduce expert"},
+		{map[string]int{"context": 2, "data": 2}, "reduce-scatter context, all-gather context, all-reduce data"},
+	} {
+		d := &strategy.Document{
+			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: 1, Recomputation: "none"}, Cluster: devices(4, 4), Search: fixed(c.mesh),
+		}
+		d.Search.ZeRO = []int{0}
+		var got []string
+		for _, x := range advise(t, d).Collectives {
+			if x.What == "gradients" {
+				got = append(got, x.Op+" "+x.Axis)
+			}
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%v: the gradients have %q, want %s", c.mesh, got, c.want)
 		}
 	}
 }
