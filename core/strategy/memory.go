@@ -28,8 +28,9 @@ func (e *evaluator) states(g *stage, zero int) Memory {
 // memory returns the memory of a device in a stage, for the current candidate.
 func (e *evaluator) memory(g *stage) Memory {
 	m, a := e.held[g.index][e.zero], &e.live[g.index]
-	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, a.Low, a.High
-	m.Buffers = plus(m.Buffers, e.kept.Working.Paper)
+	w := &e.kept.Working // in Buffers by the formula, and its bounds in those of the activations
+	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, max(0, a.Low+w.Low-w.Paper), plus(a.High, w.High-w.Paper)
+	m.Buffers = plus(m.Buffers, w.Paper)
 	m.Total = e.total(g)
 	if m.Capacity > 0 {
 		m.Free = e.planner.capacity - m.Total

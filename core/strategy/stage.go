@@ -76,10 +76,10 @@ func (m *model) last(pipe int) int {
 	return n
 }
 
-// equal returns the number of layers in each chunk of an interleaved schedule: all have
-// the same number, but the last one may have one layer less besides the head, and then
-// also the first one besides the embedding, as in Llama 3 [Llama Team, arXiv 2407.21783,
-// section 3.3.2].
+// equal returns the number of layers in each chunk of an interleaved schedule. The chunks
+// are equal, but the last one, which has the head, may have one layer less. Then the first
+// one, which has the embedding, may have one layer less too, as in Llama 3 [Llama Team,
+// arXiv 2407.21783, section 3.3.2].
 func (m *model) equal(chunks int) []int {
 	missing := missing(m.layers, chunks)
 	list := make([]int, chunks)

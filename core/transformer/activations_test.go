@@ -110,8 +110,8 @@ func TestEnds(t *testing.T) {
 
 // TestEndBounds compares the bounds of embedding and head with counts by hand: 32
 // tokens, h = 8, V = 50. Token ids have 4 bytes. The final norm keeps two float32
-// arrays, two statistics for each token and its scale. The logits are kept in the
-// type of activations, and twice in float32.
+// arrays, two statistics for each token and its scale. Logits, softmax and gradients take
+// 16 bytes: 2 + 4 + 4 and 4 + 2 in 16 bits, and 4 + 4 + 4 with a temporary copy in 32.
 func TestEndBounds(t *testing.T) {
 	s := transformer.Shape{Layers: 1, Hidden: 8, Heads: 4, FFN: 24, Vocab: 50, Sequence: 16, Dropout: true}
 	const tokens, stream = 32, 32 * 8
@@ -119,7 +119,7 @@ func TestEndBounds(t *testing.T) {
 		a := activations(t, s, transformer.Execution{Batch: 2, ElementBytes: int(bytes)})
 		embedding := transformer.Bytes{Low: 0, Paper: stream, High: stream + 4*tokens}
 		final := transformer.Bytes{
-			Low: bytes*2*stream + 4*tokens*50, Paper: bytes*2*stream + 4*tokens*50, High: 8*stream + 8*tokens + 4*8 + bytes*stream + (8+bytes)*tokens*50,
+			Low: bytes*2*stream + 4*tokens*50, Paper: bytes*2*stream + 4*tokens*50, High: 8*stream + 8*tokens + 4*8 + bytes*stream + 16*tokens*50,
 		}
 		if a.Embedding != embedding || a.Final != final {
 			t.Errorf("%d bytes: embedding %v and final %v, want %v and %v", bytes, a.Embedding, a.Final, embedding, final)
@@ -235,5 +235,24 @@ func TestWorking(t *testing.T) {
 				t.Errorf("none: %v bytes are computed again", all.Working)
 			}
 		}
+	}
+}
+
+// TestGatheredInputs checks upper bounds of sequence parallelism. While a layer is
+// computed again, the inputs of both blocks exist for all devices, and the gradient of an
+// input too. The input of the head exists for all devices.
+func TestGatheredInputs(t *testing.T) {
+	s := transformer.Shape{Layers: 1, Hidden: 8, Heads: 4, FFN: 24, Vocab: 50, Sequence: 16}
+	const stream = 2 * 2 * 16 * 8
+	e := transformer.Execution{Batch: 2, Tensor: 4, SequenceParallel: true}
+	kept := activations(t, s, e)
+	e.Recomputation = full
+	again := activations(t, s, e)
+	if got, want := again.Working, kept.Dense.Plus(transformer.Bytes{High: stream + 2*(stream-stream/4)}); got != want {
+		t.Errorf("%v bytes are computed again, want %v", got, want)
+	}
+	paper := int64(2*stream/4 + 4*32*13)
+	if want := (transformer.Bytes{Low: paper, Paper: paper, High: 4*(2*8*9+8) + stream + 16*32*13}); kept.Final != want {
+		t.Errorf("the head keeps %v bytes, want %v", kept.Final, want)
 	}
 }

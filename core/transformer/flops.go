@@ -23,9 +23,9 @@ func (s Shape) FLOPs() FLOPs {
 }
 
 // Computed counts the operations that tensor devices carry out together for one token.
-// Some of them do not change the result: several devices compute the same key and value
-// heads, a vocabulary is padded, and experts with a capacity compute all of their places,
-// also empty ones (Lepikhin et al., arXiv 2006.16668, and Fedus et al., arXiv 2101.03961).
+// Some of them do not change the result: several devices may compute the same key and
+// value heads, and a vocabulary is padded. Experts with a capacity compute all of their
+// places, also empty ones (Lepikhin et al., arXiv 2006.16668).
 func (s Shape) Computed(tensor int) FLOPs {
 	s = s.WithDefaults()
 	s.KVHeads = int(ceil(int64(s.KVHeads), tensor)) * tensor

@@ -89,8 +89,8 @@ func (p Part) units(tensor int) (int, bool) {
 }
 
 // Holders returns the number of devices that hold the same elements if tensor devices
-// share the array: all of them if tensor parallelism does not split it, and several if
-// there are fewer key and value heads than devices.
+// share the array. All of them do if tensor parallelism does not split it, and several do
+// if there are fewer key and value heads than devices.
 func (p Part) Holders(tensor int) int {
 	switch {
 	case p.Tensor < 0:

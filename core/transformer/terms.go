@@ -62,8 +62,22 @@ func (c *counter) layers() {
 	case FullRecomputation:
 		c.term(InLayer, "layer input", c.stream(), "the backward pass computes the layer again from it")
 		c.term(InWorking, "layer computed again", c.whole(), "what a layer without recomputation keeps, for one layer at a time")
+		c.exchanged()
 	}
 }
+
+// exchanged lists what tensor devices exchange while a layer is computed again.
+func (c *counter) exchanged() {
+	if c.Tensor > 1 {
+		whole := c.gathered()
+		c.term(InWorking, "gradient of an input", Bytes{High: whole}, "high: a sum that the tensor devices have still to add up")
+		c.term(InWorking, "gathered inputs", Bytes{High: mul(2, whole-c.stream().High)}, "high: the inputs of attention and of the feed-forward block, of the other tensor devices")
+	}
+}
+
+// gathered returns the bytes of one array of the residual stream for the tokens of all
+// tensor devices.
+func (c *counter) gathered() int64 { return mul(c.element, c.tokens, int64(c.Hidden)) }
 
 // whole returns the bytes that one layer stores without recomputation. If there are
 // layers with and without experts, it returns the larger number.
@@ -218,9 +232,11 @@ func (c *counter) embedding() {
 // final lists the terms of the last pipeline stage, 4·s·b·h·(1 + V/h) (section 4.3).
 func (c *counter) final() {
 	c.norm(InFinal, "final norm input")
-	c.term(InFinal, "head input", c.stream(), "the product with the head needs it")
+	input := c.stream()
+	input.High = c.gathered()
+	c.term(InFinal, "head input", input, "the product with the head needs it; high: that of all tensor devices")
 	n := mul(c.tokens, ceil(int64(c.Vocab), c.Tensor))
-	c.term(InFinal, "logits", Bytes{mul(4, n), mul(4, n), mul(8+c.element, n)}, "float32; high: the product before its conversion and the softmax are kept too")
+	c.term(InFinal, "logits", Bytes{mul(4, n), mul(4, n), mul(16, n)}, "float32; high: the product before its conversion, the softmax, and the gradient in both types exist at the same time")
 }
 
 // sums adds the terms of each block.

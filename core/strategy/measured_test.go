@@ -1,0 +1,52 @@
+package strategy_test
+
+import (
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/strategy"
+)
+
+// TestMeasuredMemory compares the interval of the memory with peaks that torchtitan
+// measured on H100s and H200s with weights, gradients and states in float32 and
+// activations in bfloat16 [benchmarks/llama3_h100_202412_torchtitan.md, tables 1 to 4, and
+// benchmarks/llama3_8b_h200_2025-06_torchtitan.md]. Its selective checkpointing keeps every
+// second product, which is more than full recomputation keeps, and less than selective.
+func TestMeasuredMemory(t *testing.T) {
+	const selective = "every second product"
+	for _, c := range []struct {
+		preset        string
+		fsdp, tensor  int
+		micro         int
+		sequence      int
+		recomputation string
+		hundredths    []int64 // of GiB
+	}{
+		{"llama3-8b", 8, 1, 2, 8192, selective, []int64{8240, 7700, 7680}},
+		{"llama3-8b", 128, 1, 2, 8192, selective, []int64{6700, 6200, 6180}},
+		{"llama3-8b", 32, 1, 2, 8192, selective, []int64{4796}},
+		{"llama3-8b", 64, 1, 2, 8192, selective, []int64{4697}},
+		{"llama3-8b", 8, 1, 1, 32768, strategy.Full, []int64{8390}},
+		{"llama3-70b", 32, 8, 16, 8192, strategy.Full, []int64{7190, 6760}},
+	} {
+		measure := func(recomputation string) (low, high int64) {
+			d := &strategy.Document{
+				Model:    strategy.Model{Preset: c.preset, Transformer: &strategy.Transformer{Sequence: c.sequence}},
+				Training: strategy.Training{Batch: int64(c.fsdp * c.micro), MicroBatch: c.micro, Recomputation: recomputation},
+				Cluster:  strategy.Cluster{Device: "h200-141", Devices: c.fsdp * c.tensor},
+				Search:   fixed(map[string]int{strategy.FSDP: c.fsdp, strategy.Tensor: c.tensor}),
+			}
+			d.Training.Precision = strategy.Precision{Weights: "float32", Gradients: "float32"}
+			m := advise(t, d).Candidates[0].Memory
+			return m.Total - m.Activations + m.ActivationsLow, m.Total - m.Activations + m.ActivationsHigh
+		}
+		low, high := measure(strategy.Full)
+		if c.recomputation == selective {
+			_, high = measure(strategy.Selective)
+		}
+		for _, n := range c.hundredths {
+			if bytes := n << 30 / 100; bytes < low || bytes > high {
+				t.Errorf("%s, fsdp %d, tensor %d, %d × %d tokens: %d bytes were measured, not between %d and %d", c.preset, c.fsdp, c.tensor, c.micro, c.sequence, bytes, low, high)
+			}
+		}
+	}
+}
