@@ -68,45 +68,6 @@ func Trace(op Op, alg Algorithm, start State) ([]State, error) {
 	return states, nil
 }
 
-// Result returns the state that an operation must reach, by its definition. For a
-// reduce-scatter, all slots outside of a device's own chunk are empty in the result.
-func Result(op Op, start State) State {
-	n := len(start)
-	result := make(State, n)
-	for d := range result {
-		slots := len(start[d])
-		result[d] = make([]Value, slots)
-		for i := range result[d] {
-			chunk := i * n / slots
-			switch op {
-			case AllGather:
-				result[d][i] = start[chunk][i]
-			case ReduceScatter:
-				if chunk == d {
-					result[d][i] = sum(start, i)
-				}
-			case AllReduce:
-				result[d][i] = sum(start, i)
-			case AllToAll:
-				result[d][i] = start[i][d]
-			case Permute:
-				result[d][i] = start[mod(d-1, n)][i]
-			case Broadcast:
-				result[d][i] = start[0][i]
-			}
-		}
-	}
-	return result
-}
-
-func sum(start State, slot int) Value {
-	total := Value{Present: true}
-	for _, values := range start {
-		total.Number += values[slot].Number
-	}
-	return total
-}
-
 // after returns the state after a step whose messages have values of from.
 func after(state, from State, step Step) State {
 	next := make(State, len(state))

@@ -1,8 +1,11 @@
 package hardware
 
 import (
+	"slices"
+
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Link is the connection of one device in one direction. A zero is a number
@@ -95,13 +98,12 @@ func (t Topology) latency() int64 {
 }
 
 func (c *Cluster) check() error {
-	switch c.Topology {
-	case "":
+	if c.Topology == "" {
 		c.Topology = Switch
-	case Unconnected, Switch, PCIe, Torus2, Torus3:
-	default:
+	}
+	if !slices.Contains(topologies, c.Topology) {
 		return fail("/cluster/topology", "there is no topology %q", string(c.Topology)).
-			WithHint(`use "none", "switch", "pcie", "torus2" or "torus3"`)
+			WithHint("%s", wording.Suggest(string(c.Topology), topologies))
 	}
 	switch {
 	case c.Devices < 1:

@@ -70,6 +70,8 @@ const (
 	Torus3      Topology = "torus3" // rings in three dimensions; a node is a whole slice
 )
 
+var topologies = []Topology{Unconnected, Switch, PCIe, Torus2, Torus3}
+
 // precisions lists the precisions in the order of tables.
 var precisions = []Precision{BF16, FP16, FP8, INT8, TF32, FP32}
 

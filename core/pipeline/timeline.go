@@ -221,7 +221,3 @@ func (t *Timeline) PeakLive(stage int) int {
 	}
 	return peak
 }
-
-// Messages returns how many times activations or their gradients cross from one
-// stage to another in a step.
-func (t *Timeline) Messages() int64 { return Messages(t.Stages, t.Micro, t.Chunks) }

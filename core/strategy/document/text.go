@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/internal/markup"
 )
 
 // Columns is the largest width of the text of [Text].
@@ -52,7 +53,7 @@ func columnsOf(s string) int { return len([]rune(s)) }
 
 // noBreak is a space at which wrap does not break a line. wrap replaces it by a plain
 // space.
-const noBreak = "\u00a0"
+const noBreak = markup.NoBreak
 
 // wrap breaks a text into lines of at most width columns. It breaks a word only if
 // the word is longer than a line.
