@@ -70,6 +70,8 @@ var tableModels = []struct {
 	{"llama", 4, transformer.Shape{Layers: 2, Hidden: 256, Heads: 8, KVHeads: 4, FFN: 704, Gated: true, Vocab: 512, Sequence: 64}},
 	{"gemma", 2, transformer.Shape{Layers: 2, Hidden: 96, Heads: 4, KVHeads: 1, HeadDim: 48, FFN: 384, Gated: true, Vocab: 160, Tied: true, Sequence: 160}},
 	{"qwen", 4, transformer.Shape{Layers: 2, Hidden: 128, Heads: 8, KVHeads: 4, FFN: 320, Gated: true, Vocab: 640, Sequence: 96, QKVBiases: true}},
+	// Its sizes are multiples of the tiles of TPUs, which pad others.
+	{"tiles", 4, transformer.Shape{Layers: 4, Hidden: 256, Heads: 4, HeadDim: 128, FFN: 1024, Vocab: 512, Sequence: 256}},
 	{"experts", 2, transformer.Shape{
 		Layers: 3, Hidden: 64, Heads: 4, FFN: 192, Gated: true, Vocab: 128, Sequence: 64, Biases: true,
 		Experts: &transformer.Experts{Count: 4, Active: 2, Every: 2, FFN: 96, Shared: 1},

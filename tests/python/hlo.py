@@ -14,9 +14,15 @@ ARRAY = re.compile(r"([a-z]+\d*[a-z0-9]*)\[([\d,]*)\]")
 BITS = {"pred": 8, "bf16": 16}
 
 
+CHANNEL = re.compile(r"channel_id=(\d+)")
+
+
 @dataclass(frozen=True)
 class Collective:
-    """An operation: its name, the bytes of its results, and its groups of mesh positions."""
+    """An operation: its name, the bytes of its results, and its groups of mesh positions.
+
+    Of a reduce-scatter, the bytes are those of the whole sum.
+    """
 
     op: str
     bytes: int
@@ -24,18 +30,36 @@ class Collective:
 
 
 def collectives(text: str, devices: int) -> list[Collective]:
-    """Lists the collectives of a program. Of an asynchronous pair, it takes the start."""
-    return list(read(text, devices))
+    """Lists the collectives of a program. Of an asynchronous pair, it takes the start.
+
+    XLA for TPUs divides a collective into the operations that run beside it, and repeats it in
+    each of them. All have the same channel.
+    """
+    found: dict[str, Collective] = {}
+    for line, c in read(text, devices):
+        channel = CHANNEL.search(line)
+        found.setdefault(f"{c.op} {channel[1] if channel else len(found)}", c)
+    return list(found.values())
 
 
-def read(text: str, devices: int) -> Iterator[Collective]:
+def read(text: str, devices: int) -> Iterator[tuple[str, Collective]]:
+    scattered = False  # inside a function that cuts a sum, which is a reduce-scatter of TPUs
     for line in text.splitlines():
+        if line.endswith("{"):
+            scattered = line.startswith("%all-reduce-scatter")
         if found := LINE.search(line):
             arrays = [size(*a) for a in ARRAY.findall(found["type"])]
             if found["start"] and found["op"] != "all-reduce":
                 # The type of such a start is (operands, results), then contexts.
                 arrays = [size(*a) for a in ARRAY.findall(results(found["type"]))]
-            yield Collective(found["op"], sum(arrays), groups(line, devices))
+            yield (
+                line,
+                Collective(
+                    "reduce-scatter" if scattered else found["op"],
+                    sum(arrays),
+                    groups(line, devices),
+                ),
+            )
 
 
 def results(start: str) -> str:

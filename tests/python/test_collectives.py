@@ -15,7 +15,6 @@ is what `meshfeed advise` reports; the planner leaves out the second, which is s
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import subprocess
@@ -23,7 +22,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -33,14 +31,12 @@ import pytest
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from tests.python import hlo
+from tests.python import hlo, tpu
 from tests.python.compiled import compiled
-from tests.python.programs import run
 
 pytestmark = pytest.mark.plain
 Tree = Any
 Axis = str | tuple[str, ...] | None
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -243,24 +239,11 @@ def test_planned_bytes(model: Model, data: int, tensor: int) -> None:
     assert measured(model, data, tensor, jax.devices()) == expected(model, data, tensor)
 
 
-# Compiles for TPUs that are not there.
-TPU = """
-from jax.experimental import topologies
-from tests.python.test_collectives import SMALL, WIDE, measured
-devices = topologies.get_topology_desc("v5e:2x4", "tpu", chips_per_host_bounds=[2, 4, 1]).devices
-print([list(measured(m, *SIZES, devices).items()) for m in (SMALL, WIDE)])
-"""
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize(("data", "tensor"), [(8, 1), (1, 8), (4, 2), (2, 4)])
 def test_planned_bytes_of_tpus(data: int, tensor: int) -> None:
-    path = ROOT / ".build/plugins/tpu/libtpu/libtpu.so"
-    if not path.exists():
-        pytest.skip(f"NOT TESTED: {path} is not there; fetch it with: make plugins-absent")
-    env = {"TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
-    code = f"SIZES = {data}, {tensor}\n{TPU}"
-    found = ast.literal_eval(run(code, TPU_LIBRARY_PATH=str(path), **env))
+    each = f"[list(measured(m, {data}, {tensor}, tpu.devices()).items()) for m in (SMALL, WIDE)]"
+    found = tpu.evaluate("test_collectives", each)
     assert [dict(f) for f in found] == [expected(m, data, tensor) for m in (SMALL, WIDE)]
 
 
@@ -427,6 +410,25 @@ LINES = {
 @pytest.mark.parametrize("line", LINES)
 def test_reading_collectives(line: str) -> None:
     assert hlo.collectives(line, 4) == [LINES[line]]
+
+
+# XLA for TPUs names the function that cuts a sum, and repeats operations of a channel.
+OF_TPUS = """
+%all-reduce-scatter.3 (input.2: bf16[8,4]) -> bf16[2,4] {
+  %all-reduce.1 = bf16[8,4]{1,0:T(8,128)(2,1)} all-reduce(%input.2), channel_id=1, replica_groups={}
+}
+%fused (param.1: bf16[2,4]) -> bf16[8,4] {
+  %all-gather.1 = bf16[8,4]{1,0} all-gather(%param.1), channel_id=2, replica_groups={}
+}
+%fused.1 (param.2: bf16[2,4]) -> bf16[8,4] {
+  %all-gather.2 = bf16[8,4]{1,0} all-gather(%param.2), channel_id=2, replica_groups={}
+}
+"""
+
+
+def test_reading_programs_of_tpus() -> None:
+    found = [(c.op, c.bytes) for c in hlo.collectives(OF_TPUS, 4)]
+    assert found == [("reduce-scatter", 64), ("all-gather", 64)]
 
 
 def test_ends_of_asynchronous_pairs_do_not_count() -> None:
