@@ -3,6 +3,7 @@
 from meshfeed import strategy as strategy
 from meshfeed._version import __version__ as __version__
 from meshfeed.advice import Advice as Advice
+from meshfeed.advice import Candidate as Candidate
 from meshfeed.advice import advise as advise
 from meshfeed.arrays import load_array as load_array
 from meshfeed.backend import Devices as Devices

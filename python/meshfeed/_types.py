@@ -35,6 +35,27 @@ if TYPE_CHECKING:
     SavedState = Mapping[str, Any] | str | os.PathLike[str]
     Fill = Mapping[str, complex | np.number[Any] | np.bool_]
 
+    class Sizes(TypedDict, total=False):
+        """The sizes of a transformer; see `mf.strategy.transformer`."""
+
+        layers: int
+        hidden: int
+        heads: int
+        kv_heads: int
+        head_dim: int
+        ffn: int
+        gated: bool
+        vocab: int
+        tied: bool
+        sequence: int
+        biases: bool
+        qkv_biases: bool
+        norm: Literal["rms", "layer"]
+        positions: Literal["rotary", "learned"]
+        dropout: bool
+        causal: bool
+        experts: Mapping[str, Any]
+
     class Options(TypedDict, total=False):
         """The arguments of a loader that do not determine the type of its batches; see `Loader`."""
 

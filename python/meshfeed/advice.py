@@ -91,8 +91,8 @@ class Candidate:
         Examples:
             >>> import meshfeed as mf
             >>> advice = mf.advise("gpt2", {"batch": 8}, {"device": "h100-80", "devices": 1})
-            >>> advice.best.make_mesh().shape
-            OrderedDict({'data': 1})
+            >>> dict(advice.best.make_mesh().shape)
+            {'data': 1}
         """
         with Checks("Candidate.make_mesh") as check:
             from meshfeed import jax
@@ -109,13 +109,27 @@ class Candidate:
 class Advice:
     """The report of the planner. `mf.advise` returns it.
 
-    Printing it shows a table; so does a notebook.
+    Printing it shows a table; a notebook shows the table and pictures.
+
+    Args:
+        document: the text of a strategy document, such as `to_json` returns.
 
     Attributes:
-        report: the whole report, as `meshfeed advise --json` prints it.
+        report: the whole report, a dict, as `meshfeed advise --json` prints it.
         candidates: the candidates, the best one first.
         best: the fastest candidate that fits; None if none does.
         problems: faults of the document, and numbers that are unknown in the report.
+
+    Raises:
+        InvalidArgumentError: it is not a strategy document; the message says where.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> advice = mf.advise("llama3-8b", {"batch": 128}, {"device": "h100-80", "devices": 8})
+        >>> advice.fits, advice.best.mesh, advice.best.memory["free"] > 0
+        (True, {'fsdp': 8}, True)
+        >>> mf.Advice(advice.to_json()).report == advice.report
+        True
     """
 
     def __init__(self, document: str | bytes) -> None:
@@ -201,22 +215,37 @@ def advise(
 ) -> Advice:
     """Plans how to split a model over devices: memory, time, and what the input needs.
 
-    It needs neither devices nor data, and takes milliseconds.
+    It needs neither devices nor data, and takes milliseconds. It tries meshes of these axes, the
+    outermost first:
+
+    - "pipe" splits the layers, as a pipeline.
+    - "data" splits the rows of a batch, and every device has all weights.
+    - "fsdp" splits the rows of a batch, and also weights, gradients and optimizer, as ZeRO 3.
+    - "expert" splits the rows of a batch, and also the experts of a layer.
+    - "context" splits the sequence.
+    - "tensor" splits heads, feed-forward blocks and the vocabulary.
 
     Args:
         model: the result of `mf.strategy.transformer`, `preset` or `parameters`, the name of a
             preset, or the part "model" of a strategy document.
         training: the result of `mf.strategy.training`, or the part "training" of a document.
         cluster: the result of `mf.strategy.cluster`, or the part "cluster" of a document.
-        search: which candidates to try: "axes" with the sizes that an axis may have, "zero" with
-            stages, the "margin" of memory that stays free, how many candidates to "keep", and
-            whether to list the meshes that were "pruned".
+        search: which candidates to try, a dict:
+
+            - "axes": the sizes that axes may have, such as ``{"tensor": [1, 8], "pipe": 1}``
+            - "zero": the stages of ZeRO over the replicas of the weights, such as ``[0, 1]``
+            - "margin": the share of memory that stays free, 0.1 by default
+            - "keep": how many candidates to list, 20 by default
+            - "pruned": True, to list the meshes that were not computed
         input: how fast the data arrive, to see whether they keep up: rows per second of all
             processes, or what one process measured: `loader.stats()` after a loop that only takes
             batches, or the JSON of `meshfeed bench --json`.
 
+    Returns:
+        The advice. Its `best` candidate has memory, time, a mesh, and the layout for a loader.
+
     Raises:
-        InvalidArgumentError: a part is wrong, or does not fit another one.
+        InvalidArgumentError: a part is missing or wrong, or does not fit another one.
 
     Examples:
         >>> import meshfeed as mf
@@ -227,6 +256,18 @@ def advise(
         ...     search={"axes": {"tensor": 1, "pipe": 1}}, input=500)
         >>> advice.best.mesh, advice.report["input"]["keeps_up"]
         ({'data': 8}, True)
+
+        The best candidate has the mesh and the layout for a loader:
+
+        >>> import numpy as np
+        >>> shape = dict(layers=2, hidden=64, heads=4, ffn=256, vocab=100, sequence=16)
+        >>> advice = mf.advise(
+        ...     mf.strategy.transformer(**shape), mf.strategy.training(batch=8),
+        ...     mf.strategy.cluster("h100-80", devices=1))
+        >>> ds = mf.from_arrays({"tokens": np.zeros((64, 16), np.int32)})
+        >>> loader = mf.Loader(ds, advice.best.make_mesh(), layout=advice.layout)
+        >>> next(iter(loader))["tokens"].shape
+        (8, 16)
     """
     with Checks("mf.advise") as check:
         parts = {

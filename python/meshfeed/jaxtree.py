@@ -95,7 +95,7 @@ def _check_depth(check: Checks, argument: str, tree: Any) -> None:
         nodes = (x.values() if isinstance(x, dict) else x for x in level if type(x) in _NODES)
         level = list({id(child): child for node in nodes for child in node}.values())
     if level:
-        message = f"{argument} contains itself, or is deeper than {_DEEPEST} levels"
+        message = f"the argument {argument} contains itself, or is deeper than {_DEEPEST} levels"
         raise check.misfit(message, "give arrays in nested dicts, lists and tuples")
 
 

@@ -1,6 +1,8 @@
 """The strategy planner: how to split a model over devices, what it costs, what the input needs.
 
-`mf.advise` takes a model, its training and a cluster. The functions of this module describe them:
+`mf.advise` takes a model, its training and a cluster. The functions of this module describe
+them. They check their arguments, and need neither devices nor data. All sizes are integers. A GB
+in a text is 10^9 bytes.
 
 Examples:
     >>> import meshfeed as mf
@@ -19,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from jax import Device
     from jax.sharding import AbstractMesh, Mesh
 
+    from meshfeed import _types
+
 _Axes = Literal["pipe", "data", "fsdp", "expert", "context", "tensor"]
 
 
@@ -40,7 +44,7 @@ class Part:
 
     Attributes:
         call: the text of the function call that returned it, for `repr`.
-        document: the part as in a strategy document.
+        document: the part as in a strategy document, a dict that `json.dumps` writes.
     """
 
     call: str
@@ -103,7 +107,7 @@ def transformer(
         layers: the number of layers.
         hidden: the width of the residual stream.
         heads: query heads.
-        ffn: the width of the feed-forward block.
+        ffn: the width of the feed-forward block; with `experts`, of an expert.
         vocab: the number of tokens that the model knows.
         sequence: tokens per example.
         kv_heads: key and value heads; by default `heads`.
@@ -117,10 +121,11 @@ def transformer(
         dropout: whether layers have dropout; by default not.
         causal: whether only the attention scores that a causal mask leaves count as operations. By
             default all count, as in published figures.
-        experts: of a mixture of experts: "count" and "active", and optionally "every", "ffn",
-            "shared" and "capacity".
-        inputs: the type and the shape of a row of every array of a batch. By default an array
-            "tokens" of type int32.
+        experts: of a mixture of experts, a dict: "count" of a layer, and "active" ones per token.
+            Optionally "every" how many layers one has experts, the width "ffn" of an expert, the
+            number of "shared" experts, and the "capacity" factor, such as 1.25.
+        inputs: the type and the shape of a row of every array of a batch, such as
+            ``{"tokens": ("int32", (8192,))}``, which is the default for a sequence of 8192.
 
     Raises:
         InvalidArgumentError: a size is wrong, or does not fit another one.
@@ -134,7 +139,10 @@ def transformer(
 
 
 def preset(
-    name: str, *, inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None, **overrides: Any
+    name: str,
+    *,
+    inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None,
+    **overrides: Unpack[_types.Sizes],
 ) -> Model:
     """Describes a published transformer.
 
@@ -143,12 +151,15 @@ def preset(
         inputs: as in `transformer`.
         overrides: sizes to change, with the names of the arguments of `transformer`.
 
+    Raises:
+        InvalidArgumentError: there is no such model, or a size is wrong.
+
     Examples:
         >>> import meshfeed as mf
         >>> mf.strategy.preset("llama3-8b", sequence=4096)
         preset('llama3-8b', sequence=4096)
     """
-    given = {"name": name, **overrides}
+    given: dict[str, Any] = {"name": name, **overrides}
     return _model("preset", given if inputs is None else given | {"inputs": inputs}, "transformer")
 
 
@@ -170,6 +181,9 @@ def parameters(
         inputs: the type and the shape of a row of every array of a batch. Without it, there is no
             layout.
 
+    Raises:
+        InvalidArgumentError: a number is wrong.
+
     Examples:
         >>> import meshfeed as mf
         >>> mf.strategy.parameters(25_557_032, flops_per_example=8_200_000_000,
@@ -184,11 +198,11 @@ def training(
     batch: int | None = None,
     tokens: int | None = None,
     micro_batch: int | Literal["auto"] | None = None,
-    optimizer: str | None = None,
+    optimizer: Literal["adamw", "adafactor", "lion", "sgd", "momentum", "muon"] | None = None,
     precision: Mapping[str, Any] | None = None,
     recomputation: Literal["auto", "none", "selective", "full"] | None = None,
     attention: Literal["flash", "plain"] | None = None,
-    schedule: str | None = None,
+    schedule: Literal["gpipe", "1f1b", "interleaved", "zero-bubble"] | None = None,
     chunks: int | None = None,
     sequence_parallel: bool | None = None,
     overlap: Mapping[_Axes, bool] | None = None,
@@ -197,20 +211,27 @@ def training(
     """Describes how a model is trained.
 
     Args:
-        batch: examples of the global batch.
-        tokens: tokens of the global batch, instead of `batch`.
-        micro_batch: examples that a replica computes at once. By default several are tried.
+        batch: examples of the global batch, over all devices. This or `tokens` is required.
+        tokens: tokens of the global batch, instead of `batch`; a multiple of the sequence.
+        micro_batch: examples that a replica computes at once. By default, or with "auto", several
+            are tried.
         optimizer: "adamw" by default; "adafactor", "lion", "sgd", "momentum" or "muon".
-        precision: the types of "compute", "weights", "gradients" (bfloat16 by default), "master"
-            and "moments" (float32). None for "master" means that there is no copy.
-        recomputation: what the backward pass computes again. By default all are tried.
+        precision: a dict of types: of "compute", "weights" and "gradients" (bfloat16 by default),
+            of "master", a copy of the weights, and of "moments" (float32). None for "master" means
+            that there is no copy.
+        recomputation: which activations the backward pass computes again: "none", "selective",
+            which is the scores of attention, or "full". By default, or with "auto", all are tried.
         attention: "flash" by default; "plain" keeps the scores.
-        schedule: of a pipeline: "1f1b" by default.
-        chunks: chunks of layers per stage, with the schedule "interleaved".
+        schedule: of a pipeline: "1f1b" by default; "gpipe", "interleaved" or "zero-bubble".
+        chunks: chunks of layers per stage, with the schedule "interleaved"; by default 2.
         sequence_parallel: whether tensor parallelism also splits norms and dropout; by default yes.
-        overlap: by axis, whether its communication runs during computation.
+        overlap: by axis, whether its communication runs during computation, such as
+            ``{"tensor": True}``. By default that of all axes but "tensor" and "expert" does.
         efficiency: the least and the most share of the peak FLOP/s that matrix products reach, with
             up to three decimals; by default (0.4, 0.75).
+
+    Raises:
+        InvalidArgumentError: there is no batch, or a value is wrong.
 
     Examples:
         >>> import meshfeed as mf
@@ -237,7 +258,7 @@ def cluster(
     network_bytes_per_second: int | None = None,
     node_latency_ns: int | None = None,
     network_latency_ns: int | None = None,
-    topology: str | None = None,
+    topology: Literal["none", "switch", "pcie", "torus2", "torus3"] | None = None,
     host_bytes: int | None = None,
 ) -> Cluster:
     """Describes the devices.
@@ -251,20 +272,28 @@ def cluster(
         devices: the number of devices; required unless `kind` is a list of devices or a mesh.
         per_node: devices of a node, or chips of a TPU slice; by default the usual number for the
             kind.
-        memory_bytes: the memory of a device.
-        flops_per_second: dense, of a device, in the type of computation.
-        hbm_bytes_per_second: between a device and its memory.
-        node_bytes_per_second: between devices of a node: one way, per device.
-        network_bytes_per_second: between nodes: one way, per device.
-        node_latency_ns: of one step of a collective inside a node.
-        network_latency_ns: of one step of a collective between nodes.
-        topology: "switch", "torus2", "torus3" or "none" inside a node.
+        memory_bytes: the memory of a device, such as ``80 * 10**9``.
+        flops_per_second: operations per second of a device, dense, in the type of computation.
+        hbm_bytes_per_second: bytes per second between a device and its memory.
+        node_bytes_per_second: bytes per second from a device to others of its node, one way.
+        network_bytes_per_second: bytes per second from a device to other nodes, one way.
+        node_latency_ns: nanoseconds of one step of a collective inside a node.
+        network_latency_ns: nanoseconds of one step of a collective between nodes.
+        topology: how the devices of a node are connected: "switch", "pcie", "torus2", "torus3", or
+            "none" if they use the network.
         host_bytes: the memory of a host.
+
+    Raises:
+        InvalidArgumentError: the kind is unknown, the number of devices is missing, or a number is
+            wrong.
 
     Examples:
         >>> import meshfeed as mf
         >>> mf.strategy.cluster("h100-80", devices=16, per_node=8)
         cluster('h100-80', devices=16, per_node=8)
+
+        `mf.strategy.cluster(jax.devices())` describes the accelerators of this run, and
+        `mf.strategy.cluster(jax.devices()[0], devices=1024)` more of the same kind.
     """
     given = _given(locals())
     return Cluster(

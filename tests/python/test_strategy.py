@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import re
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -292,6 +293,39 @@ def test_devices_of_two_kinds() -> None:
         "mf.strategy.cluster: the devices are of 2 kinds: NVIDIA H100 80GB HBM3, NVIDIA H200; "
         "plan for devices of one kind"
     )
+
+
+WORDS = [
+    (function, name, word)
+    for function in (strategy.transformer, strategy.training, strategy.cluster)
+    for name, hint in get_type_hints(function, localns={"Device": Any, "Mesh": Any,
+                                                        "AbstractMesh": Any}).items()
+    for kind in get_args(hint)
+    if get_origin(kind) is Literal
+    for word in get_args(kind)
+]  # fmt: skip
+REQUIRED: dict[Any, dict[str, Any]] = {
+    strategy.transformer: SIZES,
+    strategy.training: {"batch": 8},
+    strategy.cluster: {"devices": 1},
+}
+
+
+@pytest.mark.parametrize(("function", "name", "word"), WORDS)
+def test_the_words_of_the_types_are_known(function: Any, name: str, word: str) -> None:
+    assert len(WORDS) == 2 + 2 + 1 + 6 + 4 + 2 + 4 + 5
+    function(**REQUIRED[function], **{name: word})
+    assert word in function.__doc__.replace('``"', '"')
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        function(**REQUIRED[function], **{name: "another"})
+    assert word in str(caught.value)
+
+
+def test_the_sizes_of_a_preset_are_those_of_a_transformer() -> None:
+    lines = (ROOT / "python/meshfeed/_types.py").read_text().partition("class Sizes")[2]
+    typed = re.findall(r"^        (\w+): ", lines.partition("class Options")[0], re.MULTILINE)
+    wanted = set(inspect.signature(strategy.transformer).parameters) - {"inputs"}
+    assert sorted(typed) == sorted(wanted)
 
 
 NAMES = {

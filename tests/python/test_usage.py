@@ -367,12 +367,12 @@ CYCLE["self"] = [CYCLE, CYCLE]
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: mf.memory(CYCLE),
-        "tree contains itself, or is deeper than 100 levels; "
+        "the argument tree contains itself, or is deeper than 100 levels; "
         "give arrays in nested dicts, lists and tuples",
     ),
     (
         lambda: mf.memory(np.zeros(8), [CYCLE]),
-        "shardings contains itself, or is deeper than 100 levels; "
+        "the argument shardings contains itself, or is deeper than 100 levels; "
         "give arrays in nested dicts, lists and tuples",
     ),
     (
