@@ -66,16 +66,15 @@ func (c *counter) layers() {
 	}
 }
 
-// exchanged lists what tensor devices exchange while a layer is computed again.
+// exchanged lists arrays that exist for the tokens of all tensor devices while a layer is
+// computed again.
 func (c *counter) exchanged() {
-	if c.Tensor > 1 {
-		whole := c.gathered()
-		c.term(InWorking, "gradient of an input", Bytes{High: whole}, "high: a sum that the tensor devices have still to add up")
-		c.term(InWorking, "gathered inputs", Bytes{High: mul(2, whole-c.stream().High)}, "high: the inputs of attention and of the feed-forward block, of the other tensor devices")
-	}
+	whole := c.gathered()
+	c.term(InWorking, "gradient of an input", Bytes{High: whole}, "high: the tensor devices have still to add it up")
+	c.term(InWorking, "gathered inputs", Bytes{High: mul(2, whole-c.stream().High)}, "high: the inputs of attention and of the feed-forward block, of the other tensor devices")
 }
 
-// gathered returns the bytes of one array of the residual stream for the tokens of all
+// gathered returns the bytes of an array of the residual stream for the tokens of all
 // tensor devices.
 func (c *counter) gathered() int64 { return mul(c.element, c.tokens, int64(c.Hidden)) }
 
