@@ -21,6 +21,9 @@ const (
 	NoLayout           = "no-layout"           // warning: the layout of the best candidate cannot be loaded
 )
 
+// severities orders problems: errors first.
+var severities = map[layout.Severity]int{layout.Error: 0, layout.Warning: 1, layout.Info: 2}
+
 func (r *Report) problem(severity layout.Severity, code, path, message, hint string) {
 	r.Problems = append(r.Problems, Problem{severity, code, path, message, hint})
 }

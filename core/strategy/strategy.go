@@ -1,6 +1,11 @@
 package strategy
 
-import "github.com/meshfeed/meshfeed/core/layout"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
 
 // Advise evaluates every mesh of the devices that the model can use, and ranks them
 // by the expected time of a step among those that fit. The error is InvalidArgument,
@@ -24,6 +29,7 @@ func Advise(d *Document) (*Report, error) {
 		return nil, err
 	}
 	r.check(p)
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
 	r.Assumptions = p.assumptions(kept, r)
 	return r, nil
 }

@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"core/batch":             {"core/dtype"},
 	"internal/block":         {"core/source", "internal/gather"},
 	"core/source/cut":        {"internal/block"},
-	"core/strategy/document": {"core/strategy", "core/layout/document", "internal/markup"},
+	"core/strategy/document": {"core/strategy", "core/diagram", "core/layout/document", "internal/markup"},
 	"core/memory/document":   {"core/memory", "core/layout/document", "internal/markup"},
 	"core/diagram":           {"core/strategy", "internal/drawing"},
 	"core/diagram/document":  {"core/diagram", "core/layout/document"},

@@ -72,18 +72,24 @@ const (
 	unknown = "?"
 )
 
-// notes explains the columns in which some candidate has a value.
-func notes(r *strategy.Report) []line {
-	var rows [][]string
+// heading returns the title of a column in HTML.
+func (c column) heading() string { return c.name }
+
+// short returns the title of a column in a text.
+func (c column) short() string { return c.title }
+
+// notes explains the columns in which some candidate has a value. The first row is empty.
+func notes(r *strategy.Report, title func(column) string) [][]string {
+	rows := [][]string{nil}
 	for _, c := range columns {
 		valued := func(k strategy.Candidate) bool {
 			return !slices.Contains([]string{"0", strategy.None, unknown}, c.cell(timeUnits[0], 0, &k))
 		}
 		if c.note != "" && slices.ContainsFunc(r.Candidates, valued) {
-			rows = append(rows, []string{c.title, c.note})
+			rows = append(rows, []string{title(c), c.note})
 		}
 	}
-	return indented(aligned(rows, "ll")...)
+	return rows
 }
 
 // meshText lists the axes of a mesh. The space before a size does not break.

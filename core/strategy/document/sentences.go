@@ -14,13 +14,15 @@ type section struct {
 	lines []line
 	rows  [][]string
 	sides string // of the columns: "l" or "r"
+
+	folded bool // in HTML, the reader opens it
 }
 
 // line is a paragraph after a mark, such as the number of a candidate.
 type line struct{ mark, text string }
 
-// question writes the model and the devices, the best candidate, and the problems.
-func question(d *strategy.Document, r *strategy.Report) []string {
+// question writes the model, the devices and the batch.
+func question(d *strategy.Document, r *strategy.Report) string {
 	size := wording.Thousands(r.Model.Parameters) + " parameters"
 	if r.Model.ActiveParameters != r.Model.Parameters {
 		size += ", " + wording.Thousands(r.Model.ActiveParameters) + " active"
@@ -37,27 +39,25 @@ func question(d *strategy.Document, r *strategy.Report) []string {
 	if d.Model.Preset == "" {
 		name = "a model with "
 	}
-	lines := []string{name + size + ", on " + on + "; " + batch + " per step", answer(r)}
-	for _, f := range r.Problems {
-		text := string(f.Severity) + ": " + f.Message
-		if f.Hint != "" {
-			text += "; " + f.Hint
-		}
-		lines = append(lines, text)
+	return name + size + ", on " + on + "; " + batch + " per step"
+}
+
+// problem writes a problem with its remedy.
+func problem(f *strategy.Problem) string {
+	text := string(f.Severity) + ": " + f.Message
+	if f.Hint != "" {
+		text += "; " + f.Hint
 	}
-	return lines
+	return text
 }
 
 // answer writes the best candidate.
 func answer(r *strategy.Report) string {
-	count := wording.Count(r.Evaluated, "candidate", "candidates") + " on " + wording.Count(r.Meshes, "mesh", "meshes")
 	if r.Best < 0 {
-		return "no candidate fits; tried: " + count
+		return tried(r)
 	}
 	c := &r.Candidates[r.Best]
-	text := "best of " + count + ": " + strategy.MeshText(c.Mesh) + ", recomputation " + c.Recomputation + ", " +
-		wording.Count(int64(c.MicroBatches), "micro-batch", "micro-batches") + " of " + wording.Count(int64(c.MicroBatch), "example", "examples") +
-		": " + gigabytes(c.Memory.Total) + noBreak + "GB"
+	text := tried(r) + ": " + strategy.MeshText(c.Mesh) + ", " + settings(c) + ": " + gigabytes(c.Memory.Total) + noBreak + "GB"
 	if c.Memory.Capacity > 0 {
 		text += " of " + gigabytes(c.Memory.Capacity) + noBreak + "GB"
 	}
@@ -68,25 +68,41 @@ func answer(r *strategy.Report) string {
 	return text
 }
 
+// tried writes how many candidates were compared.
+func tried(r *strategy.Report) string {
+	count := wording.Count(r.Evaluated, "candidate", "candidates") + " on " + wording.Count(r.Meshes, "mesh", "meshes")
+	if r.Best < 0 {
+		return "no candidate fits; tried: " + count
+	}
+	return "best of " + count
+}
+
+// settings writes the settings of a candidate besides its mesh.
+func settings(c *strategy.Candidate) string {
+	return "recomputation " + c.Recomputation + ", " + wording.Count(int64(c.MicroBatches), "micro-batch", "micro-batches") + " of " +
+		wording.Count(int64(c.MicroBatch), "example", "examples")
+}
+
+// padded aligns a text to the right.
+func padded(text string, width int) string {
+	return strings.Repeat(" ", width-columnsOf(text)) + text
+}
+
 // caption names the units of the table of candidates.
 func caption(u timeUnit) string {
 	return "GB (10^9 bytes) per device, and " + u.name + " per step"
 }
 
-// why is the title of the section with the reasons. HTML omits this section, because its
-// table has a column of reasons.
-const why = "Why"
-
-// sections returns the parts of a report after the table of candidates.
+// sections returns the parts of a report after the reasons.
 func sections(r *strategy.Report) []section {
-	all := []section{{title: "Columns", lines: notes(r)}, {title: why, lines: reasons(r)}, {title: "Not evaluated", lines: pruned(r)}}
+	all := []section{{title: "Not evaluated", lines: pruned(r), folded: true}}
 	if r.Best >= 0 {
 		best := "candidate " + strconv.Itoa(r.Best+1)
 		all = append(all, section{title: "A step of " + best, lines: step(r)}, section{
-			title: "Communication of a device in a step of " + best, rows: collectives(r), sides: "lrllrlrrl",
+			title: "Communication of a device in a step of " + best, rows: collectives(r), sides: "lrllrlrrl", folded: true,
 		}, section{title: "Input of " + best, lines: input(r)})
 	}
-	all = append(all, section{title: "Assumptions", lines: assumptions(r)})
+	all = append(all, section{title: "Assumptions", lines: assumptions(r), folded: true})
 	var some []section
 	for _, s := range all {
 		if len(s.lines)+len(s.rows) > 0 {
@@ -96,10 +112,13 @@ func sections(r *strategy.Report) []section {
 	return some
 }
 
-// indented makes lines whose mark is two spaces.
+// indent is the mark of a line without a number.
+const indent = "  "
+
+// indented makes lines without numbers.
 func indented(texts ...string) (lines []line) {
 	for _, text := range texts {
-		lines = append(lines, line{"  ", text})
+		lines = append(lines, line{indent, text})
 	}
 	return lines
 }
@@ -128,7 +147,7 @@ func reasons(r *strategy.Report) (lines []line) {
 		from = to
 	}
 	for i := range lines {
-		lines[i].mark = strings.Repeat(" ", width-columnsOf(lines[i].mark)) + lines[i].mark + " "
+		lines[i].mark = padded(lines[i].mark, width) + " "
 	}
 	return lines
 }

@@ -15,11 +15,17 @@ const Columns = 100
 // what it needs of the input, and what the numbers assume.
 func Text(d *strategy.Document, r *strategy.Report) string {
 	p := &printer{unit: unitOf(r)}
-	for _, line := range question(d, r) {
-		p.paragraph("", line)
+	p.paragraph("", question(d, r))
+	p.paragraph("", answer(r))
+	for _, f := range r.Problems {
+		p.paragraph("", problem(&f))
 	}
 	p.candidates(r)
-	for _, s := range sections(r) {
+	first := []section{{title: "Columns", rows: notes(r, column.short)[1:], sides: "ll"}, {title: "Why", lines: reasons(r)}}
+	for _, s := range append(first, sections(r)...) {
+		if len(s.rows)+len(s.lines) == 0 {
+			continue
+		}
 		p.out.WriteByte('\n')
 		p.paragraph("", s.title+":")
 		for _, line := range append(s.lines, indented(aligned(s.rows, s.sides)...)...) {

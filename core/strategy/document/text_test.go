@@ -2,6 +2,9 @@ package document_test
 
 import (
 	"encoding/json"
+	"encoding/xml"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +21,7 @@ func example() (*strategy.Document, *strategy.Report) {
 	const gb = 1_000_000_000
 	d := &strategy.Document{Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}}
 	fits := strategy.Candidate{
-		Mesh: []mesh.Axis{{Name: "fsdp", Size: 4}, {Name: "tensor", Size: 2}}, Recomputation: strategy.Selective, MicroBatch: 1, MicroBatches: 32, Chunks: 1,
+		Mesh: []mesh.Axis{{Name: "fsdp", Size: 4}, {Name: "tensor", Size: 2}}, Recomputation: strategy.Selective, MicroBatch: 1, MicroBatches: 32, Schedule: "1f1b", Chunks: 1,
 		Memory: strategy.Memory{
 			Weights: 2*gb + 10_000_000, Gradients: 2 * gb, Optimizer: 12 * gb, Activations: 15 * gb, ActivationsLow: 12 * gb, ActivationsHigh: 20 * gb,
 			Buffers: 4_000_000, Total: 31*gb + 14_000_000, Capacity: 80 * gb, Free: 41 * gb,
@@ -113,4 +116,42 @@ func TestTexts(t *testing.T) {
 		}
 		return text
 	})
+}
+
+// TestHTML checks that a report is well-formed HTML without scripts and without anything
+// to load, with pictures of the memory and of the pipeline.
+func TestHTML(t *testing.T) {
+	d, r := example()
+	r.Problems[0].Message = `</p><script src="x">`
+	html := document.HTML(d, r)
+	decoder := xml.NewDecoder(strings.NewReader(html))
+	decoder.Entity = xml.HTMLEntity
+	found, loads := map[string]int{}, map[string]bool{"src": true, "href": true, "onclick": true, "onload": true}
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the report is not well-formed: %v\n%s", err, html)
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		found[e.Name.Local]++
+		for _, a := range e.Attr {
+			if loads[a.Name.Local] {
+				t.Errorf("element %s has the attribute %s", e.Name.Local, a.Name.Local)
+			}
+		}
+	}
+	if found["script"] != 0 || found["svg"] != 2 || found["details"] != 4 || strings.Contains(html, "url(") || strings.Contains(html, "@import") {
+		t.Errorf("the report has the elements %v", found)
+	}
+	for i := range r.Candidates {
+		if cell := `<td class="n">` + strconv.Itoa(i+1) + "</td>"; !strings.Contains(html, cell) {
+			t.Errorf("the table lacks candidate %d", i+1)
+		}
+	}
 }
