@@ -166,3 +166,18 @@ func find(t *testing.T, name string) hardware.Kind {
 	}
 	return k
 }
+
+// TestEfficiencyOf checks that every efficiency is an interval with a source, and that
+// devices without published runs share one.
+func TestEfficiencyOf(t *testing.T) {
+	other := hardware.EfficiencyOf("")
+	for _, name := range hardware.Names() {
+		e := hardware.EfficiencyOf(name)
+		if e.Least < 1 || e.Least >= e.Most || e.Most > 1000 || e.Source == "" {
+			t.Errorf("%s: %+v", name, e)
+		}
+		if own := name != "v100-32" && name != "h100-pcie" && name != "l4-24" && name != "l40s-48"; own != (e != other) {
+			t.Errorf("%s: %+v, of other devices %+v", name, e, other)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/pipeline"
@@ -28,22 +27,29 @@ type score struct {
 //   - Fewer axes come first, then smaller axes in the order of preference.
 //   - The simpler settings come first.
 //
-// No two candidates are equal. Times that differ by less than about 1 % count as
-// equal, because estimates are less exact than that.
-func (a *score) compare(b *score) int {
+// No two candidates are equal. Times within 1 % of the fastest one count as equal,
+// because estimates are less exact than that.
+func (a *score) compare(b *score, fastest int64) int {
 	if a.fits != b.fits {
 		if a.fits {
 			return -1
 		}
 		return 1
 	}
+	c := cmp.Compare(a.total, b.total)
 	if a.fits {
-		if c := cmp.Or(compareKnown(a.step, b.step), cmp.Compare(rough(a.step), rough(b.step))); c != 0 {
-			return c
+		if c = compareKnown(a.step, b.step); c == 0 && !(near(a.step, fastest) && near(b.step, fastest)) {
+			c = cmp.Compare(a.step, b.step)
 		}
-	} else if c := cmp.Compare(a.total, b.total); c != 0 {
-		return c
 	}
+	return cmp.Or(c, a.compareForm(b))
+}
+
+// near reports whether a time is within 1 % of a shorter one.
+func near(step, fastest int64) bool { return step-fastest <= fastest/100 }
+
+// compareForm ranks two candidates of equal time or memory.
+func (a *score) compareForm(b *score) int {
 	if a.tight != b.tight {
 		if b.tight {
 			return -1
@@ -67,13 +73,6 @@ func (a *score) compareMicro(b *score) int {
 		return cmp.Compare(a.micros, b.micros)
 	}
 	return cmp.Compare(a.micro, b.micro)
-}
-
-// rough keeps the seven highest bits of a time, so that times within about 1 % compare
-// as equal.
-func rough(ns int64) int64 {
-	drop := max(0, bits.Len64(uint64(ns))-7)
-	return ns >> drop << drop
 }
 
 // compareKnown ranks a known time before an unknown one, which is 0.
@@ -108,30 +107,57 @@ type ranking struct {
 func (p *planner) rank(e *enumerator) (*ranking, error) {
 	r, v := &ranking{}, newEvaluator(p)
 	few := len(e.found) < p.keep
+	var list []score      // of a mesh
+	var leading [][]score // of every mesh
 	for _, s := range e.found {
 		if !v.enter(s) {
 			e.prune(TreeSpec, len(order), 1, s)
 			continue
 		}
-		var best score
-		n := 0
-		err := v.each(few, func(c score) {
-			if few {
-				r.others = append(r.others, c)
-			}
-			if n == 0 || c.compare(&best) < 0 {
-				best = c
-			}
-			n++
-		})
-		if err != nil {
+		list = list[:0]
+		if err := v.each(few, func(c score) { list = append(list, c) }); err != nil {
 			return nil, err
 		}
-		r.evaluated += int64(n)
+		if few {
+			r.others = append(r.others, list...)
+		}
+		r.evaluated += int64(len(list))
 		r.meshes++
-		r.best = append(r.best, best)
+		leading = append(leading, lead(list))
+	}
+	for _, list := range leading {
+		if n := list[0].step; n > 0 && (p.fastest == 0 || n < p.fastest) {
+			p.fastest = n
+		}
+	}
+	for _, list := range leading {
+		r.best = append(r.best, best(list, p.fastest))
 	}
 	return r, nil
+}
+
+// lead returns the candidates of a mesh within 1 % of its fastest one that fits, which is
+// the first. If none fits, it returns the one with the least memory.
+func lead(list []score) []score {
+	first := slices.MinFunc(list, func(a, b score) int { return a.compare(&b, 0) })
+	leading := []score{first}
+	for _, c := range list {
+		if c.fits && c != first && near(c.step, first.step) {
+			leading = append(leading, c)
+		}
+	}
+	return leading
+}
+
+// best returns the preferred one of the leading candidates of a mesh. Those within 1 % of
+// the fastest of all meshes precede the others.
+func best(leading []score, fastest int64) score {
+	return slices.MinFunc(leading, func(a, b score) int {
+		if x, y := near(a.step, fastest), near(b.step, fastest); x != y {
+			return cmp.Compare(a.step, b.step)
+		}
+		return a.compareForm(&b)
+	})
 }
 
 // each evaluates the settings of the current mesh and passes their scores to visit. A
@@ -232,13 +258,11 @@ func (e *evaluator) stagesOfZeRO() []int {
 
 // kept returns the candidates of the report: the best one of every mesh. If these are
 // fewer than keep, the next best candidates of any mesh follow.
-func (r *ranking) kept(keep int) []score {
-	slices.SortFunc(r.best, func(a, b score) int { return a.compare(&b) })
+func (r *ranking) kept(keep int, fastest int64) []score {
+	compare := func(a, b score) int { return a.compare(&b, fastest) }
+	slices.SortFunc(r.best, compare)
 	list := r.best[:min(keep, len(r.best))]
-	if len(list) == keep || len(r.others) == 0 {
-		return list
-	}
-	slices.SortFunc(r.others, func(a, b score) int { return a.compare(&b) })
+	slices.SortFunc(r.others, compare)
 	for i := range r.others {
 		if len(list) == keep {
 			break
@@ -247,7 +271,7 @@ func (r *ranking) kept(keep int) []score {
 			list = append(list, r.others[i])
 		}
 	}
-	slices.SortFunc(list, func(a, b score) int { return a.compare(&b) })
+	slices.SortFunc(list, compare)
 	return list
 }
 

@@ -23,7 +23,7 @@ func (e *evaluator) stageList() []Stage {
 		}
 		if p := e.planner; p.peak > 0 && e.model.forward >= 0 {
 			needed, again := e.operations(g)
-			list[i].Compute = round(1e9 * (needed + again) * float64(e.micros) / (p.peak * p.efficiency()))
+			list[i].Compute = round(1e9 * (needed + again) * float64(e.micros) / (p.peak * p.efficient.middle()))
 		}
 	}
 	return list
@@ -39,9 +39,6 @@ func (m *model) elements() [numBlocks]int64 {
 	}
 	return n
 }
-
-// efficiency returns the expected share of the peak.
-func (p *planner) efficiency() float64 { return (p.efficient[0] + p.efficient[1]) / 2 }
 
 // collectives describes the communication of the slowest stage of the current
 // candidate in one step.
@@ -60,8 +57,8 @@ func (e *evaluator) collectives() []Collective {
 			r.Count = times(c.count, int64(e.micros))
 		}
 		r.Sent = times(cost.Sent, r.Count)
-		if cost.Ns != collective.Unknown {
-			r.Ns = times(cost.Ns, r.Count)
+		if rate := e.rate(c.over, c.op); rate.known {
+			r.Ns = round(rate.of(c.bytes).at(e.planner.linked.middle()) * float64(r.Count))
 		}
 		list = append(list, r)
 	}

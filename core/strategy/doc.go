@@ -73,15 +73,16 @@
 // expected time of a micro-batch is max(C, B) + W. The sum of the gradients overlaps
 // with the backward pass of the last micro-batch.
 //
-// The best case has the highest efficiency, and all axes that overlap do so at the same
-// time. The worst case has the lowest efficiency and no overlap. Published times are
-// between the two. Overlap changes a time by up to a factor of two, so a time is of
+// Products reach a share of the peak, and links a share of their bandwidth. Both shares
+// are intervals, and the expected time is for their middles. The best case has the highest
+// shares, and all axes that overlap do so at the same time. The worst case has the lowest
+// shares and no overlap. Published times are between the two. Overlap changes a time by up to a factor of two, so a time is of
 // little use without its assumptions. [Report.Assumptions] lists them.
 //
 // # Order
 //
-// Candidates that fit come first, by expected time. Times that differ by less than about
-// 1 % count as equal. Of equally fast candidates, those come first that fit even with the
+// Candidates that fit come first, by expected time. Times within 1 % of the fastest one
+// count as equal. Of equally fast candidates, those come first that fit even with the
 // upper bound of their activations, then those with fewer axes. After that, data precedes
 // fsdp, tensor and pipe. Candidates that do not fit follow, by their memory. The ranking
 // compares only integers, so the order is the same on every machine.

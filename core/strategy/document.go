@@ -98,7 +98,8 @@ type Training struct {
 	Chunks           int    // of layers per pipeline stage, with schedule "interleaved"; 0 for 2
 	SequenceParallel *bool  // split norms and dropout by the sequence over tensor; nil for true
 	Overlap          []AxisOverlap
-	Efficiency       [2]int // of matrix products, the least and the most, in thousandths; zero for 400, 750
+	Efficiency       [2]int // of matrix products, the least and the most, in thousandths; zero for hardware.EfficiencyOf
+	LinkEfficiency   [2]int // of links, likewise; zero for 350, 1000
 }
 
 // Precision has the element types of training, by their names in JAX. "" is the

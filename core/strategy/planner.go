@@ -28,9 +28,11 @@ type planner struct {
 	sequence  bool // sequence parallelism
 	attention transformer.Attention
 	overlap   [numAxes]bool // communication runs during computation
-	efficient [2]float64    // least and most share of peak that matrix products reach
+	efficient interval      // shares of the peak that matrix products reach
+	linked    interval      // shares of their bandwidth that links reach
 	margin    int64         // thousandths of the memory that stay free
 	keep      int           // candidates in the report
+	fastest   int64         // the shortest expected time of a candidate that fits; 0 if none is known
 	capacity  int64         // bytes of a device that a candidate may take; 0 if it is not known
 }
 
@@ -118,13 +120,29 @@ func (p *planner) addTraining() (err error) {
 	for _, o := range t.Overlap {
 		p.overlap[axisOf(o.Axis)] = o.Overlap
 	}
-	e := t.Efficiency
-	if e == [2]int{} {
-		e = defaultEfficiency
-	}
-	p.efficient = [2]float64{float64(e[0]) / 1000, float64(e[1]) / 1000}
+	published := hardware.EfficiencyOf(p.cluster.Kind)
+	p.efficient = newInterval(t.Efficiency, [2]int{published.Least, published.Most})
+	p.linked = newInterval(t.LinkEfficiency, defaultLinkEfficiency)
 	return nil
 }
+
+// interval has the least and the most that a share may be.
+type interval [2]float64
+
+// newInterval converts thousandths. It uses others if all are zero.
+func newInterval(thousandths, others [2]int) interval {
+	if thousandths == [2]int{} {
+		thousandths = others
+	}
+	return interval{float64(thousandths[0]) / 1000, float64(thousandths[1]) / 1000}
+}
+
+func (i interval) String() string {
+	return percent(int64(i[0]*1000+0.5)) + " to " + percent(int64(i[1]*1000+0.5))
+}
+
+// middle returns the expected share.
+func (i interval) middle() float64 { return (i[0] + i[1]) / 2 }
 
 // resolve parses the element types of a training. Gradients have the type of the
 // weights, and weights of 32 bits have no master copy, unless the document says so.
@@ -216,9 +234,10 @@ func number(e memory.Element) hardware.Precision {
 	return hardware.BF16
 }
 
-var (
-	// The published runs of published_test.go need efficiencies of matrix products from
-	// 0.44, with 1.7 billion parameters, to 0.72, with 10^12.
-	defaultEfficiency = [2]int{400, 750}
-	defaultOverlap    = [numAxes]bool{pipeAxis: true, dataAxis: true, fsdpAxis: true, contextAxis: true}
-)
+// defaultLinkEfficiency is from about the least share that is published for an array of a
+// size that training sends, 33 % for 58 MB in a node of H100, to the full bandwidth.
+// NCCL plans with 80 % to 82 % of NVLink (topo.h), arrays of 10 GB reach 82 %, and
+// links of TPUs 90 % [Austin et al., "How to Scale Your Model", 2025, parts 2 and 12].
+var defaultLinkEfficiency = [2]int{350, 1000}
+
+var defaultOverlap = [numAxes]bool{pipeAxis: true, dataAxis: true, fsdpAxis: true, contextAxis: true}

@@ -75,7 +75,7 @@ func (p *planner) exceeds(m *Memory) bool { return m.Capacity > 0 && m.Most() > 
 
 // slower says where a candidate loses the most time against the best one.
 func (e *evaluator) slower(c, best *Candidate) string {
-	if rough(c.Time.Step) == rough(best.Time.Step) {
+	if near(c.Time.Step, e.planner.fastest) {
 		return e.equal(c, best)
 	}
 	part, more := c.Time.more(best.Time, &e.planner.overlap)

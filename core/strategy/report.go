@@ -62,7 +62,7 @@ type Memory struct {
 // without overlap. Step is their sum minus Hidden.
 type Time struct {
 	Step      int64 // expected
-	Low, High int64 // best efficiency and full overlap; least efficiency and no overlap
+	Low, High int64 // best efficiencies and full overlap; least efficiencies and no overlap
 	Compute   int64
 	HBM       int64 // the update of the weights, and the time by which reading weights exceeds Compute
 	Tensor    int64 // communication over the axis; so are FSDP to Pipe

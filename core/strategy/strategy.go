@@ -24,7 +24,7 @@ func Advise(d *Document) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Model: p.summary(), Devices: d.Cluster.Devices, Evaluated: found.evaluated, Meshes: found.meshes, Pruned: meshes.pruned, Best: -1}
-	kept := found.kept(p.keep)
+	kept := found.kept(p.keep, p.fastest)
 	if err := r.describe(p, kept); err != nil {
 		return nil, err
 	}

@@ -79,8 +79,8 @@ func (e *evaluator) updating(m *Memory) int64 {
 // spans has the times of one micro-batch and of the end of a step, by the axis that
 // they belong to.
 type spans struct {
-	each [numAxes]float64 // of one micro-batch
-	once [numAxes]float64
+	each [numAxes]span // of one micro-batch
+	once [numAxes]span
 }
 
 // communication returns the sum of the times of calls, by axis.
@@ -92,12 +92,11 @@ func (e *evaluator) communication(calls []call) traffic {
 		if !r.known {
 			return traffic{computed: true}
 		}
-		ns := float64(r.of(c.bytes) * float64(c.count))
+		to := &t.each[c.part]
 		if c.once {
-			t.once[c.part] += ns
-		} else {
-			t.each[c.part] += ns
+			to = &t.once[c.part]
 		}
+		to.add(r.of(c.bytes), float64(c.count))
 	}
 	return t
 }
@@ -117,8 +116,8 @@ func (e *evaluator) communicate() (s spans, known bool) {
 	}
 	s = e.base.spans
 	for a := range numAxes {
-		s.each[a] += d.each[a]
-		s.once[a] += d.once[a]
+		s.each[a].add(d.each[a], 1)
+		s.once[a].add(d.once[a], 1)
 	}
 	return s, e.base.known && d.known
 }
@@ -134,24 +133,12 @@ func (e *evaluator) time(most *Memory) (Time, bool) {
 	if !known {
 		return Time{}, false
 	}
-	w := work{micros: float64(e.micros), filling: e.filled}
-	for a := range numAxes {
-		if p.overlap[a] {
-			w.behind += s.each[a]
-			w.longest = max(w.longest, s.each[a])
-			w.end += s.once[a]
-		} else {
-			w.beside += s.each[a]
-			w.after += s.once[a]
-		}
-	}
+	w := work{micros: float64(e.micros), filling: e.filled, computing: 1e9 * e.flops / p.peak}
 	if hbm := float64(p.cluster.HBM); hbm > 0 {
 		w.reading = float64(e.reading(e.slow)) / hbm * 1e9
 		w.update = float64(e.updating(most)) / hbm * 1e9
 	}
-	least, best := p.efficient[0], p.efficient[1]
-	second := 1e9 * e.flops / p.peak
-	return compose(w, s, second/p.efficiency(), second/best, second/least), true
+	return p.compose(&w, &s), true
 }
 
 // slowest returns the stage with the most operations, and their number for one
@@ -169,49 +156,71 @@ func (e *evaluator) slowest(stages []stage) (*stage, float64) {
 // work has times of the slowest stage in nanoseconds. Times are for one micro-batch,
 // unless a comment says "of a step".
 type work struct {
-	micros  float64 // their number in a step
-	filling float64 // idle time of the pipeline, in micro-batches
-	reading float64 // memory traffic that overlaps with computation
-	behind  float64 // communication that overlaps with computation
-	longest float64 // the largest summand of behind: the time of one axis
-	beside  float64 // communication that computation waits for
-	end     float64 // of a step: communication that overlaps with the backward pass of the last micro-batch
-	after   float64 // of a step: communication after the backward pass
-	update  float64 // of a step: update of the weights
+	micros    float64 // their number in a step
+	filling   float64 // idle time of the pipeline, in micro-batches
+	computing float64 // floating-point operations
+	reading   float64 // memory traffic that overlaps with computation
+	behind    float64 // communication that overlaps with computation
+	longest   float64 // the largest summand of behind: the time of one axis
+	beside    float64 // communication that computation waits for
+	end       float64 // of a step: communication that overlaps with the backward pass of the last micro-batch
+	after     float64 // of a step: communication after the backward pass
+	update    float64 // of a step: update of the weights
 }
 
-// expected returns the time of a step, the part of it that is the pipeline bubble, and
-// the time of communication that overlaps. compute is the time to compute a micro-batch.
-func (w *work) expected(compute float64) (step, bubble, hidden float64) {
-	busy := max(compute, w.reading)
+// at returns the work if devices reach a share of their peak, and links a share of their
+// bandwidth. Before, computing is the time at the peak, and communication is not set.
+func (w work) at(s *spans, overlap *[numAxes]bool, device, link float64) *work {
+	w.computing /= device
+	for a := range numAxes {
+		each, once := s.each[a].at(link), s.once[a].at(link)
+		if overlap[a] {
+			w.behind += each
+			w.longest = max(w.longest, each)
+			w.end += once
+		} else {
+			w.beside += each
+			w.after += once
+		}
+	}
+	return &w
+}
+
+// expected returns the part of a step that is the pipeline bubble, and the time of
+// communication that overlaps.
+func (w *work) expected() (bubble, hidden float64) {
+	busy := max(w.computing, w.reading)
 	each := max(busy, w.behind) + w.beside
 	bubble = float64(each * w.filling)
 	slack := max(0, busy-w.behind) * 2 / 3 // the backward pass
-	hidden = float64(w.micros*min(busy, w.behind)) + min(slack, w.end)
-	return float64(w.micros*each) + bubble + max(0, w.end-slack) + w.after + w.update, bubble, hidden
+	return bubble, float64(w.micros*min(busy, w.behind)) + min(slack, w.end)
 }
 
 // least returns the time of a step with full overlap: of computation and the axes that
 // overlap with it, only the longest time counts.
-func (w *work) least(compute float64) float64 {
-	each := max(compute, w.reading, w.longest)
+func (w *work) least() float64 {
+	each := max(w.computing, w.reading, w.longest)
 	covered := max(float64(w.micros*each), w.end)
 	return covered + float64(w.micros*w.beside) + float64((each+w.beside)*w.filling) + w.after + w.update
 }
 
 // most returns the time of a step without overlap.
-func (w *work) most(compute float64) float64 {
-	each := max(compute, w.reading) + w.behind + w.beside
+func (w *work) most() float64 {
+	each := max(w.computing, w.reading) + w.behind + w.beside
 	return float64((w.micros+w.filling)*each) + w.end + w.after + w.update
 }
 
-// compose returns a Time with rounded parts. The times to compute one micro-batch are
-// compute (expected), quick (best case) and slow (worst case).
-func compose(w work, s spans, compute, quick, slow float64) Time {
-	_, bubble, hidden := w.expected(compute)
-	part := func(a axis) int64 { return round(float64(s.each[a]*w.micros) + s.once[a]) }
+// compose returns a Time with rounded parts, and with the times of the best and of the
+// worst case.
+func (p *planner) compose(base *work, s *spans) Time {
+	link := p.linked.middle()
+	w := base.at(s, &p.overlap, p.efficient.middle(), link)
+	bubble, hidden := w.expected()
+	part := func(a axis) int64 {
+		return round(float64(s.each[a].at(link)*w.micros) + s.once[a].at(link))
+	}
 	t := Time{
-		Compute: round(compute * w.micros), HBM: round(float64(max(0, w.reading-compute)*w.micros) + w.update),
+		Compute: round(w.computing * w.micros), HBM: round(float64(max(0, w.reading-w.computing)*w.micros) + w.update),
 		Tensor: part(tensorAxis), FSDP: part(fsdpAxis), Data: part(dataAxis), Context: part(contextAxis), Expert: part(expertAxis), Pipe: part(pipeAxis),
 		Bubble: round(bubble), Hidden: round(hidden),
 	}
@@ -219,7 +228,8 @@ func compose(w work, s spans, compute, quick, slow float64) Time {
 		t.Step = plus(t.Step, b.ns)
 	}
 	t.Step = max(1, t.Step-t.Hidden)
-	t.Low, t.High = min(t.Step, round(w.least(quick))), max(t.Step, round(w.most(slow)))
+	t.Low = min(t.Step, round(base.at(s, &p.overlap, p.efficient[1], p.linked[1]).least()))
+	t.High = max(t.Step, round(base.at(s, &p.overlap, p.efficient[0], p.linked[0]).most()))
 	return t
 }
 

@@ -80,7 +80,7 @@ func TestTraffic(t *testing.T) {
 				n *= size
 			}
 			d := &strategy.Document{
-				Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none"},
+				Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none", LinkEfficiency: sheet},
 				Cluster: devices(n, n/c.nodes), Search: fixed(c.mesh),
 			}
 			d.Search.ZeRO = []int{0}
@@ -113,7 +113,7 @@ func TestTraffic(t *testing.T) {
 func TestUndividedGradients(t *testing.T) {
 	const all = 4*(1024*1024*2+2*1024*256+3*1024*4096+2*1024) + 2*32768*1024 + 1024
 	r := advise(t, &strategy.Document{
-		Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 12, MicroBatch: 2, Recomputation: "none"},
+		Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 12, MicroBatch: 2, Recomputation: "none", LinkEfficiency: sheet},
 		Cluster: devices(3, 3), Search: fixed(map[string]int{"fsdp": 3}),
 	})
 	x := r.Candidates[0].Time
@@ -136,7 +136,7 @@ func TestExchange(t *testing.T) {
 	}{{1, true, stream}, {2, true, stream / 2}, {2, false, stream}} {
 		r := advise(t, &strategy.Document{
 			Model:    strategy.Model{Transformer: m},
-			Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none", SequenceParallel: &c.sequence},
+			Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none", SequenceParallel: &c.sequence, LinkEfficiency: sheet},
 			Cluster:  devices(4*c.tensor, 4*c.tensor), Search: fixed(map[string]int{"expert": 4, "tensor": c.tensor}),
 		})
 		if got, want := r.Candidates[0].Time.Expert, 2*2*4*(c.rows*2*1.25)*3/4/1e11*1e9; !close(got, want) {
@@ -269,7 +269,7 @@ func TestGradients(t *testing.T) {
 		{2, 4, 5 * (half(shared+experts) + half(shared/2) + half(shared/4+experts/2))}, // reduce-scatter for every micro-batch
 	} {
 		d := &strategy.Document{
-			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: int(4 / c.micros), Recomputation: "none"}, Cluster: devices(8, 8),
+			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: int(4 / c.micros), Recomputation: "none", LinkEfficiency: sheet}, Cluster: devices(8, 8),
 			Search: fixed(map[string]int{"data": 2, "expert": 2, "context": 2}),
 		}
 		d.Search.ZeRO = []int{c.zero}

@@ -60,8 +60,23 @@ var subjects = [gradientsOf + subject(numBlocks)]string{
 
 // rate is the time of an operation over the path of an axis: linear in the bytes.
 type rate struct {
-	latency, perByte float64 // nanoseconds
+	latency, perByte float64 // nanoseconds; the bytes at the full bandwidth of the links
 	known            bool
+}
+
+// span is a time of communication in nanoseconds.
+type span struct {
+	latency float64
+	sending float64 // at the full bandwidth of the links
+}
+
+// at returns the time if the links reach a share of their bandwidth.
+func (s span) at(efficiency float64) float64 { return s.latency + s.sending/efficiency }
+
+// add adds n times another span.
+func (s *span) add(o span, n float64) {
+	s.latency += float64(o.latency * n)
+	s.sending += float64(o.sending * n)
 }
 
 // measured is the number of bytes for which rateOf computes a time. It is so large that
@@ -77,8 +92,8 @@ func rateOf(path hardware.Path, op collective.Op) rate {
 	return rate{float64(start.Ns), float64(end.Ns-start.Ns) / measured, true}
 }
 
-// of returns the nanoseconds of one operation.
-func (r rate) of(bytes int64) float64 { return float64(r.perByte*float64(bytes)) + r.latency }
+// of returns the time of one operation.
+func (r rate) of(bytes int64) span { return span{r.latency, r.perByte * float64(bytes)} }
 
 // traffic lists the collective operations of a device in a stage, except those that
 // sum gradients over replicas.

@@ -198,11 +198,19 @@ func (t *Training) validateTime() error {
 		}
 		seen = append(seen, o.Axis)
 	}
-	if e := t.Efficiency; e != [2]int{} && (e[0] < 1 || e[0] > e[1] || e[1] > 1000) {
-		return form.Strategy.Invalid("/training/efficiency", "the efficiency is from %s to %s, but must be an interval between 0.001 and 1", thousandths(e[0]), thousandths(e[1])).
-			WithHint("give [least, most], such as [0.4, 0.6]")
+	if err := checkInterval("/training/efficiency", "efficiency", t.Efficiency); err != nil {
+		return err
 	}
-	return nil
+	return checkInterval("/training/link_efficiency", "efficiency of links", t.LinkEfficiency)
+}
+
+// checkInterval checks two shares in thousandths. Zeros stand for the default.
+func checkInterval(path, name string, e [2]int) error {
+	if e == [2]int{} || 1 <= e[0] && e[0] <= e[1] && e[1] <= 1000 {
+		return nil
+	}
+	return form.Strategy.Invalid(path, "the %s is from %s to %s, but must be an interval between 0.001 and 1", name, thousandths(e[0]), thousandths(e[1])).
+		WithHint("give [least, most], such as [0.4, 0.6]")
 }
 
 // thousandths writes an integer of thousandths as a decimal number.

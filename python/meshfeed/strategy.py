@@ -207,6 +207,7 @@ def training(
     sequence_parallel: bool | None = None,
     overlap: Mapping[_Axes, bool] | None = None,
     efficiency: tuple[float, float] | None = None,
+    link_efficiency: tuple[float, float] | None = None,
 ) -> Training:
     """Describes how a model is trained.
 
@@ -228,7 +229,9 @@ def training(
         overlap: by axis, whether its communication runs during computation, such as
             ``{"tensor": True}``. By default that of all axes but "tensor" and "expert" does.
         efficiency: the least and the most share of the peak FLOP/s that matrix products reach, with
-            up to three decimals; by default (0.4, 0.75).
+            up to three decimals. The default depends on the kind of device.
+        link_efficiency: the least and the most share of their bandwidth that links between devices
+            reach; by default (0.35, 1.0).
 
     Raises:
         InvalidArgumentError: there is no batch, or a value is wrong.

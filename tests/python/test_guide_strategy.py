@@ -15,13 +15,14 @@ GUIDE = ROOT / "docs/guides/strategy.md"
 NAMES = sorted(path.stem for path in (ROOT / "docs/strategies").glob("*.json"))
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\((?:https?:|\.\./|layout\.html)[^)]*\)")
+RUNS = re.compile(r"^\|.* \| \d+ of \d+ \|.*$", re.MULTILINE)  # core/strategy tests these rows
 NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 
 
 def unprinted(guide: str) -> list[str]:
     """Returns the numbers with a point or a comma that occur in the text of the guide only."""
     printed = set(NUMBER.findall("\n".join(FENCE.findall(guide))))
-    text = LINK.sub("", FENCE.sub("", guide))
+    text = RUNS.sub("", LINK.sub("", FENCE.sub("", guide)))
     return [number for number in NUMBER.findall(text) if number not in printed]
 
 
@@ -37,7 +38,7 @@ def test_the_guide_prints_what_its_commands_print(refresh: ModuleType) -> None:
 def test_the_text_repeats_numbers_of_the_commands() -> None:
     guide = GUIDE.read_text()
     assert unprinted(guide) == []
-    assert unprinted(guide.replace("16.1 GB, fit", "16.2 GB, fit")) == ["16.2"]
+    assert unprinted(guide.replace("16.1 GB, fit", "16.7 GB, fit")) == ["16.7"]
 
 
 def test_every_strategy_is_in_the_guide(refresh: ModuleType) -> None:

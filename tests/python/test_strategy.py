@@ -205,11 +205,14 @@ def test_parts_show_their_calls() -> None:
     two: Any = np.int64(2)
     assert repr(strategy.cluster(devices=two)) == "cluster(devices=2)"
     precision = {"gradients": jnp.float32, "master": None}
-    training = strategy.training(batch=8, precision=precision, efficiency=(0.4, 0.625))
+    training = strategy.training(
+        batch=8, precision=precision, efficiency=(0.4, 0.625), link_efficiency=(0.5, 1.0)
+    )
     assert training.document == {
         "batch": 8,
         "precision": {"gradients": "float32", "master": None},
         "efficiency": [0.4, 0.625],
+        "link_efficiency": [0.5, 1.0],
     }
     model = strategy.parameters(10, inputs={"x": (np.uint8, (4,))})
     assert repr(model) == "parameters(10, inputs=['x'])"

@@ -164,13 +164,19 @@ func (w *writer) training(t *strategy.Training) {
 		}
 		w.Close('}')
 	}
-	if t.Efficiency != [2]int{} {
-		w.Key("efficiency").Open('[')
-		w.Fixed(int64(t.Efficiency[0]))
-		w.Fixed(int64(t.Efficiency[1]))
-		w.Close(']')
-	}
+	w.interval("efficiency", t.Efficiency)
+	w.interval("link_efficiency", t.LinkEfficiency)
 	w.Close('}')
+}
+
+func (w *writer) interval(key string, i [2]int) {
+	if i == [2]int{} {
+		return
+	}
+	w.Key(key).Open('[')
+	w.Fixed(int64(i[0]))
+	w.Fixed(int64(i[1]))
+	w.Close(']')
 }
 
 func (w *writer) precision(p *strategy.Precision) {

@@ -60,7 +60,7 @@ func (p *parser) top(r *jsontext.Reader, key string) (err error) {
 
 var trainingKeys = []string{
 	"batch", "tokens", "micro_batch", "optimizer", "precision", "recomputation", "attention",
-	"schedule", "chunks", "sequence_parallel", "overlap", "efficiency",
+	"schedule", "chunks", "sequence_parallel", "overlap", "efficiency", "link_efficiency",
 }
 
 func (p *parser) training(key string) (err error) {
@@ -92,16 +92,22 @@ func (p *parser) training(key string) (err error) {
 			return err
 		})
 	case "efficiency":
-		err = p.Tuple("an efficiency as [least, most]", 2, func(i int) error {
-			n, err := p.Fixed("an efficiency", 1, 1000)
-			t.Efficiency[i] = int(n)
-			return err
-		})
+		err = p.interval(&t.Efficiency)
+	case "link_efficiency":
+		err = p.interval(&t.LinkEfficiency)
 	default:
 		to := map[string]*string{"optimizer": &t.Optimizer, "recomputation": &t.Recomputation, "attention": &t.Attention, "schedule": &t.Schedule}[key]
 		*to, err = p.Word("a name")
 	}
 	return err
+}
+
+func (p *parser) interval(to *[2]int) error {
+	return p.Tuple("an efficiency as [least, most]", 2, func(i int) error {
+		n, err := p.Fixed("an efficiency", 1, 1000)
+		to[i] = int(n)
+		return err
+	})
 }
 
 func (p *parser) precision(key string) (err error) {

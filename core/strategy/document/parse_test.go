@@ -20,7 +20,7 @@ const whole = `{"meshfeed":1,"model":{"preset":"llama3-8b","transformer":{"layer
 	`"tied":false,"sequence":4096,"biases":false,"qkv_biases":true,"norm":"rms","positions":"rotary","dropout":false,"causal":true,"experts":{"count":8,"active":2,"every":1,"ffn":16,"shared":1,"capacity":1.25}},` +
 	`"inputs":{"tokens":{"shape":["B",4097],"dtype":"int32"}}},` +
 	`"training":{"batch":64,"micro_batch":2,"optimizer":"adamw","precision":{"compute":"bfloat16","weights":"bfloat16","master":null,"gradients":"float32","moments":"float32"},` +
-	`"recomputation":"auto","attention":"flash","schedule":"interleaved","chunks":2,"sequence_parallel":true,"overlap":{"tensor":true,"fsdp":false},"efficiency":[0.4,0.625]},` +
+	`"recomputation":"auto","attention":"flash","schedule":"interleaved","chunks":2,"sequence_parallel":true,"overlap":{"tensor":true,"fsdp":false},"efficiency":[0.4,0.625],"link_efficiency":[0.5,1]},` +
 	`"cluster":{"devices":8,"device":"h100-80","per_node":8,"memory_bytes":80000000000,"flops_per_second":989000000000000,"hbm_bytes_per_second":3350000000000,` +
 	`"node_bytes_per_second":450000000000,"network_bytes_per_second":50000000000,"node_latency_ns":0,"network_latency_ns":5000,"topology":"switch","host_bytes":1000000000000},` +
 	`"search":{"axes":{"tensor":[1,8],"pipe":[4]},"zero":[0,1],"margin":0.1,"keep":20,"pruned":true},"input":{"rows_per_second":1000,"processes":2}}`
@@ -163,6 +163,7 @@ func TestParseRefuses(t *testing.T) {
 		{training(`{"batch":8,"overlap":{"model":true}}`), "/training/overlap/model", `/training/overlap/model: "model" is not a key; the keys here are pipe, data, fsdp, expert, context, tensor`},
 		{training(`{"batch":8,"efficiency":[0.4]}`), "/training/efficiency", "/training/efficiency: expected an efficiency as [least, most], but the list has 1"},
 		{training(`{"batch":8,"efficiency":[0.6,0.4]}`), "/training/efficiency", "/training/efficiency: the efficiency is from 0.6 to 0.4, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]"},
+		{training(`{"batch":8,"link_efficiency":[0,1]}`), "/training/link_efficiency/0", "/training/link_efficiency/0: expected an efficiency from 0.001 to 1, but found 0"},
 		{training(`{"batch":8,"precision":{"weights":null}}`), "/training/precision/weights", "/training/precision/weights: expected an element type, but found null"},
 		// the cluster, the search and the input
 		{cluster(`{}`), "/cluster", `/cluster: a cluster needs the key "devices"`},

@@ -79,11 +79,12 @@ export class TrainingFields extends Fields {
   }
 
   private pipeline(): unknown {
-    const paths = ["schedule", "chunks", "sequence_parallel", "efficiency", "overlap"].map((key) => `/training/${key}`);
+    const paths = ["schedule", "chunks", "sequence_parallel", "efficiency", "link_efficiency", "overlap"].map((key) => `/training/${key}`);
     return this.more("pipeline, efficiency", paths, html`
       ${this.choice("schedule", "/training/schedule", ["1f1b", "gpipe", "interleaved", "zero-bubble"], "1f1b")}
       ${textAt(this.model.wanted, "/training/schedule") === "interleaved" ? this.number("chunks per stage", "/training/chunks", "2") : nothing}
-      ${this.numbers("efficiency", "/training/efficiency", "0.4, 0.75", Number)}
+      ${this.numbers("efficiency", "/training/efficiency", "of the device", Number)}
+      ${this.numbers("share of link bandwidth", "/training/link_efficiency", "0.35, 1", Number)}
       <div class="flags">${this.flag("split norms by the sequence over tensor", "/training/sequence_parallel", true)}</div>`);
   }
 }
