@@ -77,18 +77,31 @@ func (e *evaluator) name(what subject) string {
 	return subjects[gradientsSent]
 }
 
-// unknown names the number of the hardware or of the model that the time of the
-// current candidate needs and that is missing, with its pointer in the document. It
-// returns "" if none is.
-func (e *evaluator) unknown() (name, path string) {
+// unsaid returns an axis of the mesh whose communication is not known, or -1. The specs
+// of a tree say how its arrays are split, but not which products have them as operands.
+func (e *evaluator) unsaid() axis {
+	if e.model.shape == nil {
+		for _, a := range []axis{tensorAxis, expertAxis, contextAxis, pipeAxis} {
+			if e.sizes[a] > 1 {
+				return a
+			}
+		}
+	}
+	return -1
+}
+
+// unknown says what the time of the current candidate needs and what is missing, with
+// its pointer in the document. It returns "" if nothing is.
+func (e *evaluator) unknown() (reason, path string) {
 	p := e.planner
 	switch {
 	case p.peak == 0:
-		return "the number of floating-point operations per second in " + string(p.number), "/cluster/flops_per_second"
+		return "the number of floating-point operations per second in " + string(p.number) + " is missing", "/cluster/flops_per_second"
 	case e.model.forward < 0:
-		return "the number of floating-point operations of an example", "/model/flops_per_example"
-	case e.model.shape == nil && e.sizes[tensorAxis] > 1:
-		return "the communication of axis tensor in a tree", "/model/tree"
+		return "the number of floating-point operations of an example is missing", "/model/flops_per_example"
+	}
+	if a := e.unsaid(); a >= 0 {
+		return "the specs of a tree do not say what devices exchange over " + a.String(), "/model/tree"
 	}
 	slow, _ := e.slowest(e.stages)
 	for _, c := range e.all(slow) {
@@ -96,9 +109,9 @@ func (e *evaluator) unknown() (name, path string) {
 			continue
 		}
 		if tier := e.paths[c.over].Tier(); tier == hardware.InNode || tier == hardware.Mixed && !e.paths[c.over].Node.Known() {
-			return "the bandwidth inside a node", "/cluster/node_bytes_per_second"
+			return "the bandwidth inside a node is missing", "/cluster/node_bytes_per_second"
 		}
-		return "the bandwidth of the network", "/cluster/network_bytes_per_second"
+		return "the bandwidth of the network is missing", "/cluster/network_bytes_per_second"
 	}
 	return "", ""
 }

@@ -96,13 +96,15 @@ func (r *Report) widest() string {
 func (r *Report) unknownTimes(missing map[string]string, order []string, unnamed bool) {
 	for _, path := range order {
 		hint := "give " + path[strings.LastIndex(path, "/")+1:]
-		switch {
-		case path == "/model/tree":
-			hint = "describe the model as a transformer"
-		case unnamed && strings.HasPrefix(path, "/cluster/"):
+		if path == "/cluster/network_bytes_per_second" {
+			hint += ", the bytes that the network adapters of a host send, divided by its devices"
+		}
+		if path == "/model/tree" {
+			hint = "describe the model as a transformer, or leave the axis out of the specs"
+		} else if unnamed && strings.HasPrefix(path, "/cluster/") {
 			hint += ", or name a device that the planner knows"
 		}
-		r.problem(layout.Warning, UnknownNumber, path, missing[path]+" is missing, so candidates that need it have no time", hint)
+		r.problem(layout.Warning, UnknownNumber, path, missing[path]+", so candidates that need it have no time", hint)
 	}
 }
 

@@ -17,8 +17,8 @@ func (e *evaluator) reasons(c, best *Candidate) []string {
 	case !c.Fits:
 		return e.misfit(c)
 	case c.Time == nil:
-		name, _ := e.unknown()
-		return []string{"its time is not known, because " + name + " is missing"}
+		reason, _ := e.unknown()
+		return []string{"its time is not known, because " + reason}
 	case best == nil || best.Time == nil:
 		return []string{"the fastest that fits, bound by " + PartName(c.Time.Bound)}
 	}

@@ -278,9 +278,19 @@ func TestTree(t *testing.T) {
 	if m := c.Memory; m.Weights != want.Weights || m.Gradients != want.Gradients || m.Optimizer != want.Optimizer || m.Activations != want.Activations {
 		t.Errorf("memory is %+v\nwant %+v", m, want)
 	}
-	if c.Time != nil || c.Reasons[0] != "its time is not known, because the communication of axis tensor in a tree is missing" {
+	if c.Time != nil || c.Reasons[0] != "its time is not known, because the specs of a tree do not say what devices exchange over tensor" {
 		t.Errorf("time %v, reasons %q", c.Time, c.Reasons)
 	}
+	d.Model.Tree[1].Spec, d.Search = sharding.P("expert"), fixed(map[string]int{"fsdp": 4, "expert": 2})
+	unknown := strategy.Problem{
+		Severity: layout.Warning, Code: strategy.UnknownNumber, Path: "/model/tree",
+		Message: "the specs of a tree do not say what devices exchange over expert, so candidates that need it have no time",
+		Hint:    "describe the model as a transformer, or leave the axis out of the specs",
+	}
+	if r := advise(t, d); r.Candidates[0].Time != nil || !slices.Contains(r.Problems, unknown) {
+		t.Errorf("time %v, problems %+v", r.Candidates[0].Time, r.Problems)
+	}
+	d.Model.Tree[1].Spec, d.Search = sharding.P(nil, "tensor"), fixed(map[string]int{"fsdp": 4, "tensor": 2})
 	d.Model.Tree[0].Spec = sharding.P("fsdp")
 	c = advise(t, d).Candidates[0]
 	if got, want := c.Memory.Weights, int64(2*table+4*kernel*4+4*bias+4*64); got != want {

@@ -48,8 +48,8 @@ func (r *Report) describe(p *planner, kept []score) error {
 			best = &r.Candidates[0]
 		}
 		c.Reasons = e.reasons(&c, best)
-		if name, path := e.unknown(); name != "" && missing[path] == "" {
-			missing[path] = name
+		if reason, path := e.unknown(); reason != "" && missing[path] == "" {
+			missing[path] = reason
 			order = append(order, path)
 		}
 		r.Candidates = append(r.Candidates, c)

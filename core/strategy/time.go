@@ -126,7 +126,7 @@ func (e *evaluator) communicate() (s spans, known bool) {
 // stage that takes most memory has the most to update.
 func (e *evaluator) time(most *Memory) (Time, bool) {
 	p := e.planner
-	if p.peak == 0 || e.model.forward < 0 || e.model.shape == nil && e.sizes[tensorAxis] > 1 {
+	if p.peak == 0 || e.model.forward < 0 || e.unsaid() >= 0 {
 		return Time{}, false
 	}
 	s, known := e.communicate()
