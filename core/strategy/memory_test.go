@@ -2,9 +2,11 @@ package strategy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
 // TestMegatronMemory compares a stage of the 175B model of Korthikanti et al., arXiv
@@ -92,5 +94,49 @@ func TestBuffers(t *testing.T) {
 	})
 	if got, want := r.Candidates[0].Memory.Buffers, int64(2*max(2*layer, head)+2*max(layer, head)); got != want {
 		t.Errorf("the buffers are %d bytes, want %d", got, want)
+	}
+}
+
+// TestMicroBatchesInFlight computes the activations of the first and the last of two
+// stages: their layers, and the embedding or the head, of all micro-batches that they
+// keep.
+func TestMicroBatchesInFlight(t *testing.T) {
+	m := small()
+	m.Dropout = new(true) // so that the embedding keeps a mask
+	shape := transformer.Shape{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 4, FFN: 4096, Vocab: 32768, Sequence: 2048, Gated: true, Dropout: true}
+	one, err := shape.Activations(transformer.Execution{Batch: 1, SequenceParallel: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, embedding, final := one.Dense.Paper, one.Embedding.Paper, one.Final.Paper
+	for schedule, live := range map[string][2]int64{"gpipe": {8, 8}, "1f1b": {2, 1}, "zero-bubble": {2, 2}, "interleaved": {5, 3}} {
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: m}, Cluster: devices(2, 2), Search: fixed(map[string]int{"pipe": 2}),
+			Training: strategy.Training{Batch: 8, MicroBatch: 1, Recomputation: strategy.None, Schedule: schedule},
+		})
+		want := [2]int64{live[0] * (int64(r.Stages[0].Layers)*layer + embedding), live[1] * (int64(r.Stages[1].Layers)*layer + final)}
+		if schedule == "interleaved" { // of chunks with one of two layers; every other chunk has the embedding or the head
+			want = [2]int64{5*layer + 3*embedding, 3*layer + 2*final}
+		}
+		if got := [2]int64{r.Stages[0].Memory.Activations, r.Stages[1].Memory.Activations}; got != want {
+			t.Errorf("%s: the stages keep %d bytes of activations, want %d", schedule, got, want)
+		}
+	}
+}
+
+// TestLargestMicroBatch checks that a search leaves out micro-batches whose activations
+// are too large to count, and that a document must not ask for one.
+func TestLargestMicroBatch(t *testing.T) {
+	d := &strategy.Document{Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 1 << 30}, Cluster: devices(1, 1)}
+	d.Cluster.MemoryBytes = 0
+	for _, c := range advise(t, d).Candidates {
+		if c.MicroBatch > 1<<24 {
+			t.Errorf("a micro-batch has %d examples", c.MicroBatch)
+		}
+	}
+	d.Training.MicroBatch = 1 << 30
+	_, err := strategy.Advise(d)
+	if want := "/training/micro_batch: a layer keeps more than 2^53 bytes for 1073741824 examples of 2048 tokens"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }

@@ -65,6 +65,7 @@ func TestTraffic(t *testing.T) {
 		{"fsdp and learned positions", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * (3*2*(all+2048*1024) - 2*(embedding+2048*1024)) * 3 / 4. * inNode},
 		{"fsdp and a tied embedding", map[string]int{"fsdp": 4}, 1, nil, "fsdp", 2 * 3 * 2 * (all - embedding) * 3 / 4. * inNode},
 		{"fsdp with products of 8 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Compute = "float8_e4m3fn" }, "fsdp", 2 * (3*2*all - 2*embedding) * 3 / 4. * inNode},
+		{"fsdp with products of 32 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Compute = "float32" }, "fsdp", 2 * (3*2*all - 2*embedding) * 3 / 4. * inNode},
 		{"fsdp with weights of 32 bits", map[string]int{"fsdp": 4}, 1, func(x *strategy.Training) { x.Precision.Weights = "float32" }, "fsdp", 2 * ((2*2+4)*all - 2*embedding) * 3 / 4. * inNode},
 		{"data", map[string]int{"data": 4}, 1, nil, "data", 2 * 2 * all * 3 / 4. * inNode},
 		{"data across nodes", map[string]int{"data": 4}, 4, nil, "data", 2 * 2 * all * 3 / 4. * between},
