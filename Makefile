@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib install wheel bench bench-go golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,10 @@ bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; w
 	go build -o .build/placing ./tests/placing
 	.build/placing -plugin $(CURDIR)/$(PLUGINS)/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so \
 	  -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-gomlx.md
+
+bench-planner: .build/strategy.wasm $(NODE)/.ready ## measure the strategy planner in Go, in wazero and in Node.js; writes docs/benchmarks-planner.md
+	go build -o .build/planning ./tests/planning
+	.build/planning -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-planner.md
 
 golden: ## rewrite golden texts; read the diff before you commit it
 	go test ./core/layout/... ./core/transformer ./core/loader ./cmd/meshfeed ./capi ./tests/layouts ./tests/strategies -args -rewrite

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+const head = `# Benchmarks of the strategy planner
+
+` + "`make bench-planner`" + ` writes this page.
+
+**Machine.** %s, %d cores, %s; %s, wazero %s, Node.js %s. Commit %s, measured %s.
+
+**A time** is a whole answer: a strategy document in, the report as JSON and as text out. *Go* is the package in a Go program, which
+the command, C and Python use too. *wazero* and *Node.js* run the WebAssembly module of the page. Node.js has the engine of Chromium.
+All take turns, %d rounds after two that do not count. A number is the median, with the range from the 10th to the 90th percentile.
+Other programs used the machine at the same time, hence the wide ranges.
+
+The page computes an answer for each change of a field, in a worker.
+
+| model and devices | candidates |%s
+| --- | --: |%s
+`
+
+const tail = `
+With a million devices, most of the time is the layout of the best candidate, which lists every device and the rows of every process.
+`
+
+// page writes the measurements as Markdown. Times are in milliseconds by question and way.
+func page(ways []way, times [][][]float64, commit, node string, rounds int) string {
+	var names, rules strings.Builder
+	for _, w := range ways {
+		names.WriteString(" " + w.name + ", ms |")
+		rules.WriteString(" --: |")
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, head, processor(), runtime.NumCPU(), runtime.GOOS, runtime.Version(), version("github.com/tetratelabs/wazero"), node,
+		commit, time.Now().UTC().Format(time.DateOnly), rounds, names.String(), rules.String())
+	for i, q := range questions {
+		fmt.Fprintf(&s, "| %s on %s × %s | %s |", q.model, wording.Thousands(int64(q.devices)), q.device, wording.Thousands(q.candidates))
+		for k := range ways {
+			all := slices.Sorted(slices.Values(times[i][k]))
+			fmt.Fprintf(&s, " %s (%s to %s) |", digits(quantile(all, 0.5)), digits(quantile(all, 0.1)), digits(quantile(all, 0.9)))
+		}
+		s.WriteString("\n")
+	}
+	s.WriteString(tail)
+	return s.String()
+}
+
+// digits writes milliseconds with two digits at least.
+func digits(ms float64) string {
+	if ms < 10 {
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return fmt.Sprintf("%.0f", ms)
+}
+
+func quantile(sorted []float64, q float64) float64 {
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
+
+func processor() string {
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if found := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(info); found != nil {
+			return string(found[1])
+		}
+	}
+	return runtime.GOARCH
+}
+
+// version returns the version of a module of this program.
+func version(path string) string {
+	info, _ := debug.ReadBuildInfo()
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return "unknown"
+}
