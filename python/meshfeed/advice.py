@@ -109,7 +109,7 @@ class Candidate:
 class Advice:
     """The report of the planner. `mf.advise` returns it.
 
-    Printing it shows a table; a notebook shows the table and pictures.
+    Printing it shows a table; so does a notebook.
 
     Args:
         document: the text of a strategy document, such as `to_json` returns.
