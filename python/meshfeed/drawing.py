@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._native import calls
 from meshfeed._plan.questions import plain, translated
 from meshfeed.errors import InvalidArgumentError, UnsupportedError
@@ -71,8 +71,8 @@ def draw(
     Args:
         x: a `jax.Array`, a `jax.ShapeDtypeStruct` or a sharding; a spec, on the mesh of
             `jax.set_mesh`; a pytree of arrays, such as the parameters of a model, which becomes a
-            table; a mesh, whose groups of devices are drawn; a `Layout`, a `Loader` or the
-            `Advice` of `mf.advise`.
+            table; a mesh, or a dict of its axes, whose groups of devices are drawn; a `Layout`, a
+            `Loader` or the `Advice` of `mf.advise`.
         shape: the shape of the array, if `x` is a sharding or a spec.
         dtype: the type of the array, if `x` is a sharding or a spec; float32 by default.
         style: "jax" draws the table that `jax.debug.visualize_array_sharding` prints, for arrays of
@@ -120,13 +120,14 @@ def draw(
         if given is not None and not (isinstance(given, str) and given == "jax"):
             raise check.wrong("style", style, '"jax" or None')
         layout = x if isinstance(x, Layout) else getattr(x, "layout", None)
-        for found, name in ((isinstance(layout, Layout), "layouts"), (_is_mesh(x), "meshes")):
+        is_mesh = _is_mesh(x) or _is_axes(x)
+        for found, name in ((isinstance(layout, Layout), "layouts"), (is_mesh, "meshes")):
             if found and (style is not None or shape is not None or dtype is not None):
                 message = f"shape, dtype and style are not for {name}"
                 raise check.misfit(message, "leave them out")
         if isinstance(layout, Layout):
             return Drawing(layout.draw(), layout.to_svg())
-        if _is_mesh(x):
+        if is_mesh:
             return diagram("mesh", mesh=x)
         from meshfeed import jaxdraw
 
@@ -193,6 +194,11 @@ _HINTS = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
 def _is_mesh(x: Any) -> bool:
     """Returns whether x is a mesh of JAX, with devices or abstract."""
     return hasattr(x, "axis_names") and isinstance(getattr(x, "shape", None), Mapping)
+
+
+def _is_axes(x: Any) -> bool:
+    """Returns whether x is a dict of the sizes of axes, as for `mf.layout`."""
+    return isinstance(x, Mapping) and len(x) > 0 and all(map(is_integer, x.values()))
 
 
 def _members(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:

@@ -99,6 +99,10 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
     """
     if mesh is not None and not isinstance(mesh, Mesh):
         hint = "jax.make_mesh gives one; mf.layout plans without devices"
+        if hasattr(mesh, "make_mesh"):  # a candidate of mf.advise
+            hint = "call its make_mesh()"
+        elif isinstance(mesh, Mapping):
+            hint = f"make one with jax.make_mesh({tuple(mesh.values())}, {tuple(mesh)})"
         raise check.wrong("mesh", mesh, "a jax.sharding.Mesh, which has devices", hint)
     if mesh is None and None in shardings:
         message = "a PartitionSpec was given without a mesh"

@@ -226,8 +226,10 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
     ) -> None:
         with Checks("mf.Loader") as check:
             _check_kinds(check, source, layout, process)
-            if isinstance(mesh, Layout):
-                raise check.wrong("mesh", mesh, "a mesh or a sharding", "pass layout= instead")
+            kinds = (("mesh", mesh, "a mesh or a sharding"), ("specs", specs, "specs"))
+            for name, value, kind in kinds:
+                if isinstance(value, Layout):
+                    raise check.wrong(name, value, kind, "pass layout= instead")
             peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )
@@ -524,7 +526,9 @@ def _check_kinds(check: Checks, source: Any, layout: Any, process: Any) -> None:
         hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
         raise check.wrong("source", source, "a meshfeed.Dataset", hint)
     if layout is not None and not isinstance(layout, Layout):
-        raise check.wrong("layout", layout, "a meshfeed.Layout", "make one with mf.layout")
+        has_one = isinstance(getattr(layout, "layout", None), Layout)  # as an advice
+        hint = "pass its layout" if has_one else "make one with mf.layout"
+        raise check.wrong("layout", layout, "a meshfeed.Layout", hint)
     check.optional("process", process, 0, 2**31 - 1)
     if layout is None and process is not None:
         hint = "without layout= a loader loads for the process it runs in"

@@ -178,3 +178,31 @@ def test_a_mesh_that_the_advice_is_not_for() -> None:
                 "give jax.make_mesh((4, 2), ('fsdp', 'tensor')), "
                 "or make a layout for this mesh with mf.layout"
             )
+
+
+def test_parts_of_an_advice_in_other_places() -> None:
+    advice = advised(fsdp=4, tensor=2)
+    best = advice.best
+    assert best is not None
+    mesh: Any = best.make_mesh()
+    loader: Any = mf.Loader
+    has_devices = "expected a jax.sharding.Mesh, which has devices"
+    cases: list[tuple[tuple[Any, ...], Any, str]] = [
+        (
+            (best.mesh,),
+            best.layout,
+            "mesh={'fsdp': 4, 'tensor': 2}: "
+            f"{has_devices}; make one with jax.make_mesh((4, 2), ('fsdp', 'tensor'))",
+        ),
+        ((best,), best.layout, f": {has_devices}; call its make_mesh()"),
+        ((mesh,), advice, ": expected a meshfeed.Layout; pass its layout"),
+        ((mesh,), best, ": expected a meshfeed.Layout; pass its layout"),
+        ((mesh,), best.specs, ": expected a meshfeed.Layout; make one with mf.layout"),
+        ((mesh, best.layout), None, ": expected specs; pass layout= instead"),
+        ((best.layout,), None, ": expected a mesh or a sharding; pass layout= instead"),
+    ]
+    with mf.from_arrays({"tokens": np.zeros((64, 16), np.int32)}) as ds:
+        for arguments, layout, message in cases:
+            with pytest.raises(mf.InvalidArgumentError) as caught:
+                loader(ds, *arguments, layout=layout)
+            assert str(caught.value).endswith(message)

@@ -371,7 +371,8 @@ def test_a_mesh_is_drawn_as_its_groups() -> None:
     m = mesh(("data", 2), ("model", 2))
     wanted = mf.diagram("mesh", mesh={"data": 2, "model": 2})
     abstract_mesh = AbstractMesh((2, 2), ("data", "model"))
-    for drawn in (mf.draw(m), mf.draw(abstract_mesh), mf.diagram("mesh", mesh=m)):
+    axes = {"data": 2, "model": 2}
+    for drawn in (mf.draw(m), mf.draw(abstract_mesh), mf.draw(axes), mf.diagram("mesh", mesh=m)):
         assert (str(drawn), drawn.to_svg()) == (str(wanted), wanted.to_svg())
     product = {"x": {"shape": (8, 8), "spec": P("data")}, "w": {"shape": (8, 8), "spec": P()}}
     assert "Mesh('data': 2, 'model': 2)" in str(mf.diagram("matmul", mesh=m, **product))
