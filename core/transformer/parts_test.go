@@ -66,6 +66,10 @@ func TestParameters(t *testing.T) {
 		{"Qwen2.5-72B", with(llama(80, 8192, 64, 8, 29568, 152064), qwen), 72_706_203_648},
 		{"Mixtral-8x7B", with(llama(32, 4096, 32, 8, 14336, 32000), experts(8, 2)), 46_702_792_704},
 		{"Mixtral-8x22B", with(llama(56, 6144, 48, 8, 16384, 32000), experts(8, 2)), 140_620_634_112},
+		{"DBRX", dbrx, 131_596_523_520},
+		// These two normalize queries and keys, with scales that a Shape does not have.
+		{"OLMoE-1B-7B", olmoe, 6_919_161_856 - 16*2*2048},
+		{"Qwen3-30B-A3B", qwen3, 30_532_122_624 - 48*2*128},
 	} {
 		if err := m.shape.Check(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
@@ -76,11 +80,34 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestActive compares the parameters that one token uses with the reports.
+// Mixtures of many small experts: the sizes are those of config.json on the model cards.
+var (
+	dbrx  = with(llama(40, 6144, 48, 8, 10752, 100352), experts(16, 4))
+	olmoe = with(llama(16, 2048, 16, 16, 1024, 50304), experts(64, 8))
+	qwen3 = with(llama(48, 2048, 32, 4, 768, 151936), func(s *transformer.Shape) {
+		s.HeadDim = 128
+		experts(128, 8)(s)
+	})
+)
+
+// TestActive compares the parameters that one token uses with the reports, which round
+// or cut them.
 func TestActive(t *testing.T) {
-	mixtral := with(llama(32, 4096, 32, 8, 14336, 32000), experts(8, 2))
-	if got := mixtral.Active(); got != 12_879_925_248 { // Jiang et al. 2024: 13 B
-		t.Errorf("Mixtral-8x7B has %d active parameters", got)
+	for _, m := range []struct {
+		name  string
+		shape transformer.Shape
+		want  int64
+		unit  int64
+	}{
+		{"Mixtral-8x7B", with(llama(32, 4096, 32, 8, 14336, 32000), experts(8, 2)), 13, 1e9},  // Jiang et al. 2024
+		{"Mixtral-8x22B", with(llama(56, 6144, 48, 8, 16384, 32000), experts(8, 2)), 39, 1e9}, // the release's announcement
+		{"DBRX", dbrx, 36, 1e9},           // the model card
+		{"OLMoE-1B-7B", olmoe, 13, 1e8},   // Muennighoff et al. 2024, arXiv 2409.02060
+		{"Qwen3-30B-A3B", qwen3, 33, 1e8}, // the model card
+	} {
+		if got := m.shape.Active(); got <= (m.want-1)*m.unit || got >= (m.want+1)*m.unit {
+			t.Errorf("%s has %d active parameters, published are %d of %d", m.name, got, m.want, m.unit)
+		}
 	}
 	dense := llama(32, 4096, 32, 8, 14336, 32000)
 	if dense.Active() != dense.Parameters() {

@@ -140,6 +140,7 @@ func TestParseRefuses(t *testing.T) {
 		{model(`{"parameters":9007199254740993}`), "/model/parameters", "/model/parameters: the number is outside ±2^53 (line 1, byte 37)"},
 		{model(`{"preset":""}`), "/model/preset", "/model/preset: expected the name of a model, but found an empty string"},
 		{model(`{"preset":"gpt2","sequence":8}`), "/model/sequence", `/model/sequence: "sequence" is not a key; write it inside "transformer", which may stand beside "preset"`},
+		{model(`{"preset":"llama3-8b","transformer":{"sliding_window":4096}}`), "/model/transformer/sliding_window", `/model/transformer/sliding_window: "sliding_window" is not a key; the keys here are layers, hidden, heads, kv_heads, head_dim, ffn, gated, vocab, tied, sequence, biases, qkv_biases, norm, positions, dropout, causal, experts`},
 		{model(`{"transformer":{"hiden":8}}`), "/model/transformer/hiden", `/model/transformer/hiden: "hiden" is not a key; did you mean "hidden"? The keys here are layers, hidden, heads, kv_heads, head_dim, ffn, gated, vocab, tied, sequence, biases, qkv_biases, norm, positions, dropout, causal, experts`},
 		{model(`{"transformer":{"gated":1}}`), "/model/transformer/gated", "/model/transformer/gated: expected true or false, but found a number"},
 		{model(`{"transformer":{"experts":{"count":8}}}`), "/model/transformer/experts", `/model/transformer/experts: experts needs the key "active"`},
