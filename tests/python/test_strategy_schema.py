@@ -32,20 +32,21 @@ WHOLE = json.loads("""
 {"meshfeed": 1,
  "model": {
    "transformer": {
-     "layers": 4, "hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 16, "ffn": 128, "gated": true,
-     "vocab": 256, "tied": false, "sequence": 32, "biases": true, "qkv_biases": true, "norm": "layer",
-     "positions": "learned", "dropout": true, "causal": true,
+    "layers": 4, "hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 16, "ffn": 128, "gated": true,
+    "vocab": 256, "tied": false, "sequence": 32, "biases": true, "qkv_biases": true,
+     "norm": "layer", "positions": "learned", "dropout": true, "causal": true,
      "experts": {"count": 4, "active": 2, "every": 2, "ffn": 64, "shared": 1, "capacity": 1.5}},
    "inputs": {"tokens": {"shape": ["B", 32], "dtype": "int32"}}},
  "training": {
-   "batch": 16, "micro_batch": 1, "optimizer": "lion", "recomputation": "full", "attention": "plain",
+  "batch": 16, "micro_batch": 1, "optimizer": "lion", "recomputation": "full", "attention": "plain",
    "schedule": "interleaved", "chunks": 2, "sequence_parallel": false, "overlap": {"fsdp": false},
    "efficiency": [0.3, 0.5],
-   "precision": {"compute": "bfloat16", "weights": "float32", "master": null, "gradients": "float32",
-                 "moments": "float32"}},
+   "precision": {"compute": "bfloat16", "weights": "float32", "master": null,
+                 "gradients": "float32", "moments": "float32"}},
  "cluster": {
    "device": "h100-80", "devices": 8, "per_node": 4, "memory_bytes": 8000000000,
-   "flops_per_second": 1000000000000, "hbm_bytes_per_second": 1000000000000, "host_bytes": 1000000000000,
+   "flops_per_second": 1000000000000, "hbm_bytes_per_second": 1000000000000,
+   "host_bytes": 1000000000000,
    "node_bytes_per_second": 100000000000, "network_bytes_per_second": 10000000000,
    "node_latency_ns": 10, "network_latency_ns": 100, "topology": "switch"},
  "search": {"axes": {"tensor": [1, 2]}, "zero": [0], "margin": 0.1, "keep": 5, "pruned": true},
