@@ -410,3 +410,35 @@ func TestSlices(t *testing.T) {
 		t.Errorf("time %v, problems %+v", r.Candidates[0].Time, r.Problems)
 	}
 }
+
+// TestLatency computes the latencies of an axis of 4 devices by hand, with 1 µs in a node
+// and 5 µs between nodes: a ring has 3 steps, and a message 1.
+func TestLatency(t *testing.T) {
+	const micros, layers = 8, 4
+	for _, c := range []struct {
+		axis    string
+		perNode int
+		steps   float64
+	}{
+		{"tensor", 4, micros*(4*layers+2)*(3+3) + 2*3}, // all-gathers and reduce-scatters of 4 sums per layer, the embedding and the head; once the norms
+		{"tensor", 1, 5 * (micros*(4*layers+2)*(3+3) + 2*3)},
+		{"fsdp", 4, micros * (2*(layers+1) + 1 + (layers + 2)) * 3}, // gathers of layers and head in both passes, of the embedding once; scatters of all
+		{"context", 4, micros * layers * (3 + 3)},                   // keys and values, then with gradients
+		{"pipe", 4, micros * 2},
+		{"data", 1, 5 * 2 * 3},
+	} {
+		d := &strategy.Document{
+			Model: strategy.Model{Transformer: small()}, Cluster: devices(4, c.perNode), Search: fixed(map[string]int{c.axis: 4}),
+			Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none"},
+		}
+		d.Search.ZeRO = []int{0}
+		if c.axis == "data" || c.axis == "fsdp" {
+			d.Training.Batch *= 4
+		}
+		without := parts(advise(t, d).Candidates[0].Time)[c.axis]
+		d.Cluster.NodeLatencyNs, d.Cluster.NetworkLatencyNs = new(int64(1000)), new(int64(5000))
+		if got := parts(advise(t, d).Candidates[0].Time)[c.axis] - without; !close(got, 1000*c.steps) {
+			t.Errorf("%s: latencies take %d ns, want %.0f", c.axis, got, 1000*c.steps)
+		}
+	}
+}

@@ -40,6 +40,7 @@ func TestErrors(t *testing.T) {
 		{"/training/chunks", `schedule "1f1b" has 1 chunk of layers per stage, but there are 3; leave chunks out, or use schedule "interleaved"`, func(d *strategy.Document) { d.Training.Chunks = 3 }},
 		{"/training/precision/moments", `int32 has no gradients; use a type such as "bfloat16" or "float32"`, func(d *strategy.Document) { d.Training.Precision.Moments = "int32" }},
 		{"/training/efficiency", "the efficiency is from 0.6 to 0.4, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.Efficiency = [2]int{600, 400} }},
+		{"/training/link_efficiency", "the efficiency of links is from 0 to 0.5, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.LinkEfficiency = [2]int{0, 500} }},
 		{"/training/link_efficiency", "the efficiency of links is from 0.5 to 2, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.LinkEfficiency = [2]int{500, 2000} }},
 		{"/cluster/devices", "there are 0 devices, but must be from 1 to 1048576", func(d *strategy.Document) { d.Cluster.Devices = 0 }},
 		{"/cluster/devices", "10 devices do not fill nodes of 4: 10 % 4 = 2; use 8 or 12 devices, or another per_node", func(d *strategy.Document) { d.Cluster.Devices, d.Cluster.PerNode = 10, 4 }},
