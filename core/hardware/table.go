@@ -48,9 +48,9 @@ const (
 // table has every kind. Memory is what the sheet says, and a GB of it is 10^9 bytes.
 // Programs get more of the HBM of GPUs and of v5e and v5p: 85,198,045,184 bytes of an
 // A100 80 GB, and 15.75 GiB of v5e. They get less where error correction or the
-// runtime takes a part: 22.03 GiB of an L4, 44.53 GiB of an L40S (both as PyTorch
-// reports), and of TPUs 30.5 GiB of v4, 31.24 GiB of v6e and 94.74 GiB of half a TPU7x
-// (as XLA reports, libtpu 0.0.51). That is at most 5 % less, within the planner's margin.
+// runtime takes a part. PyTorch reports 22.03 GiB of an L4 and 44.53 GiB of an L40S.
+// XLA (libtpu 0.0.51) reports 30.5 GiB of v4, 31.24 GiB of v6e and 94.74 GiB of half a
+// TPU7x. That is at most 5 % less, within the planner's margin.
 //
 // PerNode of TPUs is the largest slice. Dimensions that are rings:
 // docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have full 3D

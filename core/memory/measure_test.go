@@ -107,6 +107,9 @@ func TestReplicated(t *testing.T) {
 		{"no dimension divides", []memory.Array{model, w("a", 2049, 1025)}, nil},
 		{"two axes", []memory.Array{w("m", 1024, 8192, "data", "model"), w("a", 2048, 1023)}, []string{
 			`warning replicated /arrays/a/spec: array "a" has 8 copies along axes "data", "model", which partition other arrays; write P(('data', 'model'),) to save 1.75 MiB of every device, unless the copies are meant [{bytes 1833216} {devices 8}]`}},
+		{"only the second axis divides", []memory.Array{w("m", 1024, 8192, "data", "model"), w("a", 2049, 1026)}, []string{
+			`warning replicated /arrays/a/spec: array "a" has 2 copies along axis "model", which partitions other arrays; write P(None, 'model') to save 1 MiB of every device, unless the copies are meant [{bytes 1051137} {devices 2}]`}},
+		{"on the host", []memory.Array{model, {Name: "a", Shape: []int{2048, 1024}, Element: memory.Int8, Host: true}}, nil},
 		{"beside another axis", []memory.Array{model, w("a", 4096, 4096, "data")}, []string{
 			`warning replicated /arrays/a/spec: array "a" has 2 copies along axis "model", which partitions other arrays; write P('data', 'model') to save 2 MiB of every device, unless the copies are meant [{bytes 2097152} {devices 2}]`,
 			`warning replicated /arrays/model/spec: array "model" has 4 copies along axis "data", which partitions other arrays; write P(None, ('model', 'data')) to save 1.5 MiB of every device, unless the copies are meant [{bytes 1572864} {devices 4}]`}},
@@ -160,10 +163,41 @@ func TestCapacity(t *testing.T) {
 		{5119, &memory.Interval{Low: 1024, High: 4096}, false, true, []string{"error device-capacity /capacity_bytes: a step needs at least 5,120 bytes of a device, which has 5,119 bytes; partition the arrays over more axes, or use more devices [{bytes 5120} {capacity 5119}]"}},
 	} {
 		u := memory.Measure(&memory.Tree{Mesh: on(t), Capacity: c.capacity, Activations: c.activations, Parameters: []memory.Array{{Name: "w", Shape: []int{1024}, Element: memory.Int32}}})
-		if fits, known := u.Fits(); fits && known != (c.fits && c.known) || known != c.known {
+		if fits, known := u.Fits(); fits != c.fits || known != c.known {
 			t.Errorf("%d bytes: Fits is %v, %v", c.capacity, fits, known)
 		}
 		check(t, u, c.want...)
+	}
+}
+
+// Arrays in the memory of the host, and their states, count apart.
+func TestHost(t *testing.T) {
+	u := memory.Measure(&memory.Tree{Mesh: on(t), Optimizer: memory.Lion, Parameters: []memory.Array{
+		{Name: "w", Shape: []int{8}, Element: memory.Float32, Host: true}, {Name: "v", Shape: []int{2}, Element: memory.Float32},
+	}})
+	if got := u.Totals; got.Parameters != 8 || got.States != 8+4 || got.Host != 32+32 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// If the spec of an array does not fit, whether the tree fits is not known.
+func TestIncomplete(t *testing.T) {
+	u := memory.Measure(&memory.Tree{Mesh: on(t, grid...), Capacity: 8192, Activations: &memory.Interval{}, Parameters: []memory.Array{
+		{Name: "w", Shape: []int{1023}, Element: memory.Int8, Spec: sharding.P("data")},
+	}})
+	if fits, known := u.Fits(); known || u.Complete() {
+		t.Errorf("Fits is %v, %v, Complete is %v", fits, known, u.Complete())
+	}
+}
+
+// Replicated has the axes of several devices that hold the same part.
+func TestReplicatedAxes(t *testing.T) {
+	axes := []mesh.Axis{{Name: "data", Size: 4}, {Name: "one", Size: 1}, {Name: "model", Size: 2}}
+	u := memory.Measure(&memory.Tree{Mesh: on(t, axes...), Parameters: []memory.Array{
+		{Name: "w", Shape: []int{8}, Element: memory.Int8}, {Name: "v", Shape: []int{8}, Element: memory.Int8, Spec: sharding.P("data")},
+	}})
+	if w, v := u.Parameters[0].Replicated, u.Parameters[1].Replicated; !slices.Equal(w, []string{"data", "model"}) || !slices.Equal(v, []string{"model"}) {
+		t.Errorf("w is replicated along %q, v along %q", w, v)
 	}
 }
 

@@ -65,16 +65,26 @@ func TestElementsOfStates(t *testing.T) {
 
 // Optax factors the two largest dimensions, of equal ones the last two.
 func TestAdafactorStates(t *testing.T) {
-	for _, c := range []struct{ shape, row, column []int }{
-		{[]int{256, 512}, []int{256}, []int{512}},
-		{[]int{512, 256}, []int{256}, []int{512}},
-		{[]int{128, 128, 3}, []int{128, 3}, []int{128, 3}},
-		{[]int{4, 256, 256}, []int{4, 256}, []int{4, 256}},
-		{[]int{512, 127}, []int{1}, []int{1}},
+	for _, c := range []struct{ shape, row, column []int }{ // the dimensions of the parameter that each state has
+		{[]int{256, 512}, []int{0}, []int{1}},
+		{[]int{512, 256}, []int{1}, []int{0}},
+		{[]int{256, 256}, []int{0}, []int{1}},
+		{[]int{128, 128, 3}, []int{0, 2}, []int{1, 2}},
+		{[]int{256, 256, 256}, []int{0, 1}, []int{0, 2}},
+		{[]int{4, 256, 256}, []int{0, 1}, []int{0, 2}},
+		{[]int{4, 256, 128, 128}, []int{0, 2, 3}, []int{0, 1, 2}},
+		{[]int{512, 127}, []int{-1}, []int{-1}},
 	} {
-		states := memory.Adafactor.States(c.shape)
-		if !slices.Equal(states[0].Shape, c.row) || !slices.Equal(states[1].Shape, c.column) {
-			t.Errorf("%v: got %v", c.shape, states)
+		for i, want := range [][]int{c.row, c.column} {
+			s := memory.Adafactor.States(c.shape)[i]
+			if !slices.Equal(s.Dims, want) {
+				t.Errorf("%v: %s has dimensions %v, want %v", c.shape, s.Name, s.Dims, want)
+			}
+			for k, d := range s.Dims {
+				if size := s.Shape[k]; d >= 0 && size != c.shape[d] || d < 0 && size != 1 {
+					t.Errorf("%v: %s has shape %v", c.shape, s.Name, s.Shape)
+				}
+			}
 		}
 	}
 }
