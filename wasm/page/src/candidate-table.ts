@@ -38,30 +38,30 @@ export class CandidateTable extends PageElement<StrategyModel> {
     css`
       .head { display: flex; flex-wrap: wrap; gap: 0.3rem 0.8rem; justify-content: space-between; align-items: baseline; margin-bottom: 0.5rem; }
       .head p { margin: 0; font-size: 0.76rem; }
-      th button { border: 0; background: none; padding: 0 0.2rem; margin: 0 -0.2rem; height: 1.4rem; font-size: 0.78rem; font-weight: 500; color: var(--muted); }
-      th button:hover { color: var(--text); }
+      thead button { border: 0; background: none; padding: 0 0.2rem; margin: 0 -0.2rem; height: 1.4rem; font-size: 0.78rem; font-weight: 500; color: var(--muted); }
+      thead button:hover { color: var(--text); }
       th[aria-sort] button { color: var(--text); font-weight: 600; }
       tbody { border-bottom: 1px solid var(--line); }
       tbody:last-of-type { border-bottom: 0; }
-      td { vertical-align: top; padding-top: 0.4rem; padding-bottom: 0.35rem; border: 0; }
-      td:first-child { padding-left: 0.5rem; width: 46%; min-width: 15rem; white-space: normal; }
-      th:first-child { padding-left: 0.5rem; }
+      tbody :is(th, td) { vertical-align: top; padding-top: 0.4rem; padding-bottom: 0.35rem; border: 0; }
+      tbody th, .why { width: 46%; min-width: 15rem; white-space: normal; }
+      :is(th, .why):first-child { padding-left: 0.5rem; }
       .mesh { border: 0; background: none; padding: 0; height: auto; min-height: 1.5rem; font-weight: 600; text-align: left; white-space: normal; }
       .mesh:hover:not(:disabled) { background: none; text-decoration: underline; text-underline-offset: 3px; }
       .set { color: var(--muted); font-size: 0.74rem; line-height: 1.4; }
-      td.why { padding-top: 0; color: var(--text); margin: 0; }
+      tbody .why { padding-top: 0; color: var(--text); margin: 0; }
       .no .why { color: var(--error); }
-      .best td { background: color-mix(in srgb, var(--ok) 10%, transparent); }
-      .best td:first-child { box-shadow: inset 3px 0 0 var(--ok); }
-      .chosen:not(.best) td { background: var(--field); }
-      .chosen:not(.best) td:first-child { box-shadow: inset 3px 0 0 var(--edge); }
+      .best :is(th, td) { background: color-mix(in srgb, var(--ok) 10%, transparent); }
+      .best :is(th, td):first-child { box-shadow: inset 3px 0 0 var(--ok); }
+      .chosen:not(.best) :is(th, td) { background: var(--field); }
+      .chosen:not(.best) :is(th, td):first-child { box-shadow: inset 3px 0 0 var(--edge); }
       .tag { display: inline-block; font-size: 0.68rem; font-weight: 650; border: 1px solid currentcolor; border-radius: 4px; padding: 0 0.3rem; margin-left: 0.4rem; color: var(--ok); }
       .no .tag { color: var(--error); }
       .memory { min-width: 7.5rem; }
       .all { margin-top: 0.7rem; }
       .span { color: var(--muted); font-size: 0.72rem; display: block; }
       @media (max-width: 560px) {
-        td:first-child { min-width: 8rem; }
+        tbody th, .why { min-width: 8rem; }
         .memory { min-width: 5.2rem; }
         :is(th, td):nth-child(n + 4) { display: none; }
       }
@@ -76,7 +76,7 @@ export class CandidateTable extends PageElement<StrategyModel> {
     const rest = report.evaluated - candidates.length;
     return html`<div class="head"><h2>Candidates</h2><p class="muted">${count(report.evaluated, "candidate")} evaluated${rest > 0 ? `, the best ${candidates.length} shown` : ""}</p></div>
       <div class="scroll" tabindex="0" role="group" aria-label="table of candidates"><table>
-        <thead><tr><th aria-sort=${this.sorted ? nothing : "ascending"}><button @click=${() => (this.sorted = null)}>Mesh, by rank</button></th>${COLUMNS.map((c) => this.heading(c))}</tr></thead>
+        <thead><tr><th scope="col" aria-sort=${this.sorted ? nothing : "ascending"}><button @click=${() => (this.sorted = null)}>Mesh, by rank</button></th>${COLUMNS.map((c) => this.heading(c))}</tr></thead>
         ${this.order(candidates).slice(0, this.whole ? undefined : FEW).map((i) => this.row(candidates[i]!, i, most))}
       </table></div>
       ${candidates.length > FEW ? html`<button class="all" @click=${() => (this.whole = !this.whole)}>${this.whole ? `Show the first ${FEW}` : `Show all ${candidates.length}`}</button>` : nothing}`;
@@ -85,7 +85,7 @@ export class CandidateTable extends PageElement<StrategyModel> {
   private heading(column: Column): unknown {
     const on = this.sorted?.column === column;
     const direction = on ? (this.sorted!.down ? "descending" : "ascending") : nothing;
-    return html`<th aria-sort=${direction}><button @click=${() => this.sort(column)}>${column.title}<span aria-hidden="true">${on ? (this.sorted!.down ? " ↓" : " ↑") : ""}</span></button></th>`;
+    return html`<th scope="col" aria-sort=${direction}><button @click=${() => this.sort(column)}>${column.title}<span aria-hidden="true">${on ? (this.sorted!.down ? " ↓" : " ↑") : ""}</span></button></th>`;
   }
 
   private sort(column: Column): void {
@@ -106,8 +106,8 @@ export class CandidateTable extends PageElement<StrategyModel> {
     const best = this.model.report!.best === i;
     const chosen = this.model.chosen === i;
     const time = c.time;
-    return html`<tbody class="${best ? "best" : ""} ${chosen ? "chosen" : ""} ${c.fits ? "" : "no"}"><tr><td><button class="mesh" aria-pressed=${chosen} @click=${() => this.model.choose(i)}>${meshText(c.mesh)}</button>${best ? html`<span class="tag">best</span>` : c.fits ? nothing : html`<span class="tag">does not fit</span>`}
-        <div class="set">${settingsText(c)}</div></td>
+    return html`<tbody class="${best ? "best" : ""} ${chosen ? "chosen" : ""} ${c.fits ? "" : "no"}"><tr><th scope="row"><button class="mesh" aria-pressed=${chosen} @click=${() => this.model.choose(i)}>${meshText(c.mesh)}</button>${best ? html`<span class="tag">best</span>` : c.fits ? nothing : html`<span class="tag">does not fit</span>`}
+        <div class="set">${settingsText(c)}</div></th>
       <td class="num memory">${gigabytes(c.memory.total)}${memoryBar(c.memory, most)}</td>
       <td class="num">${duration(time?.step ?? null)}${time ? html`<span class="span">${duration(time.low)} – ${duration(time.high)}</span>` : nothing}</td>
       <td class="num">${whole(c.tokens_per_second)}</td>

@@ -17,7 +17,7 @@ export class ClusterFields extends Fields {
     return html`<h2>Cluster</h2><div class="grid">
       <div class="wide">${this.choice("device", "/cluster/device", [["", "own numbers"], ...kinds], "")}</div>
       ${this.slider("devices", "/cluster/devices", DEVICES, null)}
-      ${this.number("devices per node", "/cluster/per_node", kind ? String(kind.per_node) : "")}
+      ${this.number("devices per node", "/cluster/per_node", kind ? String(kind.per_node) : "all")}
       ${this.quantity("memory", "/cluster/memory_bytes", memoryOf(kind), "B")}
     </div>
     ${this.more("own numbers of the devices", OWN.map((key) => `/cluster/${key}`), html`

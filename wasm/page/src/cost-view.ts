@@ -22,10 +22,12 @@ export class CostView extends PageElement<StrategyModel> {
       h3 { margin: 0.7rem 0 0; font-size: 0.78rem; font-weight: 600; }
       .say { margin: 0.3rem 0 0.4rem; font-size: 0.78rem; line-height: 1.45; }
       td:not(:first-child), th:not(:first-child) { text-align: right; padding-right: 0; padding-left: 0.8rem; }
-      td i { display: inline-block; width: 0.75rem; height: 0.75rem; border-radius: 3px; margin-right: 0.45rem; vertical-align: -0.08rem; forced-color-adjust: none; }
+      th i { display: inline-block; width: 0.75rem; height: 0.75rem; border-radius: 3px; margin-right: 0.45rem; vertical-align: -0.08rem; forced-color-adjust: none; }
       i.idle { background: repeating-linear-gradient(45deg, var(--edge) 0 2px, var(--field) 2px 5px); }
-      td small { color: var(--muted); }
-      tr.total td { font-weight: 600; border-top: 1px solid var(--edge); }
+      tbody th { color: inherit; font-weight: inherit; padding-bottom: 0.28rem; }
+      tr:last-child th { border-bottom: 0; }
+      th small { color: var(--muted); }
+      tr.total :is(th, td) { font-weight: 600; border-top: 1px solid var(--edge); }
       .interval { position: relative; height: 0.9rem; margin: 0.15rem 1px 0; }
       .interval i { position: absolute; top: 0.38rem; height: 2px; background: var(--muted); min-width: 2px; }
       .interval b { position: absolute; top: 0.1rem; width: 2px; height: 0.65rem; margin-left: -1px; background: var(--text); }
@@ -53,11 +55,11 @@ export class CostView extends PageElement<StrategyModel> {
       ${memoryBar(m, most, true)}
       <p class="say">${m.capacity === null ? "The memory of the device is not known." : html`<b>${gigabytes(m.total)}</b> of ${gigabytes(m.capacity)}, of which ${gigabytes(may)} may be used: ${fits ? `${gigabytes(m.free)} stay free` : html`<b style="color:var(--error)">${gigabytes(-(m.free ?? 0))} too much</b>`}.`}</p>
       <table><tbody>${MEMORY_PARTS.map((part) => this.memoryRow(part, m[part], m.total, part === "activations" ? `${gigabytes(m.activations_low)} – ${gigabytes(m.activations_high)}` : ""))}
-        <tr class="total"><td>total</td><td class="num"></td><td class="num">${gigabytes(m.total)}</td></tr></tbody></table>`;
+        <tr class="total"><th scope="row">total</th><td class="num"></td><td class="num">${gigabytes(m.total)}</td></tr></tbody></table>`;
   }
 
   private memoryRow(part: MemoryPart, n: number, total: number, span: string): unknown {
-    return html`<tr><td><i style="background:${memoryColor(part)}"></i>${MEMORY_NAMES[part]}${span ? html` <small>${span}</small>` : nothing}</td><td class="num">${share(n, total)}</td><td class="num">${gigabytes(n)}</td></tr>`;
+    return html`<tr><th scope="row"><i style="background:${memoryColor(part)}"></i>${MEMORY_NAMES[part]}${span ? html` <small>${span}</small>` : nothing}</th><td class="num">${share(n, total)}</td><td class="num">${gigabytes(n)}</td></tr>`;
   }
 
   private time(t: Time): unknown {
@@ -69,9 +71,9 @@ export class CostView extends PageElement<StrategyModel> {
       <div class="stackbar tall" aria-hidden="true">${shown.map((part) => html`<i class=${part === "bubble" ? "idle" : ""} style="width:${percent(t[part])}${part === "bubble" ? "" : `;background:${timeColor(part)}`}"></i>`)}</div>
       <div class="interval" aria-hidden="true"><i style="left:${percent(t.low)};width:${percent(t.high - t.low)}"></i><b style="left:${percent(t.step)}"></b></div>
       <p class="say"><b>${duration(t.step)}</b> expected, from ${duration(t.low)} to ${duration(t.high)}. Bound by <b>${TIME_NAMES[t.bound]}</b>${t.next ? `; ${TIME_NAMES[t.next]} follows ${duration(t.behind)} behind` : ""}.</p>
-      <table><tbody>${shown.map((part) => html`<tr><td><i class=${part === "bubble" ? "idle" : ""} style=${part === "bubble" ? "" : `background:${timeColor(part)}`}></i>${TIME_NAMES[part]}</td><td class="num">${share(t[part], sum)}</td><td class="num">${duration(t[part])}</td></tr>`)}
-        ${sum > t.step ? html`<tr><td>hidden behind computation</td><td class="num"></td><td class="num">− ${duration(sum - t.step)}</td></tr>` : nothing}
-        <tr class="total"><td>expected</td><td class="num"></td><td class="num">${duration(t.step)}</td></tr></tbody></table>`;
+      <table><tbody>${shown.map((part) => html`<tr><th scope="row"><i class=${part === "bubble" ? "idle" : ""} style=${part === "bubble" ? "" : `background:${timeColor(part)}`}></i>${TIME_NAMES[part]}</th><td class="num">${share(t[part], sum)}</td><td class="num">${duration(t[part])}</td></tr>`)}
+        ${sum > t.step ? html`<tr><th scope="row">hidden behind computation</th><td class="num"></td><td class="num">− ${duration(sum - t.step)}</td></tr>` : nothing}
+        <tr class="total"><th scope="row">expected</th><td class="num"></td><td class="num">${duration(t.step)}</td></tr></tbody></table>`;
   }
 
   /** stages renders the memory of every stage of the candidate's pipeline. */

@@ -36,10 +36,11 @@ export abstract class Fields extends Form<StrategyModel> {
     void this.model.edit((d) => put(d, path, value), key);
   }
 
-  /** number renders an input for a whole number. If it is empty, the value is removed; fallback then says what counts. */
+  /** number renders an input for a whole number. If it is empty, the value is removed; fallback then says what counts.
+   * Without a fallback, an empty input is refused. */
   protected number(name: string, path: string, fallback: string, least = 1): unknown {
     const value = numberAt(this.model.wanted, path);
-    return this.input(name, path, value === null ? "" : whole(value), fallback, (v) => (v === "" ? undefined : integer(v, least)), "numeric");
+    return this.input(name, path, value === null ? "" : whole(value), fallback, (v) => (v === "" && fallback ? undefined : integer(v, least)), "numeric");
   }
 
   /** quantity renders an input for a number with a unit. */
@@ -125,8 +126,9 @@ function nearest(stops: readonly number[], value: number): number {
   return stops.reduce((best, stop, i) => (far(stop) < far(stops[best]!) ? i : best), 0);
 }
 
-function decimalOf(text: string): number {
+/** decimalOf parses a number from 0 with at most three decimals, as documents have them. */
+export function decimalOf(text: string): number {
   const n = Number(text);
-  if (!Number.isFinite(n) || n < 0) throw new Error("expected a number from 0, such as 0.1");
+  if (!/^\d*\.?\d{1,3}$/.test(text) || n > 1e9) throw new Error("expected a number with at most three decimals, such as 0.125");
   return n;
 }

@@ -62,7 +62,7 @@ export abstract class Form<M extends Subject = Model> extends PageElement<M> {
   /** reason renders why the text at a path is unusable, or else the layout's error there. */
   protected reason(path: string): unknown {
     const refused = this.refused.get(path);
-    return refused === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)}>${refused}</p>`;
+    return refused === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)} role="alert">${refused}</p>`;
   }
 }
 

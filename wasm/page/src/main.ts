@@ -10,7 +10,7 @@ import { PageTabs } from "./page-tabs.js";
 import type { Planner } from "./planner.js";
 import { type Tab, tabOf, unpack } from "./share.js";
 import { StrategyApp } from "./strategy-app.js";
-import { FIRST, isStrategy } from "./strategy-draft.js";
+import { FIRST, kindOf } from "./strategy-draft.js";
 import { StrategyModel } from "./strategy-model.js";
 import { setTheme, theme } from "./theme.js";
 
@@ -58,8 +58,8 @@ class Page {
   async start(): Promise<void> {
     setTheme(theme());
     const own = held("document");
-    const tab = location.hash ? tabOf(location.hash) : own !== null && isStrategy(own) ? "strategy" : "layout";
-    const link = (): Promise<string | null> => unpack(location.hash).then((text) => text ?? (own !== null && isStrategy(own) === (tab === "strategy") ? own : null));
+    const tab = location.hash ? tabOf(location.hash) : own !== null && kindOf(own) === "strategy" ? "strategy" : "layout";
+    const link = (): Promise<string | null> => unpack(location.hash).then((text) => text ?? (own !== null && (kindOf(own) ?? "layout") === tab ? own : null));
     [this.layout.model, this.layout.notice] = await firstLayout(tab === "layout" ? link : () => Promise.resolve(null));
     this.place(this.layout, "layout");
     this.root.addEventListener("select-tab", (e) => void this.select((e as CustomEvent<Tab>).detail));
@@ -135,15 +135,17 @@ class Page {
     }
   }
 
-  /** openFile opens a file in the tab that it belongs to. */
+  /** openFile opens a file in the tab that it belongs to. A JSON file that belongs to neither stays in the open tab,
+   * which reports it. */
   private async openFile(file: File): Promise<void> {
-    const text = /\.json$/i.test(file.name) && file.size <= MOST_JSON ? await file.text() : "";
-    if (!isStrategy(text)) {
-      await this.select("layout");
-      return this.layout.take(file);
-    }
-    await this.select("strategy");
-    await (await this.strategy!).take(file.name, text);
+    const json = /\.json$/i.test(file.name);
+    const text = json && file.size <= MOST_JSON ? await file.text() : "";
+    const tab = kindOf(text) ?? (json ? this.root.tab : "layout");
+    await this.select(tab);
+    if (tab === "layout") return this.layout.take(file);
+    const strategy = await this.strategy!;
+    if (file.size > MOST_JSON) strategy.notice = `${file.name} is larger than 8 MiB, the limit for a strategy.`;
+    else await strategy.take(file.name, text);
   }
 
   /** openLayout shows the layout of a strategy. */

@@ -8,6 +8,8 @@ import type { StrategyModel } from "./strategy-model.js";
 import { controls } from "./style.js";
 import { count, whole } from "./units.js";
 
+const COLUMNS = ["Operation", "Axis", "Link", "Per step", "Bytes each", "Sent by a device", "Time"];
+
 export class NotesView extends PageElement<StrategyModel> {
   static override styles = [
     controls,
@@ -21,7 +23,8 @@ export class NotesView extends PageElement<StrategyModel> {
       code { font-family: var(--mono); font-size: 0.72rem; color: var(--muted); }
       .scroll { margin-bottom: 0.7rem; }
       td:nth-child(n + 4), th:nth-child(n + 4) { text-align: right; }
-      td:first-child { white-space: normal; min-width: 11rem; }
+      tbody th { white-space: normal; min-width: 11rem; color: var(--text); font-weight: 400; padding-top: 0.28rem; padding-bottom: 0.28rem; }
+      tr:last-child th[scope="row"] { border-bottom: 0; }
     `,
   ];
 
@@ -40,8 +43,8 @@ export class NotesView extends PageElement<StrategyModel> {
   private collectives(list: Report["collectives"]): unknown {
     return html`<details open><summary>Communication of the ${this.model.report?.best === this.model.chosen ? "best" : "chosen"} candidate<span>${count(list.length, "kind")}</span></summary>
       <div class="scroll" tabindex="0" role="group" aria-label="table of communication"><table>
-        <thead><tr><th>Operation</th><th>Axis</th><th>Link</th><th>Per step</th><th>Bytes each</th><th>Sent by a device</th><th>Time</th></tr></thead>
-        <tbody>${list.map((c) => html`<tr><td>${c.op}${c.what ? html` <span class="muted">of ${c.what}</span>` : nothing}</td><td>${c.axis}</td><td>${c.link}</td><td>${whole(c.count)}</td><td>${decimal(c.bytes, "B")}</td><td>${decimal(c.sent, "B")}</td>
+        <thead><tr>${COLUMNS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+        <tbody>${list.map((c) => html`<tr><th scope="row">${c.op}${c.what ? html` <span class="muted">of ${c.what}</span>` : nothing}</th><td>${c.axis}</td><td>${c.link}</td><td>${whole(c.count)}</td><td>${decimal(c.bytes, "B")}</td><td>${decimal(c.sent, "B")}</td>
           <td>${duration(c.ns)}${c.overlapped ? html` <span class="muted">overlapped</span>` : nothing}</td></tr>`)}</tbody></table></div></details>`;
   }
 }

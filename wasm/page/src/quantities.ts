@@ -33,10 +33,10 @@ export function share(part: number, of: number): string {
   return percent > 0 && percent < 0.95 ? "< 1 %" : `${Math.round(percent)} %`;
 }
 
-/** parseQuantity parses a number with an optional decimal or binary prefix, such as "80 GB", "3.35T" or "94 GiB". It
+/** parseQuantity parses a number with an optional decimal or binary prefix, such as "80 GB", "3.35T", "94 GiB" or "1e12". It
  * throws for other texts. */
 export function parseQuantity(text: string): number {
-  const [, number, prefix, binary] = /^\s*(\d[\d,_]*(?:\.\d+)?)\s*(?:([kmgtpe])(i)?)?[a-z/]*\s*$/i.exec(text) ?? [];
+  const [, number, prefix, binary] = /^\s*(-?\d[\d,_]*(?:\.\d+)?(?:e\d+)?)\s*(?:([kmgtpe])(i)?)?[a-z/]*\s*$/i.exec(text) ?? [];
   if (!number) throw new Error("expected a number with a prefix, such as 80 G or 3.35 T");
   const power = prefix ? "kmgtpe".indexOf(prefix.toLowerCase()) + 1 : 0;
   const n = Math.round(Number(number.replaceAll(/[,_]/g, "")) * (binary ? 1024 : 1000) ** power);

@@ -122,7 +122,7 @@ export class StrategyApp extends App<StrategyModel> {
     const { report, error } = this.model.reply;
     const best = report?.best == null ? null : report.candidates[report.best]!;
     const state = error ? html`<b style="color:var(--error)">1 error</b>` : best ? html`<b style="color:var(--ok)">fits: ${meshText(best.mesh)}</b>` : html`<b style="color:var(--error)">nothing fits</b>`;
-    return html`<b>${this.modelBrief()}</b> · ${this.clusterBrief()} · ${this.batchBrief()} · ${state}`;
+    return html`<b>${this.modelBrief()}</b> · ${this.clusterBrief()} · ${this.batchBrief()} · <span role="status">${state}</span>`;
   }
 
   private modelBrief(): string {

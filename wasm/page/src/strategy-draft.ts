@@ -8,13 +8,15 @@ import { steps } from "./pointer.js";
 /** FIRST is the document that the page opens if nothing else is given. */
 export const FIRST = '{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":64},"cluster":{"device":"h100-80","devices":8}}';
 
-/** isStrategy reports whether a text is a strategy document and no layout. */
-export function isStrategy(text: string): boolean {
+/** kindOf returns the kind of document that a text is by the names of its members, or null for another text. */
+export function kindOf(text: string): "layout" | "strategy" | null {
   try {
     const value = read(text);
-    return value instanceof Map && !value.has("mesh") && (value.has("model") || value.has("cluster") || value.has("training"));
+    if (!(value instanceof Map)) return null;
+    const has = (...keys: string[]): boolean => keys.some((key) => value.has(key));
+    return has("mesh", "arrays") ? "layout" : has("model", "training", "cluster") ? "strategy" : null;
   } catch {
-    return false;
+    return null;
   }
 }
 

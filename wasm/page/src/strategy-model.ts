@@ -13,7 +13,7 @@ import { narrowed } from "./strategy-draft.js";
 
 const MAX_UNDO = 100;
 
-/** If the planner computes for longer than this, in milliseconds, the next edit does not wait for it. */
+/** If the planner computes for longer than this, in milliseconds, a newer document does not wait for it. */
 const LATE = 2000;
 
 /** Detail is what the planner reports about one candidate alone. */
@@ -157,7 +157,8 @@ export class StrategyModel extends EventTarget implements Subject {
    * already. */
   private want(document: JsonObject): Promise<void> {
     this.wanted = document;
-    if (this.since !== null && performance.now() - this.since > LATE) this.asking.abort();
+    const { asking, since } = this;
+    if (since !== null) setTimeout(() => asking.abort(), Math.max(0, since + LATE - performance.now()));
     this.answered ??= this.work().finally(() => (this.answered = null));
     this.tell();
     return this.answered;
@@ -195,10 +196,11 @@ export class StrategyModel extends EventTarget implements Subject {
   }
 }
 
-/** parse reads a document. It throws if the text is no JSON object. */
+/** parse reads a document. It throws if the text is no JSON object with a section of a strategy. */
 function parse(text: string): JsonObject {
   const value = read(text);
   if (!(value instanceof Map)) throw new Error("a strategy document is a JSON object");
+  if (!["model", "training", "cluster"].some((key) => value.has(key))) throw new Error("this is no strategy document: it has no model, training or cluster");
   return value;
 }
 

@@ -1,7 +1,7 @@
 // The form of the training: batch, precision, optimizer, recomputation.
 
 import { html, nothing } from "lit";
-import { Fields, powers } from "./fields.js";
+import { Fields, decimalOf, powers } from "./fields.js";
 import { caption, typed } from "./form.js";
 import { at, batchPath, numberAt, put, sequencePath, textAt } from "./strategy-draft.js";
 
@@ -83,8 +83,8 @@ export class TrainingFields extends Fields {
     return this.more("pipeline, efficiency", paths, html`
       ${this.choice("schedule", "/training/schedule", ["1f1b", "gpipe", "interleaved", "zero-bubble"], "1f1b")}
       ${textAt(this.model.wanted, "/training/schedule") === "interleaved" ? this.number("chunks per stage", "/training/chunks", "2") : nothing}
-      ${this.numbers("efficiency", "/training/efficiency", "of the device", Number)}
-      ${this.numbers("share of link bandwidth", "/training/link_efficiency", "0.35, 1", Number)}
+      ${this.numbers("efficiency", "/training/efficiency", "of the device", decimalOf)}
+      ${this.numbers("share of link bandwidth", "/training/link_efficiency", "0.35, 1", decimalOf)}
       <div class="flags">${this.flag("split norms by the sequence over tensor", "/training/sequence_parallel", true)}</div>`);
   }
 }

@@ -263,7 +263,8 @@ inBrowser("a candidate that does not fit has its communication and its limits", 
   await openStrategy(page, LARGE);
   const tabs = page.locator("picture-view").getByRole("tab");
   await tabs.filter({ hasText: "Collectives" }).click();
-  await draws(page, "all-gather of 4 devices");
+  const op = await page.evaluate(() => document.querySelector("strategy-app").model.detail.collectives[0].op);
+  await draws(page, `${op} of `);
   const { candidates } = (await shown(page)).reply.report;
   const chosen = candidates.findIndex((c) => c.mesh.some(([name]) => name === "pipe"));
   await page.getByRole("button", { name: /^Show all/ }).click();
