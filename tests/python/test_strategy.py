@@ -90,7 +90,8 @@ def test_a_notebook_shows_a_table() -> None:
     table = html.partition("</tbody>")[0]
     assert table.count("<tr") == 1 + len(advice.candidates)
     assert "<script" not in html
-    assert "#" not in html.partition("</style>")[0]  # no colors of its own, for light and dark
+    style = html.partition("</style>")[0]
+    assert not re.search(r"[ ;{](color|background):#", style)  # those of the page, light or dark
 
 
 def test_numbers_of_a_candidate() -> None:
