@@ -205,6 +205,8 @@ def test_parts_show_their_calls() -> None:
     assert repr(H100) == "cluster('h100-80', devices=8)"
     two: Any = np.int64(2)
     assert repr(strategy.cluster(devices=two)) == "cluster(devices=2)"
+    halves: Any = (np.float32(0.5), jnp.float32(0.75))
+    assert strategy.training(batch=8, efficiency=halves).document["efficiency"] == [0.5, 0.75]
     precision = {"gradients": jnp.float32, "master": None}
     training = strategy.training(
         batch=8, precision=precision, efficiency=(0.4, 0.625), link_efficiency=(0.5, 1.0)
