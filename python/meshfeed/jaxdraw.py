@@ -69,7 +69,11 @@ def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None
         if not isinstance(shape, Sequence) or isinstance(shape, str):
             raise check.wrong("shape", shape, "a tuple of integers, such as (8, 16)")
         sizes = [check.integer(f"shape[{i}]", size, 0, WIDE) for i, size in enumerate(shape)]
-        whole = jax.ShapeDtypeStruct(sizes, dtype or "float32")
+        try:
+            whole = jax.ShapeDtypeStruct(sizes, "float32" if dtype is None else dtype)
+        except TypeError:
+            hint = 'such as "bfloat16" or jnp.bfloat16'
+            raise check.wrong("dtype", dtype, "an element type of JAX", hint) from None
         return jaxtree.Leaf((), "array", whole.shape, whole.dtype, x)
     if shape is not None or dtype is not None:
         raise check.misfit("shape and dtype are for shardings", "leave them out")

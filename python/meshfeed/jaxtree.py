@@ -118,7 +118,10 @@ def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple
         shape, dtype = (), jax.dtypes.canonicalize_dtype(type(leaf))
     if not isinstance(shape, tuple) or dtype is None:
         message = f"{where} is {shown(leaf)}, which has no shape and dtype"
-        raise check.misfit(message, f"{_ARRAYS}, and leave out functions and settings")
+        hint = f"{_ARRAYS}, and leave out functions and settings"
+        if hasattr(type(leaf), "element_spec"):  # a loader
+            hint = "give its element_spec"
+        raise check.misfit(message, hint)
     if not _is_type(dtype):
         message = f"{where} has the dtype {dtype}, which JAX does not have"
         raise check.misfit(message, "give arrays of numbers")
@@ -384,7 +387,7 @@ class Traced:
     def __init__(self, check: Checks, loss: Callable[..., Any], tree: Any, batch: Any) -> None:
         self._check, self._loss = check, loss
         self._tree, self._parameters = self._flat("tree", tree)
-        self._batch, self._inputs = self._flat("batch", batch)
+        self._batch, self._inputs = self._flat("batch", () if batch is None else batch)
         self._has_batch = batch is not None
 
     def _flat(self, argument: str, tree: Any) -> tuple[Any, list[jax.ShapeDtypeStruct]]:

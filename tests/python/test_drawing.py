@@ -310,6 +310,12 @@ def test_wrong_arguments() -> None:
     )
     for shape in (8, "88"):
         wrong(f"{shape=}: expected a tuple of integers, such as (8, 16)", data, shape=shape)
+    wrong(
+        "dtype='x': expected an element type of JAX; such as \"bfloat16\" or jnp.bfloat16",
+        data,
+        shape=(8,),
+        dtype="x",
+    )
     wrong("shape[1]=2.5: expected an integer from 0 to 2^53", data, shape=(8, 2.5))
     wrong("shape and dtype are for shardings; leave them out", jnp.ones(3), shape=(3,))
     wrong(f'style="jax" is for an array with a sharding; {give}', {"x": data}, style="jax")

@@ -361,6 +361,13 @@ class Broken:
         return params["b"]
 
 
+def test_a_loss_without_a_batch() -> None:
+    tree = {"w": Struct((8, 16), jnp.float32)}
+    used = mf.memory(tree, P("data"), mesh=MESHES["2-D"], loss=lambda t: (t["w"] ** 2).sum())
+    assert used.peak is not None
+    assert used.peak[0] <= used.peak[1]
+
+
 CYCLE: dict[str, Any] = {"w": np.zeros(8)}
 CYCLE["self"] = [CYCLE, CYCLE]
 
@@ -463,6 +470,13 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: mf.memory(np.zeros(8), batch=8),
         "batch=8: expected the arrays of a batch, such as loader.element_spec; "
         "give arrays or jax.ShapeDtypeStructs",
+    ),
+    (
+        lambda: mf.memory(
+            np.zeros(8), batch=mf.Loader(mf.from_arrays({"x": np.zeros(4)}), batch_size=2)
+        ),
+        "batch is Loader(['x'], batch_size=2, epoch=0, step=0 of 2), "
+        "which has no shape and dtype; give its element_spec",
     ),
     (
         lambda: mf.memory(None),
