@@ -69,6 +69,7 @@ func TestOver(t *testing.T) {
 			collective.Cost{Steps: 6, Sent: 984_375_000, Ns: 1_640_625 + 6*1_000},
 		},
 		{"a message to the next chip, one direction: 100 GB/s", v5p.Axis(1, 4), collective.Permute, gb, collective.Cost{Steps: 1, Sent: gb, Ns: 10_000_000 + 1_000}},
+		{"a message over 4 chips, on links that 4 groups share: 12.5 GB/s", v5e.Axis(4, 4), collective.Permute, gb, collective.Cost{Steps: 4, Sent: gb, Ns: 80_000_000 + 4*1_000}},
 		{
 			// 1/4 GB to each of 4 positions: hops 1+2+1 = 4, so 1 GB at 200 GB/s.
 			"all-to-all in a ring of 4", v5p.Axis(1, 4), collective.AllToAll, gb,

@@ -88,7 +88,7 @@ func (c *Cluster) switched(stride, size int) Path {
 		// g. A group that begins in the last g devices of a node has the fewest
 		// devices there.
 		g := gcd(span, c.PerNode)
-		p.Inner = max(1, min(size, g/stride))
+		p.Inner = max(1, g/stride)
 		last := c.PerNode - g + stride - 1 // the latest start in a node that leaves g-stride+1 devices in it
 		if stride > g {
 			last = c.PerNode - 1

@@ -40,6 +40,7 @@ func TestAxesOfATorus(t *testing.T) {
 		{"tpu-v5p", 256, []int{64, 4}, []string{"8x1o 8x1o 400 GB/s, 64 of 1 slices", "4x1o 200 GB/s, 4 of 1 slices"}},
 		// Without whole cubes of 4×4×4, no dimension is a ring: 2×4×4.
 		{"tpu-v5p", 32, []int{8, 4}, []string{"4x1- 2x1- 200 GB/s, 8 of 1 slices", "4x1- 100 GB/s, 4 of 1 slices"}},
+		{"tpu-v5p", 125, []int{25, 5}, []string{"5x1- 5x1- 200 GB/s, 25 of 1 slices", "5x1- 100 GB/s, 5 of 1 slices"}},
 		// A dimension of 16 of v5e is a ring in any slice.
 		{"tpu-v5e", 128, []int{8, 16}, []string{"8x1- 50 GB/s, 8 of 1 slices", "16x1o 100 GB/s, 16 of 1 slices"}},
 		// A small slice of v5e has no rings.
@@ -47,6 +48,8 @@ func TestAxesOfATorus(t *testing.T) {
 		// Part of a dimension: the inner axis is a chain, the outer one passes over it.
 		{"tpu-v5e", 256, []int{32, 8}, []string{"2x8o 16x1o 112.5 GB/s, 32 of 1 slices", "8x1- 50 GB/s, 8 of 1 slices"}},
 		{"tpu-v5e", 256, []int{16, 1, 4, 4}, []string{"16x1o 100 GB/s, 16 of 1 slices", " 0 GB/s, 1 of 1 slices", "4x4o 25 GB/s, 4 of 1 slices", "4x1- 50 GB/s, 4 of 1 slices"}},
+		// With 8 inside 16, the inner axis would have two chains, at 100 GB/s.
+		{"tpu-v5e", 128, []int{4, 32}, []string{"4x2- 25 GB/s, 4 of 1 slices", "16x1o 2x1- 150 GB/s, 32 of 1 slices"}},
 		// Several slices.
 		{"tpu-v5e", 512, []int{2, 256}, []string{" 0 GB/s, 1 of 2 slices", "16x1o 16x1o 200 GB/s, 256 of 1 slices"}},
 		{"tpu-v5e", 1024, []int{64, 16}, []string{"16x1o 100 GB/s, 16 of 4 slices", "16x1o 100 GB/s, 16 of 1 slices"}},
