@@ -91,4 +91,11 @@
 //
 // A number of the hardware that no source publishes stays unknown. A candidate that
 // needs it has no time, and [Report.Problems] names the number.
+//
+// # Nothing fits
+//
+// If no candidate fits, the planner changes the document and evaluates it again: other
+// meshes, smaller micro-batches, recomputation, smaller states, more devices. A problem
+// names the smallest change of each kind after which a candidate fits. If the best
+// candidate fits only with fused kernels, a warning says what fits without them.
 package strategy

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -101,6 +102,31 @@ func TestProblems(t *testing.T) {
 		}
 		p := r.Problems[i]
 		if got := string(p.Severity) + " " + p.Path + ": " + p.Message + "; " + p.Hint; got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// TestMisfit checks the reasons of candidates that do not fit: one needs the margin, and
+// one fits with the least activations.
+func TestMisfit(t *testing.T) {
+	for _, c := range []struct {
+		d    *strategy.Document
+		want string
+	}{
+		{
+			&strategy.Document{Model: strategy.Model{Parameters: 1e9}, Training: strategy.Training{Batch: 1}, Cluster: strategy.Cluster{Devices: 1, MemoryBytes: 17e9}},
+			"needs 16 GB of 17 GB, of which 1.7 GB stay free: 12 GB are states of the optimizer",
+		},
+		{
+			&strategy.Document{
+				Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 8, Recomputation: strategy.None},
+				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8, MemoryBytes: 55e9}, Search: fixed(map[string]int{"fsdp": 8}),
+			},
+			"needs 59 GB, but a device has 55 GB: 40.9 GB are activations; may fit: needs 47.2 GB if layers keep only the results of matrix products",
+		},
+	} {
+		if got := strings.Join(advise(t, c.d).Candidates[0].Reasons, "; "); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 	}

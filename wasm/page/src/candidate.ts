@@ -35,7 +35,7 @@ export const MEMORY_NAMES: Record<MemoryPart, string> = { weights: "weights", gr
 
 export const TIME_NAMES: Record<TimePart, string> = {
   compute: "compute",
-  hbm: "memory reads",
+  hbm: "memory traffic",
   tensor: "tensor",
   fsdp: "fsdp",
   data: "data",
