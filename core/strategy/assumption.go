@@ -105,6 +105,7 @@ var assumptions = []struct {
 	{"links", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).linksText},
 	{"latency", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).latencyText},
 	{"torus", func(e *evidence) bool { return e.times && e.cluster.Topology.Dimensions() > 0 && e.communicates() }, stated("Mesh axes take whole dimensions of the torus if they can, the inner ones first, as jax.make_mesh does. An axis with a part of a dimension needs mesh_utils.create_device_mesh with allow_split_physical_axes=True.")},
+	{"slices", func(e *evidence) bool { return e.times && e.cluster.Topology == hardware.Torus3 && e.communicates() }, (*evidence).slicesText},
 	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("The update reads and writes weights and states once, at the full bandwidth of the memory. Weights are read for every micro-batch, during computation.")},
 	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
 	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("Products of float32 arrays run in TF32, as XLA does on GPUs by default.")},
@@ -195,6 +196,14 @@ func (e *evidence) latencyText() string {
 		steps = append(steps, seconds(e.cluster.Network.LatencyNs)+" between nodes")
 	}
 	return "Each step of a collective adds " + strings.Join(steps, " and ") + ", by convention unless the document gives latencies."
+}
+
+func (e *evidence) slicesText() string {
+	text := "A slice is a straight torus; Google also offers twisted ones, such as 4×4×8, with a faster all-to-all."
+	if e.cluster.Kind == "tpu-v7" {
+		text += " The faster link between the two devices of a chip is left out."
+	}
+	return text
 }
 
 func (e *evidence) bubbleText() string {

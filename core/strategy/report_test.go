@@ -385,3 +385,24 @@ func TestAssumptions(t *testing.T) {
 		t.Errorf("a mixture on 64 devices assumes %q\nwant %q", got, want)
 	}
 }
+
+// TestSliceAssumption checks what the report says about links of TPUs that times leave
+// out.
+func TestSliceAssumption(t *testing.T) {
+	const straight = "A slice is a straight torus; Google also offers twisted ones, such as 4×4×8, with a faster all-to-all."
+	for device, want := range map[string]string{
+		"h100-80": "", "tpu-v5e": "", "tpu-v5p": straight, "tpu-v7": straight + " The faster link between the two devices of a chip is left out.",
+	} {
+		got := ""
+		for _, a := range advise(t, &strategy.Document{
+			Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: device, Devices: 16},
+		}).Assumptions {
+			if a.Code == "slices" {
+				got = a.Text
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", device, got, want)
+		}
+	}
+}
