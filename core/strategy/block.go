@@ -24,6 +24,7 @@ type block struct {
 	experts memory.Bytes // of arrays that the axis expert splits
 	gather  int64        // bytes that fsdp gathers
 	scatter int64        // bytes of gradients that fsdp reduces and scatters
+	widest  int64        // bytes of the largest array that fsdp gathers, and of its gradient
 	left    int64        // bytes of gradients of arrays that fsdp does not split
 	heads   int64        // bytes of gradients of key and value heads that several tensor devices hold
 	unsplit int64        // bytes of gradients of arrays that tensor does not split
@@ -88,8 +89,9 @@ func (b *block) add(q *part, r shard) {
 		b.unsplit = plus(b.unsplit, r.bytes.Gradients)
 	}
 	if r.whole > 0 {
-		b.gather = plus(b.gather, q.gathered().Bytes(r.whole))
-		b.scatter = plus(b.scatter, q.precision.Gradients.Bytes(r.whole))
+		gather, scatter := q.gathered().Bytes(r.whole), q.precision.Gradients.Bytes(r.whole)
+		b.gather, b.scatter = plus(b.gather, gather), plus(b.scatter, scatter)
+		b.widest = max(b.widest, plus(gather, scatter))
 	} else {
 		b.left = plus(b.left, r.bytes.Gradients)
 	}

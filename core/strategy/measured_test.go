@@ -50,3 +50,45 @@ func TestMeasuredMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestLeastMemory checks that no published run needs more memory than its devices have, by
+// the lower bound: they all ran.
+func TestLeastMemory(t *testing.T) {
+	for _, m := range publishedRuns(t) {
+		got := advise(t, m.doc).Candidates[0].Memory
+		if least := got.Total - got.Activations + got.ActivationsLow; least > got.Capacity {
+			t.Errorf("%s, %s needs at least %d bytes of %d: %+v", m.set, m.name, least, got.Capacity, got)
+		}
+	}
+}
+
+// TestDistributedOptimizer compares the bytes per parameter with the table of Megatron
+// Core's guide to its distributed optimizer, which is ZeRO stage 1 over the data and the
+// context axis. Its row for gradients in float16 has a copy of them in float32, which the
+// planner does not have.
+func TestDistributedOptimizer(t *testing.T) {
+	for _, c := range []struct {
+		weights            string
+		replicated, kept   int64 // without, and with the distributed optimizer
+		divided            int64
+		data, context, all int
+	}{
+		{"bfloat16", 18, 6, 12, 8, 1, 8},
+		{"bfloat16", 18, 6, 12, 2, 4, 8},
+		{"float32", 16, 8, 8, 4, 1, 4},
+	} {
+		d := &strategy.Document{
+			Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 8}, Cluster: devices(c.all, c.all),
+			Search: fixed(map[string]int{strategy.Data: c.data, strategy.Context: c.context}),
+		}
+		d.Training.Precision = strategy.Precision{Weights: c.weights, Gradients: "float32"}
+		n := advise(t, d).Model.Parameters
+		for zero, want := range []int64{c.replicated * n, c.kept*n + c.divided*n/int64(c.all)} {
+			d.Search.ZeRO = []int{zero}
+			m := advise(t, d).Candidates[0].Memory
+			if got := m.Weights + m.Gradients + m.Optimizer; got != want {
+				t.Errorf("%s, data %d, context %d, ZeRO %d: %d bytes for %d parameters, want %d", c.weights, c.data, c.context, zero, got, n, want)
+			}
+		}
+	}
+}

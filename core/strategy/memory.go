@@ -28,14 +28,35 @@ func (e *evaluator) states(g *stage, zero int) Memory {
 // memory returns the memory of a device in a stage, for the current candidate.
 func (e *evaluator) memory(g *stage) Memory {
 	m, a := e.held[g.index][e.zero], &e.live[g.index]
-	w := &e.kept.Working // in Buffers by the formula, and its bounds in those of the activations
-	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, max(0, a.Low+w.Low-w.Paper), plus(a.High, w.High-w.Paper)
+	w := &e.kept.Working // in Buffers by the formula, and the bounds of Buffers in those of Activations
+	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, max(0, a.Low+w.Low-w.Paper-e.avoidable(g)), plus(a.High, w.High-w.Paper)
 	m.Buffers = plus(m.Buffers, w.Paper)
 	m.Total = e.total(g)
 	if m.Capacity > 0 {
 		m.Free = e.planner.capacity - m.Total
 	}
 	return m
+}
+
+// avoidable returns the bytes by which the least memory of a stage is less than the sum
+// over its activations and buffers. A library may gather one array at a time instead of
+// two layers. After the backward pass of the head, the backward pass of a layer can use
+// the memory of the logits.
+func (e *evaluator) avoidable(g *stage) int64 {
+	if e.model.shape == nil {
+		return 0
+	}
+	widest := int64(0)
+	for k, n := range g.copies() {
+		if n > 0 {
+			widest = max(widest, e.weights[k].widest)
+		}
+	}
+	n := max(0, e.gathered(g, 0)-widest)
+	if g.head && e.inFlight(g.number) == 1 {
+		n = plus(n, min(e.kept.Final.Low, e.kept.Working.Low))
+	}
+	return n
 }
 
 // total returns the field Total of memory without computing the other fields.

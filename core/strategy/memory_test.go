@@ -84,16 +84,32 @@ func TestStages(t *testing.T) {
 }
 
 // TestBuffers checks what fsdp gathers: two layers and the gradients of one, or the
-// head if that is larger.
+// head if that is larger. In the best case, it is the largest array with its gradient, and
+// a layer uses the memory of the logits after they are freed.
 func TestBuffers(t *testing.T) {
 	const layer = 1024*1024*2 + 2*1024*256 + 3*1024*4096 + 2*1024 // attention, key and value, FFN, norms
 	const head = 32768*1024 + 1024
-	r := advise(t, &strategy.Document{
+	d := &strategy.Document{
 		Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 8, Recomputation: strategy.None}, Cluster: devices(8, 8),
 		Search: fixed(map[string]int{strategy.FSDP: 8}),
-	})
-	if got, want := r.Candidates[0].Memory.Buffers, int64(2*max(2*layer, head)+2*max(layer, head)); got != want {
-		t.Errorf("the buffers are %d bytes, want %d", got, want)
+	}
+	r := advise(t, d)
+	const buffers = 2*max(2*layer, head) + 2*max(layer, head)
+	m := r.Candidates[0].Memory
+	if m.Buffers != buffers {
+		t.Errorf("the buffers are %d bytes, want %d", m.Buffers, buffers)
+	}
+	// Norm inputs, queries, keys and values, attention output, log-sum-exp, gate and up.
+	const kept = 2*(2*1024+2*1024+2*256+2*4096) + 4*16
+	const ends = 2*2*1024 + 4*32768 // norm and head input, logits
+	if want := int64(2048*(4*kept+ends) - (buffers - 4*32768*1024)); m.ActivationsLow != want {
+		t.Errorf("the least activations are %d bytes, want %d", m.ActivationsLow, want)
+	}
+	// The buffers include the inputs of both blocks and the product of gate and up.
+	d.Training.Recomputation = strategy.Full
+	m = advise(t, d).Candidates[0].Memory
+	if want := int64(2048*(4*2*1024+ends-kept-2*(2*1024+4096)) - (buffers - 4*32768*1024)); m.ActivationsLow != want {
+		t.Errorf("with full recomputation, the least activations are %d bytes, want %d", m.ActivationsLow, want)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestPublishedTimes(t *testing.T) {
 	}
 	var sets []string
 	inside, ratios := map[string]int{}, map[string][]float64{}
-	for _, m := range slices.Concat(megatronTable(), korthikantiTable(), llamaRuns(), megatronRuns(), otherRuns(), foundryRuns(t), maxtextRuns(), palmRuns(), bridgeRuns()) {
+	for _, m := range publishedRuns(t) {
 		m.doc.Search.Margin = new(0)
 		r := advise(t, m.doc)
 		if len(r.Candidates) != 1 || r.Candidates[0].Time == nil || m.parts > 0 && r.Model.Parameters != m.parts {
@@ -91,6 +91,12 @@ func TestPublishedTimes(t *testing.T) {
 	if text := fmt.Sprintf("against %d published runs", runs); !strings.Contains(string(guide), text) {
 		t.Errorf("the guide does not say %q", text)
 	}
+}
+
+// publishedRuns lists the runs of all sets.
+func publishedRuns(t *testing.T) []measured {
+	t.Helper()
+	return slices.Concat(megatronTable(), korthikantiTable(), llamaRuns(), megatronRuns(), otherRuns(), foundryRuns(t), maxtextRuns(), palmRuns(), bridgeRuns())
 }
 
 // split returns a document for one mesh.
