@@ -21,7 +21,7 @@ func (s source) cell(value int64, how string) Cell {
 }
 
 var (
-	v100Sheet  = source{"NVIDIA V100 data sheet", "2020-01"}
+	v100Sheet  = source{"NVIDIA V100 data sheet 1165301-r5, SXM2", "2020-01"}
 	dgx2       = source{"NVIDIA DGX-2 data sheet", "2018-03"}
 	a100Sheet  = source{"NVIDIA A100 data sheet 1758950-r4", "2021-06"}
 	dgxA100    = source{"NVIDIA DGX A100 user guide DU-09821-001", "2020-05"}
@@ -65,8 +65,8 @@ var table = []Kind{
 	{
 		Name: "v100-32", Title: "NVIDIA V100 32 GB SXM3 (DGX-2)", Vendor: "NVIDIA",
 		JAX:    []string{"Tesla V100-SXM3-32GB"},
-		Memory: v100Sheet.cell(32*gb, ""), HBM: v100Sheet.cell(900*gb, ""),
-		FLOPs:    map[Precision]Cell{FP16: v100Sheet.cell(125*tera, "")},
+		Memory: dgx2.cell(32*gb, "512 GB of 16 devices"), HBM: v100Sheet.cell(900*gb, ""),
+		FLOPs:    map[Precision]Cell{FP16: dgx2.cell(125*tera, "2 petaFLOPS of 16 devices")},
 		Topology: Switch, PerNode: 16,
 		Node:    v100Sheet.cell(150*gb, bothWays),
 		Network: dgx2.cell(50*gbit, "8 adapters of 100 Gbit/s for 16 devices"),
