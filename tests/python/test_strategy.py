@@ -268,6 +268,12 @@ CLUSTERS: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
+if hasattr(jax.sharding, "AbstractDevice"):  # in JAX from 0.9 on
+    H200 = jax.sharding.AbstractDevice("NVIDIA H200", num_cores=None, platform="gpu")
+    FAR = AbstractMesh((4, 2), ("data", "model"), abstract_device=H200)
+    CLUSTERS.append((FAR, {}, "cluster('NVIDIA H200', devices=8)"))
+
+
 @pytest.mark.parametrize(("kind", "given", "call"), CLUSTERS, ids=lambda x: str(x)[:40])
 def test_the_devices_of_jax(kind: Any, given: dict[str, Any], call: str) -> None:
     cluster = strategy.cluster(kind, **given)

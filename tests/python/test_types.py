@@ -122,3 +122,25 @@ def test_mistakes_that_type_checkers_find() -> None:
         mf.layout({"data": "2"}, P("data"), ds, batch_size=4)  # type: ignore[dict-item]
     with mf.Loader(ds, mesh(), P("data"), batch_size=4) as it, pytest.raises(AttributeError):
         next(iter(it))["x"].no_such_method()  # type: ignore[attr-defined]
+
+
+def test_the_planner() -> None:
+    advice = mf.advise("gpt2", mf.strategy.training(batch=8), mf.strategy.cluster(devices=1))
+    assert_type(advice, mf.Advice)
+    assert_type(advice.candidates[0], mf.Candidate)
+    assert_type(advice.layout, mf.Layout | None)
+    if advice.best is not None:
+        assert_type(advice.best.make_mesh(), jax.sharding.Mesh)
+    used = mf.memory({"w": np.zeros(3)})
+    assert_type(used.arrays["w"], mf.ArrayMemory)
+    assert_type(mf.draw(np.zeros(3)), mf.Drawing)
+    with pytest.raises(mf.InvalidArgumentError):
+        mf.advise("gpt2", mf.strategy.training(batch=8))  # type: ignore[call-arg]
+    with pytest.raises(mf.InvalidArgumentError):
+        mf.strategy.preset("gpt2", hiden=3)  # type: ignore[call-arg]
+    with pytest.raises(mf.InvalidArgumentError):
+        mf.strategy.training(batch=8, schedule="none")  # type: ignore[arg-type]
+    with pytest.raises(mf.InvalidArgumentError):
+        mf.strategy.cluster(devices=8.0)  # type: ignore[arg-type]
+    with pytest.raises(mf.InvalidArgumentError):
+        mf.diagram("pipelines")  # type: ignore[arg-type]

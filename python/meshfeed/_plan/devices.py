@@ -35,10 +35,11 @@ def described(check: Checks, given: dict[str, Any]) -> dict[str, Any]:
 
 def _of(check: Checks, kind: Any) -> dict[str, Any]:
     """Returns what is known of a device, of several devices or of a mesh."""
-    if hasattr(kind, "abstract_device"):  # an AbstractMesh
-        if kind.abstract_device is None:
+    if type(kind).__name__ == "AbstractMesh":
+        device = getattr(kind, "abstract_device", None)  # not in old JAX
+        if device is None:
             raise check.wrong("kind", kind, "a mesh that has devices", _NAMED)
-        return {"kind": _name(check, [kind.abstract_device]), "devices": kind.size}
+        return {"kind": _name(check, [device]), "devices": kind.size}
     if hasattr(kind, "device_kind"):
         return {"kind": _name(check, [kind])}
     devices = kind.devices if hasattr(kind, "axis_names") else kind  # of a mesh
