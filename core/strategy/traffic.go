@@ -53,7 +53,7 @@ const (
 var subjects = [gradientsOf + subject(numBlocks)]string{
 	"activations and their gradients", "keys and values", "keys, values and their gradients", "tokens to experts and back",
 	"gradients of the tied embedding", "gradients of shared heads", "gradients of unsplit arrays",
-	"gradients of arrays that fsdp does not split", "gradients", "weights",
+	"gradients that fsdp leaves whole", "gradients", "weights",
 	"weights of the token embedding", "weights of the positions", "weights of a layer", "weights of a layer with experts", "weights of the head",
 	"gradients of the token embedding", "gradients of the positions", "gradients of a layer", "gradients of a layer with experts", "gradients of the head",
 }

@@ -99,7 +99,7 @@ func sections(r *strategy.Report) []section {
 	if r.Best >= 0 {
 		best := "candidate " + strconv.Itoa(r.Best+1)
 		all = append(all, section{title: "A step of " + best, lines: step(r)}, section{
-			title: "Communication of a device in a step of " + best, rows: collectives(r), sides: "lrllrlrrl", folded: true,
+			title: "Communication of a device in a step of " + best + ", in GB", rows: collectives(r), sides: "lrllrlrrl", folded: true,
 		}, section{title: "Input of " + best, lines: input(r)})
 	}
 	all = append(all, section{title: "Assumptions", lines: assumptions(r), folded: true})
@@ -217,7 +217,7 @@ func collectives(r *strategy.Report) [][]string {
 	if len(r.Collectives) == 0 {
 		return nil
 	}
-	rows := [][]string{{"axis", "calls", "operation", "of", "GB each", "link", "GB sent", "time", "overlaps"}}
+	rows := [][]string{{"axis", "calls", "operation", "of", "each", "link", "sent", "time", "overlap"}}
 	for i := range r.Collectives {
 		c := &r.Collectives[i]
 		time, overlaps := unknown, "no"

@@ -58,6 +58,7 @@ func example() (*strategy.Document, *strategy.Report) {
 		},
 		Collectives: []strategy.Collective{
 			{Op: "all-gather", Axis: "fsdp", What: "weights", Link: "node", Count: 2048, Bytes: 436_000_000, Sent: 450 * gb, Ns: 2_100_000_000, Overlapped: true},
+			{Op: "reduce-scatter", Axis: "context", What: "gradients of a layer with experts", Link: "network", Count: 12345, Bytes: 12 * gb, Sent: 12345 * gb, Ns: 1_234_000_000},
 			{Op: "all-reduce", Axis: "tensor", Link: "mixed", Count: 4096, Bytes: 67_108_864, Sent: 275 * gb, Ns: -1},
 		},
 		Layout: &layout.Document{Mesh: layout.MeshSpec{Axes: []mesh.Axis{{Name: "fsdp", Size: 8}}, Processes: 1}},
