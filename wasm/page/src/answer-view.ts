@@ -4,6 +4,7 @@ import { css, html, nothing } from "lit";
 import type { Candidate, Report } from "./advice.js";
 import { TIME_NAMES, meshText, settingsText } from "./candidate.js";
 import { PageElement } from "./element.js";
+import { failureText } from "./guest.js";
 import { duration, gigabytes, share } from "./quantities.js";
 import type { StrategyModel } from "./strategy-model.js";
 import { controls } from "./style.js";
@@ -28,7 +29,7 @@ export class AnswerView extends PageElement<StrategyModel> {
 
   protected override render(): unknown {
     const { report, error } = this.model.reply;
-    if (!report) return html`<div class="top no"><div><h2>The question has an error</h2><p class="set">${error?.message ?? ""}</p></div></div>`;
+    if (!report) return html`<div class="top no"><div><h2>The question has an error</h2><p class="set">${error ? failureText(error) : ""}</p></div></div>`;
     const best = report.best === null ? null : report.candidates[report.best];
     return best ? this.best(best, report) : this.none(report);
   }

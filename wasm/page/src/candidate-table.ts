@@ -44,6 +44,7 @@ export class CandidateTable extends PageElement<StrategyModel> {
       tbody { border-bottom: 1px solid var(--line); }
       tbody:last-of-type { border-bottom: 0; }
       tbody :is(th, td) { vertical-align: top; padding-top: 0.4rem; padding-bottom: 0.35rem; border: 0; }
+      tbody th { color: var(--text); font-weight: 400; }
       tbody th, .why { width: 46%; min-width: 15rem; white-space: normal; }
       :is(th, .why):first-child { padding-left: 0.5rem; }
       .mesh { border: 0; background: none; padding: 0; height: auto; min-height: 1.5rem; font-weight: 600; text-align: left; white-space: normal; }

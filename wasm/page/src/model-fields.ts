@@ -74,8 +74,8 @@ export class ModelFields extends Fields {
   }
 
   private example(): unknown {
-    return html`${this.quantity("activations per example", "/model/activation_bytes_per_example", "unknown", "B")}
-      ${this.quantity("forward FLOPs per example", "/model/flops_per_example", "unknown", "FLOP")}`;
+    return html`<div class="wide">${this.quantity("activations per example", "/model/activation_bytes_per_example", "unknown", "B")}</div>
+      <div class="wide">${this.quantity("forward FLOPs per example", "/model/flops_per_example", "unknown", "FLOP")}</div>`;
   }
 
   /** pick replaces the model. Another transformer begins with the sizes of the known one. */

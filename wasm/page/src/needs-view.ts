@@ -19,8 +19,9 @@ export class NeedsView extends PageElement<StrategyModel> {
   ];
 
   protected override render(): unknown {
-    const input = this.model.report?.input;
-    if (!input) return html`<p class="muted" style="margin:0;font-size:0.8rem">There is no best candidate.</p>`;
+    const { report } = this.model;
+    const input = report?.input;
+    if (!input) return html`<p class="muted" style="margin:0;font-size:0.8rem">${report?.best == null ? "There is no best candidate." : "The arrays of a batch are not known."}</p>`;
     const rows: [string, string][] = [
       ["rows per second", rate(input.rows_per_second)],
       ["rows per step", whole(input.rows_per_step)],

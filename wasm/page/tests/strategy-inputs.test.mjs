@@ -74,6 +74,7 @@ inBrowser("a dropped file opens in its tab, and a useless one leaves the strateg
 
   await drop(page, "wrong.json", LLAMA.replace("llama3-8b", "llama3-9b"));
   await page.locator("answer-view h2").getByText("The question has an error").waitFor();
+  assert.equal(await page.locator("answer-view .set").innerText(), '/model/preset: there is no model "llama3-9b"; did you mean "llama3-8b"?');
   assert.equal(await page.locator("candidate-table table").count(), 0, "there is no report of this document");
   await page.getByRole("button", { name: "Undo" }).click();
   await page.locator("candidate-table table").waitFor();

@@ -311,6 +311,14 @@ inBrowser("if nothing fits, the page says what is missing", async (page) => {
   assert.ok((await page.locator("candidate-table .tag").allInnerTexts()).every((t) => t === "does not fit"));
 });
 
+inBrowser("a model without arrays of a batch has a best candidate, but no layout", async (page) => {
+  await openStrategy(page, document_({ tree: { w: { shape: [4096, 4096], dtype: "bfloat16" } } }, { batch: 64 }, { device: "h100-80", devices: 8 }));
+  assert.equal(await page.locator("needs-view p").innerText(), "The arrays of a batch are not known.");
+  assert.equal(await page.getByRole("button", { name: "Open this layout" }).isDisabled(), true);
+  await load(page, LARGE);
+  assert.equal(await page.locator("needs-view p").innerText(), "There is no best candidate.");
+});
+
 inBrowser("an error names its input, which the link focuses", async (page) => {
   await openStrategy(page, document_({ transformer: { layers: 4, hidden: 512, heads: 8, kv_heads: 3, ffn: 2048, vocab: 1000, sequence: 256 } }, { batch: 8 }, { device: "h100-80", devices: 8 }));
   assert.equal(await title(page), "The question has an error");
