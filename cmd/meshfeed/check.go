@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -113,7 +113,7 @@ func (c *checkFlags) result(cmd *cobra.Command, list []checked) error {
 		case d.err != nil:
 			fmt.Fprintln(cmd.ErrOrStderr(), "meshfeed:", describe(d.err))
 		default:
-			found = found || d.count(layout.Error) > 0 || c.strict && d.count(layout.Warning) > 0
+			found = found || d.count(problem.Error) > 0 || c.strict && d.count(problem.Warning) > 0
 		}
 	}
 	if unread == nil && found {
@@ -195,7 +195,7 @@ func (p printer) text(list []checked) (err error) {
 				fmt.Fprintf(p.out, "  → %s\n", visible(f.Hint))
 			}
 		}
-		n, w := d.count(layout.Error), d.count(layout.Warning)
+		n, w := d.count(problem.Error), d.count(problem.Warning)
 		_, err = fmt.Fprintf(p.out, "%s: %s, %s\n", file, counted(n, "error"), counted(w, "warning"))
 		errors, warnings, read = errors+n, warnings+w, read+1
 	}
@@ -225,7 +225,7 @@ func (p printer) annotate(list []checked) error {
 		}
 		for _, f := range d.problems {
 			command := string(f.Severity)
-			if f.Severity == layout.Info {
+			if f.Severity == problem.Info {
 				command = "notice"
 			}
 			text := f.Message

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -21,7 +22,7 @@ func newExplain() *cobra.Command {
 			if len(args) == 0 {
 				return listCodes(cmd)
 			}
-			text := layout.Code(args[0]).Explain()
+			text := layout.Explain(problem.Code(args[0]))
 			if text == "" {
 				return status.Errorf(status.NotFound, "explain", "%q is not the code of a problem", args[0]).
 					WithHint("%s", suggested(args[0], layout.Codes(), "meshfeed explain"))
@@ -47,8 +48,8 @@ func listCodes(cmd *cobra.Command) error {
 	return table(cmd.OutOrStdout(), rows)
 }
 
-func firstSentence(c layout.Code) string {
-	first, _, _ := strings.Cut(c.Explain(), ". ")
+func firstSentence(c problem.Code) string {
+	first, _, _ := strings.Cut(layout.Explain(c), ". ")
 	return strings.TrimSuffix(first, ".")
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/wasm/host"
 	"github.com/meshfeed/meshfeed/wasm/page"
@@ -19,16 +19,16 @@ import (
 
 // findings are the problems of a report, parsed and as raw JSON.
 type findings struct {
-	problems []problem
+	problems []finding
 	raw      struct {
 		Problems json.RawMessage `json:"problems"`
 	}
 }
 
-// problem is one problem of a report, without its facts.
-type problem struct {
-	Severity            layout.Severity
-	Code                layout.Code
+// finding is one problem of a report, without its facts.
+type finding struct {
+	Severity            problem.Severity
+	Code                problem.Code
 	Path, Message, Hint string
 }
 
@@ -44,7 +44,7 @@ func findingsOf(report []byte) (*findings, error) {
 	return &f, nil
 }
 
-func (f *findings) count(s layout.Severity) (n int) {
+func (f *findings) count(s problem.Severity) (n int) {
 	for _, p := range f.problems {
 		if p.Severity == s {
 			n++

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 )
 
 // writeJSON prints v as indented JSON without HTML escapes.
@@ -77,11 +77,11 @@ func paintFor(out io.Writer) paint {
 	return paint(isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
-func (p paint) severity(s layout.Severity) string {
+func (p paint) severity(s problem.Severity) string {
 	if !p {
 		return string(s)
 	}
-	color := map[layout.Severity]string{layout.Error: "31", layout.Warning: "33", layout.Info: "36"}[s]
+	color := map[problem.Severity]string{problem.Error: "31", problem.Warning: "33", problem.Info: "36"}[s]
 	return "\x1b[1;" + color + "m" + string(s) + "\x1b[0m"
 }
 

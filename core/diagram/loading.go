@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/drawing"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -96,13 +97,13 @@ func (p Loading) Draw() (*Diagram, error) {
 
 // mistake returns the first error of a layout, or a problem that names its size if there
 // is no error. The costs of such a layout are not known.
-func mistake(l *layout.Layout) layout.Problem {
+func mistake(l *layout.Layout) problem.Problem {
 	for _, p := range l.Problems() {
-		if p.Severity == layout.Error {
+		if p.Severity == problem.Error {
 			return p
 		}
 	}
-	return layout.Problem{Message: "the mesh is too large to count its bytes"}
+	return problem.Problem{Message: "the mesh is too large to count its bytes"}
 }
 
 // processBar has the bytes of the n-th process. need is the layout that reads every

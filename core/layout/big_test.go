@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/layout/picture"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
@@ -46,7 +47,7 @@ func TestHuge(t *testing.T) {
 	for _, c := range []struct {
 		processes int
 		alike     bool
-		code      layout.Code // of the first problem, if it is an error
+		code      problem.Code // of the first problem, if it is an error
 	}{{1, true, layout.TooManyBlocks}, {layout.MaxProcesses, true, ""}, {1, false, layout.TooLarge}} {
 		l, err := layout.New(huge(c.processes, c.alike))
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -30,7 +31,7 @@ func (l *Layout) check() {
 	l.checkProcesses()
 	l.checkAxes()
 	if l.doc.Batch != nil && l.Prefetch() == 0 {
-		l.report(Warning, NoPrefetch, "/prefetch", "prefetch is 0, so that reading a batch does not overlap the step before",
+		l.report(problem.Warning, NoPrefetch, "/prefetch", "prefetch is 0, so that reading a batch does not overlap the step before",
 			"use 1 or more unless memory forbids")
 	}
 	l.sortProblems()
@@ -39,8 +40,8 @@ func (l *Layout) check() {
 // sortProblems sorts by severity, errors first. The order within a severity stays.
 func (l *Layout) sortProblems() {
 	found := l.problems
-	l.problems = make([]Problem, 0, len(found))
-	for _, severity := range []Severity{Error, Warning, Info} {
+	l.problems = make([]problem.Problem, 0, len(found))
+	for _, severity := range []problem.Severity{problem.Error, problem.Warning, problem.Info} {
 		for _, p := range found {
 			if p.Severity == severity {
 				l.problems = append(l.problems, p)
@@ -53,7 +54,7 @@ func (l *Layout) sortProblems() {
 // or of an extra. In l.arrays, the mask and the extras follow the other arrays.
 func (l *Layout) checkNames() {
 	if len(l.arrays) == 0 {
-		l.report(Error, NoArrays, "/arrays", "there is no array to deliver", "name at least one array")
+		l.report(problem.Error, NoArrays, "/arrays", "there is no array to deliver", "name at least one array")
 	}
 	generated := map[string]string{}
 	for _, a := range l.arrays[len(l.doc.Arrays):] {
@@ -62,7 +63,7 @@ func (l *Layout) checkNames() {
 			what = "the mask"
 		}
 		if other, ok := generated[a.Name]; ok {
-			l.report(Error, NameTaken, "/batch/mask", fmt.Sprintf("%s and %s are both named %s", other, what, wording.Quote(a.Name)), "name the mask otherwise")
+			l.report(problem.Error, NameTaken, "/batch/mask", fmt.Sprintf("%s and %s are both named %s", other, what, wording.Quote(a.Name)), "name the mask otherwise")
 		}
 		generated[a.Name] = what
 	}
@@ -72,9 +73,9 @@ func (l *Layout) checkNames() {
 		switch {
 		case !ok:
 		case nested:
-			l.report(Error, NameTaken, arrayPath(a.Name), fmt.Sprintf("array %s stands below %s, the name of %s", wording.Quote(a.Name), wording.Quote(top), what), nameHint(what))
+			l.report(problem.Error, NameTaken, arrayPath(a.Name), fmt.Sprintf("array %s stands below %s, the name of %s", wording.Quote(a.Name), wording.Quote(top), what), nameHint(what))
 		default:
-			l.report(Error, NameTaken, arrayPath(a.Name), fmt.Sprintf("array %s has the name of %s", wording.Quote(a.Name), what), nameHint(what))
+			l.report(problem.Error, NameTaken, arrayPath(a.Name), fmt.Sprintf("array %s has the name of %s", wording.Quote(a.Name), what), nameHint(what))
 		}
 	}
 }
@@ -90,25 +91,25 @@ func nameHint(what string) string {
 func (l *Layout) checkCosts() {
 	t := l.costs.totals
 	if l.costs.walks > maxWalks {
-		l.report(Error, TooLarge, "/arrays", fmt.Sprintf("the arrays are partitioned in so many ways over %d devices that their cost is not worked out", l.mesh.Size()), "use fewer arrays, or partition them alike")
+		l.report(problem.Error, TooLarge, "/arrays", fmt.Sprintf("the arrays are partitioned in so many ways over %d devices that their cost is not worked out", l.mesh.Size()), "use fewer arrays, or partition them alike")
 	}
 	if max(t.BatchBytes, t.ReadBytes, t.DeviceBytes, t.HostBytes, t.InterconnectBytes) > MaxInteger {
-		l.report(Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
+		l.report(problem.Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
 		return // the sums are not exact above 2^53
 	}
 	if n := l.costs.blocks; n > MaxBlocks {
-		l.report(Error, TooManyBlocks, "/mesh", fmt.Sprintf("a process gathers %d blocks for every batch, but may gather %d", n, MaxBlocks),
-			"use more processes, or fewer arrays", Fact{"blocks", n}, Fact{"limit", MaxBlocks})
+		l.report(problem.Error, TooManyBlocks, "/mesh", fmt.Sprintf("a process gathers %d blocks for every batch, but may gather %d", n, MaxBlocks),
+			"use more processes, or fewer arrays", fact("blocks", n), fact("limit", MaxBlocks))
 	}
 	if b := l.doc.Budget.DeviceBytes; b > 0 && t.DeviceBytes > b {
-		l.report(Error, DeviceBudget, "/budget/device_bytes",
+		l.report(problem.Error, DeviceBudget, "/budget/device_bytes",
 			fmt.Sprintf("a device holds %d bytes of one batch, but its budget is %d", t.DeviceBytes, b),
-			"use a smaller batch, or partition over more axes", Fact{"bytes", t.DeviceBytes}, Fact{"budget", b})
+			"use a smaller batch, or partition over more axes", fact("bytes", t.DeviceBytes), fact("budget", b))
 	}
 	if b := l.doc.Budget.HostBytes; b > 0 && t.HostBytes > b {
-		l.report(Error, HostBudget, "/budget/host_bytes",
+		l.report(problem.Error, HostBudget, "/budget/host_bytes",
 			fmt.Sprintf("process %d needs %d bytes for %d batches, but its budget is %d", l.fullest(), t.HostBytes, l.Prefetch()+1, b),
-			"lower prefetch, or use a smaller batch", Fact{"bytes", t.HostBytes}, Fact{"budget", b}, Fact{"process", int64(l.fullest())})
+			"lower prefetch, or use a smaller batch", fact("bytes", t.HostBytes), fact("budget", b), fact("process", int64(l.fullest())))
 	}
 }
 
@@ -131,19 +132,19 @@ func (l *Layout) checkReplicated() {
 		if a.Kind != Data || a.Sharding == nil || l.mesh.Size() == 1 || !a.Sharding.IsFullyReplicated() {
 			continue
 		}
-		l.report(Warning, Replicated, arrayPath(a.Name)+"/spec",
+		l.report(problem.Warning, Replicated, arrayPath(a.Name)+"/spec",
 			fmt.Sprintf("array %s is not partitioned: each of the %d devices gets the whole batch", wording.Quote(a.Name), l.mesh.Size()),
 			"name a mesh axis for the batch dimension, unless every device shall see every row",
-			Fact{"devices", int64(l.mesh.Size())}, Fact{"bytes", arrayBytes(a)})
+			fact("devices", int64(l.mesh.Size())), fact("bytes", arrayBytes(a)))
 	}
 	for i, a := range l.arrays {
 		if a.Kind != Data || a.Delivered == nil {
 			continue
 		}
 		if bytes := l.partBytes(i); bytes > 0 && bytes < slot && l.delivered[i].Count() > 1 {
-			l.report(Info, TinyShards, arrayPath(a.Name)+"/spec",
+			l.report(problem.Info, TinyShards, arrayPath(a.Name)+"/spec",
 				fmt.Sprintf("a shard of array %s has %d bytes and takes %d", wording.Quote(a.Name), bytes, slot),
-				"use a larger batch, or partition over fewer axes", Fact{"bytes", bytes}, Fact{"slot", slot})
+				"use a larger batch, or partition over fewer axes", fact("bytes", bytes), fact("slot", slot))
 		}
 	}
 }
@@ -174,9 +175,9 @@ func (l *Layout) checkMicroBatches() {
 	if arrays > 1 {
 		message += fmt.Sprintf("; the same holds for %d more", arrays-1)
 	}
-	l.report(Warning, SplitMicro, jsontext.Element(arrayPath(a.Name)+"/spec", dim), message,
+	l.report(problem.Warning, SplitMicro, jsontext.Element(arrayPath(a.Name)+"/spec", dim), message,
 		fmt.Sprintf("name the axes in dimension %d, which counts the rows of a micro-batch, and leave this one whole", a.BatchDims-1),
-		Fact{"dimension", int64(dim)}, Fact{"size", int64(a.Shape[dim])}, Fact{"tiles", int64(tiles)}, Fact{"arrays", int64(arrays)})
+		fact("dimension", int64(dim)), fact("size", int64(a.Shape[dim])), fact("tiles", int64(tiles)), fact("arrays", int64(arrays)))
 }
 
 // checkProcesses reports gaps in the process numbers, and processes that read
@@ -187,16 +188,16 @@ func (l *Layout) checkProcesses() {
 		for idle < len(p) && p[idle] == idle {
 			idle++
 		}
-		l.report(Info, IdleProcess, "/mesh/devices", fmt.Sprintf("process %d owns no device of the mesh", idle),
-			"it gets arrays without shards, which is legal", Fact{"process", int64(idle)}, Fact{"processes", int64(len(p))})
+		l.report(problem.Info, IdleProcess, "/mesh/devices", fmt.Sprintf("process %d owns no device of the mesh", idle),
+			"it gets arrays without shards, which is legal", fact("process", int64(idle)), fact("processes", int64(len(p))))
 	}
 	if !l.costs.known || len(l.costs.processes) == 0 {
 		return
 	}
 	least, most := slices.Min(l.costs.processes), slices.Max(l.costs.processes)
 	if least < most {
-		l.report(Warning, Unbalanced, "/mesh", fmt.Sprintf("a process reads from %d to %d bytes per step", least, most),
-			"order the devices so that every process holds as many distinct parts", Fact{"least", least}, Fact{"most", most})
+		l.report(problem.Warning, Unbalanced, "/mesh", fmt.Sprintf("a process reads from %d to %d bytes per step", least, most),
+			"order the devices so that every process holds as many distinct parts", fact("least", least), fact("most", most))
 	}
 	l.checkSameRows()
 }
@@ -219,9 +220,9 @@ func (l *Layout) checkSameRows() {
 	if read > batch {
 		message += fmt.Sprintf(", and together all read the batch %s", wording.Times(read, batch))
 	}
-	l.report(Info, SameRows, "/mesh", message,
+	l.report(problem.Info, SameRows, "/mesh", message,
 		"that is right where an axis that does not partition the batch crosses processes",
-		Fact{"processes", processes}, Fact{"groups", groups}, Fact{"read_bytes", read}, Fact{"batch_bytes", batch})
+		fact("processes", processes), fact("groups", groups), fact("read_bytes", read), fact("batch_bytes", batch))
 }
 
 // checkAxes reports axes over which every array is replicated, unless no array is
@@ -238,8 +239,8 @@ func (l *Layout) checkAxes() {
 	}
 	for n, axis := range l.mesh.Axes() {
 		if axis.Size > 1 && !used[n] && slices.Contains(used, true) {
-			l.report(Info, UnusedAxis, jsontext.Element("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", wording.Quote(axis.Name), axis.Size),
-				"name it in a spec, unless that is meant", Fact{"size", int64(axis.Size)})
+			l.report(problem.Info, UnusedAxis, jsontext.Element("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", wording.Quote(axis.Name), axis.Size),
+				"name it in a spec, unless that is meant", fact("size", int64(axis.Size)))
 		}
 	}
 }

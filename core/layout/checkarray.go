@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -18,7 +19,7 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (*
 	}
 	tooLarge := arrayBytes(a) > MaxInteger
 	if tooLarge {
-		l.report(Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", wording.Quote(a.Name), wording.Shape(a.Shape)), "make the batch or the row smaller")
+		l.report(problem.Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", wording.Quote(a.Name), wording.Shape(a.Shape)), "make the batch or the row smaller")
 	}
 	s, t, faults := sharding.Fit(l.mesh, spec, a.Shape, "array "+wording.Quote(a.Name))
 	for _, f := range faults {
@@ -32,11 +33,7 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (*
 				at = path
 			}
 		}
-		facts := make([]Fact, len(f.Facts))
-		for i, fact := range f.Facts {
-			facts[i] = Fact(fact)
-		}
-		l.report(Error, Code(f.Code), at, f.Message, hint, facts...)
+		l.report(problem.Error, f.Code, at, f.Message, hint, f.Facts...)
 	}
 	if tooLarge || len(faults) > 0 {
 		return nil, t, false
@@ -101,8 +98,8 @@ func (l *Layout) checkRanges(a Array, t sharding.Tiling, path string) bool {
 	}
 	n := runs(a.Shape[:a.BatchDims], t.Tiles())
 	if n = plus(0, n, int64(min(t.Count(), l.most))); n > MaxRanges {
-		l.report(Error, TooManyRanges, path, fmt.Sprintf("array %s makes up to %d separate row ranges in a process, but may make %d", wording.Quote(a.Name), n, MaxRanges),
-			"partition an earlier batch dimension, or make the earlier ones smaller", Fact{"ranges", n}, Fact{"limit", MaxRanges})
+		l.report(problem.Error, TooManyRanges, path, fmt.Sprintf("array %s makes up to %d separate row ranges in a process, but may make %d", wording.Quote(a.Name), n, MaxRanges),
+			"partition an earlier batch dimension, or make the earlier ones smaller", fact("ranges", n), fact("limit", MaxRanges))
 	}
 	return n <= MaxRanges
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -21,16 +22,16 @@ func (l *Layout) checkDataset() {
 	if size == 0 {
 		return
 	}
-	facts := []Fact{{"records", d.Records}, {"batch", size}}
+	facts := []problem.Fact{{Name: "records", Value: d.Records}, {Name: "batch", Value: size}}
 	switch {
 	case t.StepsPerEpoch == 0 && d.Records == 0:
-		l.report(Error, NoStep, "/dataset/records", "the dataset has no record, so that an epoch has no step", "give a dataset with records", facts...)
+		l.report(problem.Error, NoStep, "/dataset/records", "the dataset has no record, so that an epoch has no step", "give a dataset with records", facts...)
 	case t.StepsPerEpoch == 0:
-		l.report(Error, NoStep, "/batch/size", fmt.Sprintf("the dataset has %d records, fewer than one batch of %d, so that an epoch has no step", d.Records, size),
+		l.report(problem.Error, NoStep, "/batch/size", fmt.Sprintf("the dataset has %d records, fewer than one batch of %d, so that an epoch has no step", d.Records, size),
 			l.noStepHint(d.Records), facts...)
 	case l.Remainder() == Refuse && t.RemainderRecords > 0:
-		l.report(Error, Uneven, "/batch/remainder", fmt.Sprintf("%d records in batches of %d leave %d over, but the remainder is an error", d.Records, size, t.RemainderRecords),
-			`use "drop" or "pad", or a batch that divides the records`, append(facts, Fact{"remainder", t.RemainderRecords})...)
+		l.report(problem.Error, Uneven, "/batch/remainder", fmt.Sprintf("%d records in batches of %d leave %d over, but the remainder is an error", d.Records, size, t.RemainderRecords),
+			`use "drop" or "pad", or a batch that divides the records`, append(facts, fact("remainder", t.RemainderRecords))...)
 	}
 }
 
@@ -55,7 +56,7 @@ func (l *Layout) checkColumns(a Array) {
 	}
 	path, row := arrayPath(a.Name)+"/columns", a.RowShape()
 	if len(row) == 0 {
-		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", wording.Quote(a.Name)),
+		l.report(problem.Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", wording.Quote(a.Name)),
 			"leave columns out, or take a field whose rows have a dimension")
 		return
 	}
@@ -64,14 +65,14 @@ func (l *Layout) checkColumns(a Array) {
 		n = plus(n, int64(c[1]-c[0]), 1)
 	}
 	if n != int64(row[0]) {
-		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", wording.Quote(a.Name), n, row[0]),
-			"the ranges together must be as long as the row's first dimension", Fact{"columns", n}, Fact{"size", int64(row[0])})
+		l.report(problem.Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", wording.Quote(a.Name), n, row[0]),
+			"the ranges together must be as long as the row's first dimension", fact("columns", n), fact("size", int64(row[0])))
 	}
 }
 
 // CheckField returns the problems of an array of the kind Data with the fields of a
 // dataset.
-func CheckField(a Array, fields []FieldSpec) []Problem {
+func CheckField(a Array, fields []FieldSpec) []problem.Problem {
 	var r reporter
 	r.checkField(a, fields)
 	return r.problems
@@ -85,12 +86,12 @@ func (r *reporter) checkField(a Array, fields []FieldSpec) {
 		if a.Field != a.Name {
 			path += "/field"
 		}
-		r.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", wording.Quote(a.Name), wording.Quote(a.Field)), fieldHint(fields))
+		r.report(problem.Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", wording.Quote(a.Name), wording.Quote(a.Field)), fieldHint(fields))
 		return
 	}
 	f := fields[i]
 	if f.Type != a.Type && f.Type.Narrow() != a.Type {
-		r.report(Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", wording.Quote(a.Name), a.Type, wording.Quote(f.Name), f.Type), typeHint(f))
+		r.report(problem.Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", wording.Quote(a.Name), a.Type, wording.Quote(f.Name), f.Type), typeHint(f))
 	}
 	r.checkFieldShape(a, f, path)
 }
@@ -107,8 +108,8 @@ func (r *reporter) checkFieldShape(a Array, f FieldSpec, path string) {
 	if a.Columns != nil && len(f.Shape) > 0 && len(row) > 0 {
 		for i, c := range a.Columns {
 			if c[1] > f.Shape[0] {
-				r.report(Error, ColumnsRange, jsontext.Element(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", wording.Quote(a.Name), c[0], c[1], wording.Quote(f.Name), f.Shape[0]),
-					"columns are counted along the row's first dimension, from 0", Fact{"start", int64(c[0])}, Fact{"stop", int64(c[1])}, Fact{"size", int64(f.Shape[0])})
+				r.report(problem.Error, ColumnsRange, jsontext.Element(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", wording.Quote(a.Name), c[0], c[1], wording.Quote(f.Name), f.Shape[0]),
+					"columns are counted along the row's first dimension, from 0", fact("start", int64(c[0])), fact("stop", int64(c[1])), fact("size", int64(f.Shape[0])))
 			}
 		}
 		want = append([]int{row[0]}, f.Shape[1:]...) // checkColumns compares their number
@@ -120,7 +121,7 @@ func (r *reporter) checkFieldShape(a Array, f FieldSpec, path string) {
 	if a.Columns != nil && len(f.Shape) == 0 {
 		hint = "leave columns out: the rows of the field are scalars"
 	}
-	r.report(Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", wording.Quote(a.Name), wording.Shape(row), wording.Quote(f.Name), wording.Shape(f.Shape)), hint)
+	r.report(problem.Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", wording.Quote(a.Name), wording.Shape(row), wording.Quote(f.Name), wording.Shape(f.Shape)), hint)
 }
 
 func fieldHint(fields []FieldSpec) string {

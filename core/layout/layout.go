@@ -28,6 +28,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -127,14 +128,14 @@ func (l *Layout) DeliveredTiling(array int) sharding.Tiling { return l.delivered
 func (l *Layout) ShardBytes(array int) int64 { return shardBytes(l.arrays[array], l.tilings[array]) }
 
 // Problems lists the errors, then the warnings, then the remarks ("info").
-func (l *Layout) Problems() []Problem { return l.problems }
+func (l *Layout) Problems() []problem.Problem { return l.problems }
 
 // Err returns the first problem of severity "error" as a [*status.Error], with
 // the facts and the path as attributes, or nil.
 func (l *Layout) Err() error {
 	for _, p := range l.problems {
-		if p.Severity == Error {
-			return p.Err()
+		if p.Severity == problem.Error {
+			return p.Err("layout")
 		}
 	}
 	return nil

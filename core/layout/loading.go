@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -96,17 +97,17 @@ func (l *Layout) addDelivered() {
 func (l *Layout) reportUneven(axis int) {
 	size, devices := l.BatchShape(), l.mesh.Size()
 	if len(size) == 1 {
-		l.report(Error, Indivisible, "/batch/size",
+		l.report(problem.Error, Indivisible, "/batch/size",
 			fmt.Sprintf(`with loading "reshard" the batch of %d is split over all %d devices, but %d %% %d = %d`, size[0], devices, size[0], devices, size[0]%devices),
 			fmt.Sprintf(`use a batch of %s, or another way of loading`, sharding.Nearest(size[0], devices)),
-			Fact{"size", int64(size[0])}, Fact{"tiles", int64(devices)}, Fact{"remainder", int64(size[0] % devices)})
+			fact("size", int64(size[0])), fact("tiles", int64(devices)), fact("remainder", int64(size[0]%devices)))
 		return
 	}
 	a := l.mesh.Axes()[axis]
-	l.report(Error, Indivisible, "/batch/size",
+	l.report(problem.Error, Indivisible, "/batch/size",
 		fmt.Sprintf(`with loading "reshard" the batch of shape %s is split over all axes, but axis %s (size %d) divides no batch dimension, after the axes before it`, wording.Shape(size), wording.Quote(a.Name), a.Size),
 		fmt.Sprintf("make a batch dimension a multiple of %d, the number of devices, or use another way of loading", devices),
-		Fact{"tiles", int64(devices)})
+		fact("tiles", int64(devices)))
 }
 
 // checkLoading reports the additional cost of a way of loading that is not the
@@ -116,14 +117,14 @@ func (l *Layout) checkLoading() {
 	if !l.costs.known || l.Loading() == LoadProcess || t.ReadBytes > MaxInteger {
 		return
 	}
-	facts := []Fact{{"read_bytes", t.ReadBytes}, {"process_read_bytes", l.costs.least}}
+	facts := []problem.Fact{{Name: "read_bytes", Value: t.ReadBytes}, {Name: "process_read_bytes", Value: l.costs.least}}
 	switch {
 	case l.Loading() == LoadReshard:
-		l.report(Info, Loading, "/loading",
+		l.report(problem.Info, Loading, "/loading",
 			fmt.Sprintf(`%d bytes of a batch are read, and then at least %d move between devices, %d of them between processes; "process" reads %d, and nothing moves`, t.ReadBytes, t.InterconnectBytes, t.NetworkBytes, l.costs.least),
-			"reshard every batch in the step, under jit", append(facts, Fact{"interconnect_bytes", t.InterconnectBytes}, Fact{"network_bytes", t.NetworkBytes})...)
+			"reshard every batch in the step, under jit", append(facts, fact("interconnect_bytes", t.InterconnectBytes), fact("network_bytes", t.NetworkBytes))...)
 	case t.ReadBytes > l.costs.least:
-		l.report(Info, Loading, "/loading",
+		l.report(problem.Info, Loading, "/loading",
 			fmt.Sprintf(`%d bytes are read for every batch, %s times the %d of "process"`, t.ReadBytes, wording.Ratio(t.ReadBytes, l.costs.least), l.costs.least),
 			"leave loading out, unless you compare", facts...)
 	}

@@ -3,6 +3,7 @@ package layout
 import (
 	"fmt"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -74,6 +75,6 @@ func (l *Layout) checkOrder(d *DatasetSpec) {
 		_, err = l.DerivedOrder(d.Order)
 	}
 	if e, ok := err.(*status.Error); ok {
-		l.report(Error, UnknownOrder, "/dataset/order", e.Msg, e.Hint)
+		l.report(problem.Error, UnknownOrder, "/dataset/order", e.Msg, e.Hint)
 	}
 }

@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
 // TestProblems lists the problems of the documents in testdata/problems, with
 // their facts, and the error that Err returns.
 func TestProblems(t *testing.T) {
-	seen := map[layout.Code]bool{}
+	seen := map[problem.Code]bool{}
 	datadriven.Walk(t, "testdata/problems", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			l := documents.Layout(t, d.Input)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -66,8 +67,8 @@ func gridOf(lay *layout.Layout, src source.Source) grid {
 func checkLayout(lay *layout.Layout) error {
 	c := &checker{}
 	for _, p := range lay.Problems() {
-		if p.Severity == layout.Error {
-			c.add(p.Err())
+		if p.Severity == problem.Error {
+			c.add(p.Err("layout"))
 		}
 	}
 	return c.err()

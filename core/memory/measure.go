@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -133,7 +134,7 @@ func (t *Tree) gradient(r *Row) int64 {
 // Complete reports whether the sums have all arrays: every spec fits, and no size is
 // beyond the limits.
 func (u *Usage) Complete() bool {
-	return !slices.ContainsFunc(u.Problems, func(p Problem) bool { return p.Severity == Error && p.Code != DeviceCapacity })
+	return !slices.ContainsFunc(u.Problems, func(p problem.Problem) bool { return p.Severity == problem.Error && p.Code != DeviceCapacity })
 }
 
 // Fits reports whether a step fits into the device. If this depends on the compiler,

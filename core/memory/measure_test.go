@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -143,7 +144,7 @@ func TestReplicatedSaves(t *testing.T) {
 	before, after := memory.Measure(tree(nil)), memory.Measure(tree(sharding.P("model")))
 	check(t, after)
 	saved := before.Totals.Stored + before.Totals.Gradients - after.Totals.Stored - after.Totals.Gradients
-	if len(before.Problems) != 1 || before.Problems[0].Facts[0] != (sharding.Fact{Name: "bytes", Value: saved}) {
+	if len(before.Problems) != 1 || before.Problems[0].Facts[0] != (problem.Fact{Name: "bytes", Value: saved}) {
 		t.Errorf("got %q, but the spec saves %d bytes", problems(before), saved)
 	}
 }

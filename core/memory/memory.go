@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
@@ -73,7 +74,7 @@ type Usage struct {
 	States     []Row
 	Batch      []Row
 	Totals     Totals
-	Problems   []Problem // errors first
+	Problems   []problem.Problem // errors first
 }
 
 // Totals are sums of bytes per device.

@@ -3,16 +3,10 @@ package memory
 import (
 	"fmt"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
-	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
-)
-
-// The severities of problems.
-const (
-	Error   = "error"   // the step cannot run
-	Warning = "warning" // the step may run, but is probably not what was meant
 )
 
 // The codes of problems, in addition to those of package sharding. After the semicolon,
@@ -26,31 +20,11 @@ const (
 // maxBytes is the largest size that a report has: JSON holds it exactly.
 const maxBytes = 1 << 53
 
-// Problem is an error in a tree, or a warning about it.
-type Problem struct {
-	Severity string
-	Code     string
-	Path     string // JSON Pointer into the document
-	Message  string // what was expected, and what was found
-	Hint     string // what to do
-	Facts    []sharding.Fact
-}
-
-// Err returns the problem as an InvalidArgument error.
-func (p Problem) Err() error {
-	e := status.New(status.InvalidArgument, "memory", p.Message).With("code", p.Code).With("path", p.Path)
-	e.Hint = p.Hint
-	for _, f := range p.Facts {
-		e = e.With(f.Name, f.Value)
-	}
-	return e
-}
-
 // Err returns the first problem of severity Error, or nil.
 func (u *Usage) Err() error {
 	for _, p := range u.Problems {
-		if p.Severity == Error {
-			return p.Err()
+		if p.Severity == problem.Error {
+			return p.Err("memory")
 		}
 	}
 	return nil
@@ -64,7 +38,7 @@ func (u *Usage) addFault(path string, f sharding.Fault) {
 	case sharding.Indivisible:
 		at = jsontext.Element(path+"/shape", f.Dimension)
 	}
-	u.Problems = append(u.Problems, Problem{Error, f.Code, at, f.Message, f.Hint, f.Facts})
+	u.Problems = append(u.Problems, problem.Problem{Severity: problem.Error, Code: f.Code, Path: at, Message: f.Message, Hint: f.Hint, Facts: f.Facts})
 }
 
 // check reports sizes beyond the limits and the capacity, and copies that waste
@@ -75,7 +49,7 @@ func (u *Usage) check() {
 		most = t.Peak.High
 	}
 	if max(most, plus(t.Stored, t.Gradients), t.Host, t.Count) > maxBytes {
-		u.Problems = append(u.Problems, Problem{Severity: Error, Code: TooLarge, Path: "/arrays",
+		u.Problems = append(u.Problems, problem.Problem{Severity: problem.Error, Code: TooLarge, Path: "/arrays",
 			Message: "the arrays take more than 2^53 bytes of a device", Hint: "make them smaller"})
 		return
 	}
@@ -94,13 +68,13 @@ func (u *Usage) checkCapacity(most int64) {
 		return
 	}
 	text, has := sizes(least, capacity)
-	p := Problem{Severity: Error, Code: DeviceCapacity, Path: "/capacity_bytes",
+	p := problem.Problem{Severity: problem.Error, Code: DeviceCapacity, Path: "/capacity_bytes",
 		Message: fmt.Sprintf("a step needs at least %s of a device, which has %s", text, has),
 		Hint:    "partition the arrays over more axes, or use more devices",
-		Facts:   []sharding.Fact{{Name: "bytes", Value: least}, {Name: "capacity", Value: capacity}}}
+		Facts:   []problem.Fact{{Name: "bytes", Value: least}, {Name: "capacity", Value: capacity}}}
 	if least <= capacity {
 		text, has = sizes(most, capacity)
-		p.Severity, p.Facts[0].Value = Warning, most
+		p.Severity, p.Facts[0].Value = problem.Warning, most
 		p.Message = fmt.Sprintf("a step needs up to %s of a device, which has %s", text, has)
 		p.Hint = "the compiler decides: compile the step, or use a smaller batch"
 	}

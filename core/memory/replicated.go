@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -35,7 +36,7 @@ func (u *Usage) checkReplicated() {
 	}
 	batch := u.partitioning(u.Batch)
 	u.findReplicated("/batch/", u.Batch, func(r *Row) proposal { return u.extend(r, batch) })
-	slices.SortStableFunc(u.Problems[first:], func(a, b Problem) int { return cmp.Compare(b.Facts[0].Value, a.Facts[0].Value) })
+	slices.SortStableFunc(u.Problems[first:], func(a, b problem.Problem) int { return cmp.Compare(b.Facts[0].Value, a.Facts[0].Value) })
 }
 
 // proposal is a spec with fewer copies of an array.
@@ -109,11 +110,11 @@ func (u *Usage) findReplicated(path string, rows []Row, propose func(*Row) propo
 		if len(p.axes) > 1 {
 			which = "axes " + wording.QuotedList(p.axes) + ", which partition"
 		}
-		u.Problems = append(u.Problems, Problem{
-			Severity: Warning, Code: Replicated, Path: path + jsontext.Escape(r.Name) + "/spec",
+		u.Problems = append(u.Problems, problem.Problem{
+			Severity: problem.Warning, Code: Replicated, Path: path + jsontext.Escape(r.Name) + "/spec",
 			Message: fmt.Sprintf("array %s has %d copies along %s other arrays", wording.Quote(r.Name), p.devices, which),
 			Hint:    fmt.Sprintf("write %s to save %s of every device, unless the copies are meant", wording.Plain(p.spec.String()), wording.Bytes(saved)),
-			Facts:   []sharding.Fact{{Name: "bytes", Value: saved}, {Name: "devices", Value: p.devices}},
+			Facts:   []problem.Fact{{Name: "bytes", Value: saved}, {Name: "devices", Value: p.devices}},
 		})
 	}
 }

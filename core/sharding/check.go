@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -20,21 +21,15 @@ const (
 
 // Fault is one reason why a spec does not fit its mesh or its array.
 type Fault struct {
-	Code      string
-	Dimension int    // of the array, which is also the number of the spec's entry
-	Message   string // expected and actual
-	Hint      string // what to do
-	Facts     []Fact // the numbers of the message
-}
-
-// Fact is a number in a message.
-type Fact struct {
-	Name  string
-	Value int64
+	Code      problem.Code
+	Dimension int            // of the array, which is also the number of the spec's entry
+	Message   string         // expected and actual
+	Hint      string         // what to do
+	Facts     []problem.Fact // the numbers of the message
 }
 
 func (f Fault) err() error {
-	e := status.New(status.InvalidArgument, "sharding", f.Message).WithHint("%s", f.Hint).With("code", f.Code)
+	e := status.New(status.InvalidArgument, "sharding", f.Message).WithHint("%s", f.Hint).With("code", string(f.Code))
 	for _, fact := range f.Facts {
 		e = e.With(fact.Name, fact.Value)
 	}
@@ -85,20 +80,20 @@ func axisFaults(m *mesh.Mesh, spec PartitionSpec, of string) (faults []Fault) {
 		for _, name := range entry {
 			before, again := used[name]
 			used[name] = d
-			dimension := Fact{"dimension", int64(d)}
+			dimension := problem.Fact{Name: "dimension", Value: int64(d)}
 			if again {
 				where := fmt.Sprintf("dimension %d and dimension %d", before, d)
 				if before == d {
 					where = fmt.Sprintf("dimension %d twice", d)
 				}
 				faults = append(faults, Fault{
-					Code: DuplicateAxis, Dimension: d, Facts: []Fact{dimension, {"other", int64(before)}},
+					Code: DuplicateAxis, Dimension: d, Facts: []problem.Fact{dimension, {Name: "other", Value: int64(before)}},
 					Message: fmt.Sprintf("axis %s partitions %s%s", wording.Quote(name), where, of),
 					Hint:    "an axis can partition one dimension once",
 				})
 			} else if _, _, known := m.Axis(name); !known {
 				faults = append(faults, Fault{
-					Code: UnknownAxis, Dimension: d, Facts: []Fact{dimension},
+					Code: UnknownAxis, Dimension: d, Facts: []problem.Fact{dimension},
 					Message: fmt.Sprintf("axis %s%s is not in %s", wording.Quote(name), of, m),
 					Hint:    axisHint(m),
 				})
@@ -133,7 +128,7 @@ func rankFaults(spec PartitionSpec, shape []int, of string) []Fault {
 		Code:    SpecRank,
 		Message: fmt.Sprintf("spec %s%s has %s, but shape %s has rank %d", wording.Plain(spec.String()), of, wording.Count(int64(len(spec)), "entry", "entries"), wording.Shape(shape), len(shape)),
 		Hint:    "give at most one entry per dimension",
-		Facts:   []Fact{{"entries", int64(len(spec))}, {"rank", int64(len(shape))}},
+		Facts:   []problem.Fact{{Name: "entries", Value: int64(len(spec))}, {Name: "rank", Value: int64(len(shape))}},
 	}}
 }
 
@@ -156,7 +151,7 @@ func (s *NamedSharding) sizeFaults(shape []int, of string) (faults []Fault) {
 			Dimension: d,
 			Message:   fmt.Sprintf("dimension %d%s of shape %s is split %d ways by %s %s, but %d %% %d = %d", d, of, wording.Shape(shape), tiles, what, strings.Join(by, ", "), n, tiles, n%tiles),
 			Hint:      "the nearest sizes that divide: " + Nearest(n, tiles),
-			Facts:     []Fact{{"size", int64(n)}, {"tiles", int64(tiles)}, {"remainder", int64(n % tiles)}},
+			Facts:     []problem.Fact{{Name: "size", Value: int64(n)}, {Name: "tiles", Value: int64(tiles)}, {Name: "remainder", Value: int64(n % tiles)}},
 		})
 	}
 	return faults

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/strategy"
 )
@@ -72,7 +73,7 @@ func TestProblems(t *testing.T) {
 	parameters := strategy.Model{Parameters: 1000, FLOPsPerExample: new(int64(1000)), ActivationBytesPerExample: new(int64(0))}
 	for _, c := range []struct {
 		d    *strategy.Document
-		code string
+		code problem.Code
 		want string
 	}{
 		{
@@ -95,7 +96,7 @@ func TestProblems(t *testing.T) {
 		},
 	} {
 		r := advise(t, c.d)
-		i := slices.IndexFunc(r.Problems, func(p strategy.Problem) bool { return p.Code == c.code })
+		i := slices.IndexFunc(r.Problems, func(p problem.Problem) bool { return p.Code == c.code })
 		if i < 0 {
 			t.Errorf("there is no problem %s: %+v", c.code, r.Problems)
 			continue

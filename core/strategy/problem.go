@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -22,35 +22,35 @@ const (
 )
 
 // severities orders problems: errors first.
-var severities = map[layout.Severity]int{layout.Error: 0, layout.Warning: 1, layout.Info: 2}
+var severities = map[problem.Severity]int{problem.Error: 0, problem.Warning: 1, problem.Info: 2}
 
-func (r *Report) problem(severity layout.Severity, code, path, message, hint string) {
-	r.Problems = append(r.Problems, Problem{severity, code, path, message, hint})
+func (r *Report) problem(severity problem.Severity, code problem.Code, path, message, hint string) {
+	r.Problems = append(r.Problems, problem.Problem{Severity: severity, Code: code, Path: path, Message: message, Hint: hint})
 }
 
 // check adds problems: no candidate, no fit, or a missing number.
 func (r *Report) check(p *planner) {
 	switch {
 	case len(r.Candidates) == 0:
-		r.problem(layout.Error, NoCandidate, "/search", "every mesh of "+wording.Count(int64(r.Devices), "device", "devices")+" breaks a rule", r.widest())
+		r.problem(problem.Error, NoCandidate, "/search", "every mesh of "+wording.Count(int64(r.Devices), "device", "devices")+" breaks a rule", r.widest())
 	case r.Best < 0:
 		c := &r.Candidates[0]
-		r.problem(layout.Error, NothingFits, "/cluster/devices",
+		r.problem(problem.Error, NothingFits, "/cluster/devices",
 			fmt.Sprintf("no candidate fits: %s needs the least, %s, but a device has %s, of which %s stay free", MeshText(c.Mesh), gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity), gigabytes(c.Memory.Capacity-p.capacity)),
 			r.remedy(p, c))
 	case p.exceeds(&r.Candidates[r.Best].Memory):
 		c := &r.Candidates[r.Best]
-		r.problem(layout.Warning, Tight, "/training/recomputation",
+		r.problem(problem.Warning, Tight, "/training/recomputation",
 			fmt.Sprintf("the best candidate fits with fused kernels, but needs up to %s without them, as JAX does without jax.checkpoint", gigabytes(c.Memory.Most())), r.safer(p, c))
 	}
 	if p.cluster.Memory == 0 {
-		r.problem(layout.Warning, UnknownNumber, "/cluster/memory_bytes", "the memory of a device is missing, so every candidate counts as fitting", "give memory_bytes")
+		r.problem(problem.Warning, UnknownNumber, "/cluster/memory_bytes", "the memory of a device is missing, so every candidate counts as fitting", "give memory_bytes")
 	}
 	if p.cluster.HBM == 0 && p.peak > 0 {
-		r.problem(layout.Warning, UnknownNumber, "/cluster/hbm_bytes_per_second", "the bandwidth of a device's memory is missing, so the times are without it", "give hbm_bytes_per_second")
+		r.problem(problem.Warning, UnknownNumber, "/cluster/hbm_bytes_per_second", "the bandwidth of a device's memory is missing, so the times are without it", "give hbm_bytes_per_second")
 	}
 	if p.model.shape == nil && p.model.kept < 0 {
-		r.problem(layout.Warning, ActivationsUnknown, "/model/activation_bytes_per_example", "the activations of an example are not known, so the memory is without them",
+		r.problem(problem.Warning, ActivationsUnknown, "/model/activation_bytes_per_example", "the activations of an example are not known, so the memory is without them",
 			"give activation_bytes_per_example, or describe the model as a transformer")
 	}
 }
@@ -104,18 +104,18 @@ func (r *Report) unknownTimes(missing map[string]string, order []string, unnamed
 		} else if unnamed && strings.HasPrefix(path, "/cluster/") {
 			hint += ", or name a device that the planner knows"
 		}
-		r.problem(layout.Warning, UnknownNumber, path, missing[path]+", so candidates that need it have no time", hint)
+		r.problem(problem.Warning, UnknownNumber, path, missing[path]+", so candidates that need it have no time", hint)
 	}
 }
 
 func (r *Report) checkInput(n *InputNeeds) {
 	if n.Available > 0 && n.RowsPerSecond > 0 && !n.KeepsUp {
-		r.problem(layout.Warning, InputSlow, "/input/rows_per_second",
+		r.problem(problem.Warning, InputSlow, "/input/rows_per_second",
 			fmt.Sprintf("the step needs %s rows per second, but the input delivers %d", thousandths(int(n.RowsPerSecond)), n.Available),
 			"use more processes, faster storage, or smaller rows")
 	}
 	if n.HostCapacity > 0 && n.HostBytes > n.HostCapacity {
-		r.problem(layout.Warning, HostMemory, "/cluster/host_bytes",
+		r.problem(problem.Warning, HostMemory, "/cluster/host_bytes",
 			fmt.Sprintf("a process needs %s for its batches, but a host has %s", gigabytes(n.HostBytes), gigabytes(n.HostCapacity)), "lower prefetch, or use more processes")
 	}
 }

@@ -3,6 +3,7 @@ package strategy
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 )
 
 // Report is the planner's result. Its JSON form has the same structure. Memory is in
@@ -20,7 +21,7 @@ type Report struct {
 	Layout      *layout.Document
 	Input       *InputNeeds
 	Assumptions []Assumption
-	Problems    []Problem
+	Problems    []problem.Problem
 }
 
 // ModelSummary has the sizes of the model.
@@ -139,14 +140,4 @@ type Pruned struct {
 	Count   int64
 	Message string
 	Meshes  [][]mesh.Axis // up to MaxKeep of them, with Search.Pruned
-}
-
-// Problem is a fault in the document or in the report: for example, a number is missing,
-// or no candidate fits. The report is complete nevertheless.
-type Problem struct {
-	Severity layout.Severity
-	Code     string
-	Path     string // JSON Pointer into the document
-	Message  string
-	Hint     string
 }

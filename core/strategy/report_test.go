@@ -13,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/tests/random"
@@ -201,7 +202,7 @@ func TestNothingFits(t *testing.T) {
 		},
 	} {
 		r := advise(t, &c.d)
-		i := slices.IndexFunc(r.Problems, func(p strategy.Problem) bool { return p.Code == strategy.NothingFits })
+		i := slices.IndexFunc(r.Problems, func(p problem.Problem) bool { return p.Code == strategy.NothingFits })
 		if i < 0 {
 			t.Errorf("%+v fits", c.d)
 			continue
@@ -300,12 +301,12 @@ func TestTree(t *testing.T) {
 		t.Errorf("time %v, reasons %q", c.Time, c.Reasons)
 	}
 	d.Model.Tree[1].Spec, d.Search = sharding.P("expert"), fixed(map[string]int{"fsdp": 4, "expert": 2})
-	unknown := strategy.Problem{
-		Severity: layout.Warning, Code: strategy.UnknownNumber, Path: "/model/tree",
+	unknown := problem.Problem{
+		Severity: problem.Warning, Code: strategy.UnknownNumber, Path: "/model/tree",
 		Message: "the specs of a tree do not say what devices exchange over expert, so candidates that need it have no time",
 		Hint:    "describe the model as a transformer, or leave the axis out of the specs",
 	}
-	if r := advise(t, d); r.Candidates[0].Time != nil || !slices.Contains(r.Problems, unknown) {
+	if r := advise(t, d); r.Candidates[0].Time != nil || !slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.String() == unknown.String() }) {
 		t.Errorf("time %v, problems %+v", r.Candidates[0].Time, r.Problems)
 	}
 	d.Model.Tree[1].Spec, d.Search = sharding.P(nil, "tensor"), fixed(map[string]int{"fsdp": 4, "tensor": 2})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 )
 
 // Advise evaluates every mesh of the devices that the model can use, and ranks them
@@ -29,7 +30,7 @@ func Advise(d *Document) (*Report, error) {
 		return nil, err
 	}
 	r.check(p)
-	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
+	slices.SortStableFunc(r.Problems, func(a, b problem.Problem) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
 	r.Assumptions = p.assumptions(kept, r)
 	return r, nil
 }
@@ -70,7 +71,7 @@ func (r *Report) describeBest(e *evaluator, best *score) error {
 	r.Stages = e.stageList()
 	d := e.layout()
 	if d == nil {
-		r.problem(layout.Info, NoInputs, "/model/inputs", "the arrays of a batch are not known, so there is no layout", "give inputs, as the arrays of a layout without specs")
+		r.problem(problem.Info, NoInputs, "/model/inputs", "the arrays of a batch are not known, so there is no layout", "give inputs, as the arrays of a layout without specs")
 		return nil
 	}
 	l, err := layout.New(d)
@@ -78,7 +79,7 @@ func (r *Report) describeBest(e *evaluator, best *score) error {
 		err = l.Err()
 	}
 	if err != nil {
-		r.problem(layout.Warning, NoLayout, "/input", "the layout of the best candidate has an error: "+err.Error(), "")
+		r.problem(problem.Warning, NoLayout, "/input", "the layout of the best candidate has an error: "+err.Error(), "")
 		return nil
 	}
 	r.Layout = d

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/strategy"
 )
 
@@ -397,16 +397,16 @@ func TestSlices(t *testing.T) {
 	d := palmRuns()[0].doc
 	known := d.Cluster.NetworkBytesPerSecond
 	d.Cluster.NetworkBytesPerSecond = 0
-	want := strategy.Problem{
-		Severity: layout.Warning, Code: strategy.UnknownNumber, Path: "/cluster/network_bytes_per_second",
+	want := problem.Problem{
+		Severity: problem.Warning, Code: strategy.UnknownNumber, Path: "/cluster/network_bytes_per_second",
 		Message: "the bandwidth of the network is missing, so candidates that need it have no time",
 		Hint:    "give network_bytes_per_second, the bytes that the network adapters of a host send, divided by its devices",
 	}
-	if r := advise(t, d); r.Candidates[0].Time != nil || len(r.Problems) == 0 || r.Problems[0] != want {
+	if r := advise(t, d); r.Candidates[0].Time != nil || len(r.Problems) == 0 || r.Problems[0].String() != want.String() {
 		t.Errorf("time %v, problems %+v", r.Candidates[0].Time, r.Problems)
 	}
 	d.Cluster.NetworkBytesPerSecond = known
-	if r := advise(t, d); r.Candidates[0].Time == nil || slices.ContainsFunc(r.Problems, func(p strategy.Problem) bool { return p.Code == strategy.UnknownNumber }) {
+	if r := advise(t, d); r.Candidates[0].Time == nil || slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.Code == strategy.UnknownNumber }) {
 		t.Errorf("time %v, problems %+v", r.Candidates[0].Time, r.Problems)
 	}
 }

@@ -33,7 +33,8 @@ var allowed = map[string][]string{
 	"internal/form":     {"internal/jsontext"},
 	// tier 1
 	"core/internal/permutation": {},
-	"core/sharding":             {"core/mesh"},
+	"core/problem":              {},
+	"core/sharding":             {"core/mesh", "core/problem"},
 	"core/sampler":              {"core/internal/permutation"},
 	"core/source":               {"core/dtype"},
 	"internal/drawing":          {},

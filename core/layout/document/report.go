@@ -76,7 +76,7 @@ func Report(l *layout.Layout, o ReportOptions) []byte {
 	reportTotals(w, l.Totals())
 	w.Key("problems").Open('[')
 	for _, p := range l.Problems() {
-		reportProblem(w, p)
+		p.Write(w)
 	}
 	w.Close(']')
 	w.Close('}')
@@ -222,19 +222,4 @@ func reportNumbers(w *jsontext.Writer, numbers []number) {
 			w.Int(n.value)
 		}
 	}
-}
-
-func reportProblem(w *jsontext.Writer, p layout.Problem) {
-	w.Open('{')
-	w.Key("severity").String(string(p.Severity))
-	w.Key("code").String(string(p.Code))
-	w.Key("path").String(p.Path)
-	w.Key("message").String(p.Message)
-	w.Key("hint").String(p.Hint)
-	w.Key("facts").Open('{')
-	for _, f := range p.Facts {
-		w.Key(f.Name).Int(f.Value)
-	}
-	w.Close('}')
-	w.Close('}')
 }

@@ -40,7 +40,7 @@ func Report(u *memory.Usage) []byte {
 	}
 	w.Key("problems").Open('[')
 	for _, p := range u.Problems {
-		writeProblem(w, p)
+		p.Write(w)
 	}
 	w.Close(']')
 	w.Close('}')
@@ -118,20 +118,5 @@ func writeTotals(w *jsontext.Writer, u *memory.Usage) {
 		w.Int(interval.value.High)
 		w.Close(']')
 	}
-	w.Close('}')
-}
-
-func writeProblem(w *jsontext.Writer, p memory.Problem) {
-	w.Open('{')
-	w.Key("severity").String(p.Severity)
-	w.Key("code").String(p.Code)
-	w.Key("path").String(p.Path)
-	w.Key("message").String(p.Message)
-	w.Key("hint").String(p.Hint)
-	w.Key("facts").Open('{')
-	for _, f := range p.Facts {
-		w.Key(f.Name).Int(f.Value)
-	}
-	w.Close('}')
 	w.Close('}')
 }

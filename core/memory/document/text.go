@@ -101,11 +101,7 @@ func sizeOf(r memory.Row) (bytes, copies string) {
 // problems writes the problems below a table.
 func problems(u *memory.Usage) (texts []string) {
 	for _, p := range u.Problems[:min(len(u.Problems), maxProblems)] {
-		text := p.Severity + ": " + p.Message
-		if p.Hint != "" {
-			text += "; " + p.Hint
-		}
-		texts = append(texts, text)
+		texts = append(texts, p.Text())
 	}
 	if rest := len(u.Problems) - maxProblems; rest > 0 {
 		texts = append(texts, "… and "+wording.Count(int64(rest), "problem", "problems"))

@@ -47,7 +47,7 @@ func HTML(d *strategy.Document, r *strategy.Report) string {
 	p.Element("p", "", tried(r))
 	p.tiles(r)
 	for _, f := range r.Problems {
-		p.Element("p", "problem "+string(f.Severity), problem(&f))
+		p.Element("p", "problem "+string(f.Severity), f.Text())
 	}
 	p.table(r)
 	if len(r.Candidates) > 0 {

@@ -3,6 +3,7 @@ package document
 import (
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
@@ -50,8 +51,8 @@ func Report(r *strategy.Report) []byte {
 	list(w, "assumptions", r.Assumptions, func(w *jsontext.Writer, a *strategy.Assumption) {
 		words(w, []word{{"code", a.Code}, {"text", a.Text}})
 	})
-	list(w, "problems", r.Problems, func(w *jsontext.Writer, p *strategy.Problem) {
-		words(w, []word{{"severity", string(p.Severity)}, {"code", p.Code}, {"path", p.Path}, {"message", p.Message}, {"hint", p.Hint}})
+	list(w, "problems", r.Problems, func(w *jsontext.Writer, p *problem.Problem) {
+		words(w, []word{{"severity", string(p.Severity)}, {"code", string(p.Code)}, {"path", p.Path}, {"message", p.Message}, {"hint", p.Hint}})
 	})
 	w.Close('}')
 	return w.Text

@@ -42,15 +42,6 @@ func question(d *strategy.Document, r *strategy.Report) string {
 	return name + size + ", on " + on + "; " + batch + " per step"
 }
 
-// problem writes a problem with its remedy.
-func problem(f *strategy.Problem) string {
-	text := string(f.Severity) + ": " + f.Message
-	if f.Hint != "" {
-		text += "; " + f.Hint
-	}
-	return text
-}
-
 // answer writes the best candidate.
 func answer(r *strategy.Report) string {
 	if r.Best < 0 {

@@ -18,7 +18,7 @@ func Text(d *strategy.Document, r *strategy.Report) string {
 	p.paragraph("", question(d, r))
 	p.paragraph("", answer(r))
 	for _, f := range r.Problems {
-		p.paragraph("", problem(&f))
+		p.paragraph("", f.Text())
 	}
 	p.candidates(r)
 	first := []section{{title: "Columns", rows: notes(r, column.short)[1:], sides: "ll"}, {title: "Why", lines: reasons(r)}}

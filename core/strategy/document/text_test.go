@@ -12,6 +12,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/core/strategy/document"
 )
@@ -67,7 +68,7 @@ func example() (*strategy.Document, *strategy.Report) {
 			HostBytes: 8_388_608, Sharing: 2, Groups: 1, Available: 1000, KeepsUp: true, Margin: 100_550,
 		},
 		Assumptions: []strategy.Assumption{{Code: "efficiency", Text: "matrix products reach 40 to 60 % of the peak FLOP/s, a convention that published trainings support and that is worth changing"}},
-		Problems:    []strategy.Problem{{Severity: layout.Warning, Code: "tight", Path: "/cluster", Message: "only 9 GB are free", Hint: "use more devices"}},
+		Problems:    []problem.Problem{{Severity: problem.Warning, Code: "tight", Path: "/cluster", Message: "only 9 GB are free", Hint: "use more devices"}},
 	}
 	return d, r
 }
