@@ -227,9 +227,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         with Checks("mf.Loader") as check:
             _check_kinds(check, source, layout, process)
             kinds = (("mesh", mesh, "a mesh or a sharding"), ("specs", specs, "specs"))
-            for name, value, kind in kinds:
+            for argument, value, kind in kinds:
                 if isinstance(value, Layout):
-                    raise check.wrong(name, value, kind, "pass layout= instead")
+                    raise check.wrong(argument, value, kind, "pass layout= instead")
             peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )
