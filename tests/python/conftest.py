@@ -33,6 +33,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
+def pytest_collection_finish() -> None:
+    """Takes the objects of all imported modules from the garbage collector.
+
+    Many tests end with a collection, which would look at each of these objects.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Returns them, so that the interpreter releases them at its end."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def deep() -> bool:
     """Returns whether this is a deep run. A test that asks gets the marker longer."""
