@@ -45,7 +45,9 @@
 //
 // # Time
 //
-// The time of a step is that of the slowest stage. For one micro-batch it has
+// The time of a step is that of the slowest stage. Layers are spread over the stages so
+// that it has the fewest operations, with the head on the last stage. For one micro-batch
+// the time has
 //
 //	compute   3 × the operations of the forward pass, and those of recomputation,
 //	          over peak × efficiency
