@@ -174,6 +174,7 @@ inBrowser("every input changes its value in the document", async (page) => {
   await page.getByLabel("schedule").selectOption("interleaved");
   await type(page.getByLabel("chunks per stage"), "4");
   await type(page.getByLabel("efficiency"), "0.3, 0.5");
+  await type(page.getByLabel("share of link bandwidth"), "0.5, 1");
   await page.getByLabel("tied embeddings").click();
   await type(page.getByLabel("capacity"), "1.25");
   await type(page.getByLabel("memory", { exact: true }), "80 GB");
@@ -187,7 +188,7 @@ inBrowser("every input changes its value in the document", async (page) => {
   assert.deepEqual(await documentOf(page), {
     meshfeed: 1,
     model: { transformer: { layers: 4, hidden: 512, heads: 8, ffn: 2048, vocab: 1000, sequence: 256, experts: { count: 4, active: 2, capacity: 1.25 }, tied: true } },
-    training: { precision: { gradients: "float32" }, optimizer: "lion", recomputation: "full", schedule: "interleaved", chunks: 4, efficiency: [0.3, 0.5], batch: 256 },
+    training: { precision: { gradients: "float32" }, optimizer: "lion", recomputation: "full", schedule: "interleaved", chunks: 4, efficiency: [0.3, 0.5], link_efficiency: [0.5, 1], batch: 256 },
     cluster: { devices: 4, memory_bytes: 80000000000, network_bytes_per_second: 12500000000 },
     search: { axes: { tensor: [1, 2] }, margin: 0.2 },
     input: { rows_per_second: 1000 },
