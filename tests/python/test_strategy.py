@@ -252,6 +252,8 @@ class Meshed(NamedTuple):
 H100_DEVICES = [Device("NVIDIA H100 80GB HBM3", "gpu", i // 8) for i in range(16)]
 V5E = [Device("TPU v5 lite", "tpu", i // 4) for i in range(16)]
 NVLINK = [Sliced("NVIDIA H200", "gpu", i, i // 4) for i in range(8)]
+ALONE = [Device("NVIDIA L4", "gpu", i) for i in range(4)]
+HOSTS = [Sliced("NVIDIA L4", "gpu", i, i) for i in range(4)]
 UNEVEN = [Device("NVIDIA L4", "gpu", i // 3) for i in range(4)]
 OBJECTS = np.array([*H100_DEVICES, None], object)[:-1].reshape(2, 8)
 NAMED = "cluster('NVIDIA H100 80GB HBM3', devices=16, per_node=8)"
@@ -264,6 +266,9 @@ CLUSTERS: list[tuple[Any, dict[str, Any], str]] = [
     (V5E, {}, "cluster('TPU v5 lite', devices=16, per_node=16)"),
     (NVLINK, {}, "cluster('NVIDIA H200', devices=8, per_node=4)"),
     (UNEVEN, {}, "cluster('NVIDIA L4', devices=4)"),
+    (ALONE, {}, "cluster('NVIDIA L4', devices=4)"),
+    (HOSTS, {}, "cluster('NVIDIA L4', devices=4, per_node=1)"),
+    (ALONE[:1], {}, "cluster('NVIDIA L4', devices=1, per_node=1)"),
     ("TPU7x", {"devices": 8}, "cluster('TPU7x', devices=8)"),
 ]
 

@@ -50,6 +50,8 @@ def _of(check: Checks, kind: Any) -> dict[str, Any]:
         raise check.wrong("kind", kind, _KINDS, hint if isinstance(kind, int) else "")
     found = {"kind": _name(check, devices), "devices": len(devices)}
     sizes = set(collections.Counter(map(_node, devices)).values())
+    if sizes == {1} and len(devices) > 1 and not hasattr(devices[0], "slice_index"):
+        return found  # a process for every device says nothing about nodes
     return found | ({"per_node": sizes.pop()} if len(sizes) == 1 else {})
 
 
