@@ -109,7 +109,7 @@ class Candidate:
 class Advice:
     """The report of the planner. `mf.advise` returns it.
 
-    Printing it shows a table; so does a notebook.
+    Printing it shows a table. A notebook also draws the memory, and the pipeline if there is one.
 
     Args:
         document: the text of a strategy document, such as `to_json` returns.

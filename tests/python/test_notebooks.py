@@ -55,6 +55,20 @@ def test_a_notebook_shows_a_small_element(result: Any) -> None:
     assert len(set(ids)) == len(ids)
 
 
+PIPES = mf.advise(MODEL, {"batch": 64}, strategy.cluster("h100-80", devices=64),
+                  search={"axes": {"pipe": 4}})  # fmt: skip
+
+
+def test_a_notebook_draws_the_advice() -> None:
+    for advice, titles in ((RESULTS["advice"], 1), (PIPES, 2)):
+        html = shown(advice)
+        assert html.count("<svg") == titles
+        svgs = [e for e in ET.fromstring(html.replace("&nbsp;", " ")).iter() if "svg" in e.tag]
+        texts = ["".join(svg.itertext()) for svg in svgs]
+        assert any("optimizer" in text for text in texts)
+        assert any("stage 3" in text for text in texts) == (titles == 2)
+
+
 def test_a_notebook_shows_the_numbers() -> None:
     advice, memory = RESULTS["advice"], RESULTS["memory"]
     rows = ET.fromstring(shown(advice).replace("&nbsp;", " ")).findall(".//tbody/tr")
