@@ -46,6 +46,7 @@ type Cluster struct {
 	Network  Link // to other nodes, the share of one device
 	Topology Topology
 	Torus    []int // sizes of the dimensions of a slice, ascending; nil if the topology is no torus
+	Host     int   // devices of a host of a slice; 0 if the topology is no torus
 	Wrap     int   // see [Kind]; 0 if no dimension is a ring
 }
 
@@ -59,7 +60,7 @@ func (k Kind) Cluster(devices, perNode int) (*Cluster, error) {
 		Kind: k.Name, Devices: devices, PerNode: perNode,
 		Memory: k.Memory.Value, HBM: k.HBM.Value, FLOPs: map[Precision]int64{},
 		Node: Link{BytesPerSecond: k.Node.Value}, Network: Link{BytesPerSecond: k.Network.Value},
-		Topology: k.Topology, Wrap: k.Wrap,
+		Topology: k.Topology, Host: k.Host, Wrap: k.Wrap,
 	}
 	for p, cell := range k.FLOPs {
 		c.FLOPs[p] = cell.Value
@@ -81,8 +82,15 @@ func (c *Cluster) Complete() error {
 	if c.Network.Known() && c.Network.LatencyNs == 0 {
 		c.Network.LatencyNs = NetworkLatencyNs
 	}
-	if d := c.Topology.Dimensions(); d > 0 && c.Torus == nil {
+	d := c.Topology.Dimensions()
+	if d > 0 && c.Torus == nil {
 		c.Torus = cuboid(c.PerNode, d)
+	}
+	switch {
+	case d == 0:
+		c.Host = 0
+	case c.Host == 0:
+		c.Host = 4 // as of every TPU up to v6e
 	}
 	return c.checkTorus()
 }

@@ -100,6 +100,7 @@ type Kind struct {
 	Node     Cell               // to other devices of the node, over all links of the device together
 	Network  Cell               // to other nodes: the share of one device
 	PerNode  int                // devices of a node, or the largest slice of a torus
+	Host     int                // devices of a host of a torus, four chips; 0 for others
 	Wrap     int                // a dimension of a torus is a ring if its size divides by Wrap; in three dimensions, all must divide
 }
 

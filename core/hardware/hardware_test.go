@@ -121,7 +121,7 @@ func TestNumbersArePlausible(t *testing.T) {
 		if half == 0 || !k.Memory.Known() || !k.HBM.Known() || !k.Node.Known() || k.PerNode < 1 {
 			t.Errorf("%s lacks a number that every kind has", k.Name)
 		}
-		if torus := k.Topology.Dimensions() > 0; torus != (k.Wrap > 0) {
+		if torus := k.Topology.Dimensions() > 0; torus != (k.Wrap > 0) || torus != (k.Host > 0) || torus && k.PerNode%k.Host != 0 {
 			t.Errorf("%s: topology %s, wrap %d", k.Name, k.Topology, k.Wrap)
 		}
 	}

@@ -52,8 +52,9 @@ const (
 // XLA (libtpu 0.0.51) reports 30.5 GiB of v4, 31.24 GiB of v6e and 94.74 GiB of half a
 // TPU7x. That is at most 5 % less, within the planner's margin.
 //
-// PerNode of TPUs is the largest slice. Dimensions that are rings:
-// docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have full 3D
+// PerNode of TPUs is the largest slice. Host is a virtual machine of four chips, of
+// which slices with several hosts consist (docs.cloud.google.com/tpu/docs). Dimensions
+// that are rings: docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have full 3D
 // torus", and Austin et al., "How to Scale Your Model", part 2, 2025, has 16 for
 // v5e and v6e.
 //
@@ -143,7 +144,7 @@ var table = []Kind{
 		JAX:    []string{"TPU v4"},
 		Memory: tpuV4Docs.cell(32*gib, "32 GiB"), HBM: tpuV4Docs.cell(1_200*gb, ""),
 		FLOPs:    map[Precision]Cell{BF16: tpuV4Docs.cell(275*tera, ""), INT8: tpuV4Docs.cell(275*tera, "")},
-		Topology: Torus3, PerNode: 4096, Wrap: 4,
+		Topology: Torus3, PerNode: 4096, Host: 4, Wrap: 4,
 		Node: tpuV4Paper.cell(300*gb, "6 links of 50 GB/s"),
 	},
 	{
@@ -151,7 +152,7 @@ var table = []Kind{
 		JAX:    []string{"TPU v5 lite", "TPU v5e"},
 		Memory: tpuV5eDocs.cell(16*gb, ""), HBM: tpuV5eDocs.cell(819*gb, "other versions of the page say 800 GiB/s, which is 5 % more"),
 		FLOPs:    map[Precision]Cell{BF16: tpuV5eDocs.cell(197*tera, ""), INT8: tpuV5eDocs.cell(393*tera, "")},
-		Topology: Torus2, PerNode: 256, Wrap: 16,
+		Topology: Torus2, PerNode: 256, Host: 4, Wrap: 16,
 		Node:    tpuV5eDocs.cell(200*gb, bothWays),
 		Network: tpuV5eDocs.cell(25*gbit, "6.4 Tbit/s of a pod of 256"),
 	},
@@ -160,7 +161,7 @@ var table = []Kind{
 		JAX:    []string{"TPU v5", "TPU v5p"},
 		Memory: tpuV5pDocs.cell(95*gib, "95 of 96 GiB, the system keeps the rest"), HBM: tpuV5pDocs.cell(2_765*gb, "other versions of the page say 2,575 GiB/s, which is the same"),
 		FLOPs:    map[Precision]Cell{BF16: tpuV5pDocs.cell(459*tera, ""), FP8: tpuV5pDocs.cell(459*tera, "")},
-		Topology: Torus3, PerNode: 6144, Wrap: 4,
+		Topology: Torus3, PerNode: 6144, Host: 4, Wrap: 4,
 		Node:    tpuV5pDocs.cell(600*gb, bothWays),
 		Network: tpuV5pDocs.cell(50*gbit, ""),
 	},
@@ -169,7 +170,7 @@ var table = []Kind{
 		JAX:    []string{"TPU v6 lite", "TPU v6e"},
 		Memory: tpu7xDocs.cell(32*gib, "32 GiB"), HBM: tpu7xDocs.cell(1_638*gb, ""),
 		FLOPs:    map[Precision]Cell{BF16: tpu7xDocs.cell(918*tera, ""), FP8: tpu7xDocs.cell(918*tera, "")},
-		Topology: Torus2, PerNode: 256, Wrap: 16,
+		Topology: Torus2, PerNode: 256, Host: 4, Wrap: 16,
 		Node:    tpu7xDocs.cell(400*gb, bothWays),
 		Network: tpu7xDocs.cell(100*gbit, ""),
 	},
@@ -181,7 +182,7 @@ var table = []Kind{
 		FLOPs: map[Precision]Cell{
 			BF16: tpu7xDocs.cell(11_535*tenths, halfChip("2,307 TFLOP/s")), FP8: tpu7xDocs.cell(2_307*tera, halfChip("4,614 TFLOP/s")),
 		},
-		Topology: Torus3, PerNode: 2 * 9216, Wrap: 4,
+		Topology: Torus3, PerNode: 2 * 9216, Host: 8, Wrap: 4,
 		Node:    tpu7xDocs.cell(300*gb, halfChip("1,200 GB/s of both directions")),
 		Network: tpu7xDocs.cell(50*gbit, halfChip("100 Gbit/s")),
 	},

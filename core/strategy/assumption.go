@@ -112,8 +112,8 @@ var assumptions = []struct {
 	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("All parameters form one array, which any number of devices can split.")},
 	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("Gradients and moments have the type of their array unless precision names one, as in optax.")},
 	{"processes", func(e *evidence) bool { return e.layout && e.doc.Input.Processes == 0 }, func(e *evidence) string {
-		if e.cluster.Topology.Dimensions() > 0 {
-			return fmt.Sprintf("A process loads data for the %d chips of a TPU host.", tpuHost)
+		if n := e.cluster.Host; n > 0 {
+			return fmt.Sprintf("A process loads data for the %d devices of a TPU host.", n)
 		}
 		return "A process loads data for the devices of a node."
 	}},

@@ -9,17 +9,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// tpuHost is the number of chips of a TPU host.
-const tpuHost = 4
-
 // processes returns the number of processes that load data.
 func (p *planner) processes() int {
 	c := p.cluster
 	switch n := p.doc.Input.Processes; {
 	case n > 0:
 		return n
-	case c.Topology.Dimensions() > 0 && c.PerNode%tpuHost == 0:
-		return c.Devices / tpuHost
+	case c.Host > 0 && c.PerNode%c.Host == 0:
+		return c.Devices / c.Host
 	}
 	return c.Nodes()
 }

@@ -221,13 +221,13 @@ func TestNothingFits(t *testing.T) {
 }
 
 // TestProcesses checks the number of processes that load data: one for each node, and
-// one for four chips of a TPU, unless the document says another number.
+// one for four chips of a TPU, which are eight devices of TPU7x, unless the document says another number.
 func TestProcesses(t *testing.T) {
 	for _, c := range []struct {
 		device           string
 		devices, perNode int
 		asked, want      int
-	}{{"h100-80", 16, 8, 0, 2}, {"tpu-v5p", 16, 16, 0, 4}, {"tpu-v5p", 4, 2, 0, 2}, {"tpu-v5p", 16, 16, 8, 8}} {
+	}{{"h100-80", 16, 8, 0, 2}, {"tpu-v5p", 16, 16, 0, 4}, {"tpu-v7", 16, 16, 0, 2}, {"tpu-v5p", 4, 2, 0, 2}, {"tpu-v5p", 16, 16, 8, 8}} {
 		r := advise(t, &strategy.Document{
 			Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 16}, Input: strategy.Input{Processes: c.asked},
 			Cluster: strategy.Cluster{Device: c.device, Devices: c.devices, PerNode: c.perNode}, Search: fixed(map[string]int{"fsdp": c.devices}),
