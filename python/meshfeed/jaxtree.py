@@ -12,7 +12,7 @@ import numpy as np
 
 from meshfeed._io.arguments import Checks, cut, shown
 from meshfeed._plan.questions import plain
-from meshfeed.errors import Error
+from meshfeed.errors import Error, InvalidArgumentError
 from meshfeed.jax import has_devices  # raises UnsupportedError without JAX
 from meshfeed.specs import entries, is_spec
 
@@ -68,7 +68,7 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
             for a part of it, means the shardings that the arrays have.
     """
     if tree is None or isinstance(tree, bool | int | float | complex | str | np.generic):
-        raise check.wrong(argument, tree, _TREES.get(argument, "arrays"), _ARRAYS)
+        raise _no_tree(check, argument, tree)
     _check_depth(check, argument, tree)
     _check_depth(check, "shardings", shardings)
     flat, _ = tree_flatten_with_path(tree)
@@ -86,6 +86,13 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
             array = dataclasses.replace(array, sharding=sharding or _own(leaf))
         found.append(array)
     return found
+
+
+def _no_tree(check: Checks, argument: str, given: Any) -> InvalidArgumentError:
+    """Makes the error for a tree that is a single object and no array."""
+    loads = hasattr(type(given), "element_spec")
+    hint = "give its element_spec" if loads else _ARRAYS
+    return check.wrong(argument, given, _TREES.get(argument, "arrays"), hint)
 
 
 def _check_depth(check: Checks, argument: str, tree: Any) -> None:
@@ -117,11 +124,10 @@ def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple
     if isinstance(leaf, bool | int | float | complex):
         shape, dtype = (), jax.dtypes.canonicalize_dtype(type(leaf))
     if not isinstance(shape, tuple) or dtype is None:
+        if not name:
+            raise _no_tree(check, argument, leaf)
         message = f"{where} is {shown(leaf)}, which has no shape and dtype"
-        hint = f"{_ARRAYS}, and leave out functions and settings"
-        if hasattr(type(leaf), "element_spec"):  # a loader
-            hint = "give its element_spec"
-        raise check.misfit(message, hint)
+        raise check.misfit(message, f"{_ARRAYS}, and leave out functions and settings")
     if not _is_type(dtype):
         message = f"{where} has the dtype {dtype}, which JAX does not have"
         raise check.misfit(message, "give arrays of numbers")
@@ -150,7 +156,10 @@ def _broadcast(check: Checks, argument: str, tree: Any, shardings: Any) -> list[
     for sharding in prefix:
         if not is_leaf(sharding):
             message = f"shardings have the leaf {shown(sharding)}"
-            raise check.misfit(message, "a leaf is a NamedSharding, another sharding or a spec")
+            hint = "a leaf is a NamedSharding, another sharding or a spec"
+            if isinstance(sharding, str):
+                hint = f"a spec is written PartitionSpec({cut(repr(sharding))})"
+            raise check.misfit(message, hint)
     try:
         parts = structure.flatten_up_to(tree)
     except ValueError:

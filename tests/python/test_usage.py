@@ -408,7 +408,11 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: mf.memory(np.zeros(8), "data"),
-        "shardings have the leaf 'data'; a leaf is a NamedSharding, another sharding or a spec",
+        "shardings have the leaf 'data'; a spec is written PartitionSpec('data')",
+    ),
+    (
+        lambda: mf.memory(np.zeros(8), [3]),
+        "shardings have the leaf 3; a leaf is a NamedSharding, another sharding or a spec",
     ),
     (
         lambda: mf.memory(np.zeros(8), P("data")),
@@ -463,8 +467,9 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: mf.memory(np.zeros(8), optimizer=jnp.sin),
-        "optimizer is <PjitFunction of <function sin at 0x…>>, which has no shape and dtype; "
-        "give arrays or jax.ShapeDtypeStructs, and leave out functions and settings",
+        "optimizer=<PjitFunction of <function sin at 0x…>>: "
+        "expected a name, an object with a method init, or the tree of the states; "
+        "give arrays or jax.ShapeDtypeStructs",
     ),
     (
         lambda: mf.memory(np.zeros(8), batch=8),
@@ -475,8 +480,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: mf.memory(
             np.zeros(8), batch=mf.Loader(mf.from_arrays({"x": np.zeros(4)}), batch_size=2)
         ),
-        "batch is Loader(['x'], batch_size=2, epoch=0, step=0 of 2), "
-        "which has no shape and dtype; give its element_spec",
+        "batch=Loader(['x'], batch_size=2, epoch=0, step=0 of 2): "
+        "expected the arrays of a batch, such as loader.element_spec; give its element_spec",
     ),
     (
         lambda: mf.memory(None),
