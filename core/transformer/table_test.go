@@ -3,12 +3,10 @@ package transformer_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"testing"
 
-	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
 	"github.com/meshfeed/meshfeed/core/transformer"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
 
 // row is a model of testdata/models.json with the numbers that
@@ -132,17 +130,5 @@ func TestTable(t *testing.T) {
 		out.Write(text)
 	}
 	out.WriteString("\n]\n")
-	const path = "testdata/models.json"
-	if flag.Lookup("rewrite").Value.String() == "true" {
-		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(out.Bytes(), want) {
-		t.Errorf("%s differs: write it with -rewrite, and run tests/python/test_transformer.py", path)
-	}
+	golden.Compare(t, "testdata/models.json", out.String()) // tests/python/test_transformer.py reads it
 }

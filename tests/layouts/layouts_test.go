@@ -3,26 +3,22 @@ package layouts
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
-
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/layout/picture"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
 
 const (
 	folder = "../../docs/layouts"
 	orders = "../distributed/testdata/tpu_orders.json"
 )
-
-func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 func paths(t *testing.T) []string {
 	t.Helper()
@@ -57,27 +53,9 @@ func TestLayouts(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
 		t.Run(name, func(t *testing.T) {
 			l := planned(t, path)
-			compare(t, name+".report.json", string(document.Report(l, document.ReportOptions{})))
-			compare(t, name+".txt", picture.Text(l, picture.Options{Width: 80}))
+			golden.Compare(t, "testdata/"+name+".report.json", string(document.Report(l, document.ReportOptions{}))+"\n")
+			golden.Compare(t, "testdata/"+name+".txt", picture.Text(l, picture.Options{Width: 80}))
 		})
-	}
-}
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	got = strings.TrimRight(got, "\n") + "\n"
-	if rewriting() {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs: write it with -rewrite, and read the changes; got\n%s", path, got)
 	}
 }
 
@@ -88,15 +66,7 @@ func TestEveryGoldenFileHasALayout(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
 		expected = append(expected, name+".report.json", name+".txt")
 	}
-	files, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !slices.Contains(expected, file.Name()) {
-			t.Errorf("testdata/%s belongs to no layout of %s", file.Name(), folder)
-		}
-	}
+	golden.Only(t, "testdata", expected)
 }
 
 // TestScatteredHosts checks that JAX makes a mesh like that of the example.

@@ -3,25 +3,20 @@
 package strategies
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
 
 const folder = "../../docs/strategies"
-
-func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 func names(t *testing.T) (names []string) {
 	t.Helper()
@@ -58,27 +53,9 @@ func TestStrategies(t *testing.T) {
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
 			d, r := advise(t, name)
-			compare(t, name+".report.json", string(document.Report(r)))
-			compare(t, name+".txt", document.Text(d, r))
+			golden.Compare(t, "testdata/"+name+".report.json", string(document.Report(r))+"\n")
+			golden.Compare(t, "testdata/"+name+".txt", document.Text(d, r))
 		})
-	}
-}
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	got = strings.TrimRight(got, "\n") + "\n"
-	if rewriting() {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs: write it with -rewrite, and read the changes; got\n%s", path, got)
 	}
 }
 
@@ -88,15 +65,7 @@ func TestEveryGoldenFileHasAStrategy(t *testing.T) {
 	for _, name := range names(t) {
 		expected = append(expected, name+".report.json", name+".txt")
 	}
-	files, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !slices.Contains(expected, file.Name()) {
-			t.Errorf("testdata/%s belongs to no strategy of %s", file.Name(), folder)
-		}
-	}
+	golden.Only(t, "testdata", expected)
 }
 
 // best returns the best candidate of a strategy.

@@ -3,7 +3,6 @@ package document_test
 import (
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/diagram/document"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
 
 // TestGolden draws every document of testdata as text and as SVG, and compares both
@@ -36,30 +36,13 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			stem := strings.TrimSuffix(path, ".json")
-			compare(t, stem+".txt", d.Text(0))
-			compare(t, stem+".svg", d.SVG(0))
+			golden.Compare(t, stem+".txt", d.Text(0))
+			golden.Compare(t, stem+".svg", d.SVG(0))
 			checkText(t, d.Text(0), 80)
 			for _, width := range []int{0, 390} {
 				checkSVG(t, d.SVG(width), width)
 			}
 		})
-	}
-}
-
-// compare compares a drawing with a file.
-func compare(t *testing.T, path, got string) {
-	t.Helper()
-	if flag.Lookup("rewrite").Value.String() == "true" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the drawing differs from %s: draw it with -rewrite, and look at it", path)
 	}
 }
 

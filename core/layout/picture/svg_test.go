@@ -1,7 +1,6 @@
 package picture_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout/picture"
 	"github.com/meshfeed/meshfeed/tests/documents"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
 
 // TestSVG compares the drawing of every document of testdata/svg with the file
@@ -25,19 +25,7 @@ func TestSVG(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := picture.SVG(documents.Layout(t, string(text)), picture.Options{})
-			golden := strings.TrimSuffix(path, ".json") + ".svg"
-			if flag.Lookup("rewrite").Value.String() == "true" {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("the drawing differs from %s: draw it with -rewrite, and look at it", golden)
-			}
+			golden.Compare(t, strings.TrimSuffix(path, ".json")+".svg", got)
 		})
 	}
 }

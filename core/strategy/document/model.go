@@ -5,11 +5,10 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/sharding"
+	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/internal/form"
-	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -115,39 +114,12 @@ func (p *parser) array(name string) error {
 		case "dtype":
 			a.Element, err = p.Word("an element type")
 		case "spec":
-			a.Spec, err = p.spec()
+			a.Spec, err = layouts.ReadSpec(p.Reader)
 		}
 		return err
 	})
 	p.doc.Model.Tree = append(p.doc.Model.Tree, a)
 	return err
-}
-
-func (p *parser) spec() (sharding.PartitionSpec, error) {
-	spec := sharding.PartitionSpec{}
-	err := p.List("a spec as a list", layout.MaxRank, func(int) error {
-		entry, err := p.entry()
-		spec = append(spec, entry)
-		return err
-	})
-	return spec, err
-}
-
-// entry reads null, an axis, or a list of axes.
-func (p *parser) entry() (entry []string, err error) {
-	axis := func(int) error {
-		name, err := p.Word("the name of an axis")
-		entry = append(entry, name)
-		return err
-	}
-	switch {
-	case p.Null():
-	case p.Kind() == jsontext.String:
-		err = axis(0)
-	default:
-		err = p.List("an axis, a list of axes or null", len(strategy.Axes()), axis)
-	}
-	return entry, err
 }
 
 // inputArray reads an array of the batch. It has no spec, because the planner chooses
