@@ -40,8 +40,11 @@ func (r *Report) check(p *planner) {
 			r.remedy(p, c))
 	case p.exceeds(&r.Candidates[r.Best].Memory):
 		c := &r.Candidates[r.Best]
-		r.problem(problem.Warning, Tight, "/training/recomputation",
-			fmt.Sprintf("the best candidate fits with fused kernels, but needs up to %s without them, as JAX does without jax.checkpoint", gigabytes(c.Memory.Most())), r.safer(p, c))
+		message := fmt.Sprintf("the best candidate fits with fused kernels, but needs up to %s without them", gigabytes(c.Memory.Most()))
+		if c.Recomputation == None {
+			message += ", as JAX does without jax.checkpoint"
+		}
+		r.problem(problem.Warning, Tight, "/training/recomputation", message, r.safer(p, c))
 	}
 	if p.cluster.Memory == 0 {
 		r.problem(problem.Warning, UnknownNumber, "/cluster/memory_bytes", "the memory of a device is missing, so every candidate counts as fitting", "give memory_bytes")
@@ -74,8 +77,12 @@ func (r *Report) safer(p *planner, best *Candidate) string {
 		hints = append(hints, hint)
 		break
 	}
-	if hints == nil {
-		return "use more devices, or a smaller micro-batch"
+	switch {
+	case hints != nil:
+	case best.MicroBatch > 1:
+		return "use smaller micro-batches, or more devices"
+	default:
+		return "use more devices"
 	}
 	return strings.Join(hints, ", or ")
 }

@@ -148,6 +148,11 @@ func TestTight(t *testing.T) {
 	if got := tight(); got != "" {
 		t.Errorf("with full recomputation, the problem is %s", got)
 	}
+	d.Cluster.MemoryBytes, d.Search = 29e9, fixed(map[string]int{"fsdp": 8})
+	want = "warning /training/recomputation: the best candidate fits with fused kernels, but needs up to 39.9 GB without them; use more devices"
+	if got := tight(); got != want {
+		t.Errorf("with full recomputation, the problem is %s\nwant %s", got, want)
+	}
 }
 
 // TestNothingFits checks what a report recommends if no candidate fits, and that
