@@ -239,10 +239,11 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
 
 /* ---- models ------------------------------------------------------------ */
 
-/* Computes the memory that the arrays of a model take on a device. The document has
-   "meshfeed": 1, a "mesh" as in a layout, and "arrays" with shape, dtype and spec. It
-   may have an "optimizer", which is a name or the arrays of its states, a "precision",
-   the arrays of a "batch", "activation_bytes" as [low, high], and "capacity_bytes".
+/* Computes the memory that the arrays of a model take on a device. The document has at
+   most 8 MiB. It needs "meshfeed": 1, a "mesh" as in a layout, and "arrays" with shape,
+   dtype and spec. It may have an "optimizer", which is a name or the arrays of its
+   states, a "precision", the arrays of a "batch", "activation_bytes" as [low, high], and
+   "capacity_bytes".
    MF_TEXT returns a table of at most 100 columns, MF_JSON the report, and MF_HTML an
    element for a page, without a script. A spec that does not fit its array is a problem
    of the report. Text that is not such a document is an error, with a JSON Pointer in

@@ -6,6 +6,8 @@
 package form
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -67,6 +69,9 @@ func (f *Form) Read(text []byte, visit func(r *jsontext.Reader, key string) erro
 		return f.Invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
 	}
 	r, err := f.reader(text)
+	if e, ok := errors.AsType[*status.Error](err); ok && otherEncoding(text) {
+		return e.WithHint("save the text as UTF-8 without a byte order mark")
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +95,17 @@ func (f *Form) reader(text []byte) (*jsontext.Reader, error) {
 		MaxDepth: maxDepth, MaxString: MaxName,
 		Fail: func(pointer, message string) *status.Error { return f.Invalid(pointer, "%s", message) },
 	})
+}
+
+// otherEncoding reports whether a text begins with a byte order mark, or as UTF-16 does
+// without one.
+func otherEncoding(text []byte) bool {
+	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff", "{\x00", "\x00{"} {
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 func readVersion(r *jsontext.Reader) error {

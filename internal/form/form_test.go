@@ -45,6 +45,23 @@ func TestDocumentOfAnotherForm(t *testing.T) {
 	}
 }
 
+// TestOtherEncodings checks the hint about texts that are not plain UTF-8.
+func TestOtherEncodings(t *testing.T) {
+	const hint = "; save the text as UTF-8 without a byte order mark"
+	for text, want := range map[string]string{
+		"\ufeff{}":           `layout: expected a value, but found '\ufeff' (line 1, byte 1)` + hint,
+		"\xff\xfe{\x00}\x00": `layout: expected a value, but found the byte 0xff, which is not UTF-8 (line 1, byte 1)` + hint,
+		"\xfe\xff\x00{\x00}": `layout: expected a value, but found the byte 0xfe, which is not UTF-8 (line 1, byte 1)` + hint,
+		"{\x00}\x00":         `layout: expected a key in quotes, but found '\x00' (line 1, byte 2)` + hint,
+		"\x00{\x00}":         `layout: expected a value, but found '\x00' (line 1, byte 1)` + hint,
+		"\x00\x00":           `layout: expected a value, but found '\x00' (line 1, byte 1)`,
+	} {
+		if got := fmt.Sprint(read(form.Layout, text)); got != want {
+			t.Errorf("%q\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"meshfeed":1,"model":{},"devices":8,"candidates":[],"layout":null}`: `layout: expected a layout document, but found a report of meshfeed advise; its member "layout" is a layout document`,
