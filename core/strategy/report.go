@@ -52,7 +52,7 @@ type Candidate struct {
 type Memory struct {
 	Weights, Gradients, Optimizer int64
 	Activations                   int64 // by the published formula
-	ActivationsLow                int64 // if the compiler fuses and frees all that it can
+	ActivationsLow                int64 // if the compiler fuses and frees all that it can, also of Buffers
 	ActivationsHigh               int64 // if it keeps what the formula leaves out
 	Buffers                       int64 // gathered weights, and the arrays of one layer's recomputation
 	Total, Capacity               int64 // Capacity is 0 if it is not known
