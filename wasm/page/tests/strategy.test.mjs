@@ -498,14 +498,6 @@ inBrowser("with forced colors the parts of bars differ, and a print has no input
   assert.deepEqual(paper, { inputs: [], outside: [], parts: [] });
 });
 
-inBrowser("the documents of the guide are accepted", async (page) => {
-  await openStrategy(page);
-  for (const { name, text } of strategies()) {
-    await load(page, text);
-    assert.equal((await shown(page)).reply.error, null, name);
-  }
-});
-
 // SHOTS=FOLDER writes screenshots of the tab, to be looked at.
 if (process.env.SHOTS) {
   inBrowser("screenshots of the strategy", async (page) => {
