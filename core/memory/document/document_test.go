@@ -185,6 +185,7 @@ func TestRefused(t *testing.T) {
 		{`{"meshfeed":2,"mesh":{"axes":[]},"arrays":{}}`, "/meshfeed", `memory: /meshfeed: the document has version 2, but this release reads version 1`},
 		{`{"meshfeed":1,"mesh":{"axes":[["a",2],["a",2]]},"arrays":{}}`, "/mesh/axes/1/0", `memory: /mesh/axes/1/0: axis "a" has the same name as axis 0; give every axis its own name`},
 		{mesh + `,"arrays":{"":{"shape":[],"dtype":"bool"}}}`, "/arrays/", `memory: /arrays/: an array has no name; a name has at least one character`},
+		{mesh + `,"arrays":{"x":{"shape":["B"],"dtype":"bool"}},"batch":{"size":4}}`, "/arrays/x/shape/0", `memory: /arrays/x/shape/0: expected a size, but found a string; write a number instead of "B"; meshfeed check and meshfeed plan read layouts`},
 		{mesh + `,"arrays":{"x":{"shape":[1.5],"dtype":"bool"}}}`, "/arrays/x/shape/0", `memory: /arrays/x/shape/0: the number is not written as an integer (line 1, byte 65)`},
 		{mesh + `,"arrays":{"x":{"shape":[1],"dtype":"float32","spec":[],"shard_shape":[1]}}}`, "/arrays/x", `memory: /arrays/x: array "x" has a spec and a shard_shape; give only one of them`},
 		{mesh + `,"arrays":{"x":{"shape":[1],"dtype":"float32","shard_shape":[2]}}}`, "/arrays/x/shard_shape", `memory: /arrays/x/shard_shape: shard_shape (2,) is not a part of shape (1,); give the size of the largest part in every dimension`},

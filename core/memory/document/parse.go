@@ -174,6 +174,9 @@ func checkShard(path string, a memory.Array) error {
 func (p *parser) shape() ([]int, error) {
 	shape := []int{}
 	err := p.List("a shape", layout.MaxRank, func(int) error {
+		if p.Kind() == jsontext.String {
+			return p.Fail("expected a size, but found a string").WithHint(`write a number instead of "B"; meshfeed check and meshfeed plan read layouts`)
+		}
 		n, err := p.Int("a size", 0, jsontext.MaxInteger)
 		shape = append(shape, n)
 		return err
