@@ -225,6 +225,44 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
+// TestManyPruned checks that a report lists as many of the meshes that it leaves out as
+// it may, and counts all of them.
+func TestManyPruned(t *testing.T) {
+	r := advise(t, &strategy.Document{
+		Model: strategy.Model{Preset: "mixtral-8x7b"}, Training: strategy.Training{Batch: 1 << 20}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 1 << 20},
+		Search: strategy.Search{Pruned: true},
+	})
+	long := false
+	for _, p := range r.Pruned {
+		if want := min(p.Count, strategy.MaxKeep); p.Code != strategy.TooManyMeshes && int64(len(p.Meshes)) != want {
+			t.Errorf("%s lists %d of %d meshes, want %d", p.Code, len(p.Meshes), p.Count, want)
+		}
+		long = long || p.Count > strategy.MaxKeep
+	}
+	if !long {
+		t.Errorf("no rule leaves out more than %d meshes: %+v", strategy.MaxKeep, r.Pruned)
+	}
+}
+
+// TestWidthsOfExperts checks that tensor must divide the width of layers without experts
+// only if there are such layers.
+func TestWidthsOfExperts(t *testing.T) {
+	for every, want := range map[int]string{1: "", 2: strategy.TensorFFN} {
+		m := small()
+		m.FFN, m.Experts = 4098, &strategy.Experts{Count: 4, Active: 1, Every: every, FFN: 4096}
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16}, Cluster: devices(4, 4), Search: fixed(map[string]int{"tensor": 4}),
+		})
+		code := ""
+		for _, p := range r.Pruned {
+			code += p.Code
+		}
+		if code != want {
+			t.Errorf("experts in every layer of %d: the broken rules are %q, want %q", every, code, want)
+		}
+	}
+}
+
 // TestProcesses checks the number of processes that load data: one for each node, and
 // one for four chips of a TPU, which are eight devices of TPU7x, unless the document says another number.
 func TestProcesses(t *testing.T) {
