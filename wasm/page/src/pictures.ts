@@ -6,7 +6,7 @@ import type { JsonObject } from "./json.js";
 import { at, numberAt, textAt } from "./strategy-draft.js";
 import { product, whole } from "./units.js";
 
-/** Picture is a picture to draw. note says how it differs from the candidate. */
+/** Picture describes a picture. The note says what the picture simplifies. */
 export interface Picture {
   key: string;
   title: string;
@@ -25,11 +25,12 @@ export function pictures(document: JsonObject, models: readonly KnownModel[], re
   return [schedule(c), memory(report, chosen), exchange(c, collectives), matmul(c, document, models)].filter((p) => p !== null);
 }
 
-/** schedule draws the pipeline over time. */
+/** schedule describes the picture of the pipeline over time. It returns null for a mesh without a pipeline. */
 function schedule(c: Candidate): Picture | null {
   const stages = sizeOf(c, "pipe");
   if (stages === 1 || c.schedule === null) return null;
-  const most = Math.max(1, Math.floor(MAX_TASKS / (stages * c.chunks * stages))) * stages; // interleaved schedules need a multiple of the stages
+  // Interleaved schedules need a number of micro-batches that the stages divide.
+  const most = Math.max(1, Math.floor(MAX_TASKS / (stages * c.chunks * stages))) * stages;
   const micros = Math.min(c.micro_batches, most);
   const fewer = micros < c.micro_batches ? `The first ${whole(micros)} of ${whole(c.micro_batches)} micro-batches are drawn. ` : "";
   return {
@@ -40,7 +41,7 @@ function schedule(c: Candidate): Picture | null {
   };
 }
 
-/** memory draws the memory of the first candidates and of the chosen one. */
+/** memory describes the picture of the memory of the first candidates and of the chosen one. */
 function memory(report: Report, chosen: number): Picture {
   const numbers = report.candidates.map((_, i) => i).filter((i) => i < MAX_BARS || i === chosen);
   const bars = numbers.map((i) => {
@@ -57,7 +58,7 @@ function memory(report: Report, chosen: number): Picture {
   };
 }
 
-/** exchange draws a collective step by step. The user selects which. */
+/** exchange describes the pictures of the collectives, step by step. The user selects one of them. */
 function exchange(c: Candidate, collectives: readonly Collective[]): Picture | null {
   const kinds = new Map(collectives.map(({ op, axis }) => [`${op} over ${axis} ${whole(sizeOf(c, axis))}`, { op, size: sizeOf(c, axis) }]));
   if (kinds.size === 0) return null;
@@ -69,14 +70,16 @@ function exchange(c: Candidate, collectives: readonly Collective[]): Picture | n
   };
 }
 
-/** matmul draws the first matrix product of the feed-forward part of a transformer. */
+/** matmul describes the picture of the first matrix product of a feed-forward layer. It returns null for a model
+ * with experts, whose rows are not those of the batch, and for a model that is no transformer. */
 function matmul(c: Candidate, document: JsonObject, models: readonly KnownModel[]): Picture | null {
   const known = models.find((m) => m.name === textAt(document, "/model/preset"));
   const number = (key: string): number | null => numberAt(document, `/model/transformer/${key}`) ?? (known?.transformer[key] as number | undefined) ?? null;
   const [hidden, ffn, sequence] = [number("hidden"), number("ffn"), number("sequence")];
   const experts = known?.transformer["experts"] ?? at(document, "/model/transformer/experts");
   if (!hidden || !ffn || !sequence || experts) return null;
-  if (sizeOf(c, "context") > 1 && c.micro_batch > 1) return null; // a device then has parts of several sequences, which are not adjacent rows
+  // A device would have parts of several sequences, which are not adjacent rows.
+  if (sizeOf(c, "context") > 1 && c.micro_batch > 1) return null;
   const axes = c.mesh.filter(([name]) => name !== "pipe");
   const rows = axes.filter(([name]) => name !== "tensor").map(([name]) => name);
   const batch = c.micro_batch * product(axes.filter(([name]) => ["data", "fsdp", "expert"].includes(name)).map(([, size]) => size));

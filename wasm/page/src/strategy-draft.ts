@@ -39,8 +39,8 @@ export function textAt(document: Json, path: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** put sets the value at a path, and makes the objects on the way. undefined removes the value, and objects that
- * are empty then; the sections of the document stay. */
+/** put sets the value at a path, and makes the objects above it if they are missing. undefined removes the value and
+ * the objects above it that become empty, but no section that every document has. */
 export function put(document: JsonObject, path: string, value: Json | undefined): void {
   const keys = steps(path);
   const last = keys.pop()!;

@@ -26,8 +26,8 @@ const NOTHING: Advised = { report: null, layout: null, text: null, error: null }
 
 const ORDER = { error: 0, warning: 1, info: 2 } as const;
 
-/** StrategyModel sends the event "change" when its state changes. While the user drags a slider, the page shows the
- * report of every document that the planner has finished, and at last that of the wanted one. */
+/** StrategyModel sends the event "change" when its state changes. While the user drags a slider, the planner skips
+ * documents that a newer one replaced before their turn. */
 export class StrategyModel extends EventTarget implements Subject {
   wanted: JsonObject; // the document in the form
   reply = NOTHING; // about the document that was asked about last
@@ -142,7 +142,7 @@ export class StrategyModel extends EventTarget implements Subject {
     return this.found;
   }
 
-  /** settled resolves when no question about the document or a candidate waits for its answer. */
+  /** settled resolves when the planner has answered all questions about the document and the candidate. */
   async settled(): Promise<void> {
     await this.answered;
     await this.detailed;
