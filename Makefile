@@ -108,7 +108,8 @@ bench-planner: .build/strategy.wasm $(NODE)/.ready ## measure the strategy plann
 	.build/planning -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-planner.md
 
 golden: ## rewrite golden texts; read the diff before you commit it
-	go test ./core/layout/... ./core/transformer ./core/loader ./cmd/meshfeed ./capi ./tests/layouts ./tests/strategies -args -rewrite
+	go test $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | \
+	  grep -E ' .*(tests/golden|cockroachdb/datadriven)' | cut -d' ' -f1) -args -rewrite
 
 fuzz: ## run every fuzz target for 30 s each
 	@for p in $$(go list ./core/... ./internal/... ./arrowio/...); do \

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"debug/elf"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -18,9 +17,8 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite abi.txt")
 
 // TestABI compares everything that compiled callers depend on with abi.txt. The
 // first release has ABI 1.0. After it, a change that only adds at the end raises
@@ -28,17 +26,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite abi.txt")
 func TestABI(t *testing.T) {
 	folder := library(t)
 	got := execute(t, compile(t, folder, "abi.c")) + strings.Join(exported(t, folder), "\n") + "\n"
-	if *rewrite {
-		if err := os.WriteFile("abi.txt", []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("abi.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("the ABI differs from abi.txt; after a release raise MF_ABI_MINOR or MF_ABI_MAJOR; then run this test with -args -rewrite\ngot\n%s", got)
+	if golden.Compare(t, "abi.txt", got); t.Failed() {
+		t.Error("after a release, raise MF_ABI_MINOR or MF_ABI_MAJOR first")
 	}
 }
 

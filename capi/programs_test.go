@@ -87,7 +87,7 @@ func execute(t *testing.T, program string, env ...string) string {
 	return out.String()
 }
 
-// programs are tests in C and C++. The environment variable FILE is a copy of golden.
+// programs are tests in C and C++. The environment variable FILE is a copy of smallFile.
 var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "models.c", "planner.c", "remesh.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
 
 // comparedPrograms print what a test compares with the Go packages.
@@ -98,7 +98,7 @@ func TestPrograms(t *testing.T) {
 	for _, source := range programs {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
-			if out := execute(t, compile(t, folder, source), "FILE="+copied(t, golden)); out != "ok\n" {
+			if out := execute(t, compile(t, folder, source), "FILE="+copied(t, smallFile)); out != "ok\n" {
 				t.Errorf("printed %q", out)
 			}
 		})
@@ -191,12 +191,12 @@ func faulty(t *testing.T) map[string][]string {
 		"hang.c":   {"-="},
 		"exit.c":   {"EXIT=return", "EXIT=thread", "EXIT=memory", "EXIT=twice"},
 		"sigurg.c": {"SIGURG=untouched", "SIGURG=handled", "SIGURG=ignored", "SIGURG=blocked", "SIGURG=inherited"},
-		"sigbus.c": {"FILE=" + copied(t, golden)},
+		"sigbus.c": {"FILE=" + copied(t, smallFile)},
 	}
 }
 
-// golden is a small file with a float field "image" of 4 x 3.
-const golden = "../internal/arrowmeta/testdata/fixed.arrow"
+// smallFile is a file with a float field "image" of 4 x 3.
+const smallFile = "../internal/arrowmeta/testdata/fixed.arrow"
 
 // copied returns the path of a copy of a file.
 func copied(t *testing.T, path string) string {
@@ -218,7 +218,7 @@ func TestSoak(t *testing.T) {
 	if os.Getenv("MESHFEED_DEEP") != "" {
 		rounds = "ROUNDS=20000"
 	}
-	if out := execute(t, compile(t, library(t), "soak.c"), rounds, "FILE="+copied(t, golden)); out != "ok\n" {
+	if out := execute(t, compile(t, library(t), "soak.c"), rounds, "FILE="+copied(t, smallFile)); out != "ok\n" {
 		t.Errorf("printed %q", out)
 	}
 }
@@ -248,7 +248,7 @@ func TestSanitized(t *testing.T) {
 			if source == "fork.c" || source == "silence.c" {
 				options = "ASAN_OPTIONS=detect_leaks=0" // these programs leak on purpose
 			}
-			if out := execute(t, compile(t, folder, source, "-fsanitize=address"), options, "FILE="+copied(t, golden)); out != "ok\n" {
+			if out := execute(t, compile(t, folder, source, "-fsanitize=address"), options, "FILE="+copied(t, smallFile)); out != "ok\n" {
 				t.Errorf("printed %q", out)
 			}
 		})
@@ -286,7 +286,7 @@ func TestPointerChecks(t *testing.T) {
 	}
 	for _, source := range programs {
 		t.Run(source, func(t *testing.T) {
-			if out := execute(t, compile(t, folder, source), "FILE="+copied(t, golden)); out != "ok\n" {
+			if out := execute(t, compile(t, folder, source), "FILE="+copied(t, smallFile)); out != "ok\n" {
 				t.Errorf("printed %q", out)
 			}
 		})

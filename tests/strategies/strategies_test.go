@@ -53,7 +53,7 @@ func TestStrategies(t *testing.T) {
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
 			d, r := advise(t, name)
-			golden.Compare(t, "testdata/"+name+".report.json", string(document.Report(r))+"\n")
+			golden.CompareJSON(t, "testdata/"+name+".report.json", document.Report(r))
 			golden.Compare(t, "testdata/"+name+".txt", document.Text(d, r))
 		})
 	}
