@@ -12,37 +12,42 @@ import (
 type bars struct {
 	kinds []kind
 	bars  []bar
-	size  int64 // the number that the whole width represents
-	mark  int64 // a number whose position is marked if it is less than size; 0 for none
+	size  int64 // bytes that the whole width represents
+	mark  int64 // bytes to mark with a line, if fewer than size; 0 for no line
 }
 
 // kind is a kind of segment.
 type kind struct {
 	name  string
 	sign  rune // fills the segment in a text
-	hue   hue
-	faint bool // drawn pale, with a dashed border
+	hue   hue  // 0 for the color of an empty bar
+	faint bool // pale with a dashed border in an SVG
 }
 
 // bar is one bar with its texts.
 type bar struct {
 	heading, about string // lines above the bar; "" for none
 	label          string
-	parts          []int64 // of each kind; nil for a line of text alone
+	parts          []int64 // bytes of each kind; nil for a line of text alone
 	text           string  // after the bar
 }
 
-// Sizes of bars.
+// Sizes of bars, in characters of a text.
 const (
-	barColumns = 32 // of the longest bar in a text
-	minBar     = 12
-	barHeight  = 14
-	barStep    = 22
-	swatch     = 14 // of the legend
+	barColumns = 32 // largest width
+	minBar     = 12 // smallest width, also of the lanes of a chart
 )
 
-// edges returns the ends of the segments of a bar with the given width. A segment that is not
-// empty has at least the width 1 if there is space.
+// Sizes of bars, in pixels of an SVG.
+const (
+	barHeight = 14
+	barStep   = 22 // from a bar to the next one
+	barGap    = 12 // between a label, its bar and its text
+	swatch    = 14 // width of a color in the legend
+)
+
+// edges returns the ends of the segments of a bar with the given width. A segment that
+// is not empty has at least the width 1 if there is space.
 func (b *bars) edges(parts []int64, width int) []int {
 	edges := make([]int, len(parts))
 	sum, last := int64(0), 0
@@ -58,12 +63,12 @@ func (b *bars) edges(parts []int64, width int) []int {
 	return edges
 }
 
-// scaled returns the position of a number if the given width represents size.
+// scaled returns the position of n bytes if the given width represents size.
 func (b *bars) scaled(n int64, width int) int {
 	return int(float64(n) / float64(max(b.size, 1)) * float64(width))
 }
 
-// widths returns the widths of the labels and of the texts.
+// widths returns the widths of the longest label and the longest text in characters.
 func (b *bars) widths() (label, text int) {
 	for _, r := range b.bars {
 		label, text = max(label, drawing.Runes(r.label)), max(text, drawing.Runes(r.text))
@@ -104,7 +109,7 @@ func (b *bars) text(width int) []string {
 	return append(append(out, ""), drawing.Join(0, width, b.legend()...)...)
 }
 
-// used lists the kinds that some bar has.
+// used lists the kinds of which a bar has a segment.
 func (b *bars) used() []kind {
 	var list []kind
 	for i, k := range b.kinds {
@@ -128,12 +133,12 @@ func (b *bars) svg(c *drawing.Canvas) {
 	label, text := b.widths()
 	x := drawing.Margin
 	if label > 0 {
-		x += label*drawing.CharWidth + 12
+		x += label*drawing.CharWidth + barGap
 	}
-	below := c.Limit-x-text*drawing.CharWidth-12 < 140 // the texts are below the bars
+	below := c.Limit-x-text*drawing.CharWidth-barGap < 140 // the texts are below the bars
 	width := c.Limit - x
 	if !below {
-		width = min(width-text*drawing.CharWidth-12, 420)
+		width = min(width-text*drawing.CharWidth-barGap, 420)
 	}
 	for _, r := range b.bars {
 		if r.heading != "" {
@@ -147,28 +152,33 @@ func (b *bars) svg(c *drawing.Canvas) {
 			continue
 		}
 		c.Label(drawing.Margin, c.Y+barHeight-2, plain, "", r.label)
-		c.Add(`<rect class="mf-track" x="%d" y="%d" width="%d" height="%d" rx="3"/>`, x, c.Y, width, barHeight)
-		at := 0
-		for i, edge := range b.edges(r.parts, width) {
-			if edge > at {
-				b.kinds[i].draw(c, x+at, c.Y, edge-at, barHeight)
-			}
-			at = max(at, edge)
-		}
-		if b.mark > 0 && b.mark < b.size {
-			c.Add(`<path stroke="%s" stroke-width="2" d="M%d %dv%d"/>`, drawing.Color(6), x+b.scaled(b.mark, width), c.Y-3, barHeight+6)
-		}
+		b.draw(c, r.parts, x, width)
 		if below {
 			c.Y += barStep - 4
 			c.Label(x, c.Y+barHeight-4, muted, "", r.text)
 			c.Widen(x - drawing.Margin + max(width, drawing.Runes(r.text)*drawing.CharWidth))
 		} else {
-			c.Label(x+width+12, c.Y+barHeight-2, muted, "", r.text)
-			c.Widen(x - drawing.Margin + width + 12 + drawing.Runes(r.text)*drawing.CharWidth)
+			c.Label(x+width+barGap, c.Y+barHeight-2, muted, "", r.text)
+			c.Widen(x - drawing.Margin + width + barGap + drawing.Runes(r.text)*drawing.CharWidth)
 		}
 		c.Y += barStep
 	}
 	drawLegend(c, b.used())
+}
+
+// draw draws the segments of a bar, and the mark.
+func (b *bars) draw(c *drawing.Canvas, parts []int64, x, width int) {
+	c.Add(`<rect class="mf-track" x="%d" y="%d" width="%d" height="%d" rx="3"/>`, x, c.Y, width, barHeight)
+	at := 0
+	for i, edge := range b.edges(parts, width) {
+		if edge > at {
+			b.kinds[i].draw(c, x+at, c.Y, edge-at, barHeight)
+		}
+		at = max(at, edge)
+	}
+	if b.mark > 0 && b.mark < b.size {
+		c.Add(`<path stroke="%s" stroke-width="2" d="M%d %dv%d"/>`, drawing.Color(6), x+b.scaled(b.mark, width), c.Y-3, barHeight+6)
+	}
 }
 
 // draw draws a segment.

@@ -9,14 +9,14 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Collective is an operation of a group of devices, step by step.
+// Collective is a collective operation of a group of devices, step by step.
 type Collective struct {
 	Op        collective.Op
-	Algorithm collective.Algorithm // "" for the usual one
+	Algorithm collective.Algorithm // "" for the first of collective.Algorithms
 	Devices   int
 }
 
-// meanings says what each operation does.
+// meanings says what each operation does to the arrays of the devices.
 var meanings = map[collective.Op]string{
 	collective.AllGather:     "Every device has one part of the array before, and all parts after.",
 	collective.ReduceScatter: "Every device has an array before, and its part of the sum of all arrays after.",
@@ -68,7 +68,7 @@ func (p Collective) Draw() (*Diagram, error) {
 	return d, nil
 }
 
-// values draws the values of all devices, and highlights values that the step changes.
+// values draws the values of all devices, and marks those that the step has changed.
 func values(title string, state collective.State, step collective.Step) block {
 	b := block{head: []string{title}}
 	changed := map[[2]int]bool{}

@@ -9,7 +9,7 @@ import (
 // DataParallel is the split of a batch over devices that all hold the whole model.
 type DataParallel struct{ Rows, Devices int }
 
-// Limits of the numbers in a spec.
+// Limits of numbers in a [Spec].
 const (
 	maxDevices = 1 << 20
 	maxSize    = 1 << 40

@@ -13,7 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// uniform makes a mesh whose device ids are its positions.
+// uniform makes a mesh on one process, in which the device at position i has the id i.
+// An error names path, a JSON Pointer into the spec.
 func uniform(path string, axes []mesh.Axis) (*mesh.Mesh, error) {
 	m, err := mesh.Uniform(axes, 1)
 	if err != nil {
@@ -33,7 +34,7 @@ func at(path string, err error) error {
 	return found
 }
 
-// listed joins numbers. Of more than most, it writes the first ones and the last.
+// listed joins numbers. If there are more than most, it leaves out those before the last.
 func listed(numbers []int, most int, separator string) string {
 	var parts []string
 	for _, i := range drawing.Shown(len(numbers), most) {
@@ -101,13 +102,13 @@ func stack(head []string, devices int, content func(i int) cell) block {
 	return b
 }
 
-// span writes the range of part i of a size in equal parts.
+// span writes the range of part i of a size that is split into equal parts: 32:64.
 func span(i, parts, size int) string {
 	step := size / parts
 	return wording.Span(i*step, (i+1)*step)
 }
 
-// divides checks that a number of parts divides a size.
+// divides checks that a size divides into equal parts. what is the noun of the size.
 func divides(path string, parts, size int, what string) error {
 	if size%parts == 0 {
 		return nil

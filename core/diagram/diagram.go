@@ -37,7 +37,7 @@ type Diagram struct {
 // Title returns the title.
 func (d *Diagram) Title() string { return d.title }
 
-// part is a part of a diagram. The parts are below each other.
+// part is a part of a diagram. Each part is below the one before it.
 type part interface {
 	text(width int) []string
 	svg(c *drawing.Canvas)
@@ -46,15 +46,16 @@ type part interface {
 // add appends parts.
 func (d *Diagram) add(parts ...part) { d.parts = append(d.parts, parts...) }
 
-// Widths of diagrams.
+// Widths of diagrams: of texts in characters, of SVGs in pixels.
 const (
-	columns    = 80                 // of a text by default
-	minColumns = 40                 // of the narrowest text
-	minWidth   = 320                // of the narrowest SVG in pixels
-	maxWidth   = drawing.MaxWidth   // of an SVG by default
-	maxLines   = 8                  // devices, rows or stages that are drawn one by one
-	textMargin = 2 * drawing.Margin // of an SVG
+	columns    = 80               // of a text by default
+	minColumns = 40               // of the narrowest text
+	maxWidth   = drawing.MaxWidth // of an SVG by default
+	minWidth   = 320              // of the narrowest SVG
 )
+
+// maxLines bounds the devices or rows that a diagram draws one by one.
+const maxLines = 8
 
 // Text writes the diagram for a terminal with this many columns; 0 stands for 80.
 // Below 40 columns it is as wide as for 40.
@@ -77,9 +78,9 @@ func (d *Diagram) SVG(width int) string {
 	if width == 0 {
 		width = maxWidth
 	}
-	c := drawing.New(minWidth - textMargin)
+	c := drawing.New(minWidth - 2*drawing.Margin)
 	c.Limit = max(width, minWidth) - drawing.Margin
-	note{"mf-b", d.title}.svg(c)
+	note{bold, d.title}.svg(c)
 	for _, p := range d.parts {
 		p.svg(c)
 	}
@@ -103,10 +104,10 @@ func limit(path string, n, most int) error {
 	return nil
 }
 
-// note is a sentence, which is broken between words.
+// note is a sentence. If it is wider than the diagram, lines break between words.
 type note struct{ class, sentence string }
 
-// The classes of text.
+// The CSS classes of text.
 const (
 	bold  = "mf-b"
 	plain = "mf-t"
@@ -121,7 +122,8 @@ func (n note) svg(c *drawing.Canvas) {
 	}
 }
 
-// space is vertical space between parts: a line of text, or so many pixels.
+// space is vertical space between parts: an empty line of a text, or so many pixels of
+// an SVG.
 type space int
 
 func (space) text(int) []string       { return []string{""} }

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/diagram"
 )
 
-// A diagram as text. Method SVG draws the same for a page.
+// This diagram is a text. Method SVG draws the same for a page.
 func ExampleDiagram_Text() {
 	d, err := diagram.Collective{Op: collective.AllGather, Devices: 2}.Draw()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 )
 
 // flow is a row of blocks, such as the operands of a product and the signs between
-// them. If the width does not suffice, the flow
-// continues in a new row.
+// them. If the diagram is too narrow, the flow continues in a new row.
 type flow []block
 
 // block is a grid of cells, or signs that stand between grids.
@@ -25,8 +24,8 @@ type block struct {
 type cell struct {
 	lines []string
 	hue   hue
-	full  bool // filled with its color
-	mark  bool // highlighted: in brackets in a text, filled in an SVG
+	full  bool // filled with its color in an SVG
+	mark  bool // in brackets in a text, and filled with its color in an SVG
 }
 
 // hue is a color of the palette, counted from 1; 0 stands for no color. In a text,
@@ -40,20 +39,20 @@ func signs(lines ...string) block { return block{sign: lines} }
 
 // Sizes of blocks in pixels.
 const (
-	blockGap  = 18
+	blockGap  = 18 // between blocks and between rows of blocks
 	cellGap   = 4
-	cellPad   = 8
+	cellPad   = 8  // between the border of a cell and its text
 	textStep  = 15 // between the lines of a cell
-	minCell   = 40
+	minCell   = 40 // width
 	labelGap  = 8
 	headSpace = 6
 )
 
-// styles lists ways to write a text, the widest first. The flow uses the style with the
-// fewest rows.
+// styles lists ways to write a text, the widest first. The flow uses the first of those
+// with the fewest rows.
 var styles = []struct {
-	start bool // the label of a column is only the start of its range
-	gap   int  // spaces between blocks of a text
+	start bool // columns have only the starts of their ranges as labels
+	gap   int  // spaces between blocks
 }{{gap: 2}, {start: true, gap: 2}, {start: true, gap: 1}}
 
 // starts shortens the labels of columns that are ranges to their starts.
@@ -77,9 +76,9 @@ const omission = "…"
 func (e *cell) omitted() bool { return len(e.lines) == 1 && e.lines[0] == omission }
 
 // narrowed returns a block that is at most this wide, if possible. It replaces columns
-// before the last one by a single column of omissions.
-func (b block) narrowed(width int, size func(b *block) int) block {
-	for b.cells != nil && len(b.cells[0]) > 3 && size(&b) > width {
+// before the last one by a single column of omissions. widthOf measures a block.
+func (b block) narrowed(width int, widthOf func(b *block) int) block {
+	for b.cells != nil && len(b.cells[0]) > 3 && widthOf(&b) > width {
 		n := len(b.cells[0])
 		at := n - 2 // the column to leave out, unless it is the column of omissions
 		if b.at(0, at).omitted() {
@@ -101,14 +100,14 @@ func (b block) narrowed(width int, size func(b *block) int) block {
 	return b
 }
 
-// pack splits blocks into rows of at most this width.
-func (f flow) pack(width, gap int, size func(b *block) int) [][]*block {
+// pack splits blocks into rows of at most this width. widthOf measures a block.
+func (f flow) pack(width, gap int, widthOf func(b *block) int) [][]*block {
 	var rows [][]*block
 	used := 0
 	for i := range f {
-		narrow := f[i].narrowed(width, size)
+		narrow := f[i].narrowed(width, widthOf)
 		b := &narrow
-		w := size(b)
+		w := widthOf(b)
 		if len(rows) == 0 || used+gap+w > width {
 			rows = append(rows, nil)
 			used = -gap
@@ -128,7 +127,7 @@ func (f flow) text(width int) []string {
 		if s.start {
 			blocks = f.starts()
 		}
-		if packed := blocks.pack(width, s.gap, (*block).columns); rows == nil || len(packed) < len(rows) {
+		if packed := blocks.pack(width, s.gap, (*block).textWidth); rows == nil || len(packed) < len(rows) {
 			rows, gap = packed, s.gap
 		}
 	}
@@ -162,7 +161,7 @@ func joined(row []*block, gap int) []string {
 		put(head-len(b.head), b.head)
 		put(head+(body-len(lines))/2, lines)
 		put(head+body, b.foot)
-		at += b.columns() + gap
+		at += b.textWidth() + gap
 	}
 	for i, line := range out {
 		out[i] = strings.TrimRight(line, " ")
@@ -192,8 +191,8 @@ func (b *block) body() []string {
 	return lines
 }
 
-// columns returns the width of a block in characters.
-func (b *block) columns() int {
+// textWidth returns the width of a block in characters.
+func (b *block) textWidth() int {
 	return max(widest(b.body()), widest(b.head), widest(b.foot))
 }
 
@@ -246,9 +245,11 @@ func widest(lines []string) int {
 
 // measures are the sizes of a block in pixels.
 type measures struct {
-	label, cellW, width int
-	heights             []int // of the rows of cells
-	height              int   // of the grid or the signs, with the labels of columns
+	label   int   // width of the labels of rows
+	cellW   int   // width of a cell
+	width   int   // of the whole block
+	heights []int // of the rows of cells
+	height  int   // of the grid or the signs, with the labels of columns
 }
 
 func (b *block) measures() measures {
@@ -281,9 +282,9 @@ func (b *block) measures() measures {
 
 func (f flow) svg(c *drawing.Canvas) {
 	width := c.Limit - drawing.Margin
-	size := func(b *block) int { return b.measures().width }
-	rows := f.pack(width, blockGap, size)
-	if short := f.starts().pack(width, blockGap, size); len(short) < len(rows) {
+	widthOf := func(b *block) int { return b.measures().width }
+	rows := f.pack(width, blockGap, widthOf)
+	if short := f.starts().pack(width, blockGap, widthOf); len(short) < len(rows) {
 		rows = short
 	}
 	for i, row := range rows {
@@ -321,7 +322,7 @@ func drawBlocks(c *drawing.Canvas, row []*block) {
 	c.Y = body + height + foot*drawing.LineStep + 8
 }
 
-// draw draws the grid or the signs at a position.
+// draw draws the grid or the signs. Their top left corner is at (x, y).
 func (b *block) draw(c *drawing.Canvas, x, y int, m measures) {
 	for k, line := range b.sign {
 		c.Label(x+m.width/2, y+k*textStep+12, muted, "middle", line)

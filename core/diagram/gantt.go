@@ -13,10 +13,10 @@ type gantt struct {
 	kinds []kind
 	idle  string // the name of time without a task, for the legend
 	lanes []lane
-	span  int64 // ticks
+	span  int64 // of the whole chart in ticks
 }
 
-// lane is a line of tasks that do not overlap, in the order of time. A lane without a
+// lane is a row of tasks that do not overlap, in the order of time. A lane without a
 // label stands for lanes left out.
 type lane struct {
 	label string
@@ -27,18 +27,20 @@ type lane struct {
 // task is a task from tick start to tick end.
 type task struct {
 	start, end int64
-	kind       int
+	kind       int // index in gantt.kinds
 	text       string
-	pale       bool
+	pale       bool // lighter in an SVG
 }
 
-// Sizes of a chart.
+// maxTick is the largest number of characters per tick.
+const maxTick = 3
+
+// Sizes of a chart in pixels.
 const (
-	maxTick    = 3 // characters per tick
 	laneHeight = 20
-	laneStep   = 24
-	tickWidth  = 26 // pixels per tick, at most
-	coarse     = 2  // pixels of a sample, if tasks are narrower
+	laneStep   = 24 // from a lane to the next one
+	maxTickSVG = 26 // per tick
+	coarse     = 2  // of a sample: narrower ticks are not drawn one by one
 )
 
 // most returns the kind of task that takes most of the time from tick start to tick
@@ -67,7 +69,7 @@ func (l lane) most(start, end int64, kinds int) int {
 	return best
 }
 
-// widths returns the widths of the labels and of the texts.
+// widths returns the widths of the longest label and the longest text in characters.
 func (g *gantt) widths() (label, text int) {
 	for _, l := range g.lanes {
 		label, text = max(label, drawing.Runes(l.label)), max(text, drawing.Runes(l.text))
@@ -75,8 +77,7 @@ func (g *gantt) widths() (label, text int) {
 	return label, text
 }
 
-// kindAt returns the kind of task that takes most of the time between two positions
-// of a width, or -1.
+// kindAt is most for two positions on a lane of the given width, instead of two ticks.
 func (g *gantt) kindAt(l lane, from, to, width int) int {
 	start, end := int64(from)*g.span/int64(width), int64(to)*g.span/int64(width)
 	return l.most(start, max(end, start+1), len(g.kinds))
@@ -120,7 +121,7 @@ func (g *gantt) svg(c *drawing.Canvas) {
 	label, text := g.widths()
 	x := drawing.Margin + label*drawing.CharWidth + 12
 	width := c.Limit - x - text*drawing.CharWidth - 12
-	width = int(min(int64(width), g.span*tickWidth))
+	width = int(min(int64(width), g.span*maxTickSVG))
 	for _, l := range g.lanes {
 		if l.label == "" {
 			c.Label(x+width/2, c.Y+12, muted, "middle", "⋮")
@@ -156,8 +157,8 @@ func (g *gantt) tasks(c *drawing.Canvas, l lane, x, width int) {
 	}
 }
 
-// sampled draws a lane with narrow tasks: what takes most of the time, every few
-// pixels.
+// sampled draws a lane with narrow tasks. Every few pixels have the color of the kind
+// of task that takes most of their time.
 func (g *gantt) sampled(c *drawing.Canvas, l lane, x, width int) {
 	paths := make([]strings.Builder, len(g.kinds))
 	kind := func(at int) int { return g.kindAt(l, at, min(at+coarse, width), width) }

@@ -22,7 +22,7 @@ var ways = []struct{ name, about string }{
 	{layout.LoadReshard, "reshard: the batch is read in equal parts, which then move between devices"},
 }
 
-// The kinds of bytes of a process.
+// Indices of loadingKinds.
 const (
 	kept = iota
 	again
@@ -30,6 +30,7 @@ const (
 	received
 )
 
+// loadingKinds lists the kinds of bytes of a process.
 var loadingKinds = []kind{
 	{name: "read and kept", sign: '█', hue: 1},
 	{name: "read again for another device", sign: '▓', hue: 2},
@@ -39,7 +40,40 @@ var loadingKinds = []kind{
 
 // Draw draws what every process reads, throws away and receives in one step.
 func (p Loading) Draw() (*Diagram, error) {
-	layouts := make([]*layout.Layout, len(ways))
+	layouts, err := p.layouts()
+	if err != nil {
+		return nil, err
+	}
+	l := layouts[0]
+	d := &Diagram{title: fmt.Sprintf("Ways to load a batch of %s", wording.Count(l.BatchSize(), "row", "rows"))}
+	b := bars{kinds: loadingKinds}
+	d.about = fmt.Sprintf("%s on %s.", d.title, wording.Plain(l.Mesh().String()))
+	for i, way := range ways {
+		if !layouts[i].Totals().Known() {
+			b.bars = append(b.bars, bar{heading: way.about, about: "not possible here: " + firstError(layouts[i]).Message})
+			continue
+		}
+		total := totals(layouts[i], l)
+		d.about += fmt.Sprintf(" With %s. In total, %s.", way.about, total)
+		list := processBars(layouts[i], l)
+		list[0].heading, list[0].about = way.about, total
+		b.bars = append(b.bars, list...)
+	}
+	for _, r := range b.bars {
+		sum := int64(0)
+		for _, bytes := range r.parts {
+			sum += bytes
+		}
+		b.size = max(b.size, sum)
+	}
+	d.add(note{muted, fmt.Sprintf("%s, %s, one step", wording.Plain(l.Mesh().String()), wording.Count(int64(len(l.Mesh().Processes())), "process", "processes"))}, &b)
+	return d, nil
+}
+
+// layouts returns the layout with each of the ways of loading. The costs of the first one
+// are known.
+func (p Loading) layouts() ([]*layout.Layout, error) {
+	list := make([]*layout.Layout, len(ways))
 	for i, way := range ways {
 		doc := *p.Layout
 		doc.Loading = way.name
@@ -50,54 +84,18 @@ func (p Loading) Draw() (*Diagram, error) {
 		if l.BatchShape() == nil {
 			return nil, invalid("", "the layout has no batch, so nothing is loaded").WithHint("add a batch")
 		}
-		layouts[i] = l
+		list[i] = l
 	}
-	l := layouts[0]
-	if !l.Totals().Known() {
-		problem := mistake(l)
+	if !list[0].Totals().Known() {
+		problem := firstError(list[0])
 		return nil, invalid(problem.Path, "%s", problem.Message).WithHint("%s", problem.Hint)
 	}
-	d := &Diagram{title: fmt.Sprintf("Ways to load a batch of %s", wording.Count(l.BatchSize(), "row", "rows"))}
-	b := bars{kinds: loadingKinds}
-	d.about = fmt.Sprintf("%s on %s.", d.title, wording.Plain(l.Mesh().String()))
-	for i, way := range ways {
-		if !layouts[i].Totals().Known() {
-			b.bars = append(b.bars, bar{heading: way.about, about: "not possible here: " + mistake(layouts[i]).Message})
-			continue
-		}
-		total := totals(layouts[i], l)
-		d.about += fmt.Sprintf(" With %s. In total, %s.", way.about, total)
-		first, texts := len(b.bars), [][]string{}
-		for n, process := range l.Mesh().Processes() {
-			if n == maxLines-1 && len(l.Mesh().Processes()) > maxLines {
-				b.bars = append(b.bars, bar{text: fmt.Sprintf("… and %d more processes", len(l.Mesh().Processes())-n)})
-				break
-			}
-			r := processBar(layouts[i], l, n)
-			costs := layouts[i].ProcessCosts(n)
-			texts = append(texts, []string{"rows " + rowSpans(costs.Rows), wording.Bytes(costs.ReadBytes)})
-			r.label = "p" + strconv.Itoa(process)
-			if n == 0 {
-				r.heading, r.about = way.about, total
-			}
-			b.bars = append(b.bars, r)
-			sum := int64(0)
-			for _, bytes := range r.parts {
-				sum += bytes
-			}
-			b.size = max(b.size, sum)
-		}
-		for k, text := range drawing.Columns(texts, "<>") {
-			b.bars[first+k].text = text
-		}
-	}
-	d.add(note{muted, fmt.Sprintf("%s, %s, one step", wording.Plain(l.Mesh().String()), wording.Count(int64(len(l.Mesh().Processes())), "process", "processes"))}, &b)
-	return d, nil
+	return list, nil
 }
 
-// mistake returns the first error of a layout, or a problem that names its size if there
-// is no error. The costs of such a layout are not known.
-func mistake(l *layout.Layout) problem.Problem {
+// firstError returns the first error of a layout whose costs are not known. If it has no
+// error, its mesh is too large, which the returned problem says.
+func firstError(l *layout.Layout) problem.Problem {
 	for _, p := range l.Problems() {
 		if p.Severity == problem.Error {
 			return p
@@ -106,8 +104,31 @@ func mistake(l *layout.Layout) problem.Problem {
 	return problem.Problem{Message: "the mesh is too large to count its bytes"}
 }
 
-// processBar has the bytes of the n-th process. need is the layout that reads every
-// byte once per process.
+// processBars makes a bar for each process of a layout, and a line for processes left out.
+func processBars(l, need *layout.Layout) []bar {
+	processes := l.Mesh().Processes()
+	shown := len(processes)
+	if shown > maxLines {
+		shown = maxLines - 1
+	}
+	list, texts := make([]bar, shown), make([][]string, shown)
+	for n, process := range processes[:shown] {
+		costs := l.ProcessCosts(n)
+		list[n] = processBar(l, need, n)
+		list[n].label = "p" + strconv.Itoa(process)
+		texts[n] = []string{"rows " + rowSpans(costs.Rows), wording.Bytes(costs.ReadBytes)}
+	}
+	for n, text := range drawing.Columns(texts, "<>") {
+		list[n].text = text
+	}
+	if rest := len(processes) - shown; rest > 0 {
+		list = append(list, bar{text: fmt.Sprintf("… and %d more processes", rest)})
+	}
+	return list
+}
+
+// processBar makes the bar of the n-th process. need is the same layout with the way of
+// loading in which every process reads only what it needs, once.
 func processBar(l, need *layout.Layout, n int) bar {
 	costs, least := l.ProcessCosts(n), need.ProcessCosts(n).ReadBytes
 	r := bar{parts: make([]int64, len(loadingKinds))}
@@ -138,7 +159,7 @@ func rowSpans(rows [][2]int) string {
 	return text
 }
 
-// totals describes the bytes of all processes.
+// totals describes the bytes of all processes. need is as for processBar.
 func totals(l, need *layout.Layout) string {
 	t, least := l.Totals(), need.Totals().ReadBytes
 	text := "all processes read " + wording.Bytes(t.ReadBytes)

@@ -48,7 +48,7 @@ func (p Matmul) Draw() (*Diagram, error) {
 	return product{m, x, w, int64(p.Type.Size())}.draw()
 }
 
-// operand is a matrix of a product.
+// operand is a matrix of a product: x, w or y.
 type operand struct {
 	name  string
 	shape []int
@@ -84,19 +84,19 @@ func newOperand(m *mesh.Mesh, name, path string, matrix Matrix) (*operand, error
 	return o, nil
 }
 
-// sharded returns the operand with other axes.
-func (o operand) sharded(m *mesh.Mesh, name string, shape []int, axes [2][]string) (*operand, error) {
-	return newOperand(m, name, "", Matrix{shape, sharding.PartitionSpec(axes[:])})
+// partitioned returns a matrix whose rows and columns the given axes split.
+func (p product) partitioned(name string, shape []int, axes [2][]string) (*operand, error) {
+	return newOperand(p.mesh, name, "", Matrix{shape, sharding.PartitionSpec(axes[:])})
 }
 
-// local returns the shape of a part.
+// local returns the shape of the part that a device holds.
 func (o *operand) local() []int { return o.tiles.Index(0).Shape() }
 
 // product is a product that can be drawn.
 type product struct {
 	mesh *mesh.Mesh
 	x, w *operand
-	size int64 // of an element in bytes
+	size int64 // bytes of an element of y
 }
 
 func (p product) draw() (*Diagram, error) {
@@ -104,13 +104,13 @@ func (p product) draw() (*Diagram, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen := !slices.Equal(p.x.axes[1], p.w.axes[0])
-	y, err := p.w.sharded(p.mesh, "y", []int{x.shape[0], w.shape[1]}, [2][]string{x.axes[0], w.axes[1]})
+	y, err := p.partitioned("y", []int{x.shape[0], w.shape[1]}, [2][]string{x.axes[0], w.axes[1]})
 	if err != nil {
 		return nil, err
 	}
 	if inner := x.axes[1]; len(inner) > 0 {
-		bytes := int64(y.local()[0]) * int64(y.local()[1]) * p.size
+		rows, columns := y.localSizes()
+		bytes := rows * columns * p.size
 		moves = append(moves, fmt.Sprintf("Each result is a part of a sum: an all-reduce over %s adds %s on every device.", axisNames(inner), wording.Bytes(bytes)))
 	}
 	if moves == nil {
@@ -123,12 +123,12 @@ func (p product) draw() (*Diagram, error) {
 		d.about += fmt.Sprintf(" %s has the spec %s and parts of shape %s.", o.name, wording.Plain(o.spec), wording.Shape(o.local()))
 	}
 	d.about += " " + multiply
-	d.add(space(8), flow{p.x.block(p.mesh, 0), signs("×"), p.w.block(p.mesh, p.x.tiles.Tiles()[0]), signs("="), y.block(p.mesh, 0)}, space(6), note{plain, multiply})
+	d.add(space(8), flow{p.x.block(0), signs("×"), p.w.block(p.x.tiles.Tiles()[0]), signs("="), y.block(0)}, space(6), note{plain, multiply})
 	for _, text := range moves {
 		d.about += " " + text
 		d.add(note{muted, text})
 	}
-	if chosen {
+	if !slices.Equal(p.x.axes[1], p.w.axes[0]) { // then gathered has chosen one of several ways
 		d.add(note{muted, "A compiler may move data in another way."})
 	}
 	d.add(note{muted, "The numbers in the cells are devices. Several numbers are replicas."})
@@ -142,11 +142,12 @@ func (p product) draw() (*Diagram, error) {
 //     w that belongs to its rows. The axes that split the columns of w must not split
 //     the inner dimension of x.
 //   - If only one operand is split along the inner dimension, a device can use its part
-//     of the other one, which it has already. The products are then parts of sums. That
-//     is done if their all-reduce moves fewer bytes than gathering the operand.
+//     of the other one, which it has already. The products are then parts of sums. The
+//     devices do so if the all-reduce of the sums moves fewer bytes than an all-gather of
+//     the operand that is split.
 //   - If both are split along it, but differently, both are gathered.
 //
-// XLA's partitioner mostly does the same, but in some such cases moves data otherwise.
+// XLA's partitioner mostly does the same, but in some cases moves data differently.
 func (p product) gathered() (x, w *operand, moves []string, err error) {
 	x, w = p.x, p.w
 	rows := [2][]string{without(w.axes[0], x.axes[0]), without(w.axes[1], x.axes[0])}
@@ -157,16 +158,19 @@ func (p product) gathered() (x, w *operand, moves []string, err error) {
 		return nil, nil, nil, err
 	}
 	inner, other := x.axes[1], w.axes[0]
-	// An all-reduce sends 2(n-1)/n of y, an all-gather (n-1)/n of its result.
-	partial := 2 * elements(x)[0] * elements(w)[1]
+	// Of n devices, each sends 2(n-1)/n of y in an all-reduce, and (n-1)/n of the gathered
+	// operand in an all-gather. The common factor is left out.
+	rowsOfX, _ := x.localSizes()
+	_, columnsOfW := w.localSizes()
+	reduced := 2 * rowsOfX * columnsOfW
 	switch {
 	case slices.Equal(inner, other):
-	case len(inner) == 0 && partial < elements(w)[1]*int64(w.shape[0]):
+	case len(inner) == 0 && reduced < columnsOfW*int64(w.shape[0]):
 		moves = append(moves, fmt.Sprintf("Each device uses only its columns of x, split over %s, which it has already.", axisNames(other)))
-		x, err = x.sharded(p.mesh, x.name, x.shape, [2][]string{x.axes[0], other})
-	case len(other) == 0 && partial < elements(x)[0]*int64(x.shape[1]):
+		x, err = p.partitioned(x.name, x.shape, [2][]string{x.axes[0], other})
+	case len(other) == 0 && reduced < rowsOfX*int64(x.shape[1]):
 		moves = append(moves, fmt.Sprintf("Each device uses only its rows of w, split over %s, which it has already.", axisNames(inner)))
-		w, err = w.sharded(p.mesh, w.name, w.shape, [2][]string{inner, w.axes[1]})
+		w, err = p.partitioned(w.name, w.shape, [2][]string{inner, w.axes[1]})
 	default:
 		if w, moves, err = p.gather(w, [2][]string{nil, w.axes[1]}, moves); err == nil {
 			x, moves, err = p.gather(x, [2][]string{x.axes[0], nil}, moves)
@@ -175,10 +179,10 @@ func (p product) gathered() (x, w *operand, moves []string, err error) {
 	return x, w, moves, err
 }
 
-// elements returns the size of a part of an operand along each dimension.
-func elements(o *operand) [2]int64 {
+// localSizes returns the rows and the columns of the part that a device holds.
+func (o *operand) localSizes() (rows, columns int64) {
 	local := o.local()
-	return [2]int64{int64(local[0]), int64(local[1])}
+	return int64(local[0]), int64(local[1])
 }
 
 // gather returns the operand with fewer axes, and adds the all-gather to moves, unless
@@ -188,15 +192,16 @@ func (p product) gather(o *operand, keep [2][]string, moves []string) (*operand,
 	if len(lost) == 0 {
 		return o, moves, nil
 	}
-	g, err := o.sharded(p.mesh, o.name, o.shape, keep)
+	g, err := p.partitioned(o.name, o.shape, keep)
 	if err != nil {
 		return nil, nil, err
 	}
 	return g, append(moves, fmt.Sprintf("An all-gather of %s over %s comes first: from %s to %s on every device.", o.name, axisNames(lost), wording.Shape(o.local()), wording.Shape(g.local()))), nil
 }
 
-// block draws a matrix. Its rows have colors, counted from first.
-func (o *operand) block(m *mesh.Mesh, first int) block {
+// block draws a matrix. If first is 0, each row has a color, otherwise each column. The
+// colors of columns come after the first ones, which rows of another matrix have.
+func (o *operand) block(first int) block {
 	tiles := o.tiles.Tiles()
 	b := block{
 		head: []string{o.name + " " + wording.Shape(o.shape), wording.Plain(o.spec)},
@@ -228,7 +233,7 @@ func (o *operand) block(m *mesh.Mesh, first int) block {
 	return b
 }
 
-// spanOrGap writes the range of part i, or the sign of parts left out.
+// spanOrGap writes the range of part i of a size, or the sign of parts left out.
 func spanOrGap(i, parts, size int, sign string) string {
 	if i == drawing.Gap {
 		return sign

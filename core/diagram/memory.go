@@ -9,14 +9,14 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Memory compares the memory of devices.
+// Memory compares how devices use their memory.
 type Memory struct {
 	Title    string
-	Capacity int64 // of a device in bytes; 0 if it is not known
+	Capacity int64 // bytes of a device's memory; 0 if not known
 	Bars     []MemoryBar
 }
 
-// MemoryBar is the memory of a device.
+// MemoryBar is what fills the memory of a device.
 type MemoryBar struct {
 	Label  string
 	Memory strategy.Memory
@@ -38,8 +38,7 @@ func title(r *strategy.Report) string {
 	return fmt.Sprintf("Memory of a device: %s on %s", wording.Plain(r.Model.Name), wording.Count(int64(r.Devices), "device", "devices"))
 }
 
-// StageMemory has the memory of a device of each pipeline stage of the best
-// candidate.
+// StageMemory returns a bar for a device of each pipeline stage of the best candidate.
 func StageMemory(r *strategy.Report) Memory {
 	m := Memory{Title: title(r)}
 	for _, s := range r.Stages[:min(len(r.Stages), MaxBars)] {
@@ -49,8 +48,8 @@ func StageMemory(r *strategy.Report) Memory {
 	return m
 }
 
-// CandidateMemory has the memory of a device of each candidate, for the stage that
-// needs most.
+// CandidateMemory returns a bar for a device of each candidate. The device is one of the
+// pipeline stage that needs most.
 func CandidateMemory(r *strategy.Report) Memory {
 	m := Memory{Title: title(r)}
 	for _, c := range r.Candidates[:min(len(r.Candidates), MaxBars)] {
@@ -110,7 +109,7 @@ func (p Memory) Draw() (*Diagram, error) {
 	return d, nil
 }
 
-// decimal writes bytes in the units in which the memory of devices is sold: 61.2 GB.
+// decimal writes bytes in powers of 1000, as data sheets do for devices: 61.2 GB.
 func decimal(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)

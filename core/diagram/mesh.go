@@ -10,7 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Mesh is a mesh with the groups of devices along each axis.
+// Mesh is a mesh with the groups of devices along each axis: the devices of a group
+// differ only in their position along that axis.
 type Mesh struct{ Axes []mesh.Axis }
 
 // Draw draws the mesh once per axis, with the groups along that axis.
@@ -23,6 +24,7 @@ func (p Mesh) Draw() (*Diagram, error) {
 	d.about = fmt.Sprintf("%s, %s.", d.title, wording.Count(int64(m.Size()), "device", "devices"))
 	d.add(note{muted, "A collective over an axis runs in every group of devices that differ only in that axis."}, space(8))
 	var blocks flow
+	var notes []part
 	for n, a := range p.Axes {
 		if a.Size == 1 {
 			continue
@@ -31,14 +33,14 @@ func (p Mesh) Draw() (*Diagram, error) {
 		about := fmt.Sprintf("%s over %s: %s", wording.Count(int64(m.Size()/a.Size), "group", "groups"), wording.Plain(a.Name), sets(groups.shown()))
 		d.about += " " + strings.ToUpper(about[:1]) + about[1:] + "."
 		blocks = append(blocks, groups.block())
-		d.parts = append(d.parts, note{plain, about})
+		notes = append(notes, note{plain, about})
 	}
 	if blocks == nil {
 		d.add(note{plain, "No axis has more than one device, so there are no groups."})
 		return d, nil
 	}
-	notes := d.parts[2:]
-	d.parts = append(append(d.parts[:2:2], blocks, space(6)), notes...)
+	d.add(blocks, space(6))
+	d.add(notes...)
 	return d, nil
 }
 
@@ -48,7 +50,7 @@ type meshGroups struct {
 	axis int
 }
 
-// stride returns the distance between neighbors along an axis.
+// stride returns the difference between the positions of neighbors along an axis.
 func (g meshGroups) stride(axis int) int {
 	stride := 1
 	for _, a := range g.axes[axis+1:] {
@@ -57,8 +59,8 @@ func (g meshGroups) stride(axis int) int {
 	return stride
 }
 
-// group returns the number of the group of a device. The groups are numbered in the
-// order of their first devices.
+// group returns the number of the group of the device at a position. The groups are
+// numbered in the order of their first devices.
 func (g meshGroups) group(position int) int {
 	stride := g.stride(g.axis)
 	return position/(stride*g.axes[g.axis].Size)*stride + position%stride
@@ -74,8 +76,8 @@ func (g meshGroups) members(group int) []int {
 	return list
 }
 
-// shown returns the groups; of many, the first ones and the last, as many as sets
-// needs.
+// shown returns the groups. Of many groups, it returns the first ones and the last,
+// because sets writes no others.
 func (g meshGroups) shown() [][]int {
 	count := 1
 	for i, a := range g.axes {

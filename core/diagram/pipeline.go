@@ -13,7 +13,7 @@ import (
 type Pipeline struct {
 	Kind                         pipeline.Kind
 	Stages, MicroBatches, Chunks int
-	Durations                    pipeline.Durations // of each part; zero for equal parts
+	Durations                    pipeline.Durations // in ticks; zero for equal parts
 }
 
 // Bounds of a chart.
@@ -51,18 +51,18 @@ func (p Pipeline) Draw() (*Diagram, error) {
 	if num, den := pipeline.BubbleShare(p.Kind, p.Stages, p.MicroBatches, p.Chunks); even {
 		bubble += fmt.Sprintf(" The closed form is %s.", percent(num, den))
 	}
-	live := "The last number is how many micro-batches a stage keeps the activations of, at its peak."
+	peak := "The last number is how many micro-batches a stage keeps the activations of, at its peak."
 	if p.Chunks > 1 {
-		live = "Letters name chunks. The last number is how many chunks of micro-batches a stage keeps the activations of, at its peak."
+		peak = "Letters name chunks. The last number is how many chunks of micro-batches a stage keeps the activations of, at its peak."
 	}
 	d := &Diagram{title: title}
 	d.about = fmt.Sprintf("%s. %s The first stage keeps the activations of up to %d forwards, the last one of up to %d.", title, bubble, t.PeakLive(0), t.PeakLive(p.Stages-1))
-	d.add(note{muted, bubble}, space(8), chart(t), space(2), note{muted, live})
+	d.add(note{muted, bubble}, space(8), chart(t), space(2), note{muted, peak})
 	return d, nil
 }
 
-// equalParts returns durations of equal parts: a backward takes twice as long as a
-// forward, one half each for the gradients of inputs and weights.
+// equalParts returns durations of equal parts. A backward task takes twice as long as a
+// forward task: half of it for the gradients of inputs, half for those of weights.
 func equalParts(kind pipeline.Kind, parts int) pipeline.Durations {
 	if kind == pipeline.ZeroBubble {
 		return pipeline.Even(parts, 1, 1, 1)
@@ -70,7 +70,8 @@ func equalParts(kind pipeline.Kind, parts int) pipeline.Durations {
 	return pipeline.Even(parts, 1, 2, 0)
 }
 
-// chart lays out a timeline.
+// chart returns the chart of a timeline, with a lane for each stage. The text of a lane is
+// the largest number of micro-batches whose activations the stage keeps.
 func chart(t *pipeline.Timeline) *gantt {
 	g := &gantt{kinds: workKinds[:2], idle: "bubble", span: max(t.Span, 1)}
 	if t.Kind == pipeline.ZeroBubble {

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// TensorPair is a pair of layers z = f(x × a) × b that is split over devices: a by
-// columns, b by rows (Shoeybi et al., arXiv 1909.08053, section 3). With
+// TensorPair is a pair of layers z = f(x × a) × b that is split over devices. Matrix a is
+// split by columns, and b by rows (Shoeybi et al., arXiv 1909.08053, section 3). With
 // SequenceParallel, the rows of x and z are split as well (Korthikanti et al., arXiv
 // 2205.05198, section 4.2.2).
 type TensorPair struct {
@@ -22,27 +22,8 @@ type TensorPair struct {
 
 // Draw draws both layers with the parts of each device, and the collectives.
 func (p TensorPair) Draw() (*Diagram, error) {
-	if err := limit("/devices", p.Devices, maxDevices); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
-	}
-	for _, n := range []struct {
-		path string
-		size int
-	}{{"/rows", p.Rows}, {"/hidden", p.Hidden}, {"/inner", p.Inner}} {
-		if err := limit(n.path, n.size, 1<<24); err != nil {
-			return nil, err
-		}
-	}
-	if !p.Type.Valid() {
-		return nil, invalid("/dtype", "the element type is missing")
-	}
-	if err := divides("/inner", p.Devices, p.Inner, "columns of a"); err != nil {
-		return nil, err
-	}
-	if p.SequenceParallel {
-		if err := divides("/rows", p.Devices, p.Rows, "rows"); err != nil {
-			return nil, err
-		}
 	}
 	x, z := []int{p.Rows, p.Hidden}, wording.Bytes(int64(p.Rows)*int64(p.Hidden)*int64(p.Type.Size()))
 	d := &Diagram{title: fmt.Sprintf("Tensor parallel pair on %s", wording.Count(int64(p.Devices), "device", "devices"))}
@@ -74,8 +55,33 @@ func (p TensorPair) Draw() (*Diagram, error) {
 	return d, nil
 }
 
-// column makes a grid with a cell per device. A size above 0 is split over the
-// devices; with 0 every device has all; with -1 every device has a part of a sum.
+// check returns an error if a size is out of range, or does not divide.
+func (p TensorPair) check() error {
+	if err := limit("/devices", p.Devices, maxDevices); err != nil {
+		return err
+	}
+	for _, n := range []struct {
+		path string
+		size int
+	}{{"/rows", p.Rows}, {"/hidden", p.Hidden}, {"/inner", p.Inner}} {
+		if err := limit(n.path, n.size, 1<<24); err != nil {
+			return err
+		}
+	}
+	if !p.Type.Valid() {
+		return invalid("/dtype", "the element type is missing")
+	}
+	if err := divides("/inner", p.Devices, p.Inner, "columns of a"); err != nil {
+		return err
+	}
+	if p.SequenceParallel {
+		return divides("/rows", p.Devices, p.Rows, "rows")
+	}
+	return nil
+}
+
+// column makes a grid with a cell per device. A size above 0 is split over the devices.
+// With 0, every device holds all. With -1, every device holds a part of a sum.
 func (p TensorPair) column(name, parts string, size int, full bool) block {
 	return stack([]string{name, parts}, p.Devices, func(i int) cell {
 		switch {
@@ -88,7 +94,7 @@ func (p TensorPair) column(name, parts string, size int, full bool) block {
 	})
 }
 
-// label names the devices at the rows of the first block.
+// label writes the names of the devices beside the rows of the first block.
 func label(f flow, devices int) {
 	f[0].rows = nil
 	every(devices, func(i int) { f[0].rows = append(f[0].rows, device(i)) })

@@ -12,7 +12,7 @@ import (
 // not only those that meshfeed reads. The zero value is invalid.
 type Element uint8
 
-// The element types that packages name. ParseElement finds all others.
+// The element types that Go code names. ParseElement finds every type by its name.
 const (
 	Invalid Element = iota
 	Bool
@@ -22,20 +22,20 @@ const (
 	BFloat16
 	Float32
 	Float64
-	named // the number of the first type without a constant
+	unnamed // the first type without a constant
 )
 
-// elements lists the types: first those with constants, then the others. The bits
-// are those of one element in the memory of a device, as XLA lays it out: types of
-// two and four bits are packed, those of one bit are not. A PRNG key is the words of
-// its implementation.
+// elements lists the types: first those with constants, then the others. The bits are
+// those that an element takes in the memory of a device. XLA packs types of two and four
+// bits, but not those of one bit. A PRNG key takes the 32-bit words of its implementation,
+// such as two words for threefry ("fry").
 var elements = [...]struct {
 	name string // of the dtype in JAX
 	bits int
 }{
 	Bool: {"bool", 8}, Int8: {"int8", 8}, Int32: {"int32", 32},
 	Float16: {"float16", 16}, BFloat16: {"bfloat16", 16}, Float32: {"float32", 32}, Float64: {"float64", 64},
-	named: {"int1", 8}, {"int2", 2}, {"int4", 4}, {"int16", 16}, {"int64", 64},
+	unnamed: {"int1", 8}, {"int2", 2}, {"int4", 4}, {"int16", 16}, {"int64", 64},
 	{"uint1", 8}, {"uint2", 2}, {"uint4", 4}, {"uint8", 8}, {"uint16", 16}, {"uint32", 32}, {"uint64", 64},
 	{"float4_e2m1fn", 4}, {"float8_e3m4", 8}, {"float8_e4m3", 8}, {"float8_e4m3b11fnuz", 8}, {"float8_e4m3fn", 8},
 	{"float8_e4m3fnuz", 8}, {"float8_e5m2", 8}, {"float8_e5m2fnuz", 8}, {"float8_e8m0fnu", 8},
@@ -88,8 +88,8 @@ func (e Element) Bits() int {
 	return elements[e].bits
 }
 
-// Bytes returns the size of n elements in the memory of a device. Packed elements
-// fill the last byte only in part. A size above the largest int64 is that number.
+// Bytes returns the size of n elements in the memory of a device. Packed elements may
+// leave bits of the last byte unused. The result is at most [math.MaxInt64].
 func (e Element) Bytes(n int64) int64 {
 	bits := e.Bits()
 	if bits >= 8 {

@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Measure computes the sizes of a tree. If a spec does not fit, Measure adds a problem
-// and omits the array from the sums.
+// Measure computes the sizes of a tree. If a spec does not fit its array, Measure adds a
+// problem and omits the array from the sums.
 func Measure(t *Tree) *Usage {
 	u := &Usage{Tree: t}
 	u.Parameters = u.rows("/arrays/", t.Parameters)
@@ -81,7 +81,7 @@ func (r *Row) partition(m *mesh.Mesh) []sharding.Fault {
 	return nil
 }
 
-// shard fills the row of an array whose partition is known by the shape of a part.
+// shard fills the row of an array that has the shape of a part instead of a spec.
 func (r *Row) shard(m *mesh.Mesh) {
 	r.Part = r.Shard
 	r.Bytes = r.Element.Bytes(product(r.Part))
@@ -119,7 +119,7 @@ func (u *Usage) sum() {
 	}
 }
 
-// gradient returns the bytes of the gradient of a parameter.
+// gradient returns the bytes of the gradient of a parameter's part.
 func (t *Tree) gradient(r *Row) int64 {
 	if !r.Element.IsFloat() {
 		return 0
@@ -137,8 +137,8 @@ func (u *Usage) Complete() bool {
 	return !slices.ContainsFunc(u.Problems, func(p problem.Problem) bool { return p.Severity == problem.Error && p.Code != DeviceCapacity })
 }
 
-// Fits reports whether a step fits into the device. If this depends on the compiler,
-// or if a number is missing, known is false.
+// Fits reports whether a step fits into the memory of a device. If the compiler decides
+// this, or if a number is missing, known is false.
 func (u *Usage) Fits() (fits, known bool) {
 	capacity, least, most := u.Tree.Capacity, u.Totals.Stored, int64(math.MaxInt64)
 	if peak := u.Totals.Peak; peak != nil {

@@ -38,8 +38,8 @@ func check(t *testing.T, u *memory.Usage, want ...string) {
 
 var grid = []mesh.Axis{{Name: "data", Size: 4}, {Name: "model", Size: 2}}
 
-// The states and the gradient of a parameter are partitioned like it, and a state of
-// sums over a dimension like the rest.
+// The states and the gradient of a parameter are partitioned like it. A state with sums
+// over one dimension is partitioned like the other dimensions.
 func TestTraining(t *testing.T) {
 	u := memory.Measure(&memory.Tree{
 		Mesh: on(t, grid...), Optimizer: memory.Adafactor, Moments: memory.Float32, Master: memory.Float32, Gradients: memory.Float32,
@@ -74,7 +74,7 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// Without an optimizer and activations nothing is trained, so there are no gradients.
+// Without an optimizer and activations the tree is not trained, so it has no gradients.
 func TestInference(t *testing.T) {
 	w := memory.Array{Name: "w", Shape: []int{8}, Element: memory.Float32}
 	u := memory.Measure(&memory.Tree{Mesh: on(t), Parameters: []memory.Array{w}})
@@ -133,7 +133,7 @@ func TestReplicated(t *testing.T) {
 	check(t, memory.Measure(batch), `warning replicated /batch/y/spec: array "y" has 4 copies along axis "data", which partitions other arrays; write P(None, 'data') to save 3 MiB of every device, unless the copies are meant [{bytes 3145728} {devices 4}]`)
 }
 
-// The saving that a finding names is what its spec saves.
+// A warning names as many bytes as its spec saves.
 func TestReplicatedSaves(t *testing.T) {
 	tree := func(spec sharding.PartitionSpec) *memory.Tree {
 		return &memory.Tree{Mesh: on(t, grid...), Optimizer: memory.AdamW, Master: memory.Float32, Parameters: []memory.Array{
@@ -171,7 +171,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// Arrays in the memory of the host, and their states, count apart.
+// The sums of a device do not contain arrays in the memory of the host and their states.
 func TestHost(t *testing.T) {
 	u := memory.Measure(&memory.Tree{Mesh: on(t), Optimizer: memory.Lion, Parameters: []memory.Array{
 		{Name: "w", Shape: []int{8}, Element: memory.Float32, Host: true}, {Name: "v", Shape: []int{2}, Element: memory.Float32},
@@ -191,7 +191,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// Replicated has the axes of several devices that hold the same part.
+// Replicated lists the axes along which several devices hold the same part.
 func TestReplicatedAxes(t *testing.T) {
 	axes := []mesh.Axis{{Name: "data", Size: 4}, {Name: "one", Size: 1}, {Name: "model", Size: 2}}
 	u := memory.Measure(&memory.Tree{Mesh: on(t, axes...), Parameters: []memory.Array{
@@ -236,7 +236,7 @@ func TestPackedElements(t *testing.T) {
 	}
 }
 
-// A report of a large model on a large mesh must not take long for each array.
+// The time for an array must not grow with the mesh.
 func BenchmarkMeasure(b *testing.B) {
 	m, err := mesh.Uniform([]mesh.Axis{{Name: "fsdp", Size: 1 << 16}, {Name: "model", Size: 16}}, 1)
 	if err != nil {

@@ -2,7 +2,7 @@
 //
 // A [Tree] has the arrays of a training step: parameters, states of an optimizer,
 // and a batch. Each has a shape, an element type and a partition spec over one mesh.
-// JAX partitions evenly, so all devices hold equally much. [Measure] returns the
+// JAX partitions evenly, so all devices hold parts of the same size. [Measure] returns the
 // [Usage]: for every array the part of a device and its bytes, and the sums.
 //
 // The sizes of stored arrays are exact: those of the arguments of a compiled step
@@ -27,8 +27,8 @@ type Array struct {
 	Shape   []int
 	Element Element
 	Spec    sharding.PartitionSpec
-	Shard   []int // the shape of one device's part, if no spec describes it; else nil
-	Host    bool  // in the memory of the host, JAX's memory kinds pinned_host and unpinned_host
+	Shard   []int // the shape of one device's part instead of a Spec; nil if there is a Spec
+	Host    bool  // in the memory of the host: JAX's memory kinds pinned_host and unpinned_host
 }
 
 // Tree has the arrays of a training step.
@@ -37,19 +37,19 @@ type Tree struct {
 	Parameters []Array
 	Batch      []Array
 
-	// The states of the optimizer follow from Optimizer, or States lists them. If
-	// neither is given, nor Activations, nothing is trained: there are no gradients.
+	// The states of the optimizer follow from Optimizer, or States lists them. Without
+	// Optimizer, States and Activations, the tree is not trained and has no gradients.
 	Optimizer Optimizer
 	States    []Array
 
-	// The types of what belongs to a parameter. Invalid means the type of the
-	// parameter for Gradients and Moments, and no copy for Master.
+	// The types of the gradient, the moments and the master copy of a parameter. Invalid
+	// means the type of the parameter, and for Master that there is no copy.
 	Gradients Element
 	Moments   Element
 	Master    Element
 
 	Activations *Interval // of a training step, per device; nil if not known
-	Capacity    int64     // of a device; 0 if not known
+	Capacity    int64     // bytes of a device's memory; 0 if not known
 }
 
 // Interval is a range of bytes.
@@ -82,14 +82,14 @@ type Totals struct {
 	Parameters int64
 	States     int64
 	Batch      int64
-	Stored     int64 // the three together: exact
+	Stored     int64 // the sum of Parameters, States and Batch: exact
 	Gradients  int64
 	Host       int64 // of arrays in the memory of the host, which no other sum has
-	Count      int64 // elements of all parameters, on all devices together
+	Count      int64 // not bytes: elements of all parameters, each counted once
 
 	// Peak is the memory of a step, or nil if the activations are not known. Low is
-	// what is stored with the low end of the activations. High also has all
-	// gradients, and the high end.
+	// the sum of Stored and the low end of the activations. High is the sum of Stored,
+	// Gradients and the high end.
 	Peak *Interval
 }
 
@@ -98,7 +98,8 @@ func (t *Tree) trained() bool {
 	return t.Optimizer != NoOptimizer || t.States != nil || t.Activations != nil
 }
 
-// statesOf lists what the optimizer keeps for a parameter, with its master copy.
+// statesOf lists the master copy of a parameter and the states that the optimizer keeps
+// for it.
 func (t *Tree) statesOf(p Array) []Array {
 	if !p.Element.IsFloat() {
 		return nil
@@ -117,7 +118,7 @@ func (t *Tree) statesOf(p Array) []Array {
 	return list
 }
 
-// of returns the array of a state of parameter p. Its partition follows that of p.
+// of returns the state of parameter p as an array. It is partitioned like p.
 func (s State) of(p Array) Array {
 	a := Array{Name: s.Name, Shape: s.Shape, Element: s.Element, Spec: make(sharding.PartitionSpec, len(s.Dims)), Host: p.Host}
 	if p.Name != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/memory"
 )
 
-// The published sizes of one parameter: 16 bytes for mixed-precision Adam, of which
-// the optimizer has 12 [ZeRO §3.1], and 4 bytes per parameter more in fp32.
+// With mixed precision, Adam takes 16 bytes per parameter, of which the optimizer has 12
+// [ZeRO §3.1]. With fp32 alone it also takes 16, of which the optimizer has 8.
 func TestBytesPerParameter(t *testing.T) {
 	pure := memory.Precision{Compute: memory.Float32, Weights: memory.Float32, Gradients: memory.Float32, Moments: memory.Float32}
 	for _, c := range []struct {

@@ -2,8 +2,7 @@ package memory
 
 import "math"
 
-// product returns the number of elements of a shape. A number above the largest
-// int64 is that number.
+// product returns the number of elements of a shape, or math.MaxInt64 if there are more.
 func product(shape []int) int64 {
 	n := int64(1)
 	for _, size := range shape {
@@ -15,8 +14,8 @@ func product(shape []int) int64 {
 	return n
 }
 
-// times multiplies numbers that are not negative. A product above the largest int64
-// is that number.
+// times multiplies numbers that are not negative. It returns math.MaxInt64 if the product
+// is larger.
 func times(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64/b {
 		return math.MaxInt64
@@ -24,7 +23,7 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// plus adds numbers that are not negative. A sum above the largest int64 is that number.
+// plus adds numbers that are not negative. It returns math.MaxInt64 if the sum is larger.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

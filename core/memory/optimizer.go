@@ -38,8 +38,8 @@ var optimizers = [...]struct {
 
 var count = State{Name: "count", Element: Int32}
 
-// minFactored is the smallest dimension for which adafactor keeps sums instead of
-// the whole second moment, as in optax and in T5X.
+// minFactored is a size. If the two largest dimensions have at least this size, adafactor
+// keeps sums instead of the whole second moment, as in optax and in T5X.
 const minFactored = 128
 
 // Optimizers lists the optimizers that have a name.
@@ -72,8 +72,8 @@ type State struct {
 // States lists the states for one parameter. A state follows the partition spec of
 // its parameter, by Dims.
 //
-// Muon treats every matrix as a hidden one, as optax does. Use AdamW for the
-// embedding and the logits if Muon does not update them.
+// Like optax, Muon treats every matrix as the weights of a hidden layer. If another
+// optimizer updates the embedding and the logits, ask it for their states.
 func (o Optimizer) States(shape []int) []State {
 	var states []State
 	keep := func(name string, dims []int) {

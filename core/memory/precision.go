@@ -1,7 +1,7 @@
 package memory
 
-// Precision has the element types of a training run. Master is Invalid if the
-// weights have no second copy of higher precision.
+// Precision has the element types of a training run. Master is the type of a second copy
+// of the weights, or Invalid if there is none.
 type Precision struct {
 	Compute   Element // of matrix products and activations
 	Weights   Element
@@ -10,17 +10,17 @@ type Precision struct {
 	Moments   Element // of the optimizer's states
 }
 
-// MixedPrecision is the usual precision of large models, and the default: 16 bytes
-// per parameter with AdamW, as in ZeRO §3.1 [Rajbhandari et al., arXiv 1910.02054].
+// MixedPrecision returns the usual precision of large models, which is the default. With
+// AdamW it takes 16 bytes per parameter [ZeRO §3.1: Rajbhandari et al., arXiv 1910.02054].
 func MixedPrecision() Precision {
 	return Precision{Compute: BFloat16, Weights: BFloat16, Master: Float32, Gradients: BFloat16, Moments: Float32}
 }
 
-// Bytes are the sizes of a parameter and of what its training keeps beside it.
+// Bytes has the sizes of a parameter, its gradient and its optimizer states.
 type Bytes struct {
 	Weights   int64
 	Gradients int64
-	Optimizer int64 // states and the master copy
+	Optimizer int64 // with the master copy
 }
 
 // Total returns the sum.

@@ -12,13 +12,10 @@ import (
 // The codes of problems, in addition to those of package sharding. After the semicolon,
 // the comments list the keys of Problem.Facts.
 const (
-	TooLarge       = "too-large"       // sizes beyond 2^53 bytes
+	TooLarge       = "too-large"       // a sum exceeds jsontext.MaxInteger, the largest integer of a report
 	DeviceCapacity = "device-capacity" // a device has less memory than the step needs; facts bytes, capacity
 	Replicated     = "replicated"      // an axis holds copies of an array that it could partition; facts bytes, devices
 )
-
-// maxBytes is the largest size that a report has: JSON holds it exactly.
-const maxBytes = 1 << 53
 
 // Err returns the first problem of severity Error, or nil.
 func (u *Usage) Err() error {
@@ -41,14 +38,14 @@ func (u *Usage) addFault(path string, f sharding.Fault) {
 	u.Problems = append(u.Problems, problem.Problem{Severity: problem.Error, Code: f.Code, Path: at, Message: f.Message, Hint: f.Hint, Facts: f.Facts})
 }
 
-// check reports sizes beyond the limits and the capacity, and copies that waste
-// memory. Method rows has reported the specs.
+// check reports sums beyond the limits and the capacity, and copies that waste memory.
+// Method rows has reported the specs that do not fit.
 func (u *Usage) check() {
 	t, most := u.Totals, u.Totals.Stored
 	if t.Peak != nil {
 		most = t.Peak.High
 	}
-	if max(most, plus(t.Stored, t.Gradients), t.Host, t.Count) > maxBytes {
+	if max(most, plus(t.Stored, t.Gradients), t.Host, t.Count) > jsontext.MaxInteger {
 		u.Problems = append(u.Problems, problem.Problem{Severity: problem.Error, Code: TooLarge, Path: "/arrays",
 			Message: "the arrays take more than 2^53 bytes of a device", Hint: "make them smaller"})
 		return

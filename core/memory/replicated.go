@@ -12,15 +12,16 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// An array is worth a warning if its copies waste this much of a device.
+// Copies of an array cause a warning if they waste at least leastBytes of a device, and at
+// least 1/leastShare of its stored bytes.
 const (
 	leastBytes = 1 << 20
-	leastShare = 100 // 1 / leastShare of what is stored
+	leastShare = 100
 )
 
-// checkReplicated reports large arrays that an axis copies, although it partitions
-// other arrays and could partition this one. Axes of the batch do not count for
-// parameters: data parallelism copies them on purpose.
+// checkReplicated reports large arrays with copies along an axis that partitions other
+// arrays and could partition this one. For parameters, axes that partition only the batch
+// do not count, because data parallelism copies parameters on purpose.
 func (u *Usage) checkReplicated() {
 	model := u.partitioning(slices.Concat(u.Parameters, u.States))
 	parameter := u.parametersByName()
@@ -42,8 +43,8 @@ func (u *Usage) checkReplicated() {
 // proposal is a spec with fewer copies of an array.
 type proposal struct {
 	spec    sharding.PartitionSpec
-	devices int64    // the number of copies that become one
-	axes    []string // along which these copies are
+	devices int64    // the number of copies that the spec replaces by one
+	axes    []string // the axes along which the array has these copies
 }
 
 func (u *Usage) parametersByName() map[string]*Row {
@@ -54,10 +55,9 @@ func (u *Usage) parametersByName() map[string]*Row {
 	return byName
 }
 
-// likeParameter proposes the spec of the parameter that a state belongs to: the name
-// of the state ends with that of the parameter, and both have one shape. If there is
-// no such parameter, or its spec leaves another axis unused, the number of devices is
-// 0.
+// likeParameter proposes the spec of the parameter to which a state belongs. The name of
+// the state ends with the name of that parameter, and both have the same shape. If there
+// is no such parameter, or its spec leaves another axis unused, devices is 0.
 func likeParameter(state *Row, parameters map[string]*Row) (p proposal) {
 	for name := state.Name; name != ""; {
 		like, known := parameters[name]
@@ -119,8 +119,8 @@ func (u *Usage) findReplicated(path string, rows []Row, propose func(*Row) propo
 	}
 }
 
-// extend proposes a spec that also uses the given axes along which the array has
-// copies. Every axis partitions the largest dimension of the part that it divides.
+// extend proposes a spec that also uses those of the given axes along which the array has
+// copies. Each axis partitions the largest dimension of the part that its size divides.
 func (u *Usage) extend(r *Row, axes map[string]bool) proposal {
 	p := proposal{spec: r.Spec.Clone(), devices: 1}
 	part := slices.Clone(r.Part)

@@ -14,13 +14,13 @@ const (
 	Margin    = 20
 	CharWidth = 7 // width of a character of 11.5 px
 	LineStep  = 18
-	MaxWidth  = 760 // of a drawing without its margins
+	MaxWidth  = 760 // of lines: New sets Limit to it
 )
 
 // Canvas is an SVG document while it is drawn, from top to bottom.
 type Canvas struct {
 	Y     int // top of what is drawn next
-	Limit int // width at which Lines begins a new line
+	Limit int // right end of lines: an x coordinate
 	width int // of the drawing without its margins
 	body  strings.Builder
 }
@@ -31,7 +31,8 @@ func New(width int) *Canvas { return &Canvas{Y: Margin, Limit: MaxWidth, width: 
 // Widen makes the drawing at least this wide, without its margins.
 func (c *Canvas) Widen(width int) { c.width = max(c.width, width) }
 
-// style has all colors except those of the palette, which suit both backgrounds.
+// style has a light and a dark variant of all colors but those of the palette, which
+// suit both.
 const style = `
 .mf-bg{fill:#fff;stroke:#d8dee6}.mf-t{fill:#1c2733}.mf-b{fill:#1c2733;font-weight:600}.mf-m{fill:#5b6875}.mf-w{fill:#fff;font-weight:600}
 .mf-cell{stroke:#c3ccd6}.mf-track{fill:#e9edf2}.mf-many{fill:#6c7a89}.mf-sep{stroke:#8a96a3}.mf-error{fill:#c02b37;font-weight:600}.mf-warning{fill:#96620a;font-weight:600}.mf-info{fill:#2a63b8;font-weight:600}
@@ -58,14 +59,15 @@ func (c *Canvas) Document(title, description string) string {
 
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// escape escapes text. wording.Plain has removed what XML does not allow.
+// escape replaces the special characters of XML. Function wording.Plain has already
+// removed the characters that XML does not allow.
 func escape(s string) string { return escapes.Replace(s) }
 
-// Add writes an SVG element.
+// Add appends an SVG element.
 func (c *Canvas) Add(format string, args ...any) { fmt.Fprintf(&c.body, format+"\n", args...) }
 
-// Label puts a text at a position. The anchor is "" for the start of the text,
-// "middle" or "end".
+// Label puts a text at a position: y is its baseline, and x is its start. With the anchor
+// "middle" or "end" instead of "", x is its middle or its end.
 func (c *Canvas) Label(x, y int, class, anchor, text string) {
 	if anchor != "" {
 		anchor = ` text-anchor="` + anchor + `"`
@@ -80,7 +82,7 @@ func (c *Canvas) Text(x int, class, text string) {
 	c.Y += LineStep
 }
 
-// Lines joins pieces with " · " to as few lines as the limit allows.
+// Lines joins pieces with " · ". A piece that would exceed the limit begins a new line.
 func (c *Canvas) Lines(x int, class string, pieces ...string) {
 	line := ""
 	for i, p := range pieces {

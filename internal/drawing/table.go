@@ -4,18 +4,18 @@ import (
 	"strings"
 )
 
-// Weight is the weight of a drawn line.
+// Weight is the thickness of a drawn line.
 type Weight int
 
-// The weights of lines, and none.
+// The weights. None means that there is no line.
 const (
 	None Weight = iota
 	Light
 	Heavy
 )
 
-// junctions has the character for the weights of the arms up, right, down and left.
-// The weights are the digits of its index in base 3.
+// junctions has the box-drawing characters. The index has four digits in base 3: the
+// weights of the arms up, right, down and left.
 var junctions = []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
 	"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
 	"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋")
@@ -37,10 +37,11 @@ type Table struct {
 	// one of which may be outside the table.
 	Border func(i, j, k, m int) Weight
 
-	label, width int // of the row labels, and of the text of a cell
+	label int // width of the row labels
+	width int // width of the text of a cell
 }
 
-// Measure computes the widths. Call it before the other methods.
+// Measure computes the widths. It must be called before the other methods.
 func (t *Table) Measure() {
 	t.label, t.width = 0, 3
 	for i, row := range t.Cells {
@@ -56,7 +57,7 @@ func (t *Table) Measure() {
 	}
 }
 
-// Total returns the width of the whole table.
+// Total returns the width of the whole table in characters.
 func (t *Table) Total() int { return t.label + 2 + t.columns()*(t.width+2*t.Pad+1) }
 
 // columns returns the number of columns.
@@ -101,13 +102,19 @@ func (t *Table) row(out []string, i, width int) []string {
 			if n := k - (height-len(lines))/2; n >= 0 && n < len(lines) {
 				text = lines[n]
 			}
-			line += []string{" ", "│", "┃"}[t.vertical(i, j)] + Center(text, width)
+			line += verticals[t.vertical(i, j)] + Center(text, width)
 		}
-		line += []string{" ", "│", "┃"}[t.vertical(i, t.columns())]
+		line += verticals[t.vertical(i, t.columns())]
 		out = append(out, strings.TrimRight(line, " "))
 	}
 	return out
 }
+
+// The characters of lines by weight.
+var (
+	verticals   = []string{" ", "│", "┃"}
+	horizontals = []string{" ", "─", "━"}
+)
 
 // vertical returns the weight of the line left of column j in row i.
 func (t *Table) vertical(i, j int) Weight { return t.Border(i, j-1, i, j) }
@@ -115,7 +122,7 @@ func (t *Table) vertical(i, j int) Weight { return t.Border(i, j-1, i, j) }
 // horizontal returns the weight of the line above row i in column j.
 func (t *Table) horizontal(i, j int) Weight { return t.Border(i-1, j, i, j) }
 
-// border returns the line above row i, or "" if a dense table has none there.
+// border returns the line above row i. It is "" if it would be light in a dense table.
 func (t *Table) border(i, width int) string {
 	omitted := t.Dense
 	for j := range t.columns() {
@@ -129,7 +136,7 @@ func (t *Table) border(i, width int) string {
 		left, right := t.horizontal(i, j-1), t.horizontal(i, j)
 		s.WriteString(junction(t.vertical(i-1, j), right, t.vertical(i, j), left))
 		if j < t.columns() {
-			s.WriteString(strings.Repeat([]string{" ", "─", "━"}[right], width))
+			s.WriteString(strings.Repeat(horizontals[right], width))
 		}
 	}
 	return strings.TrimRight(s.String(), " ")

@@ -8,10 +8,11 @@ import (
 // Runes returns the width of a text in characters.
 func Runes(s string) int { return utf8.RuneCountInString(s) }
 
-// Gap stands for things that a drawing leaves out.
+// Gap is the index that stands for elements that a drawing leaves out.
 const Gap = -1
 
-// Shown lists which of n things to draw: all, or the first ones, a gap and the last.
+// Shown lists the indices of the elements to draw, of n elements. If n exceeds most, it
+// lists most indices: the first ones, Gap and the last. Below 3, there is no space for Gap.
 func Shown(n, most int) []int {
 	var list []int
 	for i := range min(n, most) {
@@ -26,7 +27,7 @@ func Shown(n, most int) []int {
 	return list
 }
 
-// Center puts a text in the middle of a width.
+// Center pads a text on both sides to the given width.
 func Center(s string, width int) string {
 	left := max(width-Runes(s), 0) / 2
 	return strings.Repeat(" ", left) + s + strings.Repeat(" ", max(width-left-Runes(s), 0))
@@ -91,8 +92,8 @@ func ColumnsWidth(lines [][]string) int {
 	return total
 }
 
-// Columns aligns columns, with two spaces between them. For each column, align has
-// "<" for left or ">" for right.
+// Columns aligns the cells of lines in columns, with two spaces between them. For each
+// column, align has "<" for left or ">" for right.
 func Columns(lines [][]string, align string) []string {
 	width := columnWidths(lines)
 	out := make([]string, len(lines))

@@ -3,17 +3,17 @@
 //
 //	{"meshfeed":1,"diagram":{KIND:{…}}}
 //
-// These are the kinds with their members; those with a question mark are optional:
+// These are the kinds with their members. Members with a question mark are optional:
 //
 //	data_parallel  rows, devices
 //	mesh           axes: [["data",4],["model",2]]
 //	matmul         mesh: {axes}, x and w: {shape, spec}, dtype?
 //	tensor_pair    devices, rows, hidden, inner, dtype?, sequence_parallel?
-//	pipeline       schedule, stages, micro_batches, chunks?, and ticks of tasks:
-//	               forward?, backward?, weight?, a number or a list of all parts
+//	pipeline       schedule, stages, micro_batches, chunks?, and durations in ticks:
+//	               forward?, backward?, weight?, each a number or a list of all parts
 //	collective     op, devices, algorithm?
 //	memory         bars: [{label, weights?, gradients?, optimizer?, activations?,
-//	               buffers?}], title?, capacity?
+//	               buffers?}], title?, capacity?; sizes in bytes
 //	loading        the members of a layout document
 //
 // [Draw] parses and draws. [DrawOf] accepts only some kinds.
@@ -21,6 +21,7 @@ package document
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/collective"
@@ -43,7 +44,7 @@ const Version = form.Version
 // MaxBytes limits the text of a document.
 const MaxBytes = form.MaxBytes
 
-// Kind is a kind of diagrams.
+// Kind is a kind of diagram.
 type Kind struct {
 	name string
 	read func(p parser) (diagram.Spec, error)
@@ -82,7 +83,7 @@ func DrawOf(text []byte, kinds ...Kind) (*diagram.Diagram, error) {
 	return d, nil
 }
 
-// below puts the path of an error below a pointer.
+// below returns an error whose path is that of err, appended to pointer.
 func below(pointer string, err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -94,8 +95,8 @@ func below(pointer string, err error) error {
 	return found
 }
 
-// parse reads a document. It returns the name of the kind and the diagram. Sizes
-// that do not fit each other are errors of the diagram's Draw.
+// parse reads a document. It returns the name of the kind and the diagram. If sizes do
+// not fit each other, method Draw of the diagram returns the error.
 func parse(text []byte, kinds []Kind) (kind string, spec diagram.Spec, err error) {
 	var names []string
 	for _, k := range kinds {
@@ -125,7 +126,7 @@ func parse(text []byte, kinds []Kind) (kind string, spec diagram.Spec, err error
 // parser reads the values of a document.
 type parser struct{ *jsontext.Reader }
 
-// count reads a number from 1.
+// count reads an integer of at least 1. want names it in an error.
 func (p parser) count(to *int, want string) (err error) {
 	*to, err = p.Int(want, 1, layout.MaxInteger)
 	return err
@@ -294,8 +295,8 @@ func (p parser) ticks(key string, to map[string][]int64) error {
 	return p.List("a list of ticks", pipeline.MaxForwards, func(int) error { return read() })
 }
 
-// durations returns the durations of all parts. A task that is not named takes no
-// time, except that forward is needed.
+// durations returns the durations of all parts. Tasks without a duration take no time.
+// Function pipeline.Build refuses this for forward and backward tasks.
 func durations(d diagram.Pipeline, ticks map[string][]int64) (pipeline.Durations, error) {
 	const path = "/diagram/pipeline"
 	if err := pipeline.Check(d.Kind, d.Stages, d.MicroBatches, d.Chunks); err != nil {
@@ -306,11 +307,10 @@ func durations(d diagram.Pipeline, ticks map[string][]int64) (pipeline.Durations
 	for _, key := range []string{"forward", "backward", "weight"} {
 		list := ticks[key]
 		switch len(list) {
-		case 0, 1:
+		case 0:
 			lists[key] = make([]int64, parts)
-			for i := range lists[key] {
-				lists[key][i] = sum(list)
-			}
+		case 1:
+			lists[key] = slices.Repeat(list, parts)
 		case parts:
 			lists[key] = list
 		default:
@@ -318,13 +318,6 @@ func durations(d diagram.Pipeline, ticks map[string][]int64) (pipeline.Durations
 		}
 	}
 	return pipeline.Durations{Forward: lists["forward"], Backward: lists["backward"], Weight: lists["weight"]}, nil
-}
-
-func sum(list []int64) (total int64) {
-	for _, n := range list {
-		total += n
-	}
-	return total
 }
 
 func (p parser) collective() (diagram.Spec, error) {

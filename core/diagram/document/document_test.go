@@ -19,7 +19,7 @@ import (
 )
 
 // TestGolden draws every document of testdata as text and as SVG, and compares both
-// with the files beside it. The flag -rewrite writes the files.
+// with files of the same name. The flag -rewrite writes these files.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(paths) == 0 {
@@ -60,8 +60,8 @@ func checkText(t *testing.T, text string, width int) {
 	}
 }
 
-// checkSVG checks that an SVG is XML of at most this width, that it has a title and a
-// description, and that every text is inside.
+// checkSVG checks that an SVG is XML of at most most pixels, or 760 if most is 0. It has a
+// title and a description, and every text is within its width.
 func checkSVG(t *testing.T, svg string, most int) {
 	t.Helper()
 	if most == 0 {
@@ -89,10 +89,10 @@ func checkSVG(t *testing.T, svg string, most int) {
 				width, _ = strconv.Atoi(a["width"])
 			}
 			start, _ = strconv.Atoi(a["x"])
-			end = map[string]int{"": 2, "middle": 1}[a["text-anchor"]]
+			end = map[string]int{"": 2, "middle": 1}[a["text-anchor"]] // halves of the text right of x
 		case xml.CharData:
 			texts[element] += string(e)
-			size := 7 * utf8.RuneCountInString(string(e))
+			size := 7 * utf8.RuneCountInString(string(e)) // 7 pixels per character
 			if right := start + size*end/2; element == "text" && (right > width || right-size < 0) {
 				t.Errorf("the text %q goes from %d to %d, outside of %d", e, right-size, right, width)
 			}

@@ -64,7 +64,6 @@ func TestText(t *testing.T) {
 	}
 }
 
-// tag is a tag of HTML.
 var tag = regexp.MustCompile(`<[^>]*>`)
 
 // TestHTML checks that the element has the texts of the table, escaped, and bars of the
@@ -121,7 +120,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A table of a broken array has no sums.
+// If the spec of an array does not fit, the table has no sums.
 func TestTextOfErrors(t *testing.T) {
 	const text = `{"meshfeed":1,"mesh":{"axes":[["a",2]]},"arrays":{"v":{"shape":[3],"dtype":"float32","spec":["a"]}},"capacity_bytes":1}`
 	const want = `memory of each of 2 devices (a=2)
@@ -139,7 +138,7 @@ error: dimension 0 of array "v" of shape (3,) is split 2 ways by axis "a" (size 
 	}
 }
 
-// A table names the ten largest findings. A report has all.
+// A table names the ten largest problems. A report has all.
 func TestManyProblems(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"meshfeed":1,"mesh":{"axes":[["a",2]]},"arrays":{"w":{"shape":[4096,4096],"dtype":"int8","spec":["a"]}`)

@@ -7,7 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/memory/document"
 )
 
-// Functions Report and HTML write the same as JSON and for a page.
+// Functions Report and HTML write the same numbers as JSON and for a page.
 func ExampleText() {
 	usage, err := document.Measure([]byte(`{"meshfeed":1, "mesh":{"axes":[["fsdp",8]]}, "optimizer":"adamw",
 	 "arrays":{"w":{"shape":[4096,4096], "dtype":"bfloat16", "spec":["fsdp"]}}}`))

@@ -9,7 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// rules draw bars. The part of a bar that depends on the compiler is lighter.
+// rules are the CSS of a report. The part of a bar that depends on the compiler is
+// lighter.
 const rules = `.CLASS div+div,.CLASS div+ul{margin-top:1em}
 .CLASS .bar{display:flex;width:8em;height:.7em;background:color-mix(in srgb,currentColor 10%,transparent)}
 .CLASS .bar i{background:#4c8dd6}
@@ -73,8 +74,8 @@ func (p page) arrays(u *memory.Usage) {
 	}
 }
 
-// along names the axes whose devices hold the same part of an array, and the memory of
-// the host.
+// along names the axes along which devices hold the same part of an array. For an array
+// in the memory of the host, it adds "host".
 func along(r memory.Row) string {
 	var parts []string
 	for _, axis := range r.Replicated {

@@ -1,18 +1,17 @@
-// Package document reads trees of arrays as JSON, and writes the memory that they
-// take: as JSON for programs ([Report]) and as a table for people ([Text]).
+// Package document reads trees of arrays as JSON. It writes the memory that they take as
+// JSON ([Report]), as a table ([Text]), and for a page ([HTML]).
 //
 //	{"meshfeed":1, "mesh":{"axes":[["data",4]]},
 //	 "arrays":{"w":{"shape":[512,512],"dtype":"bfloat16","spec":["data"]}},
 //	 "optimizer":"adamw"}
 //
-// The mesh and the specs are written as in a layout document. The member optimizer
-// is the name of an optimizer, whose states follow from the arrays, or the states
-// themselves in the form of arrays.
+// The mesh and the specs are written as in a layout document. The member optimizer is the
+// name of an optimizer, whose states follow from the arrays. Or it lists the states in the
+// form of arrays.
 package document
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -30,7 +29,7 @@ const Version = form.Version
 // Limits of a document.
 const (
 	MaxBytes  = form.MaxBytes
-	MaxArrays = 1 << 16 // in each of arrays, optimizer and batch
+	MaxArrays = 1 << 16 // in each of the members arrays, optimizer and batch
 )
 
 // Parse reads a document. It is as strict as [jsontext.Reader]. An error is
@@ -108,7 +107,7 @@ func (p *parser) activations() error {
 	return err
 }
 
-// at adds the position of the value that is being read to an error.
+// at adds the JSON Pointer of the value that is being read to an error.
 func (p *parser) at(err error) error {
 	if e, ok := errors.AsType[*status.Error](err); ok {
 		return p.Fail("%s", e.Msg).WithHint("%s", e.Hint)
@@ -193,7 +192,7 @@ func (p *parser) element() (memory.Element, error) {
 	return e, p.at(err)
 }
 
-// memoryKinds are those of JAX, device memory first.
+// memoryKinds lists the memory kinds of JAX. The first is the memory of a device.
 var memoryKinds = []string{"device", "pinned_host", "unpinned_host"}
 
 func (p *parser) host() (bool, error) {
@@ -202,18 +201,6 @@ func (p *parser) host() (bool, error) {
 		return false, p.Fail("%s is not a memory kind of JAX", wording.Quote(kind)).WithHint("%s", wording.Suggest(kind, memoryKinds))
 	}
 	return kind != memoryKinds[0], err
-}
-
-// describeMesh writes the axes of the mesh, such as data=4, model=2.
-func describeMesh(t *memory.Tree) string {
-	text := ""
-	for i, a := range t.Mesh.Axes() {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s=%d", wording.Plain(a.Name), a.Size)
-	}
-	return text
 }
 
 // Measure reads a document and computes the sizes of its arrays.

@@ -12,7 +12,7 @@ import (
 
 const (
 	width       = 100 // columns of the table
-	maxRows     = 100 // arrays of a table; of more, the largest are listed
+	maxRows     = 100 // arrays of a table: the largest ones
 	maxProblems = 10  // problems below a table
 )
 
@@ -66,6 +66,18 @@ func caption(u *memory.Usage) string {
 		devices += " (" + wording.Cut(axes, width-40) + ")"
 	}
 	return "memory of " + devices
+}
+
+// describeMesh writes the axes of the mesh, such as data=4, model=2.
+func describeMesh(t *memory.Tree) string {
+	text := ""
+	for i, a := range t.Mesh.Axes() {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s=%d", wording.Plain(a.Name), a.Size)
+	}
+	return text
 }
 
 // listed returns the rows of the table, and a text about the rest.
@@ -150,7 +162,7 @@ func writeLine(b *strings.Builder, cells ...string) {
 	b.WriteString(strings.TrimRight(line+cells[len(columns)], " ") + "\n")
 }
 
-// fit shortens a cell to a number of characters.
+// fit shortens a cell to at most this many characters.
 func fit(cell string, most int) string {
 	if utf8.RuneCountInString(cell) <= most {
 		return cell
@@ -168,7 +180,7 @@ type sum struct {
 	text, note string
 }
 
-// sums lists the sums; none if the tree has errors.
+// sums lists the sums. If a spec does not fit or a size is too large, it lists none.
 func sums(u *memory.Usage) (list []sum) {
 	if !u.Complete() {
 		return nil
