@@ -39,7 +39,7 @@ var columns = []column{
 	{"bufs", "buffers", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Buffers) },
 		"gathered weights, and what a layer computes again"},
 	{"free", "free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) },
-		"what is left of the memory, without the margin"},
+		"what is left of the memory, after the margin"},
 	{"max", "at most", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Most()) },
 		"all memory without fused kernels; with remat none, as in JAX without jax.checkpoint"},
 	{"step", "step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
@@ -87,6 +87,30 @@ func notes(r *strategy.Report, title func(column) string) [][]string {
 		}
 		if c.note != "" && slices.ContainsFunc(r.Candidates, valued) {
 			rows = append(rows, []string{title(c), c.note})
+		}
+	}
+	return rows
+}
+
+const axesTitle = "What the axes split"
+
+// splits says what an axis splits.
+var splits = map[string]string{
+	strategy.Pipe:    "the layers, into stages",
+	strategy.Data:    "the batch",
+	strategy.FSDP:    "the batch, and every array of the model",
+	strategy.Expert:  "the batch, and the experts",
+	strategy.Context: "the sequence",
+	strategy.Tensor:  "every layer: heads, hidden units, the vocabulary",
+}
+
+// usedAxes says what each axis splits that a candidate has.
+func usedAxes(r *strategy.Report) [][]string {
+	rows := [][]string{nil}
+	for _, name := range strategy.Axes() {
+		named := func(a mesh.Axis) bool { return a.Name == name }
+		if slices.ContainsFunc(r.Candidates, func(c strategy.Candidate) bool { return slices.ContainsFunc(c.Mesh, named) }) {
+			rows = append(rows, []string{name, splits[name]})
 		}
 	}
 	return rows

@@ -51,6 +51,9 @@ func HTML(d *strategy.Document, r *strategy.Report) string {
 	}
 	p.table(r)
 	if len(r.Candidates) > 0 {
+		if rows := usedAxes(r); len(rows) > 1 {
+			p.fold(axesTitle, func() { p.rows(rows, "ll", "notes") })
+		}
 		p.fold("Columns", func() { p.rows(notes(r, column.heading), "ll", "notes") })
 		p.Tag(`<div class="pair"><div>`)
 		p.picture(memory(r))

@@ -21,7 +21,11 @@ func Text(d *strategy.Document, r *strategy.Report) string {
 		p.paragraph("", f.Text())
 	}
 	p.candidates(r)
-	first := []section{{title: "Columns", rows: notes(r, column.short)[1:], sides: "ll"}, {title: "Why", lines: reasons(r)}}
+	first := []section{
+		{title: axesTitle, rows: usedAxes(r)[1:], sides: "ll"},
+		{title: "Columns", rows: notes(r, column.short)[1:], sides: "ll"},
+		{title: "Why", lines: reasons(r)},
+	}
 	for _, s := range append(first, sections(r)...) {
 		if len(s.rows)+len(s.lines) == 0 {
 			continue

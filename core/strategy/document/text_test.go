@@ -148,7 +148,7 @@ func TestHTML(t *testing.T) {
 			}
 		}
 	}
-	if found["script"] != 0 || found["svg"] != 2 || found["details"] != 4 || strings.Contains(html, "url(") || strings.Contains(html, "@import") {
+	if found["script"] != 0 || found["svg"] != 2 || found["details"] != 5 || strings.Contains(html, "url(") || strings.Contains(html, "@import") {
 		t.Errorf("the report has the elements %v", found)
 	}
 	for i := range r.Candidates {
