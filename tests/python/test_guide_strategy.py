@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from meshfeed import _command
 from tests.python.test_guide_layouts import refresh as refresh  # the fixture
 
@@ -33,6 +35,14 @@ def test_the_guide_prints_what_its_commands_print(refresh: ModuleType) -> None:
     changes = difflib.unified_diff(old.splitlines(), new.splitlines(), "committed", "now", n=1)
     hint = "python docs/refresh.py docs/guides/strategy.md, and read the changes"
     assert new == old, "\n".join([hint, *changes])
+
+
+def test_the_product_in_jax_has_the_shapes_of_the_picture(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    exec(compile(program, str(GUIDE), "exec"), {})
+    assert capsys.readouterr().out.strip() == program.rpartition("# ")[2].strip()
 
 
 def test_the_text_repeats_numbers_of_the_commands() -> None:
