@@ -177,11 +177,15 @@ func gigabytes(n int64) string {
 	case f < 1:
 		unit, f = " MB", f*1000
 	}
-	digits := 1
-	if f >= 100 {
-		digits = 0
+	digits := 2
+	for limit := 10.0; digits > 0 && f >= limit; limit *= 10 {
+		digits--
 	}
-	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', digits, 64), ".0") + unit
+	text := strconv.FormatFloat(f, 'f', digits, 64)
+	if digits > 0 {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text + unit
 }
 
 // seconds writes a time with three digits.

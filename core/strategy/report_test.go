@@ -202,8 +202,18 @@ func TestNothingFits(t *testing.T) {
 		},
 		{
 			strategy.Document{Model: strategy.Model{Parameters: 1 << 50}, Training: strategy.Training{Batch: 1}, Cluster: strategy.Cluster{Devices: 1, MemoryBytes: 1 << 30}},
-			"no candidate fits: one device needs the least, 18014 TB, but a device has 1.1 GB, of which 107 MB stay free; use devices with 20100 TB, or a smaller model",
+			"no candidate fits: one device needs the least, 18014 TB, but a device has 1.07 GB, of which 107 MB stay free; use devices with 20100 TB, or a smaller model",
 			nil,
+		},
+		{
+			strategy.Document{Model: strategy.Model{Parameters: 64e9}, Training: strategy.Training{Batch: 1}, Cluster: strategy.Cluster{Devices: 1, MemoryBytes: 80e9}},
+			"no candidate fits: one device needs the least, 1.02 TB, but a device has 80 GB, of which 8 GB stay free; use devices with 1.14 TB, or a smaller model",
+			[]func(*strategy.Document){func(d *strategy.Document) { d.Cluster.MemoryBytes = 1_140_000_000_000 }},
+		},
+		{
+			strategy.Document{Model: strategy.Model{Parameters: 320e6}, Training: strategy.Training{Batch: 1}, Cluster: strategy.Cluster{Devices: 1, MemoryBytes: 1e9}},
+			"no candidate fits: one device needs the least, 5.12 GB, but a device has 1 GB, of which 100 MB stay free; use devices with 5.69 GB, or a smaller model",
+			[]func(*strategy.Document){func(d *strategy.Document) { d.Cluster.MemoryBytes = 5_690_000_000 }},
 		},
 	} {
 		r := advise(t, &c.d)
