@@ -102,6 +102,15 @@ func (e Element) Bytes(n int64) int64 {
 	return n/perByte + (n%perByte+perByte-1)/perByte
 }
 
+// StoresMoments reports whether an optimizer can keep its moments in the type: types that
+// have gradients, and the integers of quantized moments [Dettmers et al., arXiv 2110.02861].
+func (e Element) StoresMoments() bool { return e.IsFloat() || e.IsQuantized() }
+
+// IsQuantized reports whether the type is an integer of 4 or 8 bits.
+func (e Element) IsQuantized() bool {
+	return slices.Contains([]string{"int4", "uint4", "int8", "uint8"}, e.String())
+}
+
 // IsFloat reports whether arrays of the type have gradients in JAX.
 func (e Element) IsFloat() bool {
 	name := e.String()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
@@ -109,7 +110,8 @@ var assumptions = []struct {
 	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("The update reads and writes weights and states once, at the full bandwidth of the memory. Weights are read for every micro-batch, during computation.")},
 	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
 	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("Products of float32 arrays run in TF32, as XLA does on GPUs by default.")},
-	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, stated("All parameters form one array, which any number of devices can split.")},
+	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, (*evidence).flatText},
+	{"quantized", func(e *evidence) bool { return e.precision.Moments.IsQuantized() }, stated("The scales of quantized moments do not count. One float32 for each 2,048 elements of a moment (Dettmers et al., arXiv 2110.02861) adds 0.002 bytes per element.")},
 	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("Gradients and moments have the type of their array unless precision names one, as in optax.")},
 	{"processes", func(e *evidence) bool { return e.layout && e.doc.Input.Processes == 0 }, func(e *evidence) string {
 		if n := e.cluster.Host; n > 0 {
@@ -121,6 +123,17 @@ var assumptions = []struct {
 
 // percent writes thousandths as a percentage.
 func percent(n int64) string { return thousandths(int(100*n)) + " %" }
+
+func (e *evidence) flatText() string {
+	text := "All parameters form one array, which any number of devices can split."
+	switch e.optimizer {
+	case memory.Adafactor:
+		text += " Its second moment counts whole. For matrices, adafactor keeps sums of rows and of columns, which take next to nothing."
+	case memory.Muon:
+		text += " It counts as a matrix, for which muon keeps one moment."
+	}
+	return text
+}
 
 func (e *evidence) precisionText() string {
 	if e.model.name == "tree" {

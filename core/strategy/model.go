@@ -39,7 +39,7 @@ func (p *planner) addModel() (err error) {
 // counted returns a model that the document describes by its number of parameters.
 func (p *planner) counted(d *Model) *model {
 	m := d.unknown("parameters")
-	m.parts = []part{p.newPart(transformer.Part{Shape: []int{int(d.Parameters)}, Tensor: -1, Every: 1})}
+	m.parts = []part{p.newPart(transformer.Part{Shape: []int{int(d.Parameters), 1}, Tensor: -1, Every: 1})} // two dimensions, because most weights are in matrices
 	m.parts[0].flat = true
 	m.sum()
 	return m

@@ -159,7 +159,11 @@ func (p Precision) resolve() (memory.Precision, error) {
 		if err != nil {
 			return r, within(err, "/training/precision/"+f.key)
 		}
-		if !e.IsFloat() && f.key != "compute" {
+		switch {
+		case f.key == "compute":
+		case f.key == "moments" && !e.StoresMoments():
+			return r, form.Strategy.Invalid("/training/precision/moments", "%s cannot store moments", e).WithHint(`use a type such as "bfloat16", or "int8" if they are quantized`)
+		case f.key != "moments" && !e.IsFloat():
 			return r, form.Strategy.Invalid("/training/precision/"+f.key, "%s has no gradients", e).WithHint(`use a type such as "bfloat16" or "float32"`)
 		}
 		*f.to = e

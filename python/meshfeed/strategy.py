@@ -219,7 +219,7 @@ def training(
         optimizer: "adamw" by default; "adafactor", "lion", "sgd", "momentum" or "muon".
         precision: a dict of types: of "compute", "weights" and "gradients" (bfloat16 by default),
             of "master", a copy of the weights, and of "moments" (float32). None for "master" means
-            that there is no copy.
+            that there is no copy, and "int8" for "moments" that they are quantized.
         recomputation: which activations the backward pass computes again: "none", "selective",
             which is the scores of attention, or "full". By default, or with "auto", all are tried.
         attention: "flash" by default; "plain" keeps the scores.

@@ -190,6 +190,7 @@ func TestRefused(t *testing.T) {
 		{mesh + `,"arrays":{"x":{"shape":[1],"dtype":"float32","shard_shape":[2]}}}`, "/arrays/x/shard_shape", `memory: /arrays/x/shard_shape: shard_shape (2,) is not a part of shape (1,); give the size of the largest part in every dimension`},
 		{mesh + `,"arrays":{"x":{"shape":[1],"dtype":"float32","memory_kind":"disk"}}}`, "/arrays/x/memory_kind", `memory: /arrays/x/memory_kind: "disk" is not a memory kind of JAX; use one of "device", "pinned_host", "unpinned_host"`},
 		{mesh + `,"arrays":{},"optimizer":"adam"}`, "/optimizer", `memory: /optimizer: "adam" is not an optimizer with known states; did you mean "adamw"? The names are "adamw", "adafactor", "lion", "sgd", "momentum", "muon"`},
+		{mesh + `,"arrays":{},"precision":{"moments":"int32"}}`, "/precision/moments", `memory: /precision/moments: int32 is not a type of floating-point numbers`},
 		{mesh + `,"arrays":{},"precision":{"master":"int8"}}`, "/precision/master", `memory: /precision/master: int8 is not a type of floating-point numbers`},
 		{mesh + `,"arrays":{},"activation_bytes":[2,1]}`, "/activation_bytes/1", `memory: /activation_bytes/1: expected a number of bytes from 2 to 9007199254740992, but found 1`},
 		{mesh + `,"arrays":{},"capacity":1}`, "/capacity", `memory: /capacity: "capacity" is not a key; the keys here are meshfeed, mesh, arrays, optimizer, precision, batch, activation_bytes, capacity_bytes`},
@@ -199,6 +200,9 @@ func TestRefused(t *testing.T) {
 		if e == nil || e.Error() != c.message || e.Attr("path") != c.path || e.Code != status.InvalidArgument {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.message)
 		}
+	}
+	if tree, err := document.Parse([]byte(mesh + `,"arrays":{},"precision":{"moments":"int8"}}`)); err != nil || tree.Moments != memory.Int8 {
+		t.Errorf("quantized moments: got %v, %v", tree, err)
 	}
 	_, err := document.Parse([]byte(mesh + `,"arrays":{"x":{"shape":[],"dtype":"float31"}}}`))
 	const want = `memory: /arrays/x/dtype: "float31" is not an element type of JAX; did you mean "float32"?`

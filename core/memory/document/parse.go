@@ -69,7 +69,7 @@ func (p *parser) top(r *jsontext.Reader, key string) (err error) {
 		err = p.Members("a precision", 0, []string{"gradients", "master", "moments"}, func(key string) (err error) {
 			to := map[string]*memory.Element{"gradients": &t.Gradients, "master": &t.Master, "moments": &t.Moments}[key]
 			*to, err = p.element()
-			if err == nil && !to.IsFloat() {
+			if err == nil && !to.IsFloat() && !(key == "moments" && to.StoresMoments()) {
 				return p.Fail("%s is not a type of floating-point numbers", to)
 			}
 			return err
