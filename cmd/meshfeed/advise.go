@@ -30,7 +30,7 @@ the input. Needs neither devices nor data.
 
 MODEL is a name that "meshfeed advise --list" prints; it takes --devices and --device. DOC.json is a
 strategy document, or - for standard input; flags replace its values. "meshfeed schema strategy" prints
-its JSON Schema.
+its JSON Schema. "meshfeed explain CODE" explains a code of the report that --json prints.
 
 The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question cannot be answered.`,
 		Example: "  meshfeed advise llama3-8b --devices 8 --device h100-80\n  meshfeed advise --json question.json | jq .layout > layout.json",

@@ -2,54 +2,103 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/strategy"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
+
+// explainers have the explanations of codes, by the kind of document that they concern.
+var explainers = []struct {
+	kind    string
+	codes   []problem.Code
+	explain func(problem.Code) string
+}{
+	{"layout", layout.Codes(), layout.Explain},
+	{"memory", memory.Codes(), memory.Explain},
+	{"strategy", strategy.Codes(), strategy.Explain},
+}
+
+// explanation is the meaning of a code in one or more kinds of documents.
+type explanation struct{ code, kinds, text string }
+
+// explained lists the meanings of all codes. Kinds of documents that share a meaning are
+// in one explanation.
+func explained() (list []explanation) {
+	for _, e := range explainers {
+		for _, code := range e.codes {
+			x := explanation{string(code), e.kind, e.explain(code)}
+			same := slices.IndexFunc(list, func(o explanation) bool { return o.code == x.code && o.text == x.text })
+			if same >= 0 {
+				list[same].kinds += ", " + x.kinds
+				continue
+			}
+			list = append(list, x)
+		}
+	}
+	return list
+}
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain [CODE]",
-		Short:   "explain a problem of a layout and its remedy",
-		Long:    `Explains the code of a problem that check, plan or the page shows. Without a code it lists all.`,
-		Example: "  meshfeed explain indivisible",
+		Use:   "explain [CODE]",
+		Short: "explain a problem or an assumption, and the remedy",
+		Long: `Explains a code of the JSON reports of check, plan, memory and advise, or of the page: of a problem, of a
+rule that excludes meshes, or of an assumption. Without a code it lists all.`,
+		Example: "  meshfeed explain indivisible\n  meshfeed explain tensor-node",
 		Args:    need(0, 1, "at most one code"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			list := explained()
 			if len(args) == 0 {
-				return listCodes(cmd)
+				return listCodes(cmd, list)
 			}
-			text := layout.Explain(problem.Code(args[0]))
-			if text == "" {
-				return status.Errorf(status.NotFound, "explain", "%q is not the code of a problem", args[0]).
-					WithHint("%s", suggested(args[0], layout.Codes(), "meshfeed explain"))
+			found := slices.DeleteFunc(slices.Clone(list), func(e explanation) bool { return e.code != args[0] })
+			if len(found) == 0 {
+				names := make([]string, len(list))
+				for i, e := range list {
+					names[i] = e.code
+				}
+				return status.Errorf(status.NotFound, "explain", "%s is not a code of a report", wording.Quote(args[0])).
+					WithHint("%s", suggested(args[0], names, "meshfeed explain"))
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s\n", args[0], folded(text, 80))
-			return err
+			return writeExplanations(cmd, found)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) (codes []string, _ cobra.ShellCompDirective) {
-			for _, c := range layout.Codes() {
-				codes = append(codes, string(c)+"\t"+firstSentence(c))
+			for _, e := range explained() {
+				codes = append(codes, e.code+"\t"+e.kinds+": "+e.firstSentence())
 			}
 			return codes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }
 
-// listCodes prints a table of all codes.
-func listCodes(cmd *cobra.Command) error {
-	rows := [][]string{{"code", "what it means"}}
-	for _, c := range layout.Codes() {
-		rows = append(rows, []string{string(c), firstSentence(c)})
+func writeExplanations(cmd *cobra.Command, list []explanation) error {
+	var parts []string
+	for _, e := range list {
+		parts = append(parts, fmt.Sprintf("%s (%s)\n\n%s\n", e.code, e.kinds, folded(e.text, 80)))
+	}
+	_, err := fmt.Fprint(cmd.OutOrStdout(), strings.Join(parts, "\n"))
+	return err
+}
+
+// listCodes prints a table of codes.
+func listCodes(cmd *cobra.Command, list []explanation) error {
+	rows := [][]string{{"code", "report of", "what it means"}}
+	for _, e := range list {
+		rows = append(rows, []string{e.code, e.kinds, e.firstSentence()})
 	}
 	return table(cmd.OutOrStdout(), rows)
 }
 
-func firstSentence(c problem.Code) string {
-	first, _, _ := strings.Cut(layout.Explain(c), ". ")
+func (e explanation) firstSentence() string {
+	first, _, _ := strings.Cut(e.text, ". ")
 	return strings.TrimSuffix(first, ".")
 }
 

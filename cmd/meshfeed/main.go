@@ -6,7 +6,7 @@
 //	meshfeed advise MODEL|DOC.json     plan how to split a model over devices: memory, time, input
 //	meshfeed memory MEMORY.json        list what the arrays of a model take on a device
 //	meshfeed draw DIAGRAM              draw a matmul, a pipeline, a collective and other diagrams
-//	meshfeed explain [CODE]            explain a problem and its remedy
+//	meshfeed explain [CODE]            explain a problem or an assumption, and the remedy
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   measure rows and bytes per second, and name the limit
 //	meshfeed schema [strategy]         print the JSON Schema of layouts, or of strategy documents

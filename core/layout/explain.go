@@ -1,16 +1,20 @@
 package layout
 
-import "github.com/meshfeed/meshfeed/core/problem"
+import (
+	"github.com/meshfeed/meshfeed/core/problem"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
 
 // Explain returns a few sentences about what a problem of this code means and
 // what to do, or "" for an unknown code.
-func Explain(code problem.Code) string { return explanations[code] }
+func Explain(code problem.Code) string {
+	if text, ok := explanations[code]; ok {
+		return text
+	}
+	return sharding.Explain(code)
+}
 
 var explanations = map[problem.Code]string{
-	UnknownAxis:   `A partition spec names an axis that the mesh does not have. Names are compared letter by letter. Name one of the mesh's axes, or null for a dimension that is not split.`,
-	DuplicateAxis: `A partition spec names an axis twice. An axis can split one dimension of an array only, as in JAX. Remove one of the two.`,
-	SpecRank:      `A partition spec has more entries than the array has dimensions. The batch dimensions count: an image of shape ["B", 8, 8] has three. Remove entries, or write the shape in full.`,
-	Indivisible:   `A dimension does not divide by the number of its tiles, which is the product of the sizes of the axes in its spec entry. JAX has no uneven shards for inputs. Choose a batch size or an array size that divides; the hint names the nearest ones.`,
 	TooLarge:      `A size is beyond 2^53 bytes, which JSON cannot hold exactly. The cause is nearly always a mistake in a shape or in the batch size.`,
 	TooManyBlocks: `A process gathers more distinct blocks per step than is allowed. Blocks are counted over all arrays. Split fewer dimensions inside a process, or use more processes.`,
 	TooManyRanges: `A process takes too many separate row ranges of one array, because the mesh scatters its devices over the batch dimension. Order the mesh so that the devices of a process are neighbors along the axes of the batch.`,

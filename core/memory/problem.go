@@ -17,6 +17,14 @@ const (
 	Replicated     = "replicated"      // an axis holds copies of an array that it could partition; facts bytes, devices
 )
 
+// Codes lists the codes of problems.
+func Codes() []problem.Code {
+	return []problem.Code{
+		sharding.UnknownAxis, sharding.DuplicateAxis, sharding.SpecRank, sharding.Indivisible,
+		TooLarge, DeviceCapacity, Replicated,
+	}
+}
+
 // Err returns the first problem of severity Error, or nil.
 func (u *Usage) Err() error {
 	for _, p := range u.Problems {
