@@ -96,7 +96,7 @@ var assumptions = []struct {
 	{"heads", func(e *evidence) bool { return e.shared }, stated("With fewer key and value heads than tensor devices, several devices hold and compute the same head. They sum its gradients once per step.")},
 	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("Layers are spread over the stages so that the slowest stage has the fewest operations, with those of the head on the last stage. Llama 3, arXiv 2407.21783, section 3.3.2, has fewer layers on the last stage too.")},
 	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("A tied embedding is on the first and on the last stage, which add up its gradients, as in Megatron-LM.")},
-	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, stated("The axis fsdp is ZeRO stage 3 (Rajbhandari et al., arXiv 1910.02054, section 7.2.2): it splits the largest dimension of an array that its size divides, and gathers weights for both passes of every micro-batch, but an embedding only for the lookup, unless the head uses it too. A device holds two gathered layers, and the gradients of one.")},
+	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, (*evidence).fsdpText},
 	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does. Stage 2 scatters gradients for every micro-batch.")},
 	{"context", func(e *evidence) bool { return e.used[contextAxis] }, stated("Keys and values pass around the ring of the axis context (Liu et al., arXiv 2310.01889). Every device has equally many scores to compute.")},
 	{"recomputation", func(e *evidence) bool { return e.selective || e.full }, (*evidence).recomputationText},
@@ -145,6 +145,18 @@ func (e *evidence) precisionText() string {
 		master, without = "", ", without a master copy of the weights"
 	}
 	return fmt.Sprintf("Weights are in %s, gradients in %s%s, and moments of %s in %s%s (as in Rajbhandari et al., arXiv 1910.02054, section 3.1).", p.Weights, p.Gradients, master, e.optimizer, p.Moments, without)
+}
+
+func (e *evidence) fsdpText() string {
+	split := "the largest dimension of an array that its size divides"
+	if e.model.specified {
+		split = "arrays as their specs say"
+	}
+	held := ". Gathered weights do not count as memory, because the layers of the model are not known."
+	if e.transformer() {
+		held = ", but an embedding only for the lookup, unless the head uses it too. A device holds two gathered layers, and the gradients of one."
+	}
+	return "The axis fsdp is ZeRO stage 3 (Rajbhandari et al., arXiv 1910.02054, section 7.2.2): it splits " + split + ", and gathers weights for both passes of every micro-batch" + held
 }
 
 func (e *evidence) recomputationText() string {

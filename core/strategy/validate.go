@@ -130,12 +130,12 @@ func (a *Array) validateSpec(path string) error {
 	var used []string
 	for i, entry := range a.Spec {
 		for _, axis := range entry {
-			if err := checkAxis(jsontext.Element(path, i), axis); err != nil {
-				return err
-			}
 			if axis == Pipe || axis == Data || axis == Context {
 				return form.Strategy.Invalid(jsontext.Element(path, i), "axis %q splits the layers, the batch or the sequence, but no array of the model", axis).
 					WithHint("use %q, %q or %q", FSDP, Expert, Tensor)
+			}
+			if err := checkAxis(jsontext.Element(path, i), axis, FSDP, Expert, Tensor); err != nil {
+				return err
 			}
 			if slices.Contains(used, axis) {
 				return form.Strategy.Invalid(jsontext.Element(path, i), "axis %s occurs twice in the spec", wording.Quote(axis)).WithHint("an axis can split one dimension only")
@@ -146,9 +146,10 @@ func (a *Array) validateSpec(path string) error {
 	return nil
 }
 
-func checkAxis(path, axis string) error {
-	if !slices.Contains(Axes(), axis) {
-		return form.Strategy.Invalid(path, "%s is not an axis of the planner", wording.Quote(axis)).WithHint("%s", wording.Suggest(axis, Axes()))
+// checkAxis checks that an axis is one of the given axes.
+func checkAxis(path, axis string, axes ...string) error {
+	if !slices.Contains(axes, axis) {
+		return form.Strategy.Invalid(path, "%s is not an axis of the planner", wording.Quote(axis)).WithHint("%s", wording.Suggest(axis, axes))
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func (t *Training) validateTime() error {
 	var seen []string
 	for _, o := range t.Overlap {
 		path := "/training/overlap/" + jsontext.Escape(o.Axis)
-		if err := checkAxis(path, o.Axis); err != nil {
+		if err := checkAxis(path, o.Axis, Axes()...); err != nil {
 			return err
 		}
 		if slices.Contains(seen, o.Axis) {
@@ -247,7 +248,7 @@ func (s *Search) validate() error {
 	var seen []string
 	for _, a := range s.Axes {
 		path := "/search/axes/" + jsontext.Escape(a.Axis)
-		if err := checkAxis(path, a.Axis); err != nil {
+		if err := checkAxis(path, a.Axis, Axes()...); err != nil {
 			return err
 		}
 		switch i := slices.IndexFunc(a.Sizes, func(n int) bool { return n < 1 || n > MaxDevices }); {

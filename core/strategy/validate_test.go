@@ -25,7 +25,7 @@ func TestErrors(t *testing.T) {
 		{"/model/tree", "the tree has no array; name at least one array", func(d *strategy.Document) { d.Model = strategy.Model{Tree: []strategy.Array{}} }},
 		{"/model/tree/w/dtype", `"float33" is not an element type of JAX; did you mean "float32"?`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float33"})},
 		{"/model/tree/w/spec", "the spec has 2 entries, but the array has rank 1; remove entries", tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P(nil, "fsdp")})},
-		{"/model/tree/w/spec/0", `"model" is not an axis of the planner; use one of "pipe", "data", "fsdp", "expert", "context", "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("model")})},
+		{"/model/tree/w/spec/0", `"model" is not an axis of the planner; use one of "fsdp", "expert", "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("model")})},
 		{"/model/tree/w/spec/0", `axis "data" splits the layers, the batch or the sequence, but no array of the model; use "fsdp", "expert" or "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("data")})},
 		{"/model/tree/w/spec/1", `axis "fsdp" occurs twice in the spec; an axis can split one dimension only`, tree(strategy.Array{Name: "w", Shape: []int{4, 4}, Element: "float32", Spec: sharding.P("fsdp", "fsdp")})},
 		{"/model/tree/w/shape", "the tree has more than 2^53 elements", tree(strategy.Array{Name: "w", Shape: []int{1 << 30, 1 << 30}, Element: "float32"})},

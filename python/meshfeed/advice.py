@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, get_args
 
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
@@ -14,7 +14,7 @@ from meshfeed._plan.questions import delivered, plain, translated
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout, Problem
 from meshfeed.specs import P
-from meshfeed.strategy import Cluster, Model, Training
+from meshfeed.strategy import Axis, Cluster, Model, Training
 
 if TYPE_CHECKING:
     from jax import Device
@@ -74,6 +74,7 @@ class Candidate:
 
     def make_mesh(
         self,
+        axes: Sequence[str] = (),
         *,
         devices: Sequence[Device] | None = None,
         axis_types: tuple[AxisType, ...] | None = None,
@@ -81,11 +82,14 @@ class Candidate:
         """Makes the JAX mesh of the candidate, with `jax.make_mesh`.
 
         Args:
+            axes: axes that specs of the model name, such as ``("fsdp", "tensor")``. The mesh also
+                has those of them that the candidate does not have, with size 1.
             devices: the devices of the mesh; by default those of `jax.devices()`.
             axis_types: the type of every axis; by default that of `jax.make_mesh`.
 
         Raises:
-            InvalidArgumentError: there are too few devices, or they cannot form the mesh.
+            InvalidArgumentError: there are too few devices, they cannot form the mesh, or an axis
+                is not one of the planner.
             UnsupportedError: JAX is not installed.
 
         Examples:
@@ -93,16 +97,25 @@ class Candidate:
             >>> advice = mf.advise("gpt2", {"batch": 8}, {"device": "h100-80", "devices": 1})
             >>> dict(advice.best.make_mesh().shape)
             {'data': 1}
+            >>> dict(advice.best.make_mesh(("fsdp", "tensor")).shape)
+            {'fsdp': 1, 'tensor': 1}
         """
         with Checks("Candidate.make_mesh") as check:
             from meshfeed import jax
 
-            return jax.make_mesh(check, dict(self.mesh) or {"data": 1}, devices, axis_types)
+            if not isinstance(axes, list | tuple):
+                raise check.wrong("axes", axes, 'names of axes, such as ("data", "fsdp")')
+            known = get_args(Axis)
+            for i, name in enumerate(axes):
+                check.choice(f"axes[{i}]", name, *known)
+            sizes = {n: self.mesh.get(n, 1) for n in known if n in self.mesh or n in axes}
+            return jax.make_mesh(check, sizes or {"data": 1}, devices, axis_types)
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name} {size}" for name, size in self.mesh.items()) or "one device"
         step = "" if self.time is None else f", {self.time['step'] / 1e9:.3g} s per step"
-        batches = f"{self.micro_batches} micro-batches of {self.micro_batch}"
+        plural = "" if self.micro_batches == 1 else "es"
+        batches = f"{self.micro_batches} micro-batch{plural} of {self.micro_batch}"
         return f"Candidate({axes}, recomputation={self.recomputation!r}, {batches}{step})"
 
 
@@ -226,8 +239,8 @@ def advise(
     - "tensor" splits heads, feed-forward blocks and the vocabulary.
 
     Args:
-        model: the result of `mf.strategy.transformer`, `preset` or `parameters`, the name of a
-            preset, or the part "model" of a strategy document.
+        model: the result of `mf.strategy.transformer`, `preset`, `tree` or `parameters`, the name
+            of a preset, or the part "model" of a strategy document.
         training: the result of `mf.strategy.training`, or the part "training" of a document.
         cluster: the result of `mf.strategy.cluster`, or the part "cluster" of a document.
         search: which candidates to try, a dict:

@@ -57,7 +57,9 @@ class Leaf:
         return jax.ShapeDtypeStruct(self.shape, self.dtype)
 
 
-def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> list[Leaf]:
+def leaves(
+    check: Checks, argument: str, tree: Any, shardings: Any = None, *, own: bool = True
+) -> list[Leaf]:
     """Lists the arrays of a tree.
 
     Args:
@@ -66,6 +68,7 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
         tree: the tree. A None in it has no leaves, as in JAX.
         shardings: a tree of shardings and specs, or a prefix of such a tree. None, for the tree or
             for a part of it, means the shardings that the arrays have.
+        own: whether the arrays' own shardings count.
     """
     if tree is None or isinstance(tree, bool | int | float | complex | str | np.generic):
         raise _no_tree(check, argument, tree)
@@ -83,7 +86,8 @@ def leaves(check: Checks, argument: str, tree: Any, shardings: Any = None) -> li
         if is_spec(sharding):
             array = dataclasses.replace(array, spec=sharding)
         else:
-            array = dataclasses.replace(array, sharding=sharding or _own(leaf))
+            there = _own(leaf) if own else None
+            array = dataclasses.replace(array, sharding=sharding or there)
         found.append(array)
     return found
 
@@ -372,6 +376,22 @@ def document(check: Checks, mesh: Any, groups: Mapping[str, Sequence[Leaf]]) -> 
         for key, group in groups.items()
     }
     return {"meshfeed": 1, "mesh": {"axes": placement.axes}} | listed
+
+
+def model(check: Checks, tree: Any, shardings: Any) -> dict[str, Any]:
+    """Returns the arrays of a model as in a strategy document; see `mf.strategy.tree`."""
+    listed = {}
+    for array in leaves(check, "tree", tree, shardings, own=False):
+        listed[array.name] = {"shape": list(array.shape), "dtype": str(array.dtype)}
+        spec, sharding = array.spec, array.sharding
+        if isinstance(sharding, NamedSharding):
+            spec = sharding.spec
+        elif sharding is not None and not sharding.is_fully_replicated:
+            message = f"array {array.name!r} has a {type(sharding).__name__}, which names no axis"
+            raise check.misfit(message, "give a spec or a NamedSharding")
+        if spec is not None:
+            listed[array.name]["spec"] = _entries(array, spec)
+    return listed
 
 
 def precision(check: Checks, given: Any) -> dict[str, Any]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from meshfeed import _types
 
-_Axes = Literal["pipe", "data", "fsdp", "expert", "context", "tensor"]
+Axis = Literal["pipe", "data", "fsdp", "expert", "context", "tensor"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Model(Part):
-    """The model: `transformer`, `preset` or `parameters` returns it."""
+    """The model: `transformer`, `preset`, `tree` or `parameters` returns it."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -193,6 +193,62 @@ def parameters(
     return _model("parameters", _given(locals(), ("count",)), "")
 
 
+def tree(
+    tree: Any,
+    shardings: Any = None,
+    *,
+    activation_bytes_per_example: int | None = None,
+    flops_per_example: int | None = None,
+    inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None,
+) -> Model:
+    """Describes a model by its arrays, for example the parameters of a model of JAX.
+
+    Only shapes and types count, so nothing needs to be allocated. Unless `precision` of `training`
+    names them, gradients and moments have the type of their array, and there is no master copy.
+
+    Args:
+        tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays,
+            such as ``jax.eval_shape(init, key)``. The arrays' own shardings do not count.
+        shardings: a spec or a `NamedSharding` for every array, for parts of the tree, or for all of
+            it. They may name "fsdp", "expert" and "tensor", whose sizes the planner chooses. If
+            none names "fsdp", this axis splits the largest dimension of an array that it divides.
+            Times are not known for meshes that have "expert" or "tensor".
+        activation_bytes_per_example: as in `parameters`.
+        flops_per_example: as in `parameters`.
+        inputs: as in `parameters`.
+
+    Raises:
+        InvalidArgumentError: a leaf is not an array, a spec names another axis, or a number is
+            wrong.
+        UnsupportedError: JAX is not installed.
+
+    Examples:
+        >>> import jax, meshfeed as mf
+        >>> from jax.sharding import PartitionSpec as P
+        >>> params = {"in": jax.ShapeDtypeStruct((1024, 4096), "float32"),
+        ...           "out": jax.ShapeDtypeStruct((4096, 1024), "float32")}
+        >>> specs = {"in": P("fsdp", "tensor"), "out": P("tensor", "fsdp")}
+        >>> model = mf.strategy.tree(params, specs)
+        >>> model
+        tree(<2 arrays>)
+        >>> advice = mf.advise(model, mf.strategy.training(batch=8),
+        ...                    mf.strategy.cluster("h100-80", devices=8),
+        ...                    search={"axes": {"fsdp": 4, "tensor": 2}})
+        >>> advice.best.memory["weights"], 2 * 1024 * 4096 * 4 // 8
+        (4194304, 4194304)
+    """
+    from meshfeed import jaxtree
+
+    with Checks("mf.strategy.tree") as check:
+        arrays = jaxtree.model(check, tree, shardings)
+    costs = {
+        "activation_bytes_per_example": activation_bytes_per_example,
+        "flops_per_example": flops_per_example,
+        "inputs": inputs,
+    }
+    return _model("tree", {"tree": arrays} | _given(costs), "")
+
+
 def training(
     *,
     batch: int | None = None,
@@ -205,7 +261,7 @@ def training(
     schedule: Literal["gpipe", "1f1b", "interleaved", "zero-bubble"] | None = None,
     chunks: int | None = None,
     sequence_parallel: bool | None = None,
-    overlap: Mapping[_Axes, bool] | None = None,
+    overlap: Mapping[Axis, bool] | None = None,
     efficiency: tuple[float, float] | None = None,
     link_efficiency: tuple[float, float] | None = None,
 ) -> Training:
@@ -341,11 +397,15 @@ def _checked(
             raise translated(error, names, {**values, **given}) from None
     if inputs:
         values["inputs"] = list(inputs["inputs"])
-    text = [
-        repr(value) if key in ("name", "count", "kind") else f"{key}={value!r}"
-        for key, value in values.items()
-    ]
+    text = [_shown(key, value) for key, value in values.items()]
     return f"{call}({', '.join(text)})", document
+
+
+def _shown(key: str, value: Any) -> str:
+    """Returns the text of an argument."""
+    if key == "tree":
+        return f"<{len(value)} arrays>" if len(value) != 1 else "<1 array>"
+    return repr(value) if key in ("name", "count", "kind") else f"{key}={value!r}"
 
 
 def _preset_part(given: dict[str, Any]) -> dict[str, Any]:
@@ -370,6 +430,7 @@ _PARTS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "transformer": lambda given: {"transformer": given},
     "preset": _preset_part,
     "parameters": _renamed("count", "parameters"),
+    "tree": dict,
     "training": dict,
     "cluster": _renamed("kind", "device"),
 }

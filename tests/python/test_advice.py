@@ -100,6 +100,7 @@ def advised(**axes: int) -> mf.Advice:
 def test_the_mesh_of_a_candidate() -> None:
     best = advised(fsdp=4, tensor=2).best
     assert best is not None
+    assert best.layout is not None
     assert best.make_mesh() == jax.make_mesh((4, 2), ("fsdp", "tensor"))
     kinds = (AxisType.Explicit, AxisType.Auto)
     assert best.make_mesh(axis_types=kinds).axis_types == kinds
@@ -109,6 +110,11 @@ def test_the_mesh_of_a_candidate() -> None:
         "gpt2", {"batch": 8}, strategy.cluster("l4-24", devices=8)
     ).candidates:
         assert dict(candidate.make_mesh().shape) == candidate.mesh
+    more = best.make_mesh(["tensor", "data"])
+    assert more == jax.make_mesh((1, 4, 2), ("data", "fsdp", "tensor"))
+    with mf.from_arrays({"tokens": np.zeros((16, 16), np.int32)}) as ds:
+        (batch,) = mf.Loader(ds, more, layout=best.layout)
+        assert batch["tokens"].sharding == NamedSharding(more, PartitionSpec("fsdp"))
     one = advised(data=1).best
     assert one is not None
     assert one.mesh == {}
@@ -131,6 +137,16 @@ WRONG: list[tuple[dict[str, Any], dict[str, int], str]] = [
         "the mesh {'data': 8} needs 8 devices, but there are 4; "
         "plan for devices=4, or run on 8 devices; "
         "on a CPU, XLA_FLAGS=--xla_force_host_platform_device_count=8 makes as many",
+    ),
+    (
+        {"axes": "tensor"},
+        {"data": 8},
+        'axes=\'tensor\': expected names of axes, such as ("data", "fsdp")',
+    ),
+    (
+        {"axes": ["data", "model"]},
+        {"data": 8},
+        'axes[1]=\'model\': expected "pipe", "data", "fsdp", "expert", "context" or "tensor"',
     ),
     (
         {"devices": 8},

@@ -194,8 +194,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"mesh": mesh_of({"data": 8})}, AXIS.format("{'data': 8}")),
     "sizes": ({"mesh": mesh_of({"fsdp": 4})}, AXIS.format("{'fsdp': 4}")),
     "more": (
-        {"mesh": mesh_of({"fsdp": 8, "tensor": 1})},
-        AXIS.format("{'fsdp': 8, 'tensor': 1}"),
+        {"mesh": mesh_of({"fsdp": 4, "tensor": 2})},
+        AXIS.format("{'fsdp': 4, 'tensor': 2}"),
     ),
     "abstract": (
         {"mesh": AbstractMesh((8,), ("fsdp",))},

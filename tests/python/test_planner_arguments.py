@@ -113,6 +113,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     "mf.strategy.transformer": (strategy.transformer, keywords(strategy.transformer) | SIZES),
     "mf.strategy.preset": (strategy.preset, {"name": "gpt2", "inputs": None, "layers": 2}),
     "mf.strategy.parameters": (strategy.parameters, keywords(strategy.parameters) | {"count": 9}),
+    "mf.strategy.tree": (strategy.tree, keywords(strategy.tree) | {"tree": {"w": STRUCT}}),
     "mf.strategy.training": (strategy.training, keywords(strategy.training) | {"batch": 8}),
     "mf.strategy.cluster": (strategy.cluster, keywords(strategy.cluster) | {"devices": 8}),
     "mf.advise": (
@@ -120,7 +121,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
         keywords(mf.advise) | {"model": MODEL, "training": TRAINING, "cluster": CLUSTER},
     ),
     "mf.Advice": (mf.Advice, {"document": "{}"}),
-    "Candidate.make_mesh": (best.make_mesh, {"devices": None, "axis_types": None}),
+    "Candidate.make_mesh": (best.make_mesh, {"axes": (), "devices": None, "axis_types": None}),
     "mf.memory": (mf.memory, keywords(mf.memory) | {"tree": {"w": STRUCT}}),
     "mf.draw": (mf.draw, keywords(mf.draw) | {"x": {"w": STRUCT}}),
     "mf.diagram": (mf.diagram, {}),

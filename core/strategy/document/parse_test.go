@@ -149,7 +149,7 @@ func TestParseRefuses(t *testing.T) {
 		{model(`{"transformer":{"experts":{"count":8,"active":0}}}`), "/model/transformer/experts/active", "/model/transformer/experts/active: expected a number from 1 to 9007199254740992, but found 0"},
 		{model(`{"tree":{}}`), "/model/tree", "/model/tree: the tree has no array; name at least one array"},
 		{model(`{"tree":{"w":{"shape":[-1],"dtype":"int8"}}}`), "/model/tree/w/shape/0", "/model/tree/w/shape/0: expected a size from 0 to 9007199254740992, but found -1"},
-		{model(`{"tree":{"w":{"shape":[8],"dtype":"int8","spec":["model"]}}}`), "/model/tree/w/spec/0", `/model/tree/w/spec/0: "model" is not an axis of the planner; use one of "pipe", "data", "fsdp", "expert", "context", "tensor"`},
+		{model(`{"tree":{"w":{"shape":[8],"dtype":"int8","spec":["model"]}}}`), "/model/tree/w/spec/0", `/model/tree/w/spec/0: "model" is not an axis of the planner; use one of "fsdp", "expert", "tensor"`},
 		{model(`{"parameters":8,"inputs":{"x":{"shape":[8],"dtype":"int8"}}}`), "/model/inputs/x/shape/0", `/model/inputs/x/shape/0: expected the batch dimension "B", but found a number`},
 		{model(`{"parameters":8,"inputs":{"x":{"shape":["A"],"dtype":"int8"}}}`), "/model/inputs/x/shape/0", `/model/inputs/x/shape/0: expected the batch dimension "B", but found "A"`},
 		{model(`{"parameters":8,"inputs":{"x":{"shape":[],"dtype":"int8"}}}`), "/model/inputs/x/shape", `/model/inputs/x/shape: the shape is empty; begin the shape with "B", the batch dimension`},

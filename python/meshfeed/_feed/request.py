@@ -72,13 +72,17 @@ class Request:
     def of_layout(
         cls, check: Checks, source: Dataset, mesh: Any, layout: Layout, options: Options
     ) -> Request:
-        """Returns the request for the batches of a layout on a JAX mesh with its axes."""
+        """Returns the request for the batches of a layout on a JAX mesh with its axes.
+
+        The mesh may have more axes, of size 1.
+        """
         from meshfeed import jax
 
         parts = json.loads(layout.to_json())
         mesh = jax.one_mesh(check, mesh, [])
         axes, planned = dict(mesh.shape), dict(parts.pop("mesh")["axes"])
-        if list(axes.items()) != list(planned.items()):
+        wide = [(name, size) for name, size in axes.items() if size > 1 or name in planned]
+        if wide != list(planned.items()):
             message = f"the mesh has the axes {axes}, but the layout has {planned}"
             hint = f"give {_make_mesh(planned)}, or make a layout for this mesh with mf.layout"
             raise check.misfit(message, hint)
