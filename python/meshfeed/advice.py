@@ -31,7 +31,7 @@ class Candidate:
             stage 3.
         recomputation: "none", "selective" or "full".
         micro_batch: examples that a replica computes at once.
-        micro_batches: how many of them a step has.
+        micro_batches: the number of micro-batches in a step.
         schedule: of the pipeline; None without one.
         chunks: the number of chunks of layers per pipeline stage.
         memory: bytes of a device by part: "weights", "gradients", "optimizer", "activations" with
@@ -44,8 +44,8 @@ class Candidate:
         mfu: operations of the model per second over the peak. None if it is not known.
         fits: whether it fits into the memory of a device, with the margin.
         reasons: why it has its rank.
-        layout: the layout for `mf.Loader(dataset, mesh, layout=…)`. None for all candidates but
-            the best.
+        layout: the layout for `mf.Loader(dataset, mesh, layout=…)`. Only the best candidate has
+            one; it is None for the others.
     """
 
     mesh: Mapping[str, int]
@@ -190,6 +190,7 @@ class Advice:
 
 
 def _candidate(found: Mapping[str, Any], layout: Any) -> Candidate:
+    """Returns a candidate of the report, which has rates and shares in thousandths."""
     values = {**found, "mesh": dict(found["mesh"])}
     for name in ("examples_per_second", "mfu"):
         if values[name] is not None:
@@ -197,7 +198,7 @@ def _candidate(found: Mapping[str, Any], layout: Any) -> Candidate:
     return Candidate(layout=None if layout is None else Layout(json.dumps(layout)), **values)
 
 
-_MADE = {
+_HINTS = {
     "model": 'make it with mf.strategy.transformer(…), or name a preset, such as "llama3-8b"',
     "training": "make it with mf.strategy.training(batch=128)",
     "cluster": 'make it with mf.strategy.cluster("h100-80", devices=8), or of jax.devices()',
@@ -206,13 +207,13 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def _explained(function: Callable[_Arguments, Advice]) -> Callable[_Arguments, Advice]:
-    """Says in the error of a missing argument how to make it."""
+    """Adds to the error of a missing argument how to make it."""
 
     @functools.wraps(function)
     def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Advice:
-        for name in list(_MADE)[len(args) :]:
+        for name in list(_HINTS)[len(args) :]:
             if name not in kwargs:
-                raise Checks("mf.advise").misfit(f"the argument {name}= is missing", _MADE[name])
+                raise Checks("mf.advise").misfit(f"the argument {name}= is missing", _HINTS[name])
         return function(*args, **kwargs)
 
     return call
@@ -250,9 +251,10 @@ def advise(
             - "margin": the share of memory that stays free, 0.1 by default
             - "keep": how many candidates to list, 20 by default
             - "pruned": True, to list the meshes that were not computed
-        input: how fast the data arrive, to see whether they keep up: rows per second of all
-            processes, or what one process measured: `loader.stats()` after a loop that only takes
-            batches, or the JSON of `meshfeed bench --json`.
+        input: how fast batches load, to see whether this is fast enough for the best candidate:
+            rows per second of all processes, or what one process measured. That is
+            `loader.stats()` after a loop that only takes batches, or the JSON of
+            `meshfeed bench --json`.
 
     Returns:
         The advice. Its `best` candidate has memory, time, a mesh, and the layout for a loader.
@@ -296,7 +298,7 @@ def advise(
                 question[name] = plain(check, part)
             else:
                 expected = f"a {kind.__name__} of mf.strategy, or a part of a strategy document"
-                raise check.wrong(name, part, expected, _MADE[name])
+                raise check.wrong(name, part, expected, _HINTS[name])
         if search is not None:
             if not isinstance(search, Mapping):
                 hint = 'such as {"axes": {"tensor": 1}}'

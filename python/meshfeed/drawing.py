@@ -38,7 +38,7 @@ class Drawing:
         """Returns the picture as an SVG document.
 
         Raises:
-            UnsupportedError: a tree, or `style="jax"`, is drawn as text only.
+            UnsupportedError: the picture of a tree, or with `style="jax"`, is text only.
         """
         if self._svg is None:
             message = "this picture is drawn as text only"
@@ -116,7 +116,7 @@ def draw(
         2 arrays, 512 B in all; 256 B on each device
     """
     with Checks("mf.draw") as check:
-        given: Any = style  # of any type, and a comparison may not give True or False
+        given: Any = style  # of any type, such as an array, whose comparison returns no bool
         if given is not None and not (isinstance(given, str) and given == "jax"):
             raise check.wrong("style", style, '"jax" or None')
         layout = x if isinstance(x, Layout) else getattr(x, "layout", None)
@@ -175,7 +175,7 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
         ...                      w={"shape": (4096, 2048), "spec": mf.P(None, "model")})
     """
     with Checks("mf.diagram") as check:
-        check.choice("kind", kind, *get_args(_Kinds), hint=_HINTS if _is_mesh(kind) else "")
+        check.choice("kind", kind, *get_args(_Kinds), hint=_MESH_HINT if _is_mesh(kind) else "")
         part = _members(check, members)
         if kind == "mesh" and isinstance(part.get("mesh"), dict):
             part = part["mesh"]
@@ -188,7 +188,7 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
             raise translated(error, {f"/diagram/{kind}": ""}, members) from None
 
 
-_HINTS = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
+_MESH_HINT = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
 
 
 def _is_mesh(x: Any) -> bool:

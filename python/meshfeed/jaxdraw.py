@@ -146,7 +146,7 @@ def _grid(sharding: Any, shape: Sequence[int]) -> tuple[MeshPart, list[Any]]:
 
 
 def _notes(sharding: Any) -> list[str]:
-    """Says which devices this process cannot read, and where the memory is."""
+    """Says which devices this process addresses, and the memory kind if it is not "device"."""
     notes = []
     if not isinstance(sharding, NamedSharding) or has_devices(sharding.mesh):
         here = sorted(d.id for d in sharding.addressable_devices)
@@ -193,10 +193,10 @@ def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
     """Writes a table of the arrays of a tree with the part of a device, and the sums."""
     groups: dict[Any, list[jaxtree.Leaf]] = collections.defaultdict(list)
     for leaf in found:
-        groups[_devices(leaf.sharding)].append(leaf)
+        groups[_key(leaf.sharding)].append(leaf)
     rows: dict[str, _Row] = {}
     problems, total = [], 0
-    fullest: collections.Counter[Any] = collections.Counter()
+    held: collections.Counter[Any] = collections.Counter()
     for leaves in groups.values():
         document = json.dumps(jaxtree.document(check, None, {"arrays": leaves}))
         report = calls.memory_report(document)
@@ -205,10 +205,10 @@ def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
             facts = report["arrays"][leaf.name]
             total += facts["global_bytes"] or 0
             rows[leaf.name] = _row(leaf, facts)
-            for device in _set(leaf.sharding):
-                fullest[device] += facts["bytes"] or 0
+            for device in _devices(leaf.sharding):
+                held[device] += facts["bytes"] or 0
     lines = [*_meshes(found), *_columns(_collapsed([rows[leaf.name] for leaf in found]))]
-    lines += ["", _sums(len(found), total, fullest), *problems]
+    lines += ["", _sums(len(found), total, held), *problems]
     return "\n".join(lines)
 
 
@@ -223,16 +223,16 @@ def _meshes(found: Sequence[jaxtree.Leaf]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _devices(sharding: Any) -> Any:
-    """Returns a key of mesh and devices. One memory document can hold arrays of equal keys."""
+def _key(sharding: Any) -> Any:
+    """Returns a key of mesh and devices. Arrays with equal keys fit into one memory document."""
     if sharding is None:
         return None
     if not isinstance(sharding, NamedSharding):
         return frozenset(sharding.device_set)
-    return tuple(sharding.mesh.shape.items()), frozenset(_set(sharding))
+    return tuple(sharding.mesh.shape.items()), frozenset(_devices(sharding))
 
 
-def _set(sharding: Any) -> Iterable[Any]:
+def _devices(sharding: Any) -> Iterable[Any]:
     """Returns the devices of a sharding, or the number of devices of an abstract mesh."""
     if sharding is None:
         return ("one device",)
@@ -293,8 +293,9 @@ def _columns(rows: Sequence[_Row]) -> list[str]:
     return lines
 
 
-def _sums(arrays: int, total: int, fullest: collections.Counter[Any]) -> str:
-    most, least = max(fullest.values()), min(fullest.values())
+def _sums(arrays: int, total: int, held: collections.Counter[Any]) -> str:
+    """Writes the bytes of all arrays, and of the device that holds most of `held`."""
+    most, least = max(held.values()), min(held.values())
     where = "on each device" if most == least else "on the fullest device"
     count = "1 array" if arrays == 1 else f"{arrays:,} arrays"
     return f"{count}, {_size(total)} in all; {_size(most)} {where}"

@@ -196,7 +196,12 @@ class Placement:
     Args:
         check: raises errors with the name of the user's call.
         mesh: the mesh that the user gave, or None.
-        arrays: all arrays. Without `mesh`, the mesh is that of the first sharding with one.
+        arrays: all arrays. Without `mesh`, the mesh is that of the first sharding with one, or of
+            `jax.set_mesh`. If there is no mesh, one axis has all devices.
+
+    Attributes:
+        axes: the name and the size of every axis.
+        size: the number of devices.
     """
 
     def __init__(self, check: Checks, mesh: Any, arrays: Sequence[Leaf]) -> None:
@@ -220,8 +225,8 @@ class Placement:
             sizes = [s.num_devices for s in shardings]
             most = max(sizes, default=1)
             self.axes = [["devices", most]] if most > 1 else []
-            wide = next((s for s in shardings if s.num_devices == most), None)
-            self._devices = None if wide is None else frozenset(wide.device_set)
+            widest = next((s for s in shardings if s.num_devices == most), None)
+            self._devices = None if widest is None else frozenset(widest.device_set)
         self.size = int(np.prod([size for _, size in self.axes], dtype=np.int64))
 
     def members(self, array: Leaf) -> dict[str, Any]:
@@ -249,7 +254,7 @@ class Placement:
         return [[name, size] for name, size in mesh.shape.items()] == self.axes
 
     def _default_memory(self) -> str | None:
-        """Returns the kind of memory of arrays without one, which old JAX calls unpinned_host."""
+        """Returns the memory kind of arrays that name none. On CPU, old JAX says unpinned_host."""
         if self._devices is None:
             return None
         return str(next(iter(self._devices)).default_memory().kind)
@@ -404,7 +409,7 @@ def precision(check: Checks, given: Any) -> dict[str, Any]:
 
 
 class Traced:
-    """The arrays inside of a function and its backward pass, in bytes, for shapes of the batch.
+    """Counts the bytes of arrays inside a function and its backward pass.
 
     Args:
         check: raises errors with the name of the user's call.
@@ -455,7 +460,7 @@ class Traced:
 
         Args:
             shapes: of the batch.
-            policy: a policy of `jax.checkpoint`, to keep less.
+            policy: a policy of `jax.checkpoint`, with which the forward pass stores less.
         """
 
         def forward(tree: Any, batch: Any) -> Any:
@@ -468,9 +473,10 @@ class Traced:
         return sum(map(_bytes, _made(program.outvars, program)))
 
     def products(self, shapes: Sequence[Sequence[int]]) -> int:
-        """Returns the bytes of matrix products among the residuals; at most those of all residuals.
+        """Returns the bytes of matrix products among the residuals.
 
-        A function that uses `jax.checkpoint` itself may keep less than all matrix products.
+        A function that uses `jax.checkpoint` itself may keep fewer residuals than all products.
+        The result is then that of its residuals.
 
         Args:
             shapes: of the batch.
@@ -505,12 +511,12 @@ def _bytes(var: Any) -> int:
 
 
 def _made(atoms: Sequence[Any], program: Any) -> set[Any]:
-    """Returns the distinct variables among operands that the program computes."""
+    """Returns the operands that the program computes, each once: no arguments and literals."""
     return {atom for atom in atoms if _is_var(atom)} - {*program.invars, *program.constvars}
 
 
 def _peak(program: Any, skipped: Collection[Any] = ()) -> int:
-    """Returns the peak bytes of the variables that a program computes and still needs.
+    """Returns the largest sum of bytes of the variables that a program needs at one time.
 
     Args:
         program: a jaxpr, whose operations run in order.

@@ -63,8 +63,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         mask_name: with "pad", the name of the mask, which is true in real rows; "valid" by default.
         mask_spec: with "pad", the spec of the mask; by default the axes of the batch dimensions
             that all arrays share.
-        extras: of "key" (uint32 [batch, 2], a hash of seed, epoch and record) and "record"
-            (uint32 [batch, 2], the record's number, low and high half).
+        extras: additional arrays: "key" (uint32 [batch, 2], a hash of seed, epoch and record) and
+            "record" (uint32 [batch, 2], the record's number, low and high half).
         prefetch: how many batches to read ahead, 2 by default; each takes host memory.
         device_prefetch: how many batches to send to their devices ahead; by default 1, and 0
             on CPU, where nothing is sent. Each takes device memory.
@@ -85,8 +85,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         layout: instead of `specs`, `batch_size`, `remainder`, `extras` and `loading`: a layout,
             such as that of `mf.advise`. With a `mesh`, which has the layout's axes, batches are a
             dict of global arrays on its devices. Without one, it is the mesh of `jax.set_mesh`.
-        process: with `layout`, instead of `mesh`: one of its processes. In any process, a batch
-            then has, for every array, the list of that process's blocks as (index, NumPy array).
+        process: with `layout`, instead of `mesh`: one of its processes. The loader may run in any
+            process. A batch has, for every array, the list of the blocks of process `process` as
+            (index, NumPy array).
         name: the name of this loader in keys between processes; by default loaders are
             counted, which is right if every process makes the same loaders in the same order.
         coordinator: how the processes of the mesh communicate, if there are several: by default
@@ -342,7 +343,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 over all records use "pad", and count by the mask.
 
         Returns:
-            An iterator with a `len`; its memory is returned at its end, or by its `close`.
+            An iterator with a `len`. Its memory is freed at its end, or by its `close`.
 
         Raises:
             OutOfRangeError: the epoch does not exist.

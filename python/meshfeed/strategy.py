@@ -119,11 +119,12 @@ def transformer(
         norm: "rms", the default, or "layer".
         positions: "rotary", the default, or "learned".
         dropout: whether layers have dropout; by default not.
-        causal: whether only the attention scores that a causal mask leaves count as operations. By
-            default all count, as in published figures.
-        experts: of a mixture of experts, a dict: "count" of a layer, and "active" ones per token.
-            Optionally "every" how many layers one has experts, the width "ffn" of an expert, the
-            number of "shared" experts, and the "capacity" factor, such as 1.25.
+        causal: whether the operations of attention contain only the scores that a causal mask
+            keeps. By default they contain all scores, as in published figures.
+        experts: for a mixture of experts, a dict: "count" per layer and "active" per token.
+            Optional are "every" (2 means that every second layer has experts), "ffn" (the width
+            of an expert), "shared" (experts that compute every token), and "capacity" (how many
+            times its equal share of the tokens an expert can take, such as 1.25).
         inputs: the type and the shape of a row of every array of a batch, such as
             ``{"tokens": ("int32", (8192,))}``, which is the default for a sequence of 8192.
 
@@ -361,12 +362,18 @@ def cluster(
 
 
 def _given(arguments: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
-    """Returns the arguments of a call, without those that are None and may be."""
+    """Returns the arguments of a call without the optional ones that are None."""
     return {key: value for key, value in arguments.items() if value is not None or key in required}
 
 
 def _model(call: str, given: Mapping[str, Any], form: str) -> Model:
-    """Checks the part "model"."""
+    """Returns the model of a call.
+
+    Args:
+        call: the function.
+        given: its arguments.
+        form: the member of the part "model" that has the sizes; "" if the part itself has them.
+    """
     names = {"/model/inputs": "inputs", "/model/preset": "name", "/model/parameters": "count"}
     names |= {f"/model/{form}" if form else "/model": "", "/model": ""}
     return Model(*_checked(call, given, "model", names))
@@ -381,7 +388,7 @@ def _checked(
         call: the function.
         given: its arguments.
         part: the part of the document.
-        names: the argument that a JSON Pointer stands for.
+        names: the argument that each JSON Pointer stands for, for errors.
     """
     with Checks(f"mf.strategy.{call}") as check:
         values = dict(given)

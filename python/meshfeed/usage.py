@@ -31,8 +31,9 @@ class ArrayMemory:
         memory_kind: "device", or "pinned_host" for any array in the memory of the host.
         shard_shape: the shape of the part that a device has; None if the spec does not fit.
         bytes: the size of this part.
-        gradient_bytes: of a parameter that is trained: the size of the gradient of this part.
-        optimizer_bytes: of a parameter: its states, if the optimizer was given by name.
+        gradient_bytes: for a parameter that is trained, the size of the gradient of this part.
+        optimizer_bytes: for a parameter, the size of its states if the optimizer was given by
+            name.
         global_bytes: the size of the whole array.
         copies: how many devices have the same part.
         replicated: the axes with several devices that have the same part.
@@ -62,8 +63,8 @@ class Memory:
         batch: the arrays of the batch by name.
         totals: sums of bytes per device by name: "parameter_bytes", "optimizer_bytes",
             "batch_bytes", "stored_bytes" for the three together, "gradient_bytes", "host_bytes",
-            and the intervals "activation_bytes" and "peak_bytes" as [low, high]. None where a
-            number is not known.
+            and the intervals "activation_bytes" and "peak_bytes" as [low, high]. A number that is
+            not known is None.
         axes: the size of every axis of the mesh.
         devices: the number of devices.
         fits: whether a step fits into `capacity`; None if that depends on the compiler.
@@ -209,7 +210,7 @@ def _activations(known: Memory, traced: Traced) -> list[int]:
     """Returns the interval of the activations; see `memory`.
 
     Args:
-        known: the parameters and the batch.
+        known: the memory of the parameters and the batch.
         traced: traces the function for any shapes of the batch.
     """
     whole = [row.shape for row in known.batch.values()]
@@ -228,7 +229,9 @@ def _activations(known: Memory, traced: Traced) -> list[int]:
     for row in known.arrays.values() if split > 1 else ():
         gathered = math.prod(known.axes[axis] for axis in axes & set(_axes(row)))
         assert row.bytes is not None
-        high += row.bytes + 2 * (gathered - 1) * row.bytes
+        unsummed = row.bytes  # the gradient before it is summed over devices
+        copies = 2 * (gathered - 1) * row.bytes  # gathered parts of parameter and gradient
+        high += unsummed + copies
     low = -(-low // known.devices)
     return [min(low, high), high]
 

@@ -1,4 +1,4 @@
-"""The account of a loader: what it delivered, in numbers and as a proof."""
+"""What a loader delivered: statistics, and a certificate as proof."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class AccountMixin:
 
             - `batches`, `rows` and `bytes`, and `gathered_bytes`, which is more than `bytes`
               if `loading="global"` reads whole batches;
-            - `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches
-              waited for callers; `build_seconds`: the loader built them, one after the other;
-              `gather_seconds`: the part of it in which rows were gathered;
+            - `wait_seconds`, in which callers waited for batches; `stall_seconds`, in which ready
+              batches waited for callers; `build_seconds`, in which the loader built batches, one
+              after the other; `gather_seconds`, the part of these in which it gathered rows;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
-              `idle_batches`: pieces of memory ready for reuse; `host_bytes`: the
+              `idle_batches`: batches whose memory is ready for reuse; `host_bytes`: the
               memory of all three.
 
         Examples:
@@ -66,9 +66,9 @@ class AccountMixin:
             >>> import meshfeed as mf, numpy as np
             >>> ds = mf.from_arrays({"x": np.arange(100)})
             >>> lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=8, processes=2)
-            >>> players = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
-            >>> delivered = [len(list(player)) for player in players]
-            >>> mine, other = (player.certificate() for player in players)
+            >>> loaders = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
+            >>> delivered = [len(list(loader)) for loader in loaders]
+            >>> mine, other = (loader.certificate() for loader in loaders)
             >>> (mine + other).last, (mine + other).dropped
             ((0, 96), (Span(epoch=0, epochs=1, first=96, last=100),))
             >>> (mine + other).check()
