@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// evidence records which features the candidates of a report use. The report lists
-// only the assumptions about these features.
+// evidence records which features the candidates of a report use. The report lists the
+// assumptions about these features only.
 type evidence struct {
 	*planner
 	used      [numAxes]bool
@@ -50,7 +50,7 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 	return list
 }
 
-// limited reports whether experts have a capacity.
+// limited reports whether experts have a capacity: a limit of tokens.
 func (p *planner) limited() bool {
 	x := p.model.shape.Experts
 	return x != nil && x.CapacityThousandths > 0
@@ -88,7 +88,7 @@ var assumptions = []struct {
 	}},
 	{"activations", (*evidence).transformer, stated("The activations follow a formula for fused kernels (Korthikanti et al., arXiv 2205.05198, equations 1 to 6). The most is what JAX keeps without jax.checkpoint, and the least is what it keeps with the policy dots_with_no_batch_dims_saveable.")},
 	{"flash", func(e *evidence) bool { return e.transformer() && e.attention == transformer.FlashAttention }, stated("Attention stores no array of sequence × sequence (Dao et al., arXiv 2205.14135).")},
-	{"sequence-parallel", func(e *evidence) bool { return e.used[tensorAxis] && e.transformer() && e.planner.sequence }, stated("The axis tensor also splits norms and dropout, by the sequence. Each all-reduce is then a reduce-scatter and an all-gather (Korthikanti et al., arXiv 2205.05198, section 4.2.2).")},
+	{"sequence-parallel", func(e *evidence) bool { return e.used[tensorAxis] && e.transformer() && e.planner.sequenceParallel }, stated("The axis tensor also splits norms and dropout, by the sequence. Each all-reduce is then a reduce-scatter and an all-gather (Korthikanti et al., arXiv 2205.05198, section 4.2.2).")},
 	{"scores", func(e *evidence) bool { return e.transformer() && !e.model.shape.Causal }, stated("Operations count all scores of attention, also those above the diagonal (Narayanan et al., arXiv 2104.04473). With \"causal\": true, they count half.")},
 	{"vocabulary", func(e *evidence) bool { return e.padded }, stated("The vocabulary is padded to a multiple of tensor, as in Megatron-LM.")},
 	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("Tokens are spread evenly over the experts, as the load-balancing loss of Fedus et al., arXiv 2101.03961, encourages.")},
@@ -109,7 +109,7 @@ var assumptions = []struct {
 	{"slices", func(e *evidence) bool { return e.times && e.cluster.Topology == hardware.Torus3 && e.communicates() }, (*evidence).slicesText},
 	{"memory-traffic", func(e *evidence) bool { return e.times && e.cluster.HBM > 0 }, stated("The update reads and writes weights and states once, at the full bandwidth of the memory. Weights are read for every micro-batch, during computation.")},
 	{"bubble", func(e *evidence) bool { return e.times && e.used[pipeAxis] }, (*evidence).bubbleText},
-	{"tf32", func(e *evidence) bool { return e.times && e.number == hardware.TF32 }, stated("Products of float32 arrays run in TF32, as XLA does on GPUs by default.")},
+	{"tf32", func(e *evidence) bool { return e.times && e.format == hardware.TF32 }, stated("Products of float32 arrays run in TF32, as XLA does on GPUs by default.")},
 	{"flat", func(e *evidence) bool { return e.model.name == "parameters" }, (*evidence).flatText},
 	{"quantized", func(e *evidence) bool { return e.precision.Moments.IsQuantized() }, stated("The scales of quantized moments do not count. One float32 for each 2,048 elements of a moment (Dettmers et al., arXiv 2110.02861) adds 0.002 bytes per element.")},
 	{"tree-types", func(e *evidence) bool { return e.model.name == "tree" }, stated("Gradients and moments have the type of their array unless precision names one, as in optax.")},
@@ -175,7 +175,7 @@ func (e *evidence) recomputationText() string {
 }
 
 func (e *evidence) efficiencyText() string {
-	text := fmt.Sprintf("Matrix products reach %s of the peak FLOP/s, and the expected time is for the middle; training.efficiency changes this.", e.efficient)
+	text := fmt.Sprintf("Matrix products reach %s of the peak FLOP/s, and the expected time is for the middle; training.efficiency changes this.", e.efficiency)
 	if e.doc.Training.Efficiency == [2]int{} {
 		text += " This is the range of published runs: " + hardware.EfficiencyOf(e.cluster.Kind).Source + "."
 	}
@@ -205,7 +205,7 @@ func (e *evidence) overlapText() string {
 }
 
 func (e *evidence) linksText() string {
-	text := fmt.Sprintf("Links reach %s of their bandwidth, and the expected time is for the middle; training.link_efficiency changes this.", e.linked)
+	text := fmt.Sprintf("Links reach %s of their bandwidth, and the expected time is for the middle; training.link_efficiency changes this.", e.linkEfficiency)
 	if e.doc.Training.LinkEfficiency == [2]int{} {
 		text += " In a node of H100, an all-reduce reaches 33 % for 58 MB and 82 % for 10 GB (Austin et al., How to Scale Your Model, 2025, part 12)."
 	}

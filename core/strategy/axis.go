@@ -21,8 +21,8 @@ const (
 	numAxes
 )
 
-// headGroup is no axis of the mesh: it stands for the groups of tensor devices that hold
-// the same key and value heads.
+// headGroup is the index, after those of the axes, of the groups of tensor devices that
+// hold the same key and value heads.
 const headGroup = numAxes
 
 func axisOf(name string) axis { return axis(slices.Index(Axes(), name)) }
@@ -46,8 +46,15 @@ func (s sizes) product(axes ...axis) int64 {
 	return n
 }
 
-// replicas returns the number of parts into which the batch is split.
-func (s sizes) replicas() int64 { return s.product(dataAxis, fsdpAxis, expertAxis) }
+// batchParts returns the number of parts into which the batch is split.
+func (s sizes) batchParts() int64 { return s.product(dataAxis, fsdpAxis, expertAxis) }
+
+// replicas returns the number of devices that hold the same weights outside of experts.
+// ZeRO divides over them.
+func (s sizes) replicas() int64 { return s.product(dataAxis, contextAxis, expertAxis) }
+
+// expertReplicas returns the number of devices that hold the same weights of experts.
+func (s sizes) expertReplicas() int64 { return s.product(dataAxis, contextAxis) }
 
 // used counts the axes that split something.
 func (s sizes) used() int {
@@ -82,6 +89,3 @@ func MeshText(list []mesh.Axis) string {
 	}
 	return strings.Join(axes, ", ")
 }
-
-// ceil returns n / by, rounded up.
-func ceil(n, by int64) int64 { return (n + by - 1) / by }

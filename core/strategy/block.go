@@ -18,43 +18,44 @@ const (
 	numBlocks
 )
 
-// block has the bytes that one device holds of one block, and that it communicates.
+// block has the bytes that one device holds of one block, and the bytes that it
+// communicates.
 type block struct {
-	shared  memory.Bytes // of arrays that the axis expert replicates
-	experts memory.Bytes // of arrays that the axis expert splits
-	gather  int64        // bytes that fsdp gathers
-	scatter int64        // bytes of gradients that fsdp reduces and scatters
-	widest  int64        // bytes of the largest array that fsdp gathers, and of its gradient
-	left    int64        // bytes of gradients of arrays that fsdp does not split
-	heads   int64        // bytes of gradients of key and value heads that several tensor devices hold
-	unsplit int64        // bytes of gradients of arrays that tensor does not split
+	shared      memory.Bytes // of arrays that the axis expert replicates
+	experts     memory.Bytes // of arrays that the axis expert splits
+	gather      int64        // bytes that fsdp gathers
+	scatter     int64        // bytes of gradients that fsdp reduces and scatters
+	widest      int64        // bytes of the largest array that fsdp gathers, and of its gradient
+	fsdpWhole   int64        // bytes of gradients of arrays that fsdp does not split
+	sharedHeads int64        // bytes of gradients of key and value heads that several tensor devices hold
+	tensorWhole int64        // bytes of gradients of arrays that tensor does not split
 }
 
-// weights has one copy of each block, for given sizes of fsdp, expert and tensor.
-type weights [numBlocks]block
+// blocks has one copy of each block, by its kind.
+type blocks [numBlocks]block
 
-// weightsKey is the key of cached weights: they depend on these axis sizes only.
-type weightsKey struct{ fsdp, expert, tensor int }
+// blocksKey has the sizes of the axes that blocks depend on.
+type blocksKey struct{ fsdp, expert, tensor int }
 
-// shards returns, for each block, the sum over its arrays. It returns nil if the axes
+// blocks returns, for each block, the sum over its arrays. It returns nil if the axes
 // cannot split one of the arrays.
-func (m *model) shards(s sizes) *weights {
-	w := new(weights)
+func (m *model) blocks(s sizes) *blocks {
+	w := new(blocks)
 	for i := range m.parts {
 		q := &m.parts[i]
 		r, ok := q.shard(s, m.specified)
 		if !ok {
 			return nil
 		}
-		for _, k := range q.blocks() {
+		for _, k := range q.kinds() {
 			w[k].add(q, r)
 		}
 	}
 	return w
 }
 
-// blocks lists the blocks that include the part.
-func (q *part) blocks() []blockKind {
+// kinds lists the kinds of block that include the part.
+func (q *part) kinds() []blockKind {
 	switch {
 	case !q.layered:
 		return []blockKind{denseBlock}
@@ -72,7 +73,7 @@ func (q *part) blocks() []blockKind {
 	return []blockKind{denseBlock, expertBlock}
 }
 
-// add adds one array, of which a device holds r.
+// add adds the bytes of one array. r is the part of it that a device holds.
 func (b *block) add(q *part, r shard) {
 	to := &b.shared
 	if q.Experts {
@@ -84,29 +85,30 @@ func (b *block) add(q *part, r shard) {
 	switch {
 	case r.holders == 1:
 	case q.Tensor >= 0:
-		b.heads = plus(b.heads, r.bytes.Gradients)
+		b.sharedHeads = plus(b.sharedHeads, r.bytes.Gradients)
 	default:
-		b.unsplit = plus(b.unsplit, r.bytes.Gradients)
+		b.tensorWhole = plus(b.tensorWhole, r.bytes.Gradients)
 	}
-	if r.whole > 0 {
-		gather, scatter := q.gathered().Bytes(r.whole), q.precision.Gradients.Bytes(r.whole)
+	if r.gathered > 0 {
+		gather, scatter := q.gatheredType().Bytes(r.gathered), q.precision.Gradients.Bytes(r.gathered)
 		b.gather, b.scatter = plus(b.gather, gather), plus(b.scatter, scatter)
 		b.widest = max(b.widest, plus(gather, scatter))
 	} else {
-		b.left = plus(b.left, r.bytes.Gradients)
+		b.fsdpWhole = plus(b.fsdpWhole, r.bytes.Gradients)
 	}
 }
 
-// gathered returns the element type in which fsdp gathers weights. It is the type of
+// gatheredType returns the element type in which fsdp gathers weights. It is the type of
 // computation, unless that type is larger than the weights or has less than 16 bits.
-func (q *part) gathered() memory.Element {
+func (q *part) gatheredType() memory.Element {
 	if c := q.precision.Compute.Bits(); c < 16 || c > q.precision.Weights.Bits() {
 		return q.precision.Weights
 	}
 	return q.precision.Compute
 }
 
-// plus adds n copies of another block.
+// plus adds n copies of another block. It leaves out widest, which is read from single
+// blocks only.
 func (b *block) plus(c *block, n int64) {
 	for _, t := range []struct{ to, from *memory.Bytes }{{&b.shared, &c.shared}, {&b.experts, &c.experts}} {
 		t.to.Weights = plus(t.to.Weights, times(t.from.Weights, n))
@@ -115,7 +117,7 @@ func (b *block) plus(c *block, n int64) {
 	}
 	b.gather = plus(b.gather, times(c.gather, n))
 	b.scatter = plus(b.scatter, times(c.scatter, n))
-	b.left = plus(b.left, times(c.left, n))
-	b.heads = plus(b.heads, times(c.heads, n))
-	b.unsplit = plus(b.unsplit, times(c.unsplit, n))
+	b.fsdpWhole = plus(b.fsdpWhole, times(c.fsdpWhole, n))
+	b.sharedHeads = plus(b.sharedHeads, times(c.sharedHeads, n))
+	b.tensorWhole = plus(b.tensorWhole, times(c.tensorWhole, n))
 }

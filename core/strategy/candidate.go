@@ -14,7 +14,7 @@ type score struct {
 	fits  bool
 	tight bool  // fits only if the compiler fuses kernels
 	step  int64 // expected time in nanoseconds; 0 if it is not known
-	high  int64 // time in the worst case
+	high  int64 // nanoseconds in the worst case
 	total int64 // bytes per device
 }
 
@@ -86,7 +86,8 @@ func compareKnown(a, b int64) int {
 	return 0
 }
 
-// preference lists the axis sizes; the axis that should stay smallest is first.
+// preference lists the axis sizes in the order in which the ranking compares them. The
+// axis that should stay smallest is first.
 func (a *score) preference() []int {
 	s := &a.sizes
 	return []int{s[pipeAxis], s[contextAxis], s[expertAxis], s[tensorAxis], s[fsdpAxis], s[dataAxis]}
@@ -98,7 +99,7 @@ var recomputations = []transformer.Recomputation{transformer.NoRecomputation, tr
 // ranking has the scores of the candidates that a search evaluated.
 type ranking struct {
 	best      []score // the best candidate of every mesh
-	others    []score // all candidates, if there are fewer meshes than the report may have candidates
+	all       []score // all candidates, if there are fewer meshes than the report may have candidates
 	evaluated int64   // number of candidates
 	meshes    int64   // number of meshes
 }
@@ -107,10 +108,10 @@ type ranking struct {
 func (p *planner) rank(e *enumerator) (*ranking, error) {
 	r, v := &ranking{}, newEvaluator(p)
 	few := len(e.found) < p.keep
-	var list []score      // of a mesh
-	var leading [][]score // of every mesh
+	var list []score      // all candidates of a mesh
+	var leading [][]score // of every mesh, the result of lead
 	for _, s := range e.found {
-		if !v.enter(s) {
+		if !v.setMesh(s) {
 			e.prune(TreeSpec, len(order), 1, s)
 			continue
 		}
@@ -119,7 +120,7 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 			return nil, err
 		}
 		if few {
-			r.others = append(r.others, list...)
+			r.all = append(r.all, list...)
 		}
 		r.evaluated += int64(len(list))
 		r.meshes++
@@ -136,8 +137,8 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 	return r, nil
 }
 
-// lead returns the candidates of a mesh within 1 % of its fastest one that fits, which is
-// the first. If none fits, it returns the one with the least memory.
+// lead returns the fastest candidate of a mesh that fits, and after it the others that fit
+// within 1 % of its time. If none fits, it returns the one with the least memory.
 func lead(list []score) []score {
 	first := slices.MinFunc(list, func(a, b score) int { return a.compare(&b, 0) })
 	leading := []score{first}
@@ -161,18 +162,18 @@ func best(leading []score, fastest int64) score {
 }
 
 // each evaluates the settings of the current mesh and passes their scores to visit. A
-// larger micro-batch never takes less memory. So unless all is set, each stops after
-// the first size for which no setting fits.
+// larger micro-batch never takes less memory. So each stops after the first size for
+// which no setting fits, unless all is set.
 func (e *evaluator) each(all bool, visit func(score)) error {
 	p := e.planner
-	for _, micro := range p.microBatches(p.batch / e.sizes.replicas()) {
-		e.divide(micro)
+	for _, micro := range p.microBatches(p.batch / e.sizes.batchParts()) {
+		e.setMicroBatch(micro)
 		if e.chunks > 1 && e.micros%e.sizes[pipeAxis] != 0 {
 			continue
 		}
 		fits := false
 		for _, r := range p.recomputations() {
-			if err := e.keep(r); err != nil {
+			if err := e.setRecomputation(r); err != nil {
 				if p.doc.Training.MicroBatch > 0 || micro == 1 {
 					return err
 				}
@@ -211,7 +212,7 @@ func (p *planner) microBatches(examples int64) []int {
 	if n := p.doc.Training.MicroBatch; n > 0 {
 		return []int{n}
 	}
-	if p.model.shape == nil && p.model.kept < 0 {
+	if p.model.shape == nil && p.model.activationBytes < 0 {
 		return []int{int(examples)}
 	}
 	odd := examples
@@ -248,7 +249,7 @@ func (p *planner) recomputations() []transformer.Recomputation {
 func (e *evaluator) stagesOfZeRO() []int {
 	asked := e.planner.doc.Search.ZeRO
 	switch {
-	case e.sizes.product(dataAxis, contextAxis, expertAxis) == 1:
+	case e.sizes.replicas() == 1:
 		return []int{0}
 	case len(asked) == 0:
 		return []int{0, 1, 2}
@@ -262,24 +263,24 @@ func (r *ranking) kept(keep int, fastest int64) []score {
 	compare := func(a, b score) int { return a.compare(&b, fastest) }
 	slices.SortFunc(r.best, compare)
 	list := r.best[:min(keep, len(r.best))]
-	slices.SortFunc(r.others, compare)
-	for i := range r.others {
+	slices.SortFunc(r.all, compare)
+	for i := range r.all {
 		if len(list) == keep {
 			break
 		}
-		if !slices.ContainsFunc(list, func(c score) bool { return c.setting == r.others[i].setting }) {
-			list = append(list, r.others[i])
+		if !slices.ContainsFunc(list, func(c score) bool { return c.setting == r.all[i].setting }) {
+			list = append(list, r.all[i])
 		}
 	}
 	slices.SortFunc(list, compare)
 	return list
 }
 
-// resume makes a scored candidate the current one.
-func (e *evaluator) resume(c *score) error {
-	e.enter(c.sizes)
+// setCandidate makes a scored candidate the current one.
+func (e *evaluator) setCandidate(c *score) error {
+	e.setMesh(c.sizes)
 	*e.setting = c.setting
-	return e.keep(c.recompute)
+	return e.setRecomputation(c.recompute)
 }
 
 // candidate returns the current candidate.
@@ -293,7 +294,7 @@ func (e *evaluator) candidate() Candidate {
 	}
 	c.Fits = c.Memory.Free >= 0
 	if t, ok := e.time(&c.Memory); ok {
-		e.rates(&t)
+		e.setRates(&t)
 		c.Time = &t
 	}
 	return c

@@ -9,8 +9,8 @@ import (
 func (e *evaluator) stageList() []Stage {
 	elements := e.model.elements()
 	all := e.model.stages(e.sizes[pipeAxis], e.chunks)
-	e.use(all)
-	e.hold()
+	e.setStages(all)
+	e.setActivations()
 	list := make([]Stage, len(all))
 	for i := range all {
 		g := &all[i]
@@ -23,7 +23,7 @@ func (e *evaluator) stageList() []Stage {
 		}
 		if p := e.planner; p.peak > 0 && e.model.forward >= 0 {
 			needed, again := e.operations(g)
-			list[i].Compute = round(1e9 * (needed + again) * float64(e.micros) / (p.peak * p.efficient.middle()))
+			list[i].Compute = round(1e9 * (needed + again) * float64(e.micros) / (p.peak * p.efficiency.middle()))
 		}
 	}
 	return list
@@ -33,7 +33,7 @@ func (e *evaluator) stageList() []Stage {
 func (m *model) elements() [numBlocks]int64 {
 	var n [numBlocks]int64
 	for i := range m.parts {
-		for _, k := range m.parts[i].blocks() {
+		for _, k := range m.parts[i].kinds() {
 			n[k] = plus(n[k], m.parts[i].Elements())
 		}
 	}
@@ -45,7 +45,7 @@ func (m *model) elements() [numBlocks]int64 {
 func (e *evaluator) collectives() []Collective {
 	var list []Collective
 	slow, _ := e.slowest(e.stages)
-	for _, c := range e.all(slow) {
+	for _, c := range e.listAllCalls(slow) {
 		path := e.paths[c.over]
 		op := operations[c.op]
 		cost := collective.Over(path, op, min(c.bytes, collective.MaxBytes))
@@ -58,7 +58,7 @@ func (e *evaluator) collectives() []Collective {
 		}
 		r.Sent = times(cost.Sent, r.Count)
 		if rate := e.rate(c.over, c.op); rate.known {
-			r.Ns = round(rate.of(c.bytes).at(e.planner.linked.middle()) * float64(r.Count))
+			r.Ns = round(rate.of(c.bytes).at(e.planner.linkEfficiency.middle()) * float64(r.Count))
 		}
 		list = append(list, r)
 	}
@@ -77,9 +77,9 @@ func (e *evaluator) name(what subject) string {
 	return subjects[gradientsSent]
 }
 
-// unsaid returns an axis of the mesh whose communication is not known, or -1. The specs
-// of a tree say how its arrays are split, but not which products have them as operands.
-func (e *evaluator) unsaid() axis {
+// unknownAxis returns an axis of the mesh whose communication is not known, or -1. The
+// specs of a tree say how its arrays are split, but not which products use them.
+func (e *evaluator) unknownAxis() axis {
 	if e.model.shape == nil {
 		for _, a := range []axis{tensorAxis, expertAxis, contextAxis, pipeAxis} {
 			if e.sizes[a] > 1 {
@@ -90,21 +90,21 @@ func (e *evaluator) unsaid() axis {
 	return -1
 }
 
-// unknown says what the time of the current candidate needs and what is missing, with
-// its pointer in the document. It returns "" if nothing is.
-func (e *evaluator) unknown() (reason, path string) {
+// missingNumber says which number is missing for the time of the current candidate, and
+// returns its JSON Pointer in the document. Both are "" if no number is missing.
+func (e *evaluator) missingNumber() (reason, path string) {
 	p := e.planner
 	switch {
 	case p.peak == 0:
-		return "the number of floating-point operations per second in " + string(p.number) + " is missing", "/cluster/flops_per_second"
+		return "the number of floating-point operations per second in " + string(p.format) + " is missing", "/cluster/flops_per_second"
 	case e.model.forward < 0:
 		return "the number of floating-point operations of an example is missing", "/model/flops_per_example"
 	}
-	if a := e.unsaid(); a >= 0 {
+	if a := e.unknownAxis(); a >= 0 {
 		return "the specs of a tree do not say what devices exchange over " + a.String(), "/model/tree"
 	}
 	slow, _ := e.slowest(e.stages)
-	for _, c := range e.all(slow) {
+	for _, c := range e.listAllCalls(slow) {
 		if e.rate(c.over, c.op).known {
 			continue
 		}

@@ -3,8 +3,8 @@
 //
 // A [Document] describes a model, its training, and the devices. [Advise] returns a
 // [Report] with the candidates from best to worst. For the best candidate it also has
-// the pipeline stages, the communication, the layout for its loader, and the rate at
-// which the input must deliver rows.
+// the pipeline stages, the communication, the layout for its loader, and the rows per
+// second that the input must deliver.
 //
 // # Axes
 //
@@ -18,9 +18,9 @@
 //	context   the sequence                            keys and values, in every layer
 //	tensor    heads, hidden units, vocabulary         activations, in every layer
 //
-// The settings are the stage of ZeRO over the replicas of the weights (0 to 2; fsdp is
-// stage 3), the recomputation of activations, and the size of a micro-batch. A mesh
-// that breaks a rule, such as a tensor axis that does not divide the heads, is not
+// The settings are the stage of ZeRO, the recomputation of activations, and the size of a
+// micro-batch. ZeRO stages 0 to 2 are over the replicas of the weights, and fsdp is
+// stage 3. A mesh that breaks a rule, such as a tensor axis that does not divide the heads, is not
 // evaluated: [Report.Pruned] counts it.
 //
 // # Memory
@@ -51,7 +51,7 @@
 //
 //	compute   3 × the operations of the forward pass, and those of recomputation,
 //	          over peak × efficiency
-//	hbm       what reading weights takes longer than compute
+//	hbm       the time by which reading weights exceeds compute
 //	tensor    two all-reduces per layer in each pass [Shoeybi et al., arXiv 1909.08053]
 //	fsdp      two all-gathers and a reduce-scatter per layer [arXiv 1910.02054]
 //	context   a ring in each pass, with gradients in the second [Liu et al., 2310.01889]
@@ -78,8 +78,9 @@
 // Products reach a share of the peak, and links a share of their bandwidth. Both shares
 // are intervals, and the expected time is for their middles. The best case has the highest
 // shares, and all axes that overlap do so at the same time. The worst case has the lowest
-// shares and no overlap. Published times are between the two. Overlap changes a time by up to a factor of two, so a time is of
-// little use without its assumptions. [Report.Assumptions] lists them.
+// shares and no overlap. Most published times are between the two. Overlap changes a time
+// by up to a factor of two, so a time is of little use without its assumptions.
+// [Report.Assumptions] lists them.
 //
 // # Order
 //

@@ -7,9 +7,8 @@ import (
 )
 
 // Document is the input of the planner: a model, its training, and the devices. Its
-// JSON form has the same structure. The zero value of an optional field stands
-// for the default. A decimal number is
-// an integer that counts thousandths.
+// JSON form has the same structure. The zero value of an optional field stands for the
+// default. Decimal numbers of the JSON form are integers here, which count thousandths.
 type Document struct {
 	Model    Model
 	Training Training

@@ -5,56 +5,59 @@ import (
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
-// evaluator computes memory and time of one candidate after the other. It caches
-// results that several candidates share.
+// evaluator computes memory and time of one candidate after the other. Its methods
+// setMesh, setMicroBatch and setRecomputation choose the current candidate, in this
+// order, and the field zero is set directly. The other methods compute a number of the
+// current candidate. Results that several candidates share are cached.
 type evaluator struct {
 	*setting
 	planner *planner
 	model   *model
-	element int64 // bytes of an activation
+	element int64 // bytes of one element of an activation
 
-	stages   []stage             // the distinct pipeline stages of the mesh
-	sums     []block             // of each stage: the sum of its blocks
-	held     [][3]Memory         // of each stage, by the stage of ZeRO: memory without activations
-	live     []transformer.Bytes // of each stage: activations
-	weights  *weights
-	computed transformer.FLOPs          // per token, by the tensor devices together
-	heaviest block                      // the sum of the blocks of the stage with the most gradients
-	paths    [numAxes + 1]hardware.Path // of the axes, and of headGroup
-	rated    [numAxes + 1][numOperations]rate
-	asked    [numAxes + 1][numOperations]bool // the element of rated is computed
-	data     [3]traffic                       // of gradients, by the stage of ZeRO
-	base     traffic                          // of everything but gradients
-	slow     *stage                           // the stage with the most floating-point operations
-	flops    float64                          // of slow, for one micro-batch
-	filled   float64                          // idle time of slow, in micro-batches
-	kept     *transformer.Activations
-	calls    []call
+	stages        []stage                          // the pipeline stages of the mesh that differ in their blocks
+	sums          []block                          // of each stage: the sum of its blocks
+	fixed         [][3]Memory                      // of each stage, by the stage of ZeRO: memory without activations
+	live          []transformer.Bytes              // of each stage: activations of all micro-batches in flight
+	blocks        *blocks                          // what a device holds of each block
+	computed      transformer.FLOPs                // of the forward pass for one token, by the tensor devices together
+	heaviest      block                            // the sum of the blocks of the stage with the most gradients
+	paths         [numAxes + 1]hardware.Path       // of the axes, and of headGroup
+	rated         [numAxes + 1][numOperations]rate // times of operations over the paths, computed on demand
+	hasRate       [numAxes + 1][numOperations]bool // rated has the element
+	gradientTimes [3]communicationTimes            // of sums of gradients, by the stage of ZeRO
+	otherTimes    communicationTimes               // of everything but sums of gradients
+	slow          *stage                           // the stage with the most floating-point operations
+	flops         float64                          // floating-point operations of slow for one micro-batch
+	idle          float64                          // idle time of slow, in micro-batches
+	stored        *transformer.Activations         // of one layer for one micro-batch
+	calls         []call                           // memory that the methods list… use again
 
-	allWeights map[weightsKey]*weights
-	allStages  map[int][]stage
-	allKept    map[keptKey]*transformer.Activations
+	// Caches: results for all candidates so far, by what they depend on.
+	allBlocks      map[blocksKey]*blocks
+	allStages      map[int][]stage // by the size of pipe
+	allActivations map[activationsKey]*transformer.Activations
 }
 
 // setting identifies a candidate.
 type setting struct {
 	sizes     sizes
-	zero      int
+	zero      int // stage of ZeRO
 	micro     int // examples of a micro-batch
 	micros    int // micro-batches per step
 	chunks    int // chunks of layers per stage
 	recompute transformer.Recomputation
 }
 
-// keptKey is the key of cached activations.
-type keptKey struct {
+// activationsKey has what the activations of a layer depend on.
+type activationsKey struct {
 	tensor, context, micro int
 	recompute              transformer.Recomputation
 }
 
-// traffic has the times of communication. computed is false before the first use, and
-// known is false if a bandwidth is missing.
-type traffic struct {
+// communicationTimes has the times of communication. computed is false before the first
+// use. known is false if a bandwidth is missing.
+type communicationTimes struct {
 	spans
 	computed, known bool
 }
@@ -62,12 +65,12 @@ type traffic struct {
 func newEvaluator(p *planner) *evaluator {
 	return &evaluator{
 		setting: &setting{}, planner: p, model: p.model, element: int64(p.elementBytes()),
-		allWeights: map[weightsKey]*weights{}, allStages: map[int][]stage{}, allKept: map[keptKey]*transformer.Activations{},
+		allBlocks: map[blocksKey]*blocks{}, allStages: map[int][]stage{}, allActivations: map[activationsKey]*transformer.Activations{},
 	}
 }
 
-// elementBytes returns the size of an activation. Formats of 8 bits are for matrix
-// products only.
+// elementBytes returns the bytes of one element of an activation. Types of 8 bits are for
+// matrix products only, so activations have 16 bits then.
 func (p *planner) elementBytes() int {
 	if p.precision.Compute.Bits() >= 32 {
 		return 4
@@ -75,19 +78,19 @@ func (p *planner) elementBytes() int {
 	return 2
 }
 
-// enter makes a mesh the current one. It returns false if the axes cannot split the
+// setMesh makes a mesh the current one. It returns false if the axes cannot split the
 // arrays.
-func (e *evaluator) enter(s sizes) bool {
-	key := weightsKey{s[fsdpAxis], s[expertAxis], s[tensorAxis]}
-	w, ok := e.allWeights[key]
+func (e *evaluator) setMesh(s sizes) bool {
+	key := blocksKey{s[fsdpAxis], s[expertAxis], s[tensorAxis]}
+	w, ok := e.allBlocks[key]
 	if !ok {
-		w = e.model.shards(s)
-		e.allWeights[key] = w
+		w = e.model.blocks(s)
+		e.allBlocks[key] = w
 	}
 	if w == nil {
 		return false
 	}
-	e.sizes, e.weights, e.chunks = s, w, 1
+	e.sizes, e.blocks, e.chunks = s, w, 1
 	if s[pipeAxis] > 1 {
 		e.chunks = e.planner.chunks
 	}
@@ -99,15 +102,15 @@ func (e *evaluator) enter(s sizes) bool {
 		list = distinct(e.model.stages(s[pipeAxis], e.chunks))
 		e.allStages[s[pipeAxis]] = list
 	}
-	e.connect()
-	e.asked, e.data = [numAxes + 1][numOperations]bool{}, [3]traffic{}
-	e.use(list)
+	e.setPaths()
+	e.hasRate, e.gradientTimes = [numAxes + 1][numOperations]bool{}, [3]communicationTimes{}
+	e.setStages(list)
 	return true
 }
 
-// connect sets the paths of the current mesh. Neighbors on the axis tensor hold the same
-// key and value heads.
-func (e *evaluator) connect() {
+// setPaths sets the paths of the current mesh. With more tensor devices than key and
+// value heads, neighbors on the axis tensor hold the same head.
+func (e *evaluator) setPaths() {
 	s := e.sizes
 	copy(e.paths[:], e.planner.cluster.Axes(s[:]))
 	e.paths[headGroup] = hardware.Path{}
@@ -117,16 +120,16 @@ func (e *evaluator) connect() {
 	}
 }
 
-// use sets the stages of the current mesh, and computes their memory without
+// setStages sets the stages of the current mesh, and computes their memory without
 // activations.
-func (e *evaluator) use(list []stage) {
-	e.stages, e.sums, e.held, e.heaviest = list, e.sums[:0], e.held[:0], block{}
+func (e *evaluator) setStages(list []stage) {
+	e.stages, e.sums, e.fixed, e.heaviest = list, e.sums[:0], e.fixed[:0], block{}
 	most := int64(-1)
 	for i := range list {
 		list[i].index = i
-		b := list[i].sum(e.weights)
+		b := list[i].sum(e.blocks)
 		e.sums = append(e.sums, b)
-		e.held = append(e.held, [3]Memory{e.states(&list[i], 0), e.states(&list[i], 1), e.states(&list[i], 2)})
+		e.fixed = append(e.fixed, [3]Memory{e.states(&list[i], 0), e.states(&list[i], 1), e.states(&list[i], 2)})
 		if n := plus(b.shared.Gradients, b.experts.Gradients); n > most {
 			e.heaviest, most = b, n
 		}
@@ -138,49 +141,49 @@ func (e *evaluator) sum(g *stage) *block { return &e.sums[g.index] }
 
 // rate returns the time of an operation over an axis, from the cache if possible.
 func (e *evaluator) rate(over axis, op operation) rate {
-	if !e.asked[over][op] {
-		e.asked[over][op] = true
+	if !e.hasRate[over][op] {
+		e.hasRate[over][op] = true
 		e.rated[over][op] = rateOf(e.paths[over], operations[op])
 	}
 	return e.rated[over][op]
 }
 
-// divide sets the size and the number of micro-batches. The size must divide the
+// setMicroBatch sets the size and the number of micro-batches. The size must divide the
 // examples of a replica.
-func (e *evaluator) divide(micro int) {
-	e.micro, e.micros = micro, int(e.planner.batch/e.sizes.replicas()/int64(micro))
+func (e *evaluator) setMicroBatch(micro int) {
+	e.micro, e.micros = micro, int(e.planner.batch/e.sizes.batchParts()/int64(micro))
 }
 
-// keep sets the recomputation, and computes the activations that layers store for the
-// backward pass.
-func (e *evaluator) keep(r transformer.Recomputation) error {
+// setRecomputation sets the recomputation, and computes the activations that layers
+// store for the backward pass.
+func (e *evaluator) setRecomputation(r transformer.Recomputation) error {
 	e.recompute = r
-	e.base.computed = false
+	e.otherTimes.computed = false
 	if e.model.shape == nil {
-		e.kept = &transformer.Activations{}
-		e.hold()
+		e.stored = &transformer.Activations{}
+		e.setActivations()
 		return nil
 	}
-	key := keptKey{e.sizes[tensorAxis], e.sizes[contextAxis], e.micro, r}
-	a, ok := e.allKept[key]
+	key := activationsKey{e.sizes[tensorAxis], e.sizes[contextAxis], e.micro, r}
+	a, ok := e.allActivations[key]
 	if !ok {
 		var err error
 		a, err = e.model.shape.Activations(transformer.Execution{
-			Batch: e.micro, Tensor: key.tensor, Context: key.context, SequenceParallel: e.planner.sequence,
+			Batch: e.micro, Tensor: key.tensor, Context: key.context, SequenceParallel: e.planner.sequenceParallel,
 			Attention: e.planner.attention, Recomputation: r, ElementBytes: int(e.element),
 		})
 		if err != nil {
 			return within(err, "/training/micro_batch")
 		}
-		e.allKept[key] = a
+		e.allActivations[key] = a
 	}
-	e.kept = a
-	e.hold()
+	e.stored = a
+	e.setActivations()
 	return nil
 }
 
-// hold computes the activations of all stages.
-func (e *evaluator) hold() {
+// setActivations computes the activations of all stages.
+func (e *evaluator) setActivations() {
 	e.live = e.live[:0]
 	for i := range e.stages {
 		e.live = append(e.live, e.activations(&e.stages[i]))

@@ -50,8 +50,8 @@ func draw(r *rand.Rand) *Document {
 	return d
 }
 
-// TestAgainstBruteForce evaluates every candidate again without memory of the others,
-// and compares the best one with a scan of all.
+// TestAgainstBruteForce evaluates every candidate again without the caches, and compares
+// the best one with a scan of all.
 func TestAgainstBruteForce(t *testing.T) {
 	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(draw(r))
@@ -64,10 +64,10 @@ func TestAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range found.others {
-			c := found.others[i]
+		for i := range found.all {
+			c := found.all[i]
 			e := newEvaluator(p)
-			if err := e.resume(&c); err != nil {
+			if err := e.setCandidate(&c); err != nil {
 				t.Fatal(err)
 			}
 			if again := e.score(); again != c {
@@ -81,8 +81,8 @@ func TestAgainstBruteForce(t *testing.T) {
 				t.Fatalf("the worst of the distinct stages takes %+v, of all %+v", m, all)
 			}
 		}
-		if want := p.settings(meshes.found); len(found.others) != want || found.evaluated != int64(want) {
-			t.Fatalf("%d candidates were evaluated, %d are kept, and there are %d", found.evaluated, len(found.others), want)
+		if want := p.settings(meshes.found); len(found.all) != want || found.evaluated != int64(want) {
+			t.Fatalf("%d candidates were evaluated, %d are kept, and there are %d", found.evaluated, len(found.all), want)
 		}
 		p.keep, p.fastest = 1, 0 // so that the search skips micro-batches that are too large
 		short, err := p.rank(meshes)
@@ -92,16 +92,16 @@ func TestAgainstBruteForce(t *testing.T) {
 		if len(found.best) > 1 && !slices.Equal(short.best, found.best) {
 			t.Fatalf("the best of the meshes are %+v, of a search without others %+v", found.best, short.best)
 		}
-		for i := range found.others {
-			for k := range found.others[:i] {
-				a, b := &found.others[i], &found.others[k]
+		for i := range found.all {
+			for k := range found.all[:i] {
+				a, b := &found.all[i], &found.all[k]
 				if c := a.compare(b, p.fastest); c == 0 || c != -b.compare(a, p.fastest) {
 					t.Fatalf("%+v and %+v compare as %d", a, b, c)
 				}
 			}
 		}
-		if len(found.others) > 0 {
-			if best, want := found.kept(p.keep, p.fastest)[0], scan(found.others); best != want {
+		if len(found.all) > 0 {
+			if best, want := found.kept(p.keep, p.fastest)[0], scan(found.all); best != want {
 				t.Fatalf("the best is %+v, of all %+v", best, want)
 			}
 		}
@@ -131,9 +131,9 @@ func (p *planner) settings(meshes []sizes) int {
 	n := 0
 	for _, s := range meshes {
 		e := newEvaluator(p)
-		e.enter(s)
-		for _, b := range p.microBatches(p.batch / s.replicas()) {
-			if e.chunks == 1 || p.batch/s.replicas()/int64(b)%int64(s[pipeAxis]) == 0 {
+		e.setMesh(s)
+		for _, b := range p.microBatches(p.batch / s.batchParts()) {
+			if e.chunks == 1 || p.batch/s.batchParts()/int64(b)%int64(s[pipeAxis]) == 0 {
 				n += len(p.recomputations()) * len(e.stagesOfZeRO())
 			}
 		}
@@ -255,7 +255,7 @@ func TestMoreFSDP(t *testing.T) {
 		}
 		last := int64(-1)
 		for n := 1; n <= 64; n *= 2 {
-			w := p.model.shards(sizes{1, 1, n, 1, 1, 1})
+			w := p.model.blocks(sizes{1, 1, n, 1, 1, 1})
 			var b block
 			for k := range w {
 				b.plus(&w[k], 1)
@@ -269,11 +269,11 @@ func TestMoreFSDP(t *testing.T) {
 	})
 }
 
-// TestOverlap computes the time of 4 micro-batches in a pipeline by hand. Computing takes
-// 10 of the micro-batch, communication 4 and 3 behind it, and 2 beside it; the gradients
-// take 5 at the end, and the update 1.
+// TestOverlap computes the time of 4 micro-batches in a pipeline by hand. For each,
+// computation takes 10, communication that overlaps 4 and 3, and other communication 2.
+// At the end, the gradients take 5, and the update 1.
 func TestOverlap(t *testing.T) {
-	w := work{micros: 4, filling: 3, behind: 7, longest: 4, beside: 2, end: 5, update: 1}
+	w := work{micros: 4, idle: 3, overlapped: 7, longestOverlapped: 4, blocking: 2, endOverlapped: 5, update: 1}
 	// Of the last micro-batch, (10 - 7) · 2/3 = 2 are left to hide the gradients.
 	w.computing = 10
 	if bubble, hidden := w.expected(); bubble != 3*12 || hidden != 4*7+2 {
@@ -296,7 +296,7 @@ func TestOverlap(t *testing.T) {
 	if got := w.most(); got != 7*(12+7+2)+5+1 {
 		t.Errorf("at most %g", got)
 	}
-	w.computing, w.end = 8, 100
+	w.computing, w.endOverlapped = 8, 100
 	if got := w.least(); got != 100+4*2+3*(8+2)+1 {
 		t.Errorf("at least %g", got)
 	}
@@ -307,11 +307,11 @@ func TestOverlap(t *testing.T) {
 }
 
 // TestEfficiency computes a time by hand for shares of the peak and of the bandwidth of
-// the links. Of 2 micro-batches, each takes 6 to compute at the peak. fsdp takes a
-// latency of 1 and 3 for its bytes behind it, tensor a latency of 1 and 2 for its bytes
-// beside it. At the end, data takes 8 for its bytes.
+// the links. Of 2 micro-batches, each takes 6 to compute at the peak. fsdp, which
+// overlaps, has a latency of 1 and takes 3 for its bytes. tensor, which does not, has a
+// latency of 1 and takes 2. At the end, data takes 8.
 func TestEfficiency(t *testing.T) {
-	p := &planner{efficient: interval{0.4, 0.8}, linked: interval{0.5, 1}, overlap: defaultOverlap}
+	p := &planner{efficiency: interval{0.4, 0.8}, linkEfficiency: interval{0.5, 1}, overlap: defaultOverlap}
 	s := &spans{}
 	s.each[fsdpAxis], s.each[tensorAxis], s.once[dataAxis] = span{1, 3}, span{1, 2}, span{0, 8}
 	got := p.compose(&work{micros: 2, computing: 6}, s)

@@ -71,8 +71,8 @@ func (p *planner) inputs() []layout.ArraySpec {
 	return []layout.ArraySpec{{Name: "tokens", RowShape: []int{int(p.model.sequence)}, Type: dtype.Int32}}
 }
 
-// needs computes the rows and bytes that the input must deliver, from the costs of a
-// layout.
+// needs computes the rows and bytes that the input must deliver to the loaders of a
+// layout for candidate c.
 func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
 	t := l.Totals()
 	n := &InputNeeds{

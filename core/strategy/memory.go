@@ -9,7 +9,7 @@ import (
 // micro-batches: weights, gradients, optimizer states, and buffers of fsdp and ZeRO.
 func (e *evaluator) states(g *stage, zero int) Memory {
 	b := e.sum(g)
-	dense, experts := e.sizes.product(dataAxis, contextAxis, expertAxis), e.sizes.product(dataAxis, contextAxis)
+	dense, experts := e.sizes.replicas(), e.sizes.expertReplicas()
 	m := Memory{Weights: plus(b.shared.Weights, b.experts.Weights), Capacity: e.planner.cluster.Memory, Buffers: e.gathered(g, zero)}
 	m.Gradients = plus(b.shared.Gradients, b.experts.Gradients)
 	if zero >= 2 {
@@ -27,8 +27,8 @@ func (e *evaluator) states(g *stage, zero int) Memory {
 
 // memory returns the memory of a device in a stage, for the current candidate.
 func (e *evaluator) memory(g *stage) Memory {
-	m, a := e.held[g.index][e.zero], &e.live[g.index]
-	w := &e.kept.Working // in Buffers by the formula, and the bounds of Buffers in those of Activations
+	m, a := e.fixed[g.index][e.zero], &e.live[g.index]
+	w := &e.stored.Working // Buffers has its formula; the bounds of Activations include its bounds
 	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, max(0, a.Low+w.Low-w.Paper-e.avoidable(g)), plus(a.High, w.High-w.Paper)
 	m.Buffers = plus(m.Buffers, w.Paper)
 	m.Total = e.total(g)
@@ -49,19 +49,19 @@ func (e *evaluator) avoidable(g *stage) int64 {
 	widest := int64(0)
 	for k, n := range g.copies() {
 		if n > 0 {
-			widest = max(widest, e.weights[k].widest)
+			widest = max(widest, e.blocks[k].widest)
 		}
 	}
 	n := max(0, e.gathered(g, 0)-widest)
 	if g.head && e.inFlight(g.number) == 1 {
-		n = plus(n, min(e.kept.Final.Low, e.kept.Working.Low))
+		n = plus(n, min(e.stored.Final.Low, e.stored.Working.Low))
 	}
 	return n
 }
 
 // total returns the field Total of memory without computing the other fields.
 func (e *evaluator) total(g *stage) int64 {
-	return plus(plus(e.held[g.index][e.zero].Total, e.live[g.index].Paper), e.kept.Working.Paper)
+	return plus(plus(e.fixed[g.index][e.zero].Total, e.live[g.index].Paper), e.stored.Working.Paper)
 }
 
 // inFlight returns the largest number of micro-batches whose activations a stage stores
@@ -78,17 +78,17 @@ func (e *evaluator) inFlight(number int) int {
 // passes.
 func (e *evaluator) activations(g *stage) transformer.Bytes {
 	if e.model.shape == nil {
-		n := times(max(e.model.kept, 0), int64(e.micro))
+		n := times(max(e.model.activationBytes, 0), int64(e.micro))
 		return transformer.Bytes{Low: n, Paper: n, High: n}
 	}
 	live, chunks := int64(e.inFlight(g.number)), int64(e.chunks)
-	layers := e.kept.Dense.Times(int64(g.dense)).Plus(e.kept.Expert.Times(int64(g.experts))).Times(live)
+	layers := e.stored.Dense.Times(int64(g.dense)).Plus(e.stored.Expert.Times(int64(g.experts))).Times(live)
 	sum := transformer.Bytes{Low: ceil(layers.Low, chunks), Paper: ceil(layers.Paper, chunks), High: ceil(layers.High, chunks)}
 	if g.embedding {
-		sum = sum.Plus(e.kept.Embedding.Times(ceil(live, chunks)))
+		sum = sum.Plus(e.stored.Embedding.Times(ceil(live, chunks)))
 	}
 	if g.head {
-		sum = sum.Plus(e.kept.Final.Times(ceil(live, chunks)))
+		sum = sum.Plus(e.stored.Final.Times(ceil(live, chunks)))
 	}
 	return sum
 }
@@ -97,7 +97,7 @@ func (e *evaluator) activations(g *stage) transformer.Bytes {
 // a device holds the weights of two layers, because it gathers one layer while it
 // computes another, and the gradients of one layer. The embedding and the head count
 // as one layer each. With ZeRO stage 2, a device holds the gradients of one layer until
-// they are scattered.
+// they are scattered. For a model whose layers are not known, it returns 0.
 func (e *evaluator) gathered(g *stage, zero int) int64 {
 	if e.model.shape == nil {
 		return 0
@@ -107,7 +107,7 @@ func (e *evaluator) gathered(g *stage, zero int) int64 {
 		if n == 0 {
 			continue
 		}
-		b, copies := &e.weights[k], int64(1)
+		b, copies := &e.blocks[k], int64(1)
 		if kind := blockKind(k); kind == denseBlock || kind == expertBlock {
 			copies = min(2, int64(n))
 		}

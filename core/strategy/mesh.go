@@ -14,7 +14,7 @@ import (
 )
 
 // order is the order in which the enumerator chooses the sizes of axes. Axes with rules
-// come first, so that one broken rule excludes many meshes.
+// of their own come first, so that one broken rule excludes many meshes at once.
 var order = [numAxes]axis{tensorAxis, expertAxis, contextAxis, pipeAxis, fsdpAxis, dataAxis}
 
 // enumerator lists the meshes of the devices that break no rule, and counts the others.
@@ -24,7 +24,7 @@ type enumerator struct {
 	counts map[[2]int]int64     // results of count, by level and rest
 	found  []sizes              // meshes that break no rule, up to MaxMeshes
 	byUsed [numAxes + 1][]sizes // found, by the number of axes that split something
-	many   int64                // all meshes that break no rule, also those beyond MaxMeshes
+	legal  int64                // all meshes that break no rule, also those beyond MaxMeshes
 	pruned []Pruned
 }
 
@@ -127,7 +127,7 @@ func (e *enumerator) choose(level, rest int, s sizes) {
 
 // find adds a mesh, unless MaxMeshes meshes with the same number of axes exist already.
 func (e *enumerator) find(s sizes) {
-	e.many++
+	e.legal++
 	if n := s.used(); len(e.byUsed[n]) < MaxMeshes {
 		e.byUsed[n] = append(e.byUsed[n], s)
 	}
@@ -138,7 +138,7 @@ func (e *enumerator) limit() {
 	for _, list := range e.byUsed {
 		e.found = append(e.found, list[:min(len(list), MaxMeshes-len(e.found))]...)
 	}
-	if rest := e.many - int64(len(e.found)); rest > 0 {
+	if rest := e.legal - int64(len(e.found)); rest > 0 {
 		e.pruned = append(e.pruned, Pruned{Code: TooManyMeshes, Count: rest, Message: e.rule(TooManyMeshes)})
 	}
 }
@@ -236,19 +236,20 @@ func (e *enumerator) broken(a axis, s sizes, rest int) string {
 		return Batch
 	case e.doc.Training.MicroBatch > 0 && e.batch/replicas%int64(e.doc.Training.MicroBatch) != 0:
 		return MicroBatch
-	case e.schedule == pipeline.Interleaved && s[pipeAxis] > 1 && !e.groups(s[pipeAxis], e.batch/replicas):
+	case e.schedule == pipeline.Interleaved && s[pipeAxis] > 1 && !e.interleaves(s[pipeAxis], e.batch/replicas):
 		return MicroBatchPipe
 	}
 	return ""
 }
 
-// groups reports whether, for some size of a micro-batch, the number of micro-batches is
-// a multiple of the stages. The interleaved schedule needs this.
-func (e *enumerator) groups(pipe int, examples int64) bool {
+// interleaves reports whether the interleaved schedule is possible: with some size of a
+// micro-batch, the number of micro-batches is a multiple of the stages.
+func (e *enumerator) interleaves(pipe int, examples int64) bool {
 	return slices.ContainsFunc(e.microBatches(examples), func(b int) bool { return examples/int64(b)%int64(pipe) == 0 })
 }
 
-// brokenShape is broken for the rules about the shape of a transformer.
+// brokenShape returns the code of the rule about the shape of a transformer that axis a
+// of size n breaks, or "".
 func (e *enumerator) brokenShape(a axis, n int) string {
 	m := e.model.shape
 	switch a {
@@ -319,7 +320,7 @@ func (e *enumerator) asked(axis string) bool {
 	return slices.ContainsFunc(e.doc.Search.Axes, func(x AxisSizes) bool { return x.Axis == axis })
 }
 
-// rule returns the rule with a code as a sentence with the numbers of this document.
+// rule returns the sentence about the rule with a code. It has the numbers of the document.
 func (e *enumerator) rule(code string) string {
 	m := e.model.shape
 	switch code {

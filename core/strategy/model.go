@@ -10,17 +10,17 @@ import (
 
 // model has the sizes of the model of a document, with all defaults filled in.
 type model struct {
-	name       string
-	shape      *transformer.Shape // nil unless the model is a transformer
-	layers     int                // 1 unless the model is a transformer
-	sequence   int64              // tokens of an example; 1 unless the model is a transformer
-	parts      []part
-	parameters int64
-	active     int64         // parameters that take part in computing a token
-	forward    int64         // operations of a forward pass for one example; -1 if they are not known
-	kept       int64         // bytes of activations of one example; -1 if they are not known, or the model is a transformer
-	axes       [numAxes]bool // the axes that can split the model
-	specified  bool          // the specs of a tree say what fsdp splits
+	name            string
+	shape           *transformer.Shape // nil unless the model is a transformer
+	layers          int                // 1 unless the model is a transformer
+	sequence        int64              // tokens of an example; 1 unless the model is a transformer
+	parts           []part
+	parameters      int64
+	active          int64         // parameters that take part in computing a token
+	forward         int64         // floating-point operations of a forward pass for one example; -1 if they are not known
+	activationBytes int64         // bytes of activations of one example; -1 if they are not known, or the model is a transformer
+	axes            [numAxes]bool // the axes that can split the model
+	specified       bool          // the specs of a tree say what fsdp splits
 }
 
 func (p *planner) addModel() (err error) {
@@ -38,21 +38,21 @@ func (p *planner) addModel() (err error) {
 
 // counted returns a model that the document describes by its number of parameters.
 func (p *planner) counted(d *Model) *model {
-	m := d.unknown("parameters")
+	m := d.withoutLayers("parameters")
 	m.parts = []part{p.newPart(transformer.Part{Shape: []int{int(d.Parameters), 1}, Tensor: -1, Every: 1})} // two dimensions, because most weights are in matrices
 	m.parts[0].flat = true
 	m.sum()
 	return m
 }
 
-// unknown returns a model whose layers are not known.
-func (d *Model) unknown(name string) *model {
-	m := &model{name: name, layers: 1, sequence: 1, forward: -1, kept: -1}
+// withoutLayers returns a model that the document does not describe by its layers.
+func (d *Model) withoutLayers(name string) *model {
+	m := &model{name: name, layers: 1, sequence: 1, forward: -1, activationBytes: -1}
 	if d.FLOPsPerExample != nil {
 		m.forward = *d.FLOPsPerExample
 	}
 	if d.ActivationBytesPerExample != nil {
-		m.kept = *d.ActivationBytesPerExample
+		m.activationBytes = *d.ActivationBytesPerExample
 	}
 	m.axes[dataAxis], m.axes[fsdpAxis] = true, true
 	return m
@@ -69,7 +69,7 @@ func (m *model) sum() {
 // tree returns the model of a tree. Gradients, moments and a master copy have the
 // type of their array, unless the document names one.
 func (p *planner) tree(d *Model) (*model, error) {
-	m := d.unknown("tree")
+	m := d.withoutLayers("tree")
 	for _, a := range d.Tree {
 		e, err := memory.ParseElement(a.Element)
 		if err != nil {
@@ -110,7 +110,7 @@ func (p *planner) precisionOf(e memory.Element) memory.Precision {
 }
 
 func (p *planner) transformer(d *Model) (*model, error) {
-	m := &model{name: cmp.Or(d.Preset, "transformer"), kept: -1, shape: &transformer.Shape{}}
+	m := &model{name: cmp.Or(d.Preset, "transformer"), activationBytes: -1, shape: &transformer.Shape{}}
 	if d.Preset != "" {
 		published, err := transformer.Preset(d.Preset)
 		if err != nil {

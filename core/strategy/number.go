@@ -24,6 +24,14 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
+// ceil returns n / by, rounded up.
+func ceil(n, by int64) int64 { return (n + by - 1) / by }
+
+// share returns n × part / whole, rounded up, for n up to 2^53.
+func share(n, part, whole int64) int64 {
+	return n/whole*part + ceil(n%whole*part, whole)
+}
+
 // round returns the nearest integer, half up. It limits the result to a quarter of the
 // largest int64, so that a few results can be added.
 func round(ns float64) int64 {

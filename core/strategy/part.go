@@ -14,7 +14,7 @@ type part struct {
 	precision memory.Precision
 	states    []memory.State         // of the optimizer
 	spec      sharding.PartitionSpec // of a tree's array
-	flat      bool                   // the part is a number of parameters, which any number of devices can split
+	flat      bool                   // the part is all parameters of a model; any number of devices can split it
 	layered   bool                   // the part belongs to a transformer, so its layers are known
 }
 
@@ -35,7 +35,7 @@ func (p *planner) optimizerOf(q transformer.Part) memory.Optimizer {
 type shard struct {
 	bytes    memory.Bytes
 	elements int64 // of the weights
-	whole    int64 // elements that fsdp gathers; 0 if it does not split the array
+	gathered int64 // elements that fsdp gathers; 0 if it does not split the array
 	holders  int   // tensor devices that hold the same elements
 }
 
@@ -55,13 +55,13 @@ func (q *part) shard(s sizes, specified bool) (shard, bool) {
 	}
 	if fsdp > 1 && !specified && r.elements > 0 {
 		if q.flat {
-			r.whole, split[0] = r.elements, int(ceil(r.elements, int64(fsdp)))
+			r.gathered, split[0] = r.elements, int(ceil(r.elements, int64(fsdp)))
 		} else if d := largest(split, fsdp); d >= 0 {
-			r.whole = r.elements
+			r.gathered = r.elements
 			split[d] /= fsdp
 		}
 	} else if fsdp > 1 && q.names(FSDP) {
-		r.whole = r.elements * int64(fsdp)
+		r.gathered = r.elements * int64(fsdp)
 	}
 	r.elements = q.elements(split)
 	r.bytes = q.bytes(split, r.elements)

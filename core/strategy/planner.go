@@ -13,27 +13,28 @@ import (
 	"github.com/meshfeed/meshfeed/internal/form"
 )
 
-// planner has the content of a document with every default and every derived number.
+// planner has the content of a document with all defaults, and the numbers that follow
+// from it.
 type planner struct {
-	doc       *Document
-	model     *model
-	cluster   *hardware.Cluster
-	precision memory.Precision
-	optimizer memory.Optimizer
-	batch     int64              // examples of the global batch
-	peak      float64            // operations per second of a device; 0 if they are not known
-	number    hardware.Precision // the number format for which peak holds
-	schedule  pipeline.Kind
-	chunks    int
-	sequence  bool // sequence parallelism
-	attention transformer.Attention
-	overlap   [numAxes]bool // communication runs during computation
-	efficient interval      // shares of the peak that matrix products reach
-	linked    interval      // shares of their bandwidth that links reach
-	margin    int64         // thousandths of the memory that stay free
-	keep      int           // candidates in the report
-	fastest   int64         // the shortest expected time of a candidate that fits; 0 if none is known
-	capacity  int64         // bytes of a device that a candidate may take; 0 if it is not known
+	doc              *Document
+	model            *model
+	cluster          *hardware.Cluster
+	precision        memory.Precision
+	optimizer        memory.Optimizer
+	batch            int64              // examples of the global batch
+	peak             float64            // operations per second of a device; 0 if they are not known
+	format           hardware.Precision // the number format for which peak holds
+	schedule         pipeline.Kind
+	chunks           int
+	sequenceParallel bool // sequence parallelism
+	attention        transformer.Attention
+	overlap          [numAxes]bool // communication runs during computation
+	efficiency       interval      // shares of the peak that matrix products reach
+	linkEfficiency   interval      // shares of their bandwidth that links reach
+	margin           int64         // thousandths of the memory that stay free
+	keep             int           // candidates in the report
+	fastest          int64         // the shortest expected time of a candidate that fits; 0 if none is known
+	capacity         int64         // bytes of a device that a candidate may take; 0 if it is not known
 }
 
 func newPlanner(d *Document) (*planner, error) {
@@ -114,15 +115,15 @@ func (p *planner) addTraining() (err error) {
 	case t.Chunks > 1:
 		return form.Strategy.Invalid("/training/chunks", "schedule %q has 1 chunk of layers per stage, but there are %d", p.schedule, t.Chunks).WithHint("leave chunks out, or use schedule %q", pipeline.Interleaved)
 	}
-	p.sequence = t.SequenceParallel == nil || *t.SequenceParallel
+	p.sequenceParallel = t.SequenceParallel == nil || *t.SequenceParallel
 	p.attention = transformer.Attention(cmp.Or(t.Attention, Flash))
 	p.overlap = defaultOverlap
 	for _, o := range t.Overlap {
 		p.overlap[axisOf(o.Axis)] = o.Overlap
 	}
 	published := hardware.EfficiencyOf(p.cluster.Kind)
-	p.efficient = newInterval(t.Efficiency, [2]int{published.Least, published.Most})
-	p.linked = newInterval(t.LinkEfficiency, defaultLinkEfficiency)
+	p.efficiency = newInterval(t.Efficiency, [2]int{published.Least, published.Most})
+	p.linkEfficiency = newInterval(t.LinkEfficiency, defaultLinkEfficiency)
 	return nil
 }
 
@@ -200,11 +201,11 @@ func (p *planner) addBatch() error {
 
 // addNumbers sets the fields that the computation of time and memory uses.
 func (p *planner) addNumbers() {
-	p.number = number(p.precision.Compute)
-	flops := p.cluster.FLOPs[p.number]
-	if p.number == hardware.TF32 && flops == 0 {
-		p.number = hardware.FP32
-		flops = p.cluster.FLOPs[p.number]
+	p.format = formatOf(p.precision.Compute)
+	flops := p.cluster.FLOPs[p.format]
+	if p.format == hardware.TF32 && flops == 0 {
+		p.format = hardware.FP32
+		flops = p.cluster.FLOPs[p.format]
 	}
 	p.peak = float64(cmp.Or(p.doc.Cluster.FLOPsPerSecond, flops))
 	p.margin = DefaultMargin
@@ -215,14 +216,9 @@ func (p *planner) addNumbers() {
 	p.capacity = p.cluster.Memory - share(p.cluster.Memory, p.margin, 1000)
 }
 
-// share returns n × part / whole, rounded up, for n up to 2^53.
-func share(n, part, whole int64) int64 {
-	return n/whole*part + ceil(n%whole*part, whole)
-}
-
-// number returns the number format of matrix products of an element type. Products
-// of float32 arrays run in TF32 where a device has it.
-func number(e memory.Element) hardware.Precision {
+// formatOf returns the number format of matrix products of an element type. Products of
+// float32 arrays run in TF32 if the device has it.
+func formatOf(e memory.Element) hardware.Precision {
 	switch name := e.String(); {
 	case name == "float16":
 		return hardware.FP16
@@ -238,10 +234,13 @@ func number(e memory.Element) hardware.Precision {
 	return hardware.BF16
 }
 
-// defaultLinkEfficiency is from about the least share that is published for an array of a
-// size that training sends, 33 % for 58 MB in a node of H100, to the full bandwidth.
-// NCCL plans with 80 % to 82 % of NVLink (topo.h), arrays of 10 GB reach 82 %, and
-// links of TPUs 90 % [Austin et al., "How to Scale Your Model", 2025, parts 2 and 12].
+// defaultLinkEfficiency has the least and the largest share of their bandwidth that links
+// reach, in thousandths. The least is near the lowest published share for an array as
+// large as training sends: 33 % for 58 MB in a node of H100. Between them are 80 % to
+// 82 % of NVLink, the assumption of NCCL (topo.h), and 82 % for arrays of 10 GB. Links
+// of TPUs reach 90 % [Austin et al., "How to Scale Your Model", 2025, parts 2 and 12].
 var defaultLinkEfficiency = [2]int{350, 1000}
 
+// defaultOverlap has the axes whose communication runs during computation, unless the
+// document says otherwise.
 var defaultOverlap = [numAxes]bool{pipeAxis: true, dataAxis: true, fsdpAxis: true, contextAxis: true}

@@ -52,7 +52,7 @@ func (r *Report) check(p *planner) {
 	if p.cluster.HBM == 0 && p.peak > 0 {
 		r.problem(problem.Warning, UnknownNumber, "/cluster/hbm_bytes_per_second", "the bandwidth of a device's memory is missing, so the times are without it", "give hbm_bytes_per_second")
 	}
-	if p.model.shape == nil && p.model.kept < 0 {
+	if p.model.shape == nil && p.model.activationBytes < 0 {
 		r.problem(problem.Warning, ActivationsUnknown, "/model/activation_bytes_per_example", "the activations of an example are not known, so the memory is without them",
 			"give activation_bytes_per_example, or describe the model as a transformer")
 	}

@@ -17,7 +17,7 @@ func (e *evaluator) reasons(c, best *Candidate) []string {
 	case !c.Fits:
 		return e.misfit(c)
 	case c.Time == nil:
-		reason, _ := e.unknown()
+		reason, _ := e.missingNumber()
 		return []string{"its time is not known, because " + reason}
 	case best == nil || best.Time == nil:
 		return []string{"the fastest that fits, bound by " + PartName(c.Time.Bound)}
@@ -43,7 +43,7 @@ func (e *evaluator) misfit(c *Candidate) []string {
 		needs = fmt.Sprintf("needs %s of %s, of which %s stay free", gigabytes(m.Total), gigabytes(m.Capacity), gigabytes(m.Capacity-e.planner.capacity))
 	}
 	list := []string{fmt.Sprintf("%s: %s are %s", needs, gigabytes(bytes), name)}
-	if n := e.sizes[fsdpAxis]; n > 1 && e.model.shape != nil && e.weights[denseBlock].gather+e.weights[expertBlock].gather == 0 {
+	if n := e.sizes[fsdpAxis]; n > 1 && e.model.shape != nil && e.blocks[denseBlock].gather+e.blocks[expertBlock].gather == 0 {
 		list = append(list, fmt.Sprintf("fsdp %d divides no dimension of the arrays of a layer, so every device holds them whole; use a divisor of the width", n))
 	}
 	if low := m.least(); low <= e.planner.capacity {

@@ -49,7 +49,7 @@ func (r *Report) remedy(p *planner, nearest *Candidate) string {
 	return "each of these changes suffices: " + strings.Join(append(found, memory), "; ")
 }
 
-// needed returns the memory of a device of which total is all but the margin.
+// needed returns the memory that a device must have so that total leaves the margin free.
 func (p *planner) needed(total int64) int64 {
 	rest := 1000 - p.margin
 	return plus(times(total/rest, 1000), ceil(total%rest*1000, rest))
@@ -75,12 +75,12 @@ func (d *Document) fits() (mesh *sizes, more bool) {
 		return nil, true
 	}
 	meshes := p.enumerate()
-	if meshes.many > MaxMeshes {
+	if meshes.legal > MaxMeshes {
 		return nil, false
 	}
 	e, fits := newEvaluator(p), false
 	for _, s := range meshes.found {
-		if !e.enter(s) {
+		if !e.setMesh(s) {
 			continue
 		}
 		if err := e.each(false, func(c score) { fits = fits || c.fits }); err != nil {
@@ -93,7 +93,7 @@ func (d *Document) fits() (mesh *sizes, more bool) {
 	return nil, true
 }
 
-// with makes an attempt.
+// with returns an attempt: the document after a change, and the text of the change.
 func (p *planner) with(change func(*Document), format string, args ...any) attempt {
 	d := *p.doc
 	change(&d)

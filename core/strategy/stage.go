@@ -4,14 +4,15 @@ import "sort"
 
 // stage is a pipeline stage with the number of its blocks.
 type stage struct {
-	number, first int // of the stage, and of its first layer
-	dense         int // layers without experts, or 1 for a model whose layers are not known
-	experts       int // layers with experts
-	embedding     bool
-	head          bool
-	tied          bool // the head needs a copy of the token embedding
-	alike         int  // in the result of distinct: the number of stages with the same blocks
-	index         int  // in the list of the evaluator
+	number    int // from 0
+	first     int // number of the first layer
+	dense     int // layers without experts, or 1 for a model whose layers are not known
+	experts   int // layers with experts
+	embedding bool
+	head      bool
+	tied      bool // the head needs a copy of the token embedding
+	alike     int  // in the result of distinct: the number of stages with the same blocks
+	index     int  // in the list of the evaluator
 }
 
 func (g *stage) layers() int { return g.dense + g.experts }
@@ -56,9 +57,9 @@ func (m *model) divide(pipe, chunks int) []int {
 	return list
 }
 
-// last returns the number of layers of the last stage, so that the slowest stage has the
-// fewest operations. The other stages have equal layers, up to one. The last stage
-// computes the head too.
+// last returns the number of layers of the last stage for which the slowest stage has the
+// fewest operations. The last stage computes the head too. The layers of the other stages
+// differ by at most one.
 func (m *model) last(pipe int) int {
 	if pipe == 1 {
 		return m.layers
@@ -69,6 +70,8 @@ func (m *model) last(pipe int) int {
 		return float64(ceil(int64(m.layers-n), int64(pipe-1))) * layer
 	}
 	most := m.layers - pipe + 1
+	// n is the largest number of layers with which the last stage is not the slowest. With
+	// n+1 layers, the slowest stage may still be faster.
 	n := sort.Search(most, func(n int) bool { return float64(float64(n+1)*layer)+head > slowest(n+1) })
 	if n == 0 || n < most && float64(float64(n+1)*layer)+head < slowest(n) {
 		n++
@@ -76,9 +79,9 @@ func (m *model) last(pipe int) int {
 	return n
 }
 
-// equal returns the number of layers in each chunk of an interleaved schedule. The chunks
-// are equal, but the last one, which has the head, may have one layer less. Then the first
-// one, which has the embedding, may have one layer less too, as in Llama 3 [Llama Team,
+// equal returns the number of layers in each chunk of an interleaved schedule. If the
+// layers do not divide, the last chunk, which has the head, has one layer less. Then the
+// first chunk, which has the embedding, may have one layer less too [Llama Team,
 // arXiv 2407.21783, section 3.3.2].
 func (m *model) equal(chunks int) []int {
 	missing := missing(m.layers, chunks)
@@ -91,11 +94,11 @@ func (m *model) equal(chunks int) []int {
 	return list
 }
 
-// missing returns how many layers a model lacks so that all chunks are equal.
+// missing returns how many layers the model would need in addition for equal chunks.
 func missing(layers, chunks int) int { return (chunks - layers%chunks) % chunks }
 
-// distinct lists one stage for each combination of blocks: the first such stage, which
-// stores the most micro-batches.
+// distinct lists one stage for each combination of blocks. It is the first such stage,
+// because a stage stores no more micro-batches than those before it.
 func distinct(all []stage) []stage {
 	var list []stage
 next:
@@ -112,7 +115,7 @@ next:
 }
 
 // sum adds up the blocks of the stage.
-func (g *stage) sum(w *weights) block {
+func (g *stage) sum(w *blocks) block {
 	var b block
 	for k, n := range g.copies() {
 		if n > 0 {

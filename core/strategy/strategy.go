@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/problem"
 )
 
-// Advise evaluates every mesh of the devices that the model can use, and ranks them
-// by the expected time of a step among those that fit. The error is InvalidArgument,
-// with a JSON Pointer in its attribute "path".
+// Advise evaluates every mesh of the devices that the model can use. It ranks those that
+// fit by the expected time of a step. The error is InvalidArgument, with a JSON Pointer
+// in its attribute "path".
 func Advise(d *Document) (*Report, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (r *Report) describe(p *planner, kept []score) error {
 	e := newEvaluator(p)
 	missing, order := map[string]string{}, []string(nil)
 	for i := range kept {
-		if err := e.resume(&kept[i]); err != nil {
+		if err := e.setCandidate(&kept[i]); err != nil {
 			return err
 		}
 		c := e.candidate()
@@ -49,7 +49,7 @@ func (r *Report) describe(p *planner, kept []score) error {
 			best = &r.Candidates[0]
 		}
 		c.Reasons = e.reasons(&c, best)
-		if reason, path := e.unknown(); reason != "" && missing[path] == "" {
+		if reason, path := e.missingNumber(); reason != "" && missing[path] == "" {
 			missing[path] = reason
 			order = append(order, path)
 		}
@@ -64,7 +64,7 @@ func (r *Report) describe(p *planner, kept []score) error {
 }
 
 func (r *Report) describeBest(e *evaluator, best *score) error {
-	if err := e.resume(best); err != nil {
+	if err := e.setCandidate(best); err != nil {
 		return err
 	}
 	r.Collectives = e.collectives()

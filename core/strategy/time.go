@@ -29,10 +29,10 @@ func (e *evaluator) operations(g *stage) (needed, again float64) {
 	return needed, again
 }
 
-// filling returns the idle time of the slowest stage. The unit is the time of one
-// micro-batch in this stage. For equal stages it is p-1 with GPipe and 1F1B, (p-1)/v with v chunks, and
-// (p-1)(F+B-W)/(F+B+W) with zero-bubble schedules [package pipeline].
-func (e *evaluator) filling(slowest float64, stages []stage) float64 {
+// idleTime returns the idle time of the slowest stage. The unit is the time of one
+// micro-batch in this stage. For equal stages it is p-1 with GPipe and 1F1B, (p-1)/v with
+// v chunks, and (p-1)(F+B-W)/(F+B+W) with zero-bubble schedules [package pipeline].
+func (e *evaluator) idleTime(slowest float64, stages []stage) float64 {
 	if e.sizes[pipeAxis] == 1 || slowest == 0 {
 		return 0
 	}
@@ -42,12 +42,12 @@ func (e *evaluator) filling(slowest float64, stages []stage) float64 {
 		sum += float64((needed + again) * float64(stages[i].alike))
 	}
 	rest := max(0, sum/slowest-1)
-	missing := float64(max(0, e.sizes[pipeAxis]-e.micros)) // gradients of weights to fill idle time with
+	missing := float64(max(0, e.sizes[pipeAxis]-e.micros)) // micro-batches; with fewer than stages, their gradients of weights cannot fill all idle time
 	switch {
 	case e.planner.schedule == pipeline.Interleaved:
 		return rest / float64(e.chunks)
 	case e.planner.schedule == pipeline.ZeroBubble && e.full():
-		return rest/2 + missing/4 // F 1, B 2 with the second forward pass, W 1
+		return rest/2 + missing/4 // relative times: F 1, B 2 with the second forward pass, W 1
 	case e.planner.schedule == pipeline.ZeroBubble:
 		return (rest + missing) / 3
 	}
@@ -67,7 +67,7 @@ func (e *evaluator) reading(g *stage) int64 {
 func (e *evaluator) updating(m *Memory) int64 {
 	weights, gradients := m.Weights, m.Gradients
 	if e.zero > 0 {
-		n := e.sizes.product(dataAxis, contextAxis, expertAxis)
+		n := e.sizes.replicas()
 		weights = ceil(weights, n)
 		if e.zero == 1 {
 			gradients = ceil(gradients, n)
@@ -76,21 +76,20 @@ func (e *evaluator) updating(m *Memory) int64 {
 	return plus(times(2, plus(m.Optimizer, weights)), gradients)
 }
 
-// spans has the times of one micro-batch and of the end of a step, by the axis that
-// they belong to.
+// spans has times of communication by axis, as the field part of a call names it.
 type spans struct {
-	each [numAxes]span // of one micro-batch
-	once [numAxes]span
+	each [numAxes]span // for each micro-batch
+	once [numAxes]span // once per step
 }
 
 // communication returns the sum of the times of calls, by axis.
-func (e *evaluator) communication(calls []call) traffic {
-	t := traffic{computed: true, known: true}
+func (e *evaluator) communication(calls []call) communicationTimes {
+	t := communicationTimes{computed: true, known: true}
 	for i := range calls {
 		c := &calls[i]
 		r := e.rate(c.over, c.op)
 		if !r.known {
-			return traffic{computed: true}
+			return communicationTimes{computed: true}
 		}
 		to := &t.each[c.part]
 		if c.once {
@@ -102,38 +101,38 @@ func (e *evaluator) communication(calls []call) traffic {
 }
 
 // communicate computes the communication of the current candidate. Candidates of a mesh
-// share that of gradients if they have the same stage of ZeRO, and the rest if they have
-// the same micro-batches and recomputation.
+// with the same stage of ZeRO share the sums of gradients. Those with the same
+// micro-batches and recomputation share the rest.
 func (e *evaluator) communicate() (s spans, known bool) {
-	if !e.base.computed {
+	if !e.otherTimes.computed {
 		e.slow, e.flops = e.slowest(e.stages)
-		e.filled = e.filling(e.flops, e.stages)
-		e.base = e.communication(e.traffic(e.slow))
+		e.idle = e.idleTime(e.flops, e.stages)
+		e.otherTimes = e.communication(e.listCalls(e.slow))
 	}
-	d := &e.data[e.zero]
+	d := &e.gradientTimes[e.zero]
 	if !d.computed {
-		*d = e.communication(e.gradients())
+		*d = e.communication(e.listGradientCalls())
 	}
-	s = e.base.spans
+	s = e.otherTimes.spans
 	for a := range numAxes {
 		s.each[a].add(d.each[a], 1)
 		s.once[a].add(d.once[a], 1)
 	}
-	return s, e.base.known && d.known
+	return s, e.otherTimes.known && d.known
 }
 
-// time returns the time of a step, or false if a number of the hardware is missing. The
-// stage that takes most memory has the most to update.
+// time returns the time of a step, or false if a number of the hardware is missing. most
+// is the memory of the stage that needs the most; its update takes the longest.
 func (e *evaluator) time(most *Memory) (Time, bool) {
 	p := e.planner
-	if p.peak == 0 || e.model.forward < 0 || e.unsaid() >= 0 {
+	if p.peak == 0 || e.model.forward < 0 || e.unknownAxis() >= 0 {
 		return Time{}, false
 	}
 	s, known := e.communicate()
 	if !known {
 		return Time{}, false
 	}
-	w := work{micros: float64(e.micros), filling: e.filled, computing: 1e9 * e.flops / p.peak}
+	w := work{micros: float64(e.micros), idle: e.idle, computing: 1e9 * e.flops / p.peak}
 	if hbm := float64(p.cluster.HBM); hbm > 0 {
 		w.reading = float64(e.reading(e.slow)) / hbm * 1e9
 		w.update = float64(e.updating(most)) / hbm * 1e9
@@ -156,65 +155,65 @@ func (e *evaluator) slowest(stages []stage) (*stage, float64) {
 // work has times of the slowest stage in nanoseconds. Times are for one micro-batch,
 // unless a comment says "of a step".
 type work struct {
-	micros    float64 // their number in a step
-	filling   float64 // idle time of the pipeline, in micro-batches
-	computing float64 // floating-point operations
-	reading   float64 // memory traffic that overlaps with computation
-	behind    float64 // communication that overlaps with computation
-	longest   float64 // the largest summand of behind: the time of one axis
-	beside    float64 // communication that computation waits for
-	end       float64 // of a step: communication that overlaps with the backward pass of the last micro-batch
-	after     float64 // of a step: communication after the backward pass
-	update    float64 // of a step: update of the weights
+	micros            float64 // their number in a step
+	idle              float64 // idle time of the pipeline, in times of a micro-batch
+	computing         float64 // computation
+	reading           float64 // memory traffic that overlaps with computation
+	overlapped        float64 // communication that overlaps with computation
+	longestOverlapped float64 // the longest of the axes that overlapped adds up
+	blocking          float64 // communication that computation waits for
+	endOverlapped     float64 // of a step: communication that overlaps with the backward pass of the last micro-batch
+	endBlocking       float64 // of a step: communication after the backward pass, which the update waits for
+	update            float64 // of a step: update of the weights
 }
 
 // at returns the work if devices reach a share of their peak, and links a share of their
-// bandwidth. Before, computing is the time at the peak, and communication is not set.
+// bandwidth. In w, computing is the time at the peak, and communication is 0.
 func (w work) at(s *spans, overlap *[numAxes]bool, device, link float64) *work {
 	w.computing /= device
 	for a := range numAxes {
 		each, once := s.each[a].at(link), s.once[a].at(link)
 		if overlap[a] {
-			w.behind += each
-			w.longest = max(w.longest, each)
-			w.end += once
+			w.overlapped += each
+			w.longestOverlapped = max(w.longestOverlapped, each)
+			w.endOverlapped += once
 		} else {
-			w.beside += each
-			w.after += once
+			w.blocking += each
+			w.endBlocking += once
 		}
 	}
 	return &w
 }
 
-// expected returns the part of a step that is the pipeline bubble, and the time of
-// communication that overlaps.
+// expected returns the idle time of the pipeline in a step, and the time of communication
+// that computation hides.
 func (w *work) expected() (bubble, hidden float64) {
 	busy := max(w.computing, w.reading)
-	each := max(busy, w.behind) + w.beside
-	bubble = float64(each * w.filling)
-	slack := max(0, busy-w.behind) * 2 / 3 // the backward pass
-	return bubble, float64(w.micros*min(busy, w.behind)) + min(slack, w.end)
+	each := max(busy, w.overlapped) + w.blocking
+	bubble = float64(each * w.idle)
+	slack := max(0, busy-w.overlapped) * 2 / 3 // of the last micro-batch's backward pass, two thirds of its time
+	return bubble, float64(w.micros*min(busy, w.overlapped)) + min(slack, w.endOverlapped)
 }
 
 // least returns the time of a step with full overlap: of computation and the axes that
 // overlap with it, only the longest time counts.
 func (w *work) least() float64 {
-	each := max(w.computing, w.reading, w.longest)
-	covered := max(float64(w.micros*each), w.end)
-	return covered + float64(w.micros*w.beside) + float64((each+w.beside)*w.filling) + w.after + w.update
+	each := max(w.computing, w.reading, w.longestOverlapped)
+	covered := max(float64(w.micros*each), w.endOverlapped)
+	return covered + float64(w.micros*w.blocking) + float64((each+w.blocking)*w.idle) + w.endBlocking + w.update
 }
 
 // most returns the time of a step without overlap.
 func (w *work) most() float64 {
-	each := max(w.computing, w.reading) + w.behind + w.beside
-	return float64((w.micros+w.filling)*each) + w.end + w.after + w.update
+	each := max(w.computing, w.reading) + w.overlapped + w.blocking
+	return float64((w.micros+w.idle)*each) + w.endOverlapped + w.endBlocking + w.update
 }
 
 // compose returns a Time with rounded parts, and with the times of the best and of the
 // worst case.
 func (p *planner) compose(base *work, s *spans) Time {
-	link := p.linked.middle()
-	w := base.at(s, &p.overlap, p.efficient.middle(), link)
+	link := p.linkEfficiency.middle()
+	w := base.at(s, &p.overlap, p.efficiency.middle(), link)
 	bubble, hidden := w.expected()
 	part := func(a axis) int64 {
 		return round(float64(s.each[a].at(link)*w.micros) + s.once[a].at(link))
@@ -228,13 +227,13 @@ func (p *planner) compose(base *work, s *spans) Time {
 		t.Step = plus(t.Step, b.ns)
 	}
 	t.Step = max(1, t.Step-t.Hidden)
-	t.Low = min(t.Step, round(base.at(s, &p.overlap, p.efficient[1], p.linked[1]).least()))
-	t.High = max(t.Step, round(base.at(s, &p.overlap, p.efficient[0], p.linked[0]).most()))
+	t.Low = min(t.Step, round(base.at(s, &p.overlap, p.efficiency[1], p.linkEfficiency[1]).least()))
+	t.High = max(t.Step, round(base.at(s, &p.overlap, p.efficiency[0], p.linkEfficiency[0]).most()))
 	return t
 }
 
-// rates sets the throughput, the utilization, and the largest part of a time.
-func (e *evaluator) rates(t *Time) {
+// setRates sets the throughput, the utilization, and the two largest parts of a time.
+func (e *evaluator) setRates(t *Time) {
 	seconds := float64(t.Step) / 1e9
 	examples := float64(e.planner.batch) / seconds
 	t.ExamplesPerSecond = round(examples * 1000)

@@ -11,7 +11,7 @@ import (
 type call struct {
 	op    operation
 	over  axis
-	part  axis // field of Time that includes the call: data for gradients, over any axis
+	part  axis // its field of Time includes the call; dataAxis for sums of gradients over any axis
 	what  subject
 	count int64 // per micro-batch, or per step if once is set
 	bytes int64 // of one call
@@ -32,7 +32,7 @@ const (
 
 var operations = [numOperations]collective.Op{collective.AllGather, collective.ReduceScatter, collective.AllReduce, collective.AllToAll, collective.Permute}
 
-// subject is the index in subjects of the data that a call sends.
+// subject is what a call sends, as an index in subjects.
 type subject int
 
 const (
@@ -95,9 +95,9 @@ func rateOf(path hardware.Path, op collective.Op) rate {
 // of returns the time of one operation.
 func (r rate) of(bytes int64) span { return span{r.latency, r.perByte * float64(bytes)} }
 
-// traffic lists the collective operations of a device in a stage, except those that
+// listCalls lists the collective operations of a device in a stage, except those that
 // sum gradients over replicas.
-func (e *evaluator) traffic(g *stage) []call {
+func (e *evaluator) listCalls(g *stage) []call {
 	e.calls = e.calls[:0]
 	if e.model.shape != nil {
 		e.tensorCalls(g)
@@ -109,16 +109,16 @@ func (e *evaluator) traffic(g *stage) []call {
 	return e.calls
 }
 
-// gradients lists the collective operations that sum gradients over replicas.
-func (e *evaluator) gradients() []call {
+// listGradientCalls lists the collective operations that sum listGradientCalls over replicas.
+func (e *evaluator) listGradientCalls() []call {
 	e.calls = e.calls[:0]
 	e.dataCalls()
 	return e.calls
 }
 
-// all lists the calls of traffic and of gradients.
-func (e *evaluator) all(g *stage) []call {
-	e.traffic(g)
+// listAllCalls lists the calls of traffic and of gradients.
+func (e *evaluator) listAllCalls(g *stage) []call {
+	e.listCalls(g)
 	e.dataCalls()
 	return e.calls
 }
@@ -130,7 +130,8 @@ func (e *evaluator) call(op operation, over, part axis, what subject, count, byt
 	}
 }
 
-// stream returns the bytes of the residual stream of a micro-batch: b·s·h/c elements.
+// stream returns the bytes of one array of the residual stream for a micro-batch: b·s·h/c
+// elements, in the letters of package transformer.
 func (e *evaluator) stream() int64 {
 	tokens := times(int64(e.micro), ceil(e.model.sequence, int64(e.sizes[contextAxis])))
 	return times(times(tokens, int64(e.model.shape.Hidden)), e.element)
@@ -147,13 +148,13 @@ func (e *evaluator) forwards() int64 {
 	return 1
 }
 
-// tensorCalls lists two all-reduces of the stream in the forward pass of a layer, and
-// two in its backward pass [Shoeybi et al., arXiv 1909.08053, section 3]. With sequence
-// parallelism each is an all-gather and a reduce-scatter of the same bytes
-// [Korthikanti et al., arXiv 2205.05198, section 4.2.2]. The embedding and the head
-// have one each. Devices that hold the same key and value heads add up their gradients.
-// With sequence parallelism, all devices add up those of the arrays that they all hold,
-// because each device has computed them for other tokens.
+// tensorCalls lists two all-reduces of the stream in each pass of a layer [Shoeybi et al.,
+// arXiv 1909.08053, section 3]. With sequence parallelism each is an all-gather and a
+// reduce-scatter of the same bytes [Korthikanti et al., arXiv 2205.05198, section 4.2.2].
+// The embedding and the head have one each. Devices that hold the same key and value
+// heads add up the gradients of these heads. With sequence parallelism, each device
+// computes gradients for other tokens. So all devices add up the gradients of arrays
+// that tensor does not split.
 func (e *evaluator) tensorCalls(g *stage) {
 	n := int64(g.layers()) * (2*e.forwards() + 2)
 	if g.embedding {
@@ -163,12 +164,12 @@ func (e *evaluator) tensorCalls(g *stage) {
 		n++
 	}
 	b := e.sum(g)
-	e.call(allReduce, headGroup, tensorAxis, headsSent, 1, b.heads, true)
-	if !e.planner.sequence {
+	e.call(allReduce, headGroup, tensorAxis, headsSent, 1, b.sharedHeads, true)
+	if !e.planner.sequenceParallel {
 		e.call(allReduce, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 		return
 	}
-	e.call(allReduce, tensorAxis, tensorAxis, unsplitSent, 1, b.unsplit, true)
+	e.call(allReduce, tensorAxis, tensorAxis, unsplitSent, 1, b.tensorWhole, true)
 	e.call(allGather, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 	e.call(reduceScatter, tensorAxis, tensorAxis, activationsSent, n, e.stream(), false)
 }
@@ -197,7 +198,7 @@ func (e *evaluator) expertCalls(g *stage) {
 	if c := int64(x.CapacityThousandths); c > 0 {
 		rows = share(rows, c, 1000)
 	}
-	if e.planner.sequence {
+	if e.planner.sequenceParallel {
 		rows = ceil(rows, int64(e.sizes[tensorAxis]))
 	}
 	e.call(allToAll, expertAxis, expertAxis, tokensSent, int64(g.experts)*(2*e.forwards()+2), rows, false)
@@ -208,12 +209,12 @@ func (e *evaluator) expertCalls(g *stage) {
 // [Narayanan et al., arXiv 2104.04473].
 func (e *evaluator) pipeCalls(g *stage) {
 	bytes := e.stream()
-	if e.planner.sequence {
+	if e.planner.sequenceParallel {
 		bytes = ceil(bytes, int64(e.sizes[tensorAxis]))
 	}
 	e.call(permute, pipeAxis, pipeAxis, activationsSent, 2*int64(e.chunks), bytes, false)
 	if e.model.shape.Tied {
-		e.call(permute, pipeAxis, pipeAxis, tiedSent, 1, e.weights[tokensBlock].shared.Gradients, true)
+		e.call(permute, pipeAxis, pipeAxis, tiedSent, 1, e.blocks[tokensBlock].shared.Gradients, true)
 	}
 }
 
@@ -224,32 +225,32 @@ func (e *evaluator) pipeCalls(g *stage) {
 func (e *evaluator) fsdpCalls(g *stage) {
 	left := int64(0)
 	for k, n := range g.copies() {
-		b := &e.weights[k]
+		b := &e.blocks[k]
 		passes := int64(2)
 		if kind := blockKind(k); kind == positionsBlock || kind == tokensBlock && !(g.head && e.model.shape.Tied) {
 			passes = 1
 		}
 		e.call(allGather, fsdpAxis, fsdpAxis, weightsOf+subject(k), passes*int64(n), b.gather, false)
 		e.call(reduceScatter, fsdpAxis, fsdpAxis, gradientsOf+subject(k), int64(n), b.scatter, false)
-		left = plus(left, times(b.left, int64(n)))
+		left = plus(left, times(b.fsdpWhole, int64(n)))
 	}
 	e.call(allReduce, fsdpAxis, dataAxis, wholeSent, 1, left, true)
 }
 
-// dataCalls lists the sum of the gradients over the replicas of the weights, of the
-// stage that has most. Over several axes, it is a reduce-scatter over the inner ones,
-// an all-reduce of the rest over the outermost one, and an all-gather back. ZeRO needs
-// the reduce-scatter of the gradients and the all-gather of the weights. Its stage 2
-// keeps no whole gradients, so it scatters them for every micro-batch [Rajbhandari et
-// al., arXiv 1910.02054, section 7.2.1].
+// dataCalls lists the calls that sum gradients over the replicas of the weights, for the
+// stage with the most gradients. Over several axes, they are a reduce-scatter over each
+// inner axis, an all-reduce of the result over the outermost axis, and an all-gather over
+// each inner axis. ZeRO needs the reduce-scatter of the gradients and the all-gather of
+// the weights. Stage 2 keeps no whole gradients, so it scatters them for every
+// micro-batch [Rajbhandari et al., arXiv 1910.02054, section 7.2.1].
 func (e *evaluator) dataCalls() {
 	b := e.heaviest
 	inner := [...]struct {
 		a       axis
 		experts bool // the arrays of experts are replicated over the axis
 	}{{contextAxis, true}, {expertAxis, false}}
-	gradients, experts := b.shared.Gradients, b.experts.Gradients
-	weights, owned := b.shared.Weights, b.experts.Weights
+	gradients, expertGradients := b.shared.Gradients, b.experts.Gradients
+	weights, expertWeights := b.shared.Weights, b.experts.Weights
 	last := e.sizes[dataAxis] == 1
 	for i, x := range inner {
 		n := int64(e.sizes[x.a])
@@ -258,19 +259,20 @@ func (e *evaluator) dataCalls() {
 		}
 		g, w := gradients, weights
 		if x.experts {
-			g, w = plus(g, experts), plus(w, owned)
+			g, w = plus(g, expertGradients), plus(w, expertWeights)
 		}
 		outermost := last && (i == len(inner)-1 || e.sizes[inner[i+1].a] == 1)
 		e.replicaCalls(x.a, g, w, outermost)
 		gradients, weights = ceil(gradients, n), ceil(weights, n)
 		if x.experts {
-			experts, owned = ceil(experts, n), ceil(owned, n)
+			expertGradients, expertWeights = ceil(expertGradients, n), ceil(expertWeights, n)
 		}
 	}
-	e.replicaCalls(dataAxis, plus(gradients, experts), plus(weights, owned), true)
+	e.replicaCalls(dataAxis, plus(gradients, expertGradients), plus(weights, expertWeights), true)
 }
 
-// replicaCalls lists the calls of dataCalls over one axis.
+// replicaCalls lists the calls of dataCalls over one axis. outermost says that no axis of
+// replicas is outside of it.
 func (e *evaluator) replicaCalls(over axis, gradients, weights int64, outermost bool) {
 	switch {
 	case e.zero == 0 && outermost:

@@ -10,12 +10,12 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestFillingAgainstSchedules compares the time of a step with a timeline of the same
+// TestIdleTimeAgainstSchedules compares the time of a step with a timeline of the same
 // stages, which are unequal: the last one has the head, and layers may not divide. With
 // GPipe both are equal. With 1F1B a step may be shorter, because other stages work
 // ahead while the slowest one runs. With an interleaved schedule, the first and the last
 // chunk may have a layer less.
-func TestFillingAgainstSchedules(t *testing.T) {
+func TestIdleTimeAgainstSchedules(t *testing.T) {
 	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {
 		kind := random.One(r, pipeline.GPipe, pipeline.OneFOneB, pipeline.Interleaved)
 		pipe, chunks, layers, batch := 1+r.IntN(8), 0, 8+r.IntN(9), 1+r.IntN(24)
@@ -33,13 +33,13 @@ func TestFillingAgainstSchedules(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := newEvaluator(p)
-		e.enter(sizes{pipe, 1, 1, 1, 1, 1})
-		e.divide(1)
-		if err := e.keep(recomputations[0]); err != nil {
+		e.setMesh(sizes{pipe, 1, 1, 1, 1, 1})
+		e.setMicroBatch(1)
+		if err := e.setRecomputation(recomputations[0]); err != nil {
 			t.Fatal(err)
 		}
 		_, most := e.slowest(e.stages)
-		want := (float64(e.micros) + e.filling(most, e.stages)) * most
+		want := (float64(e.micros) + e.idleTime(most, e.stages)) * most
 		line, err := pipeline.Build(kind, pipe, e.micros, e.chunks, e.durations(most))
 		if err != nil {
 			t.Fatal(err)
