@@ -170,7 +170,7 @@ def test_closed_forms() -> None:
     assert high >= LAYERS * (4 + 4 + 1) * state  # and those of tanh
     low, _ = interval(regression(jax.checkpoint(plain), scan=False), params, batch)
     weights = sum(4 * x.size for x in jax.tree.leaves(params))
-    assert low == LAYERS * state + weights  # the inputs of the layers, among them slices
+    assert low == LAYERS * state + weights  # the inputs of the layers: x, and slices of the weights
 
 
 def test_rows_of_a_device() -> None:

@@ -27,7 +27,7 @@ PLAIN = {
 
 
 def scaled(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns a document for eight devices, which have the memory of all devices together."""
+    """Returns a document for eight devices that share the memory of all its devices."""
     cluster, training = document["cluster"], document["training"]
     plan = mf.Advice(json.dumps(document))
     memory = plan.candidates[0].memory["capacity"] * cluster["devices"] // DEVICES
@@ -37,7 +37,7 @@ def scaled(document: dict[str, Any]) -> dict[str, Any]:
     training["batch"] = min(64, training["batch"])
     axes = document.get("search", {}).get("axes")
     if axes is not None:
-        axes |= dict.fromkeys(axes, 1) | dict.fromkeys(list(axes)[-3:], 2)
+        axes |= dict.fromkeys(axes, 1) | dict.fromkeys(list(axes)[-3:], 2)  # a mesh of 2 x 2 x 2
     return document
 
 
@@ -173,7 +173,7 @@ def test_a_mesh_that_cannot_be_made(
     assert str(caught.value) == f"Candidate.make_mesh: {message}"
 
 
-def test_a_mesh_that_the_advice_is_not_for() -> None:
+def test_a_mesh_with_other_axes_than_the_layout() -> None:
     best = advised(fsdp=4, tensor=2).best
     assert best is not None
     assert best.layout is not None
@@ -196,7 +196,7 @@ def test_a_mesh_that_the_advice_is_not_for() -> None:
             )
 
 
-def test_parts_of_an_advice_in_other_places() -> None:
+def test_parts_of_an_advice_as_wrong_arguments_of_a_loader() -> None:
     advice = advised(fsdp=4, tensor=2)
     best = advice.best
     assert best is not None

@@ -1,6 +1,6 @@
 """Compares the bytes that compiled training steps communicate with closed forms.
 
-XLA partitions a step over 8 CPU devices, and in a deep run over 8 TPUs, which need not be there.
+XLA partitions a step over 8 CPU devices. In a deep run it also compiles for 8 TPUs, without a TPU.
 Its collectives must have exactly the bytes of these formulas:
 
     data parallel     4 N                gradients of N float32 parameters
@@ -52,10 +52,10 @@ class Model:
     batch: int = 16
     gated: bool = False
     fused: bool = True  # queries, keys and values are one matrix, and gate and up too
-    again: bool = False  # layers are recomputed
+    recomputed: bool = False  # the backward pass computes each layer again
 
     def parameters(self, axis: Axis, own: Tree = None) -> tuple[Tree, Tree]:
-        """Returns the shapes of all parameters, and their specs. own replaces a layer."""
+        """Returns the shapes of all parameters, and their specs. `own` has those of a layer."""
         h, a, d, f = self.hidden, self.heads, self.hidden // self.heads, self.ffn
         layer: dict[str, tuple[tuple[int, ...], P]] = {
             "norm1": ((h,), P()),
@@ -102,7 +102,7 @@ class Model:
         self, p: Tree, tokens: Any, labels: Any, stream: NamedSharding, block: Any = None
     ) -> Any:
         block = block or self.block
-        block = jax.checkpoint(block, static_argnums=2) if self.again else block
+        block = jax.checkpoint(block, static_argnums=2) if self.recomputed else block
         x = jax.lax.with_sharding_constraint(p["embedding"][tokens], stream)
         for layer in p["layers"]:
             x = block(x, layer, stream)
@@ -118,7 +118,7 @@ class Model:
         return sums
 
     def report(self, mesh: dict[str, int], recomputation: str = "none", **more: Any) -> list[Any]:
-        """Returns the collectives that the planner reports. more has members of the model."""
+        """Returns the collectives that the planner reports. `more` are members of the model."""
         names = ("layers", "hidden", "heads", "ffn", "vocab", "gated")
         rows = math.prod(n for axis, n in mesh.items() if axis != "tensor")
         number = dict.fromkeys(("compute", "weights", "gradients", "moments"), "float32")
@@ -250,14 +250,16 @@ def test_planned_bytes_of_tpus(data: int, tensor: int) -> None:
 def test_recomputation_adds_one_all_reduce_per_layer() -> None:
     """XLA does not repeat the last all-reduce of a layer, whose result the next layer has."""
     axes = {"model": 8}
-    found = by_axis(step_of(replace(SMALL, again=True), mesh_of(axes), None, "model"), axes)
+    found = by_axis(step_of(replace(SMALL, recomputed=True), mesh_of(axes), None, "model"), axes)
     assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 5)}
 
 
 @pytest.mark.parametrize(("gated", "per_layer"), [(False, 6), (True, 7)])
 def test_separate_matrices_add_all_reduces(gated: bool, per_layer: int) -> None:
-    """With separate matrices for queries, keys and values, or for gate and up, XLA does not add up
-    their gradients with respect to the stream before it reduces them over the devices."""
+    """Queries, keys and values may have separate matrices, and so may gate and up.
+
+    XLA then reduces the gradients of the stream over the devices before it adds them up.
+    """
     axes = {"model": 8}
     separate = replace(SMALL, fused=False, gated=gated)
     found = by_axis(step_of(separate, mesh_of(axes), None, "model"), axes)
@@ -265,8 +267,10 @@ def test_separate_matrices_add_all_reduces(gated: bool, per_layer: int) -> None:
 
 
 def test_layers_of_two_matrices() -> None:
-    """A stack of MLPs has one all-reduce per layer and pass; the first layer needs no gradient
-    with respect to its input."""
+    """A stack of MLPs has one all-reduce per layer and pass.
+
+    The backward pass of the first layer has none, because its input needs no gradient.
+    """
     layers, batch, h, f = 4, 16, 32, 64
     axes = {"model": 8}
     mesh = mesh_of(axes)
@@ -338,8 +342,10 @@ def test_heads_on_several_devices(kv: int) -> None:
     ],
 )
 def test_gathers_of_fsdp(tied: bool, positions: str) -> None:
-    """Both passes gather the weights. The backward pass of a lookup needs none, so XLA gathers an
-    embedding once, and twice if the head uses it too."""
+    """Both passes gather the weights. The backward pass of a lookup needs no embedding.
+
+    So XLA gathers an embedding once, and twice if the head uses it too.
+    """
     mesh = mesh_of({"fsdp": 8})
     m = replace(SMALL, layers=1)
     rows, whole = NamedSharding(mesh, P("fsdp")), NamedSharding(mesh, P())
@@ -412,7 +418,8 @@ def test_reading_collectives(line: str) -> None:
     assert hlo.collectives(line, 4) == [LINES[line]]
 
 
-# XLA for TPUs names the function that cuts a sum, and repeats operations of a channel.
+# For TPUs, the name of a function says that it scatters a sum, and the text repeats the
+# operations of a channel.
 OF_TPUS = """
 %all-reduce-scatter.3 (input.2: bf16[8,4]) -> bf16[2,4] {
   %all-reduce.1 = bf16[8,4]{1,0:T(8,128)(2,1)} all-reduce(%input.2), channel_id=1, replica_groups={}

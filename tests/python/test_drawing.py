@@ -58,7 +58,7 @@ array  float32 (8, 16)  P('data', 'model')  shard (4, 8)  128 B
 p0 0: device 0 of process 0"""
 
 
-def test_a_live_array_in_any_order_of_devices() -> None:
+def test_an_array_on_devices_in_any_order() -> None:
     sharding = NamedSharding(
         mesh(("data", 2), ("model", 2), order=[3, 2, 1, 0]), P("data", "model")
     )
@@ -230,7 +230,7 @@ def test_a_tree_over_several_meshes() -> None:
     lines = str(mf.draw(tree)).splitlines()
     assert lines[:3] == ["Mesh('x': 2)  2 devices", "Mesh('y': 2)  2 devices", ""]
     assert lines[4].split() == ["a", "(8,)", "float32", "one", "device", "(8,)", "32", "B", "1"]
-    # Device 0 has 32 + 8 + 12 bytes, device 1 has 8 + 8 + 12.
+    # Device 0 holds 32 + 8 + 12 bytes, and device 1 holds 8 + 8 + 12 bytes.
     assert lines[-1] == "4 arrays, 80 B in all; 52 B on the fullest device"
 
 

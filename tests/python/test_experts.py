@@ -1,8 +1,9 @@
 """Compares the bytes that experts exchange with those of a compiled JAX program.
 
-The program sends tokens to places of experts by products with one-hot arrays, as GShard does
-[Lepikhin et al., arXiv 2006.16668, section 2.2]. XLA turns each change from rows to experts, and
-back, into an all-to-all: two in each pass of a layer, over all places, also over empty ones.
+Each expert has slots for tokens. The program sends tokens to slots by products with one-hot arrays,
+as GShard does [Lepikhin et al., arXiv 2006.16668, section 2.2]. XLA turns each change from rows to
+experts, and back, into an all-to-all: two in each pass of a layer. They send all slots, also empty
+ones.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ def place(x: Any, *spec: str | None) -> Any:
     return jax.lax.with_sharding_constraint(x, NamedSharding(MESH, P(*spec)))
 
 
-def layer(x: Any, w: Any, active: int, places: int) -> Any:
-    """Returns the output of a layer of experts. The first tokens of a row get the places."""
+def layer(x: Any, w: Any, active: int, slots: int) -> Any:
+    """Returns the output of a layer of experts. The first tokens of a row get the slots."""
     rows, tokens, _ = x.shape
     gates, chosen = jax.lax.top_k(jax.nn.softmax(x @ w["router"]), active)
     expert = jax.nn.one_hot(chosen, w["router"].shape[1])
     flat = expert.reshape(rows, tokens * active, -1)
     before = (jnp.cumsum(flat, 1) - flat).reshape(expert.shape)
-    slot = jax.nn.one_hot(jnp.sum(before * expert, -1).astype(int), places)
+    slot = jax.nn.one_hot(jnp.sum(before * expert, -1).astype(int), slots)
     send = jax.lax.stop_gradient(jnp.einsum("bske,bskc->bsec", expert, slot))
     weigh = jnp.einsum("bsk,bske,bskc->bsec", gates, expert, slot)
     y = place(place(jnp.einsum("bsec,bsh->ebch", send, x), None, "expert"), "expert")
@@ -54,7 +55,7 @@ def layer(x: Any, w: Any, active: int, places: int) -> Any:
 )
 def test_exchanged_bytes(experts: int, active: int, capacity: float) -> None:
     m = Model(layers=2)
-    places = int(capacity * m.tokens * active / experts)
+    slots = int(capacity * m.tokens * active / experts)
     shapes = {
         "router": (m.hidden, experts),
         "up": (experts, m.hidden, m.ffn),
@@ -76,7 +77,7 @@ def test_exchanged_bytes(experts: int, active: int, capacity: float) -> None:
 
     def loss(weights: Any, x: Any) -> Any:
         for w in weights:
-            x = layer(x, w, active, places)
+            x = layer(x, w, active, slots)
         return jnp.mean(x * x)
 
     lowered = jax.jit(jax.grad(loss, argnums=(0, 1))).lower(weights, stream)

@@ -1,4 +1,4 @@
-"""The memory of batches: kept batches never change, that of dropped batches is reused."""
+"""The memory of batches: kept batches never change, and dropped batches free their memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_deleted_objects_release_their_handles() -> None:
         del cycle
         if i % 10 == 0:
             gc.collect()
-        assert len(library.ends) <= known + 64 + 2 * 10  # those of deleted objects are dropped
+        assert len(library.ends) <= known + 64 + 2 * 10  # no entries of deleted objects pile up
     assert flushed() == before
 
 

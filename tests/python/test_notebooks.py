@@ -1,4 +1,4 @@
-"""What notebooks show of the planner's results."""
+"""What notebooks show for results of the planner, of `mf.memory` and of `mf.draw`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RESULTS: dict[str, Any] = {
 
 
 def shown(result: Any) -> str:
-    """Returns what a notebook shows: what IPython's formatter finds, if it is installed."""
+    """Returns the HTML that a notebook shows. If IPython is installed, its formatter returns it."""
     try:
         from IPython.core.formatters import HTMLFormatter  # type: ignore[import-not-found]
     except ImportError:
@@ -60,13 +60,13 @@ PIPES = mf.advise(MODEL, {"batch": 64}, strategy.cluster("h100-80", devices=64),
 
 
 def test_a_notebook_draws_the_advice() -> None:
-    for advice, titles in ((RESULTS["advice"], 1), (PIPES, 2)):
+    for advice, drawings in ((RESULTS["advice"], 1), (PIPES, 2)):
         html = shown(advice)
-        assert html.count("<svg") == titles
+        assert html.count("<svg") == drawings
         svgs = [e for e in ET.fromstring(html.replace("&nbsp;", " ")).iter() if "svg" in e.tag]
         texts = ["".join(svg.itertext()) for svg in svgs]
         assert any("optimizer" in text for text in texts)
-        assert any("stage 3" in text for text in texts) == (titles == 2)
+        assert any("stage 3" in text for text in texts) == (drawings == 2)
 
 
 def test_a_notebook_shows_the_numbers() -> None:

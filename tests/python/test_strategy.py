@@ -91,7 +91,7 @@ def test_a_notebook_shows_a_table() -> None:
     assert table.count("<tr") == 1 + len(advice.candidates)
     assert "<script" not in html
     style = html.partition("</style>")[0]
-    assert not re.search(r"[ ;{](color|background):#", style)  # those of the page, light or dark
+    assert not re.search(r"[ ;{](color|background):#", style)  # the page has light or dark colors
 
 
 def test_numbers_of_a_candidate() -> None:
@@ -169,7 +169,7 @@ def test_the_input_of_a_loader() -> None:
 
 
 def test_the_input_of_the_command_bench(tmp_path: Path) -> None:
-    """Files are measured with the layout of the best candidate, and the rate is its input."""
+    """The command measures files with the layout of the best candidate: the input of a plan."""
     training, model = strategy.training(batch=16), strategy.transformer(**SIZES)
     sixteen = strategy.cluster("h100-80", devices=16)
     search = {"axes": {"data": 16, "fsdp": 1, "tensor": 1, "pipe": 1}}
@@ -226,7 +226,7 @@ def test_parts_show_their_calls() -> None:
 
 
 class Device(NamedTuple):
-    """What a JAX device of a GPU says of itself."""
+    """The attributes of a JAX device that `mf.strategy.cluster` reads."""
 
     device_kind: str
     platform: str
@@ -234,7 +234,7 @@ class Device(NamedTuple):
 
 
 class Sliced(NamedTuple):
-    """What a JAX device of several slices, or of several groups with NVLink, says of itself."""
+    """The attributes of a JAX device in a slice, or in a group that NVLink joins."""
 
     device_kind: str
     platform: str
@@ -243,7 +243,7 @@ class Sliced(NamedTuple):
 
 
 class Meshed(NamedTuple):
-    """What `mf.strategy.cluster` reads of a mesh."""
+    """The attributes of a JAX mesh that `mf.strategy.cluster` reads."""
 
     axis_names: tuple[str, ...]
     devices: Any
@@ -329,7 +329,7 @@ REQUIRED: dict[Any, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(("function", "name", "word"), WORDS)
-def test_the_words_of_the_types_are_known(function: Any, name: str, word: str) -> None:
+def test_every_literal_type_is_accepted_and_documented(function: Any, name: str, word: str) -> None:
     assert len(WORDS) == 2 + 2 + 1 + 6 + 4 + 2 + 4 + 5
     function(**REQUIRED[function], **{name: word})
     assert word in function.__doc__.replace('``"', '"')
@@ -360,7 +360,7 @@ def test_errors_name_the_argument(case: str) -> None:
     assert re.sub("0x[0-9a-f]+", "0x…", str(caught.value)) == message.strip()
 
 
-def test_hostile_documents(seed: int) -> None:
+def test_randomly_changed_documents_are_refused_or_planned(seed: int) -> None:
     rng = random.Random(seed)
     whole = mf.advise(LLAMA, strategy.training(batch=8), H100, search={"axes": {"pipe": [1, 2]}})
     text = bytearray(whole.to_json().encode())

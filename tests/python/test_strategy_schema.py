@@ -53,7 +53,7 @@ WHOLE = json.loads("""
  "input": {"rows_per_second": 100, "processes": 2}}
 """)
 
-# Errors of a text that breaks the form of a document. Every such rule is in the schema.
+# Errors of a text that does not have the form of a document. The schema has all these rules.
 STRUCTURAL = re.compile(
     r"is not a key|needs the key|is longer than|outside ±2|is not written|more than \d+ elements"
     r"|from \S+ to \S+, but found|but found (an?|null|true|false)\b|the list has \d"
@@ -110,18 +110,18 @@ def made_object(r: random.Random, schema: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
+def positions(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yields every object and list in a value with each of its keys."""
     for key in list(value) if isinstance(value, dict) else range(len(value)):
         yield value, key
         if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
+            yield from positions(value[key])
 
 
 def changed(r: random.Random, document: Any) -> Any:
     """Returns a copy of a document with one random change."""
     document = copy.deepcopy(document)
-    parent, key = r.choice(list(places(document)))
+    parent, key = r.choice(list(positions(document)))
     others: list[Any] = [
         None,
         True,
@@ -159,7 +159,7 @@ def error_of(document: Any) -> str | None:
     return None
 
 
-def test_random_documents_that_fit_have_the_form(seed: int) -> None:
+def test_documents_that_fit_the_schema_have_the_right_form(seed: int) -> None:
     r = random.Random(seed)
     accepted = 0
     for _ in range(2000):
@@ -170,7 +170,7 @@ def test_random_documents_that_fit_have_the_form(seed: int) -> None:
     assert accepted > 0
 
 
-def test_random_documents_that_are_accepted_fit(seed: int) -> None:
+def test_documents_that_are_accepted_fit_the_schema(seed: int) -> None:
     r = random.Random(seed)
     accepted = refused = 0
     ready = [json.loads(path.read_text()) for path in (ROOT / "docs/strategies").glob("*.json")]

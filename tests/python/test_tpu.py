@@ -1,4 +1,4 @@
-"""Compares the planner with what XLA compiles for TPUs, which need not be there.
+"""Compares the planner with what XLA compiles for TPUs. The tests need no TPU.
 
 The CPU backend computes bfloat16 in float32, and adds up whole gradients before it cuts them. XLA
 for TPUs does neither, so these numbers are compared here:
@@ -59,8 +59,9 @@ def planned(report: dict[str, Any], what: str) -> int:
 
 
 def measured(step: Callable[..., Any], *arguments: Any) -> dict[str, int]:
-    """Returns the bytes of matrices that a compiled step communicates. What it sends for norms
-    and for the loss is small.
+    """Returns the bytes of matrices that a compiled step communicates.
+
+    Norms and the loss send fewer bytes, and do not count.
     """
     text = str(jax.jit(step).lower(*arguments).compile().as_text())
     sums: dict[str, int] = {}
@@ -82,8 +83,9 @@ def squares(x: Any) -> Any:
     return jnp.sum(jnp.square(x.astype(jnp.float32)))
 
 
-# Our name of a kind, what libtpu calls a host of it, its chips in each dimension, and how many
-# of libtpu's devices are one of ours. Programs of v4 use both halves of a chip as one device.
+# For each kind: libtpu's name of a host, the chips of that host in each dimension, and how many
+# devices of libtpu a device of the planner is. Programs of v4 use both halves of a chip as one
+# device.
 KINDS: dict[str, tuple[str, tuple[int, int, int], int]] = {
     "tpu-v4": ("v4:2x2x1", (2, 2, 1), 2),
     "tpu-v5e": ("v5e:2x4", (2, 4, 1), 1),
@@ -94,7 +96,7 @@ KINDS: dict[str, tuple[str, tuple[int, int, int], int]] = {
 
 
 def available(kind: str) -> float:
-    """Returns the bytes that XLA leaves to a program, which an error names."""
+    """Returns the bytes that XLA leaves to a program, as the text of an error says them."""
     name, bounds, parts = KINDS[kind]
     on = Mesh(np.array(tpu.devices(name, bounds)[:1], dtype=object), ("x",))
     with pytest.raises(Exception, match="Ran out of memory") as raised:
@@ -143,7 +145,7 @@ def matrices() -> dict[str, tuple[int, ...]]:
 def test_activations(recomputation: str) -> None:
     """Temporary memory grows with each layer by the bound that the policy of JAX has.
 
-    Below 72 layers, other buffers share memory with activations, and disturb the slope.
+    Below 72 layers, other buffers share memory with activations, which changes the slope.
     """
     [case] = [
         c
@@ -244,8 +246,9 @@ def test_experts() -> None:
 
 
 def context() -> dict[str, int]:
-    """Compiles two layers of attention whose sequence is split. Without a ring in the program,
-    XLA gathers keys and values.
+    """Compiles two layers of attention whose sequence is split.
+
+    The program has no ring, so XLA gathers keys and values.
     """
     on = mesh()
     heads, dim, tokens = SIZES["heads"], SIZES["head_dim"], MODEL["sequence"]
@@ -269,8 +272,10 @@ def context() -> dict[str, int]:
 
 
 def test_context() -> None:
-    """XLA keeps the gathered keys and values for the backward pass. The ring, which the planner
-    counts, keeps those of one device, and sends them again beside their gradients.
+    """XLA keeps the gathered keys and values for the backward pass.
+
+    The planner counts a ring. It keeps the keys and values of one device, and sends them again
+    with their gradients.
     """
     sums = evaluate("context()")
     training = {"batch": 1, "micro_batch": 1, "recomputation": "none"}

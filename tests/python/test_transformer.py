@@ -4,9 +4,9 @@ core/transformer/testdata/models.json has the numbers. The tests build each mode
 arrays that it lists, so that a missing array or a wrong shape fails.
 
 The bytes of activations are compared as the slope of XLA's temporary memory over the number of
-layers. Its absolute value is not comparable on the CPU backend: it contains buffers that do not
-belong to layers, and without a scan, jax.checkpoint does not lower it. The programs use float32,
-because the CPU backend computes bfloat16 in float32.
+layers. Its absolute value is not comparable, because it contains buffers that do not belong to
+layers. The programs have a scan, because jax.checkpoint saves no memory without one on the CPU
+backend. They use float32, because that backend computes bfloat16 in float32.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def logits(model: dict[str, Any], p: Arrays, tokens: jax.Array) -> jax.Array:
 def test_parameters(name: str) -> None:
     """The listed arrays make a model, it uses all of them, and they have the listed sizes.
 
-    XLA leaves out an argument that a program does not use, so the bytes of arguments count
-    what is used: on one device all parameters, and with tensor parallelism its shards.
+    XLA leaves out an argument that a program does not use. So the bytes of arguments prove that
+    the program uses all parameters, or with tensor parallelism all shards of a device.
     """
     model = MODELS[name]
     tree = arrays(model, mesh_of(1))
@@ -162,8 +162,8 @@ POLICIES: dict[str, Callable[..., Any]] = {
     "full": jax.checkpoint_policies.nothing_saveable,
     "selective": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
 }
-# The bound that these programs reach: the policy for selective recomputation keeps the results
-# of products with matrices alone, and without jax.checkpoint every operation keeps its operands.
+# The bounds that these programs reach. With the policy for selective recomputation, only products
+# with matrices keep their results. Without jax.checkpoint, every operation keeps its operands.
 BOUND = {"full": "paper", "selective": "low", "none": "high"}
 
 
@@ -201,14 +201,16 @@ QUICK = {
 
 
 def cases() -> list[Any]:
-    """Returns a parameter for each model and way of running it. Those not in QUICK are deep."""
+    """Returns a parameter for each model and case. Those that are not in QUICK are deep."""
     found = []
     for name, model in MODELS.items():
         for case in model["layers"]:
             label = f"{case['recomputation']} {case['tensor']}"
             label += " sequence" * case["sequence_parallel"]
             if model["every"] or model["kv_heads"] % case["tensor"] or case["element_bytes"] == 2:
-                continue  # a scan needs equal layers, JAX splits heads, and see above for 2 bytes
+                # A scan needs equal layers. JAX splits a head that Megatron-LM replicates. The CPU
+                # backend computes types of 2 bytes in float32.
+                continue
             marks = [] if label in QUICK.get(name, ()) else [pytest.mark.deep]
             found.append(pytest.param(name, case, id=f"{name} {label}", marks=marks))
     return found

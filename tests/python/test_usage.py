@@ -321,8 +321,8 @@ def test_the_mesh_of_set_mesh(mesh: Any) -> None:
     with jax.set_mesh(mesh):
         structs = jax.tree.map(lambda x, spec: Struct(x.shape, x.dtype, sharding=spec), net, specs)
         shapes = jax.eval_shape(jax.jit(Net.create, out_shardings=whole), jax.random.key(0))
-        places: list[tuple[Any, Any]] = [(net, specs), (structs, None), (shapes, None)]
-        for tree, shardings in [*places, (net, whole), (made, None)]:
+        pairs: list[tuple[Any, Any]] = [(net, specs), (structs, None), (shapes, None)]
+        for tree, shardings in [*pairs, (net, whole), (made, None)]:
             used = mf.memory(tree, shardings, optimizer="adamw", batch=Struct((8,), "int32"))
             assert used.stored == (wanted.stored or 0) + 32
             assert str(used.arrays) == str(wanted.arrays)
@@ -355,7 +355,7 @@ class Flat:
 
 
 class Broken:
-    """An optimizer for other parameters."""
+    """An optimizer whose `init` fails for parameters without "b"."""
 
     def init(self, params: Any) -> Any:
         return params["b"]
@@ -509,7 +509,8 @@ def test_mistakes(call: Callable[[], Any], message: str) -> None:
         call()
     text = re.sub(r"0x[0-9a-f]+", "0x…", str(caught.value))
     assert text == f"mf.memory: {message}"
-    assert jax.tree.leaves([1, [2]]) == [1, 2]  # JAX fails after a tree that contains itself
+    # If JAX had seen a tree that contains itself, it would fail for all later trees.
+    assert jax.tree.leaves([1, [2]]) == [1, 2]
 
 
 def test_a_dimension_that_the_compiler_partitions() -> None:

@@ -1,4 +1,4 @@
-"""Compiles programs for TPUs, which need not be there.
+"""Compiles programs for TPUs, without a TPU.
 
 XLA for TPUs is a library of its own, libtpu. It sits in a separate process, because a process
 that has loaded it computes on TPUs by default.
