@@ -74,6 +74,7 @@ var explanations = map[problem.Code]string{
 	"bubble":            `The stages of a pipeline are idle at the start and at the end of a step. The schedule decides how long; more micro-batches make the share smaller.`,
 	"tf32":              `Products of float32 arrays run in TF32, as XLA does on GPUs by default. With a higher jax_default_matmul_precision they are slower.`,
 	"flat":              `The model is given by its number of parameters only, so they count as one array that any number of devices can split. Dimensions that do not divide are not found.`,
+	"quantized":         `Moments in integers are quantized in blocks of elements, each with a scale in float32. The scales are not counted, because they are less than 1 % of the moments.`,
 	"tree-types":        `Gradients and moments have the type of their array, as in optax, unless training.precision names a type.`,
 	"processes":         `The number of processes that load data follows from the cluster: one per node or TPU host. input.processes changes it.`,
 }
