@@ -22,7 +22,7 @@ var remedies = []func(*planner) []attempt{
 	(*planner).otherSearch, (*planner).fewerActivations, (*planner).smallerStates, (*planner).moreDevices,
 }
 
-// remedy returns a hint with the smallest change of each kind that makes a candidate
+// remedy returns a hint with the first change of each kind that makes a candidate
 // fit. Each change is evaluated, unless there are more than MaxMeshes meshes. nearest is
 // the candidate that needs the least memory.
 func (r *Report) remedy(p *planner, nearest *Candidate) string {
@@ -138,16 +138,20 @@ func (p *planner) smallerStates() (list []attempt) {
 	return append(list, p.with(func(d *Document) { d.Training.Optimizer = memory.Adafactor.String() }, `optimizer "adafactor"`))
 }
 
-// moreDevices doubles the devices, up to a thousand times as many. The size of a node
-// stays.
+// moreDevices multiplies the devices by 1.5, 2, 3, 4, 6 and so on, up to 1,024, if they
+// fill nodes. The size of a node stays.
 func (p *planner) moreDevices() (list []attempt) {
 	for n := 2 * p.cluster.Devices; n <= min(MaxDevices, 1024*p.cluster.Devices); n *= 2 {
-		list = append(list, p.with(func(d *Document) {
-			d.Cluster.Devices = n
-			if d.Cluster.Device == "" {
-				d.Cluster.PerNode = p.cluster.PerNode
+		for _, devices := range [...]int{n * 3 / 4, n} {
+			if devices%p.cluster.PerNode == 0 && devices > 1 {
+				list = append(list, p.with(func(d *Document) {
+					d.Cluster.Devices = devices
+					if d.Cluster.Device == "" {
+						d.Cluster.PerNode = p.cluster.PerNode
+					}
+				}, "%s devices", wording.Thousands(int64(devices))))
 			}
-		}, "%s devices", wording.Thousands(int64(n))))
+		}
 	}
 	return list
 }

@@ -181,10 +181,10 @@ func TestNothingFits(t *testing.T) {
 				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}, Search: strategy.Search{ZeRO: []int{0}, Axes: []strategy.AxisSizes{{Axis: "data", Sizes: []int{2, 4}}}},
 			},
 			"no candidate fits: data 2, tensor 4 needs the least, 210 GB, but a device has 80 GB, of which 8 GB stay free; " +
-				`each of these changes suffices: recomputation "full"; 512 devices; devices with 234 GB`,
+				`each of these changes suffices: recomputation "full"; 384 devices; devices with 234 GB`,
 			[]func(*strategy.Document){
 				func(d *strategy.Document) { d.Training.Recomputation = strategy.Full },
-				func(d *strategy.Document) { d.Cluster.Devices = 512 },
+				func(d *strategy.Document) { d.Cluster.Devices = 384 },
 				func(d *strategy.Document) { d.Cluster.MemoryBytes = 234e9 },
 			},
 		},
@@ -193,10 +193,10 @@ func TestNothingFits(t *testing.T) {
 				Model: strategy.Model{Preset: "llama3-70b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 16},
 			},
 			"no candidate fits: fsdp 2, tensor 8 needs the least, 73.4 GB, but a device has 80 GB, of which 8 GB stay free; " +
-				"each of these changes suffices: moments in bfloat16; 32 devices; devices with 81.6 GB",
+				"each of these changes suffices: moments in bfloat16; 24 devices; devices with 81.6 GB",
 			[]func(*strategy.Document){
 				func(d *strategy.Document) { d.Training.Precision.Moments = "bfloat16" },
-				func(d *strategy.Document) { d.Cluster.Devices = 32 },
+				func(d *strategy.Document) { d.Cluster.Devices = 24 },
 				func(d *strategy.Document) { d.Cluster.MemoryBytes = 81_600_000_000 },
 			},
 		},
