@@ -227,10 +227,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
     ) -> None:
         with Checks("mf.Loader") as check:
             _check_kinds(check, source, layout, process)
-            kinds = (("mesh", mesh, "a mesh or a sharding"), ("specs", specs, "specs"))
-            for argument, value, kind in kinds:
-                if isinstance(value, Layout):
-                    raise check.wrong(argument, value, kind, "pass layout= instead")
+            _check_no_layout(check, mesh, specs)
             peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )
@@ -269,10 +266,14 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 else:
                     plan = replay(check, layout, process)
             self._engine = Engine(source, plan, request, options, peers)
+        self._warn(source, request, local=plan.alone)
+
+    def _warn(self, source: Dataset, request: Request | None, *, local: bool) -> None:
+        """Warns of a shuffle, of a shuffle on a local mesh, and of split micro-batches."""
         if not self.state()["order"].startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
             source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
-            if plan.alone:
+            if local:
                 notices.of_local_mesh()
         if request is not None and isinstance(request.batch.get("size"), list):
             notices.of_micro_batches(self.layout)
@@ -534,3 +535,11 @@ def _check_kinds(check: Checks, source: Any, layout: Any, process: Any) -> None:
     if layout is None and process is not None:
         hint = "without layout= a loader loads for the process it runs in"
         raise check.wrong("process", process, "a layout= beside it", hint)
+
+
+def _check_no_layout(check: Checks, mesh: Any, specs: Any) -> None:
+    """Refuses a layout as the mesh or the specs."""
+    kinds = (("mesh", mesh, "a mesh or a sharding"), ("specs", specs, "specs"))
+    for argument, value, kind in kinds:
+        if isinstance(value, Layout):
+            raise check.wrong(argument, value, kind, "pass layout= instead")

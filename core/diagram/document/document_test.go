@@ -60,8 +60,8 @@ func checkText(t *testing.T, text string, width int) {
 	}
 }
 
-// checkSVG checks that an SVG is XML of at most most pixels, or 760 if most is 0. It has a
-// title and a description, and every text is within its width.
+// checkSVG checks that an SVG is XML of at most this width, or of 760 pixels if most is 0. It
+// must have a title and a description, and every text must be within its width.
 func checkSVG(t *testing.T, svg string, most int) {
 	t.Helper()
 	if most == 0 {
@@ -69,7 +69,7 @@ func checkSVG(t *testing.T, svg string, most int) {
 	}
 	width, texts := 0, map[string]string{}
 	var element string
-	var start, end int
+	var x, halves int // the position of a text, and how many halves of it are right of x
 	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -81,19 +81,16 @@ func checkSVG(t *testing.T, svg string, most int) {
 		switch e := token.(type) {
 		case xml.StartElement:
 			element = e.Name.Local
-			a := map[string]string{}
-			for _, attr := range e.Attr {
-				a[attr.Name.Local] = attr.Value
-			}
+			a := attributes(e)
 			if element == "svg" {
 				width, _ = strconv.Atoi(a["width"])
 			}
-			start, _ = strconv.Atoi(a["x"])
-			end = map[string]int{"": 2, "middle": 1}[a["text-anchor"]] // halves of the text right of x
+			x, _ = strconv.Atoi(a["x"])
+			halves = map[string]int{"": 2, "middle": 1}[a["text-anchor"]]
 		case xml.CharData:
 			texts[element] += string(e)
 			size := 7 * utf8.RuneCountInString(string(e)) // 7 pixels per character
-			if right := start + size*end/2; element == "text" && (right > width || right-size < 0) {
+			if right := x + size*halves/2; element == "text" && (right > width || right-size < 0) {
 				t.Errorf("the text %q goes from %d to %d, outside of %d", e, right-size, right, width)
 			}
 			element = ""
@@ -105,6 +102,15 @@ func checkSVG(t *testing.T, svg string, most int) {
 	if texts["title"] == "" || texts["desc"] == "" {
 		t.Errorf("there is no title or no description in\n%s", svg)
 	}
+}
+
+// attributes returns the attributes of an element by name.
+func attributes(e xml.StartElement) map[string]string {
+	byName := map[string]string{}
+	for _, a := range e.Attr {
+		byName[a.Name.Local] = a.Value
+	}
+	return byName
 }
 
 // TestErrors draws the documents of testdata/errors, and compares the errors.
