@@ -216,8 +216,15 @@ func TestCheckFindsRandomFaults(t *testing.T) {
 		kind, p, m, v, d := drawn(r)
 		line := build(t, kind, p, m, v, d)
 		tasks := line.Tasks[r.IntN(p)]
-		task := &tasks[r.IntN(len(tasks))]
-		task.Start -= 1 + r.Int64N(3)
+		i := r.IntN(len(tasks))
+		task, most := &tasks[i], int64(3)
+		if i > 0 {
+			most = min(most, tasks[i-1].End-tasks[i-1].Start) // before the previous task there may be space for this one
+		}
+		if most == 0 {
+			continue
+		}
+		task.Start -= 1 + r.Int64N(most)
 		task.End = task.Start + random.One(r, task.End-task.Start, 1, 50)
 		if line.Check() == nil {
 			t.Fatalf("%s, p=%d, m=%d, v=%d, %v: a task that begins earlier is not found: %s from %d to %d", kind, p, m, v, d, task, task.Start, task.End)
@@ -239,7 +246,7 @@ func TestBadSchedules(t *testing.T) {
 		{pipeline.GPipe, 4, -1, 1, even, "micro-batches must be at least 1, not -1"},
 		{pipeline.Interleaved, 4, 8, 0, even, "chunks must be at least 1, not 0"},
 		{pipeline.OneFOneB, 4, 8, 2, even, `schedule "1f1b" has 1 chunk per stage, not 2; use schedule "interleaved", or 1 chunk`},
-		{pipeline.Interleaved, 4, 8, 1, even, `schedule "interleaved" needs at least 2 chunks per stage; use schedule "1f1b" for 1 chunk`},
+		{pipeline.Interleaved, 4, 8, 1, even, `schedule "interleaved" needs at least 2 chunks per stage; use 2 chunks or more, or schedule "1f1b"`},
 		{pipeline.Interleaved, 4, 10, 2, even, `schedule "interleaved" needs a multiple of 4 micro-batches (the stages), not 10; use 8 or 12 micro-batches, or schedule "1f1b"`},
 		{pipeline.Interleaved, 4, 3, 2, even, `schedule "interleaved" needs a multiple of 4 micro-batches (the stages), not 3; use 4 micro-batches, or schedule "1f1b"`},
 		{pipeline.GPipe, 1 << 10, 1<<10 + 1, 1, even, "1024 stages × 1025 micro-batches × 1 chunks exceed 1,048,576 forwards; use at most 1024 micro-batches"},
