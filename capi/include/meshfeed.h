@@ -233,7 +233,7 @@ mf_status mf_diagram(const char* json, size_t size, int32_t format, int64_t widt
                      mf_error* error);
 
 /* Returns the browser page that checks, draws and edits layouts, with this layout
-   loaded. It is an HTML file of 1.5 MB that needs no network. MF_UNSUPPORTED if the
+   loaded. It is an HTML file of 3.3 MB that needs no network. MF_UNSUPPORTED if the
    library was built without the page. */
 mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
 

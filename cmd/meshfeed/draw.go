@@ -94,7 +94,8 @@ func (o drawOptions) write(cmd *cobra.Command, d *diagram.Diagram) error {
 		_, err = cmd.OutOrStdout().Write([]byte(d.SVG(o.width)))
 	default:
 		if err = os.WriteFile(o.svg, []byte(d.SVG(o.width)), 0o644); err != nil {
-			return status.Errorf(status.IO, cmd.Name(), "%s cannot be written: %v", visible(o.svg), err)
+			return status.Errorf(status.IO, cmd.Name(), "%s cannot be written: %v", visible(o.svg), err).
+				WithHint("give --svg the path of a file in a folder that exists")
 		}
 	}
 	return err

@@ -52,6 +52,11 @@ func Elements() []Element {
 	return list
 }
 
+// longNames has the types of names that other programs print.
+var longNames = map[string]Element{
+	"bf16": BFloat16, "fp16": Float16, "f16": Float16, "half": Float16, "fp32": Float32, "f32": Float32, "fp64": Float64, "f64": Float64,
+}
+
 // ParseElement finds a type by the name that JAX prints for its dtype.
 func ParseElement(name string) (Element, error) {
 	for _, e := range Elements() {
@@ -59,13 +64,16 @@ func ParseElement(name string) (Element, error) {
 			return e, nil
 		}
 	}
+	e := status.Errorf(status.InvalidArgument, "memory", "%s is not an element type of JAX", wording.Quote(name))
+	if long := longNames[strings.ToLower(name)]; long != Invalid {
+		return Invalid, e.WithHint("did you mean %q?", long)
+	}
 	var names []string
 	for _, e := range Elements() {
 		names = append(names, e.String())
 	}
 	slices.Sort(names)
-	return Invalid, status.Errorf(status.InvalidArgument, "memory", "%s is not an element type of JAX", wording.Quote(name)).
-		WithHint("%s", wording.Suggest(name, names))
+	return Invalid, e.WithHint("%s", wording.Suggest(name, names))
 }
 
 // Valid reports whether e is one of Elements.

@@ -68,7 +68,7 @@ func Check(kind Kind, stages, micro, chunks int) error {
 			WithHint("use schedule %q, or 1 chunk", Interleaved)
 	case kind == Interleaved && chunks == 1:
 		return status.Errorf(status.InvalidArgument, "pipeline", "schedule %q needs at least 2 chunks per stage", kind).
-			WithHint("use schedule %q for 1 chunk", OneFOneB)
+			WithHint("use 2 chunks or more, or schedule %q", OneFOneB)
 	case kind == Interleaved && micro%stages != 0:
 		return status.Errorf(status.InvalidArgument, "pipeline", "schedule %q needs a multiple of %d micro-batches (the stages), not %d", kind, stages, micro).
 			WithHint("use %s micro-batches, or schedule %q", multiples(micro, stages), OneFOneB)

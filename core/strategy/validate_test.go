@@ -24,6 +24,7 @@ func TestErrors(t *testing.T) {
 		{"/model/flops_per_example", "the number follows from the transformer; leave it out", func(d *strategy.Document) { d.Model.FLOPsPerExample = new(int64(1)) }},
 		{"/model/tree", "the tree has no array; name at least one array", func(d *strategy.Document) { d.Model = strategy.Model{Tree: []strategy.Array{}} }},
 		{"/model/tree/w/dtype", `"float33" is not an element type of JAX; did you mean "float32"?`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float33"})},
+		{"/model/tree/w/dtype", `"bf16" is not an element type of JAX; did you mean "bfloat16"?`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "bf16"})},
 		{"/model/tree/w/spec", "the spec has 2 entries, but the array has rank 1; remove entries", tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P(nil, "fsdp")})},
 		{"/model/tree/w/spec/0", `"model" is not an axis of the planner; use one of "fsdp", "expert", "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("model")})},
 		{"/model/tree/w/spec/0", `axis "data" splits the layers, the batch or the sequence, but no array of the model; use "fsdp", "expert" or "tensor"`, tree(strategy.Array{Name: "w", Shape: []int{4}, Element: "float32", Spec: sharding.P("data")})},

@@ -96,8 +96,12 @@ func (r *Reader) Object(want string, visit func(key string) error) error {
 }
 
 // Members reads an object with the given keys. The first required keys must be
-// there, and no other key may be.
+// there, and no other key may be. A string or a list in its place is an error that
+// names the keys.
 func (r *Reader) Members(want string, required int, keys []string, visit func(key string) error) error {
+	if k := r.Kind(); len(r.path) > 0 && (k == String || k == List) {
+		return r.Fail("expected %s, but found %s", want, k).WithHint("%s has the keys %s", want, strings.Join(keys, ", "))
+	}
 	found := make([]bool, len(keys))
 	err := r.Object(want, func(key string) error {
 		for i, k := range keys {

@@ -405,7 +405,11 @@ def test_diagrams_with_wrong_members() -> None:
         ("pipeline", {"stages": 2}, "a pipeline needs schedule="),
         ("pipeline", {"stages": 1.5}, "stages=1.5: expected an integer"),
         ("pipeline", {"stages": 2.0}, "stages=2.0: expected an integer; write 2"),
-        ("matmul", {"x": (8, 8)}, "x=(8, 8): expected a matrix, but found a list"),
+        (
+            "matmul",
+            {"x": (8, 8)},
+            "x=(8, 8): expected a matrix, but found a list; a matrix has the keys shape, spec",
+        ),
         (
             "memory",
             {"bars": [{"label": "a", "weights": 1e9}]},

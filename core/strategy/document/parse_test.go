@@ -165,6 +165,7 @@ func TestParseRefuses(t *testing.T) {
 		{training(`{"batch":8,"efficiency":[0.4]}`), "/training/efficiency", "/training/efficiency: expected an efficiency as [least, most], but the list has 1"},
 		{training(`{"batch":8,"efficiency":[0.6,0.4]}`), "/training/efficiency", "/training/efficiency: the efficiency is from 0.6 to 0.4, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]"},
 		{training(`{"batch":8,"link_efficiency":[0,1]}`), "/training/link_efficiency/0", "/training/link_efficiency/0: expected an efficiency from 0.001 to 1, but found 0"},
+		{training(`{"batch":8,"precision":"fp32"}`), "/training/precision", "/training/precision: expected a precision, but found a string; a precision has the keys compute, weights, master, gradients, moments"},
 		{training(`{"batch":8,"precision":{"weights":null}}`), "/training/precision/weights", "/training/precision/weights: expected an element type, but found null"},
 		// the cluster, the search and the input
 		{cluster(`{}`), "/cluster", `/cluster: a cluster needs the key "devices"`},

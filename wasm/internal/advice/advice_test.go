@@ -56,7 +56,7 @@ func TestAdviseWithoutALayout(t *testing.T) {
 
 func TestAdviseRefuses(t *testing.T) {
 	want := `{"report":null,"layout":null,"text":null,"error":{"code":"InvalidArgument","op":"strategy",` +
-		`"message":"/cluster: expected a cluster, but found a list","hint":"","path":"/cluster"}}`
+		`"message":"/cluster: expected a cluster, but found a list","hint":"a cluster has the keys devices, device, per_node, memory_bytes, flops_per_second, hbm_bytes_per_second, node_bytes_per_second, network_bytes_per_second, node_latency_ns, network_latency_ns, topology, host_bytes","path":"/cluster"}}`
 	if got := string(advice.Advise([]byte(`{"meshfeed":1,"model":{"parameters":1},"training":{"batch":1},"cluster":[]}`))); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -55,7 +55,7 @@ func TestDescribeRefuses(t *testing.T) {
 	var v reply.Validator
 	v.Describe([]byte(text))
 	want := `{"document":null,"arrays":[],"report":null,"text":null,"error":{"code":"InvalidArgument","op":"layout",` +
-		`"message":"/mesh: expected a mesh, but found a list","hint":"","path":"/mesh"}}`
+		`"message":"/mesh: expected a mesh, but found a list","hint":"a mesh has the keys axes, processes, devices","path":"/mesh"}}`
 	if got := string(v.Describe([]byte(`{"meshfeed":1,"mesh":[]}`))); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
