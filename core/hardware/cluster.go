@@ -38,15 +38,15 @@ const (
 type Cluster struct {
 	Kind     string // name of the kind, or empty
 	Devices  int
-	PerNode  int   // devices of a node, or chips of a slice
-	Memory   int64 // bytes of a device
-	HBM      int64 // bytes per second
-	FLOPs    map[Precision]int64
-	Node     Link // to the devices of the same node, over all links of the device
-	Network  Link // to other nodes, the share of one device
+	PerNode  int                 // devices of a node, or of a slice of TPUs
+	Memory   int64               // bytes of a device
+	HBM      int64               // bytes per second between a device and its memory
+	FLOPs    map[Precision]int64 // operations per second of a device
+	Node     Link                // to the devices of the same node, over all links of the device
+	Network  Link                // to other nodes, the share of one device
 	Topology Topology
 	Torus    []int // sizes of the dimensions of a slice, ascending; nil if the topology is no torus
-	Host     int   // devices of a host of a slice; 0 if the topology is no torus
+	Host     int   // devices of one host of a slice; 0 if the topology is no torus
 	Wrap     int   // see [Kind]; 0 if no dimension is a ring
 }
 
@@ -90,7 +90,7 @@ func (c *Cluster) Complete() error {
 	case d == 0:
 		c.Host = 0
 	case c.Host == 0:
-		c.Host = 4 // as of every TPU up to v6e
+		c.Host = 4 // as for every TPU up to v6e
 	}
 	return c.checkTorus()
 }
@@ -187,9 +187,9 @@ func (c *Cluster) checkTorus() error {
 // Nodes returns the number of nodes.
 func (c *Cluster) Nodes() int { return c.Devices / c.PerNode }
 
-// cuboid returns the sizes of the dimensions of a slice, ascending: those whose
-// largest size is smallest. That is the shape of Google's standard slices, such
-// as 4×8×8 for 256 chips.
+// cuboid returns the sizes of the dimensions of a slice, ascending. Of all shapes, it
+// chooses the one whose largest size is smallest. Google's standard slices have this shape,
+// such as 4×8×8 for 256 chips.
 func cuboid(devices, dimensions int) []int {
 	if dimensions == 1 {
 		return []int{devices}

@@ -41,8 +41,8 @@ func TestClusterErrors(t *testing.T) {
 	}
 }
 
-// counts returns the fewest members of a group of an axis in one of its nodes,
-// and the most nodes of a group, by looking at every group.
+// counts looks at every group of an axis. It returns the fewest devices of a group in one
+// of its nodes, and the most nodes of a group.
 func counts(devices, perNode, stride, size int) (inner, nodes int) {
 	inner = size
 	for block := 0; block < devices; block += stride * size {

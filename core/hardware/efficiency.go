@@ -9,9 +9,9 @@ type Efficiency struct {
 	Source      string
 }
 
-// efficiencies has the kinds with published runs on them, or on devices of the same
-// family. A GPU lowers its clock under load, so it stays further below its peak than a
-// TPU.
+// efficiencies has the kinds with published runs, on them or on devices of the same
+// family. GPUs reach a smaller share of their peak than TPUs, because they lower their
+// clock under load.
 var efficiencies = []struct {
 	kinds []string
 	Efficiency

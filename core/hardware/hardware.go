@@ -92,16 +92,16 @@ type Kind struct {
 	Name     string // of documents, such as "h100-80"
 	Title    string // of texts, such as "NVIDIA H100 80 GB SXM"
 	Vendor   string
-	JAX      []string           // what a device of JAX has as device_kind
+	JAX      []string           // values of device_kind of a device in JAX
 	Memory   Cell               // bytes
 	HBM      Cell               // bytes per second between the device and its memory
 	FLOPs    map[Precision]Cell // operations per second of dense matrix multiplications
 	Topology Topology           // inside a node
 	Node     Cell               // to other devices of the node, over all links of the device together
 	Network  Cell               // to other nodes: the share of one device
-	PerNode  int                // devices of a node, or the largest slice of a torus
-	Host     int                // devices of a host of a torus, four chips; 0 for others
-	Wrap     int                // a dimension of a torus is a ring if its size divides by Wrap; in three dimensions, all must divide
+	PerNode  int                // devices of a node, or of the largest slice of TPUs
+	Host     int                // devices of one host of a slice, which are four chips; 0 if the topology is no torus
+	Wrap     int                // a dimension of a torus is a ring if its size is a multiple of Wrap; in three dimensions, if all sizes are
 }
 
 // Cells lists all numbers of the kind, also unknown ones, in the order of tables.
@@ -125,8 +125,8 @@ func Names() []string {
 	return names
 }
 
-// Find returns the kind of a name, or of what a device of JAX has as device_kind.
-// The error names the nearest kinds.
+// Find returns the kind with a name. The name may also be the device_kind of a device in
+// JAX. The error names similar kinds.
 func Find(name string) (Kind, error) {
 	for _, k := range table {
 		if k.Name == name || slices.Contains(k.JAX, name) {
@@ -144,8 +144,8 @@ func Find(name string) (Kind, error) {
 // generic has the words that occur in the names of many kinds.
 var generic = []string{"tpu", "gpu", "nvidia", "google", "pcie", "sxm"}
 
-// nearest lists the kinds that have a word of the name, up to an ending: "v5"
-// and "v5p". If there is none, it lists the kind that the name probably means.
+// nearest lists the kinds that have a word of the name, also with another ending, such as
+// "v5" and "v5p". If there is none, it lists the kind with the most similar name.
 func nearest(name string) []string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
 	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 || slices.Contains(generic, w) })
@@ -164,7 +164,8 @@ func nearest(name string) []string {
 	return near
 }
 
+// alike reports whether one word begins with the other.
 func alike(part, word string) bool {
-	size := strings.Trim(part, "0123456789") == "" // of the memory: 4090 is not alike 40
+	size := strings.Trim(part, "0123456789") == "" // a number of GB is not compared: an RTX 4090 is not alike a100-40
 	return !size && !slices.Contains(generic, part) && (strings.HasPrefix(part, word) || strings.HasPrefix(word, part))
 }

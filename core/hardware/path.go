@@ -11,17 +11,16 @@ const (
 	Mixed       Tier = "mixed"   // several devices of a node, and several nodes
 )
 
-// Path has the links between the devices of a group, such as those that differ
-// in one coordinate of a mesh axis only. All groups of the axis communicate at
-// the same time. If the groups cross different links, the path is that of the slowest
-// group.
+// Path has the links between the devices of a group. The devices of a group differ in
+// their coordinate of one mesh axis only. All groups of the axis communicate at the same
+// time. If they cross different links, the path is that of the slowest group.
 type Path struct {
 	Size    int    // devices of a group
 	Inner   int    // the fewest devices of a group in one of its nodes
 	Nodes   int    // the most nodes of a group
 	Node    Link   // of a device to the devices of its node, for all groups together
 	Network Link   // of a device to other nodes
-	Rings   []Ring // in a torus: the group's part of each dimension; otherwise nil
+	Rings   []Ring // in a torus: the group's part of each dimension that it crosses; otherwise nil
 }
 
 // Ring is the part of a dimension of a torus that a group has. A group with
@@ -30,7 +29,7 @@ type Ring struct {
 	Size           int   // devices
 	Stride         int   // hops between neighbors; Stride groups share every link
 	Wrap           bool  // the last device is a neighbor of the first one
-	BytesPerSecond int64 // of a device in the ring: both directions if it wraps, divided by Stride
+	BytesPerSecond int64 // of a device in the ring: of both directions if it wraps, else of one; divided by Stride
 
 	complete bool // a whole dimension
 }
@@ -55,12 +54,12 @@ func (c *Cluster) Axis(stride, size int) Path {
 }
 
 // Axes returns the paths of all axes of a mesh, outermost first. Devices are in
-// row-major order over the axes, which is the order of nodes too.
+// row-major order over the axes, and nodes have consecutive devices.
 //
-// The chips of a torus may be taken in any order, so Axes chooses the order of
-// its dimensions: most axes have whole dimensions, and then the innermost axis
-// has the fastest links. If no order fits, an axis gets a single link. The
-// product of the sizes must be the number of devices.
+// In a torus, Axes chooses the order of the dimensions in which the most axes have whole
+// dimensions. Of several such orders, it chooses the one in which the innermost axis has
+// the fastest links. If no order fits, an axis gets a single link. The product of the
+// sizes must be the number of devices.
 func (c *Cluster) Axes(sizes []int) []Path {
 	if c.Topology.Dimensions() > 0 {
 		return c.torusAxes(sizes)

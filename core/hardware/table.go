@@ -9,7 +9,8 @@ const (
 	tenths = tera / 10
 )
 
-// Sources. A date is that of the document, or says when it was read.
+// source is where numbers are published. date is that of the document, or says when a page
+// without a date was read.
 type source struct{ text, date string }
 
 func (s source) cell(value int64, how string) Cell {
@@ -37,7 +38,7 @@ var (
 	tpuV4Docs  = source{"docs.cloud.google.com/tpu/docs/v4", "read 2026-11"}
 	tpuV5eDocs = source{"docs.cloud.google.com/tpu/docs/v5e", "read 2026-11"}
 	tpuV5pDocs = source{"docs.cloud.google.com/tpu/docs/v5p", "read 2026-11"}
-	tpu7xDocs  = source{"docs.cloud.google.com/tpu/docs/tpu7x", "read 2026-11"} // has v6e too
+	tpu7xDocs  = source{"docs.cloud.google.com/tpu/docs/tpu7x", "read 2026-11"} // the page has numbers of v6e too
 )
 
 const (
@@ -46,20 +47,21 @@ const (
 )
 
 // table has every kind. Memory is what the sheet says, and a GB of it is 10^9 bytes.
-// Programs get more of the HBM of GPUs and of v5e and v5p: 85,198,045,184 bytes of an
-// A100 80 GB, and 15.75 GiB of v5e. They get less where error correction or the
-// runtime takes a part. PyTorch reports 22.03 GiB of an L4 and 44.53 GiB of an L40S.
+// Programs get more of the HBM of GPUs, v5e and v5p: 85,198,045,184 bytes of an A100
+// 80 GB, and 15.75 GiB of v5e. They get less if error correction or the runtime takes a
+// part. PyTorch reports 22.03 GiB of an L4 and 44.53 GiB of an L40S.
 // XLA (libtpu 0.0.51) reports 30.5 GiB of v4, 31.24 GiB of v6e and 94.74 GiB of half a
 // TPU7x. That is at most 5 % less, within the planner's margin.
 //
-// PerNode of TPUs is the largest slice. Host is a virtual machine of four chips, of
-// which slices with several hosts consist (docs.cloud.google.com/tpu/docs). Dimensions
-// that are rings: docs.cloud.google.com/tpu/docs/v5p has "all 4x4x4 and larger slices have full 3D
-// torus", and Austin et al., "How to Scale Your Model", part 2, 2025, has 16 for
-// v5e and v6e.
+// PerNode of TPUs is the largest slice. Slices with several hosts consist of virtual
+// machines of four chips each, which is Host (docs.cloud.google.com/tpu/docs).
 //
-// Names in JAX: of GPUs, the product name that the driver reports. Of TPUs, the names
-// that JAX compares in jax/_src/mesh_utils.py and pallas/mosaic/tpu_info.py, 0.10.
+// Wrap of three dimensions is from docs.cloud.google.com/tpu/docs/v5p: "all 4x4x4 and
+// larger slices have full 3D torus". Wrap of v5e and v6e, 16, is from Austin et al., "How
+// to Scale Your Model", part 2, 2025.
+//
+// The name of a GPU in JAX is the product name that the driver reports. The names of TPUs
+// are those in jax/_src/mesh_utils.py and pallas/mosaic/tpu_info.py of JAX 0.10.
 //
 // To add a kind, append a row. A number without a source stays out.
 var table = []Kind{

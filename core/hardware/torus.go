@@ -2,7 +2,7 @@ package hardware
 
 import "slices"
 
-// permutations has the orders of two and three dimensions.
+// permutations has all orders of two and of three dimensions.
 var permutations = map[int][][]int{
 	2: {{0, 1}, {1, 0}},
 	3: {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}},
@@ -38,8 +38,8 @@ func (c *Cluster) orders() [][]int {
 	return list
 }
 
-// better reports whether a is better than b: more axes have whole dimensions, or the
-// numbers are equal and an inner axis has faster links.
+// better reports whether a is better than b: more axes have whole dimensions, or equally
+// many, and the innermost axis whose links differ has faster ones.
 func better(a, b []Path) bool {
 	if x, y := whole(a), whole(b); x != y {
 		return x > y
@@ -52,7 +52,7 @@ func better(a, b []Path) bool {
 	return false
 }
 
-// whole counts the axes whose parts are all rings of neighbors.
+// whole counts the axes that have only whole dimensions.
 func whole(paths []Path) int {
 	n := 0
 	for _, p := range paths {
@@ -68,8 +68,8 @@ func whole(paths []Path) int {
 // and the rest of a dimension do not divide each other.
 func (c *Cluster) ordered(sizes, order []int) []Path {
 	paths := make([]Path, len(sizes))
-	next, dimension, used := len(order), 0, 1 // used: devices along dimension that inner axes use
-	rest := 1                                 // devices along dimension that are not used yet
+	next, dimension := len(order), 0 // the dimensions before next are not begun; dimension is the size of the current one
+	used, rest := 1, 1               // devices along the current dimension: those of inner axes, and those that are left
 	for i := len(sizes) - 1; i >= 0; i-- {
 		p := Path{Size: sizes[i], Inner: 1, Nodes: 1, Network: c.Network}
 		for n := sizes[i]; n > 1; {
@@ -95,8 +95,8 @@ func (c *Cluster) ordered(sizes, order []int) []Path {
 	return paths
 }
 
-// ring returns the part of a dimension that begins after the inner axes have
-// used some of it.
+// ring returns the part of a dimension for an axis of a size. used is the product of the
+// sizes that inner axes have in the dimension.
 func (c *Cluster) ring(size, used, dimension int) Ring {
 	r := Ring{Size: size, Stride: used, complete: size == dimension}
 	r.Wrap = used*size == dimension && c.wraps(dimension)
@@ -117,8 +117,8 @@ func (c *Cluster) wraps(dimension int) bool {
 	return c.Wrap > 0 && dimension%c.Wrap == 0
 }
 
-// linked adds up the links of the rings: an array is cut into as many parts as
-// there are rings, and every part goes through the rings in another order.
+// linked adds up the links of the rings. They all work at the same time, because an array
+// is cut into one part for each ring. Every part passes the rings in another order.
 func (c *Cluster) linked(p Path) Path {
 	p.Node.LatencyNs = c.Node.LatencyNs
 	for _, r := range p.Rings {
@@ -135,7 +135,7 @@ func (c *Cluster) single(sizes []int) []Path {
 		p := c.switched(stride, sizes[i])
 		p.Node = Link{}
 		if p.Inner > 1 {
-			p.Rings = []Ring{c.ring(p.Inner, 1, 0)}
+			p.Rings = []Ring{c.ring(p.Inner, 1, 0)} // of dimension 0, so that it never wraps
 		}
 		paths[i] = c.linked(p)
 		stride *= sizes[i]

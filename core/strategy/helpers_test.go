@@ -40,5 +40,5 @@ func small() *strategy.Transformer {
 	return &strategy.Transformer{Layers: 4, Hidden: 1024, Heads: 16, FFN: 4096, Vocab: 32768, Sequence: 2048, Gated: new(true), KVHeads: 4}
 }
 
-// sheet makes links reach the bandwidth of their data sheets.
+// sheet is the efficiency of links that reach the bandwidth of their data sheets.
 var sheet = [2]int{1000, 1000}

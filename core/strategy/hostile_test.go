@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestManyMeshes checks the limit of meshes with a number of devices that has the most
+// TestManyMeshes checks the limit of meshes with a number of devices that has many
 // divisors.
 func TestManyMeshes(t *testing.T) {
 	m := small()

@@ -11,9 +11,9 @@ import (
 )
 
 // TestIdleTimeAgainstSchedules compares the time of a step with a timeline of the same
-// stages, which are unequal: the last one has the head, and layers may not divide. With
-// GPipe both are equal. With 1F1B a step may be shorter, because other stages work
-// ahead while the slowest one runs. With an interleaved schedule, the first and the last
+// stages. They are unequal, because the last one has the head, and layers may not divide.
+// With GPipe both times are equal. With 1F1B a step may be shorter than the formula says,
+// because other stages work ahead while the slowest one runs. With an interleaved schedule, the first and the last
 // chunk may have a layer less.
 func TestIdleTimeAgainstSchedules(t *testing.T) {
 	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {

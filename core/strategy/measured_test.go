@@ -6,9 +6,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/strategy"
 )
 
-// TestMeasuredMemory compares the interval of the memory with peaks that torchtitan
-// measured on H100s and H200s with weights, gradients and states in float32 and
-// activations in bfloat16 [benchmarks/llama3_h100_202412_torchtitan.md, tables 1 to 4, and
+// TestMeasuredMemory compares the interval of the memory with measured peaks of torchtitan
+// on H100s and H200s. Weights, gradients and states were in float32, and activations in
+// bfloat16 [benchmarks/llama3_h100_202412_torchtitan.md, tables 1 to 4, and
 // benchmarks/llama3_8b_h200_2025-06_torchtitan.md]. Its selective checkpointing keeps every
 // second product, which is more than full recomputation keeps, and less than selective.
 func TestMeasuredMemory(t *testing.T) {
@@ -51,8 +51,8 @@ func TestMeasuredMemory(t *testing.T) {
 	}
 }
 
-// TestLeastMemory checks that no published run needs more memory than its devices have, by
-// the lower bound: they all ran.
+// TestLeastMemory checks the lower bound of the memory of published runs. It is at most the
+// memory of a device, because they all ran.
 func TestLeastMemory(t *testing.T) {
 	for _, m := range publishedRuns(t) {
 		got := advise(t, m.doc).Candidates[0].Memory
@@ -63,8 +63,8 @@ func TestLeastMemory(t *testing.T) {
 }
 
 // TestDistributedOptimizer compares the bytes per parameter with the table of Megatron
-// Core's guide to its distributed optimizer, which is ZeRO stage 1 over the data and the
-// context axis. Its row for gradients in float16 has a copy of them in float32, which the
+// Core's guide to its distributed optimizer. That is ZeRO stage 1 over the data and the
+// context axis. The row for gradients in float16 has a copy of them in float32, which the
 // planner does not have.
 func TestDistributedOptimizer(t *testing.T) {
 	for _, c := range []struct {

@@ -41,8 +41,8 @@ func TestMegatronMemory(t *testing.T) {
 	}
 }
 
-// TestStages checks uneven stages, and that they have all parameters together. Of the
-// stages before the last one, the first ones have fewer layers.
+// TestStages checks uneven stages, and that their parameters add up to those of the model.
+// Of the stages before the last one, the first ones have fewer layers.
 func TestStages(t *testing.T) {
 	for _, c := range []struct {
 		tied    bool

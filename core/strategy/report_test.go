@@ -273,8 +273,9 @@ func TestWidthsOfExperts(t *testing.T) {
 	}
 }
 
-// TestProcesses checks the number of processes that load data: one for each node, and
-// one for four chips of a TPU, which are eight devices of TPU7x, unless the document says another number.
+// TestProcesses checks the number of processes that load data. Unless the document gives
+// the number, it is one for each node, or one for four chips of a TPU. Four chips of TPU7x
+// are eight devices.
 func TestProcesses(t *testing.T) {
 	for _, c := range []struct {
 		device           string
@@ -330,8 +331,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestTree compares the memory of a tree with its shards: specs are followed, and
-// without a spec of fsdp the largest dimension that divides is split.
+// TestTree compares the memory of a tree with that of its shards. Specs decide what axes
+// split. If no spec names fsdp, it splits the largest dimension that it divides.
 func TestTree(t *testing.T) {
 	arrays := []strategy.Array{
 		{Name: "table", Shape: []int{1000, 96}, Element: "bfloat16"},

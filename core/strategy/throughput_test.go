@@ -20,7 +20,7 @@ type measured struct {
 	rate      float64 // tokens per second and device, or 0
 	teraflops float64 // per second and device: operations of the model, or 0
 	hardware  float64 // per second and device: operations with full recomputation, or 0
-	parts     int64   // parameters of the model, or 0
+	parts     int64   // parameters of the model that are published, or 0
 }
 
 // step returns the published time of a step in nanoseconds.
@@ -40,8 +40,8 @@ func (m *measured) step(r *strategy.Report) float64 {
 }
 
 // outside lists the runs whose time is not in the interval. The library of the runs with
-// ZeRO stage 3 used a tenth of the network's bandwidth, and matrices of small experts are
-// too narrow for a device.
+// ZeRO stage 3 used a tenth of the network's bandwidth. The matrices of 128 small experts
+// are too narrow for the usual share of the peak.
 var outside = []string{"175B on 768 × 1", "175B on 1536 × 1", "a100-80 7b, sequence 1024, on 8", "Qwen3 30B on 16 × h100-80", "Qwen3 30B on 8 × b200-180"}
 
 // TestPublishedTimes compares expected times with published ones. The guide has the
@@ -114,7 +114,8 @@ func gpt(layers, hidden, heads, vocab int) *strategy.Transformer {
 	}
 }
 
-// The names of sets in the guide. Defaults are chosen from the first of A100, H100 and TPU.
+// The names of sets in the guide. The defaults were chosen to fit the sets chosen…, one
+// each of A100, H100 and TPU. The sets held… test them.
 const (
 	chosenA100 = "Megatron, table 1; Korthikanti, table 5: A100"
 	heldA100   = "Megatron, table 2; MT-NLG; BLOOM; GPT-NeoX: A100"
@@ -160,7 +161,7 @@ func megatronTable() (runs []measured) {
 	return runs
 }
 
-// interleave sets the schedule of a pipeline.
+// interleave sets ZeRO stage 0, and with several chunks the interleaved schedule.
 func (m *measured) interleave(chunks int) {
 	m.doc.Search.ZeRO = []int{0}
 	if chunks > 1 {
@@ -219,8 +220,8 @@ func llamaRuns() (runs []measured) {
 }
 
 // megatronRuns has table 2 of Narayanan et al., arXiv 2104.04473, and the times of
-// Smith et al., arXiv 2201.11990, section 2.4. Left out are the runs of table 2 with ZeRO
-// stage 3 on 1,120 and 2,240 devices, because fsdp divides no dimension of an array there.
+// Smith et al., arXiv 2201.11990, section 2.4. It leaves out the runs with ZeRO stage 3 on
+// 1,120 and 2,240 devices, because fsdp divides no dimension of an array there.
 func megatronRuns() (runs []measured) {
 	for _, c := range []struct {
 		billions, devices, pipe int
@@ -317,9 +318,9 @@ var maxtextTypes = strategy.Precision{Weights: "float32", Gradients: "float32"}
 
 // maxtextRuns has runs of MaxText on TPUs (README.md of AI-Hypercomputer/maxtext in 2024,
 // settings in MaxText/configs), whose collectives over tensor overlap with computation.
-// Runs that offload activations to the host, or whose settings are not there, are left
-// out. The models are scaled by powers of two from one with 16 layers
-// of 2048, 16 heads and 7168 hidden units.
+// It leaves out runs that offload activations to the host, and runs without settings
+// there. The models are scaled by powers of two from one with 16 layers of 2048, 16 heads
+// and 7168 hidden units.
 func maxtextRuns() (runs []measured) {
 	model := func(layers, hidden, heads, ffn int) *strategy.Transformer {
 		return &strategy.Transformer{Layers: layers, Hidden: hidden, Heads: heads, HeadDim: 128, FFN: ffn, Vocab: 32000, Sequence: 2048, Gated: new(true)}
@@ -414,9 +415,8 @@ func bridgeRuns() (runs []measured) {
 	return runs
 }
 
-// TestStagesOfLlama3 checks the stages of Llama 3 405B [arXiv 2407.21783, section 3.3.2]:
-// the first one has one layer less besides the embedding, and the last one besides the
-// head.
+// TestStagesOfLlama3 checks the stages of Llama 3 405B [arXiv 2407.21783, section 3.3.2].
+// The first one, with the embedding, and the last one, with the head, have one layer less.
 func TestStagesOfLlama3(t *testing.T) {
 	for _, m := range llamaRuns() {
 		for _, g := range advise(t, m.doc).Stages {

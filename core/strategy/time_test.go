@@ -293,7 +293,8 @@ func TestGradients(t *testing.T) {
 }
 
 // TestOutermostAxis checks that the gradients have an all-reduce over the outermost axis of
-// replicas, which need not be data, and two halves of one over every axis inside.
+// replicas, which may be another one than data. Over every inner axis, they have a
+// reduce-scatter and an all-gather.
 func TestOutermostAxis(t *testing.T) {
 	m := small()
 	m.Experts = &strategy.Experts{Count: 4, Active: 1}
@@ -391,8 +392,8 @@ func TestComputedForNothing(t *testing.T) {
 	}
 }
 
-// TestSlices checks the report of two slices of a TPU whose network no source publishes,
-// and that the missing number is all that a time needs.
+// TestSlices checks the report of two slices of a TPU whose network bandwidth no source
+// publishes. With this number in the document, the candidate has a time.
 func TestSlices(t *testing.T) {
 	d := palmRuns()[0].doc
 	known := d.Cluster.NetworkBytesPerSecond

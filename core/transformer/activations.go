@@ -32,11 +32,11 @@ type Execution struct {
 	ElementBytes     int           // of an activation, 2 or 4; 0 means 2
 }
 
-// Bytes is a number of bytes with bounds. Paper is the formula, which counts fused
-// kernels. Low leaves out what can be computed again without a matrix product: with
-// selective recomputation, it is what JAX keeps with the policy
-// dots_with_no_batch_dims_saveable. High counts every operand of single operations:
-// it is what JAX keeps without jax.checkpoint.
+// Bytes is a number of bytes with bounds. Paper is the formula of the paper, which assumes
+// fused kernels. Low leaves out what can be computed again without a matrix product. With
+// selective recomputation, JAX keeps this with the policy
+// dots_with_no_batch_dims_saveable. High counts every operand of operations that are not
+// fused, which JAX keeps without jax.checkpoint.
 type Bytes struct{ Low, Paper, High int64 }
 
 // Plus adds two numbers of bytes.
@@ -56,7 +56,7 @@ type Activations struct {
 	Expert    Bytes // of one layer with experts, or 0 if there is none
 	Embedding Bytes // of the embedding, on the first pipeline stage
 	Final     Bytes // of the final norm, the head and the loss, on the last pipeline stage
-	Working   Bytes // once, not for each layer: what the backward pass computes again for a layer
+	Working   Bytes // what the backward pass computes again for a layer; once, because it is freed before the next layer
 	Terms     []Term
 }
 

@@ -24,8 +24,8 @@ func (s Shape) FLOPs() FLOPs {
 
 // Computed counts the operations that tensor devices carry out together for one token.
 // Some of them do not change the result: several devices may compute the same key and
-// value heads, and a vocabulary is padded. Experts with a capacity compute all of their
-// places, also empty ones (Lepikhin et al., arXiv 2006.16668).
+// value heads, and a vocabulary is padded. An expert with a capacity computes as many
+// tokens as that, also if it is sent fewer (Lepikhin et al., arXiv 2006.16668).
 func (s Shape) Computed(tensor int) FLOPs {
 	s = s.WithDefaults()
 	s.KVHeads = int(ceil(int64(s.KVHeads), tensor)) * tensor
@@ -36,9 +36,9 @@ func (s Shape) Computed(tensor int) FLOPs {
 	return s.count(1000)
 }
 
-// count counts the operations of a shape with defaults. places is the number of places of
-// experts, in thousandths of the tokens that are sent to them.
-func (s Shape) count(places int64) FLOPs {
+// count counts the operations of a shape with defaults. computed is the number of tokens
+// that experts compute, in thousandths of the tokens that are sent to them.
+func (s Shape) count(computed int64) FLOPs {
 	f := FLOPs{
 		Attention: mul(4, int64(s.Sequence), int64(s.Heads), int64(s.HeadDim)),
 		Head:      mul(2, int64(s.Hidden), int64(s.Vocab)),
@@ -57,7 +57,7 @@ func (s Shape) count(places int64) FLOPs {
 	f.Dense = add(attention, mul(2, matrices, hidden, int64(s.FFN)))
 	if e := s.Experts; e != nil {
 		expert := mul(2, matrices, hidden, int64(e.FFN))
-		routed := mul(expert, int64(e.Active), places) / 1000
+		routed := mul(expert, int64(e.Active), computed) / 1000
 		f.Expert = add(attention, mul(2, hidden, int64(e.Count)), routed, mul(expert, int64(e.Shared)))
 	}
 	return f

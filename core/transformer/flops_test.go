@@ -126,7 +126,7 @@ func TestFLOPsFromParameters(t *testing.T) {
 
 // TestComputed compares operations that do not change the result with counts by hand: 4
 // devices compute 4 key and value heads where the model has 2, and 52 logits for 50
-// tokens. Experts have 1.5 places per token that is sent to them, or a half.
+// tokens. Experts compute 1.5 tokens for each token that is sent to them, or a half.
 func TestComputed(t *testing.T) {
 	s := transformer.Shape{
 		Layers: 6, Hidden: 8, Heads: 4, KVHeads: 2, HeadDim: 3, FFN: 24, Gated: true, Vocab: 50, Sequence: 16,

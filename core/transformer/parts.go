@@ -2,7 +2,7 @@ package transformer
 
 import "slices"
 
-// Stage is the place of an array in the order of the computation.
+// Stage is the step of the computation that first uses an array.
 type Stage uint8
 
 // The stages. A pipeline puts the embedding on its first stage, and the final norm
@@ -26,11 +26,11 @@ type Part struct {
 	Copies  int // arrays of this kind in the model: the layers that have it, or 1
 	Stage   Stage
 	Tensor  int  // the dimension that tensor parallelism splits, or -1 for none
-	Unit    int  // tensor parallelism splits the dimension into whole units: heads, columns, tokens
+	Unit    int  // number of units in this dimension, which are never split: heads, columns or tokens
 	Experts bool // the first dimension counts experts, and expert parallelism splits it
 	Every   int  // of a layer's part: n for each n-th layer, -n for all others; 0 for other stages
 
-	shared bool // several devices may hold the same unit
+	shared bool // several devices may hold the same unit, as key and value heads
 }
 
 // In reports whether a layer, counted from 0, has the part. The part must be that
@@ -54,10 +54,10 @@ func elements(shape []int) int64 {
 }
 
 // Shard returns the shape of one device's part if tensor × expert devices share the
-// array. It returns false if the sizes do not divide. Both numbers are at least 1. With
-// fewer key and value heads than tensor devices, each device holds one head, and several
-// devices hold the same head, as in GQAQKVColumnParallelLinear of NeuronX Distributed. A
-// vocabulary is padded to a multiple of tensor, as in Megatron-LM.
+// array. It returns false if the sizes do not divide. Both numbers are at least 1. If there
+// are fewer key and value heads than tensor devices, several devices hold the same head, as
+// in GQAQKVColumnParallelLinear of NeuronX Distributed. A vocabulary is padded to a
+// multiple of tensor, as in Megatron-LM.
 func (p Part) Shard(tensor, expert int) (shape []int, ok bool) {
 	shape = slices.Clone(p.Shape)
 	if p.Experts {
@@ -89,8 +89,8 @@ func (p Part) units(tensor int) (int, bool) {
 }
 
 // Holders returns the number of devices that hold the same elements if tensor devices
-// share the array. All of them do if tensor parallelism does not split it, and several do
-// if there are fewer key and value heads than devices.
+// share the array. If tensor parallelism does not split it, these are all devices. If there
+// are fewer key and value heads than devices, several devices hold a head.
 func (p Part) Holders(tensor int) int {
 	switch {
 	case p.Tensor < 0:
@@ -127,7 +127,7 @@ type lister struct {
 	shape Shape
 	parts []Part
 	stage Stage
-	every int
+	every int // see Part.Every
 
 	bias   bool // every matrix of a layer has one
 	shared bool // several devices may hold the same unit
@@ -159,9 +159,9 @@ func (l *lister) whole(name string, shape ...int) {
 	l.add(Part{Name: name, Shape: shape, Tensor: -1, Unit: 1})
 }
 
-// split lists an array that tensor parallelism splits along a dimension.
-func (l *lister) split(name string, dimension, unit int, shape ...int) {
-	l.add(Part{Name: name, Shape: shape, Tensor: dimension, Unit: unit, shared: l.shared})
+// split lists an array that tensor parallelism splits along a dimension of so many units.
+func (l *lister) split(name string, dimension, units int, shape ...int) {
+	l.add(Part{Name: name, Shape: shape, Tensor: dimension, Unit: units, shared: l.shared})
 }
 
 func (l *lister) norm(name string) {
@@ -172,17 +172,17 @@ func (l *lister) norm(name string) {
 }
 
 // columns lists a matrix whose output is split, with its bias.
-func (l *lister) columns(name string, unit, in, out int, bias bool) {
-	l.split(name+"/kernel", 1, unit, in, out)
+func (l *lister) columns(name string, units, in, out int, bias bool) {
+	l.split(name+"/kernel", 1, units, in, out)
 	if bias {
-		l.split(name+"/bias", 0, unit, out)
+		l.split(name+"/bias", 0, units, out)
 	}
 }
 
-// rows lists a matrix whose input is split, with its bias, which is not split: it is
-// added after the sum over devices.
-func (l *lister) rows(name string, unit, in, out int) {
-	l.split(name+"/kernel", 0, unit, in, out)
+// rows lists a matrix whose input is split, with its bias. The bias is not split, because
+// it is added after the sum over devices.
+func (l *lister) rows(name string, units, in, out int) {
+	l.split(name+"/kernel", 0, units, in, out)
 	if l.bias {
 		l.whole(name+"/bias", out)
 	}
@@ -238,7 +238,8 @@ func (l *lister) dense(name string, width int) {
 	l.rows(name+"/down", width, width, l.shape.Hidden)
 }
 
-// expert lists the matrices of all experts of a layer, with their biases.
+// expert lists one matrix of all experts of a layer, with its bias. tensor is the dimension
+// of the matrix that tensor parallelism splits: 2, the output, or 1, the input.
 func (l *lister) expert(name string, tensor, count, in, out int) {
 	name = "layers/experts/" + name
 	width := l.shape.Experts.FFN

@@ -35,9 +35,9 @@ func experts(count, active int) func(*transformer.Shape) {
 	return func(s *transformer.Shape) { s.Experts = &transformer.Experts{Count: count, Active: active} }
 }
 
-// TestParameters compares counts with those of published weights. The sizes are those
-// of config.json on the model card, and the counts those of the safetensors index or
-// of the report that presents the model.
+// TestParameters compares counts with those of published weights. The sizes are from
+// config.json on the model card. The counts are from the safetensors index, or from the
+// report that presents the model.
 func TestParameters(t *testing.T) {
 	for _, m := range []struct {
 		name       string

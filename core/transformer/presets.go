@@ -7,10 +7,10 @@ import (
 
 // Published is a model whose sizes are published.
 type Published struct {
-	Name   string
-	Title  string
+	Name   string // of documents, such as "llama3-8b"
+	Title  string // of texts, such as "Llama 3 8B"
 	Shape  Shape
-	Source string
+	Source string // where the sizes are published
 }
 
 // gpt returns the shape of a model of the GPT family: two matrices in the

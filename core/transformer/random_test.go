@@ -45,7 +45,7 @@ func randomExecution(r *rand.Rand) transformer.Execution {
 	}
 }
 
-// parameters counts without Parts, as the text of a paper would.
+// parameters counts the parameters of a shape without its method Parts.
 func parameters(s transformer.Shape) int64 {
 	s = s.WithDefaults()
 	h, width, pairs := s.Hidden, s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
@@ -170,8 +170,8 @@ func counts(a *transformer.Activations) []transformer.Bytes {
 	return []transformer.Bytes{a.Dense, a.Expert, a.Embedding, a.Final, a.Working}
 }
 
-// TestRandomActivations checks that the bytes are sums of their terms, have their
-// bounds in order, grow with batch and sequence, and do not grow with sharding.
+// TestRandomActivations checks that the bytes are sums of their terms, and have their
+// bounds in order. They must grow with batch and sequence, and not with sharding.
 func TestRandomActivations(t *testing.T) {
 	random.Rounds(t, 300, 20000, func(t *testing.T, r *rand.Rand) {
 		s, e := randomShape(t, r), randomExecution(r)

@@ -14,9 +14,9 @@
 //     term.
 //
 // All counts are integers. The letters in formulas are those of the paper: batch b,
-// sequence s, hidden h, heads a, head dimension d, tensor parallel size t. The
-// number of key and value heads is k, the width of the feed-forward block is f, the
-// vocabulary is V, and the context parallel size is c.
+// sequence s, hidden h, heads a, head dimension d, tensor parallel size t. Others are the
+// number of key and value heads k, the width of the feed-forward block f, the vocabulary
+// V, and the context parallel size c.
 package transformer
 
 // Norm is the kind of normalization before attention, before the feed-forward

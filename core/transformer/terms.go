@@ -7,9 +7,9 @@ type counter struct {
 	Execution
 	element  int64 // bytes of an activation
 	tokens   int64 // of the micro-batch, on this device
-	residual int64 // tokens outside of matrices: fewer with sequence parallelism
+	residual int64 // tokens on this device outside of matrix products; fewer with sequence parallelism
 	heads    int64 // on this device
-	kvHeads  int64
+	kvHeads  int64 // on this device
 	terms    []Term
 }
 
@@ -78,8 +78,8 @@ func (c *counter) exchanged() {
 // tensor devices.
 func (c *counter) gathered() int64 { return mul(c.element, c.tokens, int64(c.Hidden)) }
 
-// whole returns the bytes that one layer stores without recomputation. If there are
-// layers with and without experts, it returns the larger number.
+// whole returns the bytes that one layer stores without recomputation. If some layers
+// have experts and others do not, it returns the larger number.
 func (c *counter) whole() Bytes {
 	e := c.Execution
 	e.Recomputation = NoRecomputation
@@ -90,7 +90,8 @@ func (c *counter) whole() Bytes {
 }
 
 // attention lists 11·s·b·h + 5·a·s²·b bytes and the input of the norm, 2·s·b·h
-// (section 4.1). The scores are kept, or computed again.
+// (section 4.1). scores is the block of the scores: InLayer if they are kept, InWorking if
+// the backward pass computes them again.
 func (c *counter) attention(scores Block) {
 	head := mul(c.element, c.tokens, int64(c.HeadDim))
 	c.normalized("attention")
@@ -169,7 +170,7 @@ func (c *counter) feedForward() {
 	}
 }
 
-// rows is a number of tokens with bounds.
+// rows is a number of rows, one for each token and expert, with bounds like Bytes.
 type rows struct{ low, paper, high int64 }
 
 func exactRows(n int64) rows { return rows{n, n, n} }
@@ -189,9 +190,9 @@ func (c *counter) intermediate(in Block, name string, r rows, width int) {
 	c.term(in, name, Bytes{mul(low, one, r.low), mul(paper, one, r.paper), mul(6, one, r.high)}, reason)
 }
 
-// experts lists the terms of a layer with experts. The experts of all devices
-// together process every token Active times, so each device keeps Active rows per
-// token, whether or not the experts are on several devices.
+// experts lists the terms of a layer with experts. All experts together process every
+// token Active times. So each device keeps Active rows per token, also if the experts
+// are on several devices.
 func (c *counter) experts() {
 	e := c.Experts
 	const reason = "one row per token and active expert, times the capacity; low: only rows that are routed; high: without a capacity, a quarter more for uneven routing"

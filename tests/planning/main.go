@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// question is a document with the number of its candidates.
+// question has the numbers of a document, and how many candidates it has.
 type question struct {
 	model, device    string
 	devices, perNode int
@@ -60,7 +60,7 @@ func (q *question) document() []byte {
 	return fmt.Appendf(nil, `{"meshfeed":1,"model":{"preset":%q},"training":{"batch":%d},"cluster":{"device":%q,"devices":%d%s}}`, q.model, q.batch, q.device, q.devices, node)
 }
 
-// way is a way to run the planner. ask answers a document.
+// way is a way to run the planner. ask computes the report of a document.
 type way struct {
 	name string
 	ask  func(text []byte) error
@@ -99,7 +99,7 @@ func run(module, node, commit, out string, rounds int) error {
 	return os.WriteFile(out, []byte(page(ways, times, commit, child.version, rounds)), 0o644)
 }
 
-// native does what the module does.
+// native runs the planner as a Go package, with the same results as the module.
 func native(text []byte) error {
 	d, err := document.Parse(text)
 	if err != nil {
@@ -114,6 +114,7 @@ func native(text []byte) error {
 	return nil
 }
 
+// count returns the number of candidates that the planner evaluates for a document.
 func count(text []byte) (int64, error) {
 	d, err := document.Parse(text)
 	if err != nil {
@@ -126,9 +127,9 @@ func count(text []byte) (int64, error) {
 	return r.Evaluated, nil
 }
 
-// measure returns milliseconds by question and way. All take turns, so that other load of
-// the machine meets all of them. The first two rounds do not count: engines compile the
-// module while it runs.
+// measure returns milliseconds by question and way. The ways alternate, so that other load
+// of the machine slows all of them alike. The first two rounds do not count, because
+// engines compile the module while it runs.
 func measure(ways []way, rounds int) ([][][]float64, error) {
 	times := make([][][]float64, len(questions))
 	for i := range times {
@@ -178,6 +179,7 @@ func startNode(program, module string) (*node, error) {
 	return n, err
 }
 
+// line reads a line that the process writes.
 func (n *node) line() (string, error) {
 	text, err := n.output.ReadString('\n')
 	return strings.TrimSpace(text), err

@@ -134,13 +134,13 @@ func TestGPT3(t *testing.T) {
 		if got.MicroBatches != c.micros || got.Memory.Weights != 2*first || got.Memory.Gradients != 2*first || got.Memory.Optimizer != 12*first/c.data {
 			t.Errorf("%s: %d micro-batches, memory %+v, want weights of %d bytes", c.name, got.MicroBatches, got.Memory, 2*first)
 		}
-		// Each stage keeps the input of its layers, 2 s·h bytes over 8 devices, for 16
-		// micro-batches; the first one also the dropout mask of the embedding.
+		// The first stage keeps the input of each layer, 2 s·h bytes over 8 devices, for
+		// 16 micro-batches. It also keeps the dropout mask of the embedding.
 		if want := int64(16 * (6*2*sequence*h/8 + sequence*h/8)); got.Memory.Activations != want {
 			t.Errorf("%s: activations of %d bytes, want %d", c.name, got.Memory.Activations, want)
 		}
-		// The last stage also has the logits, so the other stages are idle a little, and
-		// the slowest stage is less idle than with equal stages.
+		// The last stage also has the logits, so it is the slowest. It is less idle than
+		// with equal stages.
 		busy := float64(got.Time.Compute + got.Time.Tensor)
 		if efficiency := busy / (busy + float64(got.Time.Bubble)); math.Abs(efficiency-c.efficiency) > 0.02 {
 			t.Errorf("%s: efficiency %.3f, for equal stages %.3f", c.name, efficiency, c.efficiency)
@@ -148,8 +148,8 @@ func TestGPT3(t *testing.T) {
 	}
 }
 
-// The states of Llama 3 8B, 128 GB, fit into 8 devices of 80 GB only if they are
-// split; the weights alone, 16 GB, fit into one.
+// The states of Llama 3 8B have 128 GB, so 8 devices of 80 GB hold them only if they are
+// split. The weights alone, 16 GB, fit into one device.
 func TestLlama3(t *testing.T) {
 	const parameters = 8_030_261_248
 	r, c := best(t, "05-llama-3-8b-on-8-gpus")
@@ -180,7 +180,7 @@ func TestMixtral(t *testing.T) {
 	}
 }
 
-// Every layout of a strategy is one that the loader runs.
+// TestLayouts checks that the loader accepts the layout of every strategy.
 func TestLayouts(t *testing.T) {
 	planned := 0
 	for _, name := range names(t) {

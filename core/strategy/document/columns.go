@@ -14,7 +14,7 @@ type column struct {
 	title string // in a text
 	name  string // in HTML, which has more space
 	right bool   // numbers are aligned to the right
-	cell  func(u timeUnit, number int, c *strategy.Candidate) string
+	cell  func(u timeUnit, index int, c *strategy.Candidate) string
 	note  string // what the column means; "" if its title says it
 }
 
@@ -66,8 +66,8 @@ var columns = []column{
 }
 
 const (
-	meshColumn  = 1
-	leastColumn = 8 // of a mesh: "context," fits
+	meshColumn  = 1 // index of the column of meshes
+	leastColumn = 8 // the least width of the column of meshes, so that "context," fits
 
 	unknown = "?"
 )

@@ -11,7 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// rules are those of the planner's reports, in addition to those of all reports.
+// rules are CSS rules of the planner's reports. Package markup adds those of all reports,
+// and replaces CLASS by the class of the report.
 const rules = `.CLASS p,.CLASS li{max-width:64em}
 .CLASS h3{margin:0 0 .3em;font-size:1.15em;font-weight:600;text-wrap:balance}
 .CLASS h4{margin:1.4em 0 .4em}
@@ -46,8 +47,8 @@ func HTML(d *strategy.Document, r *strategy.Report) string {
 	p.Element("h3", "", question(d, r))
 	p.Element("p", "", tried(r))
 	p.tiles(r)
-	for _, f := range r.Problems {
-		p.Element("p", "problem "+string(f.Severity), f.Text())
+	for _, problem := range r.Problems {
+		p.Element("p", "problem "+string(problem.Severity), problem.Text())
 	}
 	p.table(r)
 	if len(r.Candidates) > 0 {
@@ -88,7 +89,7 @@ func (p page) tiles(r *strategy.Report) {
 	p.Tag("</div>")
 }
 
-// fold writes a part that the reader can open.
+// fold writes a part that is closed until the reader opens it.
 func (p page) fold(title string, content func()) {
 	p.Tag("<details>")
 	p.Element("summary", "", title)
@@ -136,7 +137,8 @@ func (p page) content(s section) {
 	}
 }
 
-// rows writes a table. The first row is the heading, and may be empty.
+// rows writes a table. The first row is the heading, and may be empty. sides aligns the
+// columns, as in section.
 func (p page) rows(rows [][]string, sides, class string) {
 	p.Tag(`<div><table class="` + class + `">`)
 	for i, row := range rows {
@@ -220,9 +222,9 @@ func memory(r *strategy.Report) diagram.Memory {
 	return m
 }
 
-// schedule returns the pipeline of the best candidate, and how the picture differs from
-// the candidate: the stages take equally long, and only some micro-batches are drawn. The
-// note is empty without a pipeline.
+// schedule returns a picture of the pipeline of the best candidate. The note says how the
+// picture differs from the candidate: the stages take equally long, and only some
+// micro-batches are drawn. Without a pipeline, the note is empty.
 func schedule(r *strategy.Report) (s diagram.Pipeline, note string) {
 	stages := len(r.Stages)
 	if r.Best < 0 || stages < 2 {

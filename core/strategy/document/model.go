@@ -38,8 +38,8 @@ func (p *parser) model(key string) (err error) {
 	return err
 }
 
-// misplaced adds a hint to the error about a size of a transformer that a document
-// writes beside the preset instead of inside "transformer".
+// misplaced adds a hint to the error about a key of a transformer that a document has in
+// the model instead of inside "transformer".
 func (p *parser) misplaced(err error) error {
 	e, ok := errors.AsType[*status.Error](err)
 	if !ok {

@@ -53,8 +53,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// Every key of the schema is a key of the parser, and every key of the whole
-// documents is in the schema.
+// TestSchemaHasTheKeys checks that the schema has the keys of the documents above, which
+// have every key of the parser, and no others.
 func TestSchemaHasTheKeys(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal([]byte(document.Schema()), &schema); err != nil {
@@ -188,7 +188,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// A tree may have 65,536 arrays.
+// TestParseBoundsTheTree checks that a tree may have 65,536 arrays.
 func TestParseBoundsTheTree(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(`{"meshfeed":1,"model":{"tree":{`)
@@ -209,23 +209,23 @@ func TestExtremes(t *testing.T) {
 	for _, text := range []string{whole, tree, small, preset} {
 		for _, at := range number.FindAllStringIndex(text, -1) {
 			for _, n := range []string{"0", "1", "7", "720720", "1048576", "1099511627776", "9007199254740881", "9007199254740992"} {
-				answers(t, []byte(text[:at[0]+1]+n+text[at[1]:]))
+				checkText(t, []byte(text[:at[0]+1]+n+text[at[1]:]))
 			}
 		}
 	}
 }
 
-// FuzzAdvise checks that no document stops the program.
+// FuzzAdvise checks that no text makes the program panic.
 func FuzzAdvise(f *testing.F) {
 	for _, text := range []string{whole, tree, small} {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(answers)
+	f.Fuzz(checkText)
 }
 
-// answers checks that a document is refused with a path, or answered. Its canonical
-// text is then a document with the same canonical text, and its report is JSON.
-func answers(t *testing.T, text []byte) {
+// checkText checks that a text is refused with a path, or is a document. Then its
+// canonical text parses to a document with the same canonical text, and its report is JSON.
+func checkText(t *testing.T, text []byte) {
 	d, err := document.Parse(text)
 	if err != nil {
 		refused(t, err)
@@ -260,6 +260,7 @@ func answers(t *testing.T, text []byte) {
 	}
 }
 
+// refused checks that an error is InvalidArgument with a path.
 func refused(t *testing.T, err error) {
 	var e *status.Error
 	if !errors.As(err, &e) || e.Code != status.InvalidArgument {

@@ -74,7 +74,8 @@ type number struct {
 	value int64
 }
 
-// numbers writes numbers as members. A negative number is not known.
+// numbers writes numbers as members. A negative number stands for one that is not known,
+// and becomes null.
 func numbers(w *jsontext.Writer, list []number) {
 	for _, n := range list {
 		if w.Key(n.key); n.value < 0 {
@@ -87,6 +88,7 @@ func numbers(w *jsontext.Writer, list []number) {
 
 type word struct{ key, value string }
 
+// words writes strings as members.
 func words(w *jsontext.Writer, list []word) {
 	for _, s := range list {
 		w.Key(s.key).String(s.value)

@@ -13,12 +13,12 @@ type section struct {
 	title string
 	lines []line
 	rows  [][]string
-	sides string // of the columns: "l" or "r"
+	sides string // how each column is aligned: "l" left, "r" right
 
-	folded bool // in HTML, the reader opens it
+	folded bool // in HTML, it is closed until the reader opens it
 }
 
-// line is a paragraph after a mark, such as the number of a candidate.
+// line is a paragraph. Before it stands a mark, such as the number of a candidate.
 type line struct{ mark, text string }
 
 // question writes the model, the devices and the batch.
@@ -74,7 +74,7 @@ func settings(c *strategy.Candidate) string {
 		wording.Count(int64(c.MicroBatch), "example", "examples")
 }
 
-// padded aligns a text to the right.
+// padded adds spaces before a text, up to a width in characters.
 func padded(text string, width int) string {
 	return strings.Repeat(" ", width-columnsOf(text)) + text
 }
@@ -223,8 +223,8 @@ func collectives(r *strategy.Report) [][]string {
 	return rows
 }
 
-// aligned pads the cells of a table. Sides has "l" or "r" for each column. The spaces do
-// not break.
+// aligned returns the rows of a table as lines with aligned columns. Its spaces are ones
+// at which wrap does not break a line.
 func aligned(rows [][]string, sides string) []string {
 	widths := make([]int, len(sides))
 	for _, row := range rows {
@@ -282,7 +282,7 @@ func layers(s *strategy.Stage) string {
 	return text
 }
 
-// through writes a range of values, or a single one.
+// through writes a range of values, or one value if both are equal.
 func through(first, last string) string {
 	if first == last {
 		return first

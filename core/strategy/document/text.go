@@ -17,8 +17,8 @@ func Text(d *strategy.Document, r *strategy.Report) string {
 	p := &printer{unit: unitOf(r)}
 	p.paragraph("", question(d, r))
 	p.paragraph("", answer(r))
-	for _, f := range r.Problems {
-		p.paragraph("", f.Text())
+	for _, problem := range r.Problems {
+		p.paragraph("", problem.Text())
 	}
 	p.candidates(r)
 	first := []section{
@@ -59,6 +59,7 @@ func (p *printer) paragraph(mark, text string) {
 	}
 }
 
+// columnsOf returns the width of a text in characters.
 func columnsOf(s string) int { return len([]rune(s)) }
 
 // noBreak is a space at which wrap does not break a line. wrap replaces it by a plain
@@ -121,7 +122,7 @@ func (p *printer) candidates(r *strategy.Report) {
 	}
 }
 
-// row writes a row of the table. A mesh may take several lines.
+// row writes a row of the table of candidates. A mesh may take several lines.
 func (p *printer) row(cells []string, widths []int) {
 	for i, axes := range wrap(cells[meshColumn], widths[meshColumn]) {
 		line := ""
