@@ -86,6 +86,11 @@ func TestProblems(t *testing.T) {
 				"give flops_per_second, or name a device that the planner knows",
 		},
 		{
+			&strategy.Document{Model: parameters, Training: training, Cluster: strategy.Cluster{Device: "v100-32", Devices: 1}}, strategy.UnknownNumber,
+			"warning /cluster/flops_per_second: the number of floating-point operations per second in bf16 is missing, so candidates that need it have no time; " +
+				"compute in float16, with precision.compute, or give flops_per_second",
+		},
+		{
 			&strategy.Document{Model: strategy.Model{Parameters: 1000}, Training: training, Cluster: devices(1, 1)}, strategy.UnknownNumber,
 			"warning /model/flops_per_example: the number of floating-point operations of an example is missing, so candidates that need it have no time; give flops_per_example",
 		},

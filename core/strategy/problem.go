@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -98,21 +99,34 @@ func (r *Report) widest() string {
 	return most.Message
 }
 
-// unknownTimes reports every number that times need and that is missing. unnamed says
-// that the document names no device.
-func (r *Report) unknownTimes(missing map[string]string, order []string, unnamed bool) {
+// unknownTimes reports every number that times need and that is missing.
+func (r *Report) unknownTimes(missing map[string]string, order []string, p *planner) {
 	for _, path := range order {
 		hint := "give " + path[strings.LastIndex(path, "/")+1:]
+		if path == "/cluster/flops_per_second" {
+			hint = p.otherCompute() + hint
+		}
 		if path == "/cluster/network_bytes_per_second" {
 			hint += ", the bytes that the network adapters of a host send, divided by its devices"
 		}
 		if path == "/model/tree" {
 			hint = "describe the model as a transformer, or leave the axis out of the specs"
-		} else if unnamed && strings.HasPrefix(path, "/cluster/") {
+		} else if p.doc.Cluster.Device == "" && strings.HasPrefix(path, "/cluster/") {
 			hint += ", or name a device that the planner knows"
 		}
 		r.problem(problem.Warning, UnknownNumber, path, missing[path]+", so candidates that need it have no time", hint)
 	}
+}
+
+// otherCompute returns the beginning of a hint: a type of 16 bits in which the device can
+// compute, if there is one.
+func (p *planner) otherCompute() string {
+	for _, t := range [...]memory.Element{memory.BFloat16, memory.Float16} {
+		if p.cluster.FLOPs[formatOf(t)] > 0 {
+			return fmt.Sprintf("compute in %s, with precision.compute, or ", t)
+		}
+	}
+	return ""
 }
 
 func (r *Report) checkInput(n *InputNeeds) {

@@ -55,7 +55,7 @@ func (r *Report) describe(p *planner, kept []score) error {
 		}
 		r.Candidates = append(r.Candidates, c)
 	}
-	r.unknownTimes(missing, order, p.doc.Cluster.Device == "")
+	r.unknownTimes(missing, order, p)
 	if len(kept) == 0 || !r.Candidates[0].Fits {
 		return nil
 	}
