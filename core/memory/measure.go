@@ -93,7 +93,7 @@ func (r *Row) shard(m *mesh.Mesh) {
 // total returns the bytes of rows on a device, without those on the host.
 func total(rows []Row) (sum int64) {
 	for _, r := range rows {
-		if !r.Host {
+		if r.Host == "" {
 			sum = plus(sum, r.Bytes)
 		}
 	}
@@ -110,7 +110,7 @@ func (u *Usage) sum() {
 		t.Count = plus(t.Count, product(r.Shape))
 	}
 	for _, r := range slices.Concat(u.Parameters, u.States, u.Batch) {
-		if r.Host {
+		if r.Host != "" {
 			t.Host = plus(t.Host, r.Bytes)
 		}
 	}

@@ -110,7 +110,7 @@ func TestReplicated(t *testing.T) {
 			`warning replicated /arrays/a/spec: array "a" has 8 copies along axes "data", "model", which partition other arrays; write P(('data', 'model'),) to save 1.75 MiB of every device, unless the copies are meant [{bytes 1833216} {devices 8}]`}},
 		{"only the second axis divides", []memory.Array{w("m", 1024, 8192, "data", "model"), w("a", 2049, 1026)}, []string{
 			`warning replicated /arrays/a/spec: array "a" has 2 copies along axis "model", which partitions other arrays; write P(None, 'model') to save 1 MiB of every device, unless the copies are meant [{bytes 1051137} {devices 2}]`}},
-		{"on the host", []memory.Array{model, {Name: "a", Shape: []int{2048, 1024}, Element: memory.Int8, Host: true}}, nil},
+		{"on the host", []memory.Array{model, {Name: "a", Shape: []int{2048, 1024}, Element: memory.Int8, Host: "pinned_host"}}, nil},
 		{"beside another axis", []memory.Array{model, w("a", 4096, 4096, "data")}, []string{
 			`warning replicated /arrays/a/spec: array "a" has 2 copies along axis "model", which partitions other arrays; write P('data', 'model') to save 2 MiB of every device, unless the copies are meant [{bytes 2097152} {devices 2}]`,
 			`warning replicated /arrays/model/spec: array "model" has 4 copies along axis "data", which partitions other arrays; write P(None, ('model', 'data')) to save 1.5 MiB of every device, unless the copies are meant [{bytes 1572864} {devices 4}]`}},
@@ -174,7 +174,7 @@ func TestCapacity(t *testing.T) {
 // The sums of a device do not contain arrays in the memory of the host and their states.
 func TestHost(t *testing.T) {
 	u := memory.Measure(&memory.Tree{Mesh: on(t), Optimizer: memory.Lion, Parameters: []memory.Array{
-		{Name: "w", Shape: []int{8}, Element: memory.Float32, Host: true}, {Name: "v", Shape: []int{2}, Element: memory.Float32},
+		{Name: "w", Shape: []int{8}, Element: memory.Float32, Host: "pinned_host"}, {Name: "v", Shape: []int{2}, Element: memory.Float32},
 	}})
 	if got := u.Totals; got.Parameters != 8 || got.States != 8+4 || got.Host != 32+32 {
 		t.Errorf("got %+v", got)

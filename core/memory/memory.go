@@ -27,8 +27,8 @@ type Array struct {
 	Shape   []int
 	Element Element
 	Spec    sharding.PartitionSpec
-	Shard   []int // the shape of one device's part instead of a Spec; nil if there is a Spec
-	Host    bool  // in the memory of the host: JAX's memory kinds pinned_host and unpinned_host
+	Shard   []int  // the shape of one device's part instead of a Spec; nil if there is a Spec
+	Host    string // the memory kind of JAX in the memory of the host, such as "pinned_host"; "" for a device
 }
 
 // Tree has the arrays of a training step.

@@ -98,7 +98,7 @@ func (u *Usage) partitioning(rows []Row) map[string]bool {
 func (u *Usage) findReplicated(path string, rows []Row, propose func(*Row) proposal) {
 	for i := range rows {
 		r := &rows[i]
-		if r.Shard != nil || r.Part == nil || r.Host {
+		if r.Shard != nil || r.Part == nil || r.Host != "" {
 			continue
 		}
 		p, bytes := propose(r), r.Bytes+r.Gradient+r.States

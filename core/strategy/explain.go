@@ -59,7 +59,7 @@ var explanations = map[problem.Code]string{
 	"heads":             `The model has fewer key and value heads than tensor devices, so several devices hold and compute the same head. The copies take memory, and their gradients are summed once per step.`,
 	"stages":            `The stages of a pipeline have unequal numbers of layers. Layers are spread so that the slowest stage has the fewest operations.`,
 	"tied":              `The first and the last stage of a pipeline both hold a tied embedding, and sum its gradients once per step.`,
-	"fsdp":              `The axis fsdp splits weights, gradients and states, as ZeRO stage 3 does. Weights are gathered for both passes of every micro-batch. A device holds two gathered layers at once.`,
+	"fsdp":              `The axis fsdp splits weights, gradients and states, as ZeRO stage 3 does. Weights are gathered for both passes of every micro-batch. A device holds two gathered layers at once. Without layers, gathered weights do not count.`,
 	"zero":              `ZeRO splits states and gradients by elements, with padding, so that all replicas hold equally much. Stage 2 sums gradients for every micro-batch, other stages once per step.`,
 	"context":           `Keys and values pass around a ring of the devices of context, and every device computes equally many scores. A causal mask needs a balanced order of the tokens for that.`,
 	"recomputation":     `The backward pass computes some activations again: the scores of attention, or a whole layer. That saves memory and takes time. training.recomputation chooses.`,

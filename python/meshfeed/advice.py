@@ -112,11 +112,16 @@ class Candidate:
             return jax.make_mesh(check, sizes or {"data": 1}, devices, axis_types)
 
     def __repr__(self) -> str:
-        axes = ", ".join(f"{name} {size}" for name, size in self.mesh.items()) or "one device"
+        axes = shown_axes(self.mesh)
         step = "" if self.time is None else f", {self.time['step'] / 1e9:.3g} s per step"
         plural = "" if self.micro_batches == 1 else "es"
         batches = f"{self.micro_batches} micro-batch{plural} of {self.micro_batch}"
         return f"Candidate({axes}, recomputation={self.recomputation!r}, {batches}{step})"
+
+
+def shown_axes(mesh: Mapping[str, int]) -> str:
+    """Returns the axes and sizes of a mesh as a text, as in the table of a report."""
+    return ", ".join(f"{name} {size}" for name, size in mesh.items()) or "one device"
 
 
 class Advice:
@@ -304,13 +309,16 @@ def advise(
                 hint = 'such as {"axes": {"tensor": 1}}'
                 raise check.wrong("search", search, "a dict", hint)
             question["search"] = plain(check, search)
+        if isinstance(cluster, Cluster) and cluster.processes:
+            question["input"] = {"processes": cluster.processes}
         names, given = {"": ""}, question
         if isinstance(model, str):
             names, given = names | {"/model/preset": "model"}, question | {"model": model}
         try:
             if input is not None:
                 report = json.loads(calls.advise(json.dumps(question), "json"))
-                question["input"] = delivered(check, input, report["input"])
+                rate = delivered(check, input, report["input"])
+                question["input"] = question.get("input", {}) | rate
             return Advice(json.dumps(question))
         except InvalidArgumentError as error:
             raise translated(error, names, given) from None

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._native import calls
 from meshfeed._plan.questions import plain, translated
+from meshfeed.advice import Candidate, shown_axes
 from meshfeed.errors import InvalidArgumentError, UnsupportedError
 from meshfeed.planning import Layout
 from meshfeed.specs import entries, is_spec
@@ -150,7 +151,7 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
               micro_batches, chunks=1; forward, backward and weight, the ticks of the tasks
             - collective: op, devices, algorithm
             - memory: bars, a list of dicts of label, weights, gradients, optimizer, activations and
-              buffers in bytes; capacity, title
+              buffers in bytes, or of candidates of `mf.advise`; capacity, title
             - loading: layout, a `Layout`
 
     Raises:
@@ -176,7 +177,7 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
     """
     with Checks("mf.diagram") as check:
         check.choice("kind", kind, *get_args(_Kinds), hint=_MESH_HINT if _is_mesh(kind) else "")
-        part = _members(check, members)
+        part = _members(check, _planned(members) if kind == "memory" else members)
         if kind == "mesh" and isinstance(part.get("mesh"), dict):
             part = part["mesh"]
         elif kind == "loading" and "layout" in part:
@@ -186,6 +187,23 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
             return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
         except InvalidArgumentError as error:
             raise translated(error, {f"/diagram/{kind}": ""}, members) from None
+
+
+_BAR = ("weights", "gradients", "optimizer", "activations", "buffers")
+
+
+def _planned(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Replaces candidates of a plan, or their memory, by bars of a memory diagram."""
+    given, bars, capacity = members.get("bars"), [], None
+    for i, bar in enumerate(given if isinstance(given, list | tuple) else ()):
+        label = shown_axes(bar.mesh) if isinstance(bar, Candidate) else f"candidate {i + 1}"
+        memory = bar.memory if isinstance(bar, Candidate) else bar
+        if isinstance(memory, Mapping) and {*_BAR, "capacity"} <= memory.keys():
+            capacity = memory["capacity"]
+            memory = {"label": label} | {name: memory[name] for name in _BAR}
+        bars.append(memory)
+    known = {"capacity": capacity} if capacity else {}
+    return {**known, **members, **({"bars": bars} if bars else {})}
 
 
 _MESH_HINT = 'for a mesh write mf.diagram("mesh", mesh=mesh)'

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
-from meshfeed._plan.devices import described
+from meshfeed._plan.devices import described, processes
 from meshfeed._plan.questions import plain, translated
 from meshfeed.errors import InvalidArgumentError
 
@@ -66,7 +66,13 @@ class Training(Part):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Cluster(Part):
-    """The devices: `cluster` returns it."""
+    """The devices: `cluster` returns it.
+
+    Attributes:
+        processes: how many processes have the devices; None if that is not known.
+    """
+
+    processes: int | None = None
 
 
 _SIZES = ("layers", "hidden", "heads", "ffn", "vocab", "sequence")
@@ -356,9 +362,9 @@ def cluster(
         `mf.strategy.cluster(jax.devices()[0], devices=1024)` more of the same kind.
     """
     given = _given(locals())
-    return Cluster(
-        *_checked("cluster", given, "cluster", {"/cluster/device": "kind", "/cluster": ""})
-    )
+    names = {"/cluster/device": "kind", "/cluster": ""}
+    text, document = _checked("cluster", given, "cluster", names)
+    return Cluster(text, document, processes(kind, document["devices"]))
 
 
 def _given(arguments: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:

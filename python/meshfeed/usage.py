@@ -28,7 +28,7 @@ class ArrayMemory:
         shape: the shape of the whole array.
         dtype: its type in JAX.
         spec: the entries of its partition spec; None if only `shard_shape` is known.
-        memory_kind: "device", or "pinned_host" for any array in the memory of the host.
+        memory_kind: "device", or in the memory of the host "pinned_host" or "unpinned_host".
         shard_shape: the shape of the part that a device has; None if the spec does not fit.
         bytes: the size of this part.
         gradient_bytes: for a parameter that is trained, the size of the gradient of this part.

@@ -392,6 +392,22 @@ def test_a_spec_is_drawn_on_the_mesh_of_set_mesh() -> None:
             assert str(mf.draw(spec, shape=(8, 16), dtype="bfloat16")) == str(wanted)
 
 
+def test_the_memory_of_candidates_is_drawn() -> None:
+    advice = mf.advise("llama3-8b", {"batch": 128}, {"device": "h100-80", "devices": 8})
+    first, second = advice.candidates[:2]
+    parts = ("weights", "gradients", "optimizer", "activations", "buffers")
+    bars = [
+        {"label": label} | {name: candidate.memory[name] for name in parts}
+        for label, candidate in (("fsdp 8", first), ("candidate 2", second))
+    ]
+    wanted = mf.diagram("memory", bars=bars, capacity=80 * 10**9)
+    found = mf.diagram("memory", bars=(first, second.memory))
+    assert (str(found), found.to_svg()) == (str(wanted), wanted.to_svg())
+    assert "A device has 90 GB." in str(mf.diagram("memory", bars=[first], capacity=90 * 10**9))
+    unknown = mf.advise("llama3-8b", {"batch": 8}, {"devices": 8}).candidates
+    assert "A device has" not in str(mf.diagram("memory", bars=unknown[:2]))
+
+
 KINDS = ["data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory",
          "loading"]  # fmt: skip
 
@@ -409,6 +425,12 @@ def test_diagrams_with_wrong_members() -> None:
             "matmul",
             {"x": (8, 8)},
             "x=(8, 8): expected a matrix, but found a list; a matrix has the keys shape, spec",
+        ),
+        (
+            "pipeline",
+            {"schedule": "gpipe", "stages": 2, "micro_batches": 2, "weight": []},
+            "weight=[]: the list has no durations; "
+            "use one number for equal parts, or a list of stages \N{MULTIPLICATION SIGN} chunks",
         ),
         (
             "memory",

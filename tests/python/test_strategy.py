@@ -279,6 +279,34 @@ if hasattr(jax.sharding, "AbstractDevice"):  # in JAX from 0.9 on
     CLUSTERS.append((FAR, {}, "cluster('NVIDIA H200', devices=8)"))
 
 
+PROCESSES: list[tuple[Any, dict[str, Any], int]] = [
+    (H100_DEVICES, {}, 2),
+    (OBJECTS, {"per_node": 16}, 2),
+    (V5E, {}, 4),
+    (NVLINK, {}, 8),
+    (ALONE, {}, 4),
+    (ALONE[:1], {}, 1),
+    (ALONE, {"devices": 8}, 1),
+    (UNEVEN, {}, 1),
+    (H100_DEVICES[0], {"devices": 16}, 2),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "processes"), PROCESSES)
+def test_the_processes_of_jax_load_the_input(
+    kind: Any, given: dict[str, Any], processes: int
+) -> None:
+    cluster = strategy.cluster(kind, **given)
+    for rate in (None, 10, {"rows_per_second": 10}):
+        advice = mf.advise("gpt2", {"batch": 64}, cluster, input=rate)
+        assert advice.report["input"]["processes"] == processes
+    stats = {"rows": 64, "build_seconds": 1.0}
+    needs = mf.advise("gpt2", {"batch": 64}, cluster, input=stats).report["input"]
+    assert needs["available"] == int(64 * needs["rows_per_step"] / needs["process_rows"])
+    own = mf.advise("gpt2", {"batch": 64}, cluster, input={"processes": 1})
+    assert own.report["input"]["processes"] == 1
+
+
 @pytest.mark.parametrize(("kind", "given", "call"), CLUSTERS, ids=lambda x: str(x)[:40])
 def test_the_devices_of_jax(kind: Any, given: dict[str, Any], call: str) -> None:
     cluster = strategy.cluster(kind, **given)

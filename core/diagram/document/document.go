@@ -292,7 +292,11 @@ func (p parser) ticks(key string, to map[string][]int64) error {
 	if p.Kind() != jsontext.List {
 		return read()
 	}
-	return p.List("a list of ticks", pipeline.MaxForwards, func(int) error { return read() })
+	err := p.List("a list of ticks", pipeline.MaxForwards, func(int) error { return read() })
+	if err == nil && len(to[key]) == 0 {
+		return p.Fail("the list has no durations").WithHint("use one number for equal parts, or a list of stages × chunks")
+	}
+	return err
 }
 
 // durations returns the durations of all parts. Tasks without a duration take no time.

@@ -82,7 +82,7 @@ func along(r memory.Row) string {
 		parts = append(parts, wording.Plain(axis))
 	}
 	text := strings.Join(parts, ", ")
-	if r.Host {
+	if r.Host != "" {
 		text = strings.TrimLeft(text+"; host", "; ")
 	}
 	return text

@@ -192,15 +192,21 @@ func (p *parser) element() (memory.Element, error) {
 	return e, p.at(err)
 }
 
-// memoryKinds lists the memory kinds of JAX. The first is the memory of a device.
-var memoryKinds = []string{"device", "pinned_host", "unpinned_host"}
+const deviceMemory = "device"
 
-func (p *parser) host() (bool, error) {
+// memoryKinds lists the memory kinds of JAX.
+var memoryKinds = []string{deviceMemory, "pinned_host", "unpinned_host"}
+
+// host reads a memory kind. It returns "" for the memory of a device.
+func (p *parser) host() (string, error) {
 	kind, err := p.Word("a memory kind")
 	if err == nil && !slices.Contains(memoryKinds, kind) {
-		return false, p.Fail("%s is not a memory kind of JAX", wording.Quote(kind)).WithHint("%s", wording.Suggest(kind, memoryKinds))
+		return "", p.Fail("%s is not a memory kind of JAX", wording.Quote(kind)).WithHint("%s", wording.Suggest(kind, memoryKinds))
 	}
-	return kind != memoryKinds[0], err
+	if kind == deviceMemory {
+		kind = ""
+	}
+	return kind, err
 }
 
 // Measure reads a document and computes the sizes of its arrays.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -73,10 +74,7 @@ func writeRow(w *jsontext.Writer, r memory.Row) {
 }
 
 func kindOf(r memory.Row) string {
-	if r.Host {
-		return memoryKinds[1]
-	}
-	return memoryKinds[0]
+	return cmp.Or(r.Host, deviceMemory)
 }
 
 // number is a member of an object: null if it is not known, or above 2^53.

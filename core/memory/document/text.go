@@ -28,7 +28,7 @@ func Text(u *memory.Usage) string {
 	rows, rest := listed(u)
 	for _, r := range rows {
 		bytes, copies := sizeOf(r)
-		if r.Host {
+		if r.Host != "" {
 			copies += " host"
 		}
 		writeLine(b, r.Name, wording.Shape(r.Shape), r.Element.String(), specOf(r), bytes, copies)

@@ -33,17 +33,40 @@ def described(check: Checks, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def processes(kind: Any, count: int) -> int | None:
+    """Returns how many processes have the devices of a cluster, if each has equally many.
+
+    Args:
+        kind: the argument of the cluster.
+        count: the number of devices of the cluster.
+    """
+    devices = None if _is_abstract(kind) else _listed(kind)
+    if not isinstance(devices, list | tuple) or len(devices) != count:
+        return None
+    each = collections.Counter(device.process_index for device in devices)
+    return len(each) if len(set(each.values())) == 1 else None
+
+
+def _is_abstract(kind: Any) -> bool:
+    return type(kind).__name__ == "AbstractMesh"
+
+
+def _listed(kind: Any) -> Any:
+    """Returns the devices of a mesh, or the argument itself."""
+    devices = kind.devices if hasattr(kind, "axis_names") else kind
+    return devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
+
+
 def _of(check: Checks, kind: Any) -> dict[str, Any]:
     """Returns what is known of a device, of several devices or of a mesh."""
-    if type(kind).__name__ == "AbstractMesh":
+    if _is_abstract(kind):
         device = getattr(kind, "abstract_device", None)  # not in old JAX
         if device is None:
             raise check.wrong("kind", kind, "a mesh that has devices", _NAMED)
         return {"kind": _name(check, [device]), "devices": kind.size}
     if hasattr(kind, "device_kind"):
         return {"kind": _name(check, [kind])}
-    devices = kind.devices if hasattr(kind, "axis_names") else kind  # of a mesh
-    devices = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
+    devices = _listed(kind)
     right = isinstance(devices, list | tuple) and all(hasattr(d, "device_kind") for d in devices)
     if not right or not devices:
         hint = "pass the number of devices as devices="
