@@ -65,21 +65,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range found.all {
-			c := found.all[i]
-			e := newEvaluator(p)
-			if err := e.setCandidate(&c); err != nil {
-				t.Fatal(err)
-			}
-			if again := e.score(); again != c {
-				t.Fatalf("%+v\nevaluated alone: %+v", c, again)
-			}
-			m := e.candidate().Memory
-			if m.Total != m.Weights+m.Gradients+m.Optimizer+m.Activations+m.Buffers {
-				t.Fatalf("%+v: the parts do not add up to the total", m)
-			}
-			if all := e.worstOfAll(); all != m {
-				t.Fatalf("the worst of the distinct stages takes %+v, of all %+v", m, all)
-			}
+			p.checkAlone(t, found.all[i])
 		}
 		if want := p.settings(meshes.found); len(found.all) != want || found.evaluated != int64(want) {
 			t.Fatalf("%d candidates were evaluated, %d are kept, and there are %d", found.evaluated, len(found.all), want)
@@ -92,20 +78,48 @@ func TestAgainstBruteForce(t *testing.T) {
 		if len(found.best) > 1 && !slices.Equal(short.best, found.best) {
 			t.Fatalf("the best of the meshes are %+v, of a search without others %+v", found.best, short.best)
 		}
-		for i := range found.all {
-			for k := range found.all[:i] {
-				a, b := &found.all[i], &found.all[k]
-				if c := a.compare(b, p.fastest); c == 0 || c != -b.compare(a, p.fastest) {
-					t.Fatalf("%+v and %+v compare as %d", a, b, c)
-				}
-			}
-		}
+		checkOrder(t, found.all, p.fastest)
 		if len(found.all) > 0 {
 			if best, want := found.kept(p.keep, p.fastest)[0], scan(found.all); best != want {
 				t.Fatalf("the best is %+v, of all %+v", best, want)
 			}
 		}
 	})
+}
+
+// checkAlone compares a candidate with its score from an evaluator whose caches are empty.
+// It also checks the sum of its memory, and that distinct keeps the stage that needs the
+// most.
+func (p *planner) checkAlone(t *testing.T, c score) {
+	t.Helper()
+	e := newEvaluator(p)
+	if err := e.setCandidate(&c); err != nil {
+		t.Fatal(err)
+	}
+	if again := e.score(); again != c {
+		t.Fatalf("%+v\nevaluated alone: %+v", c, again)
+	}
+	m := e.candidate().Memory
+	if m.Total != m.Weights+m.Gradients+m.Optimizer+m.Activations+m.Buffers {
+		t.Fatalf("%+v: the parts do not add up to the total", m)
+	}
+	if all := e.worstOfAll(); all != m {
+		t.Fatalf("the worst of the distinct stages takes %+v, of all %+v", m, all)
+	}
+}
+
+// checkOrder checks that no two candidates compare as equal, and that the result of
+// compare changes its sign with the order of its arguments.
+func checkOrder(t *testing.T, list []score, fastest int64) {
+	t.Helper()
+	for i := range list {
+		for k := range list[:i] {
+			a, b := &list[i], &list[k]
+			if c := a.compare(b, fastest); c == 0 || c != -b.compare(a, fastest) {
+				t.Fatalf("%+v and %+v compare as %d", a, b, c)
+			}
+		}
+	}
 }
 
 // scan returns the best of all candidates: of those within 1 % of the shortest time, the
@@ -170,22 +184,7 @@ func TestEnumeration(t *testing.T) {
 				t.Errorf("%s counts %d meshes and lists %d", x.Code, x.Count, len(x.Meshes))
 			}
 		}
-		all := 0
-		var products func(a axis, s sizes)
-		products = func(a axis, s sizes) {
-			if a == numAxes {
-				if s.product(pipeAxis, dataAxis, fsdpAxis, expertAxis, contextAxis, tensorAxis) == int64(p.cluster.Devices) {
-					all++
-				}
-				return
-			}
-			for _, n := range e.domain[a] {
-				s[a] = n
-				products(a+1, s)
-			}
-		}
-		products(0, sizes{})
-		if int64(all) != listed+int64(len(e.found)) {
+		if all := e.products(0, 1); all != listed+int64(len(e.found)) {
 			t.Errorf("there are %d meshes, but %d were found and %d pruned", all, len(e.found), listed)
 		}
 		seen := map[sizes]bool{}
@@ -198,6 +197,21 @@ func TestEnumeration(t *testing.T) {
 	})
 }
 
+// products counts the sizes of axis a and the axes after it that multiply to the number of
+// devices. chosen is the product of the sizes of the other axes.
+func (e *enumerator) products(a axis, chosen int) (n int64) {
+	if a == numAxes {
+		if chosen == e.cluster.Devices {
+			return 1
+		}
+		return 0
+	}
+	for _, size := range e.domain[a] {
+		n += e.products(a+1, chosen*size)
+	}
+	return n
+}
+
 // TestProperties checks what holds for every document.
 func TestProperties(t *testing.T) {
 	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
@@ -207,23 +221,7 @@ func TestProperties(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range report.Candidates {
-			c := &report.Candidates[i]
-			if c.Time == nil {
-				t.Fatalf("candidate %d has no time: %v", i, c.Reasons)
-			}
-			x, sum := c.Time, int64(0)
-			for _, p := range x.parts() {
-				sum += p.ns
-			}
-			if x.Step != sum-x.Hidden || x.Low > x.Step || x.Step > x.High || x.Hidden < 0 {
-				t.Errorf("the parts of %+v do not add up", x)
-			}
-			if c.Memory.ActivationsLow > c.Memory.Activations || c.Memory.Activations > c.Memory.ActivationsHigh {
-				t.Errorf("the activations of %+v are no interval", c.Memory)
-			}
-			if c.Fits != (c.Memory.Free >= 0) || len(c.Reasons) == 0 {
-				t.Errorf("candidate %d: fits %v, reasons %q", i, c.Fits, c.Reasons)
-			}
+			checkCandidate(t, &report.Candidates[i])
 		}
 		if report.Best < 0 {
 			return
@@ -243,6 +241,28 @@ func TestProperties(t *testing.T) {
 			t.Errorf("%+v", in)
 		}
 	})
+}
+
+// checkCandidate checks that the parts of a candidate's time add up, that its bounds are in
+// order, and that it has reasons.
+func checkCandidate(t *testing.T, c *Candidate) {
+	t.Helper()
+	if c.Time == nil {
+		t.Fatalf("%+v has no time: %v", c.Mesh, c.Reasons)
+	}
+	x, sum := c.Time, int64(0)
+	for _, p := range x.parts() {
+		sum += p.ns
+	}
+	if x.Step != sum-x.Hidden || x.Low > x.Step || x.Step > x.High || x.Hidden < 0 {
+		t.Errorf("the parts of %+v do not add up", x)
+	}
+	if c.Memory.ActivationsLow > c.Memory.Activations || c.Memory.Activations > c.Memory.ActivationsHigh {
+		t.Errorf("the activations of %+v are no interval", c.Memory)
+	}
+	if c.Fits != (c.Memory.Free >= 0) || len(c.Reasons) == 0 {
+		t.Errorf("%+v: fits %v, reasons %q", c.Mesh, c.Fits, c.Reasons)
+	}
 }
 
 // TestMoreFSDP checks that a larger fsdp axis never needs more bytes of weights, and
