@@ -176,30 +176,7 @@ func TestRandomActivations(t *testing.T) {
 	random.Rounds(t, 300, 20000, func(t *testing.T, r *rand.Rand) {
 		s, e := randomShape(t, r), randomExecution(r)
 		a := activations(t, s, e)
-		sums := map[transformer.Block]transformer.Bytes{}
-		for _, term := range a.Terms {
-			sums[term.In] = sums[term.In].Plus(term.Bytes)
-			if term.Name == "" || term.Reason == "" {
-				t.Errorf("%+v: a term has no name or no reason: %+v", s, term)
-			}
-			if b := term.Bytes; b.Low < 0 || b.Low > b.Paper || b.Paper > b.High {
-				t.Errorf("%+v, %+v: the bounds of %s are not in order: %v", s, e, term.Name, b)
-			}
-		}
-		layer := sums[transformer.InLayer]
-		var dense, expert transformer.Bytes
-		if n := s.ExpertLayers(0, s.Layers); n < s.Layers {
-			dense = layer.Plus(sums[transformer.InDense])
-		}
-		if s.Experts != nil {
-			expert = layer.Plus(sums[transformer.InExpert])
-		}
-		want := []transformer.Bytes{dense, expert, sums[transformer.InEmbedding], sums[transformer.InFinal], sums[transformer.InWorking]}
-		for i, b := range counts(a) {
-			if b != want[i] {
-				t.Errorf("%+v, %+v: %v bytes, the terms have %v", s, e, b, want[i])
-			}
-		}
+		checkTerms(t, s, a)
 
 		batch, sequence := e, s
 		batch.Batch++
@@ -214,6 +191,36 @@ func TestRandomActivations(t *testing.T) {
 		compare(t, "context parallelism", activations(t, s, context), a)
 		compare(t, "sequence parallelism", activations(t, s, parallel), a)
 	})
+}
+
+// checkTerms checks that the bytes of activations are the sums of their terms, and that the
+// bounds of each term are in order.
+func checkTerms(t *testing.T, s transformer.Shape, a *transformer.Activations) {
+	t.Helper()
+	sums := map[transformer.Block]transformer.Bytes{}
+	for _, term := range a.Terms {
+		sums[term.In] = sums[term.In].Plus(term.Bytes)
+		if term.Name == "" || term.Reason == "" {
+			t.Errorf("%+v: a term has no name or no reason: %+v", s, term)
+		}
+		if b := term.Bytes; b.Low < 0 || b.Low > b.Paper || b.Paper > b.High {
+			t.Errorf("%+v: the bounds of %s are not in order: %v", s, term.Name, b)
+		}
+	}
+	layer := sums[transformer.InLayer]
+	var dense, expert transformer.Bytes
+	if n := s.ExpertLayers(0, s.Layers); n < s.Layers {
+		dense = layer.Plus(sums[transformer.InDense])
+	}
+	if s.Experts != nil {
+		expert = layer.Plus(sums[transformer.InExpert])
+	}
+	want := []transformer.Bytes{dense, expert, sums[transformer.InEmbedding], sums[transformer.InFinal], sums[transformer.InWorking]}
+	for i, b := range counts(a) {
+		if b != want[i] {
+			t.Errorf("%+v: %v bytes, the terms have %v", s, b, want[i])
+		}
+	}
 }
 
 // compare checks that no number is larger in small than in large.
