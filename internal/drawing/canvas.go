@@ -14,7 +14,7 @@ const (
 	Margin    = 20
 	CharWidth = 7 // width of a character of 11.5 px
 	LineStep  = 18
-	MaxWidth  = 760 // of lines: New sets Limit to it
+	MaxWidth  = 760 // of a grid or a line by default
 )
 
 // Canvas is an SVG document while it is drawn, from top to bottom.
