@@ -39,8 +39,10 @@ const maxTick = 3
 const (
 	laneHeight = 20
 	laneStep   = 24 // from a lane to the next one
-	maxTickSVG = 26 // per tick
-	coarse     = 2  // of a sample: narrower ticks are not drawn one by one
+	wide       = 26 // of a typical task, at most
+	legible    = 8  // of a typical task, if the middle of the chart is left out
+	coarse     = 2  // of a sample: narrower tasks are not drawn one by one
+	cutWidth   = 28 // that stand for the middle
 )
 
 // most returns the kind of task that takes most of the time from tick start to tick
@@ -121,7 +123,9 @@ func (g *gantt) svg(c *drawing.Canvas) {
 	label, text := g.widths()
 	x := drawing.Margin + label*drawing.CharWidth + 12
 	width := c.Limit - x - text*drawing.CharWidth - 12
-	width = int(min(int64(width), g.span*maxTickSVG))
+	typical := g.typical()
+	width = int(min(int64(width), g.span*wide/typical))
+	axis := g.axis(width, typical)
 	for _, l := range g.lanes {
 		if l.label == "" {
 			c.Label(x+width/2, c.Y+12, muted, "middle", "⋮")
@@ -129,23 +133,97 @@ func (g *gantt) svg(c *drawing.Canvas) {
 			continue
 		}
 		c.Label(drawing.Margin, c.Y+14, plain, "", l.label)
-		c.Add(`<rect class="mf-track" x="%d" y="%d" width="%d" height="%d"/>`, x, c.Y, width, laneHeight)
-		if int64(width) < g.span*coarse {
+		c.Add(`<rect class="mf-track" x="%d" y="%d" width="%d" height="%d"/>`, x, c.Y, axis.until, laneHeight)
+		switch {
+		case axis.cut():
+			rest := axis.until + cutWidth
+			c.Label(x+axis.until+cutWidth/2, c.Y+14, muted, "middle", "⋯")
+			c.Add(`<rect class="mf-track" x="%d" y="%d" width="%d" height="%d"/>`, x+rest, c.Y, width-rest, laneHeight)
+			g.tasks(c, l, x, axis)
+		case int64(width)*typical < g.span*coarse:
 			g.sampled(c, l, x, width)
-		} else {
-			g.tasks(c, l, x, width)
+		default:
+			g.tasks(c, l, x, axis)
 		}
 		c.Label(x+width+12, c.Y+14, muted, "", l.text)
 		c.Widen(x + width + 12 + drawing.Runes(l.text)*drawing.CharWidth - drawing.Margin)
 		c.Y += laneStep
 	}
+	if axis.cut() {
+		c.Label(drawing.Margin, c.Y+14, muted, "", fmt.Sprintf("⋯ The middle, %.0f %% of the time, is left out.", 100*float64(axis.to-axis.from)/float64(g.span)))
+		c.Y += laneStep
+	}
 	drawLegend(c, append(g.kinds[:len(g.kinds):len(g.kinds)], kind{name: g.idle}))
 }
 
+// typical returns the mean duration of the tasks of the first kind, in ticks.
+func (g *gantt) typical() int64 {
+	var ticks, tasks int64
+	for _, l := range g.lanes {
+		for _, t := range l.tasks {
+			if t.kind == 0 {
+				ticks += t.end - t.start
+				tasks++
+			}
+		}
+	}
+	return max(1, ticks/max(1, tasks))
+}
+
+// axis maps ticks to pixels. It leaves out the ticks between from and to, if they differ.
+type axis struct {
+	from, to int64
+	until    int // pixel of from
+}
+
+// axis returns the axis of a chart. If tasks are too narrow, it leaves the middle out,
+// unless lanes begin too late or end too early to be seen then.
+func (g *gantt) axis(width int, typical int64) axis {
+	whole := axis{g.span, g.span, width}
+	if int64(width)*typical >= g.span*coarse {
+		return whole
+	}
+	var edge int64 // ticks until all lanes have begun, or after a lane has ended
+	for _, l := range g.lanes {
+		if n := len(l.tasks); n > 0 {
+			edge = max(edge, l.tasks[0].start, g.span-l.tasks[n-1].end)
+		}
+	}
+	half := (width - cutWidth) / 2
+	shown := max(int64(half)*typical/legible, edge+edge/2) // ticks of each end
+	if 2*shown >= g.span || int64(half)*typical < shown*coarse {
+		return whole
+	}
+	return axis{shown, g.span - shown, half}
+}
+
+func (a axis) cut() bool { return a.from < a.to }
+
+// pixels returns the pixels at which a task begins and ends. They are equal for a task that
+// is left out.
+func (a axis) pixels(t task) (at, end int) {
+	scale := func(tick int64) int { return int(tick * int64(a.until) / a.from) }
+	rest := a.until + cutWidth // pixel of to
+	switch {
+	case t.end <= a.from:
+		return scale(t.start), scale(t.end)
+	case t.start >= a.to:
+		return rest + scale(t.start-a.to), rest + scale(t.end-a.to)
+	case t.start < a.from:
+		return scale(t.start), a.until
+	case t.end > a.to:
+		return rest, rest + scale(t.end-a.to)
+	}
+	return a.until, a.until
+}
+
 // tasks draws the tasks of a lane one by one.
-func (g *gantt) tasks(c *drawing.Canvas, l lane, x, width int) {
+func (g *gantt) tasks(c *drawing.Canvas, l lane, x int, axis axis) {
 	for _, t := range l.tasks {
-		at, end := int(t.start*int64(width)/g.span), int(t.end*int64(width)/g.span)
+		at, end := axis.pixels(t)
+		if at == end && axis.cut() {
+			continue
+		}
 		opacity := ""
 		if t.pale {
 			opacity = ` fill-opacity="0.6"`

@@ -5,16 +5,13 @@ import (
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/internal/drawing"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Pipeline is a schedule of a pipeline.
-type Pipeline struct {
-	Kind                         pipeline.Kind
-	Stages, MicroBatches, Chunks int
-	Durations                    pipeline.Durations // in ticks; zero for equal parts
-}
+// Pipeline is a schedule of a pipeline. Without durations, its parts are equal.
+type Pipeline strategy.Pipeline
 
 // Bounds of a chart.
 const (
@@ -50,6 +47,9 @@ func (p Pipeline) Draw() (*Diagram, error) {
 	bubble := fmt.Sprintf("The stages are idle for %s of the time: %s of %s ticks.", percent(idle, total), wording.Thousands(idle), wording.Thousands(total))
 	if num, den := pipeline.BubbleShare(p.Kind, p.Stages, p.MicroBatches, p.Chunks); even {
 		bubble += fmt.Sprintf(" The closed form is %s.", percent(num, den))
+	} else {
+		stage, busy := slowest(t)
+		bubble += fmt.Sprintf(" Stage %d, the slowest, is idle for %s.", stage, percent(t.Span-busy, t.Span))
 	}
 	peak := "The last number is how many micro-batches a stage keeps the activations of, at its peak."
 	if p.Chunks > 1 {
@@ -59,6 +59,20 @@ func (p Pipeline) Draw() (*Diagram, error) {
 	d.about = fmt.Sprintf("%s. %s The first stage keeps the activations of up to %d forwards, the last one of up to %d.", title, bubble, t.PeakLive(0), t.PeakLive(p.Stages-1))
 	d.add(note{muted, bubble}, space(8), chart(t), space(2), note{muted, peak})
 	return d, nil
+}
+
+// slowest returns the stage that works longest, and its ticks of work.
+func slowest(t *pipeline.Timeline) (stage int, busy int64) {
+	for s, tasks := range t.Tasks {
+		sum := int64(0)
+		for _, k := range tasks {
+			sum += k.End - k.Start
+		}
+		if sum > busy {
+			stage, busy = s, sum
+		}
+	}
+	return stage, busy
 }
 
 // equalParts returns durations of equal parts. A backward task takes twice as long as a

@@ -3,6 +3,7 @@ package strategy
 import (
 	"github.com/meshfeed/meshfeed/core/collective"
 	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/pipeline"
 )
 
 // stageList describes all stages of the current candidate.
@@ -25,6 +26,53 @@ func (e *evaluator) stageList() []Stage {
 			needed, again := e.operations(g)
 			list[i].Compute = round(1e9 * (needed + again) * float64(e.micros) / (p.peak * p.efficiency.middle()))
 		}
+	}
+	return list
+}
+
+// MaxTicks is the longest duration in [Pipeline]. A tick is a hundredth of it.
+const MaxTicks = 100
+
+// pipeline describes the pipeline of the current candidate. It returns nil without
+// one, and for a model whose layers are not known.
+func (e *evaluator) pipeline() *Pipeline {
+	if e.sizes[pipeAxis] == 1 || e.model.shape == nil {
+		return nil
+	}
+	return &Pipeline{e.planner.schedule, e.sizes[pipeAxis], e.micros, e.chunks, e.durations(MaxTicks)}
+}
+
+// durations returns the durations of computation of all parts of the pipeline, so that
+// the longest has the given ticks. The forward pass is a third of the operations that are
+// needed, and each half of the backward pass another third. Recomputation precedes the
+// gradient of the inputs.
+func (e *evaluator) durations(longest float64) (d pipeline.Durations) {
+	var thirds, backwards []float64
+	most := 0.0
+	for k, g := range e.parts() {
+		needed, again := e.operations(&g)
+		thirds, backwards = append(thirds, needed/3), append(backwards, needed/3+again)
+		most = max(most, backwards[k])
+	}
+	ticks := func(operations float64) int64 { return max(1, round(operations/most*longest)) } // the embedding takes a moment
+	for k := range thirds {
+		d.Forward = append(d.Forward, ticks(thirds[k]))
+		d.Backward = append(d.Backward, ticks(backwards[k]))
+		d.Weight = append(d.Weight, ticks(thirds[k]))
+	}
+	return d
+}
+
+// parts lists the chunks of all stages in the order of the computation, each as a stage of
+// its own.
+func (e *evaluator) parts() []stage {
+	var list []stage
+	layer := 0
+	counts := e.model.divide(e.sizes[pipeAxis], e.chunks)
+	for k, n := range counts {
+		experts := e.model.shape.ExpertLayers(layer, layer+n)
+		list = append(list, stage{first: layer, dense: n - experts, experts: experts, head: k == len(counts)-1})
+		layer += n
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package strategy
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/problem"
 )
 
@@ -17,6 +18,7 @@ type Report struct {
 	Candidates  []Candidate
 	Best        int          // in Candidates; -1 if none fits
 	Stages      []Stage      // of the best candidate's pipeline
+	Pipeline    *Pipeline    // of the best candidate; nil without one
 	Collectives []Collective // of the best candidate
 	Layout      *layout.Document
 	Input       *InputNeeds
@@ -95,6 +97,13 @@ type Stage struct {
 	Live       int   // micro-batches (with chunks: chunks of them) whose activations are kept at the peak
 	Memory     Memory
 	Compute    int64 // nanoseconds per step; -1 if it is not known
+}
+
+// Pipeline is the schedule of a pipeline, in the form that package diagram draws.
+type Pipeline struct {
+	Kind                         pipeline.Kind
+	Stages, MicroBatches, Chunks int
+	Durations                    pipeline.Durations // of computation; the longest is MaxTicks
 }
 
 // Collective is a communication of the best candidate in one step of one device.

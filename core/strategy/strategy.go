@@ -69,6 +69,7 @@ func (r *Report) describeBest(e *evaluator, best *score) error {
 	}
 	r.Collectives = e.collectives()
 	r.Stages = e.stageList()
+	r.Pipeline = e.pipeline()
 	d := e.layout()
 	if d == nil {
 		r.problem(problem.Info, NoInputs, "/model/inputs", "the arrays of a batch are not known, so there is no layout", "give inputs, as the arrays of a layout without specs")

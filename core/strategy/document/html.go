@@ -5,10 +5,8 @@ import (
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/diagram"
-	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/internal/markup"
-	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // rules are CSS rules of the planner's reports. Package markup adds those of all reports,
@@ -62,8 +60,8 @@ func HTML(d *strategy.Document, r *strategy.Report) string {
 		p.section(section{title: "Why", lines: reasons(r)})
 		p.Tag("</div></div>")
 	}
-	if s, note := schedule(r); note != "" && p.picture(s) {
-		p.Element("p", "", note)
+	if r.Pipeline != nil && p.picture(diagram.Pipeline(*r.Pipeline)) {
+		p.Element("p", "", scheduleNote(r))
 	}
 	for _, s := range sections(r) {
 		p.section(s)
@@ -222,24 +220,11 @@ func memory(r *strategy.Report) diagram.Memory {
 	return m
 }
 
-// schedule returns a picture of the pipeline of the best candidate. The note says how the
-// picture differs from the candidate: the stages take equally long, and only some
-// micro-batches are drawn. Without a pipeline, the note is empty.
-func schedule(r *strategy.Report) (s diagram.Pipeline, note string) {
-	stages := len(r.Stages)
-	if r.Best < 0 || stages < 2 {
-		return s, ""
+// scheduleNote says how the picture of the best candidate's pipeline differs from its step.
+func scheduleNote(r *strategy.Report) string {
+	note := "The picture has the computation of the micro-batches, without communication."
+	if t := r.Candidates[r.Best].Time; t != nil {
+		note += " In the step of candidate " + strconv.Itoa(r.Best+1) + ", the slowest stage is idle for " + percent((1000*t.Bubble+t.Step/2)/t.Step) + " of the time."
 	}
-	c := &r.Candidates[r.Best]
-	const few = 16
-	micros := min(c.MicroBatches, max(2, few/stages)*stages)
-	note = "The picture shows stages that take equally long"
-	if micros < c.MicroBatches {
-		note += ", and " + strconv.Itoa(micros) + " of " + wording.Thousands(int64(c.MicroBatches)) + " micro-batches"
-	}
-	note += "."
-	if t := c.Time; t != nil {
-		note += " In the step of candidate " + strconv.Itoa(r.Best+1) + ", stages are idle for " + percent((1000*t.Bubble+t.Step/2)/t.Step) + " of the time."
-	}
-	return diagram.Pipeline{Kind: pipeline.Kind(c.Schedule), Stages: stages, MicroBatches: micros, Chunks: c.Chunks}, note
+	return note
 }

@@ -11,11 +11,12 @@ import (
 // Report writes a report as JSON, for programs:
 //
 //	{"meshfeed":1,"model":{…},"devices":8,"meshes":…,"evaluated":…,"pruned":[…],"candidates":[…],"best":0,
-//	 "stages":[…],"collectives":[…],"layout":{…},"input":{…},"assumptions":[…],"problems":[…]}
+//	 "stages":[…],"pipeline":{…},"collectives":[…],"layout":{…},"input":{…},"assumptions":[…],"problems":[…]}
 //
 // Memory is in bytes and time in nanoseconds. All numbers are integers: "mfu",
 // "examples_per_second", and the input's "rows_per_second" and "margin" count
-// thousandths. A number that is not known is null. The fields of package strategy's
+// thousandths. A number that is not known is null. The pipeline is a diagram, as package
+// core/diagram/document reads it. The fields of package strategy's
 // Report say what each means.
 func Report(r *strategy.Report) []byte {
 	w := &jsontext.Writer{}
@@ -37,6 +38,11 @@ func Report(r *strategy.Report) []byte {
 		w.Int(int64(r.Best))
 	}
 	list(w, "stages", r.Stages, reportStage)
+	if w.Key("pipeline"); r.Pipeline == nil {
+		w.Null()
+	} else {
+		reportPipeline(w, r.Pipeline)
+	}
 	list(w, "collectives", r.Collectives, reportCollective)
 	if w.Key("layout"); r.Layout == nil {
 		w.Null()
@@ -197,6 +203,24 @@ func reportStage(w *jsontext.Writer, s *strategy.Stage) {
 	numbers(w, []number{{"parameters", s.Parameters}, {"live", int64(s.Live)}})
 	reportMemory(w, s.Memory)
 	numbers(w, []number{{"compute", s.Compute}})
+}
+
+func reportPipeline(w *jsontext.Writer, p *strategy.Pipeline) {
+	w.Open('{')
+	w.Key("schedule").String(string(p.Kind))
+	numbers(w, []number{{"stages", int64(p.Stages)}, {"micro_batches", int64(p.MicroBatches)}, {"chunks", int64(p.Chunks)}})
+	ticks(w, "forward", p.Durations.Forward)
+	ticks(w, "backward", p.Durations.Backward)
+	ticks(w, "weight", p.Durations.Weight)
+	w.Close('}')
+}
+
+func ticks(w *jsontext.Writer, key string, list []int64) {
+	w.Key(key).Open('[')
+	for _, n := range list {
+		w.Int(n)
+	}
+	w.Close(']')
 }
 
 func reportCollective(w *jsontext.Writer, c *strategy.Collective) {

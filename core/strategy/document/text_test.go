@@ -12,6 +12,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/core/strategy/document"
@@ -34,19 +35,19 @@ func example() (*strategy.Document, *strategy.Report) {
 		},
 		Fits: true,
 	}
-	pipeline := fits
-	pipeline.Mesh = []mesh.Axis{{Name: "pipe", Size: 2}, {Name: "data", Size: 2}, {Name: "expert", Size: 2}, {Name: "context", Size: 16384}, {Name: "tensor", Size: 8}}
-	pipeline.ZeRO, pipeline.Schedule, pipeline.Chunks = 1, "interleaved", 2
-	pipeline.Memory.Total = 29_000_000_000
-	pipeline.Memory.Capacity, pipeline.Memory.Free, pipeline.Time = 0, 0, nil
-	pipeline.Reasons = []string{"the time is not known, because the device has no published bandwidth"}
+	piped := fits
+	piped.Mesh = []mesh.Axis{{Name: "pipe", Size: 2}, {Name: "data", Size: 2}, {Name: "expert", Size: 2}, {Name: "context", Size: 16384}, {Name: "tensor", Size: 8}}
+	piped.ZeRO, piped.Schedule, piped.Chunks = 1, "interleaved", 2
+	piped.Memory.Total = 29_000_000_000
+	piped.Memory.Capacity, piped.Memory.Free, piped.Time = 0, 0, nil
+	piped.Reasons = []string{"the time is not known, because the device has no published bandwidth"}
 	large := fits
 	large.Mesh, large.ZeRO, large.Recomputation, large.MicroBatch, large.MicroBatches = nil, 2, strategy.Full, 1<<20, 12345
 	large.Memory.Weights, large.Memory.Gradients, large.Memory.Free, large.Fits = 1234*gb, 56_789*gb, -58_000*gb, false
 	large.Reasons = []string{"needs 58,000 GB, but a device has 80 GB: 56,789 GB are gradients", "1.3 times slower"}
 	r := &strategy.Report{
 		Model:   strategy.ModelSummary{Name: "llama3-8b", Parameters: 8_030_261_248, ActiveParameters: 8_000_000_000, GigaFLOPsPerStep: 47_000_000},
-		Devices: 8, Evaluated: 70, Meshes: 12, Best: 0, Candidates: []strategy.Candidate{fits, pipeline, large},
+		Devices: 8, Evaluated: 70, Meshes: 12, Best: 0, Candidates: []strategy.Candidate{fits, piped, large},
 		Pruned: []strategy.Pruned{
 			{Code: "heads", Count: 5, Message: "tensor must divide the 8 key and value heads"},
 			{Code: "context", Count: 1, Message: "the sequence is short", Meshes: [][]mesh.Axis{{{Name: "context", Size: 8}}}},
@@ -54,8 +55,12 @@ func example() (*strategy.Document, *strategy.Report) {
 		Stages: []strategy.Stage{
 			{Layers: 16, Embedding: true, Parameters: 4_000_000_000, Live: 2, Memory: fits.Memory, Compute: 12_000_000_000},
 			{Number: 1, FirstLayer: 16, Layers: 8, Parameters: 2_000_000_000, Live: 1, Memory: fits.Memory},
-			{Number: 2, FirstLayer: 24, Layers: 8, Parameters: 2_000_000_000, Live: 2, Memory: pipeline.Memory},
+			{Number: 2, FirstLayer: 24, Layers: 8, Parameters: 2_000_000_000, Live: 2, Memory: piped.Memory},
 			{Number: 3, FirstLayer: 32, Layers: 16, Head: true, Parameters: 4_000_000_000, Live: 1, Memory: fits.Memory, Compute: -1},
+		},
+		Pipeline: &strategy.Pipeline{
+			Kind: pipeline.OneFOneB, Stages: 4, MicroBatches: 32, Chunks: 1,
+			Durations: pipeline.Durations{Forward: []int64{50, 25, 25, 55}, Backward: []int64{90, 45, 45, 100}, Weight: []int64{50, 25, 25, 55}},
 		},
 		Collectives: []strategy.Collective{
 			{Op: "all-gather", Axis: "fsdp", What: "weights", Link: "node", Count: 2048, Bytes: 436_000_000, Sent: 450 * gb, Ns: 2_100_000_000, Overlapped: true},

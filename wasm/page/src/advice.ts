@@ -56,6 +56,17 @@ export interface Stage {
   compute: number | null;
 }
 
+/** Pipeline is the schedule of a pipeline, in the form of a diagram document. Durations are in ticks. */
+export interface Pipeline {
+  schedule: string;
+  stages: number;
+  micro_batches: number;
+  chunks: number;
+  forward: number[]; // of each chunk of each stage
+  backward: number[];
+  weight: number[];
+}
+
 export interface Collective {
   op: string;
   axis: string;
@@ -93,6 +104,7 @@ export interface Report {
   candidates: Candidate[];
   best: number | null;
   stages: Stage[];
+  pipeline: Pipeline | null;
   collectives: Collective[];
   layout: unknown;
   input: InputNeeds | null;

@@ -83,7 +83,7 @@ export class PictureView extends PageElement<StrategyModel> {
 
   private all(): Picture[] {
     const { report, document, catalog, chosen, detail } = this.model;
-    return report ? pictures(document, catalog.models, report, chosen, detail?.collectives ?? []) : [];
+    return report ? pictures(document, catalog.models, report, chosen, detail) : [];
   }
 
   /** picture returns the selected picture, or the first one if the candidate does not have that. */
@@ -117,7 +117,9 @@ export class PictureView extends PageElement<StrategyModel> {
     const picture = this.picture(this.all());
     const width = this.clientWidth;
     if (!picture || !this.place || width === 0 || this.model.since !== null) return;
-    const { diagram } = picture.choices[this.at(picture)]!;
+    const choice = picture.choices[this.at(picture)];
+    if (!choice) return;
+    const { diagram } = choice;
     const wanted = `${width} ${JSON.stringify(diagram)}`;
     if (wanted === this.drawn && this.shows === this.place) return;
     [this.drawn, this.shows] = [wanted, this.place];

@@ -3,7 +3,9 @@
 import type { Candidate, Collective, KnownModel, Report } from "./advice.js";
 import { meshText, sizeOf } from "./candidate.js";
 import type { JsonObject } from "./json.js";
+import { duration, share } from "./quantities.js";
 import { at, numberAt, textAt } from "./strategy-draft.js";
+import type { Detail } from "./strategy-model.js";
 import { product, whole } from "./units.js";
 
 /** Picture describes a picture. The note says what the picture simplifies. */
@@ -11,33 +13,29 @@ export interface Picture {
   key: string;
   title: string;
   note: string;
-  choices: { title: string; diagram: object }[]; // more than one if the user selects what to draw
+  choices: { title: string; diagram: object }[]; // several if the user selects what to draw, none if it is not known yet
 }
 
 const MAX_BARS = 12; // candidates whose memory is drawn
 const MAX_GROUP = 4; // devices of a collective that are drawn
-const MAX_TASKS = 1 << 16; // of a pipeline, so that it is drawn at once
 
-/** pictures lists the pictures of a candidate. collectives are the candidate's. */
-export function pictures(document: JsonObject, models: readonly KnownModel[], report: Report, chosen: number, collectives: readonly Collective[]): Picture[] {
+/** pictures lists the pictures of a candidate. detail is the candidate's, or null if it is not known yet. */
+export function pictures(document: JsonObject, models: readonly KnownModel[], report: Report, chosen: number, detail: Detail | null): Picture[] {
   const c = report.candidates[chosen];
   if (!c) return [];
-  return [schedule(c), memory(report, chosen), exchange(c, collectives), matmul(c, document, models)].filter((p) => p !== null);
+  return [schedule(c, detail), memory(report, chosen), exchange(c, detail?.collectives ?? []), matmul(c, document, models)].filter((p) => p !== null);
 }
 
 /** schedule describes the picture of the pipeline over time. It returns null for a mesh without a pipeline. */
-function schedule(c: Candidate): Picture | null {
-  const stages = sizeOf(c, "pipe");
-  if (stages === 1 || c.schedule === null) return null;
-  // Interleaved schedules need a number of micro-batches that the stages divide.
-  const most = Math.max(1, Math.floor(MAX_TASKS / (stages * c.chunks * stages))) * stages;
-  const micros = Math.min(c.micro_batches, most);
-  const fewer = micros < c.micro_batches ? `The first ${whole(micros)} of ${whole(c.micro_batches)} micro-batches are drawn. ` : "";
+function schedule(c: Candidate, detail: Detail | null): Picture | null {
+  if (sizeOf(c, "pipe") === 1 || c.schedule === null) return null;
+  const { time } = c;
+  const idle = time ? ` In a step of ${duration(time.step)}, the slowest stage is idle for ${share(time.bubble, time.step)}.` : "";
   return {
     key: "schedule",
     title: "Schedule",
-    note: `${fewer}All stages are drawn equally long. The planner's times also count the embedding, the head and uneven layers.`,
-    choices: [{ title: "", diagram: { pipeline: { schedule: c.schedule, stages, micro_batches: micros, chunks: c.chunks } } }],
+    note: `The picture has the computation of the micro-batches, without communication.${idle}`,
+    choices: detail?.pipeline ? [{ title: "", diagram: { pipeline: detail.pipeline } }] : [],
   };
 }
 

@@ -1,7 +1,7 @@
 // The state of the strategy tab: the document in the form, and the planner's report about it. The planner is the Go
 // code in a worker.
 
-import type { Advised, Candidate, Catalog, Collective, Report, Stage } from "./advice.js";
+import type { Advised, Candidate, Catalog, Collective, Pipeline, Report, Stage } from "./advice.js";
 import { limit } from "./candidate.js";
 import { type Core, Dropped } from "./core.js";
 import type { Subject } from "./element.js";
@@ -19,6 +19,7 @@ const LATE = 2000;
 /** Detail is what the planner reports about one candidate alone. */
 export interface Detail {
   stages: Stage[];
+  pipeline: Pipeline | null;
   collectives: Collective[];
 }
 
@@ -123,7 +124,7 @@ export class StrategyModel extends EventTarget implements Subject {
     if (signal.aborted || !report) return;
     const { capacity } = c.memory;
     const stages = report.stages.map((s) => ({ ...s, memory: { ...s.memory, capacity, free: capacity === null ? null : limit(c.memory)! - s.memory.total } }));
-    this.detail = { stages, collectives: report.collectives };
+    this.detail = { stages, pipeline: report.pipeline, collectives: report.collectives };
     this.tell();
   }
 

@@ -296,6 +296,17 @@ inBrowser("the pictures of 65,536 devices are drawn at once, and have the colors
   assert.ok(size < 2000, `${size} elements`);
 });
 
+inBrowser("the schedule has the durations of the planner, and leaves out what is too narrow", async (page) => {
+  await openStrategy(page, GPT3);
+  await draws(page, "Pipeline 1f1b: 16 stages, 192 micro-batches");
+  const { texts } = await picture(page);
+  const { forward } = (await shown(page)).reply.report.pipeline;
+  assert.ok(forward.at(-1) > forward[0], "the last stage has the head");
+  assert.match(texts.join(" "), /The stages are idle for 11\.\d % of the time: .* ticks\. Stage 15, the slowest, is idle for 6\.9 %\./, "equal stages would all be idle for 7.2 %");
+  assert.match(texts.join(" "), /⋯ The middle, \d+ % of the time, is left out\./);
+  assert.match(await page.locator("picture-view .note").innerText(), /without communication\. In a step of [\d.]+ s, the slowest stage is idle for \d+ %\.$/);
+});
+
 inBrowser("a pipeline has a bar for every stage, and a slow input is reported", async (page) => {
   await openStrategy(page, GPT3);
   assert.equal(await page.locator("cost-view .stages .stackbar").count(), 16);
