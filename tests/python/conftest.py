@@ -59,7 +59,7 @@ def alive() -> tuple[int, int]:
     return lib.mf_live_handles(), lib.mf_live_batches()
 
 
-def flushed(before: tuple[int, int]) -> tuple[int, int]:
+def flushed(before: tuple[int, int] = (0, 0)) -> tuple[int, int]:
     """Counts after JAX has released the memory that it releases late.
 
     Most garbage is young, so the collections begin with the youngest generation.
