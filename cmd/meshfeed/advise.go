@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"os"
 	"strings"
 
@@ -52,7 +53,7 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 	f.IntVar(&a.devices, "devices", 0, "number of devices")
 	f.StringVar(&a.device, "device", "", "kind of device, such as h100-80; with --list: prints its numbers and their sources")
 	f.IntVar(&a.perNode, "per-node", 0, "devices of a node; default: as usual for the kind")
-	f.Int64Var(&a.batch, "batch", 0, "examples of the global batch; default for a MODEL: 2^20 tokens, or one example per device")
+	f.Int64Var(&a.batch, "batch", 0, "examples of the global batch; default for a MODEL: up to 2^20 tokens, equally many on each device")
 	f.IntVar(&a.sequence, "sequence", 0, "tokens of an example; default: as published")
 	f.IntVar(&a.keep, "keep", 0, "the most candidates to list; default: 20")
 	f.BoolVar(&a.json, "json", false, "print the report as JSON")
@@ -176,13 +177,18 @@ func (a *adviseFlags) model(cmd *cobra.Command, name string) (*strategy.Document
 		sequence = a.sequence
 	}
 	d := &strategy.Document{Model: strategy.Model{Preset: name}}
-	d.Training.Batch = max(int64(defaultTokens/sequence), int64(a.devices))
+	d.Training.Batch = defaultBatch(sequence, max(1, a.devices))
 	a.apply(d)
 	return d, nil
 }
 
-// defaultTokens is the global batch of a model without --batch.
-const defaultTokens = 1 << 20
+// defaultBatch returns the global batch of a model without --batch: at most 2^20 tokens,
+// but at least one example per device. Every device has the same power of two, so that any
+// axis can split the batch.
+func defaultBatch(sequence, devices int) int64 {
+	each := max(1, 1<<20/sequence/devices)
+	return int64(devices) << (bits.Len(uint(each)) - 1)
+}
 
 func unknownModel(name string) error {
 	var names []string

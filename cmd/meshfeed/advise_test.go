@@ -23,6 +23,9 @@ func TestAdvise(t *testing.T) {
 			`{"meshfeed":1,"model":{"preset":"llama3-8b","transformer":{"sequence":2048}},"training":{"batch":64},"cluster":{"devices":8,"device":"h100-80","per_node":4},"search":{"keep":3}}`},
 		{"advise llama3-8b --devices 8 --device h100-80", `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":128},"cluster":{"devices":8,"device":"h100-80"}}`},
 		{"advise llama3-8b --devices 512 --device h100-80", `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":512},"cluster":{"devices":512,"device":"h100-80"}}`},
+		{"advise llama3-8b --devices 24 --device h100-80", `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":96},"cluster":{"devices":24,"device":"h100-80"}}`},
+		{"advise gpt2 --devices 8 --device l4-24 --sequence 1000",
+			`{"meshfeed":1,"model":{"preset":"gpt2","transformer":{"sequence":1000}},"training":{"batch":1024},"cluster":{"devices":8,"device":"l4-24"}}`},
 		{"advise gpt2 --devices 8 --device l4-24 --sequence 512",
 			`{"meshfeed":1,"model":{"preset":"gpt2","transformer":{"sequence":512}},"training":{"batch":2048},"cluster":{"devices":8,"device":"l4-24"}}`},
 	} {
