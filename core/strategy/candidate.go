@@ -196,7 +196,7 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 // score evaluates the current candidate.
 func (e *evaluator) score() score {
 	m := e.worst()
-	c := score{setting: *e.setting, fits: m.Free >= 0, tight: e.planner.exceeds(&m), total: m.Total}
+	c := score{setting: e.setting, fits: m.Free >= 0, tight: e.planner.exceeds(&m), total: m.Total}
 	if !c.fits {
 		return c // the ranking compares the memory alone
 	}
@@ -279,7 +279,7 @@ func (r *ranking) kept(keep int, fastest int64) []score {
 // setCandidate makes a scored candidate the current one.
 func (e *evaluator) setCandidate(c *score) error {
 	e.setMesh(c.sizes)
-	*e.setting = c.setting
+	e.setting = c.setting
 	return e.setRecomputation(c.recompute)
 }
 

@@ -10,7 +10,7 @@ import (
 // order, and the field zero is set directly. The other methods compute a number of the
 // current candidate. Results that several candidates share are cached.
 type evaluator struct {
-	*setting
+	setting
 	planner *planner
 	model   *model
 	element int64 // bytes of one element of an activation
@@ -64,7 +64,7 @@ type communicationTimes struct {
 
 func newEvaluator(p *planner) *evaluator {
 	return &evaluator{
-		setting: &setting{}, planner: p, model: p.model, element: int64(p.elementBytes()),
+		planner: p, model: p.model, element: int64(p.elementBytes()),
 		allBlocks: map[blocksKey]*blocks{}, allStages: map[int][]stage{}, allActivations: map[activationsKey]*transformer.Activations{},
 	}
 }

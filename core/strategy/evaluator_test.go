@@ -350,7 +350,7 @@ func TestEfficiency(t *testing.T) {
 // TestBarelySlower checks the reason of a candidate that is not as fast as the fastest,
 // but that takes 0.2 % longer than the best one. Two decimals would say 1.00 times.
 func TestBarelySlower(t *testing.T) {
-	e := &evaluator{planner: &planner{fastest: 1000}, setting: &setting{}}
+	e := &evaluator{planner: &planner{fastest: 1000}}
 	c, best := Candidate{Time: &Time{Step: 1012, Compute: 1012}}, Candidate{Time: &Time{Step: 1010, Compute: 1010}}
 	if got, want := e.slower(&c, &best), "takes less than 1 % longer: 0.002 µs more of computation"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -33,7 +33,7 @@ type planner struct {
 	linkEfficiency   interval      // shares of their bandwidth that links reach
 	margin           int64         // thousandths of the memory that stay free
 	keep             int           // candidates in the report
-	fastest          int64         // the shortest expected time of a candidate that fits; 0 if none is known
+	fastest          int64         // nanoseconds of the fastest candidate that fits, set by rank; 0 if none is known
 	capacity         int64         // bytes of a device that a candidate may take; 0 if it is not known
 }
 

@@ -12,7 +12,7 @@ func (e *evaluator) operations(g *stage) (needed, again float64) {
 		return float64(3 * float64(e.model.forward) * float64(e.micro)), 0
 	}
 	f := e.computed
-	tokens := float64(e.micro) * float64(ceil(e.model.sequence, int64(e.sizes[contextAxis]))) / float64(e.sizes[tensorAxis])
+	tokens := float64(e.tokens()) / float64(e.sizes[tensorAxis]) // exact, because activations have less than 2^53 bytes
 	scores := float64(f.Attention) * float64(g.layers())
 	layers := float64(float64(f.Dense)*float64(g.dense)) + float64(float64(f.Expert)*float64(g.experts)) + scores
 	head := 0.0
@@ -62,8 +62,9 @@ func (e *evaluator) reading(g *stage) int64 {
 	return plus(times(e.forwards()+1, weights), times(2, plus(b.shared.Gradients, b.experts.Gradients)))
 }
 
-// updating returns the bytes of memory traffic of the optimizer's update. It reads and
-// writes states and weights, and reads gradients.
+// updating returns the bytes of memory traffic of the optimizer's update. The update reads
+// and writes states and weights, and reads gradients. With ZeRO, weights and gradients of
+// experts count too little if the axis expert splits them, because n includes this axis.
 func (e *evaluator) updating(m *Memory) int64 {
 	weights, gradients := m.Weights, m.Gradients
 	if e.zero > 0 {

@@ -130,11 +130,16 @@ func (e *evaluator) call(op operation, over, part axis, what subject, count, byt
 	}
 }
 
-// stream returns the bytes of one array of the residual stream for a micro-batch: b·s·h/c
-// elements, in the letters of package transformer.
+// tokens returns the tokens of a micro-batch that a device and its neighbors on the axis
+// tensor compute: b·s/c, in the letters of package transformer.
+func (e *evaluator) tokens() int64 {
+	return times(int64(e.micro), ceil(e.model.sequence, int64(e.sizes[contextAxis])))
+}
+
+// stream returns the bytes of one array of the residual stream for these tokens: b·s·h/c
+// elements.
 func (e *evaluator) stream() int64 {
-	tokens := times(int64(e.micro), ceil(e.model.sequence, int64(e.sizes[contextAxis])))
-	return times(times(tokens, int64(e.model.shape.Hidden)), e.element)
+	return times(times(e.tokens(), int64(e.model.shape.Hidden)), e.element)
 }
 
 // full reports whether full recomputation runs the forward pass twice.
@@ -179,9 +184,8 @@ func (e *evaluator) tensorCalls(g *stage) {
 // 2310.01889].
 func (e *evaluator) contextCalls(g *stage) {
 	s, c := e.model.shape, int64(e.sizes[contextAxis])
-	tokens := times(int64(e.micro), ceil(e.model.sequence, c))
 	heads := ceil(int64(s.KVHeads), int64(e.sizes[tensorAxis]))
-	block := times(2*e.element, times(tokens, heads*int64(s.HeadDim)))
+	block := times(2*e.element, times(e.tokens(), heads*int64(s.HeadDim)))
 	n := int64(g.layers()) * (c - 1)
 	e.call(permute, contextAxis, contextAxis, keysSent, n*e.forwards(), block, false)
 	e.call(permute, contextAxis, contextAxis, keyGradientsSent, n, 2*block, false)
