@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and installs the C library, its headers, a pkg-config file, the JSON
-# Schema of layouts, and the command.
+# Schemas of documents, and the command.
 #
 #   capi/install.sh [flags of go build]
 #
@@ -25,5 +25,5 @@ install -m 755 "$built/meshfeed" "$to/bin/meshfeed"
 install -m 644 capi/include/*.h "$to/include"
 install -m 755 "$built/libmeshfeed.so.1" "$to/lib"
 ln -sf libmeshfeed.so.1 "$to/lib/libmeshfeed.so"
-install -m 644 core/layout/document/layout.schema.json core/strategy/document/strategy.schema.json "$to/share/meshfeed"
+install -m 644 core/*/document/*.schema.json "$to/share/meshfeed"
 sed "s/@VERSION@/$(cat VERSION)/" capi/meshfeed.pc.in >"$to/lib/pkgconfig/meshfeed.pc"

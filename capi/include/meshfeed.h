@@ -15,7 +15,8 @@
  * Structs and JSON. Options, batches and statistics are structs. Documents with a
  * tree of values are JSON: layouts, states, certificates, and the descriptions of
  * datasets, loaders and devices. A layout document is the same text as for the
- * command and the Python package. `meshfeed schema` prints its JSON Schema.
+ * command and the Python package. `meshfeed schema` prints its JSON Schema, and
+ * `meshfeed schema KIND` those of strategy, memory and diagram documents.
  *
  * Status. Functions return an mf_status. 0 is success. A positive number is an
  * outcome without a message: MF_TIMEOUT or MF_END. A negative number is an error.
@@ -226,9 +227,9 @@ mf_status mf_layout_draw(mf_layout layout, const mf_picture* picture, mf_bytes* 
 /* Draws a diagram of how work and data are split over devices, such as
      {"meshfeed": 1, "diagram": {"mesh": {"axes": [["data", 4], ["model", 2]]}}}
    The kinds are data_parallel, mesh, matmul, tensor_pair, pipeline, collective, memory and
-   loading. The document has at most 8 MiB. format is MF_TEXT or MF_SVG; width counts the
-   columns of a text or the pixels of an SVG, and 0 stands for 80 or 760. An error of the
-   document has a JSON Pointer in mf_error.path. */
+   loading; see diagram.schema.json. The document has at most 8 MiB. format is MF_TEXT or
+   MF_SVG; width counts the columns of a text or the pixels of an SVG, and 0 stands for 80
+   or 760. An error of the document has a JSON Pointer in mf_error.path. */
 mf_status mf_diagram(const char* json, size_t size, int32_t format, int64_t width, mf_bytes* text,
                      mf_error* error);
 
@@ -243,7 +244,7 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
    most 8 MiB. It needs "meshfeed": 1, a "mesh" as in a layout, and "arrays" with shape,
    dtype and spec. It may have an "optimizer", which is a name or the arrays of its
    states, a "precision", the arrays of a "batch", "activation_bytes" as [low, high], and
-   "capacity_bytes".
+   "capacity_bytes"; see memory.schema.json.
    MF_TEXT returns a table of at most 100 columns, MF_JSON the report, and MF_HTML an
    element for a page, without a script. A spec that does not fit its array is a problem
    of the report. Text that is not such a document is an error, with a JSON Pointer in

@@ -9,7 +9,7 @@
 //	meshfeed explain [CODE]            explain a problem or an assumption, and the remedy
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   measure rows and bytes per second, and name the limit
-//	meshfeed schema [strategy]         print the JSON Schema of layouts, or of strategy documents
+//	meshfeed schema [KIND]             print the JSON Schema of layout, strategy, memory or diagram documents
 //	meshfeed page [DOC.json]           write the browser page as one HTML file
 //	meshfeed serve [DOC.json]          serve the browser page on this machine
 //	meshfeed devices SPEC              list the devices of a backend; --check tries and measures them

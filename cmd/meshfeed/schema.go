@@ -2,35 +2,36 @@ package main
 
 import (
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/meshfeed/meshfeed/core/layout/document"
+	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
+	layouts "github.com/meshfeed/meshfeed/core/layout/document"
+	memories "github.com/meshfeed/meshfeed/core/memory/document"
 	"github.com/meshfeed/meshfeed/core/status"
 	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 func newSchema() *cobra.Command {
-	kinds := []string{"layout", "strategy"}
+	kinds := []string{"layout", "strategy", "memory", "diagram"}
+	schemas := []func() string{layouts.Schema, strategies.Schema, memories.Schema, diagrams.Schema}
 	return &cobra.Command{
-		Use:   "schema [layout|strategy]",
-		Short: "print the JSON Schema of layouts or strategy documents",
-		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, or of the strategy documents of "meshfeed
-advise", for editors and generators. Every valid document matches it. "meshfeed check" and "meshfeed
-advise" also check rules that a schema cannot express.`,
+		Use:   "schema [layout|strategy|memory|diagram]",
+		Short: "print the JSON Schema of a kind of documents",
+		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, or of the documents that "meshfeed advise",
+"meshfeed memory" and "meshfeed draw" read, for editors and generators. Every valid document matches it.
+The commands also check rules that a schema cannot express.`,
 		Example: "  meshfeed schema > layout.schema.json\n  meshfeed schema strategy > strategy.schema.json",
 		Args:    need(0, 1, "at most one kind of document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := document.Schema()
-			switch {
-			case len(args) == 0 || args[0] == kinds[0]:
-			case args[0] == kinds[1]:
-				text = strategies.Schema()
-			default:
-				return status.Errorf(status.InvalidArgument, cmd.Name(), "there is no schema of %s documents", wording.Quote(args[0])).WithHint("%s", wording.Suggest(args[0], kinds))
+			kind := append(args, kinds[0])[0]
+			i := slices.Index(kinds, kind)
+			if i < 0 {
+				return status.Errorf(status.InvalidArgument, cmd.Name(), "there is no schema of %s documents", wording.Quote(kind)).WithHint("%s", wording.Suggest(kind, kinds))
 			}
-			_, err := io.WriteString(cmd.OutOrStdout(), text)
+			_, err := io.WriteString(cmd.OutOrStdout(), schemas[i]())
 			return err
 		},
 		ValidArgs: kinds,

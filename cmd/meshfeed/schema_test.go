@@ -7,14 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/layout/document"
+	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
+	layouts "github.com/meshfeed/meshfeed/core/layout/document"
+	memories "github.com/meshfeed/meshfeed/core/memory/document"
 	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
 )
 
 // TestSchema checks that schema prints the JSON Schema of a kind of documents.
 func TestSchema(t *testing.T) {
 	for args, want := range map[string]string{
-		"schema": document.Schema(), "schema layout": document.Schema(), "schema strategy": strategies.Schema(),
+		"schema": layouts.Schema(), "schema layout": layouts.Schema(), "schema strategy": strategies.Schema(),
+		"schema memory": memories.Schema(), "schema diagram": diagrams.Schema(),
 	} {
 		var out, diagnostics bytes.Buffer
 		if code := run(context.Background(), strings.Fields(args), strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
@@ -26,7 +29,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	var out, diagnostics bytes.Buffer
-	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\"\n"
+	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\", \"memory\", \"diagram\"\n"
 	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != want {
 		t.Errorf("schema x: exit status %d, %s", code, diagnostics.String())
 	}

@@ -101,7 +101,11 @@ class Memory:
         return calls.memory_text(self._document)
 
     def to_json(self) -> str:
-        """Returns the document, which `meshfeed memory` and C's `mf_memory` also read."""
+        """Returns the document, which `meshfeed memory` and C's `mf_memory` also read.
+
+        `meshfeed schema memory` prints its JSON Schema, which is also the file memory.schema.json
+        of this package.
+        """
         return self._document
 
     def __str__(self) -> str:

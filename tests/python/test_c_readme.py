@@ -95,7 +95,9 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "lib/libmeshfeed.so",
         "lib/libmeshfeed.so.1",
         "lib/pkgconfig/meshfeed.pc",
+        "share/meshfeed/diagram.schema.json",
         "share/meshfeed/layout.schema.json",
+        "share/meshfeed/memory.schema.json",
         "share/meshfeed/strategy.schema.json",
     ]
     asked = run(project, f"PKG_CONFIG_PATH={local}/lib/pkgconfig pkg-config --modversion meshfeed")

@@ -92,7 +92,9 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
         "meshfeed/include/meshfeed.h",
         "meshfeed/include/meshfeed_certificate.h",
         "meshfeed/include/meshfeed_devices.h",
+        "meshfeed/diagram.schema.json",
         "meshfeed/layout.schema.json",
+        "meshfeed/memory.schema.json",
         "meshfeed/strategy.schema.json",
         "meshfeed/py.typed",
     } <= names

@@ -235,3 +235,32 @@ func TestLimits(t *testing.T) {
 		t.Errorf("many arrays: %v", err)
 	}
 }
+
+// FuzzMeasure checks that no document stops the program: it is refused with a path, or
+// measured, and its report is JSON.
+func FuzzMeasure(f *testing.F) {
+	f.Add([]byte(model))
+	f.Add([]byte(`{"meshfeed":1,"mesh":{"axes":[["a",2]],"devices":[[0,1],[1,0]]},"arrays":{"v":{"shape":[3],"dtype":"int4","spec":[["a"]]}},"optimizer":{"mu":{"shape":[4],"dtype":"float32","shard_shape":[2],"memory_kind":"pinned_host"}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		u, err := document.Measure(text)
+		if err != nil {
+			e, ok := errors.AsType[*status.Error](err)
+			if !ok || e.Code != status.InvalidArgument {
+				t.Fatalf("%v is not InvalidArgument", err)
+			}
+			if _, ok := e.Attr("path").(string); !ok {
+				t.Fatalf("%v has no path", err)
+			}
+			return
+		}
+		if !json.Valid(document.Report(u)) {
+			t.Fatalf("the report of %s is not JSON", text)
+		}
+		for line := range strings.Lines(document.Text(u)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+				t.Fatalf("the text has a line of %d columns: %s", n, line)
+			}
+		}
+		document.HTML(u)
+	})
+}
