@@ -4,14 +4,15 @@ package markup
 
 import "strings"
 
-// style has the rules of all reports. CLASS stands for the class of the report.
+// style has the rules of all reports. CLASS stands for the class of the report. Rules for
+// cells repeat it, because Jupyter aligns cells with a selector of two classes.
 const style = `
 .CLASS{font:14px/1.5 system-ui,sans-serif;color:inherit}
 .CLASS div{overflow-x:auto}
 .CLASS table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap;background:none;color:inherit}
 .CLASS caption{caption-side:top;text-align:left;opacity:.7;padding:4px 0;color:inherit}
-.CLASS th,.CLASS td{padding:2px 8px;text-align:left;background:none;color:inherit;border-bottom:1px solid color-mix(in srgb,currentColor 20%,transparent)}
-.CLASS .n{text-align:right}
+.CLASS.CLASS th,.CLASS.CLASS td{padding:2px 8px;text-align:left;background:none;color:inherit;border-bottom:1px solid color-mix(in srgb,currentColor 20%,transparent)}
+.CLASS.CLASS .n{text-align:right}
 .CLASS ul{margin:0;padding-left:1.5em}
 `
 

@@ -18,7 +18,7 @@ from meshfeed.specs import entries, is_spec
 _Kinds = Literal[
     "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory", "loading"
 ]
-_PRE = '<pre style="line-height:1.2">{}</pre>'
+_PRE = '<pre style="font-family:monospace;line-height:1.2;white-space:pre">{}</pre>'
 
 
 class Drawing:

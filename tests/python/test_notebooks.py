@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -67,6 +68,20 @@ def test_a_notebook_draws_the_advice() -> None:
         texts = ["".join(svg.itertext()) for svg in svgs]
         assert any("optimizer" in text for text in texts)
         assert any("stage 3" in text for text in texts) == (drawings == 2)
+
+
+@pytest.mark.parametrize("name", ["advice", "memory"])
+def test_a_notebook_aligns_texts_to_the_left(name: str) -> None:
+    """Jupyter's `:not(.x).y td` aligns to the right, and two classes take precedence over one."""
+    rules = shown(RESULTS[name]).partition("</style>")[0]
+    both = f".mf-{name}.mf-{name}"
+    assert re.search(rf"\n{both} th,{both} td{{[^}}]*text-align:left", rules)
+    assert f"\n{both} .n{{text-align:right}}" in rules
+
+
+def test_a_notebook_shows_a_tree_in_columns() -> None:
+    html = shown(RESULTS["tree"])
+    assert re.match('<pre style="font-family:monospace;[^"]*white-space:pre"', html)
 
 
 def test_a_notebook_shows_the_numbers() -> None:
