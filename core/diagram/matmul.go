@@ -62,7 +62,7 @@ func newOperand(m *mesh.Mesh, name, path string, matrix Matrix) (*operand, error
 		return nil, invalid(path+"/shape", "a matrix has 2 dimensions, but the shape has %d", len(matrix.Shape))
 	}
 	for i, n := range matrix.Shape {
-		if err := limit(fmt.Sprintf("%s/shape/%d", path, i), n, maxSize); err != nil {
+		if err := limit(fmt.Sprintf("%s/shape/%d", path, i), n, maxSide); err != nil {
 			return nil, err
 		}
 	}

@@ -337,11 +337,11 @@ def optimizer_states(
 def _partitioned(state: Leaf, by_path: Mapping[Any, Leaf], by_shape: Mapping[Any, Any]) -> Leaf:
     """Partitions a state like its parameter."""
     path = state.path
-    ends = (path[n:] for n in range(len(path) + 1))
-    named = next((by_path[end] for end in ends if end in by_path), None)
+    above = next((n for n in range(len(path) + 1) if path[n:] in by_path), len(path))
+    named = by_path.get(path[above:])
     if named is not None and named.shape == state.shape:
         return dataclasses.replace(state, sharding=named.sharding, spec=named.spec)
-    if named is not None and (reduced := _reduced(state, named)) is not None:
+    if named is not None and (reduced := _reduced(state, named, keystr(path[:above]))) is not None:
         return reduced
     alike = by_shape.get(state.shape, ())
     if state.shape and len(alike) == 1:
@@ -350,15 +350,21 @@ def _partitioned(state: Leaf, by_path: Mapping[Any, Leaf], by_shape: Mapping[Any
     return state
 
 
-def _reduced(state: Leaf, parameter: Leaf) -> Leaf | None:
-    """Partitions a state with all dimensions of its parameter but one; else returns None."""
+def _reduced(state: Leaf, parameter: Leaf, kind: str) -> Leaf | None:
+    """Partitions a state with all dimensions of its parameter but one; else returns None.
+
+    Args:
+        state: the state.
+        parameter: its parameter.
+        kind: the part of the state's path above the parameter's, such as ".v_row".
+    """
     shape, sharding = parameter.shape, parameter.sharding
     removed = [d for d in range(len(shape)) if shape[:d] + shape[d + 1 :] == state.shape]
     given = sharding.spec if isinstance(sharding, NamedSharding) else parameter.spec
     if not removed or given is None:
         return None
     # Sums over columns have one element per row. Of equal dimensions, rows are the first ones.
-    d = removed[-1] if "row" in state.name else removed[0]
+    d = removed[-1] if "row" in kind else removed[0]
     axes = [tuple(e) if isinstance(e, list) else e for e in entries(given)]
     spec = PartitionSpec(*axes[:d], *axes[d + 1 :])
     if parameter.spec is not None:

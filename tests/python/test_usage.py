@@ -224,6 +224,13 @@ def test_optimizers(optimizer: Any, name: str) -> None:
         assert [e for e in w.spec or () if e] == [e for e in spec[: len(w.shape)] if e]
 
 
+def test_sums_of_a_parameter_whose_name_contains_row() -> None:
+    tree = {"arrow": Struct((256, 256), jnp.float32)}
+    used = mf.memory(tree, P("data"), mesh=MESHES["2-D"], optimizer=Adafactor())
+    specs = {key.split("/")[0]: row.spec for key, row in used.optimizer.items()}
+    assert specs == {"count": [], "v_row": ["data"], "v_col": [], "v": []}
+
+
 def test_shardings_as_a_prefix() -> None:
     tree = {"a": {"x": np.zeros((8, 8), np.float32), "y": np.zeros(8)}, "b": 1.5, "none": None}
     by_data = NamedSharding(MESHES["2-D"], P("data"))

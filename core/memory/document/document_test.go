@@ -169,7 +169,7 @@ func TestTextOfManyArrays(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	if got := lines[3+100]; got != "… and 51 arrays, each smaller" {
+	if got := lines[3+100]; got != "… and 51 arrays, none larger" {
 		t.Errorf("after 100 rows: %q", got)
 	}
 	if got := lines[3+99]; !strings.HasPrefix(got, "last") {

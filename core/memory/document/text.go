@@ -97,7 +97,7 @@ func listed(u *memory.Usage) (rows []memory.Row, rest string) {
 		rows = append(rows, r)
 	}
 	if n := len(all) - len(rows); n > 0 {
-		rest = "… and " + wording.Count(int64(n), "array", "arrays") + ", each smaller"
+		rest = "… and " + wording.Count(int64(n), "array", "arrays") + ", none larger"
 	}
 	return rows, rest
 }
