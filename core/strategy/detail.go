@@ -42,39 +42,25 @@ func (e *evaluator) pipeline() *Pipeline {
 	return &Pipeline{e.planner.schedule, e.sizes[pipeAxis], e.micros, e.chunks, e.durations(MaxTicks)}
 }
 
-// durations returns the durations of computation of all parts of the pipeline, so that
-// the longest has the given ticks. The forward pass is a third of the operations that are
+// durations returns how long each chunk of each stage computes, in ticks. The longest
+// duration has the given number of ticks. The forward pass is a third of the operations that are
 // needed, and each half of the backward pass another third. Recomputation precedes the
 // gradient of the inputs.
 func (e *evaluator) durations(longest float64) (d pipeline.Durations) {
 	var thirds, backwards []float64
 	most := 0.0
-	for k, g := range e.parts() {
+	for k, g := range e.model.chunkList(e.sizes[pipeAxis], e.chunks) {
 		needed, again := e.operations(&g)
 		thirds, backwards = append(thirds, needed/3), append(backwards, needed/3+again)
 		most = max(most, backwards[k])
 	}
-	ticks := func(operations float64) int64 { return max(1, round(operations/most*longest)) } // the embedding takes a moment
+	ticks := func(operations float64) int64 { return max(1, round(operations/most*longest)) } // a chunk without layers has the embedding or the head
 	for k := range thirds {
 		d.Forward = append(d.Forward, ticks(thirds[k]))
 		d.Backward = append(d.Backward, ticks(backwards[k]))
 		d.Weight = append(d.Weight, ticks(thirds[k]))
 	}
 	return d
-}
-
-// parts lists the chunks of all stages in the order of the computation, each as a stage of
-// its own.
-func (e *evaluator) parts() []stage {
-	var list []stage
-	layer := 0
-	counts := e.model.divide(e.sizes[pipeAxis], e.chunks)
-	for k, n := range counts {
-		experts := e.model.shape.ExpertLayers(layer, layer+n)
-		list = append(list, stage{first: layer, dense: n - experts, experts: experts, head: k == len(counts)-1})
-		layer += n
-	}
-	return list
 }
 
 // elements returns the number of parameters in one copy of each block.

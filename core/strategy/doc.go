@@ -3,8 +3,8 @@
 //
 // A [Document] describes a model, its training, and the devices. [Advise] returns a
 // [Report] with the candidates from best to worst. For the best candidate it also has
-// the pipeline stages, the communication, the layout for its loader, and the rows per
-// second that the input must deliver.
+// the pipeline stages, the communication, and the layout for its loader. It says how many
+// rows per second the input must deliver.
 //
 // # Axes
 //

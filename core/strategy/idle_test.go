@@ -61,8 +61,8 @@ func TestIdleTimeAgainstSchedules(t *testing.T) {
 
 // TestPipelineOfCandidates compares the timeline in the report, whose durations are rounded
 // to a hundredth of the longest, with the time of the slowest stage. Without rounding, both
-// are equal with GPipe. A duration of 33 ticks or more is rounded by at most 1.6 %, so the
-// idle shares of the slowest stage differ by at most 0.02.
+// are equal with GPipe. Rounding changes a duration of 33 ticks or more by at most
+// 1.6 %, so the idle shares of the slowest stage differ by at most 0.02.
 func TestPipelineOfCandidates(t *testing.T) {
 	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(&Document{

@@ -24,16 +24,26 @@ func (m *model) stages(pipe, chunks int) []stage {
 		list[0] = stage{dense: 1, alike: 1}
 		return list
 	}
-	layer := 0
-	for k, n := range m.divide(pipe, chunks) {
+	for k, c := range m.chunkList(pipe, chunks) {
 		g := &list[k%pipe]
 		if k < pipe {
-			*g = stage{number: k, first: layer, embedding: k == 0, head: k == pipe-1, alike: 1}
+			*g = stage{number: k, first: c.first, embedding: k == 0, head: k == pipe-1, alike: 1}
 			g.tied = g.head && m.shape.Tied && pipe > 1
 		}
+		g.experts += c.experts
+		g.dense += c.dense
+	}
+	return list
+}
+
+// chunkList lists the chunks of all stages in the order of the computation. Each is a stage
+// with the layers of the chunk, and the last one has the head.
+func (m *model) chunkList(pipe, chunks int) []stage {
+	list := make([]stage, pipe*chunks)
+	layer := 0
+	for k, n := range m.divide(pipe, chunks) {
 		experts := m.shape.ExpertLayers(layer, layer+n)
-		g.experts += experts
-		g.dense += n - experts
+		list[k] = stage{first: layer, dense: n - experts, experts: experts, head: k == len(list)-1}
 		layer += n
 	}
 	return list

@@ -242,9 +242,8 @@ func (e *evaluator) fsdpCalls(g *stage) {
 }
 
 // dataCalls lists the calls that sum gradients over the replicas of the weights, for the
-// stage with the most gradients. Over several axes, they are a reduce-scatter over each
-// inner axis, an all-reduce of the result over the outermost axis, and an all-gather over
-// each inner axis. ZeRO needs the reduce-scatter of the gradients and the all-gather of
+// stage with the most gradients. Over several axes, each inner axis has a reduce-scatter
+// and afterward an all-gather. Between them, the outermost axis has an all-reduce. ZeRO needs the reduce-scatter of the gradients and the all-gather of
 // the weights. Stage 2 keeps no whole gradients, so it scatters them for every
 // micro-batch [Rajbhandari et al., arXiv 1910.02054, section 7.2.1].
 func (e *evaluator) dataCalls() {

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"github.com/meshfeed/meshfeed/core/layout"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/problem"
@@ -16,18 +17,12 @@ import (
 // Memory is in bytes and time in nanoseconds. All numbers are integers: "mfu",
 // "examples_per_second", and the input's "rows_per_second" and "margin" count
 // thousandths. A number that is not known is null. The pipeline is a diagram, as package
-// core/diagram/document reads it. The fields of package strategy's
-// Report say what each means.
+// core/diagram/document reads it. The fields of [strategy.Report] say what each means.
 func Report(r *strategy.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')
 	w.Key("meshfeed").Int(Version)
-	w.Key("model").Open('{')
-	w.Key("name").String(r.Model.Name)
-	numbers(w, []number{
-		{"parameters", r.Model.Parameters}, {"active_parameters", r.Model.ActiveParameters}, {"gigaflops_per_step", r.Model.GigaFLOPsPerStep},
-	})
-	w.Close('}')
+	object(w, "model", &r.Model, reportModel)
 	numbers(w, []number{{"devices", int64(r.Devices)}, {"meshes", r.Meshes}, {"evaluated", r.Evaluated}})
 	list(w, "pruned", r.Pruned, reportPruned)
 	list(w, "candidates", r.Candidates, reportCandidate)
@@ -38,22 +33,10 @@ func Report(r *strategy.Report) []byte {
 		w.Int(int64(r.Best))
 	}
 	list(w, "stages", r.Stages, reportStage)
-	if w.Key("pipeline"); r.Pipeline == nil {
-		w.Null()
-	} else {
-		reportPipeline(w, r.Pipeline)
-	}
+	object(w, "pipeline", r.Pipeline, reportPipeline)
 	list(w, "collectives", r.Collectives, reportCollective)
-	if w.Key("layout"); r.Layout == nil {
-		w.Null()
-	} else {
-		w.Raw(string(layouts.Canonical(r.Layout)))
-	}
-	if w.Key("input"); r.Input == nil {
-		w.Null()
-	} else {
-		reportInput(w, r.Input)
-	}
+	object(w, "layout", r.Layout, func(w *jsontext.Writer, d *layout.Document) { w.Raw(string(layouts.Canonical(d))) })
+	object(w, "input", r.Input, reportInput)
 	list(w, "assumptions", r.Assumptions, func(w *jsontext.Writer, a *strategy.Assumption) {
 		words(w, []word{{"code", a.Code}, {"text", a.Text}})
 	})
@@ -73,6 +56,22 @@ func list[T any](w *jsontext.Writer, key string, elements []T, write func(*jsont
 		w.Close('}')
 	}
 	w.Close(']')
+}
+
+// object writes an object as a member, or null for a nil pointer.
+func object[T any](w *jsontext.Writer, key string, v *T, write func(*jsontext.Writer, *T)) {
+	if w.Key(key); v == nil {
+		w.Null()
+	} else {
+		write(w, v)
+	}
+}
+
+func reportModel(w *jsontext.Writer, m *strategy.ModelSummary) {
+	w.Open('{')
+	w.Key("name").String(m.Name)
+	numbers(w, []number{{"parameters", m.Parameters}, {"active_parameters", m.ActiveParameters}, {"gigaflops_per_step", m.GigaFLOPsPerStep}})
+	w.Close('}')
 }
 
 type number struct {
@@ -137,10 +136,8 @@ func reportCandidate(w *jsontext.Writer, c *strategy.Candidate) {
 	w.Key("chunks").Int(int64(c.Chunks))
 	reportMemory(w, c.Memory)
 	rates := strategy.Time{TokensPerSecond: -1, ExamplesPerSecond: -1, MFU: -1}
-	if w.Key("time"); c.Time == nil {
-		w.Null()
-	} else {
-		reportTime(w, c.Time)
+	object(w, "time", c.Time, reportTime)
+	if c.Time != nil {
 		rates = *c.Time
 	}
 	numbers(w, []number{{"tokens_per_second", rates.TokensPerSecond}, {"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}})
@@ -215,6 +212,7 @@ func reportPipeline(w *jsontext.Writer, p *strategy.Pipeline) {
 	w.Close('}')
 }
 
+// ticks writes durations as a member.
 func ticks(w *jsontext.Writer, key string, list []int64) {
 	w.Key(key).Open('[')
 	for _, n := range list {
