@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from meshfeed._io.arguments import Checks, is_integer
+from meshfeed._io.arguments import Checks, attribute, is_integer
 from meshfeed._native import calls
 from meshfeed._plan.questions import plain, translated
 from meshfeed.advice import Candidate, shown_axes
@@ -120,7 +120,7 @@ def draw(
         given: Any = style  # of any type, such as an array, whose comparison returns no bool
         if given is not None and not (isinstance(given, str) and given == "jax"):
             raise check.wrong("style", style, '"jax" or None')
-        layout = x if isinstance(x, Layout) else getattr(x, "layout", None)
+        layout = x if isinstance(x, Layout) else attribute(x, "layout")
         is_mesh = _is_mesh(x) or _is_axes(x)
         for found, name in ((isinstance(layout, Layout), "layouts"), (is_mesh, "meshes")):
             if found and (style is not None or shape is not None or dtype is not None):
@@ -211,7 +211,7 @@ _MESH_HINT = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
 
 def _is_mesh(x: Any) -> bool:
     """Returns whether x is a mesh of JAX, with devices or abstract."""
-    return hasattr(x, "axis_names") and isinstance(getattr(x, "shape", None), Mapping)
+    return attribute(x, "axis_names") is not None and isinstance(attribute(x, "shape"), Mapping)
 
 
 def _is_axes(x: Any) -> bool:

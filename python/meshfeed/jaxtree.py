@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed._io.arguments import Checks, cut, shown
+from meshfeed._io.arguments import Checks, attribute, cut, shown
 from meshfeed._plan.questions import plain
 from meshfeed.errors import Error, InvalidArgumentError
 from meshfeed.jax import has_devices  # raises UnsupportedError without JAX
@@ -123,7 +123,7 @@ def _own(leaf: Any) -> Any:
 
 def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple[int, ...], Any]:
     """Returns the shape of a leaf, and its type in a compiled function."""
-    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    shape, dtype = attribute(leaf, "shape"), attribute(leaf, "dtype")
     where = f"leaf {name!r} of {argument}" if name else argument
     if isinstance(leaf, bool | int | float | complex):
         shape, dtype = (), jax.dtypes.canonicalize_dtype(type(leaf))
@@ -207,7 +207,7 @@ class Placement:
     def __init__(self, check: Checks, mesh: Any, arrays: Sequence[Leaf]) -> None:
         self._check = check
         shardings = [a.sharding for a in arrays if a.sharding is not None]
-        if mesh is not None and not isinstance(getattr(mesh, "shape", None), Mapping):
+        if mesh is not None and not isinstance(attribute(mesh, "shape"), Mapping):
             axes = dict(check.axes(mesh))
             mesh = AbstractMesh(tuple(axes.values()), tuple(axes))
         if mesh is None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshfeed._io.arguments import WIDE, Checks
+from meshfeed._io.arguments import WIDE, Checks, attribute
 from meshfeed._native import calls
 from meshfeed._plan.questions import translated
 from meshfeed.errors import InvalidArgumentError
@@ -184,7 +184,7 @@ def memory(
         if loss is not None and not callable(loss):
             raise check.wrong("loss", loss, "a function of the tree and the batch")
         groups = {"arrays": jaxtree.leaves(check, "tree", tree, shardings)}
-        init = getattr(optimizer, "init", None)
+        init = attribute(optimizer, "init")
         if callable(init):
             states = jaxtree.optimizer_states(check, init, tree, groups["arrays"])
             groups["optimizer"] = states

@@ -21,6 +21,13 @@ import meshfeed as mf
 from meshfeed import strategy
 
 
+class Rude:
+    """An object with attributes that cannot be read."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"no {name}")
+
+
 class Silent:
     """An object without a text."""
 
@@ -76,6 +83,7 @@ VALUES: dict[str, Any] = {
     "sharding": NamedSharding(MESH, SPEC), "devices": jax.devices(), "device": jax.devices()[0],
     "layout": LAYOUT, "advice": ADVICE, "model": MODEL, "cluster": CLUSTER,
     "itself": itself(1), "twice itself": itself(2), "deep": deep(), "silent": Silent(),
+    "rude": Rude(), "rudes": [Rude()], "of rude": {"x": Rude()},
 }  # fmt: skip
 
 diagrams: dict[str, dict[str, Any]] = {

@@ -230,7 +230,7 @@ class Checks:
                 (name, dtype, list(map(operator.index, shape)))
                 for name, (dtype, shape) in fields.items()
             ]
-        except (AttributeError, TypeError, ValueError):
+        except Exception:  # of any object
             expected = "a dataset, or the type and the shape of a row for every field"
             hint = 'such as {"image": ("float32", (8, 8)), "label": ("int32", ())}'
             raise self.wrong(argument, fields, expected, hint) from None
@@ -293,6 +293,14 @@ class Checks:
                 listed = f"{first} to {last}" if last > first else str(first)
             raise self.wrong("process", process, f"a process of the layout, {listed}")
         return process
+
+
+def attribute(x: Any, name: str) -> Any:
+    """Returns an attribute of an object; None if there is none, or if reading it fails."""
+    try:
+        return getattr(x, name, None)
+    except Exception:  # such as of a proxy
+        return None
 
 
 def is_integer(value: Any) -> bool:

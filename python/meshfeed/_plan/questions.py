@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshfeed._io.arguments import RECORDS, WIDE, Checks, is_integer, shown, written
+from meshfeed._io.arguments import RECORDS, WIDE, Checks, attribute, is_integer, shown, written
 from meshfeed.errors import InvalidArgumentError
 
 _POSITION = re.compile(r" \(line \d+, byte \d+\)")  # in a text that the user never saw
@@ -35,7 +35,7 @@ def plain(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _plain(check: Checks, name: str, value: Any) -> Any:
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+    if attribute(value, "shape") == () and attribute(value, "item") is not None:
         with contextlib.suppress(NotImplementedError):  # a PRNG key of JAX is no number
             value = value.item()
     if value is None or isinstance(value, bool | str):
