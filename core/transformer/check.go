@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 	"math/bits"
+	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -58,7 +59,11 @@ func checkSizes(path string, sizes []size) error {
 			if n.optional {
 				hint = "leave it out for the default"
 			}
-			return invalid(path+"/"+n.key, "%s is %d, but must be from 1 to 2^31", n.key, n.value).WithHint("%s", hint)
+			value := strconv.Itoa(n.value)
+			if n.value == 0 {
+				value = "missing or 0"
+			}
+			return invalid(path+"/"+n.key, "%s is %s, but must be from 1 to 2^31", n.key, value).WithHint("%s", hint)
 		}
 	}
 	return nil
