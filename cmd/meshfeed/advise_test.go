@@ -96,3 +96,13 @@ func TestAdviseFlagValues(t *testing.T) {
 		}
 	}
 }
+
+// TestDrawListOfIntegers checks the error of a shape that is not written with commas.
+func TestDrawListOfIntegers(t *testing.T) {
+	var out, diagnostics bytes.Buffer
+	code := run(context.Background(), []string{"draw", "matmul", "--x", "128x4096"}, strings.NewReader(""), &out, &diagnostics)
+	const want = "meshfeed: matmul: invalid argument \"128x4096\" for \"--x\" flag: expected integers with commas, such as 128,4096\n  usage: meshfeed draw matmul [flags]\n"
+	if code != exitFailure || diagnostics.String() != want {
+		t.Errorf("exit status %d\n%swant\n%s", code, diagnostics.String(), want)
+	}
+}

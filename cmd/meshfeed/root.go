@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("meshfeed {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, flagProblem(err))
+		return usage(cmd, flagProblem(cmd, err))
 	})
 	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
@@ -42,13 +42,18 @@ func newRoot() *cobra.Command {
 }
 
 // flagProblem returns the text of an error of a flag, without the names of Go's functions.
-func flagProblem(err error) string {
+func flagProblem(cmd *cobra.Command, err error) string {
 	var number *strconv.NumError
 	if !errors.As(err, &number) {
 		return err.Error()
 	}
 	expected := "expected an integer"
+	_, name, _ := strings.Cut(err.Error(), ` for "--`)
+	name, _, _ = strings.Cut(name, `"`)
+	flag := cmd.Flag(name)
 	switch {
+	case flag != nil && flag.Value.Type() == "intSlice":
+		expected = "expected integers with commas, such as 128,4096"
 	case number.Func == "ParseBool":
 		expected = "expected true or false"
 	case number.Func == "ParseFloat":
