@@ -22,10 +22,13 @@ type score struct {
 // most important first:
 //
 //   - Candidates that fit precede those that do not.
-//   - If both fit, the faster one comes first. Otherwise, the one with less memory does.
+//   - If both fit, a known time precedes an unknown one, and then the shorter time comes
+//     first. If none fits, the one with less memory does.
 //   - A candidate that is not tight precedes a tight one.
 //   - Fewer axes come first, then smaller axes in the order of preference.
-//   - The simpler settings come first.
+//   - The shorter time in the worst case comes first.
+//   - The smaller stage of ZeRO comes first, then the faster recomputation.
+//   - Fewer micro-batches come first, or smaller ones if none fits.
 //
 // No two candidates are equal. Times within 1 % of the fastest one count as equal,
 // because estimates are less exact than that.

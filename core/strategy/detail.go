@@ -43,9 +43,9 @@ func (e *evaluator) pipeline() *Pipeline {
 }
 
 // durations returns how long each chunk of each stage computes, in ticks. The longest
-// duration has the given number of ticks. The forward pass is a third of the operations that are
-// needed, and each half of the backward pass another third. Recomputation precedes the
-// gradient of the inputs.
+// duration has the given number of ticks. The forward pass is a third of the operations
+// that are needed, and each half of the backward pass another third. Recomputation
+// precedes the gradient of the inputs.
 func (e *evaluator) durations(longest float64) (d pipeline.Durations) {
 	var thirds, backwards []float64
 	most := 0.0

@@ -87,8 +87,9 @@
 // Candidates that fit come first, by expected time. Times within 1 % of the fastest one
 // count as equal. Of equally fast candidates, those come first that fit even with the
 // upper bound of their activations, then those with fewer axes. After that, data precedes
-// fsdp, tensor and pipe. Candidates that do not fit follow, by their memory. The ranking
-// compares only integers, so the order is the same on every machine.
+// fsdp, tensor and pipe, and then a shorter time in the worst case decides. Candidates
+// that do not fit follow, by their memory. The ranking compares only integers, so the
+// order is the same on every machine.
 //
 // # Unknown numbers
 //

@@ -109,14 +109,14 @@ func (e *evaluator) listCalls(g *stage) []call {
 	return e.calls
 }
 
-// listGradientCalls lists the collective operations that sum listGradientCalls over replicas.
+// listGradientCalls lists the collective operations that sum gradients over replicas.
 func (e *evaluator) listGradientCalls() []call {
 	e.calls = e.calls[:0]
 	e.dataCalls()
 	return e.calls
 }
 
-// listAllCalls lists the calls of traffic and of gradients.
+// listAllCalls lists the calls of listCalls and of listGradientCalls.
 func (e *evaluator) listAllCalls(g *stage) []call {
 	e.listCalls(g)
 	e.dataCalls()
@@ -243,9 +243,10 @@ func (e *evaluator) fsdpCalls(g *stage) {
 
 // dataCalls lists the calls that sum gradients over the replicas of the weights, for the
 // stage with the most gradients. Over several axes, each inner axis has a reduce-scatter
-// and afterward an all-gather. Between them, the outermost axis has an all-reduce. ZeRO needs the reduce-scatter of the gradients and the all-gather of
-// the weights. Stage 2 keeps no whole gradients, so it scatters them for every
-// micro-batch [Rajbhandari et al., arXiv 1910.02054, section 7.2.1].
+// and afterward an all-gather. Between them, the outermost axis has an all-reduce. ZeRO
+// needs the reduce-scatter of the gradients and the all-gather of the weights. Stage 2
+// keeps no whole gradients, so it scatters them for every micro-batch
+// [Rajbhandari et al., arXiv 1910.02054, section 7.2.1].
 func (e *evaluator) dataCalls() {
 	b := e.heaviest
 	inner := [...]struct {
