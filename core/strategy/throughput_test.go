@@ -106,7 +106,7 @@ func checkGuide(t *testing.T, sets []string, inside map[string]int, ratios map[s
 // publishedRuns lists the runs of all sets.
 func publishedRuns(t *testing.T) []measured {
 	t.Helper()
-	return slices.Concat(megatronTable(), korthikantiTable(), llamaRuns(), megatronRuns(), otherRuns(), foundryRuns(t), maxtextRuns(), palmRuns(), bridgeRuns())
+	return slices.Concat(megatronTable(), korthikantiTable(), llamaRuns(), megatronRuns(), otherRuns(), foundryRuns(t), maxtextRuns(), palmRuns(), bridgeRuns(), autoModelRuns())
 }
 
 // split returns a document for one mesh.
@@ -131,9 +131,9 @@ const (
 	heldA100   = "Megatron, table 2; MT-NLG; BLOOM; GPT-NeoX: A100"
 	zero3      = "Megatron, table 2, ZeRO stage 3: A100"
 	chosenH100 = "MPT: H100"
-	heldH100   = "Llama 3, table 4: H100"
+	heldH100   = "Llama 3, table 4; AutoModel: H100"
 	eightBits  = "Megatron-Bridge, 8 bits: H100, B200"
-	manySmall  = "Megatron-Bridge, 128 experts: H100, B200"
+	manySmall  = "Megatron-Bridge, AutoModel, 128 experts: H100, B200"
 	chosenTPU  = "MaxText: TPU v5e"
 	heldTPU    = "MaxText, PaLM: TPU v5p, v4"
 )
@@ -421,6 +421,28 @@ func bridgeRuns() (runs []measured) {
 		d.Model.Preset = c.preset
 		d.Search.ZeRO = []int{1}
 		runs = append(runs, measured{set: set, name: fmt.Sprintf("%s on %d × %s", c.name, c.devices, c.device), rate: c.rate, doc: d})
+	}
+	return runs
+}
+
+// autoModelRuns has the runs of docs/performance-summary.md in NVIDIA-NeMo/Automodel of 2026
+// with models that the planner can describe: matrix products of 16 bits, without pipelines.
+// The page does not name the recomputation. Without it, the models would not fit.
+func autoModelRuns() []measured {
+	qwen := &strategy.Transformer{
+		Layers: 48, Hidden: 2048, Heads: 32, KVHeads: 4, HeadDim: 128, FFN: 6144, Gated: new(true), Vocab: 151936, Sequence: 4096,
+		Experts: &strategy.Experts{Count: 128, Active: 8, FFN: 768},
+	}
+	x := func(batch int64, micro int) strategy.Training {
+		return strategy.Training{Batch: batch, MicroBatch: micro, Recomputation: strategy.Full}
+	}
+	runs := []measured{
+		{set: heldH100, name: "Llama 3 70B on 64", seconds: 18.90, doc: split(&strategy.Transformer{Sequence: 8192}, "h100-80", 64, map[string]int{strategy.Context: 2, strategy.FSDP: 32}, x(128, 1))},
+		{set: manySmall, name: "Qwen3 30B on 8 × h100-80, 16 bits", seconds: 21.773, doc: split(qwen, "h100-80", 8, map[string]int{strategy.Expert: 8}, x(512, 4))},
+	}
+	runs[0].doc.Model.Preset = "llama3-70b"
+	for i := range runs {
+		runs[i].doc.Search.ZeRO = []int{1}
 	}
 	return runs
 }
