@@ -78,10 +78,14 @@ type adviseFlags struct {
 }
 
 func (a *adviseFlags) arguments(cmd *cobra.Command, args []string) error {
-	if a.list {
+	switch {
+	case a.list && (a.json || a.html != ""):
+		return usage(cmd, "--list prints text: leave out --json and --html")
+	case cmd.Flags().Changed("html") && a.html == "":
+		return usage(cmd, "--html names no file")
+	case a.list:
 		return need(0, 0, "no argument with --list")(cmd, args)
-	}
-	if a.json && a.html == "-" {
+	case a.json && a.html == "-":
 		return usage(cmd, bothOnStandardOutput)
 	}
 	for _, f := range []struct {
