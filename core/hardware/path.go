@@ -18,7 +18,7 @@ type Path struct {
 	Size    int    // devices of a group
 	Inner   int    // the fewest devices of a group in one of its nodes
 	Nodes   int    // the most nodes of a group
-	Node    Link   // of a device to the devices of its node, for all groups together
+	Node    Link   // of a device to the devices of its node; in a torus, the sum over Rings
 	Network Link   // of a device to other nodes
 	Rings   []Ring // in a torus: the group's part of each dimension that it crosses; otherwise nil
 }
@@ -27,7 +27,7 @@ type Path struct {
 // several rings has every combination of their positions.
 type Ring struct {
 	Size           int   // devices
-	Stride         int   // hops between neighbors; Stride groups share every link
+	Stride         int   // hops between neighbors; so many groups share every link
 	Wrap           bool  // the last device is a neighbor of the first one
 	BytesPerSecond int64 // of a device in the ring: of both directions if it wraps, else of one; divided by Stride
 

@@ -1,6 +1,6 @@
-// Package problem has the form in which the checks of layouts, of memory and of the
-// planner report what is wrong. A problem is not a Go error: a check reports all of
-// them, and a warning stops nothing.
+// Package problem has the type with which layouts, memory and the planner report what is
+// wrong with a document. Unlike a Go error, a [Problem] does not end a check, so a report
+// lists all problems. Only those of severity [Error] keep the document from running.
 package problem
 
 import (
@@ -33,9 +33,9 @@ type Problem struct {
 	Facts    []Fact // the numbers in the message, for programs
 }
 
-// Fact is a number of a problem.
+// Fact is a number in the message of a problem.
 type Fact struct {
-	Name  string
+	Name  string // what the number counts, such as "bytes"
 	Value int64
 }
 

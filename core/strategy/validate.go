@@ -51,7 +51,7 @@ func (m *Model) validate() error {
 	return nil
 }
 
-// validateInputs checks the arrays of a batch as those of a layout.
+// validateInputs checks the arrays of a batch by the rules for arrays of a layout.
 func (m *Model) validateInputs() error {
 	for _, a := range m.Inputs {
 		path := "/model/inputs/" + jsontext.Escape(a.Name)
@@ -163,13 +163,12 @@ func (t *Training) validate() error {
 	}
 	for _, n := range []struct {
 		key         string
-		value       int64
-		least, most int64
+		value, most int64
 	}{
-		{"batch", t.Batch, 0, layout.MaxRecords}, {"tokens", t.Tokens, 0, layout.MaxInteger},
-		{"micro_batch", int64(t.MicroBatch), 0, layout.MaxRecords}, {"chunks", int64(t.Chunks), 0, 1 << 10},
+		{"batch", t.Batch, layout.MaxRecords}, {"tokens", t.Tokens, layout.MaxInteger},
+		{"micro_batch", int64(t.MicroBatch), layout.MaxRecords}, {"chunks", int64(t.Chunks), 1 << 10},
 	} {
-		if n.value < n.least || n.value > n.most {
+		if n.value < 0 || n.value > n.most { // 0 stands for the default
 			return form.Strategy.Invalid("/training/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
 		}
 	}
@@ -187,6 +186,7 @@ func (t *Training) validate() error {
 	return t.validateTime()
 }
 
+// validateTime checks the fields that change times only: overlap and efficiencies.
 func (t *Training) validateTime() error {
 	var seen []string
 	for _, o := range t.Overlap {
@@ -229,7 +229,7 @@ func (c *Cluster) validate() error {
 		{"hbm_bytes_per_second", c.HBMBytesPerSecond, layout.MaxInteger}, {"node_bytes_per_second", c.NodeBytesPerSecond, layout.MaxInteger},
 		{"network_bytes_per_second", c.NetworkBytesPerSecond, layout.MaxInteger}, {"host_bytes", c.HostBytes, layout.MaxInteger},
 	} {
-		if n.value < 0 || n.value > n.most {
+		if n.value < 0 || n.value > n.most { // 0 stands for the number of the kind
 			return form.Strategy.Invalid("/cluster/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
 		}
 	}

@@ -179,7 +179,7 @@ func TestLayer(t *testing.T) {
 }
 
 // TestExpertLayer compares the bytes of a layer with experts with counts by hand: 32
-// tokens visit 2 of 6 experts, so that 64 rows are routed, and capacities scale them.
+// tokens are sent to 2 of 6 experts each, which makes 64 rows. Capacities scale them.
 func TestExpertLayer(t *testing.T) {
 	const (
 		tokens = 32

@@ -101,7 +101,7 @@ func TestFLOPsParts(t *testing.T) {
 }
 
 // TestFLOPsFromParameters compares the matrix products of models with their
-// parameters: two per parameter of every matrix that a token visits.
+// parameters: two per parameter of every matrix that takes part in computing a token.
 func TestFLOPsFromParameters(t *testing.T) {
 	for _, p := range transformer.Presets() {
 		matrices := int64(0)

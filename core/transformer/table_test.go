@@ -22,7 +22,7 @@ type row struct {
 	LayerCount int       `json:"layer_count"`
 	Vocab      int       `json:"vocab"`
 	Every      int       `json:"every"`  // each n-th layer has experts; 0 for none
-	Active     int       `json:"active"` // experts that a token visits
+	Active     int       `json:"active"` // experts that a token is sent to
 	Parameters int64     `json:"parameters"`
 	Parts      []part    `json:"parts"`
 	Layers     []layer   `json:"layers"`
