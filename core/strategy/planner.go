@@ -39,7 +39,7 @@ type planner struct {
 
 func newPlanner(d *Document) (*planner, error) {
 	p := &planner{doc: d}
-	for _, step := range []func() error{p.addCluster, p.addTraining, p.addModel, p.addBatch, p.checkSearch} {
+	for _, step := range []func() error{p.addCluster, p.addTraining, p.addModel, p.checkModel, p.addBatch, p.checkSearch} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -176,6 +176,18 @@ func (p Precision) resolve() (memory.Precision, error) {
 		r.Master = memory.Invalid
 	}
 	return r, nil
+}
+
+// checkModel refuses settings that change nothing for this form of the model.
+func (p *planner) checkModel() error {
+	t := &p.doc.Training
+	switch {
+	case p.model.name == "tree" && t.Precision.Weights != "":
+		return form.Strategy.Invalid("/training/precision/weights", "every array of a tree has a type of its own").WithHint("leave it out, and give the arrays another dtype")
+	case p.model.shape == nil && (t.Recomputation == Selective || t.Recomputation == Full):
+		return form.Strategy.Invalid("/training/recomputation", "only a transformer has layers to compute again").WithHint("leave it out, and give the activation_bytes_per_example that remain")
+	}
+	return nil
 }
 
 func (p *planner) addBatch() error {

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, get_args
 
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, attribute
 from meshfeed._native import calls
 from meshfeed._plan.questions import delivered, plain, translated
 from meshfeed.errors import InvalidArgumentError
@@ -204,10 +204,20 @@ def _candidate(found: Mapping[str, Any], layout: Any) -> Candidate:
 
 
 _HINTS = {
-    "model": 'make it with mf.strategy.transformer(…), or name a preset, such as "llama3-8b"',
+    "model": "make it with mf.strategy.transformer(…), or of your parameters with "
+    'mf.strategy.tree(params), or name a preset, such as "llama3-8b"',
     "training": "make it with mf.strategy.training(batch=128)",
     "cluster": 'make it with mf.strategy.cluster("h100-80", devices=8), or of jax.devices()',
 }
+
+
+def _has_arrays(part: Mapping[Any, Any]) -> bool:
+    """Returns whether a dict, or a dict in it, has an array: it is a tree of parameters."""
+    nodes = [part, *(value for value in part.values() if isinstance(value, Mapping))]
+    shapes = [attribute(leaf, "shape") for node in nodes for leaf in node.values()]
+    return any(isinstance(shape, tuple) and len(shape) > 0 for shape in shapes)
+
+
 _Arguments = ParamSpec("_Arguments")
 
 
@@ -299,7 +309,7 @@ def advise(
         for name, (part, kind) in parts.items():
             if isinstance(part, kind):
                 question[name] = part.document
-            elif isinstance(part, Mapping):
+            elif isinstance(part, Mapping) and not (name == "model" and _has_arrays(part)):
                 question[name] = plain(check, part)
             else:
                 expected = f"a {kind.__name__} of mf.strategy, or a part of a strategy document"

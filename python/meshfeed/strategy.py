@@ -283,8 +283,9 @@ def training(
         precision: a dict of types: of "compute", "weights" and "gradients" (bfloat16 by default),
             of "master", a copy of the weights, and of "moments" (float32). None for "master" means
             that there is no copy, and "int8" for "moments" that they are quantized.
-        recomputation: which activations the backward pass computes again: "none", "selective",
-            which is the scores of attention, or "full". By default, or with "auto", all are tried.
+        recomputation: which activations of a transformer the backward pass computes again: "none",
+            "selective", which is the scores of attention, or "full". By default, or with "auto",
+            all are tried.
         attention: "flash" by default; "plain" keeps the scores.
         schedule: of a pipeline: "1f1b" by default; "gpipe", "interleaved" or "zero-bubble".
         chunks: chunks of layers per stage, with the schedule "interleaved"; by default 2.
