@@ -34,9 +34,6 @@ type Diagram struct {
 	parts []part
 }
 
-// Title returns the title.
-func (d *Diagram) Title() string { return d.title }
-
 // part is a part of a diagram. Each part is below the one before it.
 type part interface {
 	text(width int) []string

@@ -13,8 +13,7 @@
 //     zero-bubble has it as a task of its own. In all other kinds, Backward contains
 //     it.
 //
-// Time counts in ticks, which may be any unit. [Build] makes a [Timeline].
-// [Timeline.Check] tests it without using the rules that built it. [BubbleShare] and
-// [LiveFormula] are the closed forms of the literature; the tests compare them with
-// timelines.
+// Time counts in ticks, which may be any unit. [Build] makes a [Timeline]. [BubbleShare]
+// and [LiveFormula] are the closed forms of the literature; the tests compare them with
+// timelines, and check every timeline without the rules that built it.
 package pipeline

@@ -43,13 +43,3 @@ func LiveFormula(kind Kind, stage, stages, micro, chunks int) int {
 	}
 	return min(stages-stage, micro)
 }
-
-// Messages returns how many times activations or their gradients cross from one
-// stage to another in a step: both ways over each of the stages·chunks-1 borders of
-// parts, for every micro-batch. With one stage there is nothing to send.
-func Messages(stages, micro, chunks int) int64 {
-	if stages == 1 {
-		return 0
-	}
-	return 2 * int64(micro) * int64(stages*chunks-1)
-}

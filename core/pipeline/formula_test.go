@@ -47,9 +47,6 @@ func TestFormulasAgreeWithTimelines(t *testing.T) {
 				t.Errorf("%s, p=%d, m=%d, v=%d: stage %d keeps %d, but the formula is %d", kind, p, m, v, s, got, want)
 			}
 		}
-		if got, want := messages(line), pipeline.Messages(p, m, v); got != want {
-			t.Errorf("%s, p=%d, m=%d, v=%d: %d messages, but the formula is %d", kind, p, m, v, got, want)
-		}
 	})
 	want := map[pipeline.Kind]int{pipeline.GPipe: 1024, pipeline.OneFOneB: 1024, pipeline.ZeroBubble: 1024, pipeline.Interleaved: 3 * 211}
 	for kind, n := range want {
@@ -57,21 +54,6 @@ func TestFormulasAgreeWithTimelines(t *testing.T) {
 			t.Errorf("%s: compared %d schedules, not %d", kind, compared[kind], n)
 		}
 	}
-}
-
-// messages counts the tasks whose data comes from another stage.
-func messages(line *pipeline.Timeline) (n int64) {
-	first, last := pipeline.Task{}, pipeline.Task{Stage: line.Stages - 1, Chunk: line.Chunks - 1}
-	for _, tasks := range line.Tasks {
-		for _, task := range tasks {
-			starts := task.Work == pipeline.Forward && task.Stage == first.Stage && task.Chunk == first.Chunk
-			turns := task.Work == pipeline.Backward && task.Stage == last.Stage && task.Chunk == last.Chunk
-			if task.Work != pipeline.Weight && !starts && !turns && line.Stages > 1 {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // The share of the bubble does not depend on how long a backward takes compared with

@@ -33,15 +33,6 @@ type Part struct {
 	shared bool // several devices may hold the same unit, as key and value heads
 }
 
-// In reports whether a layer, counted from 0, has the part. The part must be that
-// of a layer.
-func (p Part) In(layer int) bool {
-	if p.Every < 0 {
-		return (layer+1)%-p.Every != 0
-	}
-	return (layer+1)%p.Every == 0
-}
-
 // Elements returns the number of elements of one array.
 func (p Part) Elements() int64 { return elements(p.Shape) }
 

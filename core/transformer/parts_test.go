@@ -136,7 +136,7 @@ func TestExpertLayers(t *testing.T) {
 		t.Errorf("%d active parameters, want %d", got, want)
 	}
 	for layer := range 7 {
-		if got, want := s.HasExperts(layer), layer == 2 || layer == 5; got != want {
+		if got, want := s.ExpertLayers(layer, layer+1) == 1, layer == 2 || layer == 5; got != want {
 			t.Errorf("layer %d has experts: %v", layer, got)
 		}
 	}

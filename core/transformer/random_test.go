@@ -81,7 +81,7 @@ func parameters(s transformer.Shape) int64 {
 		if s.Biases {
 			n += h
 		}
-		if e := s.Experts; !s.HasExperts(layer) {
+		if e := s.Experts; !hasExperts(s, layer) {
 			n += block(s.FFN)
 		} else {
 			n += h*e.Count + e.Count*block(e.FFN)
@@ -93,6 +93,20 @@ func parameters(s transformer.Shape) int64 {
 	return int64(n)
 }
 
+// hasExperts reports whether a layer, counted from 0, has experts. With Every = 2, these
+// are the layers 1, 3, 5 and so on.
+func hasExperts(s transformer.Shape, layer int) bool {
+	return s.Experts != nil && (layer+1)%max(s.Experts.Every, 1) == 0
+}
+
+// hasPart reports whether a layer, counted from 0, has a part.
+func hasPart(p transformer.Part, layer int) bool {
+	if p.Every < 0 {
+		return (layer+1)%-p.Every != 0
+	}
+	return (layer+1)%p.Every == 0
+}
+
 // TestRandomParts compares the parts of random shapes with their parameters, counts
 // their layers, and splits them over devices.
 func TestRandomParts(t *testing.T) {
@@ -101,7 +115,7 @@ func TestRandomParts(t *testing.T) {
 		start := r.IntN(s.Layers)
 		stop, withExperts := start+r.IntN(s.Layers-start+1), 0
 		for layer := start; layer < stop; layer++ {
-			if s.HasExperts(layer) {
+			if hasExperts(s, layer) {
 				withExperts++
 			}
 		}
@@ -113,7 +127,7 @@ func TestRandomParts(t *testing.T) {
 			sum += int64(p.Copies) * p.Elements()
 			layers := 0
 			for layer := range s.Layers {
-				if p.Stage == transformer.LayerStage && p.In(layer) {
+				if p.Stage == transformer.LayerStage && hasPart(p, layer) {
 					layers++
 				}
 			}

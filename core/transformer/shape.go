@@ -96,12 +96,6 @@ func (s Shape) WithDefaults() Shape {
 	return s
 }
 
-// HasExperts reports whether a layer, counted from 0, has experts. With Every = 2,
-// these are the layers 1, 3, 5 and so on.
-func (s Shape) HasExperts(layer int) bool {
-	return s.Experts != nil && (layer+1)%max(s.Experts.Every, 1) == 0
-}
-
 // ExpertLayers counts the layers from start to stop, without stop, that have
 // experts.
 func (s Shape) ExpertLayers(start, stop int) int {

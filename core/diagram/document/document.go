@@ -38,9 +38,6 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Version is the version of the format.
-const Version = form.Version
-
 // MaxBytes limits the text of a document.
 const MaxBytes = form.MaxBytes
 

@@ -11,7 +11,7 @@ import (
 // Check returns an error if the timeline is impossible: a task is missing, comes
 // twice, has the wrong length, begins before a task that it needs has ended, or
 // overlaps another of its stage. It reads the tasks alone and not the rules that
-// built them, so it also tests timelines from elsewhere.
+// built them.
 func (t *Timeline) Check() error {
 	if len(t.Tasks) != t.Stages {
 		return impossible("the timeline has %d stages, not %d", len(t.Tasks), t.Stages)
