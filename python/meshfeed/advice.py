@@ -309,7 +309,7 @@ def advise(
         for name, (part, kind) in parts.items():
             if isinstance(part, kind):
                 question[name] = part.document
-            elif isinstance(part, Mapping) and not (name == "model" and _has_arrays(part)):
+            elif isinstance(part, Mapping) and not _has_arrays(part):
                 question[name] = plain(check, part)
             else:
                 expected = f"a {kind.__name__} of mf.strategy, or a part of a strategy document"
