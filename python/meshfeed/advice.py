@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, get_args
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, get_args
 
 from meshfeed._io.arguments import Checks, attribute
 from meshfeed._native import calls
@@ -211,11 +211,13 @@ _HINTS = {
 }
 
 
-def _has_arrays(part: Mapping[Any, Any]) -> bool:
-    """Returns whether a dict, or a dict in it, has an array: it is a tree of parameters."""
+def _is_part(part: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Returns whether it is a dict, and no tree of arrays, such as the parameters of a model."""
+    if not isinstance(part, Mapping):
+        return False
     nodes = [part, *(value for value in part.values() if isinstance(value, Mapping))]
     shapes = [attribute(leaf, "shape") for node in nodes for leaf in node.values()]
-    return any(isinstance(shape, tuple) and len(shape) > 0 for shape in shapes)
+    return not any(isinstance(shape, tuple) and len(shape) > 0 for shape in shapes)
 
 
 _Arguments = ParamSpec("_Arguments")
@@ -309,7 +311,7 @@ def advise(
         for name, (part, kind) in parts.items():
             if isinstance(part, kind):
                 question[name] = part.document
-            elif isinstance(part, Mapping) and not _has_arrays(part):
+            elif _is_part(part):
                 question[name] = plain(check, part)
             else:
                 expected = f"a {kind.__name__} of mf.strategy, or a part of a strategy document"
