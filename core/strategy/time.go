@@ -110,7 +110,11 @@ func (e *evaluator) communicate() (s spans, known bool) {
 		e.idle = e.idleTime(e.flops, e.stages)
 		e.otherTimes = e.communication(e.listCalls(e.slow))
 	}
-	d := &e.gradientTimes[e.zero]
+	zero := e.zero
+	if e.sumsOnce() {
+		zero = min(zero, 1)
+	}
+	d := &e.gradientTimes[zero]
 	if !d.computed {
 		*d = e.communication(e.listGradientCalls())
 	}

@@ -39,6 +39,28 @@ func TestTimeOfOneDevice(t *testing.T) {
 	}
 }
 
+// TestStagesOfZeROSendAlike checks that stages 1 and 2 of ZeRO take the same time with one
+// micro-batch, after which both scatter the gradients once.
+func TestStagesOfZeROSendAlike(t *testing.T) {
+	times := func(batch int64) (found [2]strategy.Time) {
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Preset: "gpt2-xl"}, Training: strategy.Training{Batch: batch, MicroBatch: 8, Recomputation: "none"},
+			Cluster: strategy.Cluster{Device: "h100-80", Devices: 8, PerNode: 1},
+			Search:  strategy.Search{ZeRO: []int{1, 2}, Axes: []strategy.AxisSizes{{Axis: "data", Sizes: []int{8}}}},
+		})
+		for _, c := range r.Candidates {
+			found[c.ZeRO-1] = *c.Time
+		}
+		return found
+	}
+	if one := times(64); one[0] != one[1] {
+		t.Errorf("with one micro-batch, stage 1 takes\n%+v, and stage 2\n%+v", one[0], one[1])
+	}
+	if two := times(128); two[0].Data >= two[1].Data {
+		t.Errorf("with two micro-batches, stage 1 communicates for %d ns, and stage 2 for %d", two[0].Data, two[1].Data)
+	}
+}
+
 // TestTraffic computes the communication of single axes by hand: small has h 1024,
 // s 2048, 4 layers, 4 key and value heads of 64, and activations of 2 bytes.
 func TestTraffic(t *testing.T) {
