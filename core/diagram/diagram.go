@@ -69,8 +69,9 @@ func (d *Diagram) Text(width int) string {
 }
 
 // SVG writes the diagram as a document that is at most this many pixels wide; 0
-// stands for 760. Below 320 pixels it is as wide as for 320. See
-// [drawing.Canvas.Document] for the properties of the document.
+// stands for 760. Below 320 pixels it is as wide as for 320. The document may be a file
+// or a part of an HTML page. It follows the light or dark preference of the viewer, and
+// has a title and a description for screen readers.
 func (d *Diagram) SVG(width int) string {
 	if width == 0 {
 		width = maxWidth

@@ -176,7 +176,7 @@ func Axes() []string { return []string{Pipe, Data, FSDP, Expert, Context, Tensor
 // Limits and defaults of a document.
 const (
 	MaxDevices    = mesh.MaxDevices
-	MaxKeep       = 1 << 12
+	MaxKeep       = 1 << 12 // candidates
 	MaxLatencyNs  = 1_000_000_000
 	DefaultKeep   = 20
 	DefaultMargin = 100 // thousandths

@@ -203,20 +203,20 @@ func (e *enumerator) list(to *[][]mesh.Axis, level, rest int, s sizes) {
 
 // The codes of rules that a mesh may break.
 const (
-	TensorHeads     = "tensor-heads"
-	TensorKVHeads   = "tensor-kv-heads"
-	TensorFFN       = "tensor-ffn"
-	TensorNode      = "tensor-node"
-	ExpertCount     = "expert-count"
-	ContextSequence = "context-sequence"
-	ContextShort    = "context-short"
-	PipeLayers      = "pipe-layers"
-	PipeChunks      = "pipe-chunks"
-	Batch           = "batch"
-	MicroBatch      = "micro-batch"
-	MicroBatchPipe  = "micro-batch-chunks"
-	TreeSpec        = "tree-spec"
-	TooManyMeshes   = "too-many"
+	TensorHeads     = "tensor-heads"       // tensor divides the query heads
+	TensorKVHeads   = "tensor-kv-heads"    // tensor divides the key and value heads, or is a multiple of them
+	TensorFFN       = "tensor-ffn"         // tensor divides the widths of feed-forward blocks
+	TensorNode      = "tensor-node"        // tensor stays in a node, unless the document names its sizes
+	ExpertCount     = "expert-count"       // expert divides the experts
+	ContextSequence = "context-sequence"   // context divides the sequence
+	ContextShort    = "context-short"      // context splits long sequences only, unless the document names its sizes
+	PipeLayers      = "pipe-layers"        // each stage has a layer
+	PipeChunks      = "pipe-chunks"        // chunks of the interleaved schedule are equal
+	Batch           = "batch"              // data × fsdp × expert divides the batch
+	MicroBatch      = "micro-batch"        // the document's micro-batch divides the examples of a replica
+	MicroBatchPipe  = "micro-batch-chunks" // the interleaved schedule has whole groups of micro-batches
+	TreeSpec        = "tree-spec"          // axes in specs divide the dimensions of their arrays
+	TooManyMeshes   = "too-many"           // at most MaxMeshes meshes are evaluated
 )
 
 // broken returns the code of the rule that the last chosen axis a breaks, or "". rest is

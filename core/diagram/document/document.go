@@ -59,9 +59,9 @@ var (
 	Loading      = Kind{"loading", parser.loading}
 )
 
-// Draw parses a document and draws its diagram. It is as strict as
-// [jsontext.Reader]. An error is InvalidArgument, with a JSON Pointer in its
-// attribute "path".
+// Draw parses a document and draws its diagram. Text that is not JSON in UTF-8, keys that
+// repeat, are unknown or differ in case, and integers in other spellings, such as 1e3, are
+// errors. An error is InvalidArgument, with a JSON Pointer in its attribute "path".
 func Draw(text []byte) (*diagram.Diagram, error) {
 	return DrawOf(text, DataParallel, Mesh, Matmul, TensorPair, Pipeline, Collective, Memory, Loading)
 }

@@ -23,9 +23,10 @@ const Version = form.Version
 // layout before it allocates memory in proportion to the limited number.
 const MaxBytes = form.MaxBytes
 
-// Parse reads a layout document. It is as strict as [jsontext.Reader], and
-// refuses everything that [layout.Document.Validate] refuses. An error is
-// InvalidArgument, with a JSON Pointer in its attribute "path".
+// Parse reads a layout document. Text that is not JSON in UTF-8, keys that repeat, are
+// unknown or differ in case, and integers in other spellings, such as 1e3, are errors. So
+// is everything that [layout.Document.Validate] refuses. An error is InvalidArgument, with
+// a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*layout.Document, error) {
 	var p parser
 	if err := form.Layout.Read(text, p.top); err != nil {

@@ -32,8 +32,9 @@ const (
 	MaxArrays = 1 << 16 // in each of the members arrays, optimizer and batch
 )
 
-// Parse reads a document. It is as strict as [jsontext.Reader]. An error is
-// InvalidArgument, with a JSON Pointer in its attribute "path".
+// Parse reads a document. Text that is not JSON in UTF-8, keys that repeat, are unknown
+// or differ in case, and integers in other spellings, such as 1e3, are errors. An error
+// is InvalidArgument, with a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*memory.Tree, error) {
 	var p parser
 	err := form.Memory.Read(text, p.top)

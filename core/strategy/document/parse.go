@@ -21,9 +21,10 @@ const (
 	MaxArrays = 1 << 16 // of a model's tree
 )
 
-// Parse reads a document. It is as strict as [jsontext.Reader], and refuses
-// everything that [strategy.Document.Validate] refuses. An error is
-// InvalidArgument, with a JSON Pointer in its attribute "path".
+// Parse reads a document. Text that is not JSON in UTF-8, keys that repeat, are unknown
+// or differ in case, and integers in other spellings, such as 1e3, are errors. So is
+// everything that [strategy.Document.Validate] refuses. An error is InvalidArgument, with
+// a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*strategy.Document, error) {
 	var p parser
 	if err := form.Strategy.Read(text, p.top); err != nil {
