@@ -22,6 +22,7 @@ const path = process.env.MESHFEED_CHROMIUM ?? usual.find((p) => existsSync(p));
 const must = process.env.MESHFEED_STRICT === "1";
 
 let browser;
+let shared = null; // the page of tests with the option shared, and what it wrote to the console
 after(() => browser?.close());
 
 /** documents lists the documents of a folder: name and text. */
@@ -42,27 +43,37 @@ export const strategies = () => documents(strategyFolder);
 export const example = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
 /** inBrowser runs a test with a page that has no network. Console output, and every request other than
- * for the page itself, fails the test. */
+ * for the page itself, fails the test. Tests with the option shared use one page after the other, which
+ * renewStrategy resets. A test that fails closes it. */
 export function inBrowser(name, options, run) {
   if (typeof options === "function") [options, run] = [{}, options];
   const skip = !path && !must ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
   test(name, { skip, timeout: 60_000 }, async (t) => {
-    browser ??= await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: !options.online, ...options });
-    const messages = [];
-    context.on("console", (m) => messages.push(`${m.type()}: ${m.text()}`));
-    context.on("weberror", (e) => messages.push(`error: ${e.error().stack}`));
-    context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || messages.push(`request: ${r.url()}`));
+    const own = options.shared ? (shared ??= await newPage(options)) : await newPage(options);
     try {
-      const page = await context.newPage();
-      page.impatient = options.impatient;
-      if (!options.impatient) patient(page);
-      await run(page, t);
-      assert.deepEqual(messages, [], "the page wrote to the console, or sent a request");
+      await run(own.page, t);
+      assert.deepEqual(own.messages, [], "the page wrote to the console, or sent a request");
+    } catch (cause) {
+      if (own === shared) shared = null;
+      throw cause;
     } finally {
-      await context.close();
+      if (own !== shared) await own.page.context().close();
     }
   });
+}
+
+/** newPage returns an empty page in a context of its own, and the list of what it writes to the console. */
+async function newPage(options) {
+  browser ??= await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: !options.online, ...options });
+  const messages = [];
+  context.on("console", (m) => messages.push(`${m.type()}: ${m.text()}`));
+  context.on("weberror", (e) => messages.push(`error: ${e.error().stack}`));
+  context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || messages.push(`request: ${r.url()}`));
+  const page = await context.newPage();
+  [page.impatient, page.shared] = [options.impatient, options.shared];
+  if (!options.impatient) patient(page);
+  return { page, messages };
 }
 
 /** patient makes every action wait for the core's answer. */
@@ -98,6 +109,32 @@ export const settled = (page) =>
       await app.updateComplete;
     }
   });
+
+/** openStrategy shows the tab "Strategy", optionally with a document. If a shared page shows the tab, it gets a new
+ * element and a new model of the document, which ask the same worker. */
+export async function openStrategy(page, text, url = single) {
+  if (page.shared && (await page.locator("strategy-app").count()) > 0) return renewStrategy(page, text);
+  await page.goto(`${url}#strategy`);
+  await page.locator("strategy-app").waitFor();
+  if (text) await loadStrategy(page, text);
+}
+
+/** loadStrategy opens a document in the tab "Strategy". */
+export const loadStrategy = (page, text) =>
+  page.evaluate(async (text) => {
+    const app = document.querySelector("strategy-app");
+    await app.model.load(text);
+    await app.updateComplete;
+  }, text);
+
+const renewStrategy = (page, text) =>
+  page.evaluate(async (text) => {
+    const old = document.querySelector("strategy-app");
+    const app = new old.constructor();
+    [app.model, app.source, app.slot] = [await old.model.constructor.open(old.model.core, text), old.source, old.slot];
+    old.replaceWith(app);
+    await app.updateComplete;
+  }, text);
 
 /** spoil prepends a program to that of the page's workers. Its function spoil(exports) returns replacements
  * for some exports of the core. */

@@ -5,14 +5,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
-import { example, here, inBrowser, settled, single, spoil, strategies, type } from "./browser.mjs";
+import { example, here, inBrowser, openStrategy, settled, spoil, strategies, type } from "./browser.mjs";
 
 const LLAMA = '{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":64},"cluster":{"device":"h100-80","devices":8}}';
-
-async function openStrategy(page, hash = "#strategy") {
-  await page.goto(`${single}${hash}`);
-  await page.locator("strategy-app").waitFor();
-}
 
 /** model returns some members of the tab's model. */
 const model = (page) => page.evaluate(() => {
@@ -141,8 +136,8 @@ inBrowser("8 hosts of 8 devices are typed", async (page) => {
 
 const TEXTS = ["0", "-1", "1e9", "1.5", "", "abc", "9".repeat(40)];
 
-inBrowser("every text in every input is used or refused with a reason, and the last report stays", async (page) => {
-  await openStrategy(page);
+inBrowser("every text in every input is used or refused with a reason, and the last report stays", { shared: true }, async (page) => {
+  await openStrategy(page, LLAMA);
   const OWN = '{"meshfeed":1,"model":{"transformer":{"layers":4,"hidden":512,"heads":8,"ffn":2048,"vocab":1000,"sequence":256,"experts":{"count":4,"active":2}}},"training":{"batch":64,"schedule":"interleaved"},"cluster":{"devices":4,"memory_bytes":80000000000}}';
   const ANY = '{"meshfeed":1,"model":{"parameters":1000000},"training":{"batch":64},"cluster":{"device":"h100-80","devices":8}}';
   const known = []; // paths that were tried
@@ -189,8 +184,8 @@ inBrowser("every text in every input is used or refused with a reason, and the l
   }
 });
 
-inBrowser("a refused text has a reason that names what is expected", async (page) => {
-  await openStrategy(page);
+inBrowser("a refused text has a reason that names what is expected", { shared: true }, async (page) => {
+  await openStrategy(page, LLAMA);
   await page.getByRole("combobox", { name: "model" }).selectOption("transformer");
   await page.evaluate(() => {
     for (const form of document.querySelector("strategy-app").shadowRoot.querySelectorAll("model-fields, training-fields, cluster-fields")) for (const d of form.shadowRoot.querySelectorAll("details")) d.open = true;
@@ -217,8 +212,8 @@ inBrowser("a refused text has a reason that names what is expected", async (page
   }
 });
 
-inBrowser("controls have names and values, tables have headers, and changes are announced", async (page) => {
-  await openStrategy(page);
+inBrowser("controls have names and values, tables have headers, and changes are announced", { shared: true }, async (page) => {
+  await openStrategy(page, LLAMA);
   for (const [name, text] of [["batch slider", "64"], ["sequence slider", "8,192"], ["devices slider", "8"]]) {
     assert.equal(await page.getByRole("slider", { name }).getAttribute("aria-valuetext"), text, name);
   }

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { example, focused, inBrowser, open, serve, settled, single, spoil, strategies, type } from "./browser.mjs";
+import { example, focused, inBrowser, loadStrategy as load, open, openStrategy, serve, settled, single, spoil, strategies, type } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -16,20 +16,6 @@ const LARGE = document_({ preset: "llama3-70b" }, { batch: 64 }, { device: "h100
 const OWN = document_({ transformer: { layers: 4, hidden: 512, heads: 8, ffn: 2048, vocab: 1000, sequence: 256, experts: { count: 4, active: 2 } } }, { tokens: 65536, precision: { master: null } }, { devices: 4, memory_bytes: 16000000000 });
 const RESNET = document_({ parameters: 25557032, inputs: { image: { shape: ["B", 224, 224, 3], dtype: "uint8" } } }, { batch: 256 }, { device: "v100-32", devices: 8 });
 const CASES = { LLAMA, GPT3, LARGE, OWN, RESNET };
-
-/** openStrategy shows the tab, optionally with a document. */
-async function openStrategy(page, text, url = single) {
-  await page.goto(`${url}#strategy`);
-  await page.locator("strategy-app").waitFor();
-  if (text) await load(page, text);
-}
-
-const load = (page, text) =>
-  page.evaluate(async (text) => {
-    const app = document.querySelector("strategy-app");
-    await app.model.load(text);
-    await app.updateComplete;
-  }, text);
 
 /** shown returns the document in the form and what the planner says about it. */
 const shown = (page) => page.evaluate(() => {
@@ -81,7 +67,7 @@ inBrowser("every tab has its own undo", async (page) => {
   assert.equal(await page.getByLabel("global batch").inputValue(), "512");
 });
 
-inBrowser("the page shows the planner's report", async (page) => {
+inBrowser("the page shows the planner's report", { shared: true }, async (page) => {
   await openStrategy(page, LLAMA);
   const { report, text } = (await shown(page)).reply;
   const best = report.candidates[report.best];
@@ -99,7 +85,7 @@ inBrowser("the page shows the planner's report", async (page) => {
 });
 
 // The planner needs less than 100 ms for 65,536 devices. The bound is 20 times that.
-inBrowser("a slider changes the report at once, and its drag is one edit", async (page) => {
+inBrowser("a slider changes the report at once, and its drag is one edit", { shared: true }, async (page) => {
   await openStrategy(page, document_({ preset: "llama3-70b" }, { batch: 2048 }, { device: "h100-80", devices: 64 }));
   const slider = page.getByRole("slider", { name: "devices slider" });
   await slider.focus();
@@ -135,7 +121,7 @@ inBrowser("a slider changes the report at once, and its drag is one edit", async
   assert.equal((await documentOf(page)).training.batch, 2048);
 });
 
-inBrowser("the sliders of batch and sequence change the document", async (page) => {
+inBrowser("the sliders of batch and sequence change the document", { shared: true }, async (page) => {
   await openStrategy(page, LLAMA);
   await page.getByRole("slider", { name: "batch slider" }).press("ArrowRight");
   await page.getByRole("slider", { name: "sequence slider" }).press("ArrowLeft");
@@ -146,7 +132,7 @@ inBrowser("the sliders of batch and sequence change the document", async (page) 
   assert.deepEqual((await documentOf(page)).model, { preset: "llama3-8b" }, "the preset's sequence counts again");
 });
 
-inBrowser("another transformer begins with the sizes of the known one", async (page) => {
+inBrowser("another transformer begins with the sizes of the known one", { shared: true }, async (page) => {
   await openStrategy(page, LLAMA);
   const parameters = async () => (await shown(page)).reply.report.model.parameters;
   for (const name of ["llama3-8b", "gpt2-xl", "mixtral-8x7b"]) {
@@ -163,7 +149,7 @@ inBrowser("another transformer begins with the sizes of the known one", async (p
   assert.deepEqual((await documentOf(page)).model, { parameters: 25557032 });
 });
 
-inBrowser("every input changes its value in the document", async (page) => {
+inBrowser("every input changes its value in the document", { shared: true }, async (page) => {
   await openStrategy(page, OWN);
   await page.evaluate(() => {
     for (const form of document.querySelector("strategy-app").shadowRoot.querySelectorAll("model-fields, training-fields, cluster-fields")) for (const d of form.shadowRoot.querySelectorAll("details")) d.open = true;
@@ -198,7 +184,7 @@ inBrowser("every input changes its value in the document", async (page) => {
   assert.deepEqual([search, input], [undefined, undefined], "sections that became empty are left out");
 });
 
-inBrowser("candidates are sorted and chosen, and the costs of the chosen one are shown", async (page) => {
+inBrowser("candidates are sorted and chosen, and the costs of the chosen one are shown", { shared: true }, async (page) => {
   await openStrategy(page, LLAMA);
   const { candidates } = (await shown(page)).reply.report;
   const meshes = () => page.locator("candidate-table .mesh").allInnerTexts();
@@ -228,7 +214,7 @@ const picture = (page) => page.evaluate(() => {
 /** draws waits for a picture whose label begins with a text. */
 const draws = (page, name) => page.waitForFunction((name) => document.querySelector("strategy-app").shadowRoot.querySelector("picture-view")?.shadowRoot.querySelector("svg")?.ariaLabel.startsWith(name), name);
 
-inBrowser("the pictures show the best candidate, and then the chosen one", async (page) => {
+inBrowser("the pictures show the best candidate, and then the chosen one", { shared: true }, async (page) => {
   await openStrategy(page, document_({ preset: "llama3-8b" }, { batch: 64 }, { device: "h100-80", devices: 8 }, { search: { axes: { pipe: [1, 2] } } }));
   const { candidates } = (await shown(page)).reply.report;
   await draws(page, "Memory of the fullest device");
@@ -260,7 +246,7 @@ inBrowser("the pictures show the best candidate, and then the chosen one", async
   assert.ok((await page.locator("notes-view tbody td:nth-child(2)").allInnerTexts()).includes("pipe"));
 });
 
-inBrowser("a candidate that does not fit has its communication and its limits", async (page) => {
+inBrowser("a candidate that does not fit has its communication and its limits", { shared: true }, async (page) => {
   await openStrategy(page, LARGE);
   const tabs = page.locator("picture-view").getByRole("tab");
   await tabs.filter({ hasText: "Collectives" }).click();
@@ -296,7 +282,7 @@ inBrowser("the pictures of 65,536 devices are drawn at once, and have the colors
   assert.ok(size < 2000, `${size} elements`);
 });
 
-inBrowser("the schedule has the durations of the planner, and leaves out what is too narrow", async (page) => {
+inBrowser("the schedule has the durations of the planner, and leaves out what is too narrow", { shared: true }, async (page) => {
   await openStrategy(page, GPT3);
   await draws(page, "Pipeline 1f1b: 16 stages, 192 micro-batches");
   const { texts } = await picture(page);
@@ -307,7 +293,7 @@ inBrowser("the schedule has the durations of the planner, and leaves out what is
   assert.match(await page.locator("picture-view .note").innerText(), /without communication\. In a step of [\d.]+ s, the slowest stage is idle for \d+ %\.$/);
 });
 
-inBrowser("a pipeline has a bar for every stage, and a slow input is reported", async (page) => {
+inBrowser("a pipeline has a bar for every stage, and a slow input is reported", { shared: true }, async (page) => {
   await openStrategy(page, GPT3);
   assert.equal(await page.locator("cost-view .stages .stackbar").count(), 16);
   assert.match(await page.locator("needs-view .verdict.no").innerText(), /The input is too slow\. 40 rows per second are 0\.\d\d times what is needed\./);
@@ -315,7 +301,7 @@ inBrowser("a pipeline has a bar for every stage, and a slow input is reported", 
   assert.equal(await (await focused(page)).getAttribute("data-path"), "/input/rows_per_second");
 });
 
-inBrowser("if nothing fits, the page says what is missing", async (page) => {
+inBrowser("if nothing fits, the page says what is missing", { shared: true }, async (page) => {
   await openStrategy(page, LARGE);
   assert.equal(await title(page), "No candidate fits");
   assert.match(await page.locator("answer-view .set").innerText(), /needs \d+ GB, but a device has 80 GB/);
@@ -323,7 +309,7 @@ inBrowser("if nothing fits, the page says what is missing", async (page) => {
   assert.ok((await page.locator("candidate-table .tag").allInnerTexts()).every((t) => t === "does not fit"));
 });
 
-inBrowser("a model without arrays of a batch has a best candidate, but no layout", async (page) => {
+inBrowser("a model without arrays of a batch has a best candidate, but no layout", { shared: true }, async (page) => {
   await openStrategy(page, document_({ tree: { w: { shape: [4096, 4096], dtype: "bfloat16" } } }, { batch: 64 }, { device: "h100-80", devices: 8 }));
   assert.equal(await page.locator("needs-view p").innerText(), "The arrays of a batch are not known.");
   assert.equal(await page.getByRole("button", { name: "Open this layout" }).isDisabled(), true);
@@ -331,7 +317,7 @@ inBrowser("a model without arrays of a batch has a best candidate, but no layout
   assert.equal(await page.locator("needs-view p").innerText(), "There is no best candidate.");
 });
 
-inBrowser("an error names its input, which the link focuses", async (page) => {
+inBrowser("an error names its input, which the link focuses", { shared: true }, async (page) => {
   await openStrategy(page, document_({ transformer: { layers: 4, hidden: 512, heads: 8, kv_heads: 3, ffn: 2048, vocab: 1000, sequence: 256 } }, { batch: 8 }, { device: "h100-80", devices: 8 }));
   assert.equal(await title(page), "The question has an error");
   await page.getByRole("button", { name: "InvalidArgument at /model/transformer/kv_heads" }).click();
