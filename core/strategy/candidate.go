@@ -203,7 +203,7 @@ func (e *evaluator) score() score {
 	if !c.fits {
 		return c // the ranking compares the memory alone
 	}
-	if t, ok := e.time(&m); ok {
+	if t, ok := e.time(); ok {
 		c.step, c.high = t.Step, t.High
 	}
 	return c
@@ -296,7 +296,7 @@ func (e *evaluator) candidate() Candidate {
 		c.Schedule = string(cmp.Or(e.planner.schedule, pipeline.OneFOneB))
 	}
 	c.Fits = c.Memory.Free >= 0
-	if t, ok := e.time(&c.Memory); ok {
+	if t, ok := e.time(); ok {
 		e.setRates(&t)
 		c.Time = &t
 	}

@@ -55,7 +55,7 @@ var explanations = map[problem.Code]string{
 	"scores":            `Operations count the scores of all pairs of tokens, also those that a causal mask removes, as most publications do. With "causal": true in the transformer, they count half.`,
 	"vocabulary":        `The vocabulary is padded to a multiple of tensor, so that each device has equally many rows of the embedding. The padding takes memory and time.`,
 	"routing":           `Tokens are spread evenly over the experts. Uneven routing makes the device with the most tokens slower than the report says.`,
-	"capacity":          `An expert computes every place of its capacity, also empty ones. Empty places take time, but are not useful operations, so the utilization leaves them out.`,
+	"capacity":          `An expert computes as many tokens as its capacity, also if fewer are sent to it. The padding takes time, but is no useful operation, so the utilization leaves it out.`,
 	"heads":             `The model has fewer key and value heads than tensor devices, so several devices hold and compute the same head. The copies take memory, and their gradients are summed once per step.`,
 	"stages":            `The stages of a pipeline have unequal numbers of layers. Layers are spread so that the slowest stage has the fewest operations.`,
 	"tied":              `The first and the last stage of a pipeline both hold a tied embedding, and sum its gradients once per step.`,

@@ -341,7 +341,7 @@ func (e *enumerator) rule(code string) string {
 	case PipeLayers:
 		return fmt.Sprintf("each stage of a pipeline needs a layer, but the model has %d", m.Layers)
 	case PipeChunks:
-		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide %d, %d or %d: the %d layers, and places without a layer in the first and in the last chunk", e.chunks, m.Layers, m.Layers+1, m.Layers+2, m.Layers)
+		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide %d, %d or %d: the %d layers, where the first chunk, the last or both may have a layer less than the others", e.chunks, m.Layers, m.Layers+1, m.Layers+2, m.Layers)
 	case Batch:
 		return fmt.Sprintf("data × fsdp × expert must divide the batch of %s", wording.Count(e.batch, "example", "examples"))
 	case MicroBatch:

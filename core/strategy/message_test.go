@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 			strategy.TensorNode: `tensor stays inside a node of 2 devices, because it communicates in every layer; for more, write "search": {"axes": {"tensor": [1, 4]}}`,
 		}},
 		{interleaved(), map[string]string{
-			strategy.PipeChunks:     "the interleaved schedule needs stages × 2 chunks to divide 6, 7 or 8: the 6 layers, and places without a layer in the first and in the last chunk",
+			strategy.PipeChunks:     "the interleaved schedule needs stages × 2 chunks to divide 6, 7 or 8: the 6 layers, where the first chunk, the last or both may have a layer less than the others",
 			strategy.MicroBatchPipe: "the interleaved schedule needs a number of micro-batches that is a multiple of the stages",
 		}},
 		{tree, map[string]string{strategy.TreeSpec: "the axes in specs of the tree must divide the dimensions of its arrays"}},

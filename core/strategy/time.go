@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
@@ -62,19 +63,22 @@ func (e *evaluator) reading(g *stage) int64 {
 	return plus(times(e.forwards()+1, weights), times(2, plus(b.shared.Gradients, b.experts.Gradients)))
 }
 
-// updating returns the bytes of memory traffic of the optimizer's update. The update reads
-// and writes states and weights, and reads gradients. With ZeRO, weights and gradients of
-// experts count too little if the axis expert splits them, because n includes this axis.
-func (e *evaluator) updating(m *Memory) int64 {
-	weights, gradients := m.Weights, m.Gradients
+// updating returns the bytes of memory traffic of the optimizer's update, in the stage
+// with the most gradients. The update reads and writes states and weights, and reads
+// gradients. With ZeRO, each replica updates its part.
+func (e *evaluator) updating() int64 {
+	shared, experts := int64(1), int64(1)
 	if e.zero > 0 {
-		n := e.sizes.replicas()
-		weights = ceil(weights, n)
-		if e.zero == 1 {
-			gradients = ceil(gradients, n)
-		}
+		shared, experts = e.sizes.replicas(), e.sizes.expertReplicas()
 	}
-	return plus(times(2, plus(m.Optimizer, weights)), gradients)
+	return plus(updateTraffic(&e.heaviest.shared, shared), updateTraffic(&e.heaviest.experts, experts))
+}
+
+// updateTraffic returns the bytes that a device reads and writes if it updates its part
+// of the arrays: what it holds of them, divided by the replicas that share the work.
+func updateTraffic(b *memory.Bytes, replicas int64) int64 {
+	written := plus(ceil(b.Optimizer, replicas), ceil(b.Weights, replicas))
+	return plus(times(2, written), ceil(b.Gradients, replicas))
 }
 
 // spans has times of communication by axis, as the field part of a call names it.
@@ -126,9 +130,8 @@ func (e *evaluator) communicate() (s spans, known bool) {
 	return s, e.otherTimes.known && d.known
 }
 
-// time returns the time of a step, or false if a number of the hardware is missing. most
-// is the memory of the stage that needs the most; its update takes the longest.
-func (e *evaluator) time(most *Memory) (Time, bool) {
+// time returns the time of a step, or false if a number of the hardware is missing.
+func (e *evaluator) time() (Time, bool) {
 	p := e.planner
 	if p.peak == 0 || e.model.forward < 0 || e.unknownAxis() >= 0 {
 		return Time{}, false
@@ -140,7 +143,7 @@ func (e *evaluator) time(most *Memory) (Time, bool) {
 	w := work{micros: float64(e.micros), idle: e.idle, computing: 1e9 * e.flops / p.peak}
 	if hbm := float64(p.cluster.HBM); hbm > 0 {
 		w.reading = float64(e.reading(e.slow)) / hbm * 1e9
-		w.update = float64(e.updating(most)) / hbm * 1e9
+		w.update = float64(e.updating()) / hbm * 1e9
 	}
 	return p.compose(&w, &s), true
 }

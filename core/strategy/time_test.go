@@ -371,6 +371,23 @@ func TestMemoryTraffic(t *testing.T) {
 	}
 }
 
+// TestUpdateOfExperts checks that ZeRO divides the update of a mixture by all replicas:
+// two devices hold other experts, and two hold the same ones. Of every 4 parameters, a
+// device reads and writes 2 bytes of weights and 12 of states, and reads 2 of gradients.
+func TestUpdateOfExperts(t *testing.T) {
+	m := small()
+	m.Experts = &strategy.Experts{Count: 4, Active: 2}
+	d := &strategy.Document{
+		Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, MicroBatch: 4, Recomputation: strategy.None},
+		Cluster: devices(4, 4), Search: fixed(map[string]int{"data": 2, "expert": 2}),
+	}
+	d.Search.ZeRO = []int{1}
+	r := advise(t, d)
+	if got, want := r.Candidates[0].Time.HBM, float64(r.Model.Parameters)/4*(2*(12+2)+2)/1e12*1e9; !close(got, want) {
+		t.Errorf("the update takes %d ns, want %.0f", got, want)
+	}
+}
+
 // TestComputedForNothing computes the time of operations that do not change the result by
 // hand. They take time, but do not count as utilization: experts with a capacity of 1.5
 // compute half as much again, and 8 devices compute 4 key and value heads of 64 twice.

@@ -117,7 +117,7 @@ func (s Shape) checkExperts() error {
 	case err != nil:
 		return err
 	case e.Active > e.Count:
-		return invalid(path+"/active", "a token visits %d experts, but there are %d", e.Active, e.Count).WithHint("active counts the experts for one token")
+		return invalid(path+"/active", "%d experts process a token, but there are %d", e.Active, e.Count).WithHint("active counts the experts for one token")
 	case e.Every > s.Layers:
 		return invalid(path+"/every", "each %d-th layer has experts, but there are %d layers", e.Every, s.Layers).
 			WithHint("1 means every layer; leave out experts for a dense model")

@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 			`"alibi" is not a kind of positions; write "learned" for a table with a row per position, and "rotary" for positions without parameters`},
 		{func(s *transformer.Shape) { s.Experts.Count = 0 }, "/experts/count", "count is missing or 0, but must be from 1 to 2^31; a model needs it"},
 		{func(s *transformer.Shape) { s.Experts.Active = 0 }, "/experts/active", "active is missing or 0, but must be from 1 to 2^31; a model needs it"},
-		{func(s *transformer.Shape) { s.Experts.Active = 9 }, "/experts/active", "a token visits 9 experts, but there are 8; active counts the experts for one token"},
+		{func(s *transformer.Shape) { s.Experts.Active = 9 }, "/experts/active", "9 experts process a token, but there are 8; active counts the experts for one token"},
 		{func(s *transformer.Shape) { s.Experts.Every = 33 }, "/experts/every",
 			"each 33-th layer has experts, but there are 32 layers; 1 means every layer; leave out experts for a dense model"},
 		{func(s *transformer.Shape) { s.Experts.Every = -1 }, "/experts/every", "every is -1, but must be from 1 to 2^31; leave it out for the default"},
