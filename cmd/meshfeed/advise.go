@@ -266,8 +266,8 @@ func (a *adviseFlags) listKnown(cmd *cobra.Command) error {
 // listDevice prints the numbers of a kind with their sources.
 func listDevice(cmd *cobra.Command, name string) error {
 	k, err := hardware.Find(name)
-	if err != nil {
-		return err
+	if e, ok := errors.AsType[*status.Error](err); ok {
+		return flagged(cmd, "device", e)
 	}
 	rows := [][]string{{"number", "value", "source", "date"}}
 	for _, c := range k.Cells() {
