@@ -3,7 +3,6 @@ package transformer
 import (
 	"math"
 	"math/bits"
-	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -54,16 +53,15 @@ func checkSizes(path string, sizes []size) error {
 		if n.optional {
 			least = 0
 		}
-		if n.value < least || n.value > maxSize {
+		switch {
+		case n.value == 0 && !n.optional: // documents have no 0 here
+			return invalid(path+"/"+n.key, "the key %q is missing", n.key).WithHint("give a number from 1 to 2^31")
+		case n.value < least || n.value > maxSize:
 			hint := "a model needs it"
 			if n.optional {
 				hint = "leave it out for the default"
 			}
-			value := strconv.Itoa(n.value)
-			if n.value == 0 {
-				value = "missing or 0"
-			}
-			return invalid(path+"/"+n.key, "%s is %s, but must be from 1 to 2^31", n.key, value).WithHint("%s", hint)
+			return invalid(path+"/"+n.key, "%s is %d, but must be from 1 to 2^31", n.key, n.value).WithHint("%s", hint)
 		}
 	}
 	return nil

@@ -31,11 +31,11 @@ func TestCheck(t *testing.T) {
 		change     func(*transformer.Shape)
 		path, text string
 	}{
-		{func(s *transformer.Shape) { s.Layers = 0 }, "/layers", "layers is missing or 0, but must be from 1 to 2^31; a model needs it"},
+		{func(s *transformer.Shape) { s.Layers = 0 }, "/layers", `the key "layers" is missing; give a number from 1 to 2^31`},
 		{func(s *transformer.Shape) { s.Hidden = -4 }, "/hidden", "hidden is -4, but must be from 1 to 2^31; a model needs it"},
-		{func(s *transformer.Shape) { s.Heads = 0 }, "/heads", "heads is missing or 0, but must be from 1 to 2^31; a model needs it"},
-		{func(s *transformer.Shape) { s.FFN = 0 }, "/ffn", "ffn is missing or 0, but must be from 1 to 2^31; a model needs it"},
-		{func(s *transformer.Shape) { s.Vocab = 0 }, "/vocab", "vocab is missing or 0, but must be from 1 to 2^31; a model needs it"},
+		{func(s *transformer.Shape) { s.Heads = 0 }, "/heads", `the key "heads" is missing; give a number from 1 to 2^31`},
+		{func(s *transformer.Shape) { s.FFN = 0 }, "/ffn", `the key "ffn" is missing; give a number from 1 to 2^31`},
+		{func(s *transformer.Shape) { s.Vocab = 0 }, "/vocab", `the key "vocab" is missing; give a number from 1 to 2^31`},
 		{func(s *transformer.Shape) { s.Sequence = 1<<31 + 1 }, "/sequence", "sequence is 2147483649, but must be from 1 to 2^31; a model needs it"},
 		{func(s *transformer.Shape) { s.KVHeads = -1 }, "/kv_heads", "kv_heads is -1, but must be from 1 to 2^31; leave it out for the default"},
 		{func(s *transformer.Shape) { s.HeadDim = -1 }, "/head_dim", "head_dim is -1, but must be from 1 to 2^31; leave it out for the default"},
@@ -48,8 +48,8 @@ func TestCheck(t *testing.T) {
 		{func(s *transformer.Shape) { s.Norm = "batch" }, "/norm", `"batch" is not a normalization; write "rms" or "layer"`},
 		{func(s *transformer.Shape) { s.Positions = "alibi" }, "/positions",
 			`"alibi" is not a kind of positions; write "learned" for a table with a row per position, and "rotary" for positions without parameters`},
-		{func(s *transformer.Shape) { s.Experts.Count = 0 }, "/experts/count", "count is missing or 0, but must be from 1 to 2^31; a model needs it"},
-		{func(s *transformer.Shape) { s.Experts.Active = 0 }, "/experts/active", "active is missing or 0, but must be from 1 to 2^31; a model needs it"},
+		{func(s *transformer.Shape) { s.Experts.Count = 0 }, "/experts/count", `the key "count" is missing; give a number from 1 to 2^31`},
+		{func(s *transformer.Shape) { s.Experts.Active = 0 }, "/experts/active", `the key "active" is missing; give a number from 1 to 2^31`},
 		{func(s *transformer.Shape) { s.Experts.Active = 9 }, "/experts/active", "9 experts process a token, but there are 8; active counts the experts for one token"},
 		{func(s *transformer.Shape) { s.Experts.Every = 33 }, "/experts/every",
 			"each 33-th layer has experts, but there are 32 layers; 1 means every layer; leave out experts for a dense model"},
