@@ -98,7 +98,7 @@ class Candidate:
             >>> dict(advice.best.make_mesh().shape)
             {'data': 1}
             >>> dict(advice.best.make_mesh(("fsdp", "tensor")).shape)
-            {'fsdp': 1, 'tensor': 1}
+            {'data': 1, 'fsdp': 1, 'tensor': 1}
         """
         with Checks("Candidate.make_mesh") as check:
             from meshfeed import jax
@@ -108,8 +108,9 @@ class Candidate:
             known = get_args(Axis)
             for i, name in enumerate(axes):
                 check.choice(f"axes[{i}]", name, *known)
-            sizes = {n: self.mesh.get(n, 1) for n in known if n in self.mesh or n in axes}
-            return jax.make_mesh(check, sizes or {"data": 1}, devices, axis_types)
+            split = self.mesh or {"data": 1}
+            sizes = {name: split.get(name, 1) for name in known if name in split or name in axes}
+            return jax.make_mesh(check, sizes, devices, axis_types)
 
     def __repr__(self) -> str:
         axes = shown_axes(self.mesh)

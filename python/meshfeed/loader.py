@@ -83,8 +83,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             every device separately, also of replicas. "reshard": equal parts of the rows, for any
             specs; in your program, `reshard` moves them to the shardings of the specs.
         layout: instead of `specs`, `batch_size`, `remainder`, `extras` and `loading`: a layout,
-            such as that of `mf.advise`. With a `mesh`, which has the layout's axes, batches are a
-            dict of global arrays on its devices. Without one, it is the mesh of `jax.set_mesh`.
+            such as that of `mf.advise`. With a `mesh`, which has the layout's axes and possibly
+            more of size 1, batches are a dict of global arrays on its devices. Without one, it is
+            the mesh of `jax.set_mesh`.
         process: with `layout`, instead of `mesh`: one of its processes. The loader may run in any
             process. A batch has, for every array, the list of the blocks of process `process` as
             (index, NumPy array).

@@ -143,7 +143,8 @@ def memory(
       summed, and copies of the parameters and gradients that are partitioned over the same axes.
 
     The high end is an estimate: a compiler may still reorder operations, change layouts and widen
-    types.
+    types. On Auto axes, it may also split activations otherwise than the batch, which takes more
+    memory, unless the function uses `jax.lax.with_sharding_constraint`.
 
     Args:
         tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays. An

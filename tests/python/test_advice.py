@@ -120,7 +120,8 @@ def test_the_mesh_of_a_candidate() -> None:
     assert one.mesh == {}
     assert one.layout is not None
     with mf.from_arrays({"tokens": np.zeros((16, 16), np.int32)}) as ds:
-        assert len(mf.Loader(ds, one.make_mesh(), layout=one.layout)) == 1
+        for mesh in (one.make_mesh(), one.make_mesh(["fsdp", "tensor"])):
+            assert len(mf.Loader(ds, mesh, layout=one.layout)) == 1
 
 
 WRONG: list[tuple[dict[str, Any], dict[str, int], str]] = [
