@@ -72,21 +72,19 @@ func TestUndivided(t *testing.T) {
 	}
 }
 
-// TestOrderOfEqualTimes checks the order of candidates whose times differ by 0.13 %: of
+// TestOrderOfEqualTimes checks the order of candidates whose times differ by 0.18 %: of
 // equally fast ones, the first takes less time in the worst case.
 func TestOrderOfEqualTimes(t *testing.T) {
-	d := &strategy.Document{
-		Model:    strategy.Model{Preset: "megatron-530b"},
-		Training: strategy.Training{Batch: 1920, MicroBatch: 1, Recomputation: strategy.Full, Attention: strategy.Plain, LinkEfficiency: sheet},
-		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 3360},
-		Search:   fixed(map[string]int{"tensor": 8, "pipe": 35, "data": 12}),
+	list := advise(t, &strategy.Document{
+		Model:    strategy.Model{Preset: "gpt3-175b"},
+		Training: strategy.Training{Batch: 4096},
+		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 256},
+	}).Candidates
+	if list[1].Time.Step >= list[0].Time.Step || list[1].Time.High <= list[0].Time.High {
+		t.Errorf("the best candidates take %+v and %+v", list[0].Time, list[1].Time)
 	}
-	list := advise(t, d).Candidates
-	if list[0].ZeRO != 1 || list[1].ZeRO != 0 || list[2].ZeRO != 2 || list[2].Time.Step >= list[0].Time.Step {
-		t.Errorf("the best candidates are %+v", list[:3])
-	}
-	if want := "as fast, but takes up to 82.3 s instead of 53.4 s in the worst case"; list[2].Reasons[0] != want {
-		t.Errorf("the reason is %q, want %q", list[2].Reasons[0], want)
+	if want := "as fast, but takes up to 662 s instead of 611 s in the worst case"; list[1].Reasons[0] != want {
+		t.Errorf("the reason is %q, want %q", list[1].Reasons[0], want)
 	}
 }
 

@@ -114,17 +114,15 @@ func (e *evaluator) communicate() (s spans, known bool) {
 		e.idle = e.idleTime(e.flops, e.stages)
 		e.otherTimes = e.communication(e.listCalls(e.slow))
 	}
-	zero := e.zero
-	if e.sumsOnce() {
-		zero = min(zero, 1)
-	}
-	d := &e.gradientTimes[zero]
+	d := &e.gradientTimes[e.zero]
 	if !d.computed {
 		*d = e.communication(e.listGradientCalls())
 	}
 	s = e.otherTimes.spans
 	for a := range numAxes {
-		s.each[a].add(d.each[a], 1)
+		// Only the backward pass of the last micro-batch can overlap with its sums.
+		s.each[a].add(d.each[a], 1-1/float64(e.micros))
+		s.once[a].add(d.each[a], 1)
 		s.once[a].add(d.once[a], 1)
 	}
 	return s, e.otherTimes.known && d.known

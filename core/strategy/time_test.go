@@ -39,9 +39,10 @@ func TestTimeOfOneDevice(t *testing.T) {
 	}
 }
 
-// TestStagesOfZeROSendAlike checks that stages 1 and 2 of ZeRO take the same time with one
-// micro-batch, after which both scatter the gradients once.
-func TestStagesOfZeROSendAlike(t *testing.T) {
+// TestStagesOfZeRO checks that stages 1 and 2 of ZeRO take the same time with one
+// micro-batch, after which both scatter the gradients once. With two, stage 2 sends more,
+// and is not faster.
+func TestStagesOfZeRO(t *testing.T) {
 	times := func(batch int64) (found [2]strategy.Time) {
 		r := advise(t, &strategy.Document{
 			Model: strategy.Model{Preset: "gpt2-xl"}, Training: strategy.Training{Batch: batch, MicroBatch: 8, Recomputation: "none"},
@@ -56,8 +57,8 @@ func TestStagesOfZeROSendAlike(t *testing.T) {
 	if one := times(64); one[0] != one[1] {
 		t.Errorf("with one micro-batch, stage 1 takes\n%+v, and stage 2\n%+v", one[0], one[1])
 	}
-	if two := times(128); two[0].Data >= two[1].Data {
-		t.Errorf("with two micro-batches, stage 1 communicates for %d ns, and stage 2 for %d", two[0].Data, two[1].Data)
+	if two := times(128); two[0].Data >= two[1].Data || two[0].Step > two[1].Step {
+		t.Errorf("with two micro-batches, stage 1 takes\n%+v, and stage 2\n%+v", two[0], two[1])
 	}
 }
 

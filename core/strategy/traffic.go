@@ -246,8 +246,7 @@ func (e *evaluator) fsdpCalls(g *stage) {
 // and afterward an all-gather. Between them, the outermost axis has an all-reduce. ZeRO
 // needs the reduce-scatter of the gradients and the all-gather of the weights. Stage 2
 // keeps no whole gradients, so it scatters them for every micro-batch
-// [Rajbhandari et al., arXiv 1910.02054, section 7.2.1]. With one micro-batch, both stages
-// send alike.
+// [Rajbhandari et al., arXiv 1910.02054, section 7.2.1].
 func (e *evaluator) dataCalls() {
 	b := e.heaviest
 	inner := [...]struct {
@@ -276,10 +275,6 @@ func (e *evaluator) dataCalls() {
 	e.replicaCalls(dataAxis, plus(gradients, expertGradients), plus(weights, expertWeights), true)
 }
 
-// sumsOnce reports whether gradients are summed during the backward pass of the last
-// micro-batch only.
-func (e *evaluator) sumsOnce() bool { return e.zero < 2 || e.micros == 1 }
-
 // replicaCalls lists the calls of dataCalls over one axis. outermost says that no axis of
 // replicas is outside of it.
 func (e *evaluator) replicaCalls(over axis, gradients, weights int64, outermost bool) {
@@ -290,7 +285,7 @@ func (e *evaluator) replicaCalls(over axis, gradients, weights int64, outermost 
 		e.call(reduceScatter, over, dataAxis, gradientsSent, 1, gradients, true)
 		e.call(allGather, over, dataAxis, gradientsSent, 1, gradients, true)
 	default:
-		e.call(reduceScatter, over, dataAxis, gradientsSent, 1, gradients, e.sumsOnce())
+		e.call(reduceScatter, over, dataAxis, gradientsSent, 1, gradients, e.zero == 1)
 		e.call(allGather, over, dataAxis, weightsSent, 1, weights, true)
 	}
 }
