@@ -19,7 +19,7 @@ const strategyFolder = join(here, "../../../docs/strategies");
 
 const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const path = process.env.MESHFEED_CHROMIUM ?? usual.find((p) => existsSync(p));
-const must = process.env.MESHFEED_STRICT === "1";
+const strict = process.env.MESHFEED_STRICT === "1";
 
 let browser;
 let shared = null; // the page of tests with the option shared, and what it wrote to the console
@@ -43,11 +43,11 @@ export const strategies = () => documents(strategyFolder);
 export const example = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
 /** inBrowser runs a test with a page that has no network. Console output, and every request other than
- * for the page itself, fails the test. Tests with the option shared use one page after the other, which
- * renewStrategy resets. A test that fails closes it. */
+ * for the page itself, fails the test. With the option immediate, actions do not wait for the answers of the cores.
+ * Tests with the option shared use the same page, and begin with openStrategy. A test that fails closes that page. */
 export function inBrowser(name, options, run) {
   if (typeof options === "function") [options, run] = [{}, options];
-  const skip = !path && !must ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
+  const skip = !path && !strict ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
   test(name, { skip, timeout: 60_000 }, async (t) => {
     const own = options.shared ? (shared ??= await newPage(options)) : await newPage(options);
     try {
@@ -71,13 +71,13 @@ async function newPage(options) {
   context.on("weberror", (e) => messages.push(`error: ${e.error().stack}`));
   context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || messages.push(`request: ${r.url()}`));
   const page = await context.newPage();
-  [page.impatient, page.shared] = [options.impatient, options.shared];
-  if (!options.impatient) patient(page);
+  [page.immediate, page.shared] = [options.immediate, options.shared];
+  if (!options.immediate) waitAfterActions(page);
   return { page, messages };
 }
 
-/** patient makes every action wait for the core's answer. */
-function patient(page) {
+/** waitAfterActions makes every action of a page wait until the page shows the answers of its cores. */
+function waitAfterActions(page) {
   const after = (object, name) => {
     const usual = object[name].bind(object);
     object[name] = async (...args) => {
@@ -89,13 +89,13 @@ function patient(page) {
   for (const name of ["press", "up"]) after(page.keyboard, name);
   for (const name of ["click", "up", "move", "wheel"]) after(page.mouse, name);
   const prototype = Object.getPrototypeOf(page.locator("body"));
-  if (prototype.patient) return;
-  prototype.patient = true;
+  if (prototype.waits) return;
+  prototype.waits = true;
   for (const name of ["click", "fill", "press", "tap", "selectOption", "setInputFiles", "focus", "dragTo", "hover"]) {
     const usual = prototype[name];
     prototype[name] = async function (...args) {
       const result = await usual.apply(this, args);
-      if (!this.page().impatient) await settled(this.page()).catch(() => {});
+      if (!this.page().immediate) await settled(this.page()).catch(() => {});
       return result;
     };
   }
@@ -136,9 +136,9 @@ const renewStrategy = (page, text) =>
     await app.updateComplete;
   }, text);
 
-/** spoil prepends a program to that of the page's workers. Its function spoil(exports) returns replacements
- * for some exports of the core. */
-export async function spoil(page, program) {
+/** patchWorkers prepends a program to that of the page's workers. The program has a function replacements(exports, asked),
+ * which returns other functions for some exports of the core. asked(n) is the text of a question of n bytes. */
+export async function patchWorkers(page, program) {
   await page.addInitScript((program) => {
     const usual = URL.createObjectURL;
     const front = `${program};
@@ -148,7 +148,7 @@ export async function spoil(page, program) {
         let at = 0;
         const mf_input = (n) => (at = exports.mf_input(n));
         const asked = (n) => new TextDecoder().decode(new Uint8Array(exports.memory.buffer, at, n));
-        return { exports: { ...exports, mf_input, ...spoil(exports, asked) } };
+        return { exports: { ...exports, mf_input, ...replacements(exports, asked) } };
       };\n`;
     URL.createObjectURL = (blob) => usual.call(URL, blob.type === "text/javascript" ? new Blob([front, blob], { type: blob.type }) : blob);
   }, program);

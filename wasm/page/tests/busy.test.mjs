@@ -2,10 +2,10 @@
 // answers, and recovers from a failing core.
 
 import assert from "node:assert/strict";
-import { example, inBrowser, open, serve, settled, spoil, type } from "./browser.mjs";
+import { example, inBrowser, open, serve, settled, patchWorkers, type } from "./browser.mjs";
 
 /** A core that hangs on a layout with an array "forever". */
-const FOREVER = `const spoil = ({ mf_describe }, asked) => ({ mf_describe(n) {
+const FOREVER = `const replacements = ({ mf_describe }, asked) => ({ mf_describe(n) {
   while (asked(n).includes('"forever"'));
   return mf_describe(n);
 } })`;
@@ -14,8 +14,8 @@ const sum = (page) => page.locator(".sum").innerText();
 const loads = (page) => page.locator(".sum").filter({ hasText: "loads" }).waitFor();
 
 for (const hosted of [false, true]) {
-  inBrowser(`the page takes input while the core computes, ${hosted ? "from a server" : "from a file"}`, { impatient: true, online: hosted }, async (page, t) => {
-    await spoil(page, FOREVER);
+  inBrowser(`the page takes input while the core computes, ${hosted ? "from a server" : "from a file"}`, { immediate: true, online: hosted }, async (page, t) => {
+    await patchWorkers(page, FOREVER);
     await open(page, example("02"), hosted ? await serve(t) : undefined);
     await type(page.getByLabel("name of array 1"), "forever");
     await page.getByRole("status").getByText("Working out the layout of 8 devices").waitFor();
@@ -42,8 +42,8 @@ for (const hosted of [false, true]) {
   });
 }
 
-inBrowser("Stop and Undo end a question that takes too long", { impatient: true }, async (page) => {
-  await spoil(page, FOREVER);
+inBrowser("Stop and Undo end a question that takes too long", { immediate: true }, async (page) => {
+  await patchWorkers(page, FOREVER);
   await open(page, example("02"));
   await type(page.getByLabel("global batch"), "512");
   await settled(page);
@@ -64,7 +64,7 @@ inBrowser("Stop and Undo end a question that takes too long", { impatient: true 
   assert.equal(await page.getByLabel("global batch").inputValue(), "256", "a stopped edit is not in the undo history");
 });
 
-inBrowser("a refused file does not drop an open edit", { impatient: true }, async (page) => {
+inBrowser("a refused file does not drop an open edit", { immediate: true }, async (page) => {
   await open(page, example("02"));
   await page.evaluate(async () => {
     const { model } = document.querySelector("layout-app");
@@ -76,7 +76,7 @@ inBrowser("a refused file does not drop an open edit", { impatient: true }, asyn
   assert.equal(await page.evaluate(() => document.querySelector("layout-app").model.draft.batch.size[0]), 512);
 });
 
-inBrowser("after many edits the last one is shown, and never parts of two layouts", { impatient: true }, async (page) => {
+inBrowser("after many edits the last one is shown, and never parts of two layouts", { immediate: true }, async (page) => {
   await open(page, example("02"));
   const seen = await page.evaluate(async () => {
     const { model } = document.querySelector("layout-app");
@@ -100,11 +100,11 @@ inBrowser("after many edits the last one is shown, and never parts of two layout
   assert.deepEqual(seen, { last: 480, step: 0, wrong: [] });
 });
 
-inBrowser("if a worker fails, the page reports an error and accepts the next edit", { impatient: true }, async (page) => {
-  await spoil(page, `let dying = false;
+inBrowser("if a worker fails, the page reports an error and accepts the next edit", { immediate: true }, async (page) => {
+  await patchWorkers(page, `let dying = false;
     const post = self.postMessage;
     self.postMessage = (answer) => (dying ? setTimeout(() => { throw new RangeError("out of memory"); }) : post.call(self, answer));
-    const spoil = ({ mf_describe }, asked) => ({ mf_describe(n) {
+    const replacements = ({ mf_describe }, asked) => ({ mf_describe(n) {
       dying = asked(n).includes('"crash"');
       return mf_describe(n);
     } })`);
@@ -116,7 +116,7 @@ inBrowser("if a worker fails, the page reports an error and accepts the next edi
   await loads(page);
 });
 
-inBrowser("the page reports that workers are forbidden", { impatient: true }, async (page) => {
+inBrowser("the page reports that workers are forbidden", { immediate: true }, async (page) => {
   await page.addInitScript(() => {
     window.Worker = class {
       constructor() {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
-import { example, here, inBrowser, openStrategy, settled, spoil, strategies, type } from "./browser.mjs";
+import { example, here, inBrowser, openStrategy, settled, patchWorkers, strategies, type } from "./browser.mjs";
 
 const LLAMA = '{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":64},"cluster":{"device":"h100-80","devices":8}}';
 
@@ -82,8 +82,8 @@ inBrowser("a dropped file opens in its tab, and a useless one leaves the strateg
   assert.match(await page.locator("layout-app .sum").innerText(), /^data 2 × model 8/, "the layout is as before");
 });
 
-inBrowser("while the planner computes, the page takes edits, and the last one wins", { impatient: true }, async (page) => {
-  await spoil(page, `const spoil = ({ mf_advise }, asked) => ({ mf_advise(n) {
+inBrowser("while the planner computes, the page takes edits, and the last one wins", { immediate: true }, async (page) => {
+  await patchWorkers(page, `const replacements = ({ mf_advise }, asked) => ({ mf_advise(n) {
     const text = asked(n);
     if (text.includes('"batch":1')) for (const end = Date.now() + 400; Date.now() < end; );
     while (text.includes('"batch":777')); // forever

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { example, focused, inBrowser, loadStrategy as load, open, openStrategy, serve, settled, single, spoil, strategies, type } from "./browser.mjs";
+import { example, focused, inBrowser, loadStrategy as load, open, openStrategy, serve, settled, single, patchWorkers, strategies, type } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -400,8 +400,8 @@ inBrowser("a file opens in the tab that it belongs to", async (page) => {
   assert.match(await page.locator("layout-app .sum").innerText(), /^data 2 × model 8/);
 });
 
-inBrowser("if the planner fails, the page reports an error and answers the next edit", { impatient: true }, async (page) => {
-  await spoil(page, `const spoil = ({ mf_advise }, asked) => ({ mf_advise(n) {
+inBrowser("if the planner fails, the page reports an error and answers the next edit", { immediate: true }, async (page) => {
+  await patchWorkers(page, `const replacements = ({ mf_advise }, asked) => ({ mf_advise(n) {
     if (asked(n).includes('"lion"')) throw new WebAssembly.RuntimeError("unreachable");
     return mf_advise(n);
   } })`);

@@ -1,7 +1,7 @@
 // All parts of the page show the same layout, after any sequence of edits and answers.
 
 import assert from "node:assert/strict";
-import { example, examples, inBrowser, open, spoil } from "./browser.mjs";
+import { example, examples, inBrowser, open, patchWorkers } from "./browser.mjs";
 
 const INVALID = '{"meshfeed":1,"mesh":{"axes":[["data",0]]}}';
 
@@ -42,7 +42,7 @@ inBrowser("a refused document changes nothing on the page", async (page) => {
 });
 
 inBrowser("questions about another document do not change what is shown", async (page) => {
-  await spoil(page, 'const spoil = () => ({ mf_schema() { throw new WebAssembly.RuntimeError("unreachable"); } })');
+  await patchWorkers(page, 'const replacements = () => ({ mf_schema() { throw new WebAssembly.RuntimeError("unreachable"); } })');
   await open(page, example("08"));
   const before = await shown(page);
   // the page asks for the costs of other ways of loading later
@@ -62,8 +62,8 @@ inBrowser("questions about another document do not change what is shown", async 
 
 /** trap makes the core fail at the first tables of 65,536 devices. */
 const trap = (page, times) =>
-  spoil(page, `let times = ${times};
-    const spoil = ({ mf_table }) => ({ mf_table(array, what, from, count) {
+  patchWorkers(page, `let times = ${times};
+    const replacements = ({ mf_table }) => ({ mf_table(array, what, from, count) {
       if (count > 60000 && times-- > 0) throw new WebAssembly.RuntimeError("unreachable");
       return mf_table(array, what, from, count);
     } })`);
