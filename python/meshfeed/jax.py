@@ -55,8 +55,9 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         check: raises errors with the name of the user's call.
         axes: the size of every axis.
         devices: the devices, or None for those of `jax.devices()`.
-        kinds: the type of every axis, or None for JAX's default.
+        kinds: the type of every axis, or one type for all; None for JAX's default.
     """
+    kinds = (kinds,) * len(axes) if isinstance(kinds, AxisType) else kinds
     given = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
     found = jax.devices() if given is None else given
     if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):

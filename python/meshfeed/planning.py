@@ -271,10 +271,9 @@ def layout(
     """
     with Checks("mf.layout") as check:
         skipped: Sequence[Skipped] = getattr(fields, "skipped", ())
+        facts = check.fields(fields)
         if hasattr(fields, "schema"):
             records = len(fields) if records is None else records
-            fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
-        facts = check.fields(fields)
         name = check.order(order, shuffle)
         seed = check.integer("seed", seed, -WIDE, WIDE)
         records = check.optional("records", records, 0, RECORDS)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
 
     from meshfeed import _types
+    from meshfeed.dataset import Dataset
 
 Axis = Literal["pipe", "data", "fsdp", "expert", "context", "tensor"]
 
@@ -105,7 +106,7 @@ def transformer(
     dropout: bool | None = None,
     causal: bool | None = None,
     experts: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None,
+    inputs: Dataset | Mapping[str, tuple[Any, Sequence[int]]] | None = None,
 ) -> Model:
     """Describes a decoder-only transformer by its sizes.
 
@@ -132,7 +133,8 @@ def transformer(
             of an expert), "shared" (experts that compute every token), and "capacity" (how many
             times its equal share of the tokens an expert can take, such as 1.25).
         inputs: the type and the shape of a row of every array of a batch, such as
-            ``{"tokens": ("int32", (8192,))}``, which is the default for a sequence of 8192.
+            ``{"tokens": ("int32", (8192,))}``, which is the default for a sequence of 8192; or a
+            dataset with these fields.
 
     Raises:
         InvalidArgumentError: a size is wrong, or does not fit another one.
@@ -148,7 +150,7 @@ def transformer(
 def preset(
     name: str,
     *,
-    inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None,
+    inputs: Dataset | Mapping[str, tuple[Any, Sequence[int]]] | None = None,
     **overrides: Unpack[_types.Sizes],
 ) -> Model:
     """Describes a published transformer.
@@ -175,7 +177,7 @@ def parameters(
     *,
     activation_bytes_per_example: int | None = None,
     flops_per_example: int | None = None,
-    inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None,
+    inputs: Dataset | Mapping[str, tuple[Any, Sequence[int]]] | None = None,
 ) -> Model:
     """Describes a model by its number of parameters, for example a convolutional network.
 
@@ -185,8 +187,7 @@ def parameters(
             needs. Without it, memory does not include activations.
         flops_per_example: floating-point operations of the forward pass of one example. Without it,
             there are no times.
-        inputs: the type and the shape of a row of every array of a batch. Without it, there is no
-            layout.
+        inputs: as in `transformer`. Without it, there is no layout.
 
     Raises:
         InvalidArgumentError: a number is wrong.
@@ -206,7 +207,7 @@ def tree(
     *,
     activation_bytes_per_example: int | None = None,
     flops_per_example: int | None = None,
-    inputs: Mapping[str, tuple[Any, Sequence[int]]] | None = None,
+    inputs: Dataset | Mapping[str, tuple[Any, Sequence[int]]] | None = None,
 ) -> Model:
     """Describes a model by its arrays, for example the parameters of a model of JAX.
 

@@ -66,7 +66,7 @@ def test_the_plan_has_the_bytes_of_the_live_arrays(axes: dict[str, int]) -> None
     assert best is not None
     assert best.layout is not None
     assert best.mesh == axes
-    mesh = best.make_mesh(("fsdp", "tensor"), axis_types=(AUTO,) * len({"fsdp", "tensor", *axes}))
+    mesh = best.make_mesh(("fsdp", "tensor"), axis_types=AUTO)
     shardings = jax.tree.map(lambda spec: NamedSharding(mesh, spec), SPECS)
     params = jax.jit(init, out_shardings=shardings)(jax.random.key(0))
     dataset = mf.from_arrays({"tokens": np.zeros((32, SEQUENCE), np.int32)})
@@ -145,6 +145,19 @@ def test_the_document_of_a_tree() -> None:
     }
     advice = mf.advise(model, TRAINING, H100)
     assert json.loads(advice.to_json())["model"]["tree"].keys() == {"a/w", "b", "k"}
+
+
+def test_the_inputs_of_a_dataset() -> None:
+    rows = {"x": np.zeros((16, 4), np.float32), "y": np.zeros(16, np.int32)}
+    given: Any = {"x": ("float32", (4,)), "y": ("int32", ())}
+    with mf.from_arrays(rows) as dataset:
+        model = strategy.tree(SHAPES, inputs=dataset)
+        assert model.document == strategy.tree(SHAPES, inputs=given).document
+        advice = mf.advise(model, TRAINING, H100)
+        assert advice.best is not None
+        assert advice.layout is not None
+        (batch,) = mf.Loader(dataset, advice.best.make_mesh(), layout=advice.layout)
+        assert batch.keys() == rows.keys()
 
 
 def test_shardings_of_the_arrays_themselves_do_not_count() -> None:

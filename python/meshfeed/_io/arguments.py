@@ -226,9 +226,12 @@ class Checks:
     def fields(self, fields: Any, argument: str = "fields") -> dict[str, tuple[str, list[int]]]:
         """Checks the type and the row's shape of every field."""
         try:
+            found = fields
+            if attribute(fields, "schema") is not None:
+                found = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
             given = [
                 (name, dtype, list(map(operator.index, shape)))
-                for name, (dtype, shape) in fields.items()
+                for name, (dtype, shape) in found.items()
             ]
         except Exception:  # of any object
             expected = "a dataset, or the type and the shape of a row for every field"
