@@ -278,8 +278,8 @@ def test_documents_that_are_accepted_fit_the_schema(name: str, seed: int) -> Non
             accepted += 1
         else:
             refused += 1
-    assert accepted > 50
-    assert refused > 50
+    assert accepted > 10
+    assert refused > 10
 
 
 def members(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
