@@ -41,7 +41,7 @@ var columns = []column{
 	{"free", "free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) },
 		"what is left of the memory, after the margin"},
 	{"max", "at most", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Most()) },
-		"all memory without fused kernels; if nothing is computed again, as in JAX without jax.checkpoint"},
+		"all memory without fused kernels; without recomputation, as in JAX without jax.checkpoint"},
 	{"step", "step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
 		if c.Time == nil {
 			return unknown

@@ -24,7 +24,7 @@ export function strategyPython(document: JsonObject): string {
   const typed = `advice = ${lines({ open: "mf.advise(", items, close: ")" }, "", 0)}`;
   return `import meshfeed as mf
 
-${at(document, "/input/processes") === undefined ? typed : `advice = mf.strategy.Advice(${literal})`}
+${at(document, "/input/processes") === undefined ? typed : `advice = mf.Advice(${literal})`}
 print(advice)
 layout = advice.layout  # of the best candidate; None if none fits
 `;
