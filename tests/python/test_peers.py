@@ -343,6 +343,39 @@ def test_exit_without_close(forgotten: int) -> None:
     assert "Traceback" not in done.stderr
 
 
+SLOW = """
+import atexit, threading
+from meshfeed._jobs import cluster, contents, worker
+from tests.python.players import Players, threads
+
+class Slow(contents.Contents):
+    def __init__(self, of):
+        worker.Worker.__init__(self, "meshfeed.slow", of)
+        self._start()
+
+    def _work(self):
+        self.ended.wait()
+        threading.Event().wait(0.5)  # a call of the store
+
+atexit.register(lambda: print(threads()))
+cluster.LEAVE = 0.01
+job = Players(late_after=3600.0)
+for p in range(4):
+    job.add()
+job.step()
+here = job.loaders[0]._engine.cursor._cluster
+here._workers.append(Slow(here.peers._keys))
+"""
+
+
+def test_exit_waits_for_a_comparison() -> None:
+    """The exit waits for a thread that outlasts the end of its generation."""
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW], cwd=ROOT, capture_output=True, text=True, timeout=HANG
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
 HANGS = """
 import functools, threading
 from meshfeed._jobs import cluster

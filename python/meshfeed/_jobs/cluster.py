@@ -38,7 +38,7 @@ Position = Callable[[], tuple[int, int]]  # returns epoch and step
 
 LEAVE = 1.0  # seconds that a close waits for calls of the store
 LEAVING = "meshfeed.leave"  # the name of threads that call the store while a loader closes
-EXIT = 3 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
+EXIT = 10 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
 
 log = logging.getLogger("meshfeed")
 
@@ -265,8 +265,12 @@ def _watch_exit() -> None:
 
 
 def _leave_all() -> None:
-    """Ends all threads when the interpreter exits."""
+    """Ends all threads when the interpreter exits.
+
+    A thread that returns from JAX's client later aborts the process.
+    """
     library.exiting.append(True)
+    until = time.monotonic() + EXIT
     failure = uncaught()
     here = [cluster for cluster in tuple(_open) if not cluster.left]
     theirs = {each for cluster in here for each in cluster._workers}
@@ -274,6 +278,9 @@ def _leave_all() -> None:
     others = [functools.partial(w.end, None) for w in tuple(running) if w not in theirs]
     closing = [each.join for each in threading.enumerate() if each.name == LEAVING]
     _beside(EXIT, *(functools.partial(c.exit, failure) for c in here), *others, *closing)
+    # A comparison of files may outlast the second that the end of a generation waits.
+    late = [functools.partial(w.end, None) for w in tuple(running)]
+    _beside(until - time.monotonic(), *late)
 
 
 def _leave_to_parent() -> None:
