@@ -11,7 +11,7 @@ const module = new WebAssembly.Module(readFileSync(process.argv[2]));
 const instance = new WebAssembly.Instance(module, wasi.getImportObject());
 wasi.initialize(instance);
 const e = instance.exports;
-globalThis.wasi = wasi; // keeps it from the garbage collector, which does not see that the module uses it
+globalThis.kept = [wasi, instance]; // from the garbage collector, which does not see that the module uses wasi
 
 console.log(process.version);
 for await (const line of createInterface({ input: process.stdin })) {

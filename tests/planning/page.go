@@ -22,7 +22,6 @@ const head = `# Benchmarks of the strategy planner
 **A time** is a whole answer: a strategy document in, the report as JSON and as text out. *Go* is the package in a Go program, which
 the command, C and Python use too. *wazero* and *Node.js* run the WebAssembly module of the page. Node.js has the engine of Chromium.
 All take turns, %d rounds after two that do not count. A number is the median, with the range from the 10th to the 90th percentile.
-Other programs used the machine at the same time, hence the wide ranges.
 
 The page computes an answer for each change of a field, in a worker.
 
