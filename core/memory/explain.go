@@ -1,18 +1,15 @@
 package memory
 
 import (
+	"cmp"
+
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
 // Explain returns a few sentences about what a problem of this code means and what to
 // do, or "" for an unknown code.
-func Explain(code problem.Code) string {
-	if text, ok := explanations[code]; ok {
-		return text
-	}
-	return sharding.Explain(code)
-}
+func Explain(code problem.Code) string { return cmp.Or(explanations[code], sharding.Explain(code)) }
 
 var explanations = map[problem.Code]string{
 	TooLarge:       `The arrays take more than 2^53 bytes of a device, which JSON cannot hold exactly. The cause is nearly always a mistake in a shape.`,
