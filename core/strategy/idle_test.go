@@ -62,7 +62,8 @@ func TestIdleTimeAgainstSchedules(t *testing.T) {
 // TestPipelineOfCandidates compares the timeline in the report, whose durations are rounded
 // to a hundredth of the longest, with the time of the slowest stage. Without rounding, both
 // are equal with GPipe. Rounding changes a duration of 33 ticks or more by at most
-// 1.6 %, so the idle shares of the slowest stage differ by at most 0.02.
+// 1.6 %. It may shorten the slowest stage and lengthen the step, so the idle shares differ
+// by at most 0.032.
 func TestPipelineOfCandidates(t *testing.T) {
 	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(&Document{
@@ -88,7 +89,7 @@ func TestPipelineOfCandidates(t *testing.T) {
 		}
 		d, n := c.Durations, slow.number
 		got := 1 - float64(int64(c.MicroBatches)*(d.Forward[n]+d.Backward[n]+d.Weight[n]))/float64(line.Span)
-		if math.Abs(got-want) > 0.02 {
+		if math.Abs(got-want) > 0.032 {
 			t.Errorf("stage %d of %d, with %d micro-batches and %s recomputation, is idle for %.3f of the time, the formula has %.3f", n, c.Stages, c.MicroBatches, e.recompute, got, want)
 		}
 	})
