@@ -27,7 +27,7 @@ $(VENV)/pyvenv.cfg:
 	@$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'
 	$(HOST_PYTHON) -m venv $(VENV)
 
-EXTRAS := $(addprefix $(VENV)/., demo test lint bench build)
+EXTRAS := $(addprefix $(VENV)/., demo test lint bench build site)
 
 $(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | lib $(VENV)/pyvenv.cfg
 	@echo "installing the Python packages for $*: once, a minute or two"
@@ -76,8 +76,7 @@ demo-go: lib $(VENV)/.demo ## train with GoMLX on eight virtual devices and on X
 drill: lib $(VENV)/.demo ## kill one of four training processes, continue with two, check that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out
 
-docs: lib $(VENV)/.demo ## run the guides and write their output into them
-	$(PYTHON) docs/render.py docs/guides/distributed.py
+docs: lib $(VENV)/.demo ## run the commands of two guides and write their output into them
 	$(PYTHON) docs/refresh.py docs/guides/layouts.md docs/guides/strategy.md
 
 test: page lib $(VENV)/.test ## all quick tests, with a table of the time of each stage

@@ -76,9 +76,12 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
     return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
 
 
+# Guides are programs of many processes, so they have a stage beside that of the other tests.
+GUIDES = "tests/python/test_guides.py"
+
 # The longest stages come first, so that no long stage runs alone at the end.
 TEST = [
-    Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
+    Stage("pytest", f"{PYTHON} -m pytest -q tests/python --ignore {GUIDES}"),
     Stage(
         "the page in a browser",
         "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
@@ -86,6 +89,7 @@ TEST = [
     Stage("go vet", "go vet ./..."),
     Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),
     Stage("go test -race", f"{RACE} {RACED}"),
+    Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
     Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
     cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed"),

@@ -38,7 +38,7 @@ RESULTS: dict[str, Any] = {
 def shown(result: Any) -> str:
     """Returns the HTML that a notebook shows. If IPython is installed, its formatter returns it."""
     try:
-        from IPython.core.formatters import HTMLFormatter  # type: ignore[import-not-found]
+        from IPython.core.formatters import HTMLFormatter
     except ImportError:
         return str(result._repr_html_())
     return str(HTMLFormatter()(result))

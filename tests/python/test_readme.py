@@ -105,7 +105,10 @@ def test_the_program_of_many_processes_is_run_by_a_job() -> None:
 
 
 def test_the_table_of_the_bug() -> None:
-    """The rows by mesh are those of the layouts; the sums by rank are those of the guide."""
+    """The rows by mesh are those of the layouts.
+
+    tests/python/test_guides.py finds the sums by rank in the output of the guide.
+    """
     table = [line.split("|")[2:-1] for line in README.splitlines() if line.startswith("| process")]
     *_, sums = [line.split("|")[2:-1] for line in README.splitlines() if line.startswith("| sum")]
     ds = mf.from_arrays({"x": np.arange(16)})
@@ -122,9 +125,6 @@ def test_the_table_of_the_bug() -> None:
         copies = [sum(range(4 * p, 4 * (p + span))) for p in range(0, 4, span)]
         assert sums[column - 1].strip(" *") == " or ".join(map(str, copies))
         assert sums[column].strip() == str(sum(range(16)))
-    guide = (ROOT / "docs/guides/distributed.html").read_text()
-    for printed in ("by rank, shape (8,), sum  28", "sum  92", "by mesh, shape (16,), sum 120"):
-        assert printed in guide
 
 
 def test_no_block_is_left_out() -> None:
@@ -282,8 +282,8 @@ def prose(page: Path) -> str:
 def headings(page: Path) -> set[str]:
     """Returns the anchors of a page's headings."""
     text = prose(page)
-    if page.suffix == ".html":
-        return set(re.findall(r'id="([^"]+)"', text))
+    if page.suffix == ".py":  # a guide, whose text is in comments
+        text = re.sub("^# ", "", text, flags=re.MULTILINE)
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
