@@ -38,6 +38,7 @@ from meshfeed.errors import UnsupportedError as UnsupportedError
 from meshfeed.linking import get_include as get_include
 from meshfeed.linking import get_library as get_library
 from meshfeed.loader import Loader as Loader
+from meshfeed.meshes import make_mesh as make_mesh
 from meshfeed.placed import PlacedArray as PlacedArray
 from meshfeed.placed import Shard as Shard
 from meshfeed.planning import Layout as Layout

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from jax import Array as JaxArray
     from jax.sharding import NamedSharding
 
+    from meshfeed.specs import Spec
+
 
 def load_array(
     source: Dataset,
     field: str,
-    sharding: NamedSharding,
+    sharding: NamedSharding | Spec,
     *,
     record: int | None = None,
     fill: complex | np.number[Any] | np.bool_ | None = None,
@@ -39,7 +41,8 @@ def load_array(
     Args:
         source: the dataset. Its `slice` returns a part of the records.
         field: the field's name.
-        sharding: a `NamedSharding` of the array's shape, which is (records, *row shape).
+        sharding: a `NamedSharding` of the array's shape, which is (records, *row shape), or a
+            `PartitionSpec` on the mesh of `jax.set_mesh`.
         record: loads only the row of this record. The array and its sharding then have its shape.
         fill: a number that replaces nulls.
 
@@ -81,11 +84,12 @@ def load_array(
         known = fields[field]
         if len(source) == 0:
             raise check.misfit("the dataset has no records, so there is no array")
-        mesh = jax.describe_mesh(jax.one_mesh(check, None, [sharding]))
+        target = jax.sharding_of(check, sharding)
+        mesh = jax.describe_mesh(jax.one_mesh(check, None, [target]))
         array = {
             "shape": [len(source), *known.shape],
             "dtype": jax.delivered_name(known.dtype),
-            "spec": entries(sharding.spec),
+            "spec": entries(target.spec),
         }
         if record is not None:
             record = check.integer("record", record, 0, len(source) - 1)
@@ -96,9 +100,9 @@ def load_array(
         if fill is not None:
             options["fill"] = check.fills({field: fill}, (field,))
         if record is None:
-            return _read(source, field, mesh, array, options, sharding)
+            return _read(source, field, mesh, array, options, target)
         with source.slice(record, record + 1) as one:
-            return _read(one, field, mesh, array, options, sharding, row=True)
+            return _read(one, field, mesh, array, options, target, row=True)
 
 
 def _check_fit(check: Checks, field: str, mesh: MeshPart, array: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from meshfeed._plan.blocks import Blocks, Index, dtype_of
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.trees import mapped
 from meshfeed.errors import InvalidStateError, UnsupportedError
-from meshfeed.specs import Array
+from meshfeed.specs import Array, entries, is_spec
 
 try:
     import jax
@@ -41,11 +41,32 @@ def has_devices(mesh: Any) -> bool:
 
 
 def context_mesh() -> Mesh | None:
-    """Returns the mesh of `jax.set_mesh`, or None."""
-    if not hasattr(jax.sharding, "get_mesh") or not _traces_nothing():  # JAX has it from 0.9 on
+    """Returns the mesh of `jax.set_mesh`, or None. That of a block `with mesh:` does not count."""
+    if not _traces_nothing():
         return None
-    mesh = jax.sharding.get_mesh()
+    mesh = _get_mesh()
     return None if mesh.empty else mesh
+
+
+def _mesh_getter() -> Callable[[], Mesh]:
+    """Returns JAX's function that returns the mesh of `jax.set_mesh`. It is public from 0.9 on."""
+    if hasattr(jax.sharding, "get_mesh"):
+        return jax.sharding.get_mesh
+    from jax._src import mesh
+
+    return mesh.get_concrete_mesh
+
+
+_get_mesh = _mesh_getter()
+
+
+def listed_devices(check: Checks, devices: Any) -> list[jax.Device]:
+    """Returns devices that the user gave, or those of `jax.devices()` for None."""
+    given = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
+    found = jax.devices() if given is None else given
+    if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):
+        raise check.wrong("devices", devices, "a list of devices, such as jax.devices()")
+    return list(found)
 
 
 def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) -> Mesh:
@@ -58,10 +79,7 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         kinds: the type of every axis, or one type for all; None for JAX's default.
     """
     kinds = (kinds,) * len(axes) if isinstance(kinds, AxisType) else kinds
-    given = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
-    found = jax.devices() if given is None else given
-    if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):
-        raise check.wrong("devices", devices, "a list of devices, such as jax.devices()")
+    found = listed_devices(check, devices)
     size, count = math.prod(axes.values()), len(found)
     if count < size:
         message = f"the mesh {dict(axes)} needs {size} devices, but there are {count}"
@@ -69,10 +87,46 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         hint += f"XLA_FLAGS=--xla_force_host_platform_device_count={size} makes as many"
         raise check.misfit(message, hint)
     try:
-        return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=kinds, devices=given)
+        return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=kinds, devices=found)
     except Exception as e:
         message = f"jax.make_mesh failed for {dict(axes)}: {type(e).__name__}: {cut(str(e), 300)}"
         raise check.misfit(message) from e
+
+
+def needed_mesh(check: Checks, remedy: str = "pass mesh=") -> Mesh:
+    """Returns the mesh of `jax.set_mesh`, on which a spec without a mesh is.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        remedy: what the user may do instead of a call of `jax.set_mesh`.
+
+    Raises:
+        InvalidArgumentError: there is no such mesh, or it has no devices.
+    """
+    mesh = context_mesh()
+    if mesh is None:
+        message = "a PartitionSpec was given without a mesh"
+        hint = f"{remedy}, or call jax.set_mesh(mesh) first"
+        if not jax.sharding.get_abstract_mesh().empty:
+            message += ", and the mesh of the context is abstract: it has no devices"
+            hint = f"{remedy}, or call jax.set_mesh with a mesh of devices"
+        raise check.misfit(message, hint)
+    return mesh
+
+
+def sharding_of(check: Checks, given: Any) -> Any:
+    """Returns a sharding as it is, and a spec as a sharding on the mesh of `jax.set_mesh`."""
+    if not is_spec(given):
+        return given
+    return named_sharding(check, needed_mesh(check, "use NamedSharding(mesh, spec)"), given)
+
+
+def named_sharding(check: Checks, mesh: Any, spec: Any) -> NamedSharding:
+    """Returns the sharding of a spec of JAX or meshfeed on a mesh."""
+    try:
+        return NamedSharding(mesh, _spec(entries(spec)))
+    except Exception as e:  # JAX's error for an axis that occurs twice is no ValueError
+        raise check.misfit(cut(str(e), 300), "name axes of the mesh, each once") from None
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:
@@ -91,7 +145,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
 
     Args:
         check: raises errors with the name of the user's call.
-        mesh: the mesh that the user gave, or None.
+        mesh: the mesh that the user gave, or None for that of `jax.set_mesh`.
         shardings: for every array its `NamedSharding`, or None if it has a bare spec.
 
     Raises:
@@ -106,9 +160,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
             hint = f"make one with jax.make_mesh({tuple(mesh.values())}, {tuple(mesh)})"
         raise check.wrong("mesh", mesh, "a jax.sharding.Mesh, which has devices", hint)
     if mesh is None and None in shardings:
-        message = "a PartitionSpec was given without a mesh"
-        hint = "pass mesh=, for example mesh=jax.sharding.get_mesh() after jax.set_mesh"
-        raise check.misfit(message, hint)
+        mesh = needed_mesh(check)
     for sharding in shardings:
         if sharding is None:
             continue
@@ -455,8 +507,8 @@ def check_moves(check: Checks, mesh: Mesh, specs: Mapping[str, Sequence[Any]]) -
         specs: for every array the entries of its spec.
     """
     explicit = _explicit(mesh)
-    for name, entries in specs.items():
-        for entry in entries:
+    for name, spec in specs.items():
+        for entry in spec:
             firsts = [axis in explicit for axis in _axes(entry)]
             if firsts != sorted(firsts, reverse=True):
                 message = f"array {name!r} cannot be resharded: in the entry {tuple(entry)} of its "

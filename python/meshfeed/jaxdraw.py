@@ -16,11 +16,11 @@ from meshfeed._native import calls
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.visualized import visualized
 from meshfeed.errors import UnsupportedError
-from meshfeed.jax import context_mesh, describe_mesh, has_devices
+from meshfeed.jax import context_mesh, describe_mesh, has_devices, named_sharding
 from meshfeed.specs import entries, is_spec
 
 import jax  # isort: skip
-from jax.sharding import NamedSharding, PartitionSpec, Sharding  # isort: skip
+from jax.sharding import NamedSharding, Sharding  # isort: skip
 
 # The types that a layout document has. Arrays of other types are drawn as a table.
 _TYPES = (
@@ -93,11 +93,7 @@ def _sharding(check: Checks, spec: Any) -> NamedSharding:
     if mesh is None:
         message = "a PartitionSpec was given without a mesh"
         raise check.misfit(message, "use NamedSharding(mesh, spec) or jax.set_mesh")
-    axes = [tuple(e) if isinstance(e, list) else e for e in entries(spec)]
-    try:
-        return NamedSharding(mesh, PartitionSpec(*axes))
-    except Exception as e:  # JAX's error for an axis that occurs twice is no ValueError
-        raise check.misfit(cut(str(e), 300), "name axes of the mesh, each once") from None
+    return named_sharding(check, mesh, spec)
 
 
 def _placement(array: jaxtree.Leaf) -> tuple[MeshPart, list[Any]]:

@@ -23,7 +23,7 @@ from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.planning import Layout
 
 if TYPE_CHECKING:
-    from jax.sharding import Mesh, NamedSharding
+    from jax.sharding import Mesh
 
     from meshfeed import _types
     from meshfeed.backend import Devices
@@ -41,11 +41,14 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
 
     Args:
         source: the dataset.
-        mesh: the `jax.sharding.Mesh`; not needed if every leaf is a `NamedSharding`.
+        mesh: the `jax.sharding.Mesh`, by default that of `jax.set_mesh`; not needed if every leaf
+            is a `NamedSharding`. The mesh of a block `with mesh:`, which JAX deprecates, is not
+            used.
         specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
             of `mf.Array`s. None, or a list of field names, means whole batches as NumPy arrays
             and needs neither JAX nor a mesh.
-        batch_size: the rows of the global batch, over all processes; required. A tuple gives
+        batch_size: the rows of the global batch, over all processes; required. For 64 rows per
+            device of the axis "data" write ``batch_size=64 * mesh.shape["data"]``. A tuple gives
             that many batch dimensions: (4, 64) means 256 records, as four micro-batches of 64.
         shuffle: whether the order is shuffled, anew in every epoch; by default it is not.
         order: how records are ordered, instead of `shuffle`: "sequential", "shuffle" or "local".
@@ -144,7 +147,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         source: Dataset,
         /,
         *,
-        specs: NamedSharding | Mapping[str, NamedSharding],
+        specs: _types.Leaf | Mapping[str, _types.Leaf],
         batch_size: int | tuple[int, ...],
         **options: Unpack[_types.WholeOptions],
     ) -> None: ...
@@ -249,6 +252,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             if layout is None:
                 batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
                 request = Request(source, mesh, specs, batch, mask_name, loading, options)
+                request = request.on_context()
                 plan = request.plan(check)
             else:
                 others = {

@@ -10,6 +10,7 @@ import html
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -199,7 +200,7 @@ class Layout:
 
 
 def layout(
-    mesh: Mapping[str, int] | Mesh | AbstractMesh,
+    mesh: Mapping[str, int] | Mesh | AbstractMesh | None,
     specs: _types.Tree,
     fields: Mapping[str, tuple[Any, Sequence[int]]] | Dataset,
     *,
@@ -222,7 +223,8 @@ def layout(
     """Plans a run, for any process of any mesh, without devices or data.
 
     Args:
-        mesh: axis names and sizes, such as ``{"data": 4, "model": 2}``, or a JAX mesh.
+        mesh: axis names and sizes, such as ``{"data": 4, "model": 2}``, or a JAX mesh. None is the
+            mesh of `jax.set_mesh`.
         specs: one spec, or a tree of specs; as in `Loader`.
         fields: a dataset, or the type and the shape of a row of every field.
         batch_size: rows of the global batch.
@@ -299,6 +301,10 @@ def layout(
 
 
 def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> MeshPart:
+    if mesh is None and "jax" in sys.modules:
+        from meshfeed.jax import context_mesh
+
+        mesh = context_mesh()
     if not isinstance(mesh, Mapping) and isinstance(getattr(mesh, "shape", None), Mapping):
         from meshfeed.jax import describe_mesh, has_devices
 

@@ -392,24 +392,6 @@ def test_specs_that_do_not_fit(specs: Any, size: int, text: str, kind: str) -> N
     assert str(caught.value) == text
 
 
-def test_a_spec_without_a_mesh() -> None:
-    with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
-        mf.Loader(ds, specs=P("data"), batch_size=8)
-    assert str(caught.value) == (
-        "mf.Loader: a PartitionSpec was given without a mesh; "
-        "pass mesh=, for example mesh=jax.sharding.get_mesh() after jax.set_mesh"
-    )
-
-
-@pytest.mark.skipif(
-    not hasattr(jax.sharding, "get_mesh"), reason="JAX before 0.9 has no jax.sharding.get_mesh"
-)
-def test_the_remedy_for_a_spec_without_a_mesh_works() -> None:
-    with jax.set_mesh(MESHES["explicit"]), mf.from_arrays(digits(16)) as ds:
-        with mf.Loader(ds, jax.sharding.get_mesh(), P("data"), batch_size=8) as loader:
-            assert next(iter(loader))["label"].sharding.device_set == set(jax.devices())
-
-
 def test_two_meshes() -> None:
     specs = {"image": NamedSharding(MESHES["8"], P()), "label": NamedSharding(MESHES["one"], P())}
     with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:

@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "arrays": "_native _io _plan _feed dataset planning specs",
     "placed": "_native _io _plan _feed backend specs",
     "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
+    "meshes": "_io",
     "selfcheck": "meshfeed _native _plan",
     "__main__": "_command linking",
 }
@@ -57,6 +58,7 @@ MAY_IMPORT_LATER = {
     "_feed": "jax",
     "arrays": "jax",
     "loader": "placed",
+    "meshes": "jax",
 }
 
 LEVELS = 12  # of imports

@@ -404,12 +404,12 @@ def test_refused_kinds() -> None:
     sharding = NamedSharding(mesh_of(), P())
     for source, how, text in (
         (ds, sharding, "mf.load_array: the dataset has no records, so there is no array"),
-        (numbers(), P(), "mf.load_array: PartitionSpec() is not a NamedSharding over devices; "),
+        (numbers(), P(), "mf.load_array: a PartitionSpec was given without a mesh; "),
         (np.zeros(3), sharding, "mf.load_array: source=array([0., 0., 0.]): expected a meshfeed."),
     ):
         with pytest.raises(mf.InvalidArgumentError) as e:
             mf.load_array(source, "w", how)  # type: ignore[arg-type]
-        assert str(e.value).replace("P()", "PartitionSpec()").startswith(text)
+        assert str(e.value).startswith(text)
 
 
 def numbers() -> mf.Dataset:

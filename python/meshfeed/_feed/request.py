@@ -50,7 +50,7 @@ class Request:
 
     Attributes:
         source: the dataset.
-        mesh: the mesh, or None.
+        mesh: the mesh, or None if the specs have it, or none is needed.
         specs: the tree of specs, or None.
         batch: the part "batch" of the layout document.
         mask_name: the name of the mask, if there is one.
@@ -91,6 +91,18 @@ class Request:
         name = batch.get("mask", "valid")
         loading = parts.get("loading", "process")
         return cls(source, mesh, specs, batch, name, loading, options, parts)
+
+    def on_context(self) -> Request:
+        """Returns the request on the mesh of `jax.set_mesh`, if it has bare specs and no mesh.
+
+        The loader keeps that mesh, also if it plans again outside of the context.
+        """
+        if self.mesh is not None or self.specs is None:
+            return self
+        tree = resolve(self.specs, tuple(self.source.schema), self.source.skipped)
+        if all(leaf.spec is None or leaf.sharding is not None for leaf in tree.leaves):
+            return self
+        return dataclasses.replace(self, mesh=_context_mesh())
 
     def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
         """Returns the same request for another mesh, and for other specs unless they are None."""
