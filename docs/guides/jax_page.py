@@ -1,0 +1,632 @@
+# ruff: noqa: E501, SIM115
+
+# %% [markdown]
+# # JAX's page on distributed data loading, all of it
+#
+# You can plan, load and check an array over many processes, whatever its sharding is.
+#
+# | level | before you begin | running time | memory |
+# | --- | --- | --- | --- |
+# | intermediate | [From one process to many](distributed.py) or a little `jax.distributed`; `pip install '.[jax,arrow]'` | 15 s | 500 MB |
+#
+# JAX's documentation has a page on [distributed data loading](https://docs.jax.dev/en/latest/distributed_data_loading.html).
+# It explains which data a process must load, and why that is easy to get wrong. This guide follows that page
+# from the first to the last figure. Everything that the page draws, this guide computes and runs, also the
+# case for which the page has no code. The last section corrects four small slips of the page.
+#
+# - [A wrong shard computes](#a-wrong-shard-computes) · [What a process needs](#what-a-process-needs)
+# - [One array, three shardings](#one-array-three-shardings) · [Four ways to load](#four-ways-to-load)
+# - [Three replications](#three-replications) · [Four real processes](#four-real-processes)
+# - [Data parallelism](#data-parallelism) · [A model inside a process](#a-model-inside-a-process)
+# - [A model across processes](#a-model-across-processes) · [Replicas that differ](#replicas-that-differ)
+# - [Slips of the page](#slips-of-the-page)
+
+# %% [markdown]
+# ## A wrong shard computes
+#
+# A `jax.Array` consists of shards, and each device holds one. The sharding says which part of the array a
+# device holds. Your program provides the contents. If a device gets the contents of another device, every
+# shape is right, and the computation runs.
+#
+# Here are eight rows on eight devices, with labels that are twice the rows. A perfect model multiplies by two,
+# so its loss is 0. In the second array, two devices got each other's row.
+
+# %%
+import builtins
+import inspect
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import jax
+import numpy as np
+import pyarrow as pa
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+jax.config.update("jax_num_cpu_devices", 8)
+
+
+def show(picture):
+    """Shows a drawing: as a picture in a notebook and on the site, as text elsewhere."""
+    getattr(builtins, "display", print)(picture)
+
+
+devices = jax.devices()
+by_rows = NamedSharding(Mesh(np.array(devices), ("data",)), P("data"))
+
+
+def array_of(rows):
+    """Builds an array of eight rows, one per device, in the order of the devices."""
+    parts = [jax.device_put(rows[i : i + 1], device) for i, device in enumerate(devices)]
+    return jax.make_array_from_single_device_arrays((8,), by_rows, parts)
+
+
+@jax.jit
+def loss(rows, labels):
+    return ((2 * rows - labels) ** 2).mean()
+
+
+rows = np.arange(8, dtype=np.float32)
+labels = array_of(2 * rows)
+right, wrong = array_of(rows), array_of(rows[[1, 0, 2, 3, 4, 5, 6, 7]])
+print("right:", loss(right, labels), " wrong:", loss(wrong, labels))
+assert (loss(right, labels), loss(wrong, labels)) == (0, 1)
+
+# %% [markdown]
+# No error, no warning, and a loss that could belong to a model that still learns. The rest of this guide
+# answers two questions. Which data must a process load? And what notices if it loaded something else?
+
+# %% [markdown]
+# ## What a process needs
+#
+# JAX answers the first question for the devices of the running process: `sharding.addressable_devices`, and
+# for each of them an index, `sharding.addressable_devices_indices_map(shape)`. In one process, these are all
+# devices.
+
+# %%
+for device, index in by_rows.addressable_devices_indices_map((8,)).items():
+    print(device.id, index)
+
+# %% [markdown]
+# You want that answer before the job runs, for every process, on a laptop. `mf.layout` computes it from the
+# mesh, the spec and the shape. It needs no devices and no data. The running example of the page is an array
+# of shape (64, 128) on four processes with two devices each. Its first figure splits the second dimension:
+
+# %%
+ROW = {"x": ("float32", (128,))}  # the array x has rows of 128 numbers
+
+
+def plan(axes, spec, **options):
+    """Plans a batch of 64 rows on eight devices of four processes."""
+    return mf.layout(axes, spec, ROW, batch_size=64, **{"processes": 4} | options)
+
+
+columns = plan({"x": 8}, P(None, "x"))
+show(columns)
+
+# %% [markdown]
+# The colors, or `p0` to `p3` in text, are the processes. Each device holds (64, 16), and process 0 needs
+# the columns 0 to 32. The last lines say that all processes read the same rows. That is right here, because
+# they read other columns of them.
+#
+# The same as data. The function lists what the devices of a process need, and JAX's own answer confirms it:
+
+
+# %%
+def needs(plan, process):
+    """Returns the part of x that each device of a process needs."""
+    parts = plan.report()["arrays"]["x"]["devices"]
+    return {part["id"]: part["index"] for part in parts if part["process"] == process}
+
+
+print("process 2 needs", needs(columns, 2))
+assert needs(columns, 2) == {4: [[0, 64], [64, 80]], 5: [[0, 64], [80, 96]]}
+
+sharding = NamedSharding(Mesh(np.array(devices), ("x",)), P(None, "x"))
+for device, (rows_of_x, columns_of_x) in sharding.devices_indices_map((64, 128)).items():
+    part = needs(columns, device.id // 2)[device.id]
+    assert part == [list(rows_of_x.indices(64)[:2]), list(columns_of_x.indices(128)[:2])]
+
+# %% [markdown]
+# ## One array, three shardings
+#
+# The page's second figure distributes the same shards to other devices. The order of the devices is part of a
+# mesh. `jax.make_mesh` chooses it for fast links, so it may differ from the order of the processes. Here
+# every process needs two parts that do not touch:
+
+# %%
+order = [(process, 2 * process + local) for local in (0, 1) for process in range(4)]
+print("(process, device) in mesh order:", order)
+scattered = plan({"x": 8}, P(None, "x"), devices=order)
+show(scattered)
+assert needs(scattered, 0) == {0: [[0, 64], [0, 16]], 1: [[0, 64], [64, 80]]}
+
+# %% [markdown]
+# "Process p loads part p" is wrong here. The third figure splits both dimensions. Now two processes need the
+# same rows, but other columns:
+
+# %%
+tiles = plan({"y": 2, "x": 4}, P("y", "x"))
+show(tiles)
+assert [part["same_rows_as"] for part in tiles.report()["processes"]] == [[1], [0], [3], [2]]
+
+# %% [markdown]
+# ## Four ways to load
+#
+# The page names four ways to bring the parts to the devices, its options 1 to 4, and before them two
+# alternatives. Alternative 2 is the same as option 1. One picture compares the four. A bar is what one
+# process does for one batch. It is a plan, so it also shows what you have not chosen.
+
+# %%
+show(mf.diagram("loading", layout=tiles))
+
+# %% [markdown]
+# | page | here | which process loads what |
+# | --- | --- | --- |
+# | option 1 | `loading="global"` | Every process reads the whole array, and throws away what its devices do not need. |
+# | option 2 | `loading="device"` | Every device has a pipeline of its own. |
+# | option 3 | `loading="process"`, the default | Every process reads once what its devices need. |
+# | option 4 | `loading="reshard"` | Every process reads some equal part, and the parts move between devices. |
+# | alternative 1 | none | One process reads everything, and sends the parts to the others. |
+#
+# Without replicas, options 2 and 3 read the same bytes. They differ when devices of one process share rows,
+# as the two devices of a model replica do:
+
+# %%
+shared = plan({"data": 4, "model": 2}, P("data"))
+show(mf.diagram("loading", layout=shared))
+
+# %% [markdown]
+# The numbers side by side, for one batch of 32 KiB. The columns are:
+#
+# - *read*: bytes that all processes read, from files or from a shared file system.
+# - *host*: memory of the process that needs most, for a batch and two that are read ahead.
+# - *links*: bytes that move between devices.
+# - *network*: bytes that move between processes. In option 4, they are a part of the links.
+#
+# meshfeed does not offer alternative 1, so the function computes it. Process 0 reads the batch and keeps its
+# part, as in option 1, and sends to every other process what that one needs.
+
+
+# %%
+def costs(axes, spec):
+    """Returns KiB for one batch: read, host, links, network, for each way to load."""
+    table = {}
+    for number, way in enumerate(("global", "device", "process", "reshard"), start=1):
+        totals = plan(axes, spec, loading=way).report()["totals"]
+        names = ("read_bytes", "host_bytes", "interconnect_bytes", "network_bytes")
+        table[f"option {number}, {way}"] = [totals[name] // 1024 for name in names]
+    report = plan(axes, spec).report()
+    batch = report["totals"]["batch_bytes"] // 1024
+    sent = sum(process["bytes_per_step"] for process in report["processes"][1:]) // 1024
+    table["one process sends"] = [batch, table["option 1, global"][1], 0, sent]
+    return table
+
+
+tables = {
+    "(64, 128) in tiles": costs({"y": 2, "x": 4}, P("y", "x")),
+    "replicas in a process": costs({"data": 4, "model": 2}, P("data")),
+    "replicas across processes": costs({"model": 2, "data": 4}, P("data")),
+}
+for title, table in tables.items():
+    print(f"{title:26}{'read':>8}{'host':>8}{'links':>8}{'network':>8}  KiB")
+    for way, numbers in table.items():
+        print(f"  {way:24}" + "".join(f"{number:8}" for number in numbers))
+
+assert tables["(64, 128) in tiles"]["option 3, process"] == [32, 24, 0, 0]
+assert tables["(64, 128) in tiles"]["one process sends"] == [32, 56, 0, 24]
+assert tables["replicas in a process"]["option 2, device"][0] == 64
+assert tables["replicas across processes"]["option 3, process"][0] == 64
+
+# %% [markdown]
+# - **Option 3 is the default, and nearly always right.** It reads what devices need, and nothing moves. The
+#   page calls it the most complex, because the program must know what each device needs. Here the mesh knows.
+# - **Option 1** is for small data, and for a comparison. With 1,000 processes, 1,000
+#   processes read everything.
+# - **Option 2** reads what the devices of a process share once per device. It never costs less than option 3.
+# - **Option 4** reads every row once in the whole job. It pays when replicas are on many hosts and storage is
+#   slow: in the last table it reads half of what option 3 reads. The price is traffic between devices in
+#   every step.
+# - **Alternative 1** reads least, but one process reads and sends for all of them. Its host and its network
+#   link bound the job, and the rate does not grow with the number of hosts.
+#
+# In option 4, "some equal part" is rows for `loading="reshard"`. The page's figure loads a column per
+# process. That is a spec. Load with the spec that is convenient, and constrain the array to the other
+# sharding in the step:
+
+# %%
+convenient = NamedSharding(Mesh(np.array(devices), ("x",)), P(None, "x"))
+wanted = NamedSharding(Mesh(np.array(devices).reshape(2, 4), ("y", "x")), P("y", "x"))
+x = np.arange(64 * 128, dtype=np.float32).reshape(64, 128)
+
+
+@jax.jit
+def step(x):
+    return jax.lax.with_sharding_constraint(x, wanted) * 1
+
+
+with mf.Loader(mf.from_arrays({"x": x}), specs=convenient, batch_size=64) as loader:
+    loaded = next(iter(loader))["x"]
+tiled = step(loaded)
+show(mf.draw(loaded))
+show(mf.draw(tiled))
+assert (np.asarray(tiled) == x).all()
+program = step.lower(loaded).compile().as_text()
+used = [op for op in ("all-gather", "all-to-all", "collective-permute") if op in program]
+print("collectives:", *used)
+assert used
+
+# %% [markdown]
+# XLA inserted the collectives. That is all of option 4: one more sharding, and traffic on the links.
+
+# %% [markdown]
+# ## Three replications
+#
+# Devices that hold the same part are replicas. All four ways still work, but processes may have to read the
+# same data. *Full replication*: the spec names no axis, so there are eight copies. meshfeed asks if that is
+# meant.
+
+# %%
+full = plan({"x": 8}, P())
+show(full)
+assert [problem.code for problem in full.check()] == ["replicated", "same-rows"]
+
+# %% [markdown]
+# *Partial replication inside a process*: each copy is split over the two devices of one process. There are
+# four copies, and every process reads everything.
+
+# %%
+inside = plan({"copy": 4, "x": 2}, P(None, "x"))
+show(inside)
+
+# %% [markdown]
+# *Partial replication across processes*: each copy is split over two processes. There are again four copies
+# of each half, but a process reads only one half. The page splits rows; processes 0 and 1 need the first
+# half of the rows, 2 and 3 the second.
+
+# %%
+halves = plan({"y": 2, "copy": 4}, P("y"))
+show(halves)
+
+# %% [markdown]
+# What each process reads, by the same spec-free question:
+
+# %%
+for name, layout in {"full": full, "inside a process": inside, "across processes": halves}.items():
+    report = layout.report()
+    print(f"{name}: all processes read {report['totals']['read_bytes'] // 1024} KiB")
+    for part in report["processes"]:
+        size = f"{part['bytes_per_step'] // 1024} KiB"
+        print(f"  process {part['process']}: rows {part['rows']}, {size}, as", part["same_rows_as"])
+assert full.report()["totals"]["read_bytes"] == inside.report()["totals"]["read_bytes"] == 4 * 32768
+assert halves.report()["totals"]["read_bytes"] == 2 * 32768
+
+# %% [markdown]
+# ## Four real processes
+#
+# From here on, everything runs in four processes with two devices each. They join one `jax.distributed` job,
+# as on a cluster. Each process waits for programs, runs them, and prints. This is all it does:
+
+# %%
+PROCESS = """
+import json, os, sys
+import jax, numpy as np
+import meshfeed as mf
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+port, rank = sys.argv[1:]
+sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)  # output of C++ libraries goes to stderr
+jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=4, process_id=int(rank),
+                           cluster_detection_method="deactivate")
+for program in sys.stdin:
+    exec(json.loads(program))
+    print("done")
+jax.distributed.shutdown()
+"""
+
+
+class Job:
+    """Four processes that run the same programs."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+        env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": env}
+        self.processes = [
+            subprocess.Popen([sys.executable, "-c", PROCESS, port, str(rank)], **pipes)
+            for rank in range(4)
+        ]
+
+    def run(self, function, *helpers):
+        """Runs a function in all processes, and prints what they print. Equal lines print once."""
+        source = "\n".join(map(inspect.getsource, (*helpers, function)))
+        source = json.dumps(f"{source}\n{function.__name__}()")
+        for process in self.processes:
+            process.stdin.write(source + "\n")
+            process.stdin.flush()
+        with ThreadPoolExecutor(4) as threads:
+            readers = [threads.submit(self._read, process) for process in self.processes]
+            for reader in as_completed(readers):
+                if reader.result() is None:
+                    self.kill()  # otherwise the others wait for it in a collective
+        printed = [reader.result() for reader in readers]
+        if None in printed:
+            sys.exit("a process failed; its error is above")
+        for lines in zip(*printed, strict=True):
+            for line in dict.fromkeys(lines):
+                same = [str(rank) for rank in range(4) if lines[rank] == line]
+                print(f"process{'es' if len(same) > 1 else ''} {', '.join(same)}: {line}")
+        return printed
+
+    def _read(self, process):
+        lines = []
+        for line in process.stdout:
+            if line == "done\n":
+                return lines
+            lines.append(line.rstrip("\n"))
+        return None  # the process has ended
+
+    def kill(self):
+        for process in reversed(self.processes):
+            process.kill()
+
+    def close(self):
+        for process in self.processes:
+            process.stdin.close()
+        for process in self.processes:
+            process.wait()
+            process.stdout.close()
+
+
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+job = Job()
+
+# %% [markdown]
+# First, the plan and the job are compared. The plans of all processes go into a file. Each process asks JAX for
+# the parts of its devices, for the shardings above, and compares.
+
+# %%
+plans = {"columns": columns, "scattered": scattered, "tiles": tiles}
+plans |= {"full": full, "inside": inside, "halves": halves}
+parts = {
+    name: [list(needs(plan, rank).values()) for rank in range(4)] for name, plan in plans.items()
+}
+with open("plans.json", "w") as file:
+    json.dump(parts, file)
+
+
+def compare():
+    devices = np.array(jax.devices())
+    shardings = {
+        "columns": (devices, ("x",), P(None, "x")),
+        "scattered": (devices.reshape(4, 2).T.ravel(), ("x",), P(None, "x")),
+        "tiles": (devices.reshape(2, 4), ("y", "x"), P("y", "x")),
+        "full": (devices, ("x",), P()),
+        "inside": (devices.reshape(4, 2), ("copy", "x"), P(None, "x")),
+        "halves": (devices.reshape(2, 4), ("y", "copy"), P("y")),
+    }
+    plans = json.load(open("plans.json"))
+    for name, (mesh, axes, spec) in shardings.items():
+        sharding = NamedSharding(Mesh(mesh, axes), spec)
+        found = [
+            [list(rows.indices(64)[:2]), list(columns.indices(128)[:2])]
+            for rows, columns in sharding.addressable_devices_indices_map((64, 128)).values()
+        ]
+        assert found == plans[name][jax.process_index()], name
+    print("needs what the plans said, for", ", ".join(shardings))
+
+
+printed = job.run(compare)
+
+# %% [markdown]
+# ## Data parallelism
+#
+# In pure data parallelism every device has the whole model and its own part of the batch. The page asks how
+# process 0 knows which rows are the first quarter, and then avoids the question. Here the question has an
+# answer: the global batch of step k is fixed by the data set, the seed and k. Every process delivers the rows
+# that its devices hold.
+#
+# The data has 256 records. The first number of record i is i.
+
+# %%
+records = np.random.default_rng(0).normal(size=(256, 16)).astype(np.float32)
+records[:, 0] = np.arange(256)
+table = pa.table({"x": pa.FixedSizeListArray.from_arrays(records.ravel(), 16)})
+with pa.ipc.new_file("train.arrow", table.schema) as writer:
+    writer.write_table(table)
+
+
+def held(x):
+    """Returns the record numbers that the devices of this process hold."""
+    return [int(row) for shard in x.addressable_shards for row in np.asarray(shard.data)[:, 0]]
+
+
+def data_parallel():
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    with mf.Loader(mf.open("train.arrow"), mesh, P("data"), batch_size=16) as loader:
+        x = next(iter(loader))["x"]
+    print("rows", held(x))
+    print("sum of the global batch", int(jax.jit(jax.numpy.sum)(x[:, 0])))
+
+
+printed = job.run(data_parallel, held)
+assert printed[1] == ["rows [4, 5, 6, 7]", "sum of the global batch 120"]
+
+# %% [markdown]
+# Three lines load, and no process chose its rows. Equal lines of several processes print once, so the second
+# line shows that all processes computed the same sum.
+
+# %% [markdown]
+# ## A model inside a process
+#
+# Now each copy of the model is split over two devices, which need the same rows. If both devices are in one
+# process, that process reads its rows once. The page's example has two processes with four devices each:
+
+# %%
+show(mf.layout({"data": 4, "model": 2}, P("data"), ROW, batch_size=64, processes=2))
+
+# %% [markdown]
+# The program below works on it, and on the four processes here. It has a model: the matrix `w` has its
+# columns split over "model". The step returns the loss and the gradient, and every process compares both with
+# NumPy.
+
+
+# %%
+def train_step(mesh, x):
+    w = np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
+    split = NamedSharding(mesh, P(None, "model"))
+    weights = jax.make_array_from_callback(w.shape, split, lambda index: w[index])
+
+    def loss(weights, x):
+        return ((x @ weights) ** 2).mean()
+
+    step = jax.jit(jax.value_and_grad(loss), out_shardings=(NamedSharding(mesh, P()), split))
+    value, gradient = step(weights, x)
+    return float(value), gradient
+
+
+def same_as_numpy(x, value, gradient):
+    """Compares with one process that computes everything."""
+    w = np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
+    product = x @ w
+    assert np.isclose(value, (product**2).mean(), rtol=1e-4)
+    whole = 2 * x.T @ product / product.size
+    for shard in gradient.addressable_shards:
+        assert np.allclose(shard.data, whole[shard.index], rtol=1e-3)
+
+
+def inside_a_process():
+    mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
+    with mf.Loader(mf.open("train.arrow"), mesh, P("data"), batch_size=16) as loader:
+        x = next(iter(loader))["x"]
+    value, gradient = train_step(mesh, x)
+    with mf.Loader(mf.open("train.arrow"), batch_size=16) as whole:  # without a mesh: NumPy
+        same_as_numpy(next(iter(whole))["x"], value, gradient)
+    print("rows of both devices", held(x))
+    print(f"loss {value:.3f}, as NumPy")
+
+
+printed = job.run(inside_a_process, held, train_step, same_as_numpy)
+assert printed[3][0] == "rows of both devices [12, 13, 14, 15, 12, 13, 14, 15]"
+
+# %% [markdown]
+# The page writes 20 lines for this case, and asserts that the devices of a replica are in one process. Here it
+# is the program of the previous section with another mesh, and nothing depends on where the replica is.
+
+# %% [markdown]
+# ## A model across processes
+#
+# If a copy of the model does not fit into one process, or the fast links say so, its two devices are in
+# different processes. The page draws this case and warns about it, but has no code. The axes of the mesh change
+# places:
+
+# %%
+across = plan({"model": 2, "data": 4}, P("data"))
+show(across)
+assert [part["same_rows_as"] for part in across.report()["processes"]] == [[2], [3], [0], [1]]
+
+# %% [markdown]
+# Processes 0 and 2 must load the same rows in the same order, and 1 and 3 the others. The program differs from
+# the previous one in the mesh:
+
+
+# %%
+def across_processes():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+    with mf.Loader(mf.open("train.arrow"), mesh, P("data"), batch_size=16) as loader:
+        x = next(iter(loader))["x"]
+    value, gradient = train_step(mesh, x)
+    with mf.Loader(mf.open("train.arrow"), batch_size=16) as whole:
+        same_as_numpy(next(iter(whole))["x"], value, gradient)
+    print("rows", held(x))
+    print(f"loss {value:.3f}, as NumPy")
+
+
+printed = job.run(across_processes, held, train_step, same_as_numpy)
+assert [lines[0] for lines in printed[:2]] == [lines[0] for lines in printed[2:]]
+
+# %% [markdown]
+# The four processes agree on one loss, and each part of the gradient is NumPy's.
+
+# %% [markdown]
+# ## Replicas that differ
+#
+# The usual way to load by hand is by rank: process r takes the r-th quarter of the batch. It is right for the
+# first mesh. Here it runs on the last one. The page warns that JAX does not notice this, across processes.
+
+
+# %%
+def by_rank():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+    with mf.Loader(mf.open("train.arrow"), batch_size=16) as whole:
+        batch = next(iter(whole))["x"]
+    mine = np.split(batch, 4)[jax.process_index()]
+    x = jax.make_array_from_process_local_data(NamedSharding(mesh, P("data")), mine)
+    print("shape", x.shape, "rows", held(x))
+    print(f"loss {train_step(mesh, x)[0]:.3f}")
+
+
+printed = job.run(by_rank, held, train_step)
+
+# %% [markdown]
+# There is no error. The shape is (8, 16): JAX was told that processes 0 and 2 hold the same rows, so 16 rows
+# became 8. All processes agree on the loss, so a comparison of losses does not help. It is the loss of no
+# batch. The left half of the weight matrix is on processes 0 and 1, and saw the records 0 to 7. The right half
+# saw the records 8 to 15:
+
+# %%
+x, w = records[:16], np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
+left, right = x[:8] @ w[:, :4], x[8:] @ w[:, 4:]
+print(f"loss {(np.hstack([left, right]) ** 2).mean():.3f}")
+assert printed == [[line, "loss 32.857"] for line, _ in printed]
+assert abs((np.hstack([left, right]) ** 2).mean() - 32.857) < 0.001
+
+# %% [markdown]
+# In training, both halves of a matrix would learn, each from other rows. If the model computed with `w` whole,
+# the processes would disagree on the loss instead; [From one process to many](distributed.py) shows that.
+#
+# The page says that JAX raises an error if such replicas are in one process. It does not. This process has
+# eight devices, and builds the array of the page's wrong figure. Two devices form a replica of the model, and
+# must have the same row. In the second and the third replica, the second devices are swapped. Then `jit`
+# computes a number from the array, which every device has:
+
+# %%
+pairs = Mesh(np.array(devices).reshape(4, 2), ("data", "model"))
+rows = np.array([0, 0, 1, 2, 2, 1, 3, 3], dtype=np.float32)  # one for each device
+parts = [jax.device_put(rows[i : i + 1], device) for i, device in enumerate(devices)]
+swapped = jax.make_array_from_single_device_arrays((4,), NamedSharding(pairs, P("data")), parts)
+result = jax.jit(jax.numpy.dot)(swapped, np.array([1, 10, 100, 1000], dtype=np.float32))
+print("one number:", *(float(shard.data) for shard in result.addressable_shards))
+assert {float(shard.data) for shard in result.addressable_shards} == {3210, 3120}
+
+# %% [markdown]
+# ## Slips of the page
+#
+# The page is right in what matters. These points differ from what JAX does, or from what the page's own
+# text means:
+#
+# | the page | what holds |
+# | --- | --- |
+# | JAX raises an error if replicas inside one process differ. | It does not. JAX compares shapes, types and devices of shards, never their contents. |
+# | Independent streams per process are "Option 2: Consolidated per-process". | Consolidated per process is option 3. |
+# | "other options (such as 0, 1 and 3)" | There is no option 0. The others are 1, 2 and 4. |
+# | The second program names the axes `model_replicas` and `data_parallelism`. | The second axis holds the devices of *one* replica. It is the model axis; the first is the data axis. |
+# | The second program has `num_model_replicas_per_process = 2`. | It does not run with one device per process, because one device cannot hold two replicas. |
+# | A model across processes: a drawing, no code. | [Above](#a-model-across-processes). |
+
+# %%
+os.chdir("/")
+job.close()
+folder.cleanup()
