@@ -1,0 +1,517 @@
+# %% [markdown]
+# # Coming from another loader
+#
+# You can translate a program for PyTorch, TensorFlow, Grain, Hugging Face datasets, Datarax, Levanter or MaxText.
+#
+# | level | before you begin | running time | memory |
+# | --- | --- | --- | --- |
+# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 10 s | 1200 MB |
+#
+# - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
+# - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
+# - [Hugging Face datasets](#hugging-face-datasets) · [Datarax](#datarax) · [Levanter and MaxText](#levanter-and-maxtext)
+#
+# If one of the libraries is installed, its half of the comparison runs too, and the batches of both are compared
+# value by value.
+
+# %% [markdown]
+# ## Three questions
+#
+# A program of many devices answers three questions, and each library answers them in another place. Many porting
+# tables mix the questions: they put `DistributedSampler` beside `PartitionSpec`. A sampler says which rows a process
+# *reads*; a spec says where bytes *are*.
+#
+# | question | PyTorch | TensorFlow | Grain | JAX with meshfeed |
+# | --- | --- | --- | --- | --- |
+# | Which rows does a process read? | `DistributedSampler`, by rank | `Dataset.shard`, `AutoShardPolicy` | `ShardOptions`, by process | nothing to write: it follows from the mesh and the specs |
+# | Where are the bytes of a batch? | `.to(device)`; `DataParallel` scatters | per-replica values of the strategy | host memory, until you place them | the `PartitionSpec` of each array |
+# | Which code adds up gradients? | `DistributedDataParallel`, `all_reduce` | `Strategy.run` and `reduce` | none | XLA, in your jitted step |
+#
+# The sizes differ too. `world_size` counts processes. `mesh.shape["data"]` counts the parts of a batch. Both are
+# equal only if each process has one device and no axis splits the model.
+
+# %%
+import builtins
+import importlib.util
+import logging
+import os
+import tempfile
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+jax.config.update("jax_num_cpu_devices", 8)
+
+mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
+print(jax.process_count(), "process,", mesh.size, "devices,", mesh.shape["data"], "parts of a batch")
+assert (jax.process_count(), mesh.size, mesh.shape["data"]) == (1, 8, 4)
+
+
+def show(x):
+    """Draws a layout, as a picture in a notebook and as text elsewhere."""
+    getattr(builtins, "display", print)(x)
+
+
+def installed(name):
+    """Returns whether a library is installed, and says so if it is not."""
+    found = importlib.util.find_spec(name) is not None
+    if not found:
+        print(f"skipped: {name} is not installed")
+    return found
+
+
+# %% [markdown]
+# ## The data
+#
+# 1,024 images in memory. The label of a record is its number, so a batch shows which rows it has. `compare` takes
+# the batches of two loaders, and fails if a value differs.
+
+# %%
+images = np.random.default_rng(0).random((1024, 32, 32, 3), np.float32)
+data = {"image": images, "label": np.arange(1024, dtype=np.int32)}
+ds = mf.from_arrays(data)
+
+
+def compare(ours, theirs):
+    """Compares two sequences of batches, and returns how many there are."""
+    count = 0
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.keys() == other.keys()
+        for name, array in mine.items():
+            np.testing.assert_array_equal(np.asarray(array), np.asarray(other[name]))
+        count += 1
+    return count
+
+
+# %% [markdown]
+# ## The step
+#
+# The loop below is the whole program for every library in this guide: it replaces the sampler, the loader, the
+# wrapper of the model and the exchange of gradients.
+
+# %%
+
+
+@jax.jit
+def step(weights, batch):
+    """Averages over the global batch, and takes one step of gradient descent."""
+
+    def loss(w):
+        return ((batch["image"].reshape(len(batch["label"]), -1) @ w) ** 2).mean()
+
+    return weights - 0.01 * jax.grad(loss)(weights)
+
+
+def train(mesh):
+    """Trains for one epoch of four batches."""
+    weights = jax.device_put(np.ones(32 * 32 * 3, np.float32) / 100, NamedSharding(mesh, P()))
+    with mf.Loader(ds, mesh, P("data"), batch_size=256, shuffle=True, seed=0) as loader:
+        for batch in loader:
+            weights = step(weights, batch)
+    return weights, step.lower(weights, batch).compile().as_text()
+
+
+on_one, _ = train(Mesh(np.array(jax.devices()[:1]), ("data",)))
+on_eight, program = train(mesh)
+np.testing.assert_allclose(on_one, on_eight, rtol=1e-4)
+print("XLA's program has an all-reduce:", "all-reduce" in program)
+assert "all-reduce" in program
+
+# %% [markdown]
+# `mean()` is the mean of the *global* batch. XLA sees that its rows are on four groups of devices, and inserts the
+# all-reduce. You write no communication, and the weights are those of one device.
+
+# %% [markdown]
+# ## PyTorch
+#
+# | PyTorch | JAX with meshfeed |
+# | --- | --- |
+# | `torch.distributed.init_process_group` | `jax.distributed.initialize()` |
+# | `world_size`, `rank` | nothing: no loader takes them; `jax.process_count()`, `jax.process_index()` for your logs |
+# | `DataParallel(model)`, one process that scatters each batch | nothing: one process with a mesh of its devices |
+# | `DistributedDataParallel(model)` | nothing: `jax.jit` of a step over sharded batches |
+# | `dist.all_reduce(x)` of a gradient or a loss | nothing: a sum over the global batch is global |
+# | `dist.barrier()` | nothing in the loader; it waits for other processes only at the agreement before the first batch |
+# | `DistributedSampler(dataset, num_replicas, rank)` | nothing: rows follow from the mesh and the spec |
+# | `DistributedSampler(shuffle=True, seed=s)` | `shuffle=True, seed=s` |
+# | `sampler.set_epoch(epoch)` | nothing: every epoch has an order of its own |
+# | `DistributedSampler(drop_last=False)`, which repeats records to fill up | `remainder="pad"`, zeros and a mask |
+# | `drop_last=True` | `remainder="drop"`, the default |
+# | `DataLoader(batch_size=b)`, rows per process | `batch_size=B`, rows of the global batch; `b * mesh.shape["data"]` |
+# | `num_workers`, `multiprocessing_context`, `worker_init_fn` | nothing: rows are gathered by threads in the library |
+# | `persistent_workers`, `generator` | nothing: there are no workers, and `seed=` sets the order |
+# | `prefetch_factor` | `prefetch=`, in batches |
+# | `pin_memory=True` and `.to(device)` | nothing: batches arrive on their devices |
+# | `collate_fn` | nothing: rows of fixed shape; several arrays from a field with `mf.Array` |
+# | `Subset(dataset, range(a, b))`, `ConcatDataset` | `ds.slice(a, b)`; `mf.open` of several files |
+# | `next(iter(dataloader))`, to look at a sample | `loader.peek()`, in any process, alone |
+# | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state_dict()`, one for the job |
+# | `load_state_dict(state)`, on as many ranks and workers | `load_state_dict(state)` or `state=`, on any mesh |
+#
+# Before, in every process:
+#
+# ```python
+# dist.init_process_group("gloo")
+# sampler = DistributedSampler(dataset, shuffle=True, seed=0)
+# loader = StatefulDataLoader(dataset, batch_size=64, sampler=sampler, num_workers=4, drop_last=True)
+# model = DistributedDataParallel(model)
+# for epoch in range(3):
+#     sampler.set_epoch(epoch)
+#     for image, label in loader:
+#         ...
+# ```
+#
+# After, in every process (in a job of several, call `jax.distributed.initialize()` first):
+
+# %%
+with mf.Loader(ds, mesh, P("data"), batch_size=256, shuffle=True, seed=0, epochs=3) as loader:
+    steps = 0
+    for batch in loader:
+        steps += 1
+        if steps == 5:
+            saved = loader.state_dict()
+assert steps == 3 * 4
+
+with mf.Loader(ds, Mesh(np.array(jax.devices()[:2]), ("data",)), P("data"), batch_size=128, **{
+    "shuffle": True, "seed": 0, "epochs": 3
+}) as loader:
+    loader.load_state_dict(saved)  # on two devices instead of eight, with half the batch
+    assert (loader.epoch, loader.step) == (1, 2)
+
+# %% [markdown]
+# The trap: with `DistributedSampler` the global batch grows with the number of ranks. Records go to ranks in turn,
+# so the same global batch has its rows in another order. Here `batch_size` and the order stay the same on every
+# mesh. With PyTorch installed, the next cell plays four ranks:
+
+# %%
+if installed("torch"):
+    import torch
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+    dataset = TensorDataset(*map(torch.from_numpy, data.values()))
+
+    def torch_batches(batch_size, sampler=None):
+        """Yields the batches of one rank as NumPy arrays."""
+        for image, label in DataLoader(dataset, batch_size, sampler=sampler, drop_last=True):
+            yield {"image": image.numpy(), "label": label.numpy()}
+
+    with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+        print(compare(loader, torch_batches(256)), "equal batches of one process")
+
+    ranks = [DistributedSampler(dataset, 4, rank, shuffle=False) for rank in range(4)]
+    first = [next(torch_batches(64, sampler))["label"] for sampler in ranks]
+    print("rows of rank 1:", first[1][:4], "…")
+    assert first[1][:4].tolist() == [1, 5, 9, 13]
+    assert sorted(np.concatenate(first)) == list(range(256))  # the same set of rows as batch 0
+
+    uneven = [list(DistributedSampler(range(1000), 3, r, shuffle=False)) for r in range(3)]
+    assert sum(map(len, uneven)) == 1002  # 1,000 records: two are repeated
+
+# %% [markdown]
+# ## TensorFlow
+#
+# | TensorFlow | JAX with meshfeed |
+# | --- | --- |
+# | `tf.distribute.MirroredStrategy()` | `Mesh(jax.devices(), ("data",))` |
+# | `strategy.scope()`, which makes mirrored variables | nothing: weights are arrays with the sharding `P()` |
+# | `strategy.run(fn, args=(batch,))` | a call of the jitted function with the global batch |
+# | `strategy.reduce("SUM", values, axis=None)` | `sum()` inside the jitted function; the result is global |
+# | `strategy.num_replicas_in_sync` | `mesh.shape["data"]` |
+# | `strategy.experimental_distribute_dataset(dataset)` | `mf.Loader(ds, mesh, specs, batch_size=B)` |
+# | `strategy.distribute_datasets_from_function(fn)` | the same |
+# | `Dataset.shard(num_shards, index)` | nothing: rows follow from the mesh and the spec |
+# | `InputContext.input_pipeline_id`, `num_input_pipelines` | nothing |
+# | `InputContext.get_per_replica_batch_size(B)` | nothing: `batch_size=B` is global |
+# | `tf.data.Options().experimental_distribute.auto_shard_policy`: `FILE`, `DATA`, `OFF` | nothing: files need not be as many as hosts |
+# | `.shuffle(buffer_size, seed)` | `shuffle=True, seed=s`, over all records; no buffer |
+# | `.shuffle(reshuffle_each_iteration=True)` | nothing: every epoch has an order of its own |
+# | `.batch(b, drop_remainder=True)` | `remainder="drop"`, the default |
+# | `.repeat(n)` | `epochs=n`, -1 without end |
+# | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
+# | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
+# | `.map(fn)`, `.filter(fn)` | none: do this in your step, or before you write the data |
+#
+# Before:
+#
+# ```python
+# strategy = tf.distribute.MirroredStrategy()
+# dataset = tf.data.Dataset.from_tensor_slices(data).shuffle(1024, seed=0).batch(256, drop_remainder=True)
+# dataset = strategy.experimental_distribute_dataset(dataset.prefetch(tf.data.AUTOTUNE))
+# with strategy.scope():
+#     model = make_model()
+# for batch in dataset:
+#     loss = strategy.reduce("SUM", strategy.run(train_step, args=(batch,)), axis=None)
+# ```
+#
+# After: the loop of [the step](#the-step). The next cell computes one `run` and `reduce` both ways.
+
+# %%
+total = jax.jit(lambda batch: batch["label"].sum())
+with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+    sums = [int(total(batch)) for batch in loader]
+print(sums)
+assert sums == [32640, 98176, 163712, 229248]
+
+if installed("tensorflow"):
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    two = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(cpu, two)
+    rows = tf.data.Dataset.from_tensor_slices(data)
+    batches = rows.batch(256, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+    with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+        print(compare(loader, batches.as_numpy_iterator()), "equal batches")
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    local_sum = tf.function(lambda batch: tf.reduce_sum(batch["label"]))
+    theirs = [
+        int(strategy.reduce("SUM", strategy.run(local_sum, args=(batch,)), axis=None))
+        for batch in strategy.experimental_distribute_dataset(batches)
+    ]
+    assert theirs == sums
+
+    part = [int(row["label"]) for row in rows.shard(4, 1).take(4)]
+    assert part == [1, 5, 9, 13]  # every fourth record, whatever the mesh is
+
+# %% [markdown]
+# The trap: `experimental_distribute_dataset` rebatches for replicas, and does not know a model axis across hosts.
+# `shard` before `shuffle` shuffles within each host's part only.
+
+# %% [markdown]
+# ## Grain
+#
+# | Grain | JAX with meshfeed |
+# | --- | --- |
+# | `grain.sharding.ShardByJaxProcess()`, `ShardOptions(shard_index, shard_count)` | nothing: rows follow from the mesh and the spec |
+# | `grain.sharding.NoSharding()` and `jax.device_put` | `loading="global"`, which is rarely needed |
+# | `grain.samplers.IndexSampler(num_records, shard_options, shuffle, num_epochs, seed)` | `shuffle=True, seed=s, epochs=n` |
+# | `MapDataset.source(s)[jax.process_index()::jax.process_count()]` | `mf.open(...)`, not sliced |
+# | `.shuffle(seed).repeat(n).batch(b, drop_remainder=True)` | `shuffle=True, seed=s, epochs=n, batch_size=B` |
+# | `.to_iter_dataset(grain.ReadOptions(num_threads, prefetch_buffer_size))` | `prefetch=` |
+# | `.mp_prefetch(grain.MultiprocessingOptions(num_workers))` | nothing: no worker processes |
+# | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays |
+# | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
+# | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
+# | `.map`, `.filter`, packing, mixing | none: do this in your step, or before you write the data |
+#
+# Before, in every process:
+#
+# ```python
+# rows = grain.MapDataset.source(source)[jax.process_index()::jax.process_count()]
+# for batch in rows.seed(0).shuffle().batch(64, drop_remainder=True).to_iter_dataset():
+#     batch = jax.make_array_from_process_local_data(sharding, batch)
+# ```
+#
+# After: the loop of [the step](#the-step). Without a shuffle, both deliver the same batches:
+
+# %%
+if installed("grain"):
+    import grain
+
+    class Source:
+        """The records for Grain, one dict per record."""
+
+        def __len__(self):
+            return len(ds)
+
+        def __getitem__(self, record):
+            return {name: array[record] for name, array in data.items()}
+
+    with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+        print(compare(loader, grain.MapDataset.source(Source()).batch(256)), "equal batches")
+
+# %% [markdown]
+# Now four processes of two devices each, and a copy of the model that spans two processes. Processes 0 and 2 hold
+# the same rows, and so do 1 and 3. Grain gives each process rows of its own, because it knows the process and not
+# the mesh:
+
+# %%
+plan = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=256, processes=4)
+needed = [process["rows"] for process in plan.report()["processes"]]
+print("needed:  ", needed)
+assert needed == [[[0, 128]], [[128, 256]], [[0, 128]], [[128, 256]]]
+
+if installed("grain"):
+    shards = []
+    for index in range(4):
+        options = grain.sharding.ShardOptions(shard_index=index, shard_count=4, drop_remainder=True)
+        sampler = grain.samplers.IndexSampler(len(ds), options, num_epochs=1)
+        shards.append([sampler[index + 4 * i].record_key for i in range(256)])
+    print("by shard:", [[min(records), max(records) + 1] for records in shards])
+    assert shards == [list(range(256 * index, 256 * index + 256)) for index in range(4)]
+
+# %% [markdown]
+# JAX raises no error if these rows become one array.
+# [From one process to many](distributed.py#the-bug-that-jax-cannot-notice) shows what happens then.
+
+# %% [markdown]
+# ## Hugging Face datasets
+#
+# | Hugging Face datasets | JAX with meshfeed |
+# | --- | --- |
+# | `dataset.save_to_disk(folder)`, `load_from_disk(folder)` | `mf.open(folder)` reads that folder |
+# | a dataset in memory | `mf.from_arrow(dataset.with_format("arrow")[:])` |
+# | `dataset.with_format("jax")`, arrays on one device | `mf.Loader`: global arrays on a mesh |
+# | `dataset.with_format("numpy").iter(batch_size=b)` | `mf.Loader(ds, batch_size=b)`: NumPy, without JAX |
+# | `dataset.shuffle(seed=s)` before each epoch, then `flatten_indices()` | `shuffle=True, seed=s` |
+# | `datasets.distributed.split_dataset_by_node(dataset, rank, world_size)` | nothing: rows follow from the mesh and the spec |
+# | `IterableDataset.state_dict()`, without the shuffle buffer | `loader.state()`: any position, the exact order |
+# | `features`: `Array2D` to `Array5D`, fixed-size `Sequence` | fields with a fixed shape |
+# | `Sequence` of varying length, `Image`, `Audio` | decode, cut or pad before you save |
+# | `load_dataset("…", streaming=True)`, `hf://` | none: save to disk first |
+# | `.map(fn)` | the same, before `save_to_disk` |
+#
+# The library writes Arrow files, which meshfeed maps into memory:
+
+# %%
+if installed("datasets"):
+    import datasets
+
+    datasets.disable_progress_bars()
+    with tempfile.TemporaryDirectory() as folder:
+        features = datasets.Features(
+            image=datasets.Array3D((32, 32, 3), "float32"), label=datasets.Value("int32")
+        )
+        corpus = datasets.Dataset.from_dict(data, features=features)
+        corpus.save_to_disk(folder)
+        with mf.open(folder) as saved_rows, mf.Loader(saved_rows, mesh, P("data"), batch_size=256) as loader:
+            theirs = corpus.with_format("numpy").iter(batch_size=256)
+            print(compare(loader, theirs), "equal batches from", saved_rows)
+
+    from datasets.distributed import split_dataset_by_node
+
+    part = split_dataset_by_node(corpus, rank=1, world_size=4)["label"]
+    assert [min(part), max(part)] == [256, 511]  # by rank, as with Grain
+
+# %% [markdown]
+# ## Datarax
+#
+# Datarax has a quick reference and a guide on sharding. Each of their blocks is here in the same order.
+#
+# | Datarax | JAX with meshfeed |
+# | --- | --- |
+# | `MemorySource(config, data)`, `len(source)` | `mf.from_arrays(data)`, `len(ds)` |
+# | `from_source(source, batch_size=128)`, `Pipeline(source=, stages=[], batch_size=, rngs=)` | `mf.Loader(ds, mesh, specs, batch_size=128)` |
+# | `rngs=nnx.Rngs(0)` | `seed=0`; `extras=("key",)` for a random key per record |
+# | `stages=[...]` | none: do this in your step; [the guide](../guide.md#randomness-per-record) has a key per record |
+# | `with mesh:` around the loop, which JAX deprecates | nothing: batches know their mesh |
+# | `jax.device_put(batch["image"], sharding)` | nothing: batches arrive on their devices |
+# | `ArraySharder`, `JaxProcessSharderModule` | nothing: rows follow from the mesh and the spec |
+# | its mesh patterns "data", "model" and "hybrid" | a mesh with these axes, and [ten layouts](layouts.md) |
+#
+# **Quick reference, steps 1 to 4.** The device check is not needed, because a mesh of one device runs the same code:
+
+# %%
+for count in (1, 2, 8):
+    some = Mesh(np.array(jax.devices()[:count]), ("data",))
+    specs = {"image": P("data", None, None, None), "label": P("data")}
+    with mf.Loader(ds, some, specs, batch_size=128) as loader:
+        for _, batch in zip(range(2), loader, strict=False):
+            rows = batch["image"].addressable_shards[0].data.shape[0]
+        print(count, "devices:", rows, "rows each,", batch["image"].sharding.spec)
+        assert rows == 128 // count
+        assert batch["image"].sharding.spec == specs["image"]
+
+# %% [markdown]
+# **Guide, parts 1 and 2: specs and meshes.** The guide splits three color channels over two devices, which no
+# library can do. Meshfeed says so before anything runs. A mesh of two axes takes `reshape(-1, 2)`: `reshape(2, 2)`
+# fails for every count except four.
+
+# %%
+on_batch, replicated, on_channels = P("data"), P(), P(None, None, None, "model")
+for spec in (on_batch, replicated, on_channels):
+    layout = mf.layout({"data": 4, "model": 2}, {"image": spec}, ds, batch_size=256)
+    errors = [problem for problem in layout.check() if problem.severity == "error"]
+    print(spec, "->", *(errors or [layout.report()["arrays"]["image"]["shard_shape"]]))
+    assert bool(errors) == (spec == on_channels)
+
+# %% [markdown]
+# **Part 3: a pipeline with a batch per device.** The batch is split over the axis "data" and not over all devices.
+# So the total is a multiple of that axis:
+
+# %%
+with mf.Loader(ds, mesh, P("data"), batch_size=64 * mesh.shape["data"]) as loader:
+    batch = loader.peek()
+    show(loader.layout)
+assert batch["image"].shape == (256, 32, 32, 3)
+assert batch["image"].addressable_shards[0].data.shape == (64, 32, 32, 3)
+
+# %% [markdown]
+# **Part 4: measure.** The guide starts its clock after the batch has arrived, so it measures `device_put` alone.
+# `loader.stats()` counts the wait for the batch:
+
+# %%
+with mf.Loader(ds, mesh, P("data"), batch_size=256, epochs=4) as loader:
+    for batch in loader:
+        jax.block_until_ready(batch)
+    stats = loader.stats()
+print(f"{1000 * stats['wait_seconds'] / stats['batches']:.2f} ms of waiting for a batch")
+assert stats["batches"] == 16
+
+# %% [markdown]
+# **Part 5: uneven batches.** The guide pads to a multiple of the device count: a new shape, so JAX compiles again,
+# and an integer instead of a mask. `remainder="pad"` keeps all shapes, pads every array, and adds a boolean mask to
+# every batch:
+
+# %%
+with mf.Loader(ds.slice(0, 1000), mesh, P("data"), batch_size=256, remainder="pad") as loader:
+    shapes = {(batch["image"].shape, batch["valid"].shape) for batch in loader}
+    real = sum(int(batch["valid"].sum()) for batch in loader)
+print(shapes, real, "real rows")
+assert (shapes, real) == ({((256, 32, 32, 3), (256,))}, 1000)
+
+# %% [markdown]
+# With Datarax installed, the same source goes through both:
+
+# %%
+if installed("datarax"):
+    from datarax.pipeline import Pipeline
+    from datarax.sources import MemorySource, MemorySourceConfig
+    from flax import nnx
+
+    source = MemorySource(MemorySourceConfig(shuffle=False), data, rngs=nnx.Rngs(0))
+    pipeline = Pipeline(source=source, stages=[], batch_size=128, rngs=nnx.Rngs(0))
+    with mf.Loader(ds, batch_size=128) as loader:
+        count = compare(loader, (dict(batch) for _, batch in zip(range(8), pipeline, strict=False)))
+    print(count, "equal batches")
+
+# %% [markdown]
+# ## Levanter and MaxText
+#
+# Levanter asks the sharding which rows each device needs, as meshfeed does. It stops at whole rows, and stacks
+# examples in Python. MaxText loads each batch split over all axes of the mesh, and moves it to the sharding of the
+# model inside the jitted step.
+#
+# | Levanter, MaxText | JAX with meshfeed |
+# | --- | --- |
+# | Levanter's `DataLoader(data, batch_size, mesh, axis_resources)` | `mf.Loader(ds, mesh, specs, batch_size=B)`; specs may also split the inside of a row |
+# | Levanter's TensorStore cache of tokens | Arrow files: [the cookbook](../cookbook.md#tokens-from-hugging-face) writes them |
+# | Levanter's state, the number of the step | `loader.state()`; the batch size may change as well |
+# | Levanter's padding with zeros | `remainder="pad"`, zeros and a mask |
+# | MaxText's batch over all axes, resharded in the step | `loading="reshard"` and `loader.reshard(batch)` in the step, or the default, which moves nothing |
+# | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow files only |
+# | MaxText's `grain_use_elastic_iterator` | every loader |
+# | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
+#
+# The two ways of MaxText, as plans of four processes. "reshard" reads each row once in the whole job, and sends the
+# rest over the network in every step:
+
+# %%
+for loading in ("process", "reshard"):
+    axes = {"copies": 2, "data": 2, "model": 2}
+    plan = mf.layout(axes, P("data"), ds, batch_size=256, processes=4, loading=loading)
+    report = plan.report()
+    read = sum(process["bytes_per_step"] for process in report["processes"])
+    sent = report["totals"]["network_bytes"]
+    print(f"{loading:8} reads {read:>9,} bytes and sends {sent:>9,} in a step")
+    assert (sent > 0) == (loading == "reshard")
+
+# %%
+ds.close()
