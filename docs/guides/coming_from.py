@@ -1,25 +1,28 @@
+# ruff: noqa: E501
+
 # %% [markdown]
 # # Coming from another loader
 #
-# You can translate a program for PyTorch, TensorFlow, Grain, Hugging Face datasets, Datarax, Levanter or MaxText.
+# You can translate a program for PyTorch, TensorFlow, Grain, Hugging Face datasets, Datarax, Levanter or
+# MaxText.
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 10 s | 1200 MB |
+# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 4 s | 600 MB |
 #
 # - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
 # - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
 # - [Hugging Face datasets](#hugging-face-datasets) · [Datarax](#datarax) · [Levanter and MaxText](#levanter-and-maxtext)
 #
-# If one of the libraries is installed, its half of the comparison runs too, and the batches of both are compared
-# value by value.
+# The table counts neither PyTorch nor TensorFlow. If one of the libraries is installed, its half of the
+# comparison runs too, and the batches of both are compared value by value.
 
 # %% [markdown]
 # ## Three questions
 #
-# A program of many devices answers three questions, and each library answers them in another place. Many porting
-# tables mix the questions: they put `DistributedSampler` beside `PartitionSpec`. A sampler says which rows a process
-# *reads*; a spec says where bytes *are*.
+# A program of many devices answers three questions, and each library answers them in another place. Many
+# porting tables mix the questions: they put `DistributedSampler` beside `PartitionSpec`. A sampler says
+# which rows a process *reads*; a spec says where bytes *are*.
 #
 # | question | PyTorch | TensorFlow | Grain | JAX with meshfeed |
 # | --- | --- | --- | --- | --- |
@@ -27,8 +30,8 @@
 # | Where are the bytes of a batch? | `.to(device)`; `DataParallel` scatters | per-replica values of the strategy | host memory, until you place them | the `PartitionSpec` of each array |
 # | Which code adds up gradients? | `DistributedDataParallel`, `all_reduce` | `Strategy.run` and `reduce` | none | XLA, in your jitted step |
 #
-# The sizes differ too. `world_size` counts processes. `mesh.shape["data"]` counts the parts of a batch. Both are
-# equal only if each process has one device and no axis splits the model.
+# The sizes differ too. `world_size` counts processes. `mesh.shape["data"]` counts the parts of a batch.
+# Both are equal only if each process has one device and no axis splits the model.
 
 # %%
 import builtins
@@ -47,7 +50,7 @@ import meshfeed as mf
 jax.config.update("jax_num_cpu_devices", 8)
 
 mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
-print(jax.process_count(), "process,", mesh.size, "devices,", mesh.shape["data"], "parts of a batch")
+print(jax.process_count(), "process,", mesh.size, "devices,", mesh.shape["data"], "parts")
 assert (jax.process_count(), mesh.size, mesh.shape["data"]) == (1, 8, 4)
 
 
@@ -67,8 +70,8 @@ def installed(name):
 # %% [markdown]
 # ## The data
 #
-# 1,024 images in memory. The label of a record is its number, so a batch shows which rows it has. `compare` takes
-# the batches of two loaders, and fails if a value differs.
+# 1,024 images in memory. The label of a record is its number, so a batch shows which rows it has. `compare`
+# takes the batches of two loaders, and fails if a value differs.
 
 # %%
 images = np.random.default_rng(0).random((1024, 32, 32, 3), np.float32)
@@ -90,8 +93,8 @@ def compare(ours, theirs):
 # %% [markdown]
 # ## The step
 #
-# The loop below is the whole program for every library in this guide: it replaces the sampler, the loader, the
-# wrapper of the model and the exchange of gradients.
+# The loop below is the whole program for every library in this guide: it replaces the sampler, the loader,
+# the wrapper of the model and the exchange of gradients.
 
 # %%
 
@@ -122,8 +125,8 @@ print("XLA's program has an all-reduce:", "all-reduce" in program)
 assert "all-reduce" in program
 
 # %% [markdown]
-# `mean()` is the mean of the *global* batch. XLA sees that its rows are on four groups of devices, and inserts the
-# all-reduce. You write no communication, and the weights are those of one device.
+# `mean()` is the mean of the *global* batch. XLA sees that its rows are on four groups of devices, and
+# inserts the all-reduce. You write no communication, and the weights are those of one device.
 
 # %% [markdown]
 # ## PyTorch
@@ -168,24 +171,23 @@ assert "all-reduce" in program
 # After, in every process (in a job of several, call `jax.distributed.initialize()` first):
 
 # %%
-with mf.Loader(ds, mesh, P("data"), batch_size=256, shuffle=True, seed=0, epochs=3) as loader:
-    steps = 0
-    for batch in loader:
-        steps += 1
-        if steps == 5:
+run = {"shuffle": True, "seed": 0, "epochs": 3}
+with mf.Loader(ds, mesh, P("data"), batch_size=256, **run) as loader:
+    assert len(loader) == 3 * 4
+    for count, _batch in enumerate(loader, 1):
+        if count == 5:
             saved = loader.state_dict()
-assert steps == 3 * 4
 
-with mf.Loader(ds, Mesh(np.array(jax.devices()[:2]), ("data",)), P("data"), batch_size=128, **{
-    "shuffle": True, "seed": 0, "epochs": 3
-}) as loader:
-    loader.load_state_dict(saved)  # on two devices instead of eight, with half the batch
+pair = Mesh(np.array(jax.devices()[:2]), ("data",))  # another mesh, and half the batch
+with mf.Loader(ds, pair, P("data"), batch_size=128, **run) as loader:
+    loader.load_state_dict(saved)
+    print("continues at step", loader.step, "of epoch", loader.epoch)
     assert (loader.epoch, loader.step) == (1, 2)
 
 # %% [markdown]
-# The trap: with `DistributedSampler` the global batch grows with the number of ranks. Records go to ranks in turn,
-# so the same global batch has its rows in another order. Here `batch_size` and the order stay the same on every
-# mesh. With PyTorch installed, the next cell plays four ranks:
+# The trap: with `DistributedSampler` the global batch grows with the number of ranks. Records go to ranks
+# in turn, so the same global batch has its rows in another order. Here `batch_size` and the order stay the
+# same on every mesh. With PyTorch installed, the next cell plays four ranks:
 
 # %%
 if installed("torch"):
@@ -207,6 +209,18 @@ if installed("torch"):
     print("rows of rank 1:", first[1][:4], "…")
     assert first[1][:4].tolist() == [1, 5, 9, 13]
     assert sorted(np.concatenate(first)) == list(range(256))  # the same set of rows as batch 0
+
+    if installed("torchdata"):
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        stateful = StatefulDataLoader(dataset, 256)
+        next(iter(stateful))
+        resumed = StatefulDataLoader(dataset, 256)
+        resumed.load_state_dict(stateful.state_dict())
+        with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+            loader.seek(epoch=0, position=256)  # as load_state_dict of a saved state
+            theirs = ({"image": image, "label": label} for image, label in resumed)
+            print(compare(loader, theirs), "equal batches after a restore")
 
     uneven = [list(DistributedSampler(range(1000), 3, r, shuffle=False)) for r in range(3)]
     assert sum(map(len, uneven)) == 1002  # 1,000 records: two are repeated
@@ -281,8 +295,8 @@ if installed("tensorflow"):
     assert part == [1, 5, 9, 13]  # every fourth record, whatever the mesh is
 
 # %% [markdown]
-# The trap: `experimental_distribute_dataset` rebatches for replicas, and does not know a model axis across hosts.
-# `shard` before `shuffle` shuffles within each host's part only.
+# The trap: `experimental_distribute_dataset` rebatches for replicas, and does not know a model axis across
+# hosts. `shard` before `shuffle` shuffles within each host's part only.
 
 # %% [markdown]
 # ## Grain
@@ -328,9 +342,9 @@ if installed("grain"):
         print(compare(loader, grain.MapDataset.source(Source()).batch(256)), "equal batches")
 
 # %% [markdown]
-# Now four processes of two devices each, and a copy of the model that spans two processes. Processes 0 and 2 hold
-# the same rows, and so do 1 and 3. Grain gives each process rows of its own, because it knows the process and not
-# the mesh:
+# Now four processes of two devices each, and a copy of the model that spans two processes. Processes 0 and
+# 2 hold the same rows, and so do 1 and 3. Grain gives each process rows of its own, because it knows the
+# process and not the mesh:
 
 # %%
 plan = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=256, processes=4)
@@ -348,8 +362,8 @@ if installed("grain"):
     assert shards == [list(range(256 * index, 256 * index + 256)) for index in range(4)]
 
 # %% [markdown]
-# JAX raises no error if these rows become one array.
-# [From one process to many](distributed.py#the-bug-that-jax-cannot-notice) shows what happens then.
+# JAX raises no error if these rows become one array. [From one process to
+# many](distributed.py#the-bug-that-jax-cannot-notice) shows what happens then.
 
 # %% [markdown]
 # ## Hugging Face datasets
@@ -381,9 +395,9 @@ if installed("datasets"):
         )
         corpus = datasets.Dataset.from_dict(data, features=features)
         corpus.save_to_disk(folder)
-        with mf.open(folder) as saved_rows, mf.Loader(saved_rows, mesh, P("data"), batch_size=256) as loader:
+        with mf.open(folder) as files, mf.Loader(files, mesh, P("data"), batch_size=256) as loader:
             theirs = corpus.with_format("numpy").iter(batch_size=256)
-            print(compare(loader, theirs), "equal batches from", saved_rows)
+            print(compare(loader, theirs), "equal batches from a", files)
 
     from datasets.distributed import split_dataset_by_node
 
@@ -406,7 +420,8 @@ if installed("datasets"):
 # | `ArraySharder`, `JaxProcessSharderModule` | nothing: rows follow from the mesh and the spec |
 # | its mesh patterns "data", "model" and "hybrid" | a mesh with these axes, and [ten layouts](layouts.md) |
 #
-# **Quick reference, steps 1 to 4.** The device check is not needed, because a mesh of one device runs the same code:
+# **Quick reference, steps 1 to 4.** The device check is not needed, because a mesh of one device runs the
+# same code:
 
 # %%
 for count in (1, 2, 8):
@@ -420,9 +435,9 @@ for count in (1, 2, 8):
         assert batch["image"].sharding.spec == specs["image"]
 
 # %% [markdown]
-# **Guide, parts 1 and 2: specs and meshes.** The guide splits three color channels over two devices, which no
-# library can do. Meshfeed says so before anything runs. A mesh of two axes takes `reshape(-1, 2)`: `reshape(2, 2)`
-# fails for every count except four.
+# **Guide, parts 1 and 2: specs and meshes.** The guide splits three color channels over two devices, which
+# no library can do. Meshfeed says so before anything runs. A mesh of two axes takes `reshape(-1, 2)`:
+# `reshape(2, 2)` fails for every count except four.
 
 # %%
 on_batch, replicated, on_channels = P("data"), P(), P(None, None, None, "model")
@@ -433,8 +448,8 @@ for spec in (on_batch, replicated, on_channels):
     assert bool(errors) == (spec == on_channels)
 
 # %% [markdown]
-# **Part 3: a pipeline with a batch per device.** The batch is split over the axis "data" and not over all devices.
-# So the total is a multiple of that axis:
+# **Part 3: a pipeline with a batch per device.** The batch is split over the axis "data" and not over all
+# devices. So the total is a multiple of that axis:
 
 # %%
 with mf.Loader(ds, mesh, P("data"), batch_size=64 * mesh.shape["data"]) as loader:
@@ -444,8 +459,8 @@ assert batch["image"].shape == (256, 32, 32, 3)
 assert batch["image"].addressable_shards[0].data.shape == (64, 32, 32, 3)
 
 # %% [markdown]
-# **Part 4: measure.** The guide starts its clock after the batch has arrived, so it measures `device_put` alone.
-# `loader.stats()` counts the wait for the batch:
+# **Part 4: measure.** The guide starts its clock after the batch has arrived, so it measures `device_put`
+# alone. `loader.stats()` counts the wait for the batch:
 
 # %%
 with mf.Loader(ds, mesh, P("data"), batch_size=256, epochs=4) as loader:
@@ -456,9 +471,9 @@ print(f"{1000 * stats['wait_seconds'] / stats['batches']:.2f} ms of waiting for 
 assert stats["batches"] == 16
 
 # %% [markdown]
-# **Part 5: uneven batches.** The guide pads to a multiple of the device count: a new shape, so JAX compiles again,
-# and an integer instead of a mask. `remainder="pad"` keeps all shapes, pads every array, and adds a boolean mask to
-# every batch:
+# **Part 5: uneven batches.** The guide pads to a multiple of the device count: a new shape, so JAX compiles
+# again, and an integer instead of a mask. `remainder="pad"` keeps all shapes, pads every array, and adds a
+# boolean mask to every batch:
 
 # %%
 with mf.Loader(ds.slice(0, 1000), mesh, P("data"), batch_size=256, remainder="pad") as loader:
@@ -485,9 +500,9 @@ if installed("datarax"):
 # %% [markdown]
 # ## Levanter and MaxText
 #
-# Levanter asks the sharding which rows each device needs, as meshfeed does. It stops at whole rows, and stacks
-# examples in Python. MaxText loads each batch split over all axes of the mesh, and moves it to the sharding of the
-# model inside the jitted step.
+# Levanter asks the sharding which rows each device needs, as meshfeed does. It stops at whole rows, and
+# stacks examples in Python. MaxText loads each batch split over all axes of the mesh, and moves it to the
+# sharding of the model inside the jitted step.
 #
 # | Levanter, MaxText | JAX with meshfeed |
 # | --- | --- |
@@ -500,8 +515,8 @@ if installed("datarax"):
 # | MaxText's `grain_use_elastic_iterator` | every loader |
 # | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
 #
-# The two ways of MaxText, as plans of four processes. "reshard" reads each row once in the whole job, and sends the
-# rest over the network in every step:
+# The two ways of MaxText, as plans of four processes. "reshard" reads each row once in the whole job, and
+# sends the rest over the network in every step:
 
 # %%
 for loading in ("process", "reshard"):

@@ -16,8 +16,7 @@
 # - [The data](#the-data) · [One process](#one-process) · [A plan for four](#a-plan-for-four-processes)
 # - [Four real processes](#four-real-processes) · [The bug that JAX cannot notice](#the-bug-that-jax-cannot-notice)
 # - [How it is noticed](#how-it-is-noticed) · [What each process reads](#what-each-process-reads)
-# - [Killed, and continued](#killed-and-continued)
-# - Coming from [PyTorch](#coming-from-pytorch), [tf.data](#coming-from-tfdata), [Grain](#coming-from-grain)
+# - [Killed, and continued](#killed-and-continued) · [Coming from another loader](coming_from.py)
 
 # %% [markdown]
 # ## The data
@@ -514,68 +513,8 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # ```
 
 # %% [markdown]
-# ## Coming from PyTorch
-#
-# | torch.utils.data | meshfeed |
-# | --- | --- |
-# | `torch.distributed.init_process_group` | `jax.distributed.initialize` |
-# | `DistributedSampler(dataset, num_replicas, rank)` | nothing: rows follow from the mesh and the spec |
-# | `DistributedSampler(shuffle=True, seed=s)` | `shuffle=True, seed=s` |
-# | `sampler.set_epoch(epoch)` | nothing: every epoch has an order of its own |
-# | `DistributedSampler(drop_last=False)`, which repeats records to fill up | `remainder="pad"`, zeros and a mask |
-# | `drop_last=True` | `remainder="drop"`, the default |
-# | `DataLoader(batch_size=b)`, rows per process | `batch_size=B`, rows of the global batch |
-# | `num_workers`, `multiprocessing_context`, `worker_init_fn` | nothing: rows are gathered by threads in the library |
-# | `prefetch_factor` | `prefetch=`, in batches |
-# | `pin_memory=True` and `.to(device)` | nothing: batches arrive on their devices |
-# | `collate_fn` | nothing: rows of fixed shape; several arrays from a field with `mf.Array` |
-# | `next(iter(dataloader))`, to look at a sample | `loader.peek()`, in any process, alone |
-# | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state()`, one for the job |
-# | `load_state_dict(state)`, on as many ranks | `state=`, on any mesh |
-#
-# The trap: with `DistributedSampler` the global batch grows with the number of ranks, and records go to ranks
-# in turn, so a batch has other rows in another order. Here `batch_size` and the order stay the same.
-
-# %% [markdown]
-# ## Coming from tf.data
-#
-# | tf.data, tf.distribute | meshfeed |
-# | --- | --- |
-# | `dataset.shard(num_shards, index)` | nothing: rows follow from the mesh and the spec |
-# | `strategy.experimental_distribute_dataset(dataset)` | `mf.Loader(ds, mesh, specs, batch_size=B)` |
-# | `strategy.distribute_datasets_from_function(fn)` | the same |
-# | `tf.distribute.InputContext.input_pipeline_id`, `num_input_pipelines` | nothing |
-# | `InputContext.get_per_replica_batch_size(B)` | nothing: `batch_size=B` is global |
-# | `tf.data.Options().experimental_distribute.auto_shard_policy` (`tf.data.experimental.AutoShardPolicy.FILE`, `DATA`, `OFF`) | nothing: files need not be as many as hosts |
-# | `.shuffle(buffer_size, seed)` | `shuffle=True, seed=s`, over all records; no buffer |
-# | `.shuffle(reshuffle_each_iteration=True)` | nothing: every epoch has an order of its own |
-# | `.batch(b, drop_remainder=True)` | `remainder="drop"`, the default |
-# | `.repeat(n)` | `epochs=n`, -1 without end |
-# | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
-# | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
-# | `.map(fn)`, `.filter(fn)` | none: do this in your step, or before you write the data |
-#
-# The trap: `experimental_distribute_dataset` rebatches for replicas, and ignores a model axis across hosts.
-# `shard` before `shuffle` shuffles within each host's part only.
-
-# %% [markdown]
-# ## Coming from Grain
-#
-# | Grain | meshfeed |
-# | --- | --- |
-# | `grain.sharding.ShardByJaxProcess()`, `ShardOptions(shard_index, shard_count)` | nothing: rows follow from the mesh and the spec |
-# | `grain.sharding.NoSharding()` and `jax.device_put` | `loading="global"`, which is rarely needed |
-# | `grain.samplers.IndexSampler(num_records, shard_options, shuffle, num_epochs, seed)` | `shuffle=True, seed=s, epochs=n` |
-# | `MapDataset.source(s)[jax.process_index()::jax.process_count()]` | `mf.open(...)`, not sliced |
-# | `.shuffle(seed).repeat(n).batch(b, drop_remainder=True)` | `shuffle=True, seed=s, epochs=n, batch_size=B` |
-# | `.to_iter_dataset(grain.ReadOptions(num_threads, prefetch_buffer_size))` | `prefetch=` |
-# | `.mp_prefetch(grain.MultiprocessingOptions(num_workers))` | nothing: no worker processes |
-# | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays |
-# | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
-# | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
-# | `.map`, `.filter`, packing, mixing | none: do this in your step, or before you write the data |
-#
-# The trap: if an axis that does not split the batch crosses processes, `ShardByJaxProcess` is the bug above.
+# [Coming from another loader](coming_from.py) has tables and programs for PyTorch, TensorFlow, Grain, Hugging
+# Face datasets, Datarax, Levanter and MaxText.
 
 # %%
 ds.close()
