@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ page: .build/meshfeed.wasm .build/strategy.wasm $(NODE)/.ready ## build the layo
 
 page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
+
+site: page lib $(VENV)/.site ## build the documentation into site/: guides run, all links lead somewhere, no network needed to read it
+	@mkdir -p .build/site/pages
+	$(PYTHON) -m sphinx -b html -W --keep-going -q -c docs -d .build/site/doctrees .build/site/pages .build/site/html
+	rm -rf site
+	cp -r .build/site/html site
 
 demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
@@ -141,4 +147,4 @@ gpu-check-go: ## check a PJRT plugin on its hardware: make gpu-check-go MESHFEED
 	MESHFEED_PJRT_PLUGIN="$(MESHFEED_PJRT_PLUGIN)" CGO_ENABLED=1 go test -count=1 -v -timeout 20m -run '^TestReal' ./core/gomlxfeed/xla
 
 clean: ## remove everything that make built
-	rm -rf $(VENV) .build build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules
+	rm -rf $(VENV) .build build dist site demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules

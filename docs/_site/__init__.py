@@ -1,0 +1,1 @@
+"""What the project adds to Sphinx for its site."""
