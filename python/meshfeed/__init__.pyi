@@ -8,6 +8,10 @@ from meshfeed.advice import advise as advise
 from meshfeed.arrays import load_array as load_array
 from meshfeed.backend import Devices as Devices
 from meshfeed.backend import devices as devices
+from meshfeed.benchmarking import Benchmark as Benchmark
+from meshfeed.benchmarking import Sweep as Sweep
+from meshfeed.benchmarking import SweepPoint as SweepPoint
+from meshfeed.benchmarking import benchmark as benchmark
 from meshfeed.certificate import Certificate as Certificate
 from meshfeed.coordinator import Coordinator as Coordinator
 from meshfeed.dataset import Dataset as Dataset
