@@ -160,6 +160,13 @@ mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* tex
   return mfgo_memory(json, size, format, text, error);
 }
 
+mf_status mf_diagnose(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error) {
+  RETURNS_TEXT(text);
+  MAY_BE_FIRST;
+  TEXT(json, size);
+  return mfgo_diagnose(json, size, format, text, error);
+}
+
 mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error) {
   RETURNS_TEXT(text);
   MAY_BE_FIRST;

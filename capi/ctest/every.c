@@ -97,6 +97,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_TEXT, bytes, mf_diagram("{", 1, MF_TEXT, 0, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_layout_page(h.layout, &out.bytes, &error));
   CLEARS(NO_TEXT, bytes, mf_memory("{", 1, MF_JSON, &out.bytes, &error));
+  CLEARS(NO_TEXT, bytes, mf_diagnose("{", 1, MF_JSON, &out.bytes, &error));
   CLEARS(NO_TEXT, bytes, mf_advise("{", 1, MF_JSON, &out.bytes, &error));
   CLEARS(NO_TEXT, handle, mf_dataset_open(&path, 0, NULL, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_info(h.dataset, &out.bytes, &error));
@@ -152,6 +153,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("html", mf_layout_page(h.layout, NULL, &error));
   NAMES("json", mf_memory(NULL, 3, MF_JSON, &out.bytes, &error));
   NAMES("text", mf_memory("{}", 2, MF_JSON, NULL, &error));
+  NAMES("json", mf_diagnose(NULL, 3, MF_JSON, &out.bytes, &error));
+  NAMES("text", mf_diagnose("{}", 2, MF_JSON, NULL, &error));
   NAMES("json", mf_advise(NULL, 3, MF_JSON, &out.bytes, &error));
   NAMES("text", mf_advise("{}", 2, MF_JSON, NULL, &error));
   NAMES("paths", mf_dataset_open(NULL, 1, NULL, &out.handle.dataset, &error));
@@ -209,6 +212,7 @@ static void sizes(any h) {
   BOUNDS(mf_layout_create("", none, &out.handle.layout, &error));
   BOUNDS(mf_layout_create("", most + 1, &out.handle.layout, &error));
   BOUNDS(mf_memory("", none, MF_TEXT, &out.bytes, &error));
+  BOUNDS(mf_diagnose("", none, MF_TEXT, &out.bytes, &error));
   BOUNDS(mf_advise("", none, MF_TEXT, &out.bytes, &error));
   BOUNDS(mf_loader_restore(h.loader, "", none, 0, &error));
   BOUNDS(mf_certificate_add("", none, "", 0, &out.bytes, &error));

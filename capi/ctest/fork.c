@@ -35,6 +35,7 @@ static void in_child(void) {
   EXPECT(MF_FORKED, mf_diagram("{}", 2, MF_TEXT, 0, &bytes, &error));
   EXPECT(MF_FORKED, mf_layout_page(layout, &bytes, &error));
   EXPECT(MF_FORKED, mf_memory("{}", 2, MF_TEXT, &bytes, &error));
+  EXPECT(MF_FORKED, mf_diagnose("{}", 2, MF_TEXT, &bytes, &error));
   EXPECT(MF_FORKED, mf_advise("{}", 2, MF_TEXT, &bytes, &error));
   EXPECT(MF_FORKED, mf_wait(loader.id, -1, &error));
   CHECK(mf_abi_version() >> 16 == MF_ABI_MAJOR && mf_version()[0] == 0);

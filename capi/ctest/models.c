@@ -32,7 +32,36 @@ static void shows(const char* json, int32_t format, const char* part) {
   mf_bytes_free(&text);
 }
 
+/* The same loop as text, report and element: storage takes most of the time. */
+static void diagnoses(void) {
+  static const char json[] =
+      "{\"meshfeed\":1,\"processes\":[{\"batches\":10,\"wall_ns\":100000000,\"wait_ns\":60000000,"
+      "\"build_ns\":95000000,\"gather_ns\":90000000,\"storage_ns\":80000000,\"prefetch\":2}]}";
+  static const struct {
+    int32_t format;
+    const char* part;
+  } forms[] = {{MF_TEXT, "Reading the files bounds it, with 8.0 ms a batch"},
+               {MF_JSON, "\"waited\":0.6,\"bound\":\"storage\""},
+               {MF_HTML, "<td class=\"in\">storage</td>"}};
+  for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+    mf_bytes text;
+    OK(mf_diagnose(json, strlen(json), forms[i].format, &text, &error));
+    if (!strstr(text.data, forms[i].part)) {
+      fprintf(stderr, "%s\nis not in\n%s\n", forms[i].part, text.data);
+      exit(1);
+    }
+    mf_bytes_free(&text);
+  }
+  mf_bytes text;
+  EXPECT(MF_INVALID_ARGUMENT, mf_diagnose(json, strlen(json), MF_SVG, &text, &error));
+  CHECK(!strcmp(error.message, "format is 1, but must be MF_TEXT, MF_JSON or MF_HTML"));
+  const char* none = "{\"meshfeed\":1,\"processes\":[{\"wait_ns\":-1}]}";
+  EXPECT(MF_INVALID_ARGUMENT, mf_diagnose(none, strlen(none), MF_TEXT, &text, &error));
+  CHECK(!strcmp(error.path, "/processes/0/wait_ns"));
+}
+
 int main(void) {
+  diagnoses();
   shows(MODEL("[\"fsdp\"]"), MF_TEXT, "\noptimizer                    16 KiB  adamw\n");
   shows(MODEL("[\"fsdp\"]"), MF_JSON, "\"stored_bytes\":24580,\"gradient_bytes\":8192,");
   shows(MODEL("[\"data\"]"), MF_JSON, "\"code\":\"unknown-axis\",\"path\":\"/arrays/w/spec/0\"");

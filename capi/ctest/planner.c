@@ -13,6 +13,8 @@ static const char question[] = "{\"meshfeed\":1,\"model\":{\"preset\":\"gpt2\"},
                                "\"cluster\":{\"devices\":8,\"device\":\"a100-40\"}}";
 static const char model[] = "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"fsdp\",4]]},\"optimizer\":\"adamw\","
                             "\"arrays\":{\"w\":{\"shape\":[256,64],\"dtype\":\"bfloat16\"}}}";
+static const char measured[] = "{\"meshfeed\":1,\"processes\":[{\"batches\":9,\"wall_ns\":900,"
+                               "\"wait_ns\":600,\"build_ns\":880,\"gather_ns\":870,\"storage_ns\":800}]}";
 static const char diagram[] =
     "{\"meshfeed\":1,\"diagram\":{\"mesh\":{\"axes\":[[\"data\",4],[\"model\",2]]}}}";
 
@@ -28,10 +30,17 @@ static const struct {
   const char* document;
   int32_t format;
 } calls[] = {
-    {mf_advise, "strategy", question, MF_TEXT}, {mf_advise, "strategy", question, MF_JSON},
-    {mf_advise, "strategy", question, MF_HTML}, {mf_advise, "strategy", question, MF_DOCUMENT},
-    {mf_memory, "memory", model, MF_TEXT},      {mf_memory, "memory", model, MF_JSON},
-    {mf_memory, "memory", model, MF_HTML},      {draw, "diagram", diagram, MF_TEXT},
+    {mf_advise, "strategy", question, MF_TEXT},
+    {mf_advise, "strategy", question, MF_JSON},
+    {mf_advise, "strategy", question, MF_HTML},
+    {mf_advise, "strategy", question, MF_DOCUMENT},
+    {mf_memory, "memory", model, MF_TEXT},
+    {mf_memory, "memory", model, MF_JSON},
+    {mf_memory, "memory", model, MF_HTML},
+    {mf_diagnose, "measurements", measured, MF_TEXT},
+    {mf_diagnose, "measurements", measured, MF_JSON},
+    {mf_diagnose, "measurements", measured, MF_HTML},
+    {draw, "diagram", diagram, MF_TEXT},
     {draw, "diagram", diagram, MF_SVG},
 };
 

@@ -261,6 +261,19 @@ mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* tex
    largest search that a document can ask for, seconds. */
 mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
+/* Finds what limits a loop over a loader, from the times that its processes measured:
+     {"meshfeed": 1, "processes": [{"batches": 400, "wall_ns": 4000000000, "wait_ns": 2400000000,
+      "build_ns": 4000000000, "gather_ns": 3900000000, "decode_ns": 3500000000}]}
+   Times are sums over the batches. wall_ns is that of the loop; wait_ns, build_ns,
+   gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes and gathered_bytes are the
+   differences of two mf_stats. hand_over_ns is what the program does with a batch before its
+   step. Further keys are process, age_ns, arrays, devices, platform, batch_size, prefetch,
+   device_prefetch, bounded and samples; beside "processes", "silent" lists the processes
+   of a job without measurements. A key that is left out is 0.
+   MF_TEXT returns three sentences and a table, MF_JSON the report, and MF_HTML an element for
+   a page, without a script. An error of the document has a JSON Pointer in mf_error.path. */
+mf_status mf_diagnose(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
+
 /* ---- datasets --------------------------------------------------------- */
 
 struct ArrowArrayStream; /* the Arrow C stream interface */

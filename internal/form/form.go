@@ -44,6 +44,8 @@ var (
 		[]string{"meshfeed", "model", "training", "cluster", "search", "input"}}
 	Memory = &Form{"memory", "a memory document", "meshfeed memory reads memory documents", 3,
 		[]string{"meshfeed", "mesh", "arrays", "optimizer", "precision", "batch", "activation_bytes", "capacity_bytes"}}
+	Measurements = &Form{"measurements", "a measurements document", "loader.report() and mf_diagnose read measurements documents", 2,
+		[]string{"meshfeed", "processes", "silent"}}
 	Diagram = &Form{"diagram", "a diagram document", "meshfeed draw reads diagram documents", 2,
 		[]string{"meshfeed", "diagram"}}
 )
@@ -133,7 +135,7 @@ func (f *Form) mistaken(text []byte) *Form {
 	}
 	var found *Form
 	most := f.known(keys)
-	for _, other := range []*Form{Layout, Strategy, Memory, Diagram, report} {
+	for _, other := range []*Form{Layout, Strategy, Memory, Measurements, Diagram, report} {
 		if n := other.known(keys); n > most {
 			found, most = other, n
 		}

@@ -8,19 +8,20 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-var forms = []*form.Form{form.Layout, form.Strategy, form.Memory, form.Diagram}
+var forms = []*form.Form{form.Layout, form.Strategy, form.Memory, form.Measurements, form.Diagram}
 
 // documents has a document of every form, in the order of forms.
 var documents = []string{
 	`{"meshfeed":1,"mesh":{},"arrays":{},"batch":{"size":4},"dataset":{}}`,
 	`{"meshfeed":1,"model":{},"training":{},"cluster":{}}`,
 	`{"meshfeed":1,"mesh":{},"arrays":{},"optimizer":"adamw"}`,
+	`{"meshfeed":1,"processes":[]}`,
 	`{"meshfeed":1,"diagram":{}}`,
 }
 
 var remedies = []string{
 	"meshfeed check and meshfeed plan read layouts", "meshfeed advise reads strategy documents",
-	"meshfeed memory reads memory documents", "meshfeed draw reads diagram documents",
+	"meshfeed memory reads memory documents", "loader.report() and mf_diagnose read measurements documents", "meshfeed draw reads diagram documents",
 }
 
 func read(f *form.Form, text string) error {

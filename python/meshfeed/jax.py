@@ -306,7 +306,9 @@ class ShardedFeed(Feed):
         self._placers = [kind(b, sharding) for b, sharding in zip(blocks, wanted, strict=True)]
         self.element_spec = build([placer.struct() for placer in self._placers])
         # On CPU JAX aliases the memory, so no batch is sent ahead. A mesh has one platform.
-        self.ahead = 0 if mesh.devices.flat[0].platform == "cpu" else 1
+        self.platform = str(mesh.devices.flat[0].platform)
+        self.devices = sum(d.process_index == jax.process_index() for d in mesh.devices.flat)
+        self.ahead = 0 if self.platform == "cpu" else 1
         moves = build([Move(sharding) for sharding in wanted]) if loading == "reshard" else None
         self._reshard = None if moves is None else resharder(moves)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meshfeed import report as reports
 from meshfeed._feed.engine import Engine
 from meshfeed._io.arguments import Checks
 from meshfeed.certificate import Certificate
@@ -46,6 +47,31 @@ class AccountMixin:
         epoch, position = map(float, self._engine.cursor.at)
         step = position // self._engine.batch.rows
         return stats | {"epoch": epoch, "step": step, "position": position}
+
+    def report(self) -> reports.Report:
+        """Returns what limits the loop over the loader, and what to change.
+
+        The report covers the batches since the first one was delivered, without it, so that
+        opening files does not distort it. The pauses between loops are left out, as are passes of
+        `one_epoch`. A `remesh` begins anew. The time in `next` counts as waiting for data: until a
+        batch is ready, and to make its arrays. All other time of the loop counts as the step.
+
+        Raises:
+            InvalidStateError: the loader is closed; ask before that.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np, time
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(60)}), batch_size=5)
+            >>> for batch in loader:
+            ...     time.sleep(0.02)  # the step
+            >>> report = loader.report()
+            >>> report.bound, report.change
+            ('step', None)
+            >>> print(report.sentences[2])  # doctest: +ELLIPSIS
+            Nothing to change: the input is ... times faster than your step.
+        """
+        with Checks("Loader.report"):
+            return reports.of([self._engine.measurements()])
 
     def certificate(self) -> Certificate:
         """Returns what was delivered since the loader was made, run by run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from time import perf_counter_ns as now
 from typing import Generic, NamedTuple
 
 from meshfeed._feed.cursor import ASK_BEFORE, Cursor, Item
@@ -90,15 +91,25 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         """Returns the next batch with the position after it, or None at the end."""
         cursor = self._cursor
         with cursor.lock, cursor.feed.mark():  # threads that share a loop share its end
+            clock, asked = cursor.clock, now()
             if self._ends is None:
                 self._ends = cursor.ends
+                clock.left = 0  # the pause before a loop is not part of it
             elif self._ends != cursor.ends:
                 self._over, cursor.unseen = True, False
             if self._over:
                 return None
             item = self._take()
             if item is None:
+                clock.left = 0
                 self.close()
+            elif clock.left:
+                clock.batches += 1
+                clock.outside += asked - clock.left
+                clock.left = left = now()
+                clock.inside += left - asked
+            else:
+                cursor.start_clock()
             return item
 
     def __len__(self) -> int:

@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
+from time import perf_counter_ns
 from typing import Any
 
+from meshfeed._feed.clock import Clock
 from meshfeed._feed.feed import Feed
 from meshfeed._native import calls, library
 from meshfeed._native.abi import Failure, Head
@@ -52,16 +54,18 @@ class Cursor:
         handle: the handle.
         feed: makes the batches.
         lock: serializes the calls that take and move.
+        ahead: how many batches to make before the program asks for them.
         ends: counts how often a loop's epoch ended, by its last batch or by a skip; 0 unless
             `per_epoch`. A loop is over when this number has changed since its first batch.
         unseen: whether the cursor is at the last of these ends, and no loop has stopped there yet.
         last: epoch and position of the batch that was delivered last; None before the first one.
+        clock: the times of the loop since the first batch of the handle.
     """
 
     def __init__(
         self, handle: Handle, feed: Feed, *, size: int, ahead: int, per_epoch: bool, keep: int
     ) -> None:
-        self._ahead = ahead
+        self.ahead = ahead
         self._per_epoch = per_epoch
         self.lock = threading.Lock()
         self._ready: deque[Item] = deque()  # made and not delivered
@@ -88,8 +92,10 @@ class Cursor:
         number, out = c_uint64(handle.value), (byref(batch), byref(failure))
         wait, poll = (partial(function, number, c_int64(ms), *out) for ms in (SLICE_MS, 0))
         owner, make = owner_type(size), self._maker(feed, keep)
+        clock = Clock()
         # No call from here on: an interrupt changes all of this or nothing.
         self.handle, self.feed, self._make, self._owner = handle, feed, make, owner
+        self.clock = clock
         self._wait, self._poll, self._batch, self._failure = wait, poll, batch, failure
         # JAX releases memory late: at its next call or collection. If more batches are live than
         # `_bound`, `_fetch` collects garbage first. `_bound` grows if the program keeps batches.
@@ -117,7 +123,7 @@ class Cursor:
             item = self._ready.popleft() if self._ready else self._fetch(wait=True)
             if item is None:
                 return None
-            if self._ahead:
+            if self.ahead:
                 self._run_ahead(item)
         except Error:
             raise
@@ -132,13 +138,13 @@ class Cursor:
 
     def take_made(self, make: Make) -> Item | None:
         """Takes a batch that `make` builds instead of the feed, and makes none ahead."""
-        usual = self._make, self._ahead
+        usual = self._make, self.ahead
         self._out_of_sync |= bool(self._ready)  # the usual function made them
-        self._make, self._ahead = make, 0
+        self._make, self.ahead = make, 0
         try:
             return self.take()
         finally:
-            self._make, self._ahead = usual
+            self._make, self.ahead = usual
 
     def peek(self) -> Item | None:
         """Returns the batch that the next take returns, or None if there is none."""
@@ -156,7 +162,7 @@ class Cursor:
 
     def _run_ahead(self, item: Item) -> None:
         """Makes batches ahead if the library has them, so that they transfer during a step."""
-        while len(self._ready) < self._ahead:
+        while len(self._ready) < self.ahead:
             _, _, last = self._ready[-1] if self._ready else item
             if last and self._per_epoch:
                 return
@@ -315,6 +321,18 @@ class Cursor:
             old.close()
 
     # ---- certificate and statistics ----
+
+    def start_clock(self) -> None:
+        """Notes the delivery of the first batch of a loop."""
+        if self.clock.base is None:
+            self.clock.base = calls.loader_stats(self.handle.value)
+        self.clock.left = perf_counter_ns()
+
+    def measured(self) -> dict[str, Any]:
+        """Returns the measurements of the loop, as in a measurements document."""
+        with self.lock:
+            self.handle.check(ASK_BEFORE)
+            return self.clock.measured(calls.loader_stats(self.handle.value))
 
     def certificate(self) -> str:
         """Returns the certificate of the batches delivered, without those made ahead."""

@@ -149,6 +149,22 @@ class Engine:
         cursor = self.cursor
         return cursor.keeps_file(path, state) if isinstance(cursor, JoinedCursor) else None
 
+    def measurements(self) -> dict[str, Any]:
+        """Returns what the loop over the loader measured, as in a measurements document."""
+        batch, options = self.batch, self._options
+        info, feed = batch.info, batch.feed
+        prefetch, most = info["prefetch"], options.max_host_bytes
+        return {
+            **self.cursor.measured(),
+            "arrays": len(info["arrays"]),
+            "devices": feed.devices,
+            "platform": feed.platform,
+            "batch_size": batch.rows,
+            "prefetch": prefetch,
+            "device_prefetch": self.cursor.ahead,
+            "bounded": most is not None and most < (prefetch + 3) * info["batch_bytes"],
+        }
+
     # ---- passes and moves ----
 
     def one_epoch(self, check: Checks, epoch: int, remainder: Any) -> Batches[Any]:

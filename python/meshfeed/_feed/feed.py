@@ -33,9 +33,13 @@ class Feed:
     Attributes:
         ahead: the default of `device_prefetch`.
         element_spec: the batch's tree of shapes and types.
+        devices: the number of local devices to which batches go.
+        platform: the platform of the devices, such as "gpu"; "" without devices.
     """
 
     ahead = 0
+    devices = 0
+    platform = ""
 
     def __init__(self, build: Build, blocks: Sequence[Blocks]) -> None:
         self.build, self._blocks = build, blocks

@@ -193,6 +193,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_diagram": (*_TEXT, c_int32, c_int64, c_void_p, _ERROR),
     "mf_layout_page": (c_uint64, c_void_p, _ERROR),
     "mf_memory": (*_TEXT, c_int32, c_void_p, _ERROR),
+    "mf_diagnose": (*_TEXT, c_int32, c_void_p, _ERROR),
     "mf_advise": (*_TEXT, c_int32, c_void_p, _ERROR),
     "mf_dataset_open": (c_void_p, c_int32, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_stream": (c_void_p, c_void_p, c_void_p, _ERROR),

@@ -143,6 +143,11 @@ def memory_report(document: str) -> dict[str, Any]:
     return _json("mf_memory", *_encoded(document), abi.JSON)
 
 
+def diagnose(document: str, form: str) -> str:
+    """Diagnoses a measurements document, as "text", "json" or "html"."""
+    return _text("mf_diagnose", *_encoded(document), getattr(abi, form.upper()))
+
+
 def advise(document: str | bytes, form: str) -> str:
     """Answers a strategy document as "text", "json", "html" or, canonical, "document"."""
     return _text("mf_advise", *_encoded(document), getattr(abi, form.upper()))

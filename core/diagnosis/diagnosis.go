@@ -1,0 +1,107 @@
+// Package diagnosis finds what limits a loop over a loader, from measured times.
+//
+// A loop takes a batch from the loader, and then runs a step with it. Meanwhile the
+// loader builds the next batches. So the slowest of these three limits the loop: the
+// step, the hand-over of a batch to the step, or the building of batches.
+//
+//	r := diagnosis.Diagnose(diagnosis.Measurements{Batches: 400, Wall: 4 * time.Second, Wait: …})
+//	fmt.Println(r.Bound, r.Sentences)
+//
+// The package has no clock and no loader: equal measurements give equal reports.
+package diagnosis
+
+import "time"
+
+// Measurements are what one process measured, from the return of the first batch to the
+// return of the last one. Times are sums over these batches. A value that was not
+// measured is 0.
+type Measurements struct {
+	Process int           // its number in the job
+	Batches int64         // delivered, without the first
+	Age     time.Duration // since the values were published, in a job
+
+	// The times of the loop. What Wait and HandOver leave of Wall is the step.
+	Wall     time.Duration // without pauses between loops
+	Wait     time.Duration // in which the loop waited for a batch that was not ready
+	HandOver time.Duration // of the rest of the calls that return a batch
+
+	// The times of the producer. Storage and Decode are parts of Gather, and Gather is a
+	// part of Build.
+	Build, Gather, Storage, Decode time.Duration
+	Stall                          time.Duration // in which enough batches were ready
+
+	Rows, Bytes int64 // of this process's blocks
+	Gathered    int64 // bytes; more than Bytes if whole batches are gathered
+
+	Arrays         int    // of a batch
+	Devices        int    // of this process
+	Platform       string // of the devices, such as "cpu" or "gpu"; empty without devices
+	BatchSize      int64  // rows of a global batch
+	Prefetch       int64
+	DevicePrefetch int64
+	Bounded        bool // whether max_host_bytes leaves no memory for Prefetch batches
+
+	Samples Samples
+}
+
+// Samples tell what the devices did at some steps.
+type Samples struct {
+	Steps  int // that were sampled
+	Idle   int // of these, the devices had nothing to do when the next batch was asked for
+	Dry    int // of these, the devices had nothing to do when the batch was delivered
+	Inside int // steps that were sampled at a random time inside of the step
+	Busy   int // of these, the devices computed
+
+	Step, CPU time.Duration // of sampled steps, and the CPU time of their thread
+}
+
+// Bound is what limits a loop.
+type Bound string
+
+// The bounds of a loop.
+const (
+	Unknown         Bound = "unknown"         // there are too few batches
+	Step            Bound = "step"            // the computation, or the program around it
+	Synchronization Bound = "synchronization" // the program waits for the devices in every step
+	HandOver        Bound = "hand-over"       // making arrays of a batch
+	Gather          Bound = "gather"          // copying rows
+	Decode          Bound = "decode"          // decompressing
+	Storage         Bound = "storage"         // reading files
+	Process         Bound = "process"         // the input of another process
+)
+
+// Change is an argument with the value that removes a bound. Argument is empty if there is
+// nothing to change. Value is JSON.
+type Change struct{ Argument, Value string }
+
+// Part is a row of the table: a time per batch.
+type Part struct {
+	Name  string
+	Time  time.Duration
+	Share float64 // of the wall time of a batch
+	Note  string
+}
+
+// Report is the diagnosis of a loop.
+type Report struct {
+	Batches   int64
+	Waited    float64 // share of the wall time in which the loop waited for data
+	Bound     Bound
+	Process   int     // whose input is the bound, if Bound is Process
+	Cause     Bound   // of that process
+	Faster    float64 // how many times as fast the loop would be without the bound
+	Change    Change
+	Sentences []string
+	Parts     []Part
+	Processes []Row // of a job, in ascending order
+	Silent    []int // processes of the job that published no measurements
+}
+
+// Row is a process of a job.
+type Row struct {
+	Process int
+	Batches int64
+	Waited  float64
+	Bound   Bound
+	Age     time.Duration
+}

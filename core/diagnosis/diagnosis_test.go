@@ -1,0 +1,163 @@
+package diagnosis_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+)
+
+const ms = time.Millisecond
+
+// loop returns measurements of 100 batches with these times of a batch, in milliseconds.
+func loop(wall, wait, handOver, build, gather, storage, decode float64) diagnosis.Measurements {
+	sum := func(f float64) time.Duration { return time.Duration(f * 100 * float64(ms)) }
+	return diagnosis.Measurements{
+		Batches: 100, Wall: sum(wall), Wait: sum(wait), HandOver: sum(handOver), Build: sum(build), Gather: sum(gather), Storage: sum(storage),
+		Decode: sum(decode), Rows: 6400, Bytes: 100 << 20, Gathered: 100 << 20, Arrays: 2, Devices: 8, Platform: "cpu", BatchSize: 64, Prefetch: 2,
+	}
+}
+
+// with returns changed measurements.
+func with(m diagnosis.Measurements, change func(*diagnosis.Measurements)) diagnosis.Measurements {
+	change(&m)
+	return m
+}
+
+// synced describes devices that compute in the step, and have nothing to do at its end.
+var synced = diagnosis.Samples{Steps: 10, Idle: 10, Dry: 10, Inside: 10, Busy: 9, Step: 100 * ms, CPU: 20 * ms}
+
+// ahead describes a program that runs ahead of its devices.
+var ahead = diagnosis.Samples{Steps: 10, Inside: 10, Busy: 10, Step: 100 * ms, CPU: 20 * ms}
+
+func TestVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		given  diagnosis.Measurements
+		bound  diagnosis.Bound
+		faster float64
+		change diagnosis.Change
+		text   string
+	}{
+		{
+			"a slow step", loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), diagnosis.Step, 14.3, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 2.0 % of the time: 200 µs of 10 ms a batch.\n" +
+				"Your step bounds it, with 9.8 ms a batch; without it the loop would be 14 times as fast.\n" +
+				"Nothing to change: the input is 14 times faster than your step.",
+		},
+		{
+			"a compressed file", loop(10, 6, 0.1, 10, 9.8, 0.5, 9), diagnosis.Decode, 2.5, diagnosis.Change{Argument: "compression", Value: "null"},
+			"In 100 batches the loop waited for data for 61 % of the time: 6.1 ms of 10 ms a batch.\n" +
+				"Decompressing bounds it, with 9.0 ms a batch; without it the loop would be 2.5 times as fast.\n" +
+				"Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None).",
+		},
+		{
+			"a slow disk", loop(10, 9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 10, diagnosis.Change{Argument: "files", Value: `"local"`},
+			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
+				"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 10 times as fast.\n" +
+				"Copy the files to a faster disk, such as one of this machine: the storage delivers no more.",
+		},
+		{
+			"a step that waits for the file in turn", loop(10, 5, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 2, diagnosis.Change{Argument: "files", Value: `"local"`}, "",
+		},
+		{
+			"rows of large arrays", loop(10, 9, 0.1, 10, 9.8, 0, 0), diagnosis.Gather, 10, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
+				"Gathering rows bounds it, with 10 ms a batch; without it the loop would be 10 times as fast.\n" +
+				"Nothing to change but the data: rows are copied at 102 MiB a second, so that narrower types, such as uint8, take less time.",
+		},
+		{
+			"small columns", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Rows = m.Bytes / 100 }),
+			diagnosis.Gather, 10, diagnosis.Change{Argument: "columns", Value: "1"}, "",
+		},
+		{
+			"one small column", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Rows, m.Arrays = m.Bytes/100, 1 }),
+			diagnosis.Gather, 10, diagnosis.Change{}, "",
+		},
+		{
+			"whole batches", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Gathered *= 4 }),
+			diagnosis.Gather, 10, diagnosis.Change{Argument: "loading", Value: `"process"`}, "",
+		},
+		{
+			"many arrays", loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "1024"},
+			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
+				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
+				"Set batch_size=1024, or combine small fields into one: a hand-over takes the same time for any number of rows.",
+		},
+		{
+			"no batch is sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform = "gpu" }),
+			diagnosis.HandOver, 4, diagnosis.Change{Argument: "device_prefetch", Value: "1"}, "",
+		},
+		{
+			"batches are sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform, m.DevicePrefetch = "gpu", 1 }),
+			diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "1024"}, "",
+		},
+		{
+			"no read-ahead", with(loop(10, 4, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
+			diagnosis.Storage, 1.7, diagnosis.Change{Argument: "prefetch", Value: "2"},
+			"In 100 batches the loop waited for data for 41 % of the time: 4.1 ms of 10 ms a batch.\n" +
+				"Reading the files bounds it, with 3.0 ms a batch; without it the loop would be 1.7 times as fast.\n" +
+				"Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
+		},
+		{
+			"some batches take long", loop(10, 3, 0.1, 4, 3.9, 3, 0), diagnosis.Storage, 1.4, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
+		},
+		{
+			"no memory", with(loop(10, 3, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Bounded = true }),
+			diagnosis.Storage, 1.4, diagnosis.Change{Argument: "max_host_bytes", Value: "5242880"}, "",
+		},
+		{
+			"a forced synchronization", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced }),
+			diagnosis.Synchronization, 1.3, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
+				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop would be 1.3 times as fast.\n" +
+				"Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
+		},
+		{
+			"a slow input beside a forced synchronization", with(loop(10, 6, 0.1, 10, 9.8, 0.5, 9), func(m *diagnosis.Measurements) { m.Samples = synced }),
+			diagnosis.Decode, 2.5, diagnosis.Change{Argument: "compression", Value: "null"}, "",
+		},
+		{
+			"a slow program", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.Busy = 1 }),
+			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+		},
+		{
+			"devices that never run dry", with(loop(10, 3, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Samples = ahead }),
+			diagnosis.Step, 2.5, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 31 % of the time: 3.1 ms of 10 ms a batch.\n" +
+				"Your step bounds it, with 6.9 ms a batch; without it the loop would be 2.5 times as fast.\n" +
+				"Nothing to change: the devices had work whenever a batch was delivered.",
+		},
+		{
+			"too few batches", diagnosis.Measurements{Batches: 4, Wall: ms}, diagnosis.Unknown, 1, diagnosis.Change{},
+			"After 4 batches beside the first there is no verdict yet.\nIt needs 5.\nAsk again later.",
+		},
+		{"nothing", diagnosis.Measurements{}, diagnosis.Unknown, 1, diagnosis.Change{}, ""},
+		{"no input at all", diagnosis.Measurements{Batches: 10, Wall: ms}, diagnosis.Step, 1e6, diagnosis.Change{}, ""},
+	} {
+		r := diagnosis.Diagnose(c.given)
+		if r.Bound != c.bound || r.Change != c.change || r.Faster < c.faster-0.06 || r.Faster > c.faster+0.06 {
+			t.Errorf("%s: got %s, %.2f, %v, want %s, %.2f, %v", c.name, r.Bound, r.Faster, r.Change, c.bound, c.faster, c.change)
+		}
+		if text := strings.Join(r.Sentences, "\n"); c.text != "" && text != c.text {
+			t.Errorf("%s:\ngot\n%s\nwant\n%s", c.name, text, c.text)
+		}
+	}
+}
+
+// The first three rows of the table add up to the wall time, also if clocks disagree.
+func TestParts(t *testing.T) {
+	for _, m := range []diagnosis.Measurements{loop(10, 6, 0.1, 10, 9.8, 0.5, 9), loop(1, 2, 3, 4, 5, 6, 7), {Wall: -1}} {
+		r := diagnosis.Diagnose(m)
+		sum := r.Parts[0].Time + r.Parts[1].Time + r.Parts[2].Time
+		if wall := max(m.Wall/time.Duration(max(m.Batches, 1)), 0); sum != wall {
+			t.Errorf("%v of %v in %v", sum, wall, r.Parts)
+		}
+		for _, p := range r.Parts {
+			if p.Time < 0 || p.Share < 0 || p.Share > 1 {
+				t.Errorf("part %v", p)
+			}
+		}
+	}
+}

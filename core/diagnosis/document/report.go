@@ -1,0 +1,69 @@
+package document
+
+import (
+	"math"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/internal/form"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+)
+
+// Report writes a report as JSON:
+//
+//	{"meshfeed":1,"batches":400,"waited":0.6,"bound":"decode","process":null,"cause":null,
+//	 "faster":2.4,"change":["compression",null],"sentences":[…],
+//	 "parts":[{"name":"wait","ns":6000000,"share":0.6},…],
+//	 "processes":[{"process":0,"batches":400,"waited":0.6,"bound":"decode","age_ns":0},…],"silent":[]}
+//
+// Times are per batch, and shares are those of the wall time. Process and cause are null
+// unless the bound is "process". Change is null if there is nothing to change.
+func Report(r *diagnosis.Report) []byte {
+	w := &jsontext.Writer{}
+	w.Open('{')
+	w.Key("meshfeed").Int(form.Version)
+	w.Key("batches").Int(r.Batches)
+	w.Key("waited").Fixed(thousandths(r.Waited))
+	w.Key("bound").String(string(r.Bound))
+	if r.Bound == diagnosis.Process {
+		w.Key("process").Int(int64(r.Process))
+		w.Key("cause").String(string(r.Cause))
+	} else {
+		w.Key("process").Null()
+		w.Key("cause").Null()
+	}
+	w.Key("faster").Fixed(thousandths(r.Faster))
+	if w.Key("change"); r.Change.Argument == "" {
+		w.Null()
+	} else {
+		w.Open('[')
+		w.String(r.Change.Argument)
+		w.Raw(r.Change.Value)
+		w.Close(']')
+	}
+	w.Key("sentences").Strings(r.Sentences...)
+	w.Key("parts").Open('[')
+	for _, p := range r.Parts {
+		w.Open('{')
+		w.Key("name").String(p.Name)
+		w.Key("ns").Int(int64(p.Time))
+		w.Key("share").Fixed(thousandths(p.Share))
+		w.Close('}')
+	}
+	w.Close(']')
+	w.Key("processes").Open('[')
+	for _, p := range r.Processes {
+		w.Open('{')
+		w.Key("process").Int(int64(p.Process))
+		w.Key("batches").Int(p.Batches)
+		w.Key("waited").Fixed(thousandths(p.Waited))
+		w.Key("bound").String(string(p.Bound))
+		w.Key("age_ns").Int(int64(p.Age))
+		w.Close('}')
+	}
+	w.Close(']')
+	w.Key("silent").Ints(r.Silent...)
+	w.Close('}')
+	return w.Text
+}
+
+func thousandths(f float64) int64 { return int64(math.Round(1000 * f)) }

@@ -1,0 +1,91 @@
+package document
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+const maxRows = 32 // processes that a table lists
+
+// Text writes the sentences of a report and its tables, in at most 100 columns.
+func Text(r *diagnosis.Report) string {
+	b := &strings.Builder{}
+	for _, s := range r.Sentences {
+		writeWrapped(b, s)
+	}
+	fmt.Fprintf(b, "\n%-10s %10s %11s\n", "part", "a batch", "of the time")
+	for _, p := range r.Parts {
+		fmt.Fprintf(b, "%-10s %10s %11s  %s\n", indent(p.Name), diagnosis.Duration(p.Time.Seconds()), diagnosis.Percent(p.Share), p.Note)
+	}
+	rows, rest := processes(r)
+	if len(rows) == 0 {
+		return b.String()
+	}
+	fmt.Fprintf(b, "\n%7s %10s %11s  %-15s %s\n", "process", "batches", "waited", "bound", "measured")
+	for _, row := range rows {
+		fmt.Fprintf(b, "%7s %10s %11s  %-15s %s\n", row[0], row[1], row[2], row[3], row[4])
+	}
+	if rest != "" {
+		b.WriteString(rest + "\n")
+	}
+	return b.String()
+}
+
+// inside lists the parts of a part.
+var inside = map[string]bool{"storage": true, "decode": true, "gather": true, "other": true}
+
+// indent moves a part of another part to the right.
+func indent(name string) string {
+	if inside[name] {
+		return "  " + name
+	}
+	return name
+}
+
+// processes returns the cells of the table of processes, and a text about the rest. If the
+// processes are many, the table lists the late ones and the first of the others.
+func processes(r *diagnosis.Report) (rows [][]string, rest string) {
+	for _, p := range r.Processes {
+		if len(rows) == maxRows && p.Process != r.Process {
+			continue
+		}
+		measured := "now"
+		if p.Age > 0 {
+			measured = diagnosis.Duration(p.Age.Seconds()) + " ago"
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(p.Process), wording.Thousands(p.Batches), diagnosis.Percent(p.Waited), string(p.Bound), measured,
+		})
+	}
+	if n := len(r.Processes) - len(rows); n > 0 {
+		rest = "… and " + wording.Count(int64(n), "process", "processes")
+	}
+	return rows, rest
+}
+
+// width is the largest number of columns of a line.
+const width = 100
+
+// writeWrapped writes a sentence in lines of at most width columns.
+func writeWrapped(b *strings.Builder, text string) {
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteString("\n  ")
+			column = 2
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	b.WriteByte('\n')
+}

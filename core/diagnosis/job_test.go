@@ -1,0 +1,70 @@
+package diagnosis_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+)
+
+// job returns processes whose steps wait for each other, the given ones with a slow disk.
+func job(n int, slow ...int) (all []diagnosis.Measurements) {
+	for p := range n {
+		m := loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0)
+		if slices.Contains(slow, p) {
+			m = loop(10, 9, 0.1, 10, 9.8, 9, 0.1)
+		}
+		m.Process, m.Age = p, time.Duration(p)*time.Second
+		all = append(all, m)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+func TestLateProcess(t *testing.T) {
+	r := diagnosis.DiagnoseJob(job(4, 2), nil)
+	const want = "Process 2 is late: in 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
+		"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 10 times as fast. The other processes wait for it in their steps.\n" +
+		"Copy the files to a faster disk, such as one of this machine: the storage delivers no more."
+	if got := strings.Join(r.Sentences, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if r.Bound != diagnosis.Process || r.Process != 2 || r.Cause != diagnosis.Storage || r.Change.Argument != "files" {
+		t.Errorf("got %s of process %d by %s, change %v", r.Bound, r.Process, r.Cause, r.Change)
+	}
+	bounds := []diagnosis.Bound{diagnosis.Step, diagnosis.Step, diagnosis.Storage, diagnosis.Step}
+	for i, row := range r.Processes {
+		if row.Process != i || row.Bound != bounds[i] || row.Age != time.Duration(i)*time.Second {
+			t.Errorf("row %d: %v", i, row)
+		}
+	}
+}
+
+// If all processes wait, none of them is late. If none waits, none is late either.
+func TestNoLateProcess(t *testing.T) {
+	for n, want := range map[int]diagnosis.Bound{0: diagnosis.Step, 4: diagnosis.Storage} {
+		var slow []int
+		for p := range n {
+			slow = append(slow, p)
+		}
+		if r := diagnosis.DiagnoseJob(job(4, slow...), nil); r.Bound != want || r.Cause != "" {
+			t.Errorf("%d slow processes of 4: %s, %s", n, r.Bound, r.Cause)
+		}
+	}
+}
+
+func TestSilentProcesses(t *testing.T) {
+	for silent, want := range map[string][]int{
+		"Process 5 has not published any measurements.":             {5},
+		"Processes 1, 3 and 5 have not published any measurements.": {5, 1, 3},
+	} {
+		if r := diagnosis.DiagnoseJob(job(1), want); r.Sentences[len(r.Sentences)-1] != silent || !slices.IsSorted(r.Silent) {
+			t.Errorf("got %q, want %q", r.Sentences, silent)
+		}
+	}
+	if r := diagnosis.DiagnoseJob(nil, []int{0}); r.Bound != diagnosis.Unknown {
+		t.Errorf("got %v", r)
+	}
+}

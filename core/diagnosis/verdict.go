@@ -1,0 +1,220 @@
+package diagnosis
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+const (
+	fewest    = 5    // batches that a verdict needs
+	little    = 0.05 // a share of the wall time that is not worth a change
+	probes    = 5    // samples that a verdict needs
+	mostly    = 0.8  // a share of samples
+	fastest   = 1e6  // the largest factor of a report
+	deepest   = 64   // the largest prefetch that a report recommends
+	smallRow  = 512  // bytes of a row that is located about as slowly as it is copied
+	wastes    = 1.5  // bytes gathered for each byte delivered, above which whole batches are wasteful
+	unhurried = 0.8  // a producer that needs this share of the loop's own time has a reserve
+)
+
+// Diagnose returns the report of one process.
+func Diagnose(m Measurements) *Report {
+	l := newLoop(m)
+	r := &Report{Batches: m.Batches, Waited: l.waited(), Parts: l.parts()}
+	v := l.verdict()
+	r.Bound, r.Faster, r.Change = v.bound, v.faster, v.change
+	r.Sentences = l.sentences(v)
+	return r
+}
+
+// loop holds the times of a batch, in seconds.
+type loop struct {
+	Measurements
+	wall, wait, handOver, step            float64
+	build, gather, storage, decode, other float64
+}
+
+func newLoop(m Measurements) *loop {
+	l := &loop{Measurements: m}
+	n := float64(max(m.Batches, 1))
+	per := func(d time.Duration) float64 { return max(d.Seconds(), 0) / n }
+	l.wall = per(m.Wall)
+	l.wait = min(per(m.Wait), l.wall)
+	l.handOver = min(per(m.HandOver), l.wall-l.wait)
+	l.step = l.wall - l.wait - l.handOver
+	l.build = per(m.Build)
+	gather := min(per(m.Gather), l.build)
+	l.storage = min(per(m.Storage), gather)
+	l.decode = min(per(m.Decode), gather-l.storage)
+	l.gather = gather - l.storage - l.decode
+	l.other = l.build - gather
+	return l
+}
+
+func (l *loop) waited() float64 { return share(l.wait+l.handOver, l.wall) }
+
+func share(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(part/whole, 1)
+}
+
+// parts lists the rows of the table. The first three add up to the wall time. The others
+// run beside them, on other threads.
+func (l *loop) parts() []Part {
+	row := func(name string, seconds float64, note string) Part {
+		return Part{name, time.Duration(math.Round(seconds * 1e9)), share(seconds, l.wall), note}
+	}
+	return []Part{
+		row("wait", l.wait, "for a batch that was not ready"),
+		row("hand-over", l.handOver, "making arrays of a batch"),
+		row("step", l.step, "your program between two batches"),
+		row("build", l.build, "ahead, on other threads:"),
+		row("storage", l.storage, "reading files"),
+		row("decode", l.decode, "decompressing"),
+		row("gather", l.gather, "copying rows"),
+		row("other", l.other, "choosing records, memory, checks"),
+	}
+}
+
+// verdict is what bounds a loop, and how to remove it.
+type verdict struct {
+	bound  Bound
+	time   float64 // of the bound, in seconds per batch
+	faster float64
+	change Change
+	advice string // the last sentence
+}
+
+func (l *loop) verdict() verdict {
+	switch {
+	case l.Batches < fewest || l.wall <= 0:
+		return verdict{bound: Unknown, faster: 1}
+	case l.synchronizes():
+		return l.synchronization()
+	case l.waited() < little || l.busy():
+		return l.ownStep()
+	case l.handOver > l.wait:
+		return l.handing()
+	}
+	return l.building()
+}
+
+// busy reports whether the devices had work whenever a batch was delivered. A wait for
+// data then costs nothing, because the program runs ahead of its devices.
+func (l *loop) busy() bool {
+	s := l.Samples
+	return s.Steps >= probes && float64(s.Dry) < (1-mostly)*float64(s.Steps)
+}
+
+// synchronizes reports whether the program waits for its devices in every step: they
+// compute while the step runs, and have nothing to do when it ends. A batch that is not
+// ready makes the input the bound instead.
+func (l *loop) synchronizes() bool {
+	s := l.Samples
+	return s.Steps >= probes && s.Inside >= probes && share(l.wait, l.wall) < little &&
+		float64(s.Idle) >= mostly*float64(s.Steps) && float64(s.Busy) >= float64(s.Inside)/2
+}
+
+// synchronization returns the verdict about a program that waits for its devices. Without
+// the wait, the thread's own work and the devices' work would overlap.
+func (l *loop) synchronization() verdict {
+	working := l.step * share(l.Samples.CPU.Seconds(), l.Samples.Step.Seconds())
+	devices := l.step - working
+	v := verdict{bound: Synchronization, time: devices, faster: factor(l.wall, max(devices, l.wall-devices, l.build))}
+	v.advice = "Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."
+	return v
+}
+
+func (l *loop) ownStep() verdict {
+	v := verdict{bound: Step, time: l.step, faster: factor(l.wall, l.input())}
+	if l.busy() && l.waited() >= little {
+		v.advice = "Nothing to change: the devices had work whenever a batch was delivered."
+		return v
+	}
+	v.advice = "Nothing to change: the input is " + times(factor(l.step, l.input())) + " faster than your step."
+	return v
+}
+
+// input returns the time of a batch without a step.
+func (l *loop) input() float64 { return max(l.build, l.handOver) }
+
+func (l *loop) handing() verdict {
+	v := verdict{bound: HandOver, time: l.handOver, faster: factor(l.wall, max(l.wall-l.handOver, l.build))}
+	if l.Platform != "" && l.Platform != "cpu" && l.DevicePrefetch == 0 {
+		v.change = Change{"device_prefetch", "1"}
+		v.advice = "Set device_prefetch=1: then a batch is sent to its devices during the step before."
+		return v
+	}
+	// A hand-over takes about the same time for any number of rows.
+	scale := int64(2)
+	for scale < 16 && l.handOver > little*float64(scale)*l.step {
+		scale *= 2
+	}
+	size := max(l.BatchSize, 1) * scale
+	v.change = Change{"batch_size", strconv.FormatInt(size, 10)}
+	v.advice = "Set batch_size=" + v.change.Value + ", or combine small fields into one: a hand-over takes the same time for any number of rows."
+	return v
+}
+
+// building returns the verdict about a loop that waits for batches to be built.
+func (l *loop) building() verdict {
+	v := verdict{bound: Gather, time: l.gather + l.other}
+	if l.decode > v.time {
+		v.bound, v.time = Decode, l.decode
+	}
+	if l.storage > v.time {
+		v.bound, v.time = Storage, l.storage
+	}
+	rest := l.wall - l.wait
+	if l.build < unhurried*rest || l.Prefetch == 0 {
+		v.faster = factor(l.wall, max(rest, l.build))
+		if l.Bounded {
+			v.advice = "Raise max_host_bytes: it leaves no memory for batches that are read ahead."
+			v.change = Change{"max_host_bytes", strconv.FormatInt(l.needed(), 10)}
+			return v
+		}
+		ahead := min(max(2*l.Prefetch, 2), deepest)
+		v.change = Change{"prefetch", strconv.FormatInt(ahead, 10)}
+		v.advice = "Set prefetch=" + v.change.Value + ": on average batches are built faster than they are used, but some take long."
+		if l.Prefetch == 0 {
+			v.advice = "Set prefetch=2: with 0, a batch is built only when the loop asks for it."
+		}
+		return v
+	}
+	v.faster = factor(l.wall, max(l.build-v.time, rest))
+	v.change, v.advice = l.remedy(v.bound)
+	return v
+}
+
+// needed returns the bytes for all batches that are read ahead, and three in use.
+func (l *loop) needed() int64 {
+	return (l.Prefetch + 3) * (l.Bytes / max(l.Batches, 1))
+}
+
+func (l *loop) remedy(bound Bound) (Change, string) {
+	switch {
+	case bound == Decode:
+		return Change{"compression", "null"}, "Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."
+	case bound == Storage:
+		return Change{"files", `"local"`}, "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."
+	case float64(l.Gathered) > wastes*float64(l.Bytes):
+		return Change{"loading", `"process"`}, `Set loading="process": now every process gathers rows that it does not keep.`
+	case l.Arrays > 1 && l.Bytes < smallRow*l.Rows:
+		return Change{"columns", "1"}, "Write the columns as one column of lists: locating a small row takes longer than copying it."
+	}
+	rate := wording.Bytes(int64(float64(l.Gathered)/float64(max(l.Batches, 1))/max(l.gather, 1e-9))) + " a second"
+	return Change{}, "Nothing to change but the data: rows are copied at " + rate + ", so that narrower types, such as uint8, take less time."
+}
+
+// factor returns how many times as fast a loop is that takes less time.
+func factor(before, after float64) float64 {
+	if after*fastest <= before {
+		return fastest
+	}
+	return max(before/after, 1)
+}

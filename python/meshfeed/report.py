@@ -1,0 +1,84 @@
+"""Reports: what limits the loop over a loader, and what to change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from meshfeed._native import calls
+
+
+class Part(NamedTuple):
+    """A part of the time of a loop.
+
+    Attributes:
+        name: "wait", "hand-over" and "step", which add up to the time of a batch. "build" and its
+            parts "storage", "decode", "gather" and "other" run beside them, on other threads.
+        seconds: the time per batch.
+        share: the time as a share of the wall time.
+    """
+
+    name: str
+    seconds: float
+    share: float
+
+
+class Report:
+    """What limits the loop over a loader. `Loader.report` returns it.
+
+    Printing it shows three sentences and a table; so does a notebook.
+
+    Attributes:
+        batches: the number of batches measured.
+        waited: the share of the wall time in which the loop waited for data: the time in `next`.
+        bound: what limits the loop: "step", "synchronization" for a program that waits for its
+            devices in every step, "hand-over" for making arrays of a batch, "gather" for copying
+            rows, "decode" for decompressing, "storage" for reading files, "process" for the input
+            of another process, or "unknown" before there are enough batches.
+        cause: what limits that process, if `bound` is "process"; else None.
+        process: the number of that process; else None.
+        faster: how many times as fast the loop would be without the bound.
+        change: the argument to change with its value, such as ("prefetch", 4); None if there is
+            nothing to change.
+        sentences: what the report says.
+        parts: the rows of the table.
+    """
+
+    def __init__(self, document: str) -> None:
+        self._document = document
+        found = json.loads(calls.diagnose(document, "json"))
+        self.batches: int = found["batches"]
+        self.waited: float = found["waited"]
+        self.bound: str = found["bound"]
+        self.cause: str | None = found["cause"]
+        self.process: int | None = found["process"]
+        self.faster: float = found["faster"]
+        change = found["change"]
+        self.change: tuple[str, Any] | None = None if change is None else (change[0], change[1])
+        self.sentences: Sequence[str] = found["sentences"]
+        self.parts = [Part(p["name"], p["ns"] / 1e9, p["share"]) for p in found["parts"]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the report as numbers and texts for a log, such as `json.dump` writes them."""
+        report: dict[str, Any] = json.loads(calls.diagnose(self._document, "json"))
+        return report
+
+    def __str__(self) -> str:
+        return calls.diagnose(self._document, "text")
+
+    def __repr__(self) -> str:
+        return f"Report(bound={self.bound!r}, waited={self.waited}, change={self.change})"
+
+    def _repr_html_(self) -> str:
+        return calls.diagnose(self._document, "html")
+
+
+def of(processes: Sequence[Mapping[str, Any]], silent: Sequence[int] = ()) -> Report:
+    """Diagnoses the measurements of processes.
+
+    Args:
+        processes: the measurements of each process, as in a measurements document.
+        silent: the processes that published none.
+    """
+    return Report(json.dumps({"meshfeed": 1, "processes": processes, "silent": list(silent)}))

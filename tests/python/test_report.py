@@ -1,0 +1,130 @@
+"""`Loader.report` finds what limits a loop."""
+
+from __future__ import annotations
+
+import json
+import time
+import xml.etree.ElementTree as ET
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+FIELDS = {"x": np.zeros((512, 4), np.float32)}
+
+
+def test_a_slow_step() -> None:
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=16) as loader:
+        for _ in loader:
+            time.sleep(0.02)  # the step
+        report = loader.report()
+    assert (report.bound, report.change, report.batches) == ("step", None, 31)
+    assert report.waited < 0.05
+    assert report.faster > 2
+    assert "Nothing to change: the input is " in report.sentences[2]
+
+
+def test_many_small_arrays_on_many_devices() -> None:
+    data = {f"x{i}": np.zeros((4096, 2), np.int32) for i in range(32)}
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    with mf.from_arrays(data) as ds:
+        with mf.Loader(ds, mesh, P("data"), batch_size=8, epochs=-1) as loader:
+            batches = iter(loader)
+            for _ in range(100):
+                next(batches)
+            report = loader.report()
+    assert report.bound == "hand-over", report
+    assert report.change == ("batch_size", 128), report
+
+
+def test_parts_add_up() -> None:
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=16, epochs=2) as loader:
+        began = time.perf_counter()
+        for _ in loader:
+            pass
+        most = time.perf_counter() - began
+        report = loader.report()
+    parts = {part.name: part for part in report.parts}
+    assert list(parts) == [
+        *("wait", "hand-over", "step", "build", "storage", "decode", "gather", "other")
+    ]
+    shares = sum(parts[name].share for name in ("wait", "hand-over", "step"))
+    assert shares == pytest.approx(1, abs=0.002)
+    assert report.batches == 63
+    assert 0 < sum(part.seconds for part in report.parts[:3]) * report.batches < most
+    assert report.waited == pytest.approx(parts["wait"].share + parts["hand-over"].share, abs=0.002)
+
+
+def test_the_first_batch_and_pauses_are_left_out() -> None:
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=128) as loader:
+        for _ in range(5):
+            for _ in loader:
+                pass
+            time.sleep(0.5)  # between two loops, such as an evaluation
+        report = loader.report()
+        assert report.batches == 15  # of 20: the first of each loop follows a pause
+        step = next(part for part in report.parts if part.name == "step")
+        assert step.seconds * report.batches < 0.5, report
+        assert loader.stats()["batches"] == 20
+
+
+def test_a_break_ends_a_loop() -> None:
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=16) as loader:
+        for _ in range(2):
+            for n, _ in enumerate(loader):
+                if n == 9:
+                    break
+            time.sleep(0.5)
+        report = loader.report()
+        assert report.batches == 18
+        step = next(part for part in report.parts if part.name == "step")
+        assert step.seconds * report.batches < 0.5, report
+
+
+def test_too_few_batches() -> None:
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=16) as loader:
+        assert loader.report().bound == "unknown"
+        next(iter(loader))
+        report = loader.report()
+    assert (report.bound, report.batches, report.faster) == ("unknown", 0, 1)
+    assert report.sentences[0] == "After 0 batches beside the first there is no verdict yet."
+
+
+def test_a_remesh_begins_anew() -> None:
+    with mf.from_arrays(FIELDS) as ds:
+        mesh = jax.make_mesh((2,), ("data",))
+        with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
+            batches = iter(loader)
+            for _ in range(8):
+                next(batches)
+            assert loader.report().batches == 7
+            loader.remesh(jax.make_mesh((4,), ("data",)))
+            next(batches)
+            assert loader.report().batches == 0
+
+
+def test_other_forms() -> None:
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=16) as loader:
+        for _ in loader:
+            pass
+        report = loader.report()
+    found = report.to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert (found["bound"], found["batches"]) == (report.bound, report.batches)
+    text = str(report)
+    assert text.startswith("In 31 batches the loop waited for data for ")
+    root = ET.fromstring(report._repr_html_())
+    assert "hand-over" in "".join(root.itertext())
+    assert repr(report).startswith(f"Report(bound={report.bound!r}, waited=")
+
+
+def test_a_closed_loader() -> None:
+    with mf.from_arrays(FIELDS) as ds:
+        loader = mf.Loader(ds, batch_size=16)
+        loader.close()
+        with pytest.raises(mf.InvalidStateError, match=r"ask before close\(\)") as raised:
+            loader.report()
+    assert raised.value.op == "Loader.report"
