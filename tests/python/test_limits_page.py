@@ -24,7 +24,7 @@ def stated(text: str) -> int:
     number, _, unit = text.partition(" ")
     if "^" in number:
         base, exponent = number.split("^")
-        return int(base) ** int(exponent)
+        return int(pow(int(base), int(exponent)))
     return int(number.replace(",", "")) * UNITS.get(unit, 1)
 
 
