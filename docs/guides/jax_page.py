@@ -9,10 +9,11 @@
 # | --- | --- | --- | --- |
 # | intermediate | [From one process to many](distributed.py) or a little `jax.distributed`; `pip install '.[jax,arrow]'` | 15 s | 500 MB |
 #
-# JAX's documentation has a page on [distributed data loading](https://docs.jax.dev/en/latest/distributed_data_loading.html).
-# It explains which data a process must load, and why that is easy to get wrong. This guide follows that page
-# from the first to the last figure. Everything that the page draws, this guide computes and runs, also the
-# case for which the page has no code. The last section corrects four small slips of the page.
+# JAX's documentation has a page on [distributed data
+# loading](https://docs.jax.dev/en/latest/distributed_data_loading.html). It explains which data a process
+# must load, and why that is easy to get wrong. This guide follows that page from the first to the last
+# figure. Everything that the page draws, this guide computes and runs, also the case for which the page has
+# no code. The last section corrects small slips of the page.
 #
 # - [A wrong shard computes](#a-wrong-shard-computes) · [What a process needs](#what-a-process-needs)
 # - [One array, three shardings](#one-array-three-shardings) · [Four ways to load](#four-ways-to-load)
@@ -28,8 +29,8 @@
 # device holds. Your program provides the contents. If a device gets the contents of another device, every
 # shape is right, and the computation runs.
 #
-# Here are eight rows on eight devices, with labels that are twice the rows. A perfect model multiplies by two,
-# so its loss is 0. In the second array, two devices got each other's row.
+# Here are eight rows on eight devices, with labels that are twice the rows. A perfect model multiplies by
+# two, so its loss is 0. In the second array, two devices got each other's row.
 
 # %%
 import builtins
@@ -112,9 +113,9 @@ columns = plan({"x": 8}, P(None, "x"))
 show(columns)
 
 # %% [markdown]
-# The colors, or `p0` to `p3` in text, are the processes. Each device holds (64, 16), and process 0 needs
-# the columns 0 to 32. The last lines say that all processes read the same rows. That is right here, because
-# they read other columns of them.
+# The colors, or `p0` to `p3` in text, are the processes. Each device holds (64, 16), and process 0 needs the
+# columns 0 to 32. The last lines say that all processes read the same rows. That is right here, because they
+# read other columns of them.
 #
 # The same as data. The function lists what the devices of a process need, and JAX's own answer confirms it:
 
@@ -228,8 +229,8 @@ assert tables["replicas across processes"]["option 3, process"][0] == 64
 # %% [markdown]
 # - **Option 3 is the default, and nearly always right.** It reads what devices need, and nothing moves. The
 #   page calls it the most complex, because the program must know what each device needs. Here the mesh knows.
-# - **Option 1** is for small data, and for a comparison. With 1,000 processes, 1,000
-#   processes read everything.
+# - **Option 1** is for small data, and for a comparison. With 1,000 processes, 1,000 processes read
+#   everything.
 # - **Option 2** reads what the devices of a process share once per device. It never costs less than option 3.
 # - **Option 4** reads every row once in the whole job. It pays when replicas are on many hosts and storage is
 #   slow: in the last table it reads half of what option 3 reads. The price is traffic between devices in
@@ -288,8 +289,8 @@ show(inside)
 
 # %% [markdown]
 # *Partial replication across processes*: each copy is split over two processes. There are again four copies
-# of each half, but a process reads only one half. The page splits rows; processes 0 and 1 need the first
-# half of the rows, 2 and 3 the second.
+# of each half, but a process reads only one half. The page splits rows; processes 0 and 1 need the first half
+# of the rows, 2 and 3 the second.
 
 # %%
 halves = plan({"y": 2, "copy": 4}, P("y"))
@@ -394,8 +395,8 @@ os.chdir(folder.name)
 job = Job()
 
 # %% [markdown]
-# First, the plan and the job are compared. The plans of all processes go into a file. Each process asks JAX for
-# the parts of its devices, for the shardings above, and compares.
+# First, the plan and the job are compared. The plans of all processes go into a file. Each process asks JAX
+# for the parts of its devices, for the shardings above, and compares.
 
 # %%
 plans = {"columns": columns, "scattered": scattered, "tiles": tiles}
@@ -522,15 +523,15 @@ printed = job.run(inside_a_process, held, train_step, same_as_numpy)
 assert printed[3][0] == "rows of both devices [12, 13, 14, 15, 12, 13, 14, 15]"
 
 # %% [markdown]
-# The page writes 20 lines for this case, and asserts that the devices of a replica are in one process. Here it
-# is the program of the previous section with another mesh, and nothing depends on where the replica is.
+# The page writes 20 lines for this case, and asserts that the devices of a replica are in one process. Here
+# it is the program of the previous section with another mesh, and nothing depends on where the replica is.
 
 # %% [markdown]
 # ## A model across processes
 #
 # If a copy of the model does not fit into one process, or the fast links say so, its two devices are in
-# different processes. The page draws this case and warns about it, but has no code. The axes of the mesh change
-# places:
+# different processes. The page draws this case and warns about it, but has no code. The axes of the mesh
+# change places:
 
 # %%
 across = plan({"model": 2, "data": 4}, P("data"))
@@ -538,8 +539,8 @@ show(across)
 assert [part["same_rows_as"] for part in across.report()["processes"]] == [[2], [3], [0], [1]]
 
 # %% [markdown]
-# Processes 0 and 2 must load the same rows in the same order, and 1 and 3 the others. The program differs from
-# the previous one in the mesh:
+# Processes 0 and 2 must load the same rows in the same order, and 1 and 3 the others. The program differs
+# from the previous one in the mesh:
 
 
 # %%
@@ -583,8 +584,8 @@ printed = job.run(by_rank, held, train_step)
 # %% [markdown]
 # There is no error. The shape is (8, 16): JAX was told that processes 0 and 2 hold the same rows, so 16 rows
 # became 8. All processes agree on the loss, so a comparison of losses does not help. It is the loss of no
-# batch. The left half of the weight matrix is on processes 0 and 1, and saw the records 0 to 7. The right half
-# saw the records 8 to 15:
+# batch. The left half of the weight matrix is on processes 0 and 1, and saw the records 0 to 7. The right
+# half saw the records 8 to 15:
 
 # %%
 x, w = records[:16], np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
@@ -594,8 +595,9 @@ assert printed == [[line, "loss 32.857"] for line, _ in printed]
 assert abs((np.hstack([left, right]) ** 2).mean() - 32.857) < 0.001
 
 # %% [markdown]
-# In training, both halves of a matrix would learn, each from other rows. If the model computed with `w` whole,
-# the processes would disagree on the loss instead; [From one process to many](distributed.py) shows that.
+# In training, both halves of a matrix would learn, each from other rows. If the model computed with `w`
+# whole, the processes would disagree on the loss instead; [From one process to many](distributed.py) shows
+# that.
 #
 # The page says that JAX raises an error if such replicas are in one process. It does not. This process has
 # eight devices, and builds the array of the page's wrong figure. Two devices form a replica of the model, and
@@ -614,8 +616,8 @@ assert {float(shard.data) for shard in result.addressable_shards} == {3210, 3120
 # %% [markdown]
 # ## Slips of the page
 #
-# The page is right in what matters. These points differ from what JAX does, or from what the page's own
-# text means:
+# The page is right in what matters. These points differ from what JAX does, or from what the page's own text
+# means:
 #
 # | the page | what holds |
 # | --- | --- |

@@ -1,0 +1,772 @@
+# ruff: noqa: E501, RUF003
+
+# %% [markdown]
+# # Sharding patterns
+#
+# You can name the pattern that a model needs, draw it, and compute what it costs.
+#
+# | level | before you begin | running time | memory |
+# | --- | --- | --- | --- |
+# | intermediate | [Quick reference](quick_reference.py); what a matrix product is; `pip install '.[jax]'` | 10 s | 500 MB |
+#
+# A pattern says which axis of a mesh splits which array. There are few of them, and large jobs combine them.
+# This guide goes from one array on four devices to GPT-3 on thousands. Each drawing is made by `mf.draw` or
+# `mf.diagram`, and each number is computed and asserted, where it can be on eight CPU devices, by a program
+# that XLA compiled. The last section lists what the usual tables get wrong.
+#
+# - [Rows over devices](#rows-over-devices) · [The model beside the data](#the-model-beside-the-data)
+# - [Two axes](#two-axes) · [One product](#one-product) · [Collectives](#collectives)
+# - [Tensor parallelism](#tensor-parallelism) · [Dividing the states](#dividing-the-states)
+# - [Pipelines](#pipelines) · [Three axes](#three-axes) · [Side by side](#side-by-side)
+# - [Memory](#memory) · [Which pattern?](#which-pattern) · [Three models](#three-models) · [Advice](#advice)
+# - [Debugging](#debugging) · [Tuning](#tuning)
+# - [What the usual tables get wrong](#what-the-usual-tables-get-wrong)
+
+# %% [markdown]
+# ## Rows over devices
+#
+# The first pattern splits the rows of an array. Four devices hold 32 of 128 rows each:
+
+# %%
+import builtins
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 8)
+devices = np.array(jax.devices())
+
+
+def show(picture):
+    """Shows a drawing: as a picture in a notebook and on the site, as text elsewhere."""
+    getattr(builtins, "display", print)(picture)
+
+
+four = Mesh(devices[:4], ("data",))
+x = jax.device_put(np.ones((128, 8), np.float32), NamedSharding(four, P("data")))
+show(mf.draw(x))
+assert [shard.index[0] for shard in x.addressable_shards] == [
+    slice(start, start + 32) for start in (0, 32, 64, 96)
+]
+
+# %% [markdown]
+# `mf.draw` reads the sharding of a live array. A `mf.Loader` delivers batches in this form, from any data set
+# and in any number of processes. `jax.device_put` is for one array in one process.
+
+# %% [markdown]
+# ## The model beside the data
+#
+# In data parallelism, the rows of a batch are split, and every device has the whole model. Each device
+# computes gradients from its rows. The model must get the mean of all of them:
+
+# %%
+show(mf.diagram("data_parallel", rows=128, devices=4))
+
+# %% [markdown]
+# In JAX, two specs say this. `P("data")` splits the rows of the batch, and `P()` keeps the weights whole. You
+# write no communication. XLA inserts it into the compiled program, where this function finds it:
+
+
+# %%
+def collectives(function, *arrays, out=None):
+    """Returns how many collectives of each kind the compiled function has."""
+    text = jax.jit(function, out_shardings=out).lower(*arrays).compile().as_text()
+    kinds = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+    found = {kind: len(re.findall(rf" {kind}(?:-start)?\(", text)) for kind in kinds}
+    return {kind: count for kind, count in found.items() if count}
+
+
+def array(mesh, shape, *spec):
+    """Describes an array without allocating it."""
+    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, P(*spec)))
+
+
+def loss(weights, rows):
+    return ((rows @ weights) ** 2).mean()
+
+
+weights, rows = array(four, (64, 32)), array(four, (128, 64), "data")
+whole = NamedSharding(four, P())
+print("forward:           ", collectives(lambda w, x: x @ w, weights, rows))
+print("forward, backward: ", collectives(jax.grad(loss), weights, rows, out=whole))
+assert collectives(lambda w, x: x @ w, weights, rows) == {}
+assert collectives(jax.grad(loss), weights, rows, out=whole) == {"all-reduce": 1}
+
+# %% [markdown]
+# The forward pass sends nothing: replicas of weights need no communication. The one all-reduce belongs to the
+# gradients.
+
+# %% [markdown]
+# ## Two axes
+#
+# If the model is too large for a device, a second axis splits it. Eight devices form a grid of four rows and
+# two columns. The rows split the data and the columns the model. So there are four parts of the data, each on
+# two devices, and two parts of the model, each on four:
+
+# %%
+mesh = Mesh(devices.reshape(4, 2), ("data", "model"))
+show(mf.draw(mesh))
+parts = {name: NamedSharding(mesh, P(name)).devices_indices_map((8,)) for name in ("data", "model")}
+
+
+def holders(indices):
+    """Returns the groups of devices that hold the same part."""
+    groups = {}
+    for device, (part,) in indices.items():
+        groups.setdefault(part.start or 0, set()).add(device.id)
+    return list(groups.values())
+
+
+print("the same data: ", *holders(parts["data"]))
+print("the same model:", *holders(parts["model"]))
+assert holders(parts["data"]) == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+assert holders(parts["model"]) == [{0, 2, 4, 6}, {1, 3, 5, 7}]
+
+# %% [markdown]
+# Read the groups twice. Devices that *differ* only along "model" hold the same data. A collective over
+# "model" runs among them, in four groups of two.
+
+# %% [markdown]
+# ## One product
+#
+# On this mesh, a batch of 128 rows is multiplied by a matrix of 4096 × 2048. The rows of the batch are split
+# over "data", and the columns of the matrix over "model":
+
+# %%
+product = {
+    "mesh": mesh,
+    "x": {"shape": (128, 4096), "spec": P("data", None)},
+    "w": {"shape": (4096, 2048), "spec": P(None, "model")},
+}
+show(mf.diagram("matmul", **product))
+
+# %% [markdown]
+# The same, computed. `out_shardings` states the sharding of the output, and JAX would have chosen it too.
+
+# %%
+rng = np.random.default_rng(0)
+x_host = rng.normal(size=(128, 4096)).astype(np.float32)
+w_host = rng.normal(size=(4096, 2048)).astype(np.float32)
+x = jax.device_put(x_host, NamedSharding(mesh, P("data", None)))
+w = jax.device_put(w_host, NamedSharding(mesh, P(None, "model")))
+multiply = jax.jit(jnp.matmul, out_shardings=NamedSharding(mesh, P("data", "model")))
+y = multiply(x, w)
+for name, part in (("x", x), ("w", w), ("y", y)):
+    print(
+        name, part.shape, part.sharding.spec, "on a device", part.addressable_shards[0].data.shape
+    )
+
+local = [part.addressable_shards[0].data.shape for part in (x, w, y)]
+assert local == [(32, 4096), (4096, 1024), (32, 1024)]
+assert np.allclose(y, x_host @ w_host, atol=1e-2)
+assert collectives(jnp.matmul, x, w) == {}
+
+# %% [markdown]
+# The output is (128, 2048) globally and (32, 1024) on a device. No data moves, because every device has whole
+# rows of `x` and whole columns of `w`. If the spec splits the dimension over which a product adds up, each
+# device has only a part of each sum, and an all-reduce adds the parts:
+
+# %%
+summed = array(mesh, (128, 4096), None, "model"), array(mesh, (4096, 2048), "model", None)
+print(collectives(jnp.matmul, *summed))
+assert collectives(jnp.matmul, *summed) == {"all-reduce": 1}
+
+# %% [markdown]
+# ## Collectives
+#
+# A collective is a step in which the devices of a group exchange data. Three of them carry most patterns.
+# Here they run on four devices. For the first two, device k holds the number k + 1; for the third, every
+# device holds the array 1, 2, 3, 4.
+
+# %%
+line = Mesh(devices[:4], ("x",))
+one_each = jax.device_put(np.array([1, 2, 3, 4]), NamedSharding(line, P("x")))
+all_four = jax.device_put(np.array([1, 2, 3, 4]), NamedSharding(line, P()))
+
+
+def run(collective, array):
+    """Runs a collective, and returns what each of the four devices has afterwards."""
+    spec = array.sharding.spec
+    program = jax.shard_map(collective, mesh=line, in_specs=spec, out_specs=P("x"), check_vma=False)
+    return np.asarray(jax.jit(program)(array)).reshape(4, -1).tolist()
+
+
+sums = run(lambda part: jax.lax.psum(part, "x"), one_each)
+gathered = run(lambda part: jax.lax.all_gather(part, "x", tiled=True), one_each)
+scattered = run(lambda part: jax.lax.psum_scatter(part, "x", tiled=True), all_four)
+print("all-reduce, every device has the sum:           ", *sums)
+print("all-gather, every device has all parts:         ", *gathered)
+print("reduce-scatter, every device has a part of sums:", *scattered)
+assert sums == [[10]] * 4
+assert gathered == [[1, 2, 3, 4]] * 4
+assert scattered == [[4], [8], [12], [16]]
+
+# %% [markdown]
+# A drawing shows the steps. The devices form a ring, and each sends one part to the next in every step. Here
+# device k holds four times the number k + 1:
+
+# %%
+show(mf.diagram("collective", op="reduce-scatter", devices=4, algorithm="ring"))
+
+# %% [markdown]
+# After three steps, every device has a quarter of the sum. An all-gather passes the quarters on, in three
+# more steps, and the result is an all-reduce. That gives the costs. A device sends this share of the array:
+
+# %%
+print(f"{'devices':>7}{'reduce-scatter':>16}{'all-gather':>12}{'all-reduce':>12}")
+for n in (2, 4, 8):
+    sent = {}
+    for op in ("reduce-scatter", "all-gather", "all-reduce"):
+        drawn = str(mf.diagram("collective", op=op, devices=n, algorithm="ring"))
+        numbers = re.search(r"sends (\d+) parts?\. The array has (\d+)", drawn)
+        sent[op] = int(numbers[1]) / int(numbers[2])
+    print(
+        f"{n:7}{sent['reduce-scatter']:16.3f}{sent['all-gather']:12.3f}{sent['all-reduce']:12.3f}"
+    )
+    assert sent == {
+        "reduce-scatter": (n - 1) / n,
+        "all-gather": (n - 1) / n,
+        "all-reduce": 2 * (n - 1) / n,
+    }
+
+# %% [markdown]
+# The share approaches one and two arrays, and no more, however many devices there are. Drawings of an
+# all-reduce often add up on one device, which then sends the sum to all. The result is the same, but that
+# device sends n - 1 arrays. The `algorithm="tree"` and the other collectives are in `mf.diagram("collective",
+# …)`, too.
+
+# %% [markdown]
+# ## Tensor parallelism
+#
+# Tensor parallelism splits *every layer*: each device holds a part of each matrix. A pair of matrices, as in
+# a feed-forward block, is split by columns and then by rows. Then the halves of the hidden units fit
+# together, and one all-reduce at the end is enough [[Megatron](https://arxiv.org/abs/1909.08053), section 3]:
+
+# %%
+show(mf.diagram("tensor_pair", devices=2, rows=16, hidden=64, inner=256))
+
+# %% [markdown]
+# Compiled, with the other choices beside it:
+
+
+# %%
+def pair(a, b, x):
+    return jax.nn.gelu(x @ a) @ b
+
+
+def pair_loss(a, b, x):
+    return (pair(a, b, x) ** 2).sum()
+
+
+tensor = Mesh(devices[:2], ("tensor",))
+spec = {
+    "columns": lambda shape: array(tensor, shape, None, "tensor"),
+    "rows": lambda shape: array(tensor, shape, "tensor", None),
+}
+tokens, whole = array(tensor, (16, 64)), NamedSharding(tensor, P())
+for first in spec:
+    for second in spec:
+        a, b = spec[first]((64, 256)), spec[second]((256, 64))
+        print(f"a by {first:8} b by {second:8}", collectives(pair, a, b, tokens, out=whole))
+
+a, b = spec["columns"]((64, 256)), spec["rows"]((256, 64))
+both_passes = collectives(
+    jax.grad(pair_loss, (0, 1, 2)), a, b, tokens, out=(a.sharding, b.sharding, whole)
+)
+print("columns, then rows, forward and backward:", both_passes)
+assert collectives(pair, a, b, tokens, out=whole) == {"all-reduce": 1}
+assert both_passes == {"all-reduce": 2}
+
+# %% [markdown]
+# Only columns-then-rows needs a single collective, one forward and one backward. A transformer layer has two
+# such pairs, attention and feed-forward, so it has two all-reduces forward and two backward. There is no
+# all-gather after each layer. (With sequence parallelism, each all-reduce becomes a reduce-scatter and an
+# all-gather, which send the same bytes; `sequence_parallel=True` draws it.)
+#
+# Computation waits for these collectives, in every layer. So the axis stays among devices with fast links,
+# inside a node. All devices of a group see the same rows of the batch.
+
+# %% [markdown]
+# ## Dividing the states
+#
+# Data parallelism keeps the same weights, gradients and optimizer states on all devices. Nothing forces it
+# to. Fully sharded data parallelism (FSDP, or ZeRO stage 3) splits the weights over the devices that split
+# the batch. Before a layer computes, its weights are gathered:
+
+
+# %%
+def two_layers(params, x):
+    return ((jax.nn.relu(x @ params["a"]) @ params["b"]) ** 2).mean()
+
+
+fsdp = Mesh(devices, ("fsdp",))
+params = {"a": array(fsdp, (64, 256), "fsdp"), "b": array(fsdp, (256, 64), "fsdp")}
+out = {name: leaf.sharding for name, leaf in params.items()}
+in_the_step = collectives(jax.grad(two_layers), params, array(fsdp, (512, 64), "fsdp"), out=out)
+print(in_the_step)
+assert in_the_step["all-gather"] == 2
+
+# %% [markdown]
+# One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up; on GPUs
+# and TPUs it is a reduce-scatter, and the CPU backend writes an all-reduce.
+#
+# ZeRO divides in three stages: first the optimizer states, then also the gradients, then also the weights.
+# The published example has 7.5 billion parameters and 64 devices [[ZeRO](https://arxiv.org/abs/1910.02054),
+# figure 1]. With AdamW a parameter takes 16 bytes: 2 for the weight, 2 for the gradient, and 12 for the
+# optimizer.
+
+# %%
+GB = 10**9
+zero = {
+    "no division": 16,
+    "stage 1": 2 + 2 + 12 / 64,
+    "stage 2": 2 + (2 + 12) / 64,
+    "stage 3": 16 / 64,
+}
+published = {"no division": 120, "stage 1": 31.4, "stage 2": 16.6, "stage 3": 1.9}
+planned = mf.advise(
+    mf.strategy.parameters(7_500_000_000),
+    mf.strategy.training(batch=64),
+    mf.strategy.cluster(devices=64, memory_bytes=80 * GB),
+    search={"axes": {"data": [1, 64], "fsdp": [1, 64]}, "zero": [0, 1, 2]},
+)
+by_stage = {3 if "fsdp" in found.mesh else found.zero: found.memory for found in planned.candidates}
+for stage, (name, per_parameter) in enumerate(zero.items()):
+    computed = 7.5 * per_parameter
+    print(f"{name:12} {computed:6.1f} GB per device, planned {by_stage[stage]['total'] / GB:6.1f}")
+    assert abs(computed - published[name]) < 0.06
+    assert abs(by_stage[stage]["total"] / GB - computed) < 0.01
+show(mf.diagram("memory", bars=[by_stage[stage] | {"capacity": 80 * GB} for stage in range(4)]))
+
+# %% [markdown]
+# Stages 1 and 2 send as much as plain data parallelism: a reduce-scatter of the gradients and an all-gather
+# of the weights are one all-reduce. Stage 3 gathers the weights in both passes, which is half as much again.
+# With JAX, stage 1 is a spec with "data" for the optimizer's states, and stage 3 is one for the weights.
+
+# %% [markdown]
+# ## Pipelines
+#
+# Pipeline parallelism splits the *layers*. "GPU 0 has layers 0 to 2, GPU 1 has layers 3 to 5" is a pipeline,
+# although some texts call it tensor parallelism. A stage works while others wait, so the batch flows in
+# micro-batches:
+
+# %%
+show(mf.diagram("pipeline", schedule="gpipe", stages=4, micro_batches=8))
+
+# %% [markdown]
+# A spec cannot express a pipeline, but a short program can. Each of four devices has one layer. In every tick
+# a device applies its layer, and passes the result to the next device:
+
+# %%
+STAGES, MICRO_BATCHES = 4, 8
+layers = (rng.normal(size=(STAGES, 16, 16)) / 4).astype(np.float32)
+batch = rng.normal(size=(MICRO_BATCHES, 32, 16)).astype(np.float32)
+ticks = MICRO_BATCHES + STAGES - 1
+
+
+def pipeline(layer, batch):
+    stage = jax.lax.axis_index("pipe")
+    forward = [(i, i + 1) for i in range(STAGES - 1)]
+
+    def tick(held, t):
+        taken = jnp.where(stage == 0, batch[jnp.minimum(t, MICRO_BATCHES - 1)], held)
+        result = jnp.tanh(taken @ layer[0])
+        return jax.lax.ppermute(result, "pipe", forward), result
+
+    start = jax.lax.pcast(jnp.zeros_like(batch[0]), ("pipe",), to="varying")
+    _, results = jax.lax.scan(tick, start, jnp.arange(ticks))
+    return results[-MICRO_BATCHES:][None]  # the last stage finishes one in each of its last ticks
+
+
+pipe = Mesh(devices[:STAGES], ("pipe",))
+program = jax.jit(
+    jax.shard_map(pipeline, mesh=pipe, in_specs=(P("pipe"), P()), out_specs=P("pipe"))
+)
+expected = batch
+for layer in layers:
+    expected = np.tanh(expected @ layer)
+assert np.allclose(program(layers, batch)[-1], expected, atol=1e-5)
+idle = 1 - MICRO_BATCHES / ticks
+print(f"{MICRO_BATCHES} micro-batches in {ticks} ticks; a stage is idle for {100 * idle:.1f} %")
+assert ticks == 11
+assert abs(idle - 3 / 11) < 1e-12
+
+# %% [markdown]
+# The result is that of the layers one after the other. It took m + p - 1 ticks for m micro-batches and p
+# stages. So the efficiency is m / (m + p - 1), and the idle share, the bubble, is (p - 1) / (m + p - 1)
+# [[GPipe](https://arxiv.org/abs/1811.06965), section 2.3]. Megatron's (p - 1) / m divides the same idle time
+# by the *ideal* time, so one minus that is no efficiency, though texts print it as (m - p + 1) / m:
+
+# %%
+print("stages  micro-batches  efficiency  idle, drawn  (m - p + 1) / m")
+for p, m in ((4, 8), (16, 24), (6, 3), (8, 4), (16, 192)):
+    drawn = str(mf.diagram("pipeline", schedule="1f1b", stages=p, micro_batches=m))
+    idle_drawn = float(re.search(r"idle for ([\d.]+) %", drawn)[1])
+    print(f"{p:6}{m:15}{m / (m + p - 1):12.3f}{idle_drawn:11.1f} %{(m - p + 1) / m:17.3f}")
+    assert abs(100 * (p - 1) / (m + p - 1) - idle_drawn) < 0.06
+
+# %% [markdown]
+# Four times as many micro-batches as stages make the bubble small. But a stage keeps the activations of
+# micro-batches whose backward pass has not run. Schedules order the work so that these are fewer, or the
+# bubble is smaller:
+
+# %%
+kept, bubble = {}, {}
+for schedule in ("gpipe", "1f1b", "zero-bubble"):
+    drawn = mf.diagram("pipeline", schedule=schedule, stages=4, micro_batches=8)
+    kept[schedule] = int(re.search(r"stage 0 .* (\d+)", str(drawn))[1])
+    bubble[schedule] = float(re.search(r"idle for ([\d.]+) %", str(drawn))[1])
+    print(
+        f"{schedule:12} idle {bubble[schedule]:4} %, stage 0 keeps {kept[schedule]} micro-batches"
+    )
+show(drawn)
+assert kept == {"gpipe": 8, "1f1b": 4, "zero-bubble": 4}
+assert bubble["1f1b"] == bubble["gpipe"] == 27.3
+assert bubble["zero-bubble"] == 11.1
+
+# %% [markdown]
+# ## Three axes
+#
+# Large jobs combine all three. The order of the axes decides which devices are neighbors. The last axis of
+# the mesh changes fastest, so tensor parallelism, which sends most, comes last:
+
+# %%
+show(mf.draw({"pipe": 2, "data": 2, "tensor": 2}))
+
+# %% [markdown]
+# What does a device hold of the weights? An axis that splits them divides them, and "data" does not. So it is
+# 1 / (tensor × pipe), and not one in eight, as texts have it. Only FSDP divides by the data axis, too.
+
+# %% [markdown]
+# ## Side by side
+#
+# The patterns as specs of one small model: four layers, each a pair of matrices. `mf.memory` computes what a
+# device holds, with the states of AdamW.
+
+# %%
+LAYERS, WIDTH, BATCH = 8, 256, 64
+model = {
+    "a": jax.ShapeDtypeStruct((LAYERS, WIDTH, 4 * WIDTH), jnp.float32),
+    "b": jax.ShapeDtypeStruct((LAYERS, 4 * WIDTH, WIDTH), jnp.float32),
+}
+tensor_specs = {"a": P(None, None, "tensor"), "b": P(None, "tensor", None)}
+PATTERNS = {  # axes of the mesh, specs of the model, spec of the batch, what a step sends
+    "replicated": ({"x": 8}, P(), P(), "nothing"),
+    "data": ({"data": 8}, P(), P("data"), "gradients, once per step"),
+    "fsdp": ({"fsdp": 8}, P(None, "fsdp"), P("fsdp"), "weights twice, gradients once"),
+    "tensor": ({"tensor": 8}, tensor_specs, P(), "activations, in every layer"),
+    "pipe": ({"pipe": 8}, P("pipe"), P(), "activations, between stages"),
+    "data, tensor": ({"data": 4, "tensor": 2}, tensor_specs, P("data"), "as data and tensor"),
+    "fsdp, tensor": (
+        {"fsdp": 4, "tensor": 2},
+        {"a": P(None, "fsdp", "tensor"), "b": P(None, "tensor", "fsdp")},
+        P("fsdp"),
+        "as fsdp and tensor",
+    ),
+    "data, tensor, pipe": (
+        {"pipe": 2, "data": 2, "tensor": 2},
+        {"a": P("pipe", None, "tensor"), "b": P("pipe", "tensor", None)},
+        P("data"),
+        "as data, tensor and pipe",
+    ),
+}
+share = {}
+print(f"{'pattern':20}{'of the model':>13}{'rows of 64':>12}{'with AdamW':>12}  sends")
+for name, (axes, specs, split, sends) in PATTERNS.items():
+    abstract = AbstractMesh(
+        tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes)
+    )
+    rows = jax.ShapeDtypeStruct(
+        (BATCH, WIDTH), jnp.float32, sharding=NamedSharding(abstract, split)
+    )
+    used = mf.memory(model, specs, mesh=axes, optimizer="adamw", batch={"rows": rows})
+    weights = used.totals["parameter_bytes"]
+    share[name] = sum(leaf.global_bytes for leaf in used.arrays.values()) // weights
+    states = weights + used.totals["optimizer_bytes"] + used.totals["gradient_bytes"]
+    held = used.batch["rows"].shard_shape[0]
+    print(f"{name:20}{f'1/{share[name]}':>13}{held:12}{states / 2**20:8.1f} MiB  {sends}")
+assert [share[name] for name in ("replicated", "data")] == [1, 1]
+assert [share[name] for name in ("fsdp", "tensor", "pipe", "fsdp, tensor")] == [8] * 4
+assert (share["data, tensor"], share["data, tensor, pipe"]) == (2, 4)
+
+# %% [markdown]
+# Replication alone sends nothing. It is the pattern of small arrays, such as a table of tokens. In the
+# patterns with "tensor" or "pipe" alone, all devices work on the same 64 rows.
+
+# %% [markdown]
+# ## Memory
+#
+# Training needs memory for four things. Three of them follow from the number of parameters. In the usual
+# mixed precision, a weight and a gradient take 2 bytes each, and AdamW keeps a copy of the weight and two
+# moments in 32 bits. That is 2 + 2 + 12 = 16 bytes [[ZeRO](https://arxiv.org/abs/1910.02054), section 3.1]:
+
+# %%
+billion = mf.advise(
+    mf.strategy.parameters(10**9),
+    mf.strategy.training(batch=32),
+    mf.strategy.cluster(devices=1, memory_bytes=24 * GB),
+)
+memory = billion.best.memory
+print({part: memory[part] / GB for part in ("weights", "gradients", "optimizer", "total")})
+assert [memory[part] // GB for part in ("weights", "gradients", "optimizer", "total")] == [
+    2,
+    2,
+    12,
+    16,
+]
+print("80 GB hold the states of", 80 * GB / 16 / GB, "billion parameters")
+
+# %% [markdown]
+# The fourth are activations. They depend on the batch b, the sequence s, the width h, the number of heads a
+# and of layers. Without recomputation, a layer of a transformer keeps s·b·h·(34 + 5·a·s/h) bytes, and its
+# input, 2·s·b·h bytes, if it computes everything again [[Korthikanti et
+# al.](https://arxiv.org/abs/2205.05198), equation 1 and table 2]. The same billion parameters, with three
+# sequences:
+
+
+# %%
+def activations(s, b, h, a, layers):
+    return layers * s * b * h * (34 + 5 * a * s / h)
+
+
+for s in (128, 512, 2048):
+    kept = activations(s, b=32, h=2048, a=16, layers=24)
+    print(f"sequence {s:4}: {kept / GB:6.1f} GB, recomputed {24 * 2 * s * 32 * 2048 / GB:5.1f} GB")
+assert [round(activations(s, 32, 2048, 16, 24) / GB) for s in (128, 512, 2048)] == [8, 43, 367]
+
+# %% [markdown]
+# "Activations: 4 GB" without a sequence says nothing. `mf.memory(params, loss=…)` computes an interval for a
+# model of your own, from its jaxpr: [How to split a model](strategy.md#activations) says how.
+
+# %% [markdown]
+# ## Which pattern?
+#
+# Rules such as "up to eight times the memory of a device: one axis" compare the weights with the memory. But
+# the states are eight times the weights, and an axis that replicates adds no memory. So compare the states
+# and the activations with nine tenths of the memory, for each split. `mf.advise` does that for all splits,
+# and orders them by time.
+
+# %%
+questions = (
+    ("gpt2-xl", 512, 8),
+    ("llama3-8b", 128, 8),
+    ("llama3-70b", 512, 64),
+    ("gpt3-175b", 1536, 1024),
+)
+chosen = {}
+for name, examples, count in questions:
+    cluster = mf.strategy.cluster("h100-80", devices=count)
+    best = mf.advise(name, mf.strategy.training(batch=examples), cluster).best
+    chosen[name] = set(best.mesh)
+    held, step = best.memory["total"] / GB, best.time["step"] / GB
+    axes = ", ".join(f"{axis} {size}" for axis, size in best.mesh.items())
+    print(f"{name:10} on {count:4} devices: {axes:27} {held:.1f} of 80 GB, {step:4.1f} s per step")
+assert chosen["gpt2-xl"] == {"data"}
+assert chosen["llama3-8b"] == {"fsdp"}
+assert chosen["llama3-70b"] == {"fsdp", "tensor"}
+
+# %% [markdown]
+# The order that results is: data parallelism while the states fit; then divide them by ZeRO or FSDP; then
+# tensor parallelism inside a node; then a pipeline. The weights of Llama 3 8B, 16 GB, fit on one device of 80
+# GB. Its states do not:
+
+# %%
+llama = mf.advise(
+    "llama3-8b", mf.strategy.training(batch=8), mf.strategy.cluster("h100-80", devices=1)
+)
+parameters = llama.report["model"]["parameters"]
+print(
+    f"weights {2 * parameters / GB:.1f} GB, states {16 * parameters / GB:.1f} GB; one device suffices: {llama.fits}"
+)
+assert 2 * parameters < 80 * GB < 16 * parameters
+assert not llama.fits
+
+# %% [markdown]
+# ## Three models
+#
+# Three examples that texts often use, computed.
+#
+# *ResNet-50* on 8 devices. The weights take 102 MB in 32 bits. Data parallelism is enough.
+
+# %%
+resnet = mf.advise(
+    mf.strategy.parameters(
+        25_557_032,
+        activation_bytes_per_example=44_455_936,
+        flops_per_example=8_178_000_000,
+        inputs={"image": ("uint8", (224, 224, 3)), "label": ("int32", ())},
+    ),
+    mf.strategy.training(
+        batch=1024,
+        optimizer="momentum",
+        precision={"weights": "float32", "gradients": "float32", "master": None},
+    ),
+    mf.strategy.cluster("a100-40", devices=8),
+)
+print(resnet.best, f"{resnet.best.memory['weights'] / 10**6:.0f} MB of weights")
+assert resnet.best.mesh == {"data": 8}
+assert round(resnet.best.memory["weights"] / 10**6) == 102
+show(mf.draw(resnet.layout))
+
+# %% [markdown]
+# *GPT-2 1.5B* on 4 devices. The weights take 3.1 GB in 16 bits (6 GB would be 32 bits), the states 25 GB.
+# With tensor parallelism on 4 devices, every device would see all 64 examples. 16 examples per device are
+# data parallelism, which also is the faster one here:
+
+# %%
+gpt2 = mf.advise(
+    "gpt2-xl", mf.strategy.training(batch=64), mf.strategy.cluster("a100-40", devices=4)
+)
+parameters = gpt2.report["model"]["parameters"]
+print(
+    f"{2 * parameters / GB:.1f} GB of weights, {16 * parameters / GB:.1f} GB of states;", gpt2.best
+)
+rows = gpt2.layout.report()["arrays"]["tokens"]["shard_shape"][0]
+print("examples per device:", rows)
+assert (gpt2.best.mesh, rows) == ({"data": 4}, 16)
+
+# %% [markdown]
+# *GPT-3 175B*, with 8 devices for "tensor" and 16 for "pipe". Megatron's README takes 8 replicas, which are
+# 1,024 devices. A common text takes 64 replicas, 8,192 devices, and keeps the batch of 1,536:
+
+
+# %%
+def gpt3(replicas):
+    return mf.advise(
+        "gpt3-175b",
+        mf.strategy.training(
+            batch=1536, micro_batch=1, recomputation="full", attention="plain", schedule="1f1b"
+        ),
+        mf.strategy.cluster("a100-80", devices=128 * replicas),
+        search={"axes": {"pipe": 16, "data": replicas, "tensor": 8}},
+    ).best
+
+
+for replicas in (8, 64):
+    best = gpt3(replicas)
+    m = best.micro_batches
+    assert m == 1536 // replicas
+    print(
+        f"{128 * replicas:5} devices: {m:3} micro-batches, efficiency of the pipeline {m / (m + 15):.1%},",
+        end=" ",
+    )
+    print(
+        f"weights {best.memory['weights'] / GB:.2f} GB per device, step {best.time['step'] / GB:.1f} s"
+    )
+assert f"{192 / (192 + 15):.1%}" == "92.8%"
+assert f"{24 / (24 + 15):.1%}" == "61.5%"
+assert gpt3(8).memory["weights"] == gpt3(64).memory["weights"]
+speedup = gpt3(8).time["step"] / gpt3(64).time["step"]
+print(f"8 times the devices are {speedup:.1f} times as fast")
+assert 5 < speedup < 5.5
+
+# %% [markdown]
+# In the second run the replicas have too few micro-batches for 16 stages. The weights on a device are the
+# same in both, because "data" replicates.
+
+# %% [markdown]
+# ## Advice
+#
+# - **Move less.** Put the axis that sends most on the fastest links: "tensor" last, inside a node.
+# - **Overlap.** XLA runs collectives of "data" and "fsdp" during computation. Batches overlap too: a loader
+#   reads ahead, and `device_prefetch=1` also places the next batch on its devices during a step.
+# - **Accumulate gradients.** The global batch is micro-batches × examples × replicas. More micro-batches need
+#   no more memory, and send gradients once: `mf.Loader(ds, mesh, P(None, "data"), batch_size=(8, 64))`
+#   delivers 8 micro-batches of 64 rows.
+# - **Prefer a reduce-scatter only if the consumer is split.** An all-reduce is a reduce-scatter and an
+#   all-gather. Leaving out the second half helps if each device updates only its part, as in ZeRO. If each
+#   device needs the whole sum, nothing is saved.
+
+# %% [markdown]
+# The tuple in the third item, run. The spec has an entry for each of the two dimensions:
+
+# %%
+numbers = mf.from_arrays({"row": np.arange(1024, dtype=np.int32)})
+with mf.Loader(numbers, Mesh(devices, ("data",)), P(None, "data"), batch_size=(8, 64)) as loader:
+    batch = loader.peek()["row"]
+print(batch.shape, "on a device", batch.addressable_shards[0].data.shape)
+assert batch.addressable_shards[0].data.shape == (8, 8)
+
+# %% [markdown]
+# ## Debugging
+#
+# A live array answers three questions: what is its sharding, on which devices is it, and what does each of
+# them hold? `mf.draw` draws the answers. It also takes a sharding or a tree of parameters, and arrays of any
+# rank. `jax.debug.visualize_array_sharding` draws one or two dimensions, and needs the package rich.
+
+# %%
+print(y.sharding)
+print(sorted(device.id for device in y.devices()))
+for shard in y.addressable_shards[:2]:
+    print(shard.device, shard.index, shard.data.shape)
+assert len(y.devices()) == 8
+show(mf.draw(y))
+show(mf.draw({"x": x, "w": w, "y": y}))
+
+# %% [markdown]
+# In the table, *copies* says that four devices hold the same part of `w`. Whether their copies are equal is
+# one more question, which JAX does not ask: see [JAX's page, all of it](jax_page.py#replicas-that-differ).
+
+# %% [markdown]
+# ## Tuning
+#
+# | what may be slow | tool |
+# | --- | --- |
+# | communication | `jax.profiler` shows every collective; `mf.advise` computes what it should take |
+# | one device | the same trace, device by device; unequal stages of a pipeline are in the report of `mf.advise` |
+# | the balance of the load | `loader.layout` lists bytes per process; `late_after=` logs processes that come late |
+# | the network | bytes per step in the report of `mf.advise`, over the time in the trace |
+# | the input | `loader.stats()` has the seconds that the loop waited for batches |
+
+# %% [markdown]
+# ## What the usual tables get wrong
+#
+# These statements are copied from text to text. The cell below the table computes the numbers of the middle
+# column.
+#
+# | statement | right | why |
+# | --- | --- | --- |
+# | The efficiency of a pipeline is (m - p + 1) / m. | m / (m + p - 1) | With p = 8 and m = 4 the first is -0.75. It is 1 minus idle over *ideal* time. |
+# | A 4 × 2 mesh has two data parts. | 4 | One for each row of the mesh. |
+# | The output of (128, 4096) × (4096, 2048) on it is (32, 2048) on a device. | (32, 1024) | The spec splits both dimensions. 2048 is the global width. |
+# | Tensor parallelism puts layers 0 to 2 on GPU 0. | a pipeline does | Tensor parallelism splits each layer. |
+# | It gathers after each layer. | 1 all-reduce per pair of matrices and pass | By columns, then by rows, only the sums are missing. |
+# | Replicated arrays need an all-reduce. | 0 collectives | The all-reduce belongs to the gradients of data parallelism. |
+# | 2-D: a device has 1/N of the model. | 1/2 on a 4 × 2 mesh | The data axis replicates. |
+# | 3-D: 1/(data × tensor × pipe). | 1/4 on 2 × 2 × 2 | Only FSDP or ZeRO divide by the data axis. |
+# | AdamW takes 4 bytes per parameter, training 12. | 12 and 16 | There are two moments, and a copy of the weight in 32 bits. |
+# | 80 GB train 10 billion parameters in 16 bits. | 5 billion | 40 billion as weights alone. 10 billion need 8 bytes per parameter: moments in 16 bits and no copy. |
+# | 8 billion parameters do not fit on 80 GB. | their weights, 16 GB, do | The states of training, 128 GB, do not. |
+# | Activations take 4 GB at batch 32. | 8, 43 or 367 GB | At sequences of 128, 512 and 2,048. |
+# | GPT-2 1.5B takes 6 GB in 16 bits. | 3 GB | 6 GB are 32 bits. |
+# | Model parallelism on 4 devices, batch 64, 16 per device. | 64 per device | All devices of a tensor group see the same rows. |
+# | GPT-3: 64 replicas, 16 stages, batch 1,536. | efficiency 61.5 % | 24 micro-batches are too few for 16 stages. Megatron takes 8 replicas: 92.8 %. |
+# | Prefer a reduce-scatter to an all-reduce. | half of the bytes, if half is enough | An all-reduce is a reduce-scatter and an all-gather. |
+# | An all-reduce adds up on one device and broadcasts. | 2 (n - 1) / n arrays per device | A ring shares the work. The root of the drawing would send n - 1 arrays. |
+# | Up to 8 times the memory: 1-D; up to 64 times: 2-D; above: 3-D. | compare states and activations | Weights are an eighth of the states, and a replicating axis adds no memory. |
+# | `Mesh(shape=(4, 2))` | the text below | This is how JAX prints a mesh. |
+
+# %%
+print(mesh)
+assert (8 / 4, 4 / (4 + 8 - 1), (4 - 8 + 1) / 4) == (2, 4 / 11, -0.75)
+assert len(holders(parts["data"])) == 4
+assert y.addressable_shards[0].data.shape == (32, 1024)
+assert (share["data, tensor"], share["data, tensor, pipe"]) == (2, 4)
+assert (memory["optimizer"], memory["total"]) == (12 * GB, 16 * GB)
+assert (80 // 16, 80 // 2, 80 // 8, 8 * 2, 8 * 16) == (5, 40, 10, 16, 128)
+assert (1.5 * 2, 1.5 * 4) == (3, 6)
+by_tensor = mf.layout({"tensor": 4}, P(), {"tokens": ("int32", (1024,))}, batch_size=64)
+assert by_tensor.report()["arrays"]["tokens"]["shard_shape"][0] == 64
+
+# %% [markdown]
+# ResNet-50's 102 MB, 1 + 2 + 3 + 4 = 10 and the 350 GB of GPT-3's weights are right in these texts.
+#
+# [How to split a model](strategy.md) goes on from here: experts, long sequences, the input of a model, and
+# how well the planner's times agree with published runs.
