@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ page: .build/meshfeed.wasm .build/strategy.wasm $(NODE)/.ready ## build the layo
 
 page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
+
+pages: lib $(VENV)/.demo ## write the pages of docs that follow from the code
+	$(PYTHON) docs/pages.py
 
 site: page lib $(VENV)/.site ## build the documentation into site/: guides run, all links lead somewhere, no network needed to read it
 	@mkdir -p .build/site/pages
