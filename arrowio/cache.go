@@ -4,8 +4,10 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -55,11 +57,33 @@ func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*tab
 		})
 	}
 	select {
+	case <-entry.ready: // at once, in most calls
+		return entry.value, entry.err
+	default:
+	}
+	began := time.Now()
+	select {
 	case <-entry.ready:
+		countWait(ctx, time.Since(began), entry.value)
 		return entry.value, entry.err
 	case <-ctx.Done():
 		return nil, status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the gather was ended: %w", ctx.Err())
 	}
+}
+
+// countWait adds the wait for decoded buffers to the times of a gather: to those of the
+// storage and of the decompression, in the ratio of their shares in the decoding.
+func countWait(ctx context.Context, waited time.Duration, decoded *table.Decoded) {
+	t := source.TimesOf(ctx)
+	if decoded == nil || t == nil {
+		return
+	}
+	reading := time.Duration(0)
+	if all := decoded.Reading + decoded.Unpacking; all > 0 {
+		reading = time.Duration(float64(waited) * float64(decoded.Reading) / float64(all))
+	}
+	t.AddStorage(reading)
+	t.AddDecode(waited - reading)
 }
 
 // entry returns the entry of a key. Added reports that it is new, so that the caller

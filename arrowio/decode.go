@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -42,6 +43,8 @@ type unpacker struct {
 	body  int64 // offset of the record batch's buffers in the file
 	batch *arrowmeta.RecordBatch
 	lists bool // read validity bitmaps and list offsets, but no values
+
+	reading, unpacking time.Duration // of all buffers so far
 }
 
 // field reads the buffers of a column, from the outermost lists to the values.
@@ -63,6 +66,7 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 			}
 		}
 		out.Bytes += int64(len(to.Valid) + len(to.Data))
+		out.Reading, out.Unpacking = u.reading, u.unpacking
 		if n+1 < len(field.Levels) {
 			col = &col.Children[0]
 		}
@@ -79,9 +83,14 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 		return nil, fmt.Errorf("a buffer for %d values", length)
 	}
 	stored := make([]byte, at.Length)
-	if _, err := u.r.ReadAt(stored, u.body+at.Offset); err != nil {
+	began := time.Now()
+	_, err := u.r.ReadAt(stored, u.body+at.Offset)
+	read := time.Now()
+	u.reading += read.Sub(began)
+	if err != nil {
 		return nil, err
 	}
+	defer func() { u.unpacking += time.Since(read) }()
 	out, err := pooled.unpack(u.batch.Compression, stored, func(size int64) error {
 		// A writer may pad a buffer, to a multiple of 64 bytes or more. A much
 		// larger size means that the file is damaged.

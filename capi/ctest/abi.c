@@ -99,6 +99,8 @@ int main(void) {
   FIELD(mf_stats, stall_ns);
   FIELD(mf_stats, build_ns);
   FIELD(mf_stats, gather_ns);
+  FIELD(mf_stats, storage_ns);
+  FIELD(mf_stats, decode_ns);
   FIELD(mf_stats, queued);
   FIELD(mf_stats, live_batches);
   FIELD(mf_stats, idle_batches);

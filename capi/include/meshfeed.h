@@ -523,6 +523,8 @@ typedef struct mf_stats {
   int64_t stall_ns;              /* time that finished batches waited for callers */
   int64_t build_ns;              /* time to build the delivered batches, one after the other */
   int64_t gather_ns;             /* the part of it in which rows were gathered */
+  int64_t storage_ns;            /* the part of that in which it waited for storage */
+  int64_t decode_ns;             /* the part of gather_ns in which it waited for decompression */
   int64_t queued;                /* batches that are ready */
   int64_t live_batches;          /* delivered and not released, of the loader and its passes */
   int64_t idle_batches;          /* pieces of their memory that wait for reuse */
@@ -531,7 +533,7 @@ typedef struct mf_stats {
                                     "loading": "global", which gathers whole batches */
 } mf_stats;
 
-#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 

@@ -65,10 +65,11 @@ const newLoop = -1
 
 // result is a batch with its evidence and the times that it took, or an error.
 type result struct {
-	batch         *batch.Batch
-	evidence      certificate.Evidence
-	gather, build time.Duration
-	err           error
+	batch           *batch.Batch
+	evidence        certificate.Evidence
+	gather, build   time.Duration
+	storage, decode time.Duration // parts of gather
+	err             error
 }
 
 // waiter is a call of Next that waits for a result.

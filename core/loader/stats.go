@@ -23,6 +23,8 @@ type Stats struct {
 	// read files ahead, and later batches take less time than without pauses.
 	Build        time.Duration
 	Gather       time.Duration // the part of Build in which rows were gathered
+	Storage      time.Duration // the part of Gather in which it waited for storage
+	Decode       time.Duration // the part of Gather in which it waited for data to be decompressed
 	ConsumerWait time.Duration // in which callers waited for a batch
 	ProducerWait time.Duration // in which enough batches were ready, and none was built
 
@@ -39,7 +41,7 @@ func (l *Loader) Stats() (s Stats) {
 		s = Stats{
 			Epoch: p.cursor.Epoch, Step: p.cursor.Position / l.grid.batch, Position: p.cursor.Position,
 			Batches: c.batches, Rows: c.rows, Bytes: c.bytes, GatheredBytes: c.loaded,
-			Build: c.build, Gather: c.gather, ConsumerWait: c.wait, ProducerWait: c.stall,
+			Build: c.build, Gather: c.gather, Storage: c.storage, Decode: c.decode, ConsumerWait: c.wait, ProducerWait: c.stall,
 			Queued: int64(len(p.ready)),
 		}
 	})
@@ -51,6 +53,7 @@ func (l *Loader) Stats() (s Stats) {
 type counts struct {
 	batches, rows, bytes, loaded int64
 	build, gather                time.Duration
+	storage, decode              time.Duration // parts of gather
 	wait, stall                  time.Duration // ConsumerWait and ProducerWait
 	paused                       time.Time     // when the stall under way began, or zero
 }
@@ -63,6 +66,8 @@ func (c *counts) deliver(p *plan, r result, valid int64) {
 	c.loaded += p.loaded
 	c.build += r.build
 	c.gather += r.gather
+	c.storage += r.storage
+	c.decode += r.decode
 }
 
 // pause begins a stall: enough batches are ready.

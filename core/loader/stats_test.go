@@ -40,6 +40,43 @@ func TestBuildTime(t *testing.T) {
 	}
 }
 
+// Storage and Decode are those of the worker that waited longest, because the others have
+// finished before it.
+func TestStorageAndDecode(t *testing.T) {
+	for workers, want := range map[int]loader.Stats{
+		1: {Storage: 30 * time.Second, Decode: 10 * time.Second},
+		4: {Storage: 15 * time.Second, Decode: 5 * time.Second},
+	} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := digits(80)
+				src.Hook = func(ctx context.Context, records []int64) error {
+					for _, r := range records {
+						if r%4 == 0 { // one row of each batch waits
+							source.TimesOf(ctx).AddStorage(3 * time.Second)
+							source.TimesOf(ctx).AddDecode(time.Second)
+							time.Sleep(4 * time.Second)
+						}
+						if workers == 1 && r%4 == 1 {
+							source.TimesOf(ctx).AddStorage(3 * time.Second)
+							source.TimesOf(ctx).AddDecode(time.Second)
+						}
+					}
+					return nil
+				}
+				l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Workers: workers})
+				for range 5 {
+					next(t, l)
+					time.Sleep(time.Minute)
+				}
+				if s := l.Stats(); s.Storage != want.Storage || s.Decode != want.Decode {
+					t.Errorf("storage %v, decode %v, want %v and %v", s.Storage, s.Decode, want.Storage, want.Decode)
+				}
+			})
+		})
+	}
+}
+
 // announcedSource calls a function when its records are announced.
 type announcedSource struct {
 	source.Source

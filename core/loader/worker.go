@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -13,6 +14,9 @@ type worker struct {
 	rows [2]int       // range of the record list (see rows)
 	plan []job        // their rows count from rows[0]
 	jobs []source.Job // plan with the memory of the current batch
+
+	times           source.Times
+	storage, decode time.Duration // of the current batch
 }
 
 // workers divides the rows of a step into equal parts for n workers. A row is
@@ -55,7 +59,7 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 		b.workers[i].aim(memory)
 	}
 	if len(b.workers) == 1 {
-		return b.gatherer.Gather(ctx, records, b.workers[0].jobs)
+		return b.workers[0].gather(ctx, b.gatherer, records)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -64,7 +68,7 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 	err := guard.Parallel(context.WithoutCancel(ctx), "loader", len(b.workers), len(b.workers), func(i int) error {
 		w := &b.workers[i]
 		err := guard.Call("loader", func() error {
-			return b.gatherer.Gather(ctx, records[w.rows[0]:w.rows[1]], w.jobs)
+			return w.gather(ctx, b.gatherer, records)
 		})
 		if err != nil {
 			cancel(err) // ends the other workers
@@ -75,6 +79,24 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 		return context.Cause(ctx) // the first error; it ended the other workers, whose errors follow from it
 	}
 	return nil
+}
+
+// gather does the jobs of a worker, and measures its waits.
+func (w *worker) gather(ctx context.Context, g source.Gatherer, records []int64) error {
+	err := g.Gather(source.WithTimes(ctx, &w.times), records[w.rows[0]:w.rows[1]], w.jobs)
+	w.storage, w.decode = w.times.Take()
+	return err
+}
+
+// waits returns the waits of the worker that waited longest, because the others finished
+// before it.
+func (b *builder) waits() (storage, decode time.Duration) {
+	for i := range b.workers {
+		if w := &b.workers[i]; w.storage+w.decode >= storage+decode {
+			storage, decode = w.storage, w.decode
+		}
+	}
+	return storage, decode
 }
 
 // aim sets the destinations of the jobs to the memory of a batch.

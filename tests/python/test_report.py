@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import time
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import jax
 import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from tests.python.slowfile import served
 
 FIELDS = {"x": np.zeros((512, 4), np.float32)}
 
@@ -40,6 +44,38 @@ def test_many_small_arrays_on_many_devices() -> None:
     assert report.change == ("batch_size", 128), report
 
 
+def test_a_compressed_file(tmp_path: Path) -> None:
+    rows = np.zeros((40, 1 << 20), np.uint8)
+    table = pa.table({"x": pa.FixedSizeListArray.from_arrays(rows.reshape(-1), 1 << 20)})
+    for name in ("zstd", None):
+        options = pyarrow.ipc.IpcWriteOptions(compression=name)
+        path = tmp_path / f"{name}.arrow"
+        with pyarrow.ipc.new_file(path, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=1)
+        with mf.open(path) as ds, mf.Loader(ds, batch_size=2) as loader:
+            for _ in loader:
+                pass
+            report = loader.report()
+        if name is None:  # what the advice asks for
+            assert report.bound != "decode", report
+        else:
+            assert (report.bound, report.change) == ("decode", ("compression", None)), report
+            assert report.faster > 1
+
+
+def test_a_slow_file(tmp_path: Path) -> None:
+    with served(tmp_path) as slow, mf.open(slow.path, io="read") as ds:
+        with mf.Loader(ds, batch_size=8, shuffle=True, epochs=-1) as loader:
+            slow.delay(0.05)
+            batches = iter(loader)
+            for _ in range(12):
+                next(batches)
+            report = loader.report()
+        slow.delay(0)
+    assert (report.bound, report.change) == ("storage", ("files", "local")), report
+    assert report.waited > 0.9
+
+
 def test_parts_add_up() -> None:
     with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=16, epochs=2) as loader:
         began = time.perf_counter()
@@ -60,15 +96,15 @@ def test_parts_add_up() -> None:
 
 def test_the_first_batch_and_pauses_are_left_out() -> None:
     with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, batch_size=128) as loader:
-        for _ in range(5):
+        for _ in range(3):
             for _ in loader:
                 pass
-            time.sleep(0.5)  # between two loops, such as an evaluation
+            time.sleep(0.3)  # between two loops, such as an evaluation
         report = loader.report()
-        assert report.batches == 15  # of 20: the first of each loop follows a pause
+        assert report.batches == 9  # of 12: the first of each loop follows a pause
         step = next(part for part in report.parts if part.name == "step")
-        assert step.seconds * report.batches < 0.5, report
-        assert loader.stats()["batches"] == 20
+        assert step.seconds * report.batches < 0.3, report
+        assert loader.stats()["batches"] == 12
 
 
 def test_a_break_ends_a_loop() -> None:
@@ -77,11 +113,11 @@ def test_a_break_ends_a_loop() -> None:
             for n, _ in enumerate(loader):
                 if n == 9:
                     break
-            time.sleep(0.5)
+            time.sleep(0.3)
         report = loader.report()
         assert report.batches == 18
         step = next(part for part in report.parts if part.name == "step")
-        assert step.seconds * report.batches < 0.5, report
+        assert step.seconds * report.batches < 0.3, report
 
 
 def test_too_few_batches() -> None:

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -126,7 +128,10 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 		}
 	}
 	b.grow(size)
-	if err := s.load(ctx, list, b); err != nil {
+	began := time.Now()
+	err := s.load(ctx, list, b)
+	source.TimesOf(ctx).AddStorage(time.Since(began))
+	if err != nil {
 		return err
 	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sort"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
@@ -97,6 +98,8 @@ type Store interface {
 type Decoded struct {
 	Levels []DecodedLevel
 	Bytes  int64
+
+	Reading, Unpacking time.Duration // how long the storage and the decompression took
 }
 
 // DecodedLevel holds the buffers of a level.

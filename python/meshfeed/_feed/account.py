@@ -25,7 +25,8 @@ class AccountMixin:
               if `loading="global"` reads whole batches;
             - `wait_seconds`, in which callers waited for batches; `stall_seconds`, in which ready
               batches waited for callers; `build_seconds`, in which the loader built batches, one
-              after the other; `gather_seconds`, the part of these in which it gathered rows;
+              after the other; `gather_seconds`, the part of these in which it gathered rows, of
+              which `storage_seconds` waited for storage and `decode_seconds` for decompression;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
               `idle_batches`: batches whose memory is ready for reuse; `host_bytes`: the
               memory of all three.

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_BUILT = (  # the library's counters of batches that were built
+    *("build_ns", "gather_ns", "storage_ns", "decode_ns"),
+    *("stall_ns", "rows", "bytes", "gathered_bytes"),
+)
+
 
 class Clock:
     """The times of the batches that a cursor delivered, without the first.
@@ -44,6 +49,6 @@ class Clock:
             "hand_over_ns": self.inside - wait,
         }
         built = max(change["batches"], 1)
-        for name in ("build_ns", "gather_ns", "stall_ns", "rows", "bytes", "gathered_bytes"):
+        for name in _BUILT:
             measured[name] = change[name] * batches // built
         return measured

@@ -79,6 +79,7 @@ class Stats(ctypes.Structure):
     _fields_ = fields(
         (c_uint32, "struct_size reserved"),
         (c_int64, "epoch step position batches rows bytes wait_ns stall_ns build_ns gather_ns"),
+        (c_int64, "storage_ns decode_ns"),
         (c_int64, "queued live_batches idle_batches host_bytes gathered_bytes"),
     )
 
