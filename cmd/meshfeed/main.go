@@ -14,6 +14,7 @@
 //	meshfeed serve [DOC.json]          serve the browser page on this machine
 //	meshfeed devices SPEC              list the devices of a backend; --check tries and measures them
 //	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
+//	meshfeed doctor [PATH…]            list versions, devices, limits, file systems, and problems
 //
 // The exit status is 0 on success, 1 when a check finds a problem, 2 when the
 // command cannot do its work, and 130 after Ctrl-C.
