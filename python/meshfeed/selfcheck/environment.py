@@ -1,7 +1,7 @@
 """What `meshfeed doctor` asks Python, in a child process, as JSON on standard output.
 
-`python -m meshfeed.selfcheck.environment packages` needs no JAX. With `devices`, JAX is imported and
-lists its devices, which does not end while another program holds a TPU.
+`python -m meshfeed.selfcheck.environment packages` needs no JAX. With `devices`, JAX is
+imported and lists its devices, which does not end while another program holds a TPU.
 """
 
 from __future__ import annotations

@@ -1,0 +1,100 @@
+"""`python -m meshfeed doctor`: what it finds out about Python, the C library and JAX."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from meshfeed import errors
+from meshfeed._native import library
+from meshfeed.selfcheck import environment
+
+
+def doctor(*arguments: str, **variables: str) -> tuple[dict[str, Any], int]:
+    """Runs the command as a user does, and returns its JSON and its exit status."""
+    command = [sys.executable, "-m", "meshfeed", "doctor", "--json", *arguments]
+    env = {**os.environ, **variables}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    assert done.stderr == ""
+    return json.loads(done.stdout), done.returncode
+
+
+def test_facts(tmp_path: Path) -> None:
+    (tmp_path / "a.arrow").touch()
+    found, status = doctor(str(tmp_path), JAX_NUM_CPU_DEVICES="3", JAX_PLATFORMS="cpu")
+    python = found["python"]
+    assert python["executable"] == sys.executable
+    assert python["packages"]["meshfeed"] == found["build"]["version"] == mf.__version__
+    assert python["packages"]["jax"] == jax.__version__
+    assert python["packages"]["numpy"] == np.__version__
+    assert python["library"] == {"path": str(library.path()), "abi": "1.0"}
+    assert found["jax"]["backend"] == "cpu"
+    assert found["jax"]["devices"] == [{"kind": "cpu", "count": 3}]
+    assert found["paths"][0]["files"] == 1
+    assert found["host"]["environment"]["JAX_NUM_CPU_DEVICES"] == "3"
+    severities = {problem["severity"] for problem in found["problems"]}
+    assert (status == 1) == ("error" in severities)
+
+
+def test_a_jax_that_does_not_answer(tmp_path: Path) -> None:
+    (tmp_path / "jax.py").write_text("import threading\nthreading.Event().wait()\n")
+    found, _ = doctor("--timeout", "200ms", PYTHONPATH=str(tmp_path))
+    assert found["jax"]["timed_out"]
+    messages = [problem["message"] for problem in found["problems"]]
+    assert any(m.startswith("JAX did not list its devices within 200ms") for m in messages)
+
+
+def test_another_python() -> None:
+    found, _ = doctor("--python", "/no/such/python")
+    assert found["python"]["executable"] == "/no/such/python"
+    assert found["jax"] is None
+
+
+def test_a_library_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened() -> None:
+        raise errors.IncompatibleError("it has ABI 9.0", op="python", hint="reinstall")
+
+    monkeypatch.setattr(library, "library", opened)
+    found = environment.packages()["library"]
+    assert found == {"path": str(library.path()), "error": "python: it has ABI 9.0; reinstall"}
+
+
+def test_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "PACKAGES", ("no-such-package",))
+    assert environment.packages()["packages"]["no-such-package"] == ""
+
+
+def test_a_backend_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def backend() -> str:
+        raise RuntimeError("Unable to initialize\n  backend 'tpu'")
+
+    monkeypatch.setattr(jax, "default_backend", backend)
+    assert environment.devices() == {"error": "RuntimeError: Unable to initialize backend 'tpu'"}
+
+
+def test_memory_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Device:
+        device_kind = "NVIDIA H100"
+
+        def memory_stats(self) -> dict[str, int]:
+            return {"bytes_limit": 7}
+
+    monkeypatch.setattr(jax, "local_devices", lambda: [Device(), Device()])
+    found = environment.devices()["devices"]
+    assert found == [{"kind": "NVIDIA H100", "count": 2, "memory_bytes": 7}]
+
+
+@pytest.mark.parametrize("what", ["packages", "devices"])
+def test_the_module_prints_json(what: str) -> None:
+    command = [sys.executable, "-m", "meshfeed.selfcheck.environment", what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    assert json.loads(done.stdout) == getattr(environment, what)()
