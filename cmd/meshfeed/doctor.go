@@ -221,7 +221,8 @@ func ask(ctx context.Context, python, what string, timeout time.Duration, into a
 
 // diagnose returns the problems that the facts show, the worst first.
 func diagnose(f *facts, timeout time.Duration) []symptom {
-	found := slices.Concat([]symptom{}, pythonProblems(f), jaxProblems(f, timeout), hostProblems(f), pathProblems(f))
+	found := []symptom{} // never null in JSON
+	found = append(found, slices.Concat(pythonProblems(f), jaxProblems(f, timeout), hostProblems(f), pathProblems(f))...)
 	if !f.Build.Page {
 		found = append(found, symptom{problem.Info, "this build has no browser page", "install a wheel, or without MESHFEED_PAGE=0; in a checkout run: make page lib"})
 	}
