@@ -157,6 +157,14 @@ func mfgo_digest(batch *C.mfi_batch, tensors *C.mfi_int32, n C.int32_t, out *C.u
 	})
 }
 
+//export mfgo_digest_memory
+func mfgo_digest_memory(data *C.mfi_memory, size C.size_t, out *C.uint8_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		*(*[16]byte)(unsafe.Pointer(out)) = digest(unsafe.Slice((*byte)(unsafe.Pointer(data)), int(size)))
+		return nil
+	})
+}
+
 // digest returns XXH3-128 with seed 0, in canonical byte order.
 func digest(block []byte) [16]byte {
 	if len(block) <= maxPiece {

@@ -21,6 +21,7 @@ typedef const char* const mfi_texts;
 typedef const mf_array mfi_array;
 typedef const mf_batch mfi_batch;
 typedef const int32_t mfi_int32;
+typedef const void mfi_memory;
 typedef const mf_range mfi_range;
 typedef const mf_picture mfi_picture;
 typedef const mf_dataset_options mfi_dataset_options;

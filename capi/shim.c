@@ -439,6 +439,14 @@ mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, ui
   return mfgo_digest(batch, tensors, n, digests, error);
 }
 
+mf_status mf_digest_memory(const void* data, size_t size, uint8_t* digest, mf_error* error) {
+  MAY_BE_FIRST;
+  if (size > 0)
+    NEED(data);
+  NEED(digest);
+  return mfgo_digest_memory(data, size, digest, error);
+}
+
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
                         int64_t position, int64_t* out, int64_t count, mf_error* error) {
   MAY_BE_FIRST;

@@ -48,6 +48,23 @@ static void compared(mf_batch* batch) {
   OK(mf_digest(batch, NULL, 0, NULL, &error));
 }
 
+/* The digest of memory is that of a block with the same bytes. */
+static void of_memory(mf_batch* batch) {
+  mf_error error = MF_ERROR_INIT;
+  const int32_t block = 7;
+  uint8_t want[16], got[16];
+  mf_tensor tensor;
+  tensor.struct_size = sizeof tensor;
+  OK(mf_batch_tensor(batch, block, &tensor));
+  OK(mf_digest(batch, &block, 1, want, &error));
+  OK(mf_digest_memory(tensor.data, (size_t)tensor.bytes, got, &error));
+  CHECK(memcmp(got, want, 16) == 0);
+  OK(mf_digest_memory("\1\0\0", 4, got, &error));
+  expect_digest(got, "45cdd2e492a8bbfc29cc0124ca8bf34b");
+  OK(mf_digest_memory(NULL, 0, got, &error));
+  expect_digest(got, "99aa06d3014798d86001c324468d497f");
+}
+
 static void refused(mf_batch* batch) {
   mf_error error = MF_ERROR_INIT;
   uint8_t digest[16];
@@ -72,6 +89,7 @@ int main(void) {
   mf_batch* batch;
   OK(mf_loader_next(loader, -1, &batch, &error));
   frozen(batch);
+  of_memory(batch);
   compared(batch);
   refused(batch);
   mf_batch_release(batch);

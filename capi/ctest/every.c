@@ -133,8 +133,10 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, tensor, mf_device_batch_dlpack(h.device_batch, 0, 0, &out.tensor, &error));
   CLEARS(NO_HANDLE, legacy, mf_device_batch_dlpack_legacy(h.device_batch, 0, 0, &out.legacy, &error));
   GIVES(NO_TEXT, mf_order_fill("", 0, 0, 4, 0, 0, records, 4, &error));
-  if (forked) /* otherwise every argument is valid */
+  if (forked) { /* otherwise every argument is valid */
     CLEARS(MF_OK, key, mf_record_key(0, 0, 0, out.key, &error));
+    GIVES(MF_OK, mf_digest_memory("", 0, digest, &error));
+  }
 }
 
 static void null_pointers(any h, const mf_batch* batch) {
@@ -142,6 +144,7 @@ static void null_pointers(any h, const mf_batch* batch) {
   struct ArrowSchema schema;
   const int32_t block = 0;
   const char* const path = "";
+  uint8_t digest[16];
   NAMES("layout", mf_layout_create("{}", 2, NULL, &error));
   CLEARS(NO_TEXT, handle, mf_layout_create(NULL, 3, &out.handle.layout, &error));
   NAMES("json", mf_layout_create(NULL, 3, &out.handle.layout, &error));
@@ -189,6 +192,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("batch", mf_digest(NULL, NULL, 0, NULL, &error));
   NAMES("tensors", mf_digest(batch, NULL, 1, NULL, &error));
   NAMES("digests", mf_digest(batch, &block, 1, NULL, &error));
+  NAMES("data", mf_digest_memory(NULL, 1, digest, &error));
+  NAMES("digest", mf_digest_memory("", 1, NULL, &error));
   NAMES("spec", mf_devices_open(NULL, 1, NULL, &out.handle.devices, &error));
   NAMES("devices", mf_devices_open("go", 2, NULL, NULL, &error));
   NAMES("json", mf_devices_info(h.devices, NULL, &error));

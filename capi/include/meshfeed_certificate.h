@@ -86,6 +86,9 @@ mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf
 mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, uint8_t* digests,
                     mf_error* error);
 
+/* Writes the digest of any memory, 16 bytes. data may be NULL if size is 0. */
+mf_status mf_digest_memory(const void* data, size_t size, uint8_t* digest, mf_error* error);
+
 /* ---- orders: the same in Go, C and Python -------------------------------- */
 
 /* Writes the records at positions [position, position + count) of an epoch. order is

@@ -48,6 +48,8 @@ from meshfeed.placed import Shard as Shard
 from meshfeed.planning import Layout as Layout
 from meshfeed.planning import Problem as Problem
 from meshfeed.planning import layout as layout
+from meshfeed.replicas import ReplicaCheck as ReplicaCheck
+from meshfeed.replicas import check_replicas as check_replicas
 from meshfeed.report import Report as Report
 from meshfeed.specs import Array as Array
 from meshfeed.specs import P as P

@@ -146,8 +146,8 @@ def claim(
     Returns:
         The keys of this use, and a function that frees the name for another loader.
     """
-    group = _group(members)
-    path = f"{name}.{group}" if name else group
+    span = group(members)
+    path = f"{name}.{span}" if name else span
     with _lock:
         counts, taken = _known.setdefault(store, (Counter(), set()))
         if name is not None:
@@ -156,12 +156,12 @@ def claim(
             taken.add((me, name))
         count = counts[me, path]
         counts[me, path] += 1
-    title = repr(name) if name else f"{count} of processes {group}"
+    title = repr(name) if name else f"{count} of processes {span}"
     namespace = Namespace(store, f"meshfeed/{path}/{count}", title, me, members)
     return namespace, lambda: taken.discard((me, name))
 
 
-def _group(members: Sequence[int]) -> str:
+def group(members: Sequence[int]) -> str:
     """Returns a name for a set of processes. Uses by different sets are counted apart."""
     span = f"{members[0]}-{members[-1]}"
     if members[-1] - members[0] == len(members) - 1:

@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 _HINT = "give an object with the five methods of mf.Coordinator, or False for none"
 
 
+def check_name(check: Checks, name: Any) -> None:
+    """Checks a name that is a part of keys."""
+    text = check.name("name", name)
+    if "/" in text or not text.isprintable():
+        raise check.wrong("name", text, 'a printable name without "/"')
+
+
+def check_coordinator(check: Checks, given: Any) -> None:
+    """Checks a coordinator, None or False."""
+    if given is not None and given is not False and not isinstance(given, Coordinator):
+        raise check.wrong("coordinator", given, "a mf.Coordinator", _HINT)
+
+
 @dataclass(frozen=True)
 class JobOptions:
     """The arguments of `Loader` about the other processes."""
@@ -38,12 +51,8 @@ class JobOptions:
     def __post_init__(self) -> None:
         check = Checks("mf.Loader")
         if self.name is not None:
-            text = check.name("name", self.name)
-            if "/" in text or not text.isprintable():
-                raise check.wrong("name", text, 'a printable name without "/"')
-        usual = self.coordinator is None or self.coordinator is False
-        if not usual and not isinstance(self.coordinator, Coordinator):
-            raise check.wrong("coordinator", self.coordinator, "a mf.Coordinator", _HINT)
+            check_name(check, self.name)
+        check_coordinator(check, self.coordinator)
         check.seconds("agree_timeout", self.agree_timeout)
         check.choice("on_peer_error", self.on_peer_error, "end", "raise", "abort")
         check.seconds("late_after", self.late_after)

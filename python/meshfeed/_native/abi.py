@@ -223,6 +223,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_batch_retain": (c_void_p,),
     "mf_batch_release": (c_void_p,),
     "mf_digest": (c_void_p, c_void_p, c_int32, c_void_p, _ERROR),
+    "mf_digest_memory": (c_void_p, c_size_t, c_void_p, _ERROR),
     "mf_devices_open": (*_TEXT, c_void_p, c_void_p, _ERROR),
     "mf_devices_info": (c_uint64, c_void_p, _ERROR),
     "mf_ring_create": (c_uint64, c_uint64, c_void_p, _ERROR),

@@ -423,6 +423,13 @@ def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
     return [data[16 * i : 16 * i + 16] for i in range(n)]
 
 
+def digest_of(address: int, size: int) -> bytes:
+    """Returns XXH3-128 of `size` bytes at an address. Other threads run meanwhile."""
+    out = (ctypes.c_uint8 * 16)()
+    call("mf_digest_memory", address, size, out)
+    return bytes(out)
+
+
 # ---- devices ----
 
 

@@ -1,0 +1,429 @@
+"""Compares the copies of arrays that the processes of a job hold, by digests.
+
+Every process publishes a record: a hash of the names, shapes, types and shardings of its arrays,
+and one hash for each set of processes that hold the same parts. The lowest process compares the
+records. Only if some differ, it asks for the facts of an array or the digests of its parts, each
+from one process of those that agree. Then it publishes the verdict, and all processes return, or
+raise the same error. A record has some hundred bytes, whatever the size of the arrays.
+
+| key | writer | reader | when | the wait ends with the value, or |
+| --- | --- | --- | --- | --- |
+| record/P | process P | lowest process; the lowest one's: all | when P calls | timeout |
+| message/N | lowest process | all others | after all records, or answers | timeout + 10 s |
+| answer/N/P | process P | lowest process | when message N names P | timeout |
+
+The lowest process deletes the keys of a call after all processes have made the next one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import threading
+import time
+import weakref
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, Protocol
+
+from meshfeed import errors
+from meshfeed._jobs import wording
+from meshfeed._jobs.keys import Generation, Namespace, group
+from meshfeed._jobs.wording import named
+from meshfeed.coordinator import Coordinator
+
+HOST = -1  # stands for a device if a process has an array in host memory
+GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits
+ASKED = 8  # the largest number of different values that are compared in detail
+SHORT = 16  # digits of a digest in an answer
+FIELDS = 3  # the largest number of arrays that an error about trees names
+
+Index = tuple[tuple[int, int], ...]
+Copies = list[tuple[int, int]]  # pairs of process and device
+Facts = Mapping[str, Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A part of an array that this process holds.
+
+    Attributes:
+        array: the number of the array.
+        index: the part, as [start, stop) of every dimension.
+        holders: the processes that hold it, in ascending order.
+        digests: the digests of the copies of this process, by device.
+        size: the bytes of a copy.
+    """
+
+    array: int
+    index: Index
+    holders: tuple[int, ...]
+    digests: dict[int, bytes]
+    size: int
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the copies of this process are equal."""
+        return len(set(self.digests.values())) == 1
+
+    def evidence(self) -> bytes:
+        """Returns what is hashed: one digest if all are equal, else the digests of all devices."""
+        found = sorted(self.digests.items())
+        return found[0][1] if self.agrees else b"".join(digest for _, digest in found)
+
+
+class Arrays(Protocol):
+    """The arrays of this process."""
+
+    names: list[str]
+    me: int
+
+    def facts(self) -> Facts:
+        """Returns what must be equal in all processes besides the bytes, by array."""
+
+    def copies(self, array: int) -> dict[Index, Copies]:
+        """Returns the copies of every part of an array, in all processes."""
+
+    def blocks(self) -> list[Block]:
+        """Returns the parts that this process holds and that have several copies, hashed."""
+
+
+# ---- keys ----
+
+_lock = threading.Lock()
+_calls: weakref.WeakKeyDictionary[Coordinator, Counter[tuple[int, str]]]
+_calls = weakref.WeakKeyDictionary()
+
+
+def next_call(
+    store: Coordinator, name: str, me: int, members: Sequence[int]
+) -> tuple[Generation, Generation]:
+    """Returns the keys of the next call with this name, and those of the call before.
+
+    The n-th call of a process belongs to the n-th call of the others. Calls of other sets of
+    processes are counted apart.
+    """
+    path = f"meshfeed-replicas/{name}.{group(members)}"
+    with _lock:
+        calls = _calls.setdefault(store, Counter())
+        number = calls[me, path]
+        calls[me, path] += 1
+    title = f"call {number + 1} with name={name!r}"
+    namespace = Namespace(store, path, title, me, members)
+    return namespace.generation(number), namespace.generation(number - 1)
+
+
+# ---- the comparison ----
+
+
+def compare_inside(arrays: Arrays) -> list[Block]:
+    """Hashes the parts of this process, and compares only the copies that it holds itself.
+
+    Raises:
+        DataLossError: copies differ.
+    """
+    blocks, found = arrays.blocks(), dict[int, str]()
+    for block in blocks:
+        if not block.agrees and block.array not in found:
+            digests = {(arrays.me, device): d.hex() for device, d in block.digests.items()}
+            found[block.array] = _odd(arrays.names[block.array], block.index, digests)
+    if found:
+        raise _error(**_different(found))
+    return blocks
+
+
+Record = dict[str, Any]
+Verdict = dict[str, Any]  # the arguments of an error; empty if all copies are equal
+
+
+class Comparison:
+    """Compares the arrays of the processes, in one call of each.
+
+    Args:
+        keys: the keys of this call, and those of the call before.
+        arrays: the arrays of this process.
+        seconds: how long to wait for the other processes.
+    """
+
+    def __init__(self, keys: tuple[Generation, Generation], arrays: Arrays, seconds: float) -> None:
+        self._keys, self._earlier = keys
+        self._arrays, self._seconds = arrays, seconds
+        self._facts: Facts = {}
+        self._sets: dict[str, list[Block]] = {}
+
+    def run(self) -> list[Block]:
+        """Hashes the parts of this process and compares them.
+
+        Raises:
+            DataLossError: copies differ.
+            IncompatibleError: the trees of the processes differ.
+            PeerError: a process did not call in time, or could not read its arrays.
+        """
+        try:
+            self._facts, blocks = self._arrays.facts(), self._arrays.blocks()
+        except Exception as e:
+            code = e.code if isinstance(e, errors.Error) else errors.Code.Internal
+            text = e.message if isinstance(e, errors.Error) else f"{type(e).__name__}: {e}"
+            self._keys.set(f"record/{self._me}", {"failed": [code, text]})
+            raise
+        self._sets = _sets(blocks)
+        self._keys.set(f"record/{self._me}", self._record())
+        verdict = self._lead() if self._keys.namespace.leads else self._follow()
+        if verdict:
+            raise _error(**verdict)
+        return blocks
+
+    @property
+    def _me(self) -> int:
+        return self._keys.namespace.me
+
+    def _record(self) -> Record:
+        tree = hashlib.sha256(json.dumps(self._facts).encode()).hexdigest()
+        sets = {key: _combined(blocks) for key, blocks in self._sets.items()}
+        inner = [key for key, blocks in self._sets.items() if not all(b.agrees for b in blocks)]
+        return {"tree": tree, "sets": sets, "inner": inner}
+
+    # ---- all processes but the lowest ----
+
+    def _follow(self) -> Verdict:
+        """Answers the messages of the lowest process, and returns its verdict."""
+        lead = self._keys.namespace.lead
+        if self._wait(f"record/{lead}", self._seconds) is None:
+            return self._absent([lead])
+        for n in count():
+            message = self._wait(f"message/{n}", self._seconds + GRACE)
+            if message is None:
+                return self._absent([lead])
+            if "verdict" in message:
+                return dict(message["verdict"])
+            if self._me in message["from"]:
+                self._keys.set(f"answer/{n}/{self._me}", self._answer(message))
+        raise AssertionError
+
+    def _answer(self, message: Mapping[str, Any]) -> Any:
+        """Returns the facts, or the digests of the parts that some sets of processes hold."""
+        if "sets" not in message:
+            return self._facts
+        return {key: _digests(self._sets.get(key, [])) for key in message["sets"]}
+
+    # ---- the lowest process ----
+
+    def _lead(self) -> Verdict:
+        until = time.monotonic() + self._seconds
+        records: dict[int, Record] = {}
+        for p in self._keys.namespace.members:
+            record = self._wait(f"record/{p}", until - time.monotonic())
+            if record is not None:
+                records[p] = record
+        absent = [p for p in self._keys.namespace.members if p not in records]
+        if not absent:  # all processes have returned from the call before
+            self._keys.namespace.store.delete(self._earlier.path)
+        verdict = _failed(records) or (self._absent(absent) if absent else {})
+        n, verdict = (0, verdict) if verdict else self._judge(records)
+        self._keys.set(f"message/{n}", {"verdict": verdict})
+        return verdict
+
+    def _judge(self, records: Mapping[int, Record]) -> tuple[int, Verdict]:
+        """Compares the records. Returns the number of the next message, and the verdict."""
+        trees = _alike({p: record["tree"] for p, record in records.items()})
+        if len(trees) > 1:
+            known = self._ask({}, [processes[0] for processes in trees[:ASKED]])
+            return 1, _other_trees([(have, known.get(have[0])) for have in trees])
+        wrong: dict[str, list[list[int]]] = {}
+        for key in sorted({key for record in records.values() for key in record["sets"]}):
+            have = {p: r["sets"][key] for p, r in records.items() if key in r["sets"]}
+            inner = any(key in record["inner"] for record in records.values())
+            if len(groups := _alike(have)) > 1 or inner:
+                wrong[key] = groups
+        if not wrong:
+            return 0, {}
+        wrong = dict(list(wrong.items())[:ASKED])
+        asked = {processes[0] for groups in wrong.values() for processes in groups[:ASKED]}
+        return 1, self._other_bytes(wrong, self._ask({"sets": list(wrong)}, sorted(asked)))
+
+    def _ask(self, message: Mapping[str, Any], processes: Sequence[int]) -> dict[int, Any]:
+        """Asks processes for details. Without an answer in time a process is left out."""
+        self._keys.set("message/0", {**message, "from": processes})
+        until = time.monotonic() + self._seconds
+        answers = {}
+        for p in processes:
+            if p == self._me:
+                answers[p] = self._answer(message)
+            elif found := self._wait(f"answer/0/{p}", until - time.monotonic()):
+                answers[p] = found
+        return answers
+
+    def _other_bytes(
+        self, wrong: Mapping[str, Sequence[Sequence[int]]], answers: Mapping[int, Any]
+    ) -> Verdict:
+        """Names the first part whose copies differ, and how many more arrays differ."""
+        found: dict[int, str] = {}  # the description of the first such part, by array
+        for key, groups in wrong.items():
+            by = {p: answers[have[0]][key] for have in groups if have[0] in answers for p in have}
+            for i, (array, index, copies) in enumerate(self._parts(key)):
+                digests = dict(_each(i, copies, by))
+                if len(set(digests.values())) > 1 and array not in found:
+                    found[array] = _odd(self._arrays.names[array], index, digests)
+        if not found:  # a process has not answered
+            found[-1] = f"copies differ on processes {' and '.join(wrong)}"
+        return _different(found)
+
+    def _parts(self, key: str) -> Iterator[tuple[int, Index, Copies]]:
+        """Yields the parts that a set of processes holds, in the order of their digests."""
+        for array in range(len(self._arrays.names)):
+            for index, copies in sorted(self._arrays.copies(array).items()):
+                holders = sorted({process for process, _ in copies})
+                if len(copies) > 1 and group(holders) == key:
+                    yield array, index, copies
+
+    def _absent(self, missing: Sequence[int]) -> Verdict:
+        title = self._keys.namespace.title
+        message = f"{named(missing, 'has', 'have')} not made {title} within {self._seconds:g} s"
+        hint = "every process that holds a part makes the same calls in the same order; see its "
+        hint += "log, or raise timeout="
+        code, process = errors.Code.Timeout, missing[0]
+        return {"code": code, "message": message, "hint": hint, "process": process}
+
+    def _wait(self, key: str, seconds: float) -> Any:
+        return self._keys.wait(key, seconds, lambda: False)
+
+
+_HINT = "restore the arrays from a checkpoint, and call it after every step to find the cause"
+
+
+def _error(code: int, message: str, hint: str, process: int | None = None) -> errors.Error:
+    if process is None:
+        return errors.CLASSES[code](message, hint=hint)
+    origin = TimeoutError if code == errors.Code.Timeout else errors.CLASSES[code]
+    return errors.peer(origin)(message, hint=hint).at(process, -1, -1)
+
+
+def _sets(blocks: Sequence[Block]) -> dict[str, list[Block]]:
+    """Groups parts by the processes that hold them."""
+    found: dict[str, list[Block]] = defaultdict(list)
+    for block in blocks:
+        found[group(block.holders)].append(block)
+    return found
+
+
+def _combined(blocks: Sequence[Block]) -> str:
+    return hashlib.sha256(b"".join(block.evidence() for block in blocks)).hexdigest()
+
+
+def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
+    """Returns the digests of parts, and those of all devices where they differ."""
+    inner = {
+        str(i): {str(device): digest.hex()[:SHORT] for device, digest in block.digests.items()}
+        for i, block in enumerate(blocks)
+        if not block.agrees
+    }
+    firsts = (next(iter(block.digests.values())).hex()[:SHORT] for block in blocks)
+    return {"digests": "".join(firsts), "inner": inner}
+
+
+def _each(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[Any, str]]:
+    """Yields every copy of a part, whose process has answered, with its digest."""
+    for process, device in copies:
+        if process not in by:
+            continue
+        inner = by[process]["inner"].get(str(part))
+        if inner is None:
+            yield (process, device), by[process]["digests"][SHORT * part : SHORT * (part + 1)]
+        else:
+            yield from (((process, int(each)), digest) for each, digest in inner.items())
+
+
+def _alike(values: Mapping[int, str]) -> list[list[int]]:
+    """Groups processes with equal values: the largest group first, then by process."""
+    groups: dict[str, list[int]] = {}
+    for process, value in sorted(values.items()):
+        groups.setdefault(value, []).append(process)
+    return sorted(groups.values(), key=lambda processes: (-len(processes), processes))
+
+
+# ---- messages ----
+
+
+def _different(found: Mapping[int, str]) -> Verdict:
+    """Returns the verdict about copies that differ, from a description by array."""
+    first, *more = sorted(found)
+    text = found[first]
+    if more:
+        text += f"; {len(more)} more array{'s differ' if len(more) > 1 else ' differs'}"
+    return {"code": errors.Code.DataLoss, "message": text, "hint": _HINT}
+
+
+def _failed(records: Mapping[int, Record]) -> Verdict:
+    """Returns the verdict about a process that could not read its arrays, if there is one."""
+    for process, record in records.items():
+        if "failed" in record:
+            code, text = record["failed"]
+            hint = "see its log"
+            text = f"process {process}: {text}"
+            return {"code": code, "message": text, "hint": hint, "process": process}
+    return {}
+
+
+def _other_trees(known: Sequence[tuple[Sequence[int], Facts | None]]) -> Verdict:
+    """Returns the verdict about trees that differ, given with the processes that have each."""
+    told = [(processes, facts) for processes, facts in known if facts is not None]
+    found = []
+    for name in dict.fromkeys(name for _, facts in told for name in facts):
+        without = sorted(p for processes, facts in told if name not in facts for p in processes)
+        if without:
+            found.append(f"array {name!r} is missing on {named(without)}")
+            continue
+        have = [(processes, facts[name]) for processes, facts in told]
+        fields = dict.fromkeys(field for _, each in have for field in each)
+        for field in fields:
+            values: dict[str, list[int]] = defaultdict(list)
+            for processes, each in have:
+                values[str(each.get(field, "none"))] += processes
+            if len(values) > 1:
+                texts = (
+                    f"{value} on {named(sorted(processes))}" for value, processes in values.items()
+                )
+                found.append(f"array {name!r} has the {field} {', '.join(texts)}")
+                break
+    if not found:
+        found.append("the arrays have another order")
+    if len(found) > FIELDS:
+        found[FIELDS:] = [f"{len(found) - FIELDS} more"]
+    message = f"the processes have different trees: {'; '.join(found)}"
+    hint = "give every process the same tree, with the same shardings"
+    return {"code": errors.Code.Incompatible, "message": message, "hint": hint}
+
+
+def _odd(name: str, index: Index, digests: Mapping[tuple[int, int], str]) -> str:
+    """Describes a part whose copies differ, and names those that differ from most others."""
+    part = f", index [{', '.join(f'{a}:{b}' for a, b in index)}]" if index else ""
+    groups: dict[str, Copies] = defaultdict(list)
+    for copy, digest in digests.items():
+        groups[digest].append(copy)
+    *odd, most = sorted(groups.values(), key=len)
+    if 2 * len(most) > len(digests):
+        first = sorted(copy for copies in odd for copy in copies)
+        others = f"the other {len(most)} copies"
+    else:  # no copy has a majority
+        first, *rest = sorted(map(sorted, groups.values()))
+        others = " and from ".join(_located(copies) for copies in rest)
+    verb = "differs" if len({process for process, _ in first}) == 1 else "differ"
+    return f"array {name!r}{part}: {_located(first)} {verb} from {others}"
+
+
+def _located(copies: Copies) -> str:
+    """Names processes and their devices, such as "process 2 (devices 4 and 5)"."""
+    devices: dict[int, list[int]] = defaultdict(list)
+    for process, device in sorted(copies):
+        devices[process] += [device] if device != HOST else []
+    each = []
+    for process, ids in list(devices.items())[: wording.LISTED]:
+        *rest, last = map(str, ids) if ids else [""]
+        text = f"devices {', '.join(rest)} and {last}" if rest else f"device {last}"
+        each.append(f"process {process} ({text})" if ids else f"process {process}")
+    if len(devices) > len(each):
+        each.append(f"{len(devices) - len(each)} more processes")
+    *rest, last = each
+    return f"{', '.join(rest)} and {last}" if rest else last

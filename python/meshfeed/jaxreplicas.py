@@ -1,0 +1,205 @@
+"""The arrays of a tree as this process holds them, with digests of their parts."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from meshfeed._io.arguments import Checks, shown
+from meshfeed._jobs.comparison import HOST, Block, Copies, Index
+from meshfeed._native import calls
+from meshfeed.errors import InvalidStateError
+from meshfeed.specs import entries
+
+import jax  # isort: skip
+from jax.sharding import NamedSharding  # isort: skip
+from jax.tree_util import keystr, tree_flatten_with_path  # isort: skip
+
+WORKERS = 4  # threads that hash; at most this many shards are copied to the host at once
+WHOLE = "tree"  # the name of an array that is the whole tree
+LISTED = 16  # ids of devices in a text
+
+_NUMBERS = bool, int, float, complex
+_DATA = jax.Array, np.ndarray, np.generic, *_NUMBERS
+
+
+class Tree:
+    """The arrays of a tree.
+
+    JAX takes an array in host memory, or on devices of one process alone, as equal in all
+    processes. So every process has a copy of it.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        tree: the tree.
+        alone: whether only copies of this process are compared.
+
+    Attributes:
+        names: the path of every array.
+        me: this process.
+        processes: the processes that compare copies, in ascending order.
+    """
+
+    def __init__(self, check: Checks, tree: Any, *, alone: bool) -> None:
+        flat, _ = tree_flatten_with_path(tree)
+        self.names = [keystr(path, simple=True, separator="/") or WHOLE for path, _ in flat]
+        if len(set(self.names)) < len(flat):
+            self.names = [keystr(path) for path, _ in flat]
+        found = zip(self.names, flat, strict=True)
+        self._leaves = [_array(check, name, leaf) for name, (_, leaf) in found]
+        self.me: int = jax.process_index()
+        owners = (leaf.sharding.device_set for leaf in self._leaves if _is_global(leaf))
+        processes: set[int] = {device.process_index for devices in owners for device in devices}
+        self.processes = sorted(processes or range(jax.process_count()))
+        if alone:
+            self.processes = [self.me]
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """Returns what must be equal in all processes besides the bytes, by array."""
+        return {
+            name: {"shape": list(leaf.shape), "dtype": str(leaf.dtype), **_described(leaf)}
+            for name, leaf in zip(self.names, self._leaves, strict=True)
+        }
+
+    def copies(self, array: int) -> dict[Index, Copies]:
+        """Returns the copies of every part of an array, as pairs of process and device."""
+        leaf = self._leaves[array]
+        if not math.prod(leaf.shape):
+            return {}
+        found: dict[Index, Copies] = defaultdict(list)
+        for device, index in _parts(leaf).items():
+            if device is None or device.process_index in self.processes:
+                pair = (self.me, HOST) if device is None else (device.process_index, device.id)
+                found[index].append(pair)
+        if not _is_global(leaf):
+            others = [(process, HOST) for process in self.processes if process != self.me]
+            for pairs in found.values():
+                pairs.extend(others)
+        return found
+
+    def is_single(self, array: int) -> bool:
+        """Returns whether every part of an array has only one copy."""
+        copies = self.copies(array).values()
+        return bool(copies) and all(len(pairs) == 1 for pairs in copies)
+
+    def blocks(self) -> list[Block]:
+        """Returns the parts of which this process holds a copy and there is another, hashed."""
+        wanted, data = [], []
+        for array, leaf in enumerate(self._leaves):
+            if isinstance(leaf, jax.Array) and leaf.is_deleted():
+                message = f"array {self.names[array]!r} was deleted, or donated to a computation"
+                hint = "give the arrays that the computation returned"
+                raise InvalidStateError(message, hint=hint)
+            copies = self.copies(array)
+            for device, index, part in _held(leaf):
+                if len(pairs := copies.get(index, [])) > 1:
+                    holders = tuple(sorted({process for process, _ in pairs}))
+                    wanted.append((array, index, holders, device))
+                    data.append(part)
+        with ThreadPoolExecutor(WORKERS, "meshfeed.digests") as pool:
+            digests = list(pool.map(_digest, data))
+        found: dict[tuple[int, Index], Block] = {}
+        for (array, index, holders, device), (digest, size) in zip(wanted, digests, strict=True):
+            block = found.setdefault((array, index), Block(array, index, holders, {}, size))
+            block.digests[device] = digest
+        return [found[key] for key in sorted(found)]
+
+
+def _array(check: Checks, name: str, leaf: Any) -> Any:
+    """Returns a leaf that has data, as an array of JAX or NumPy."""
+    where = f"array {name!r}"
+    if isinstance(leaf, jax.core.Tracer):
+        message = f"{where} is traced: inside of a function that JAX traces there is no data"
+        raise check.misfit(message, "call it outside of jax.jit, scan and the like")
+    if not isinstance(leaf, _DATA):
+        message = f"{where} is {shown(leaf)}, which has no data to compare"
+        raise check.misfit(message, "give arrays in dicts, lists and tuples, and leave out others")
+    if not isinstance(leaf, jax.Array):
+        leaf = np.asarray(leaf)
+        if leaf.dtype.hasobject:
+            raise check.misfit(f"{where} holds Python objects", "give arrays of numbers")
+    return leaf
+
+
+def _is_global(leaf: Any) -> bool:
+    """Returns whether an array is on devices of other processes."""
+    return isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
+
+
+def _described(leaf: Any) -> dict[str, Any]:
+    """Describes the sharding of an array; a local one without its devices."""
+    if not isinstance(leaf, jax.Array) or len(leaf.sharding.device_set) == 1:
+        return {}
+    sharding, devices = leaf.sharding, {}
+    if _is_global(leaf):
+        devices = {"devices": _listed([device.id for device in _parts(leaf)])}
+    if not isinstance(sharding, NamedSharding):
+        return {"sharding": str(sharding), **devices}
+    axes = {name: size for name, size in sharding.mesh.shape.items() if size > 1}
+    mesh = ", ".join(f"{name}={size}" for name, size in axes.items())
+    return {"spec": _spec(sharding.spec, axes), "mesh": mesh, **devices}
+
+
+def _spec(spec: Any, axes: dict[Any, int]) -> str:
+    """Writes a spec without what has no effect: axes of size 1, and dimensions at its end."""
+    found = []
+    for entry in entries(spec):
+        names = [entry] if isinstance(entry, str) else entry or ()
+        kept = [name for name in names if name in axes]
+        found.append(tuple(kept) if len(kept) > 1 else kept[0] if kept else None)
+    while found and found[-1] is None:
+        found.pop()
+    return f"P({', '.join(map(repr, found))})"
+
+
+def _listed(ids: list[int]) -> str:
+    """Writes the ids of devices in mesh order, such as "0-7"."""
+    if ids == list(range(ids[0], ids[0] + len(ids))):
+        return f"{ids[0]}-{ids[-1]}"
+    if len(ids) <= LISTED:
+        return " ".join(map(str, ids))
+    return f"{' '.join(map(str, ids[:LISTED]))} … (hash {hash(tuple(ids)) & 0xFFFFFFFF:08x})"
+
+
+def _parts(leaf: Any) -> dict[Any, Index]:
+    """Returns the part of an array on each device; the key None stands for host memory."""
+    if isinstance(leaf, jax.Array):
+        return _placed(leaf.sharding, leaf.shape)
+    return {None: tuple((0, size) for size in leaf.shape)}
+
+
+@functools.lru_cache(64)
+def _placed(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Index]:
+    found = sharding.devices_indices_map(shape).items()
+    return {
+        device: tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
+        for device, index in found
+    }
+
+
+def _held(leaf: Any) -> Iterator[tuple[int, Index, Any]]:
+    """Yields the parts of an array that this process holds: device, index and data."""
+    parts = _parts(leaf)
+    if isinstance(leaf, jax.Array):
+        for shard in leaf.addressable_shards:
+            yield shard.device.id, parts[shard.device], shard.data
+    else:
+        yield HOST, parts[None], leaf
+
+
+def _digest(data: Any) -> tuple[bytes, int]:
+    """Returns the digest and the number of the bytes of a part of an array."""
+    if isinstance(data, jax.Array):
+        if jax.numpy.issubdtype(data.dtype, jax.dtypes.prng_key):
+            data = jax.random.key_data(data)
+        # A new object, because JAX keeps the copy on the host as long as the object exists.
+        own = jax.make_array_from_single_device_arrays(data.shape, data.sharding, [data])
+        data = jax.device_get(own)
+    host = np.ascontiguousarray(data)
+    return calls.digest_of(host.ctypes.data, host.nbytes), host.nbytes

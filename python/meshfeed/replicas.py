@@ -1,0 +1,106 @@
+"""A check that all copies of arrays are equal: weights, optimizer states, batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from meshfeed._io.arguments import Checks
+from meshfeed._jobs.comparison import Comparison, compare_inside, next_call
+from meshfeed._jobs.options import check_coordinator, check_name
+from meshfeed.coordinator import Coordinator, jax_coordinator
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplicaCheck:
+    """What `mf.check_replicas` has compared, and found equal.
+
+    Attributes:
+        name: the name of the check.
+        arrays: the number of arrays.
+        blocks: of how many parts of arrays this process compared its copies.
+        bytes: how many bytes of this process were compared.
+        processes: the processes that compared their copies.
+        single: the names of arrays whose parts have only one copy each, so nothing is compared.
+    """
+
+    name: str
+    arrays: int
+    blocks: int
+    bytes: int
+    processes: Sequence[int]
+    single: Sequence[str]
+
+    def __str__(self) -> str:
+        processes = "1 process" if len(self.processes) == 1 else f"{len(self.processes)} processes"
+        text = f"{self.name}: {self.arrays - len(self.single)} of {self.arrays} arrays have "
+        text += f"replicas, all equal on {processes}; this one compared {self.bytes:,} bytes "
+        return f"{text}in {self.blocks} block{'s' * (self.blocks != 1)}"
+
+
+def check_replicas(
+    tree: Any,
+    *,
+    name: str = "arrays",
+    coordinator: Coordinator | Literal[False] | None = None,
+    timeout: float = 60.0,
+) -> ReplicaCheck:
+    """Checks that all copies of every array are equal, inside this process and across processes.
+
+    JAX does not compare replicas. If two differ, the program computes wrong results without an
+    error. Every process hashes the parts that its devices hold, and compares the hashes with the
+    others through the key-value store of the job: no array is sent, and no collective operation is
+    used. A part that only one device holds has no copy to compare with.
+
+    Bytes are compared, not numbers: -0.0 and 0.0 differ, and NaNs are equal if their bits are. An
+    array in host memory, such as one of NumPy, or on devices of one process alone, must be equal in
+    all processes.
+
+    In a job, every process that holds a part calls this function. Its n-th call with a name belongs
+    to the n-th call of the others with that name.
+
+    Args:
+        tree: the arrays: weights, the states of an optimizer, a restored checkpoint, a batch.
+        name: the name of the check in keys between processes, and in errors.
+        coordinator: as in `Loader`. False compares the copies of this process alone.
+        timeout: seconds to wait for the other processes. It includes their hashing.
+
+    Raises:
+        DataLossError: copies differ. The text names the array, the part of it, and the processes
+            and devices with another content than most copies.
+        IncompatibleError: the processes have different trees: paths, shapes, types or shardings.
+        PeerError: a process has not called in time, or its arrays cannot be read.
+        InvalidStateError: an array was deleted or donated.
+        InvalidArgumentError: a leaf of the tree has no data.
+        UnsupportedError: the processes cannot communicate.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp, meshfeed as mf
+        >>> from jax.sharding import NamedSharding, PartitionSpec as P
+        >>> mesh = mf.make_mesh({"data": -1})
+        >>> weights = jax.device_put({"w": jnp.ones((8, 8))}, NamedSharding(mesh, P()))
+        >>> mf.check_replicas(weights, name="weights").arrays
+        1
+    """
+    with Checks("mf.check_replicas") as check:
+        from meshfeed import jaxreplicas
+
+        check_name(check, name)
+        check_coordinator(check, coordinator)
+        seconds = check.seconds("timeout", timeout)
+        arrays = jaxreplicas.Tree(check, tree, alone=coordinator is False)
+        if len(arrays.processes) == 1:
+            blocks = compare_inside(arrays)
+        else:
+            store = coordinator if isinstance(coordinator, Coordinator) else jax_coordinator()
+            keys = next_call(store, name, arrays.me, arrays.processes)
+            blocks = Comparison(keys, arrays, seconds).run()
+        return ReplicaCheck(
+            name=name,
+            arrays=len(arrays.names),
+            blocks=len(blocks),
+            bytes=sum(block.size * len(block.digests) for block in blocks),
+            processes=arrays.processes,
+            single=[n for i, n in enumerate(arrays.names) if arrays.is_single(i)],
+        )

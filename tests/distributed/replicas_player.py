@@ -1,0 +1,184 @@
+"""The program of a job of four processes that compare arrays, some of which are corrupted.
+
+Devices of the processes 0 and 2 hold the same parts of arrays that are split over "fsdp", and so
+do those of 1 and 3. Each process writes its results, by the name of the scene, to a file `got`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import meshfeed as mf
+from meshfeed.jax import coordination_client
+from tests.distributed.play import write
+from tests.distributed.process import Place, joined
+
+P = PartitionSpec
+ODD = 2  # the process whose arrays are corrupted
+SHORT = 2.0  # seconds to wait for a process that never calls
+
+Array = np.ndarray[Any, Any]
+
+
+def rows(seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=(16, 8)).astype(np.float32)
+
+
+def trained(step: int) -> Array:
+    """Returns weights after some steps."""
+    return rows() * np.float32(0.5**step)
+
+
+def kinds(error: mf.Error) -> str:
+    """Returns the names of the error's class and of its bases."""
+    return " ".join(kind.__name__ for kind in (type(error), *type(error).__bases__))
+
+
+class Scenes:
+    """The scenes. Each returns what this process compares."""
+
+    def __init__(self, place: Place) -> None:
+        self.odd = place.rank == ODD
+        devices = np.array(jax.devices())
+        self.mesh = Mesh(devices.reshape(2, 4), ("replica", "fsdp"))
+        other = devices.reshape(2, 4)[::-1] if self.odd else devices.reshape(2, 4)
+        self.reordered = Mesh(other, ("replica", "fsdp"))
+        self.all: dict[str, Callable[[], Any]] = {
+            "sharded": lambda: {"w": self.put(rows(), "fsdp"), "b": self.put(rows(), None, "fsdp")},
+            "replicated": lambda: [self.put(rows(seed)) for seed in range(3)],
+            "mixed": self.mixed,
+            "unique": lambda: self.put(rows(), ("replica", "fsdp")),
+            "one bit inside": partial(self.one_bit, jax.local_devices()[1:]),
+            "one bit across": partial(self.one_bit, jax.local_devices()),
+            "swapped batches": self.swapped,
+            "a step ahead": lambda: {"w": self.put(trained(4 if self.odd else 3), "fsdp")},
+            "permuted rows": self.permuted,
+            "another dtype": lambda: {"w": self.put(rows().astype(self.dtype()))},
+            "another shape": lambda: {"w": self.put(rows()[:8] if self.odd else rows())},
+            "another spec": lambda: {"w": self.put(rows(), "replica" if self.odd else "fsdp")},
+            "another mesh order": lambda: {"w": self.put(rows(), "fsdp", mesh=self.reordered)},
+            "missing leaf": self.missing,
+            "another seed": lambda: {"w": self.put(rows(seed=1 if self.odd else 0), "fsdp")},
+            "a payload of NaN": self.payload,
+            "truncated": self.truncated,
+            "step counter": lambda: {"step": jnp.int32(8 if self.odd else 7)},
+            "half": lambda: {"w": self.put(rows() + (jax.process_index() > 1))},
+            "deleted": self.deleted,
+        }
+
+    def put(self, data: Array, *spec: Any, mesh: Mesh | None = None) -> jax.Array:
+        """Makes a global array of which this process holds its parts of `data`."""
+        sharding = NamedSharding(mesh or self.mesh, P(*spec))
+        return jax.make_array_from_callback(data.shape, sharding, lambda index: data[index])
+
+    def mixed(self) -> Any:
+        """Arrays of all kinds, as in the state of a training program."""
+        keys = jax.random.split(jax.random.key(3), 4)
+        whole = NamedSharding(self.mesh, P())
+        bfloat = rows().astype(ml_dtypes.bfloat16)
+        return {
+            "params": {"w": self.put(rows(), "fsdp"), "b": self.put(bfloat)},
+            "float8": self.put(rows().astype(ml_dtypes.float8_e4m3fn), None, "fsdp"),
+            "int4": self.put(np.arange(8).astype(ml_dtypes.int4)),
+            "nan": self.put(np.full(4, np.nan, np.float32)),
+            "scalar": self.put(np.array(3, np.float32)),
+            "empty": self.put(np.zeros((0, 3), np.float32)),
+            "rng": jax.make_array_from_callback((4,), whole, lambda index: keys[index]),
+            "local": (jnp.arange(3), np.arange(4), 5, np.float64(0.1), None),
+        }
+
+    def one_bit(self, devices: list[Any]) -> Any:
+        """Flips a bit in the copies of these devices of the odd process."""
+        parts = []
+        for shard in self.put(rows()).addressable_shards:
+            copy = np.array(shard.data)
+            if self.odd and shard.device in devices:
+                copy.view(np.uint8)[9, 3] ^= 4
+            parts.append(jax.device_put(copy, shard.device))
+        sharding = NamedSharding(self.mesh, P())
+        return {"w": jax.make_array_from_single_device_arrays((16, 8), sharding, parts)}
+
+    def swapped(self) -> Any:
+        first, second = (1, 0) if self.odd else (0, 1)
+        return [self.put(rows(seed), "fsdp") for seed in (first, second)]
+
+    def permuted(self) -> Any:
+        data = rows()
+        if self.odd:
+            data[[4, 6]] = data[[6, 4]]  # in the part of its second device
+        return {"w": self.put(data, "fsdp")}
+
+    def dtype(self) -> Any:
+        return np.float16 if self.odd else np.float32
+
+    def missing(self) -> Any:
+        tree = {"w": self.put(rows()), "bias": self.put(rows()), "scale": self.put(rows())}
+        if self.odd:
+            del tree["bias"]
+        return tree
+
+    def payload(self) -> Any:
+        data = np.full((4, 4), np.nan, np.float32)
+        if self.odd:
+            data.view(np.uint32)[1, 2] |= 1
+        return {"loss": self.put(data, "fsdp")}
+
+    def truncated(self) -> Any:
+        data = rows()
+        if self.odd:
+            data[15, 2:] = 0
+        return {"w": self.put(rows(1)), "x": self.put(data)}
+
+    def deleted(self) -> Any:
+        array = self.put(rows())
+        if self.odd:
+            array.delete()
+        return {"w": array}
+
+    def play(self, name: str) -> Any:
+        """Compares the arrays of a scene; returns the result, or the class and text of an error."""
+        tree = self.all[name]()
+        try:
+            return dataclasses.asdict(mf.check_replicas(tree, name="scene"))
+        except mf.Error as e:
+            return [kinds(e), str(e)]
+
+    def never(self) -> Any:
+        """The odd process calls after the others have given up."""
+        tree = {"w": self.put(rows())}
+        client = coordination_client()
+        client.wait_at_barrier("test/never", 60_000)
+        if self.odd:
+            client.blocking_key_value_get("test/gave-up", 60_000)
+        try:
+            mf.check_replicas(tree, name="late", timeout=SHORT)
+        except mf.PeerError as e:
+            if not self.odd:
+                client.key_value_set("test/gave-up", "yes", allow_overwrite=True)
+            return [kinds(e), str(e), e.process]
+        return None
+
+
+def main() -> None:
+    with joined() as place:
+        scenes = Scenes(place)
+        got = {name: scenes.play(name) for name in scenes.all}
+        got["never"] = scenes.never()
+        got["alike again"] = scenes.play("replicated")
+        client = coordination_client()
+        client.wait_at_barrier("test/over", 60_000)
+        got["keys"] = [key for key, _ in client.key_value_dir_get_bytes("meshfeed-replicas")]
+        write(place, "got", got)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""`mf.check_replicas` in a real job: twelve kinds of corruption, and trees that are right."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from tests.distributed.job import Job
+
+HANG = 300
+DATA = "DataLossError Error OSError"
+TREES = "IncompatibleError Error ValueError"
+RESTORE = "; restore the arrays from a checkpoint, and call it after every step to find the cause"
+SAME = "; give every process the same tree, with the same shardings"
+DIFFER = "the processes have different trees: "
+Scenes = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def got(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
+    """Returns what every process got, by scene."""
+    folder = tmp_path_factory.mktemp("replicas")
+    with Job("tests.distributed.replicas_player", [2, 2, 2, 2], folder) as job:
+        job.wait(HANG)
+    return [pickle.loads((folder / f"got-{p}.pickle").read_bytes()) for p in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "blocks", "size"),
+    [
+        ("sharded", 2, 4, 2 * 2 * 512 // 4),
+        ("replicated", 3, 3, 3 * 2 * 512),
+        ("mixed", 12, 13, None),
+        ("alike again", 3, 3, 3 * 2 * 512),
+    ],
+)
+def test_equal_copies(got: Scenes, name: str, arrays: int, blocks: int, size: int | None) -> None:
+    for each in got:
+        found = each[name]
+        assert isinstance(found, dict), found
+        assert (found["arrays"], found["blocks"]) == (arrays, blocks)
+        assert found["processes"] == [0, 1, 2, 3]
+        assert found["single"] == []
+        assert size is None or found["bytes"] == size
+
+
+def test_parts_without_a_copy(got: Scenes) -> None:
+    """Parts that one device holds are not compared, and the result says so."""
+    for each in got:
+        assert (each["unique"]["blocks"], each["unique"]["single"]) == (0, ["tree"])
+
+
+# Device d of process p has the id 2048 p + d.
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "one bit inside",
+            "array 'w', index [0:16, 0:8]: process 2 (device 4097) differs from the other 7 copies",
+        ),
+        (
+            "one bit across",
+            "array 'w', index [0:16, 0:8]: process 2 (devices 4096 and 4097) differs from "
+            "the other 6 copies",
+        ),
+        (
+            "swapped batches",
+            "array '0', index [0:4, 0:8]: process 0 (device 0) differs from "
+            "process 2 (device 4096); 1 more array differs",
+        ),
+        (
+            "a step ahead",
+            "array 'w', index [0:4, 0:8]: process 0 (device 0) differs from "
+            "process 2 (device 4096)",
+        ),
+        (
+            "permuted rows",
+            "array 'w', index [4:8, 0:8]: process 0 (device 1) differs from "
+            "process 2 (device 4097)",
+        ),
+        (
+            "another seed",
+            "array 'w', index [0:4, 0:8]: process 0 (device 0) differs from "
+            "process 2 (device 4096)",
+        ),
+        (
+            "a payload of NaN",
+            "array 'loss', index [1:2, 0:4]: process 0 (device 1) differs from "
+            "process 2 (device 4097)",
+        ),
+        (
+            "truncated",
+            "array 'x', index [0:16, 0:8]: process 2 (devices 4096 and 4097) differs from "
+            "the other 6 copies",
+        ),
+        ("step counter", "array 'step': process 2 differs from the other 3 copies"),
+        (
+            "half",
+            "array 'w', index [0:16, 0:8]: process 0 (devices 0 and 1) and process 1 (devices "
+            "2048 and 2049) differ from process 2 (devices 4096 and 4097) and process 3 (devices "
+            "6144 and 6145)",
+        ),
+    ],
+)
+def test_other_bytes(got: Scenes, name: str, text: str) -> None:
+    for each in got:
+        assert each[name] == [DATA, f"mf.check_replicas: {text}{RESTORE}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "another dtype",
+            "array 'w' has the dtype float32 on processes 0, 1 and 3, float16 on process 2",
+        ),
+        (
+            "another shape",
+            "array 'w' has the shape [16, 8] on processes 0, 1 and 3, [8, 8] on process 2",
+        ),
+        (
+            "another spec",
+            "array 'w' has the spec P('fsdp') on processes 0, 1 and 3, P('replica') on process 2",
+        ),
+        (
+            "another mesh order",
+            "array 'w' has the devices 0 1 2048 2049 4096 4097 6144 6145 on processes 0, 1 and 3, "
+            "4096 4097 6144 6145 0 1 2048 2049 on process 2",
+        ),
+        ("missing leaf", "array 'bias' is missing on process 2"),
+    ],
+)
+def test_other_trees(got: Scenes, name: str, text: str) -> None:
+    for each in got:
+        assert each[name] == [TREES, f"mf.check_replicas: {DIFFER}{text}{SAME}"]
+
+
+def test_a_process_that_never_calls(got: Scenes) -> None:
+    """It is named; when it calls at last, it gets the same error. The next call works."""
+    text = "mf.check_replicas: process 2 has not made call 1 with name='late' within 2 s; every "
+    text += "process that holds a part makes the same calls in the same order; see its log, or "
+    text += "raise timeout="
+    assert [each["never"] for each in got] == [["PeerError PeerError TimeoutError", text, 2]] * 4
+
+
+def test_arrays_that_cannot_be_read(got: Scenes) -> None:
+    text = "array 'w' was deleted, or donated to a computation; "
+    own = f"mf.check_replicas: {text}give the arrays that the computation returned"
+    other = f"mf.check_replicas: process 2: {text}see its log"
+    for p, each in enumerate(got):
+        if p == 2:
+            assert each["deleted"] == ["InvalidStateError Error RuntimeError", own]
+        else:
+            assert each["deleted"] == ["PeerError PeerError InvalidStateError", other]
+
+
+def test_keys_that_are_left(got: Scenes) -> None:
+    """Only the keys of the last call of each name are left."""
+    calls = {"/".join(key.split("/")[:3]) for each in got for key in each["keys"]}
+    last = len(got[0]) - 3  # of the scenes besides "never" and "keys", counted from 0
+    assert calls == {"meshfeed-replicas/late.0-3/0", f"meshfeed-replicas/scene.0-3/{last}"}
