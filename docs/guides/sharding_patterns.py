@@ -111,7 +111,8 @@ assert collectives(jax.grad(loss), weights, rows, out=whole) == {"all-reduce": 1
 # two devices, and two parts of the model, each on four:
 
 # %%
-mesh = Mesh(devices.reshape(4, 2), ("data", "model"))
+mesh = mf.make_mesh({"data": -1, "model": 2}, axis_types=AxisType.Auto)  # -1 is the rest
+assert mesh == Mesh(devices.reshape(4, 2), ("data", "model"))
 show(mf.draw(mesh))
 parts = {name: NamedSharding(mesh, P(name)).devices_indices_map((8,)) for name in ("data", "model")}
 
@@ -343,7 +344,12 @@ for stage, (name, per_parameter) in enumerate(zero.items()):
     print(f"{name:12} {computed:6.1f} GB per device, planned {by_stage[stage]['total'] / GB:6.1f}")
     assert abs(computed - published[name]) < 0.06
     assert abs(by_stage[stage]["total"] / GB - computed) < 0.01
-show(mf.diagram("memory", bars=[by_stage[stage] | {"capacity": 80 * GB} for stage in range(4)]))
+parts_of_memory = ("weights", "gradients", "optimizer")
+bars = [
+    {"label": name} | {part: by_stage[stage][part] for part in parts_of_memory}
+    for stage, name in enumerate(zero)
+]
+show(mf.diagram("memory", bars=bars, capacity=80 * GB))
 
 # %% [markdown]
 # Stages 1 and 2 send as much as plain data parallelism: a reduce-scatter of the gradients and an all-gather
@@ -413,7 +419,7 @@ for p, m in ((4, 8), (16, 24), (6, 3), (8, 4), (16, 192)):
     assert abs(100 * (p - 1) / (m + p - 1) - idle_drawn) < 0.06
 
 # %% [markdown]
-# Four times as many micro-batches as stages make the bubble small. But a stage keeps the activations of
+# With four times as many micro-batches as stages, the bubble is less than a fifth. But a stage keeps the activations of
 # micro-batches whose backward pass has not run. Schedules order the work so that these are fewer, or the
 # bubble is smaller:
 
@@ -527,8 +533,8 @@ print("80 GB hold the states of", 80 * GB / 16 / GB, "billion parameters")
 # The fourth are activations. They depend on the batch b, the sequence s, the width h, the number of heads a
 # and of layers. Without recomputation, a layer of a transformer keeps s·b·h·(34 + 5·a·s/h) bytes, and its
 # input, 2·s·b·h bytes, if it computes everything again [[Korthikanti et
-# al.](https://arxiv.org/abs/2205.05198), equation 1 and table 2]. The same billion parameters, with three
-# sequences:
+# al.](https://arxiv.org/abs/2205.05198), equation 1 and table 2]. For 24 layers of
+# width 2,048 with 16 heads, which have 1.2 billion parameters, and a batch of 32:
 
 
 # %%
@@ -539,6 +545,8 @@ def activations(s, b, h, a, layers):
 for s in (128, 512, 2048):
     kept = activations(s, b=32, h=2048, a=16, layers=24)
     print(f"sequence {s:4}: {kept / GB:6.1f} GB, recomputed {24 * 2 * s * 32 * 2048 / GB:5.1f} GB")
+assert round(12 * 24 * 2048**2 / GB, 1) == 1.2  # a layer has 12 h² weights
+assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))
 assert [round(activations(s, 32, 2048, 16, 24) / GB) for s in (128, 512, 2048)] == [8, 43, 367]
 
 # %% [markdown]
@@ -676,7 +684,7 @@ assert 5 < speedup < 5.5
 #
 # - **Move less.** Put the axis that sends most on the fastest links: "tensor" last, inside a node.
 # - **Overlap.** XLA runs collectives of "data" and "fsdp" during computation. Batches overlap too: a loader
-#   reads ahead, and `device_prefetch=1` also places the next batch on its devices during a step.
+#   reads ahead, and on GPUs and TPUs sends the next batch to its devices during a step (`device_prefetch=`).
 # - **Accumulate gradients.** The global batch is micro-batches × examples × replicas. More micro-batches need
 #   no more memory, and send gradients once: `mf.Loader(ds, mesh, P(None, "data"), batch_size=(8, 64))`
 #   delivers 8 micro-batches of 64 rows.
@@ -717,13 +725,28 @@ show(mf.draw({"x": x, "w": w, "y": y}))
 # %% [markdown]
 # ## Tuning
 #
-# | what may be slow | tool |
+# Measure before you change a pattern. After a loop, the loader reports what limited it:
+
+# %%
+ones = mf.from_arrays({"x": np.ones((2048, 256), np.float32)})
+small = jax.device_put(w_host[:256, :256], NamedSharding(mesh, P(None, "model")))
+with mf.Loader(ones, mesh, P("data"), batch_size=128, epochs=-1) as loader:
+    step = jax.jit(lambda batch: (batch["x"] @ small).sum())
+    for _, batch in zip(range(20), loader, strict=False):
+        step(batch).block_until_ready()
+    report = loader.report()
+print(report)
+assert report.batches > 0
+
+# %% [markdown]
+# | what may be slow | where you see it |
 # | --- | --- |
-# | communication | `jax.profiler` shows every collective; `mf.advise` computes what it should take |
-# | one device | the same trace, device by device; unequal stages of a pipeline are in the report of `mf.advise` |
-# | the balance of the load | `loader.layout` lists bytes per process; `late_after=` logs processes that come late |
-# | the network | bytes per step in the report of `mf.advise`, over the time in the trace |
-# | the input | `loader.stats()` has the seconds that the loop waited for batches |
+# | the loop | `mf.benchmark(loader, step)` times the wait for a batch and the step, over meshes and batch sizes, too |
+# | the input | `loader.report()`: the share of the time that the loop waited, what limits it, what to change |
+# | communication | a trace of `jax.profiler` has every collective; `mf.advise` computes how long it should take |
+# | one device | the same trace, device by device; `mf.advise` reports unequal stages of a pipeline |
+# | one process | `loader.report(all_processes=True)`; the log names processes that come late (`late_after=`) |
+# | the network | the bytes of a collective over its time in the trace, against the bandwidth of the link |
 
 # %% [markdown]
 # ## What the usual tables get wrong
