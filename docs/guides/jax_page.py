@@ -55,7 +55,7 @@ jax.config.update("jax_num_cpu_devices", 8)
 
 
 def show(picture):
-    """Shows a drawing: as a picture in a notebook and on the site, as text elsewhere."""
+    """Shows a drawing: as a picture in a notebook, as text elsewhere."""
     getattr(builtins, "display", print)(picture)
 
 
@@ -64,7 +64,7 @@ by_rows = NamedSharding(Mesh(np.array(devices), ("data",)), P("data"))
 
 
 def array_of(rows):
-    """Builds an array of eight rows, one per device, in the order of the devices."""
+    """Builds an array of eight rows, one for each device."""
     parts = [jax.device_put(rows[i : i + 1], device) for i, device in enumerate(devices)]
     return jax.make_array_from_single_device_arrays((8,), by_rows, parts)
 
@@ -130,10 +130,11 @@ def needs(plan, process):
 print("process 2 needs", needs(columns, 2))
 assert needs(columns, 2) == {4: [[0, 64], [64, 80]], 5: [[0, 64], [80, 96]]}
 
+x = np.arange(64 * 128, dtype=np.float32).reshape(64, 128)
 sharding = NamedSharding(Mesh(np.array(devices), ("x",)), P(None, "x"))
-for device, (rows_of_x, columns_of_x) in sharding.devices_indices_map((64, 128)).items():
-    part = needs(columns, device.id // 2)[device.id]
-    assert part == [list(rows_of_x.indices(64)[:2]), list(columns_of_x.indices(128)[:2])]
+for device, index in sharding.devices_indices_map((64, 128)).items():
+    part = [slice(*part) for part in needs(columns, device.id // 2)[device.id]]
+    assert (x[tuple(part)] == x[index]).all()
 
 # %% [markdown]
 # ## One array, three shardings
@@ -156,7 +157,8 @@ assert needs(scattered, 0) == {0: [[0, 64], [0, 16]], 1: [[0, 64], [64, 80]]}
 # %%
 tiles = plan({"y": 2, "x": 4}, P("y", "x"))
 show(tiles)
-assert [part["same_rows_as"] for part in tiles.report()["processes"]] == [[1], [0], [3], [2]]
+same = [part["same_rows_as"] for part in tiles.report()["processes"]]
+assert same == [[1], [0], [3], [2]]
 
 # %% [markdown]
 # ## Four ways to load
@@ -243,9 +245,9 @@ assert tables["replicas across processes"]["option 3, process"][0] == 64
 # sharding in the step:
 
 # %%
-convenient = NamedSharding(Mesh(np.array(devices), ("x",)), P(None, "x"))
-wanted = NamedSharding(Mesh(np.array(devices).reshape(2, 4), ("y", "x")), P("y", "x"))
-x = np.arange(64 * 128, dtype=np.float32).reshape(64, 128)
+convenient = sharding  # a column per process
+grid = Mesh(np.array(devices).reshape(2, 4), ("y", "x"))
+wanted = NamedSharding(grid, P("y", "x"))
 
 
 @jax.jit
@@ -260,7 +262,8 @@ show(mf.draw(loaded))
 show(mf.draw(tiled))
 assert (np.asarray(tiled) == x).all()
 program = step.lower(loaded).compile().as_text()
-used = [op for op in ("all-gather", "all-to-all", "collective-permute") if op in program]
+kinds = ("all-gather", "all-to-all", "collective-permute")
+used = [kind for kind in kinds if kind in program]
 print("collectives:", *used)
 assert used
 
@@ -300,14 +303,17 @@ show(halves)
 # What each process reads, by the same spec-free question:
 
 # %%
-for name, layout in {"full": full, "inside a process": inside, "across processes": halves}.items():
+replications = {"full": full, "inside a process": inside, "across processes": halves}
+read = {}
+for name, layout in replications.items():
     report = layout.report()
-    print(f"{name}: all processes read {report['totals']['read_bytes'] // 1024} KiB")
+    read[name] = report["totals"]["read_bytes"] // 1024
+    print(f"{name}: all processes read {read[name]} KiB")
     for part in report["processes"]:
         size = f"{part['bytes_per_step'] // 1024} KiB"
-        print(f"  process {part['process']}: rows {part['rows']}, {size}, as", part["same_rows_as"])
-assert full.report()["totals"]["read_bytes"] == inside.report()["totals"]["read_bytes"] == 4 * 32768
-assert halves.report()["totals"]["read_bytes"] == 2 * 32768
+        print("  process", part["process"], "reads rows", part["rows"], size, end=", ")
+        print("the same rows as", part["same_rows_as"])
+assert read == {"full": 128, "inside a process": 128, "across processes": 64}
 
 # %% [markdown]
 # ## Four real processes
@@ -343,21 +349,21 @@ class Job:
             port = str(free.getsockname()[1])
         env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
         env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": env}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        command = [sys.executable, "-c", PROCESS, port]
         self.processes = [
-            subprocess.Popen([sys.executable, "-c", PROCESS, port, str(rank)], **pipes)
-            for rank in range(4)
+            subprocess.Popen([*command, str(rank)], env=env, **pipes) for rank in range(4)
         ]
 
     def run(self, function, *helpers):
-        """Runs a function in all processes, and prints what they print. Equal lines print once."""
+        """Runs a function in all processes, and prints their lines, equal ones once."""
         source = "\n".join(map(inspect.getsource, (*helpers, function)))
         source = json.dumps(f"{source}\n{function.__name__}()")
         for process in self.processes:
             process.stdin.write(source + "\n")
             process.stdin.flush()
         with ThreadPoolExecutor(4) as threads:
-            readers = [threads.submit(self._read, process) for process in self.processes]
+            readers = [threads.submit(self._read, p) for p in self.processes]
             for reader in as_completed(readers):
                 if reader.result() is None:
                     self.kill()  # otherwise the others wait for it in a collective
@@ -366,8 +372,9 @@ class Job:
             sys.exit("a process failed; its error is above")
         for lines in zip(*printed, strict=True):
             for line in dict.fromkeys(lines):
-                same = [str(rank) for rank in range(4) if lines[rank] == line]
-                print(f"process{'es' if len(same) > 1 else ''} {', '.join(same)}: {line}")
+                ranks = [str(rank) for rank in range(4) if lines[rank] == line]
+                noun = "process" if len(ranks) == 1 else "processes"
+                print(f"{noun} {', '.join(ranks)}: {line}")
         return printed
 
     def _read(self, process):
@@ -401,9 +408,9 @@ job = Job()
 # %%
 plans = {"columns": columns, "scattered": scattered, "tiles": tiles}
 plans |= {"full": full, "inside": inside, "halves": halves}
-parts = {
-    name: [list(needs(plan, rank).values()) for rank in range(4)] for name, plan in plans.items()
-}
+parts = {}
+for name, layout in plans.items():
+    parts[name] = [list(needs(layout, rank).values()) for rank in range(4)]
 with open("plans.json", "w") as file:
     json.dump(parts, file)
 
@@ -451,7 +458,7 @@ with pa.ipc.new_file("train.arrow", table.schema) as writer:
 
 def held(x):
     """Returns the record numbers that the devices of this process hold."""
-    return [int(row) for shard in x.addressable_shards for row in np.asarray(shard.data)[:, 0]]
+    return [int(row[0]) for shard in x.addressable_shards for row in np.asarray(shard.data)]
 
 
 def data_parallel():
@@ -493,7 +500,8 @@ def train_step(mesh, x):
     def loss(weights, x):
         return ((x @ weights) ** 2).mean()
 
-    step = jax.jit(jax.value_and_grad(loss), out_shardings=(NamedSharding(mesh, P()), split))
+    outputs = NamedSharding(mesh, P()), split
+    step = jax.jit(jax.value_and_grad(loss), out_shardings=outputs)
     value, gradient = step(weights, x)
     return float(value), gradient
 
@@ -513,7 +521,7 @@ def inside_a_process():
     with mf.Loader(mf.open("train.arrow"), mesh, P("data"), batch_size=16) as loader:
         x = next(iter(loader))["x"]
     value, gradient = train_step(mesh, x)
-    with mf.Loader(mf.open("train.arrow"), batch_size=16) as whole:  # without a mesh: NumPy
+    with mf.Loader(mf.open("train.arrow"), batch_size=16) as whole:  # NumPy, without a mesh
         same_as_numpy(next(iter(whole))["x"], value, gradient)
     print("rows of both devices", held(x))
     print(f"loss {value:.3f}, as NumPy")
@@ -536,7 +544,8 @@ assert printed[3][0] == "rows of both devices [12, 13, 14, 15, 12, 13, 14, 15]"
 # %%
 across = plan({"model": 2, "data": 4}, P("data"))
 show(across)
-assert [part["same_rows_as"] for part in across.report()["processes"]] == [[2], [3], [0], [1]]
+same = [part["same_rows_as"] for part in across.report()["processes"]]
+assert same == [[2], [3], [0], [1]]
 
 # %% [markdown]
 # Processes 0 and 2 must load the same rows in the same order, and 1 and 3 the others. The program differs
@@ -608,8 +617,10 @@ assert abs((np.hstack([left, right]) ** 2).mean() - 32.857) < 0.001
 pairs = Mesh(np.array(devices).reshape(4, 2), ("data", "model"))
 rows = np.array([0, 0, 1, 2, 2, 1, 3, 3], dtype=np.float32)  # one for each device
 parts = [jax.device_put(rows[i : i + 1], device) for i, device in enumerate(devices)]
-swapped = jax.make_array_from_single_device_arrays((4,), NamedSharding(pairs, P("data")), parts)
-result = jax.jit(jax.numpy.dot)(swapped, np.array([1, 10, 100, 1000], dtype=np.float32))
+by_data = NamedSharding(pairs, P("data"))
+swapped = jax.make_array_from_single_device_arrays((4,), by_data, parts)
+powers = np.array([1, 10, 100, 1000], dtype=np.float32)
+result = jax.jit(jax.numpy.dot)(swapped, powers)
 print("one number:", *(float(shard.data) for shard in result.addressable_shards))
 assert {float(shard.data) for shard in result.addressable_shards} == {3210, 3120}
 
