@@ -45,7 +45,7 @@ devices = np.array(jax.devices())
 
 
 def show(picture):
-    """Shows a drawing: as a picture in a notebook and on the site, as text elsewhere."""
+    """Shows a drawing: as a picture in a notebook, as text elsewhere."""
     getattr(builtins, "display", print)(picture)
 
 
@@ -78,14 +78,15 @@ show(mf.diagram("data_parallel", rows=128, devices=4))
 def collectives(function, *arrays, out=None):
     """Returns how many collectives of each kind the compiled function has."""
     text = jax.jit(function, out_shardings=out).lower(*arrays).compile().as_text()
-    kinds = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+    kinds = "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute"
     found = {kind: len(re.findall(rf" {kind}(?:-start)?\(", text)) for kind in kinds}
     return {kind: count for kind, count in found.items() if count}
 
 
 def array(mesh, shape, *spec):
     """Describes an array without allocating it."""
-    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, P(*spec)))
+    sharding = NamedSharding(mesh, P(*spec))
+    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=sharding)
 
 
 def loss(weights, rows):
@@ -111,24 +112,24 @@ assert collectives(jax.grad(loss), weights, rows, out=whole) == {"all-reduce": 1
 # two devices, and two parts of the model, each on four:
 
 # %%
-mesh = mf.make_mesh({"data": -1, "model": 2}, axis_types=AxisType.Auto)  # -1 is the rest
+axes = {"data": -1, "model": 2}  # -1 is the rest of the devices
+mesh = mf.make_mesh(axes, axis_types=AxisType.Auto)
 assert mesh == Mesh(devices.reshape(4, 2), ("data", "model"))
 show(mf.draw(mesh))
-parts = {name: NamedSharding(mesh, P(name)).devices_indices_map((8,)) for name in ("data", "model")}
 
 
-def holders(indices):
-    """Returns the groups of devices that hold the same part."""
+def holders(spec):
+    """Returns the groups of devices that hold the same part of an array."""
     groups = {}
-    for device, (part,) in indices.items():
+    for device, (part,) in NamedSharding(mesh, spec).devices_indices_map((8,)).items():
         groups.setdefault(part.start or 0, set()).add(device.id)
     return list(groups.values())
 
 
-print("the same data: ", *holders(parts["data"]))
-print("the same model:", *holders(parts["model"]))
-assert holders(parts["data"]) == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
-assert holders(parts["model"]) == [{0, 2, 4, 6}, {1, 3, 5, 7}]
+print("the same data: ", *holders(P("data")))
+print("the same model:", *holders(P("model")))
+assert holders(P("data")) == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+assert holders(P("model")) == [{0, 2, 4, 6}, {1, 3, 5, 7}]
 
 # %% [markdown]
 # Read the groups twice. Devices that *differ* only along "model" hold the same data. A collective over
@@ -159,10 +160,8 @@ x = jax.device_put(x_host, NamedSharding(mesh, P("data", None)))
 w = jax.device_put(w_host, NamedSharding(mesh, P(None, "model")))
 multiply = jax.jit(jnp.matmul, out_shardings=NamedSharding(mesh, P("data", "model")))
 y = multiply(x, w)
-for name, part in (("x", x), ("w", w), ("y", y)):
-    print(
-        name, part.shape, part.sharding.spec, "on a device", part.addressable_shards[0].data.shape
-    )
+for part in (x, w, y):
+    print(part.shape, part.sharding.spec, "on a device", part.addressable_shards[0].data.shape)
 
 local = [part.addressable_shards[0].data.shape for part in (x, w, y)]
 assert local == [(32, 4096), (4096, 1024), (32, 1024)]
@@ -175,9 +174,10 @@ assert collectives(jnp.matmul, x, w) == {}
 # device has only a part of each sum, and an all-reduce adds the parts:
 
 # %%
-summed = array(mesh, (128, 4096), None, "model"), array(mesh, (4096, 2048), "model", None)
-print(collectives(jnp.matmul, *summed))
-assert collectives(jnp.matmul, *summed) == {"all-reduce": 1}
+x_split = array(mesh, (128, 4096), None, "model")
+w_split = array(mesh, (4096, 2048), "model", None)
+print(collectives(jnp.matmul, x_split, w_split))
+assert collectives(jnp.matmul, x_split, w_split) == {"all-reduce": 1}
 
 # %% [markdown]
 # ## Collectives
@@ -194,9 +194,9 @@ all_four = jax.device_put(np.array([1, 2, 3, 4]), NamedSharding(line, P()))
 
 def run(collective, array):
     """Runs a collective, and returns what each of the four devices has afterwards."""
-    spec = array.sharding.spec
-    program = jax.shard_map(collective, mesh=line, in_specs=spec, out_specs=P("x"), check_vma=False)
-    return np.asarray(jax.jit(program)(array)).reshape(4, -1).tolist()
+    specs = {"in_specs": array.sharding.spec, "out_specs": P("x")}
+    program = jax.jit(jax.shard_map(collective, mesh=line, check_vma=False, **specs))
+    return np.asarray(program(array)).reshape(4, -1).tolist()
 
 
 sums = run(lambda part: jax.lax.psum(part, "x"), one_each)
@@ -221,21 +221,16 @@ show(mf.diagram("collective", op="reduce-scatter", devices=4, algorithm="ring"))
 # more steps, and the result is an all-reduce. That gives the costs. A device sends this share of the array:
 
 # %%
-print(f"{'devices':>7}{'reduce-scatter':>16}{'all-gather':>12}{'all-reduce':>12}")
+operations = "reduce-scatter", "all-gather", "all-reduce"
+print("devices ", *operations)
 for n in (2, 4, 8):
-    sent = {}
-    for op in ("reduce-scatter", "all-gather", "all-reduce"):
-        drawn = str(mf.diagram("collective", op=op, devices=n, algorithm="ring"))
-        numbers = re.search(r"sends (\d+) parts?\. The array has (\d+)", drawn)
-        sent[op] = int(numbers[1]) / int(numbers[2])
-    print(
-        f"{n:7}{sent['reduce-scatter']:16.3f}{sent['all-gather']:12.3f}{sent['all-reduce']:12.3f}"
-    )
-    assert sent == {
-        "reduce-scatter": (n - 1) / n,
-        "all-gather": (n - 1) / n,
-        "all-reduce": 2 * (n - 1) / n,
-    }
+    sent = []
+    for op in operations:
+        drawn = mf.diagram("collective", op=op, devices=n, algorithm="ring")
+        numbers = re.search(r"sends (\d+) parts?\. The array has (\d+)", str(drawn))
+        sent.append(int(numbers[1]) / int(numbers[2]))
+    print(f"{n:7} {sent[0]:15.3f} {sent[1]:10.3f} {sent[2]:10.3f}")
+    assert sent == [(n - 1) / n, (n - 1) / n, 2 * (n - 1) / n]
 
 # %% [markdown]
 # The share approaches one and two arrays, and no more, however many devices there are. Drawings of an
@@ -267,20 +262,18 @@ def pair_loss(a, b, x):
 
 
 tensor = Mesh(devices[:2], ("tensor",))
-spec = {
-    "columns": lambda shape: array(tensor, shape, None, "tensor"),
-    "rows": lambda shape: array(tensor, shape, "tensor", None),
-}
+by = {"columns": (None, "tensor"), "rows": ("tensor", None)}
 tokens, whole = array(tensor, (16, 64)), NamedSharding(tensor, P())
-for first in spec:
-    for second in spec:
-        a, b = spec[first]((64, 256)), spec[second]((256, 64))
-        print(f"a by {first:8} b by {second:8}", collectives(pair, a, b, tokens, out=whole))
+for first in by:
+    for second in by:
+        a, b = array(tensor, (64, 256), *by[first]), array(tensor, (256, 64), *by[second])
+        used = collectives(pair, a, b, tokens, out=whole)
+        print(f"a by {first:8} b by {second:8}", used)
 
-a, b = spec["columns"]((64, 256)), spec["rows"]((256, 64))
-both_passes = collectives(
-    jax.grad(pair_loss, (0, 1, 2)), a, b, tokens, out=(a.sharding, b.sharding, whole)
-)
+a = array(tensor, (64, 256), *by["columns"])
+b = array(tensor, (256, 64), *by["rows"])
+gradients = jax.grad(pair_loss, argnums=(0, 1, 2))
+both_passes = collectives(gradients, a, b, tokens, out=(a.sharding, b.sharding, whole))
 print("columns, then rows, forward and backward:", both_passes)
 assert collectives(pair, a, b, tokens, out=whole) == {"all-reduce": 1}
 assert both_passes == {"all-reduce": 2}
@@ -310,7 +303,8 @@ def two_layers(params, x):
 fsdp = Mesh(devices, ("fsdp",))
 params = {"a": array(fsdp, (64, 256), "fsdp"), "b": array(fsdp, (256, 64), "fsdp")}
 out = {name: leaf.sharding for name, leaf in params.items()}
-in_the_step = collectives(jax.grad(two_layers), params, array(fsdp, (512, 64), "fsdp"), out=out)
+rows = array(fsdp, (512, 64), "fsdp")
+in_the_step = collectives(jax.grad(two_layers), params, rows, out=out)
 print(in_the_step)
 assert in_the_step["all-gather"] == 2
 
@@ -338,12 +332,14 @@ planned = mf.advise(
     mf.strategy.cluster(devices=64, memory_bytes=80 * GB),
     search={"axes": {"data": [1, 64], "fsdp": [1, 64]}, "zero": [0, 1, 2]},
 )
-by_stage = {3 if "fsdp" in found.mesh else found.zero: found.memory for found in planned.candidates}
+by_stage = {}
+for found in planned.candidates:
+    by_stage[3 if "fsdp" in found.mesh else found.zero] = found.memory
 for stage, (name, per_parameter) in enumerate(zero.items()):
-    computed = 7.5 * per_parameter
-    print(f"{name:12} {computed:6.1f} GB per device, planned {by_stage[stage]['total'] / GB:6.1f}")
+    computed, total = 7.5 * per_parameter, by_stage[stage]["total"] / GB
+    print(f"{name:12} computed {computed:6.1f} GB per device, planned {total:6.1f} GB")
     assert abs(computed - published[name]) < 0.06
-    assert abs(by_stage[stage]["total"] / GB - computed) < 0.01
+    assert abs(computed - total) < 0.01
 parts_of_memory = ("weights", "gradients", "optimizer")
 bars = [
     {"label": name} | {part: by_stage[stage][part] for part in parts_of_memory}
@@ -382,25 +378,25 @@ def pipeline(layer, batch):
     forward = [(i, i + 1) for i in range(STAGES - 1)]
 
     def tick(held, t):
-        taken = jnp.where(stage == 0, batch[jnp.minimum(t, MICRO_BATCHES - 1)], held)
+        fresh = batch[jnp.minimum(t, MICRO_BATCHES - 1)]
+        taken = jnp.where(stage == 0, fresh, held)
         result = jnp.tanh(taken @ layer[0])
         return jax.lax.ppermute(result, "pipe", forward), result
 
     start = jax.lax.pcast(jnp.zeros_like(batch[0]), ("pipe",), to="varying")
     _, results = jax.lax.scan(tick, start, jnp.arange(ticks))
-    return results[-MICRO_BATCHES:][None]  # the last stage finishes one in each of its last ticks
+    return results[-MICRO_BATCHES:][None]  # right in the last stage, which was idle before
 
 
 pipe = Mesh(devices[:STAGES], ("pipe",))
-program = jax.jit(
-    jax.shard_map(pipeline, mesh=pipe, in_specs=(P("pipe"), P()), out_specs=P("pipe"))
-)
+specs = {"in_specs": (P("pipe"), P()), "out_specs": P("pipe")}
+program = jax.jit(jax.shard_map(pipeline, mesh=pipe, **specs))
 expected = batch
 for layer in layers:
     expected = np.tanh(expected @ layer)
 assert np.allclose(program(layers, batch)[-1], expected, atol=1e-5)
 idle = 1 - MICRO_BATCHES / ticks
-print(f"{MICRO_BATCHES} micro-batches in {ticks} ticks; a stage is idle for {100 * idle:.1f} %")
+print(f"{MICRO_BATCHES} micro-batches in {ticks} ticks, a stage is idle for {idle:.1%}")
 assert ticks == 11
 assert abs(idle - 3 / 11) < 1e-12
 
@@ -413,10 +409,11 @@ assert abs(idle - 3 / 11) < 1e-12
 # %%
 print("stages  micro-batches  efficiency  idle, drawn  (m - p + 1) / m")
 for p, m in ((4, 8), (16, 24), (6, 3), (8, 4), (16, 192)):
-    drawn = str(mf.diagram("pipeline", schedule="1f1b", stages=p, micro_batches=m))
-    idle_drawn = float(re.search(r"idle for ([\d.]+) %", drawn)[1])
-    print(f"{p:6}{m:15}{m / (m + p - 1):12.3f}{idle_drawn:11.1f} %{(m - p + 1) / m:17.3f}")
-    assert abs(100 * (p - 1) / (m + p - 1) - idle_drawn) < 0.06
+    drawn = mf.diagram("pipeline", schedule="1f1b", stages=p, micro_batches=m)
+    idle = float(re.search(r"idle for ([\d.]+) %", str(drawn))[1])
+    efficiency, wrong = m / (m + p - 1), (m - p + 1) / m
+    print(f"{p:6}{m:15}{efficiency:12.3f}{idle:11.1f} %{wrong:17.3f}")
+    assert abs(100 * (p - 1) / (m + p - 1) - idle) < 0.06
 
 # %% [markdown]
 # With four times as many micro-batches as stages, the bubble is less than a fifth. But a stage keeps the activations of
@@ -429,9 +426,7 @@ for schedule in ("gpipe", "1f1b", "zero-bubble"):
     drawn = mf.diagram("pipeline", schedule=schedule, stages=4, micro_batches=8)
     kept[schedule] = int(re.search(r"stage 0 .* (\d+)", str(drawn))[1])
     bubble[schedule] = float(re.search(r"idle for ([\d.]+) %", str(drawn))[1])
-    print(
-        f"{schedule:12} idle {bubble[schedule]:4} %, stage 0 keeps {kept[schedule]} micro-batches"
-    )
+    print(f"{schedule:12} idle {bubble[schedule]:4} %, stage 0 keeps", kept[schedule])
 show(drawn)
 assert kept == {"gpipe": 8, "1f1b": 4, "zero-bubble": 4}
 assert bubble["1f1b"] == bubble["gpipe"] == 27.3
@@ -463,41 +458,30 @@ model = {
     "b": jax.ShapeDtypeStruct((LAYERS, 4 * WIDTH, WIDTH), jnp.float32),
 }
 tensor_specs = {"a": P(None, None, "tensor"), "b": P(None, "tensor", None)}
-PATTERNS = {  # axes of the mesh, specs of the model, spec of the batch, what a step sends
+fsdp_specs = {"a": P(None, "fsdp", "tensor"), "b": P(None, "tensor", "fsdp")}
+pipe_specs = {"a": P("pipe", None, "tensor"), "b": P("pipe", "tensor", None)}
+PATTERNS = {  # axes, specs of the model, spec of the batch, what a step sends
     "replicated": ({"x": 8}, P(), P(), "nothing"),
     "data": ({"data": 8}, P(), P("data"), "gradients, once per step"),
     "fsdp": ({"fsdp": 8}, P(None, "fsdp"), P("fsdp"), "weights twice, gradients once"),
     "tensor": ({"tensor": 8}, tensor_specs, P(), "activations, in every layer"),
     "pipe": ({"pipe": 8}, P("pipe"), P(), "activations, between stages"),
-    "data, tensor": ({"data": 4, "tensor": 2}, tensor_specs, P("data"), "as data and tensor"),
-    "fsdp, tensor": (
-        {"fsdp": 4, "tensor": 2},
-        {"a": P(None, "fsdp", "tensor"), "b": P(None, "tensor", "fsdp")},
-        P("fsdp"),
-        "as fsdp and tensor",
-    ),
-    "data, tensor, pipe": (
-        {"pipe": 2, "data": 2, "tensor": 2},
-        {"a": P("pipe", None, "tensor"), "b": P("pipe", "tensor", None)},
-        P("data"),
-        "as data, tensor and pipe",
-    ),
+    "data, tensor": ({"data": 4, "tensor": 2}, tensor_specs, P("data"), "both"),
+    "fsdp, tensor": ({"fsdp": 4, "tensor": 2}, fsdp_specs, P("fsdp"), "both"),
+    "data, tensor, pipe": ({"pipe": 2, "data": 2, "tensor": 2}, pipe_specs, P("data"), "all"),
 }
 share = {}
-print(f"{'pattern':20}{'of the model':>13}{'rows of 64':>12}{'with AdamW':>12}  sends")
+print("pattern             of the model  rows of 64    with AdamW  sends")
 for name, (axes, specs, split, sends) in PATTERNS.items():
-    abstract = AbstractMesh(
-        tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes)
-    )
-    rows = jax.ShapeDtypeStruct(
-        (BATCH, WIDTH), jnp.float32, sharding=NamedSharding(abstract, split)
-    )
-    used = mf.memory(model, specs, mesh=axes, optimizer="adamw", batch={"rows": rows})
+    auto = (AxisType.Auto,) * len(axes)
+    abstract = AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=auto)
+    batch = {"rows": array(abstract, (BATCH, WIDTH), *split)}
+    used = mf.memory(model, specs, mesh=axes, optimizer="adamw", batch=batch)
     weights = used.totals["parameter_bytes"]
     share[name] = sum(leaf.global_bytes for leaf in used.arrays.values()) // weights
-    states = weights + used.totals["optimizer_bytes"] + used.totals["gradient_bytes"]
+    states = weights + used.totals["gradient_bytes"] + used.totals["optimizer_bytes"]
     held = used.batch["rows"].shard_shape[0]
-    print(f"{name:20}{f'1/{share[name]}':>13}{held:12}{states / 2**20:8.1f} MiB  {sends}")
+    print(f"{name:20}{f'1/{share[name]}':>12}{held:12}{states / 2**20:10.1f} MiB  {sends}")
 assert [share[name] for name in ("replicated", "data")] == [1, 1]
 assert [share[name] for name in ("fsdp", "tensor", "pipe", "fsdp, tensor")] == [8] * 4
 assert (share["data, tensor"], share["data, tensor, pipe"]) == (2, 4)
@@ -520,13 +504,9 @@ billion = mf.advise(
     mf.strategy.cluster(devices=1, memory_bytes=24 * GB),
 )
 memory = billion.best.memory
-print({part: memory[part] / GB for part in ("weights", "gradients", "optimizer", "total")})
-assert [memory[part] // GB for part in ("weights", "gradients", "optimizer", "total")] == [
-    2,
-    2,
-    12,
-    16,
-]
+totals = {part: memory[part] // GB for part in (*parts_of_memory, "total")}
+print("GB:", totals)
+assert totals == {"weights": 2, "gradients": 2, "optimizer": 12, "total": 16}
 print("80 GB hold the states of", 80 * GB / 16 / GB, "billion parameters")
 
 # %% [markdown]
@@ -542,12 +522,14 @@ def activations(s, b, h, a, layers):
     return layers * s * b * h * (34 + 5 * a * s / h)
 
 
+sizes = []
 for s in (128, 512, 2048):
-    kept = activations(s, b=32, h=2048, a=16, layers=24)
-    print(f"sequence {s:4}: {kept / GB:6.1f} GB, recomputed {24 * 2 * s * 32 * 2048 / GB:5.1f} GB")
+    sizes.append(activations(s, b=32, h=2048, a=16, layers=24) / GB)
+    recomputed = 24 * 2 * s * 32 * 2048 / GB
+    print(f"sequence {s:4}: {sizes[-1]:5.1f} GB, with recomputation {recomputed:3.1f} GB")
 assert round(12 * 24 * 2048**2 / GB, 1) == 1.2  # a layer has 12 h² weights
 assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))
-assert [round(activations(s, 32, 2048, 16, 24) / GB) for s in (128, 512, 2048)] == [8, 43, 367]
+assert [round(size) for size in sizes] == [8, 43, 367]
 
 # %% [markdown]
 # "Activations: 4 GB" without a sequence says nothing. `mf.memory(params, loss=…)` computes an interval for a
@@ -573,26 +555,24 @@ for name, examples, count in questions:
     cluster = mf.strategy.cluster("h100-80", devices=count)
     best = mf.advise(name, mf.strategy.training(batch=examples), cluster).best
     chosen[name] = set(best.mesh)
-    held, step = best.memory["total"] / GB, best.time["step"] / GB
+    held, step = best.memory["total"] / GB, best.time["step"] / 10**9
     axes = ", ".join(f"{axis} {size}" for axis, size in best.mesh.items())
-    print(f"{name:10} on {count:4} devices: {axes:27} {held:.1f} of 80 GB, {step:4.1f} s per step")
+    print(f"{name:10} on {count:4}: {axes:27} {held:.1f} of 80 GB, {step:4.1f} s")
 assert chosen["gpt2-xl"] == {"data"}
 assert chosen["llama3-8b"] == {"fsdp"}
 assert chosen["llama3-70b"] == {"fsdp", "tensor"}
 
 # %% [markdown]
-# The order that results is: data parallelism while the states fit; then divide them by ZeRO or FSDP; then
-# tensor parallelism inside a node; then a pipeline. The weights of Llama 3 8B, 16 GB, fit on one device of 80
+# The usual order is data parallelism while the states fit, then ZeRO or FSDP, then tensor parallelism
+# inside a node, then a pipeline. The weights of Llama 3 8B, 16 GB, fit on one device of 80
 # GB. Its states do not:
 
 # %%
-llama = mf.advise(
-    "llama3-8b", mf.strategy.training(batch=8), mf.strategy.cluster("h100-80", devices=1)
-)
+one = mf.strategy.cluster("h100-80", devices=1)
+llama = mf.advise("llama3-8b", mf.strategy.training(batch=8), one)
 parameters = llama.report["model"]["parameters"]
-print(
-    f"weights {2 * parameters / GB:.1f} GB, states {16 * parameters / GB:.1f} GB; one device suffices: {llama.fits}"
-)
+print(f"{2 * parameters / GB:.0f} GB of weights, {16 * parameters / GB:.0f} GB of states")
+print("one device suffices:", llama.fits)
 assert 2 * parameters < 80 * GB < 16 * parameters
 assert not llama.fits
 
@@ -629,13 +609,11 @@ show(mf.draw(resnet.layout))
 # data parallelism, which also is the faster one here:
 
 # %%
-gpt2 = mf.advise(
-    "gpt2-xl", mf.strategy.training(batch=64), mf.strategy.cluster("a100-40", devices=4)
-)
+cluster = mf.strategy.cluster("a100-40", devices=4)
+gpt2 = mf.advise("gpt2-xl", mf.strategy.training(batch=64), cluster)
 parameters = gpt2.report["model"]["parameters"]
-print(
-    f"{2 * parameters / GB:.1f} GB of weights, {16 * parameters / GB:.1f} GB of states;", gpt2.best
-)
+print(f"{2 * parameters / GB:.1f} GB of weights, {16 * parameters / GB:.0f} GB of states")
+print(gpt2.best)
 rows = gpt2.layout.report()["arrays"]["tokens"]["shard_shape"][0]
 print("examples per device:", rows)
 assert (gpt2.best.mesh, rows) == ({"data": 4}, 16)
@@ -646,28 +624,26 @@ assert (gpt2.best.mesh, rows) == ({"data": 4}, 16)
 
 
 # %%
+training = mf.strategy.training(
+    batch=1536, micro_batch=1, recomputation="full", attention="plain", schedule="1f1b"
+)
+
+
 def gpt3(replicas):
-    return mf.advise(
-        "gpt3-175b",
-        mf.strategy.training(
-            batch=1536, micro_batch=1, recomputation="full", attention="plain", schedule="1f1b"
-        ),
-        mf.strategy.cluster("a100-80", devices=128 * replicas),
-        search={"axes": {"pipe": 16, "data": replicas, "tensor": 8}},
-    ).best
+    cluster = mf.strategy.cluster("a100-80", devices=128 * replicas)
+    axes = {"pipe": 16, "data": replicas, "tensor": 8}
+    return mf.advise("gpt3-175b", training, cluster, search={"axes": axes}).best
 
 
 for replicas in (8, 64):
     best = gpt3(replicas)
     m = best.micro_batches
+    print(
+        f"{128 * replicas:5} devices: {m:3} micro-batches, efficiency {m / (m + 15):.1%}", end=", "
+    )
+    weights, step = best.memory["weights"] / GB, best.time["step"] / 10**9
+    print(f"{weights:.2f} GB of weights per device, a step of {step:.1f} s")
     assert m == 1536 // replicas
-    print(
-        f"{128 * replicas:5} devices: {m:3} micro-batches, efficiency of the pipeline {m / (m + 15):.1%},",
-        end=" ",
-    )
-    print(
-        f"weights {best.memory['weights'] / GB:.2f} GB per device, step {best.time['step'] / GB:.1f} s"
-    )
 assert f"{192 / (192 + 15):.1%}" == "92.8%"
 assert f"{24 / (24 + 15):.1%}" == "61.5%"
 assert gpt3(8).memory["weights"] == gpt3(64).memory["weights"]
@@ -697,7 +673,8 @@ assert 5 < speedup < 5.5
 
 # %%
 numbers = mf.from_arrays({"row": np.arange(1024, dtype=np.int32)})
-with mf.Loader(numbers, Mesh(devices, ("data",)), P(None, "data"), batch_size=(8, 64)) as loader:
+line = Mesh(devices, ("data",))
+with mf.Loader(numbers, line, P(None, "data"), batch_size=(8, 64)) as loader:
     batch = loader.peek()["row"]
 print(batch.shape, "on a device", batch.addressable_shards[0].data.shape)
 assert batch.addressable_shards[0].data.shape == (8, 8)
@@ -779,7 +756,7 @@ assert report.batches > 0
 # %%
 print(mesh)
 assert (8 / 4, 4 / (4 + 8 - 1), (4 - 8 + 1) / 4) == (2, 4 / 11, -0.75)
-assert len(holders(parts["data"])) == 4
+assert len(holders(P("data"))) == 4
 assert y.addressable_shards[0].data.shape == (32, 1024)
 assert (share["data, tensor"], share["data, tensor, pipe"]) == (2, 4)
 assert (memory["optimizer"], memory["total"]) == (12 * GB, 16 * GB)
