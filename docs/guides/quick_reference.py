@@ -3,7 +3,7 @@
 # %% [markdown]
 # # Quick reference
 #
-# Load batches onto any number of devices, and check where every row is.
+# You can load batches onto any number of devices, and check where every row is.
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
@@ -66,10 +66,11 @@ assert len(ds) == 1024
 # %% [markdown]
 # ## 3. Mesh
 #
-# A *mesh* arranges devices along named axes. This one has a single axis, "data", over all devices.
+# A *mesh* arranges devices along named axes. This one has a single axis, "data". -1 stands for as many
+# devices as there are.
 
 # %%
-mesh = jax.make_mesh((jax.device_count(),), ("data",))
+mesh = mf.make_mesh({"data": -1})
 print(mesh)
 
 # %% [markdown]
@@ -161,7 +162,7 @@ assert mean == expected.mean()
 
 # %%
 for count in (n for n in (1, 2, 4, 8) if n <= jax.device_count()):
-    mesh = jax.make_mesh((count,), ("data",), devices=jax.devices()[:count])
+    mesh = mf.make_mesh({"data": -1}, devices=jax.devices()[:count])
     with mf.Loader(ds, mesh, P("data"), batch_size=512) as loader:
         batch = next(iter(loader))
     part = batch["image"].addressable_shards[0].data
@@ -176,8 +177,8 @@ for count in (n for n in (1, 2, 4, 8) if n <= jax.device_count()):
 # %% [markdown]
 # ## 8. `jax.set_mesh`
 #
-# A program with one mesh can set it for all code that follows. In your step, specs then need no mesh.
-# (`with mesh:`, which older programs use, is deprecated.)
+# A program with one mesh can set it for all code that follows. Then specs need no mesh, neither in a
+# loader nor in your step. (`with mesh:`, which older programs use, is deprecated.)
 
 
 # %%
@@ -186,8 +187,8 @@ def brightness(image):
     return jax.lax.with_sharding_constraint(image.mean(axis=(1, 2, 3)), P("data"))
 
 
-mesh = jax.make_mesh((jax.device_count(),), ("data",))
-with jax.set_mesh(mesh), mf.Loader(ds, mesh, P("data"), batch_size=batch_size) as loader:
+mesh = mf.make_mesh({"data": -1})
+with jax.set_mesh(mesh), mf.Loader(ds, specs=P("data"), batch_size=batch_size) as loader:
     for batch in loader:
         result = brightness(batch["image"])
         print(result.shape, result.sharding.spec)
@@ -195,18 +196,19 @@ with jax.set_mesh(mesh), mf.Loader(ds, mesh, P("data"), batch_size=batch_size) a
 # %% [markdown]
 # ## 9. Mesh patterns
 #
-# | pattern | use it if | mesh | spec |
+# | pattern | use it if | mesh | spec of rows |
 # | --- | --- | --- | --- |
-# | data | the model fits on one device | `jax.make_mesh((8,), ("data",))` | `P("data")` |
-# | model | the model does not fit, and all devices work on the same rows | `jax.make_mesh((8,), ("model",))` | `P()` |
-# | hybrid | two devices share a model, and four such pairs have different rows | `jax.make_mesh((4, 2), ("data", "model"))` | `P("data")` |
-# | FSDP | rows and weights are split over the same devices | `jax.make_mesh((2, 4), ("data", "fsdp"))` | `P(("data", "fsdp"))` |
-# | sequence | a single row is too large for a device | `jax.make_mesh((2, 4), ("data", "sequence"))` | `P("data", "sequence")` |
+# | data | the model fits on one device | `mf.make_mesh({"data": -1})` | `P("data")` |
+# | model | it does not fit, and all devices work on the same rows | `mf.make_mesh({"model": -1})` | `P()` |
+# | hybrid | two devices share a model, and each such pair has other rows | `mf.make_mesh({"data": -1, "model": 2})` | `P("data")` |
+# | FSDP | rows and weights are split over the same devices | `mf.make_mesh({"data": -1, "fsdp": 4})` | `P(("data", "fsdp"))` |
+# | sequence | a single row is too large for a device | `mf.make_mesh({"data": -1, "sequence": 4})` | `P("data", "sequence")` |
 #
 # The names of axes are yours. Two rules explain all five patterns. An axis in the spec splits a
 # dimension. Along an axis that is not in the spec, all devices hold the same rows.
 #
-# `mf.layout` plans each of them for any mesh, without devices:
+# Here are the five patterns with eight devices. `mf.layout` plans them, without devices and without
+# reading:
 
 # %%
 patterns = {
@@ -217,11 +219,12 @@ patterns = {
     "sequence": ({"data": 2, "sequence": 4}, P("data", "sequence")),
 }
 held = {}
+print("pattern   part of the images   devices with the same part")
 for name, (axes, spec) in patterns.items():
     plan = mf.layout(axes, {"image": spec}, ds, batch_size=512).report()["arrays"]["image"]
-    blocks = {str(device["index"]) for device in plan["devices"]}
-    held[name] = (*plan["shard_shape"][:2], 8 // len(blocks))
-    print(f"{name:10}{plan['shard_shape']!s:19} on each device, on {held[name][2]} of 8 devices")
+    same = sum(device["index"] == plan["devices"][0]["index"] for device in plan["devices"])
+    held[name] = (*plan["shard_shape"][:2], same)
+    print(f"{name:10}{plan['shard_shape']!s:21}{same}")
 assert held == {
     "data": (64, 32, 1),
     "model": (512, 32, 8),
@@ -237,20 +240,20 @@ assert held == {
 # %% [markdown]
 # ## 10. What the input pipeline does not do
 #
-# - **Place weights, or train.** Your step and `jax.jit` do, on the same mesh.
-# - **Run functions on rows.** There is no `map` and no `filter`. Augment images in your step, on the
-#   devices. Decode and tokenize before you write the data.
-# - **Read other formats.** It reads Arrow files, Arrow tables and NumPy arrays. All rows of a field
-#   have one shape.
-# - **Start processes.** In a job of many processes, each one runs this same program after
+# - It does not place weights, and it does not train. Your program does, on the same mesh.
+# - It runs no functions on rows: there is no `map` and no `filter`. Augment images in your step, on
+#   the devices. Decode and tokenize before you write the data.
+# - It reads Arrow files, Arrow tables and NumPy arrays. All rows of a field have one shape.
+# - It starts no processes. In a job of many processes, each one runs this same program after
 #   `jax.distributed.initialize()`.
 #
-# And eight CPU devices share the cores of one machine. This program shows where rows are. It shows
-# nothing about speed.
+# This program shows where rows are. It shows nothing about speed, because eight CPU devices share the
+# cores of one machine.
 
 # %% [markdown]
 # ## 11. Next steps
 #
 # - [From one process to many](distributed.py): real processes, and the bug that JAX cannot notice
+# - [Coming from another loader](coming_from.py): PyTorch, TensorFlow, Grain, Datarax
 # - [How to split a model](strategy.md): memory and time of every way
 # - [Guide](../guide.md): each feature with a few lines of code
