@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "python")]
 
-from _site import hooks, pages  # noqa: E402
+from _site import headers, hooks, pages, reference  # noqa: E402
 
 BUILD = ROOT / ".build/site"
 
@@ -26,7 +26,7 @@ extensions = [
 ]
 exclude_patterns = ["downloads"]
 nitpicky = False
-default_role = "code"
+smartquotes = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
@@ -58,6 +58,9 @@ autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 72
 napoleon_numpy_docstring = False
+napoleon_custom_sections = hooks.SECTIONS
+
+highlight_language = "text"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "meshfeed"
@@ -85,5 +88,8 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 
 def setup(app):
-    pages.Site(Path(app.srcdir)).build()
+    site = pages.Site(Path(app.srcdir))
+    headers.build(site)
+    reference.build(site)
+    site.build()
     hooks.setup(app)

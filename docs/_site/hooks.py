@@ -1,4 +1,4 @@
-"""Changes that the site makes to what Sphinx writes."""
+"""Changes that the site makes to what Sphinx reads and writes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,62 @@ from typing import Any
 DARK = "@media (prefers-color-scheme:dark){"
 CHOSEN = 'html[data-theme="dark"] {'
 
+# The options of the loader, in groups. Each group is a section of its docstring on the site.
+OPTIONS = {
+    "What to load": "source mesh specs batch_size layout process loading extras fill",
+    "In which order": "shuffle order seed epochs remainder mask_name mask_spec",
+    "How far ahead": "prefetch device_prefetch max_host_bytes",
+    "Where to continue": "state dataset",
+    "With other processes": (
+        "name coordinator agree_timeout on_peer_error verify_replicas late_after"
+    ),
+}
+SECTIONS = [(title, "params_style") for title in OPTIONS]
+
+CODE = re.compile(r"``.*?``|`(?P<code>[^`]+)`|[*|]|_(?=\W)", re.DOTALL)
+
 
 def setup(app: Any) -> None:
+    # Both come before napoleon, which reads the sections of a docstring.
+    app.connect("autodoc-process-docstring", mark_code, priority=100)
+    app.connect("autodoc-process-docstring", group_options, priority=101)
     app.connect("html-page-context", finish)
 
 
+def mark_code(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Rewrites `code` as reST has it, and escapes the signs around it; examples stay."""
+    parts = "\n".join(lines).split("\n\n")
+    text = "\n\n".join(part if ">>>" in part else CODE.sub(literal, part) for part in parts)
+    lines[:] = text.splitlines()
+
+
+def literal(found: re.Match[str]) -> str:
+    """Returns a piece of code, or a sign that reST would read as markup."""
+    if code := found["code"]:
+        return f"``{' '.join(code.split())}``\\ "
+    return found[0] if found[0].startswith("`") else f"\\{found[0]}"
+
+
+def group_options(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Divides the arguments of the loader into groups."""
+    if name != "meshfeed.Loader":
+        return
+    start = lines.index("Args:")
+    end = next(i for i in range(start + 1, len(lines)) if re.match(r"\S", lines[i]))
+    described: dict[str, list[str]] = {}
+    for line in lines[start + 1 : end]:
+        if found := re.match(r" {4}(\w+): ", line):
+            option = described.setdefault(found[1], [])
+        option.append(line)
+    grouped = []
+    for title, names in OPTIONS.items():
+        grouped += [f"{title}:", *(line for n in names.split() for line in described.pop(n)), ""]
+    if described:
+        raise ValueError(f"docs/_site/hooks.py has no group for these options: {[*described]}")
+    lines[start:end] = grouped
+
+
 def finish(app: Any, name: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Makes pictures follow the reader's choice of a scheme, and wide tables scroll."""
+    """Lets pictures follow the reader's choice of a scheme."""
     if body := context.get("body"):
-        body = body.replace(DARK, CHOSEN)
-        context["body"] = re.sub(r'(<div class="output text_html">)(<svg|<div><svg)', r"\1\2", body)
+        context["body"] = body.replace(DARK, CHOSEN)
