@@ -2,6 +2,7 @@
 
 - docs/troubleshooting.md, from docs/troubleshooting.toml, the error classes, and the codes of
   `meshfeed explain`
+- docs/pictures, from the code
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+
+import drawings
 
 from meshfeed import errors
 
@@ -111,7 +114,11 @@ def classes() -> str:
     return table(["class", "also a", "meaning", "what to do"], rows)
 
 
-PAGES: dict[str, Callable[[], str]] = {"troubleshooting.md": troubleshooting}
+PAGES: dict[str, Callable[[], str]] = {
+    "troubleshooting.md": troubleshooting,
+    "pictures/record.svg": drawings.record_way,
+    "pictures/packages.svg": drawings.packages,
+}
 
 
 def main() -> None:

@@ -33,7 +33,6 @@ QUOTED = re.compile(r"(`+)(?:(?!`).)+?\1(?!`)")
 LINK = re.compile(r"(\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 TOCTREE = re.compile(r"(```\{toctree\}\n(?::.*\n)+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LEXERS = {".py": "python", ".go": "go", ".c": "c", ".h": "c", ".ts": "typescript", ".json": "json"}
-BORDERS = re.compile(r"```mermaid\ngraph TD\n(.*?)```", re.DOTALL)
 
 
 class Site:
@@ -73,7 +72,6 @@ class Site:
 
     def linked(self, text: str, name: str, place: str) -> str:
         """Returns the text of a page with links for the site."""
-        text = BORDERS.sub(borders, text)
         text = TOCTREE.sub(lambda m: self._arrived(m, name), text)
         parts = []
         for code, part in split(text, CODE):
@@ -100,6 +98,12 @@ class Site:
             if not path or "://" in target or target.startswith("mailto:"):
                 return match[0]
             found = os.path.normpath(os.path.join(os.path.dirname(name), path))
+            if path.endswith(".svg"):  # a picture of a page
+                self.write(
+                    os.path.normpath(os.path.join(os.path.dirname(place), path)),
+                    (ROOT / found).read_text(),
+                )
+                return match[0]
             if os.path.basename(found) == "layout.html":  # `make page` builds it
                 return f'<a href="{up(place)}layout.html{mark}{anchor}">{words[1:-1]}</a>'
             to = self._places.get(found)
@@ -184,17 +188,6 @@ def split(text: str, code: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
         yield True, found[0]
         at = found.end()
     yield False, text[at:]
-
-
-def borders(graph: re.Match[str]) -> str:
-    """Returns a graph of packages as a table, which needs no program in the browser."""
-    edges: dict[str, list[str]] = {}
-    for line in graph[1].splitlines():
-        user, arrow, used = line.strip().partition(" --> ")
-        assert arrow, f"no edge of a graph: {line}"
-        edges.setdefault(user, []).append(used)
-    rows = [f"| `{user}` | {', '.join(f'`{u}`' for u in used)} |" for user, used in edges.items()]
-    return "\n".join(["| package | may use |", "| --- | --- |", *rows, ""])
 
 
 def empty(folder: Path) -> None:

@@ -61,7 +61,8 @@ for program in {programs!r}:
 
 
 def pages() -> ModuleType:
-    """Imports docs/pages.py."""
+    """Imports docs/pages.py, which imports a module beside it."""
+    sys.path.insert(0, str(ROOT / "docs"))
     spec = importlib.util.spec_from_file_location("pages", ROOT / "docs/pages.py")
     assert spec is not None
     assert spec.loader is not None
@@ -108,3 +109,14 @@ def test_every_symptom_is_checked() -> None:
 def test_every_error_class_has_a_remedy() -> None:
     classes = {name for name in dir(mf) if name.endswith("Error") and name != "Error"}
     assert classes == set(pages().REMEDIES)
+
+
+def test_the_rules_behind_the_packages() -> None:
+    """Those that docs/architecture.md lists, and tests/arch does not say in these words."""
+    used = sys.modules["drawings"].imported()
+    plans = {"core/layout", "core/strategy", "core/memory", "core/diagram"}
+    reads = {"arrowio", "arrowio/cstream", "arrowio/records", "arrowio/records18"}
+    assert all(not p.startswith("arrowio") for package in plans for p in used[package])
+    assert all("core/mesh" not in used[package] for package in reads)
+    loads = used["core/loader"] | used["arrowio"]
+    assert not {p for p in loads if p.endswith(("/document", "/picture")) or p.startswith("cmd/")}

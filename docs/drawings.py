@@ -1,0 +1,224 @@
+"""Draws the pictures of docs/architecture.md as SVG, from the code. docs/pages.py writes them."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+import meshfeed as mf
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULE = "github.com/meshfeed/meshfeed/"
+
+STYLE = """<style>
+text { font: 12px system-ui, sans-serif; fill: #1c2733 }
+.small { font-size: 11px; fill: #5b6875 }
+.middle { text-anchor: middle }
+.box { fill: #f2f5f8; stroke: #8794a1 }
+.mine { fill: #bfe3f7; stroke: #2a7ab0 }
+.line { stroke: #8794a1; fill: none }
+.path { stroke: #2a7ab0; fill: none }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e3e9ef }
+  .small { fill: #9aa7b4 }
+  .box { fill: #202a35; stroke: #77838f }
+  .mine { fill: #17425c; stroke: #6dbbe8 }
+  .line { stroke: #77838f }
+  .path { stroke: #6dbbe8 }
+}
+</style>"""
+
+
+class Picture:
+    """An SVG under construction."""
+
+    def __init__(self, width: int, title: str) -> None:
+        self._width, self._title = width, title
+        self._under: list[str] = []  # lines, which boxes cover
+        self._over: list[str] = []
+        self._height = 0
+
+    def text(self, x: float, y: float, text: str, classes: str = "") -> None:
+        """Adds a text on a baseline."""
+        self._height = max(self._height, int(y) + 16)
+        self._over.append(f'<text x="{x:g}" y="{y:g}" class="{classes}">{text}</text>')
+
+    def box(
+        self, x: float, y: float, width: float, height: float, text: str = "", kind: str = "box"
+    ) -> None:
+        """Adds a box with a text in its middle."""
+        self._height = max(self._height, int(y + height) + 16)
+        shape = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="2"'
+        self._over.append(f'<rect {shape} class="{kind}"/>')
+        if text:
+            self.text(x + width / 2, y + height / 2 + 4, text, "middle")
+
+    def line(self, x0: float, y0: float, x1: float, y1: float, kind: str = "line") -> None:
+        """Adds a line."""
+        ends = f'x1="{x0:g}" y1="{y0:g}" x2="{x1:g}" y2="{y1:g}"'
+        self._under.append(f'<line {ends} class="{kind}"/>')
+
+    def svg(self) -> str:
+        """Returns the picture."""
+        size = f'viewBox="0 0 {self._width} {self._height}" width="{self._width}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
+        title = f"<title>{self._title}</title>"
+        return "\n".join([head, title, STYLE, *self._under, *self._over, "</svg>", ""])
+
+
+# ---- the way of one record ----
+
+RECORDS, BATCH, STEP, PROCESS = 1797, 32, 7, 1
+LEFT, CELL = 196, 18  # pixels
+
+
+def record_way() -> str:
+    """Draws how the rows of one process come from a file to its devices."""
+    ds = mf.from_arrays({"label": np.arange(RECORDS, dtype=np.int32)})
+    plan = mf.layout({"data": 4, "model": 2}, mf.P("data"), ds, batch_size=BATCH, processes=4)
+    report = plan.report()
+    ((first, end),) = report["processes"][PROCESS]["rows"]
+    with mf.Loader(ds, layout=plan, process=PROCESS, shuffle=True) as loader:
+        records = loader.records(epoch=0, position=BATCH * STEP)[first:end].tolist()
+    devices = report["arrays"]["label"]["devices"]
+    picture = Picture(
+        LEFT + BATCH * CELL + 8,
+        f"Step {STEP} in process {PROCESS}: from positions to records, to the file, to a block,"
+        " to two devices",
+    )
+    wide = BATCH * CELL / len(records)
+
+    def middle(i: int) -> float:
+        return LEFT + (i + 0.5) * wide
+
+    start = BATCH * STEP
+    lanes = {
+        26: (
+            "plan",
+            f"step {STEP}: positions {start} to {start + BATCH - 1},",
+            f"the rows of process {PROCESS}",
+        ),
+        92: ("order", "seed, epoch and position", "name the records"),
+        166: ("files", f"{RECORDS:,} records,", "read or mapped"),
+        240: ("gather", "one block in host memory:", "the only copy"),
+        306: ("arrays", "replicas share the block;", f"the next position is {start + BATCH}"),
+    }
+    for y, (lane, *words) in lanes.items():
+        picture.text(4, y + 8, lane)
+        for i, line in enumerate(words):
+            picture.text(4, y + 22 + 13 * i, line, "small")
+    for i in range(BATCH):
+        mine = first <= i < end
+        picture.box(LEFT + i * CELL, 26, CELL, 24, "", "mine" if mine else "box")
+        if mine:
+            picture.line(LEFT + (i + 0.5) * CELL, 50, middle(i - first), 92, "path")
+    picture.box(LEFT, 166, BATCH * CELL, 24)
+    for i, record in enumerate(records):
+        at = LEFT + BATCH * CELL * record / RECORDS
+        picture.line(middle(i), 116, at, 166, "path")
+        picture.line(at, 190, middle(i), 240, "path")
+        picture.box(at - 1.5, 166, 3, 24, "", "mine")
+        for y in (92, 240):
+            picture.box(LEFT + i * wide, y, wide, 24, str(record), "mine")
+    size = BATCH * CELL / len(devices)
+    for i, device in enumerate(devices):
+        mine = device["process"] == PROCESS
+        name = f"device {device['id']}"
+        picture.box(LEFT + i * size + 4, 306, size - 8, 28, name, "mine" if mine else "box")
+        if mine:
+            picture.line(LEFT + BATCH * CELL / 2, 264, LEFT + (i + 0.5) * size, 306, "path")
+    return picture.svg()
+
+
+# ---- the packages ----
+
+# Packages that all others may use. Arrows to them would cover the picture.
+OPEN = {"core/status", "core/dtype", "core/mesh", "core/problem"}
+WIDTH, ROW, GAP = 780, 72, 8  # pixels
+LETTER = 6.9
+
+
+def imported() -> dict[str, frozenset[str]]:
+    """Returns what each package of this module uses, also through others."""
+    command = ["go", "list", "-deps", "-f", '{{.ImportPath}} {{join .Imports " "}}']
+    folders = ["./core/...", "./arrowio/...", "./capi/...", "./cmd/...", "./wasm/..."]
+    done = subprocess.run(
+        [*command, *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    direct: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        package, *used = line.split()
+        if package.startswith(MODULE):
+            inside = [p.removeprefix(MODULE) for p in used if p.startswith(MODULE)]
+            direct[package.removeprefix(MODULE)] = inside
+
+    @functools.cache
+    def below(package: str) -> frozenset[str]:
+        return frozenset(direct[package]).union(*map(below, direct[package]))
+
+    return {package: below(package) for package in sorted(direct)}
+
+
+def edges() -> dict[str, list[str]]:
+    """Returns the arrows of the picture: imports between public packages that no other implies."""
+    below = imported()
+    drawn = {
+        p
+        for p in below
+        if p not in OPEN and "internal" not in p.split("/") and not p.endswith("test")
+    }
+    used = {p: below[p] & drawn for p in sorted(drawn)}
+    return {p: sorted(u for u in us if not any(u in used[v] for v in us)) for p, us in used.items()}
+
+
+def ranks(used: Mapping[str, list[str]]) -> list[list[str]]:
+    """Returns the packages in rows, so that every arrow points down, and crossings are few."""
+
+    @functools.cache
+    def height(package: str) -> int:
+        return 1 + max((height(u) for u in used[package]), default=-1)
+
+    rows: list[list[str]] = [[] for _ in range(1 + max(map(height, used)))]
+    for package in used:
+        rows[-1 - height(package)].append(package)
+    users = {p: [q for q in used if p in used[q]] for p in used}
+    for near in (used, users) * 8:
+        at = {p: (i + 0.5) / len(row) for row in rows for i, p in enumerate(row)}
+        for row in rows:
+            means = {
+                p: sum(at[q] for q in near[p]) / len(near[p]) if near[p] else at[p] for p in row
+            }
+            row.sort(key=lambda p: (means[p], p))
+    return rows
+
+
+def shown(package: str) -> str:
+    """Returns the name of a package in the picture."""
+    return package.removeprefix("core/")
+
+
+def packages() -> str:
+    """Draws which public package uses which."""
+    used = edges()
+    picture = Picture(
+        WIDTH, "The packages of the module; a line leads down to a package that is used"
+    )
+    places: dict[str, tuple[float, float, float]] = {}
+    for y, row in enumerate(ranks(used)):
+        wides = [len(shown(p)) * LETTER + 12 for p in row]
+        space = (WIDTH - 2 * GAP - sum(wides)) / len(row)
+        x = GAP + space / 2
+        for package, wide in zip(row, wides, strict=True):
+            top = 10 + y * ROW
+            alone = not any(package in below for below in used.values())
+            picture.box(x, top, wide, 24, shown(package), "mine" if alone else "box")
+            places[package] = (x + wide / 2, top, top + 24)
+            x += wide + space
+    for package, below in used.items():
+        for other in below:
+            picture.line(places[package][0], places[package][2], *places[other][:2])
+    return picture.svg()
