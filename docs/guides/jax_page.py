@@ -20,6 +20,7 @@
 # - [Three replications](#three-replications) · [Four real processes](#four-real-processes)
 # - [Data parallelism](#data-parallelism) · [A model inside a process](#a-model-inside-a-process)
 # - [A model across processes](#a-model-across-processes) · [Replicas that differ](#replicas-that-differ)
+# - [What notices](#what-notices)
 # - [Slips of the page](#slips-of-the-page)
 
 # %% [markdown]
@@ -623,6 +624,62 @@ powers = np.array([1, 10, 100, 1000], dtype=np.float32)
 result = jax.jit(jax.numpy.dot)(swapped, powers)
 print("one number:", *(float(shard.data) for shard in result.addressable_shards))
 assert {float(shard.data) for shard in result.addressable_shards} == {3210, 3120}
+
+# %% [markdown]
+# ## What notices
+#
+# `mf.check_replicas` compares the copies of any arrays: batches, weights, states of an optimizer. Every process
+# hashes the parts on its devices, and the processes compare hashes. No array is sent, and no collective runs.
+# First the array of the section before, in this process:
+
+# %%
+try:
+    mf.check_replicas({"x": swapped})
+except mf.DataLossError as error:
+    found = str(error)
+print(found)
+assert "array 'x', index [1:2]: process 0 (device 2) differs from process 0 (device 3)" in found
+
+# %% [markdown]
+# Then four processes. They build the batch in four ways: right; by rank; with the two batches of process 2
+# swapped, as in the page's last warning; and with one number of process 3 changed a little.
+
+
+# %%
+def four_batches():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+    with mf.Loader(mf.open("train.arrow"), batch_size=16) as whole:
+        batch = next(iter(whole))["x"]
+    rank = jax.process_index()
+    right = np.split(batch, 2)[rank % 2]
+    first, second = np.split(right, 2)
+    changed = right.copy()
+    changed[5, 1] += 0.001
+    batches = {
+        "right": right,
+        "by rank": np.split(batch, 4)[rank],
+        "swapped": np.concatenate([second, first]) if rank == 2 else right,
+        "changed": changed if rank == 3 else right,
+    }
+    for name, rows in batches.items():
+        x = jax.make_array_from_process_local_data(NamedSharding(mesh, P("data")), rows)
+        try:
+            print(mf.check_replicas({"x": x}, name=name))
+        except mf.DataLossError as error:
+            print(error)
+
+
+printed = job.run(four_batches)
+for lines in printed:
+    assert lines[0].startswith("right: 1 of 1 arrays have replicas, all equal")
+    assert "index [0:4, 0:16]: process 0 (device 0) differs from process 2" in lines[2]
+    assert "index [12:16, 0:16]: process 1" in lines[3]
+
+# %% [markdown]
+# Every process raises the error, and the text names the array, the part of it, and the processes and devices.
+# Call it once after weights are restored, and where you look for a cause after every step. A `mf.Loader` needs no
+# call: its processes compare what they deliver in the first steps (`verify_replicas=`, in
+# [From one process to many](distributed.py#how-it-is-noticed)).
 
 # %% [markdown]
 # ## Slips of the page
