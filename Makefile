@@ -85,9 +85,6 @@ demo-go: lib $(VENV)/.demo ## train with GoMLX on eight virtual devices and on X
 drill: lib $(VENV)/.demo ## kill one of four training processes, continue with two, check that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out
 
-docs: lib $(VENV)/.demo ## run the commands of two guides and write their output into them
-	$(PYTHON) docs/refresh.py docs/guides/layouts.md docs/guides/strategy.md
-
 test: page lib $(VENV)/.test ## all quick tests, with a table of the time of each stage
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 

@@ -85,7 +85,7 @@ func TestPublishedTimes(t *testing.T) {
 // and the median and the range of expected over published times.
 func checkGuide(t *testing.T, sets []string, inside map[string]int, ratios map[string][]float64) {
 	t.Helper()
-	guide, err := os.ReadFile("../../docs/guides/strategy.md")
+	guide, err := os.ReadFile("../../docs/guides/strategy.py")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -418,7 +418,7 @@ if installed("datasets"):
 # | `with mesh:` around the loop, which JAX deprecates | nothing: batches know their mesh |
 # | `jax.device_put(batch["image"], sharding)` | nothing: batches arrive on their devices |
 # | `ArraySharder`, `JaxProcessSharderModule` | nothing: rows follow from the mesh and the spec |
-# | its mesh patterns "data", "model" and "hybrid" | a mesh with these axes, and [ten layouts](layouts.md) |
+# | its mesh patterns "data", "model" and "hybrid" | a mesh with these axes, and [ten layouts](layouts.py) |
 #
 # **Quick reference, steps 1 to 4.** The device check is not needed, because a mesh of one device runs the
 # same code:

@@ -235,7 +235,7 @@ assert held == {
 
 # %% [markdown]
 # Which pattern suits a model and a cluster is a question of memory and time.
-# [How to split a model](strategy.md) computes both.
+# [How to split a model](strategy.py) computes both.
 
 # %% [markdown]
 # ## 10. What the input pipeline does not do
@@ -255,5 +255,5 @@ assert held == {
 #
 # - [From one process to many](distributed.py): real processes, and the bug that JAX cannot notice
 # - [Coming from another loader](coming_from.py): PyTorch, TensorFlow, Grain, Datarax
-# - [How to split a model](strategy.md): memory and time of every way
+# - [How to split a model](strategy.py): memory and time of every way
 # - [Guide](../guide.md): each feature with a few lines of code

@@ -533,7 +533,7 @@ assert [round(size) for size in sizes] == [8, 43, 367]
 
 # %% [markdown]
 # "Activations: 4 GB" without a sequence says nothing. `mf.memory(params, loss=…)` computes an interval for a
-# model of your own, from its jaxpr: [How to split a model](strategy.md#activations) says how.
+# model of your own, from its jaxpr: [How to split a model](strategy.py#activations) says how.
 
 # %% [markdown]
 # ## Which pattern?
@@ -768,5 +768,5 @@ assert by_tensor.report()["arrays"]["tokens"]["shard_shape"][0] == 64
 # %% [markdown]
 # ResNet-50's 102 MB, 1 + 2 + 3 + 4 = 10 and the 350 GB of GPT-3's weights are right in these texts.
 #
-# [How to split a model](strategy.md) goes on from here: experts, long sequences, the input of a model, and
+# [How to split a model](strategy.py) goes on from here: experts, long sequences, the input of a model, and
 # how well the planner's times agree with published runs.

@@ -6,6 +6,7 @@ times as long, because other work may run beside them.
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import os
@@ -14,10 +15,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+import meshfeed as mf
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/guides"
@@ -112,3 +116,47 @@ def test_the_readme_quotes_the_guide() -> None:
     printed = ran("distributed").printed
     for line in ("by rank, shape (8,), sum  28", "sum  92", "by mesh, shape (16,), sum 120"):
         assert line in printed
+
+
+def linked(name: str, mark: str) -> list[str]:
+    """Returns the documents inside the links that a guide prints."""
+    fragments = re.findall(rf"layout\.html#{mark}=([\w-]+)", ran(name).printed)
+    packed = [base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)) for text in fragments]
+    return [zlib.decompress(document, wbits=-15).decode() for document in packed]
+
+
+def test_every_layout_is_drawn_and_linked_in_order() -> None:
+    texts = [path.read_text() for path in sorted((ROOT / "docs/layouts").glob("*.json"))]
+    layouts = [mf.Layout.from_json(text) for text in texts]
+    assert len(layouts) == 10
+    assert linked("layouts", "v1") == [layout.to_json() for layout in layouts]
+    for layout in layouts:
+        assert str(layout) in ran("layouts").printed
+
+
+def test_every_strategy_is_asked_and_linked() -> None:
+    texts = [path.read_text() for path in sorted((ROOT / "docs/strategies").glob("*.json"))]
+    assert len(texts) == 8
+    asked = sorted(linked("strategy", r"strategy\.v1"))
+    assert asked == sorted(mf.Advice(text).to_json() for text in texts)
+
+
+NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
+ADDRESS = re.compile(r"\((?:https?:|\.\./)[^)]*\)")
+RUNS = re.compile(r"^# \|.* \| \d+ of \d+ \|.*$", re.MULTILINE)  # core/strategy tests these rows
+
+
+def unprinted(guide: str, printed: str) -> list[str]:
+    """Returns the numbers with a point or a comma in the text of a guide that it does not print."""
+    cells = re.split(r"^# %%", guide, flags=re.MULTILINE)
+    text = "\n".join(cell for cell in cells if cell.startswith(" [markdown]"))
+    found = NUMBER.findall(RUNS.sub("", ADDRESS.sub("", text)))
+    known = set(NUMBER.findall(printed))
+    return [number for number in found if number not in known]
+
+
+def test_the_text_about_strategies_repeats_numbers_of_its_programs() -> None:
+    guide = (FOLDER / "strategy.py").read_text()
+    printed = ran("strategy").printed
+    assert unprinted(guide, printed) == []
+    assert unprinted(guide.replace("16.1 GB, fit", "16.3 GB, fit"), printed) == ["16.3"]
