@@ -42,14 +42,14 @@ import tempfile
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 
 jax.config.update("jax_num_cpu_devices", 8)
 
-mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
+mesh = mf.make_mesh({"data": -1, "model": 2}, axis_types=AxisType.Auto)
 print(jax.process_count(), "process,", mesh.size, "devices,", mesh.shape["data"], "parts")
 assert (jax.process_count(), mesh.size, mesh.shape["data"]) == (1, 8, 4)
 
@@ -118,7 +118,7 @@ def train(mesh):
     return weights, step.lower(weights, batch).compile().as_text()
 
 
-on_one, _ = train(Mesh(np.array(jax.devices()[:1]), ("data",)))
+on_one, _ = train(mf.make_mesh({"data": 1}, devices=jax.devices()[:1]))
 on_eight, program = train(mesh)
 np.testing.assert_allclose(on_one, on_eight, rtol=1e-4)
 print("XLA's program has an all-reduce:", "all-reduce" in program)
@@ -178,7 +178,7 @@ with mf.Loader(ds, mesh, P("data"), batch_size=256, **run) as loader:
         if count == 5:
             saved = loader.state_dict()
 
-pair = Mesh(np.array(jax.devices()[:2]), ("data",))  # another mesh, and half the batch
+pair = mf.make_mesh({"data": 2}, devices=jax.devices()[:2])  # another mesh, and half the batch
 with mf.Loader(ds, pair, P("data"), batch_size=128, **run) as loader:
     loader.load_state_dict(saved)
     print("continues at step", loader.step, "of epoch", loader.epoch)
@@ -230,7 +230,7 @@ if installed("torch"):
 #
 # | TensorFlow | JAX with meshfeed |
 # | --- | --- |
-# | `tf.distribute.MirroredStrategy()` | `Mesh(jax.devices(), ("data",))` |
+# | `tf.distribute.MirroredStrategy()` | `mf.make_mesh({"data": -1})` |
 # | `strategy.scope()`, which makes mirrored variables | nothing: weights are arrays with the sharding `P()` |
 # | `strategy.run(fn, args=(batch,))` | a call of the jitted function with the global batch |
 # | `strategy.reduce("SUM", values, axis=None)` | `sum()` inside the jitted function; the result is global |
@@ -418,14 +418,14 @@ if installed("datasets"):
 # | `with mesh:` around the loop, which JAX deprecates | nothing: batches know their mesh |
 # | `jax.device_put(batch["image"], sharding)` | nothing: batches arrive on their devices |
 # | `ArraySharder`, `JaxProcessSharderModule` | nothing: rows follow from the mesh and the spec |
-# | its mesh patterns "data", "model" and "hybrid" | a mesh with these axes, and [ten layouts](layouts.py) |
+# | its mesh patterns "data", "model" and "hybrid" | `mf.make_mesh` with these axes: [mesh patterns](quick_reference.py#9-mesh-patterns) |
 #
 # **Quick reference, steps 1 to 4.** The device check is not needed, because a mesh of one device runs the
 # same code:
 
 # %%
 for count in (1, 2, 8):
-    some = Mesh(np.array(jax.devices()[:count]), ("data",))
+    some = mf.make_mesh({"data": -1}, devices=jax.devices()[:count])
     specs = {"image": P("data", None, None, None), "label": P("data")}
     with mf.Loader(ds, some, specs, batch_size=128) as loader:
         for _, batch in zip(range(2), loader, strict=False):
@@ -436,8 +436,9 @@ for count in (1, 2, 8):
 
 # %% [markdown]
 # **Guide, parts 1 and 2: specs and meshes.** The guide splits three color channels over two devices, which
-# no library can do. Meshfeed says so before anything runs. A mesh of two axes takes `reshape(-1, 2)`:
-# `reshape(2, 2)` fails for every count except four.
+# no library can do. Meshfeed says so before anything runs. Its mesh of two axes takes `reshape(2, 2)`,
+# which fails for every count except four. `mf.make_mesh({"data": -1, "model": 2})` takes any count that two
+# divides, and an error names the sizes that do.
 
 # %%
 on_batch, replicated, on_channels = P("data"), P(), P(None, None, None, "model")
@@ -460,15 +461,15 @@ assert batch["image"].addressable_shards[0].data.shape == (64, 32, 32, 3)
 
 # %% [markdown]
 # **Part 4: measure.** The guide starts its clock after the batch has arrived, so it measures `device_put`
-# alone. `loader.stats()` counts the wait for the batch:
+# alone. `mf.benchmark` counts the wait for the batch and the step, and waits for the devices where it has
+# to. It takes any iterable, so it compares loaders too:
 
 # %%
-with mf.Loader(ds, mesh, P("data"), batch_size=256, epochs=4) as loader:
-    for batch in loader:
-        jax.block_until_ready(batch)
-    stats = loader.stats()
-print(f"{1000 * stats['wait_seconds'] / stats['batches']:.2f} ms of waiting for a batch")
-assert stats["batches"] == 16
+weights = jax.device_put(np.ones(32 * 32 * 3, np.float32) / 100, NamedSharding(mesh, P()))
+with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+    measured = mf.benchmark(loader, step, carry=weights, batches=10, warmup=2)
+print(measured)
+assert (measured.batches, measured.warmup) == (10, 2)
 
 # %% [markdown]
 # **Part 5: uneven batches.** The guide pads to a multiple of the device count: a new shape, so JAX compiles
