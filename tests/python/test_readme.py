@@ -81,11 +81,14 @@ def test_the_quickstart_needs_one_device_and_no_file(tmp_path: Path) -> None:
     """On eight devices, as its comments say how, it computes the same."""
     check = """
 import json
+print()
 print(json.dumps([len(batch["x"].sharding.device_set), loader.state(), weights.tolist()]))
 loader.close()
 """
     example = blocks("python")[0]
-    devices, state, weights = json.loads(python(tmp_path, example + check))
+    report, result = python(tmp_path, example + check).rsplit("\n\n", 1)
+    assert report.startswith("In 44 batches the loop waited for data for ")
+    devices, state, weights = json.loads(result)
     assert devices == 1
     assert (state["epoch"], state["position"], state["records"]) == (3, 0, 1000)
     line, one, eight = re.findall(
@@ -93,7 +96,8 @@ loader.close()
     )[0]
     (variable,) = re.findall(r"# (JAX_NUM_CPU_DEVICES)=8: eight devices", example)
     changed = example.replace(line, line.replace(one, eight, 1))
-    again = json.loads(python(tmp_path, changed + check, **{variable: "8"}))
+    printed = python(tmp_path, changed + check, **{variable: "8"})
+    again = json.loads(printed.splitlines()[-1])
     assert again[:2] == [8, state]
     np.testing.assert_allclose(again[2], weights, atol=1e-5)
     np.testing.assert_allclose(weights, 1, atol=0.1)  # y is the sum of x: it learns
