@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -120,3 +121,14 @@ def test_the_rules_behind_the_packages() -> None:
     assert all("core/mesh" not in used[package] for package in reads)
     loads = used["core/loader"] | used["arrowio"]
     assert not {p for p in loads if p.endswith(("/document", "/picture")) or p.startswith("cmd/")}
+
+
+def test_every_item_of_the_material_is_somewhere() -> None:
+    """tests/python/test_readme.py checks the links of the page."""
+    items = json.loads((ROOT / "docs/material.json").read_text())
+    counts = Counter(item["from"] for item in items)
+    assert counts == {"Q": 31, "G": 27, "J": 37, "S": 32, "C": 14}
+    for item in items:
+        assert set(item) <= {"from", "item", "where", "not"}
+        assert item["where"] or item["not"].endswith(".")
+    assert len({(item["from"], item["item"]) for item in items}) == len(items)
