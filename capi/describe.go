@@ -59,15 +59,20 @@ var kindNames = map[layout.Kind]string{
 // describe returns the facts that all batches of a loader share.
 func describe(l *loader.Loader, memory *pool) loaderInfo {
 	lay := l.Layout()
-	out := loaderInfo{
+	return loaderInfo{
 		Process: l.Process(), StepsPerEpoch: l.StepsPerEpoch(), Prefetch: l.Prefetch(), Remainder: lay.Remainder(),
-		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: []arrayInfo{},
+		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: describeArrays(lay, l.Process(), memory),
 	}
-	for _, a := range lay.Arrays() {
-		out.Arrays = append(out.Arrays, arrayInfo{arrayOf(a), a.Field, a.Sharding.Spec().Entries(), []blockInfo{}})
+}
+
+// describeArrays describes the arrays of a layout, and the blocks that a process holds.
+func describeArrays(l *layout.Layout, process int, memory *pool) []arrayInfo {
+	out := []arrayInfo{}
+	for _, a := range l.Arrays() {
+		out = append(out, arrayInfo{arrayOf(a), a.Field, a.Sharding.Spec().Entries(), []blockInfo{}})
 	}
-	for i, b := range lay.Process(l.Process()).Blocks {
-		a := &out.Arrays[b.Array]
+	for i, b := range l.Process(process).Blocks {
+		a := &out[b.Array]
 		a.Blocks = append(a.Blocks, blockInfo{
 			Tensor: i, Offset: memory.offsets[i], Bytes: memory.sizes[i],
 			Shape: append([]int{}, b.Index.Shape()...), Index: b.Index, Holders: b.Holders,

@@ -19,6 +19,7 @@
 typedef const char mfi_text;
 typedef const char* const mfi_texts;
 typedef const mf_array mfi_array;
+typedef const void* const mfi_address;
 typedef const mf_batch mfi_batch;
 typedef const int32_t mfi_int32;
 typedef const void mfi_memory;

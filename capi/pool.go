@@ -99,6 +99,15 @@ func (p *pool) Alloc(blocks []batch.Block) (batch.Memory, error) {
 	if len(blocks) != len(p.sizes) {
 		return nil, status.Errorf(status.Internal, "capi", "the pool is for batches of %d blocks, not %d", len(p.sizes), len(blocks))
 	}
+	m, err := p.slot()
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// slot returns the memory of one batch.
+func (p *pool) slot() (*memory, error) {
 	slot := C.mfi_pool_get(p.c)
 	if slot == nil {
 		return nil, noMemory("a batch of %d bytes", p.bytes()).

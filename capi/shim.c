@@ -391,6 +391,28 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   return status;
 }
 
+/* ---- splitters ---- */
+
+mf_status mf_splitter_create(mf_layout layout, int64_t process, const mf_array* arrays, int32_t n,
+                             mf_splitter* splitter, mf_error* error) {
+  CREATES(splitter);
+  NEED(arrays);
+  NEED(splitter);
+  return mfgo_splitter_create(layout.id, process, arrays, n, &splitter->id, error);
+}
+
+TEXT_FUNCTION(splitter_info, splitter, json)
+
+mf_status mf_split(mf_splitter splitter, const void* const* data, int32_t n, mf_batch** batch,
+                   mf_error* error) {
+  if (batch)
+    *batch = NULL;
+  GUARD;
+  NEED(data);
+  NEED(batch);
+  return mfgo_split(splitter.id, data, n, batch, error);
+}
+
 /* ---- certificates ---- */
 
 mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,

@@ -26,6 +26,7 @@ int main(void) {
   HANDLE(mf_dataset);
   HANDLE(mf_layout);
   HANDLE(mf_loader);
+  HANDLE(mf_splitter);
   HANDLE(mf_check);
   HANDLE(mf_devices);
   HANDLE(mf_ring);

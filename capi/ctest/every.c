@@ -25,6 +25,7 @@ typedef union any {
   mf_devices devices;
   mf_ring ring;
   mf_device_batch device_batch;
+  mf_splitter splitter;
 } any;
 
 /* The out-parameters of a call, filled with arbitrary bytes. */
@@ -45,6 +46,8 @@ static void fill(void) {
   error.struct_size = sizeof error;
   out.stats.struct_size = sizeof out.stats;
 }
+
+static const void* const address = &error;
 
 static const char zeros[sizeof(mf_stats)];
 
@@ -132,6 +135,10 @@ static void foreign(any h, const mf_batch* batch) {
   GIVES(NO_HANDLE, mf_device_batch_read(h.device_batch, 0, 0, data, 4, &error));
   CLEARS(NO_HANDLE, tensor, mf_device_batch_dlpack(h.device_batch, 0, 0, &out.tensor, &error));
   CLEARS(NO_HANDLE, legacy, mf_device_batch_dlpack_legacy(h.device_batch, 0, 0, &out.legacy, &error));
+  CLEARS(NO_HANDLE, handle,
+         mf_splitter_create(h.layout, 0, &(mf_array)MF_ARRAY_INIT, 1, &out.handle.splitter, &error));
+  CLEARS(NO_HANDLE, bytes, mf_splitter_info(h.splitter, &out.bytes, &error));
+  CLEARS(NO_HANDLE, batch, mf_split(h.splitter, &address, 1, &out.batch, &error));
   GIVES(NO_TEXT, mf_order_fill("", 0, 0, 4, 0, 0, records, 4, &error));
   if (forked) { /* otherwise every argument is valid */
     CLEARS(MF_OK, key, mf_record_key(0, 0, 0, out.key, &error));
@@ -204,6 +211,11 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("data", mf_device_batch_read(h.device_batch, 0, 0, NULL, 4, &error));
   NAMES("tensor", mf_device_batch_dlpack(h.device_batch, 0, 0, NULL, &error));
   NAMES("tensor", mf_device_batch_dlpack_legacy(h.device_batch, 0, 0, NULL, &error));
+  NAMES("arrays", mf_splitter_create(h.layout, 0, NULL, 1, &out.handle.splitter, &error));
+  NAMES("splitter", mf_splitter_create(h.layout, 0, &(mf_array)MF_ARRAY_INIT, 1, NULL, &error));
+  NAMES("json", mf_splitter_info(h.splitter, NULL, &error));
+  NAMES("data", mf_split(h.splitter, NULL, 1, &out.batch, &error));
+  NAMES("batch", mf_split(h.splitter, &address, 1, NULL, &error));
   NAMES("order", mf_order_fill(NULL, 0, 0, 0, 0, 0, NULL, 0, &error));
   NAMES("out", mf_order_fill("shuffle.1", 9, 0, 4, 0, 0, NULL, 4, &error));
   NAMES("key", mf_record_key(0, 0, 0, NULL, &error));

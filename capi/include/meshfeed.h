@@ -164,6 +164,10 @@ typedef struct mf_loader {
   uint64_t id;
 } mf_loader;
 
+typedef struct mf_splitter {
+  uint64_t id;
+} mf_splitter;
+
 /* Waits until the object behind the handle is ready, and returns the outcome of
    creating it. If creating it failed, every call on the handle returns that error.
    The handle must still be released. */
@@ -536,6 +540,26 @@ typedef struct mf_stats {
 #define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
+
+/* ---- batches of other loaders ----------------------------------------- */
+
+/* Creates a splitter: it cuts the arrays that another loader made into the blocks of one
+   process. The arrays are those of the layout, in its order and with its names. They
+   describe the memory of every later mf_split: type, shape and strides. data is ignored.
+   Each dimension has the global size, or the size of the part that this process holds.
+   Such a part consists of the ranges of the process's blocks, in increasing order without
+   gaps. A 64-bit type may be given for the 32-bit type of the layout. */
+mf_status mf_splitter_create(mf_layout layout, int64_t process, const mf_array* arrays, int32_t n,
+                             mf_splitter* splitter, mf_error* error);
+
+/* Describes the batches of a splitter: "batch_bytes" and "arrays", as in mf_loader_info. */
+mf_status mf_splitter_info(mf_splitter splitter, mf_bytes* json, mf_error* error);
+
+/* Copies the blocks of n arrays to a new batch, which is aligned and has no state. data
+   has the address of element [0, 0, ...] of each array. The memory may be reused after
+   this call. MF_OUT_OF_RANGE if a 32-bit integer cannot hold a number. */
+mf_status mf_split(mf_splitter splitter, const void* const* data, int32_t n, mf_batch** batch,
+                   mf_error* error);
 
 /* ---- batches: plain C, on any thread, also after mf_release and after fork - */
 

@@ -63,26 +63,17 @@ func fail(format string, args ...any) *status.Error {
 }
 
 func conversion(f source.Field, bits bool, to dtype.Type) (gather.Conversion, error) {
-	switch {
-	case to == f.Type && bits:
+	if to == f.Type && bits {
 		return gather.Bits, nil
-	case to == f.Type:
-		return gather.Copy, nil
-	case to == f.Type.Narrow():
-		return narrowing[to], nil
+	}
+	if c, ok := gather.Conversions(f.Type, to); ok {
+		return c, nil
 	}
 	e := status.Errorf(status.Unsupported, "source", "field %q is stored as %v and cannot be delivered as %v", f.Name, f.Type, to)
 	if narrow := f.Type.Narrow(); narrow != f.Type {
 		return 0, e.WithHint("ask for %v or %v", f.Type, narrow)
 	}
 	return 0, e.WithHint("ask for %v, and convert it on the device", f.Type)
-}
-
-var narrowing = map[dtype.Type]gather.Conversion{
-	dtype.Int32:     gather.Int64ToInt32,
-	dtype.Uint32:    gather.Uint64ToUint32,
-	dtype.Float32:   gather.Float64ToFloat32,
-	dtype.Complex64: gather.Complex128ToComplex64,
 }
 
 // checkBoxes makes sure that every box lies within the row, and that boxes differ

@@ -1,5 +1,7 @@
 package gather
 
+import "github.com/meshfeed/meshfeed/core/dtype"
+
 // Conversion is how each element is converted while it is copied.
 type Conversion uint8
 
@@ -13,6 +15,23 @@ const (
 	Float64ToFloat32                 //
 	Complex128ToComplex64            //
 )
+
+// Conversions returns how elements of one type become elements of another: unchanged, or
+// as its [dtype.Type.Narrow] type. ok is false if there is no such conversion.
+func Conversions(from, to dtype.Type) (c Conversion, ok bool) {
+	if from == to {
+		return Copy, true
+	}
+	c, ok = narrowing[to]
+	return c, ok && to == from.Narrow()
+}
+
+var narrowing = map[dtype.Type]Conversion{
+	dtype.Int32:     Int64ToInt32,
+	dtype.Uint32:    Uint64ToUint32,
+	dtype.Float32:   Float64ToFloat32,
+	dtype.Complex64: Complex128ToComplex64,
+}
 
 // units returns the size of an element in the source, in bytes (bits for Bits),
 // and in the destination, in bytes. For Copy an element is a byte.

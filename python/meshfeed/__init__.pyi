@@ -39,6 +39,9 @@ from meshfeed.errors import PeerError as PeerError
 from meshfeed.errors import ReadError as ReadError
 from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
 from meshfeed.errors import UnsupportedError as UnsupportedError
+from meshfeed.foreign import PlacedBatches as PlacedBatches
+from meshfeed.foreign import place_batches as place_batches
+from meshfeed.foreign import put as put
 from meshfeed.linking import get_include as get_include
 from meshfeed.linking import get_library as get_library
 from meshfeed.loader import Loader as Loader

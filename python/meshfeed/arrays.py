@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from meshfeed._feed.cursor import Cursor
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
-from meshfeed._plan.blocks import Blocks
+from meshfeed._plan.blocks import Blocks, without_batch
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.trees import no_field
 from meshfeed.dataset import Dataset
@@ -141,7 +141,7 @@ def _read(
         raise ResourceExhaustedError(message, op="mf.load_array", hint=hint) from None
     info = calls.loader_info(handle.value)
     described = info["arrays"][0]
-    blocks = [Blocks(_without_batch(described) if row else described)]
+    blocks = [Blocks(without_batch(described) if row else described)]
     feed = jax.ShardedFeed(itemgetter(0), blocks, sharding.mesh, [sharding], "process")
     size = info["batch_bytes"]
     cursor = Cursor(handle, feed, size=size, ahead=0, per_epoch=False, keep=1)
@@ -155,10 +155,3 @@ def _read(
     assert item is not None
     loaded: JaxArray = item[0]
     return loaded
-
-
-def _without_batch(described: dict[str, Any]) -> dict[str, Any]:
-    """Removes the batch dimension from the description of an array."""
-    keys = ("shape", "spec", "target_spec")
-    blocks = [block | {"index": block["index"][1:]} for block in described["blocks"]]
-    return described | {key: described[key][1:] for key in keys} | {"blocks": blocks}

@@ -7,6 +7,7 @@ devices it starts the transfer. Processes communicate only in the function that 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -21,6 +22,7 @@ from meshfeed._io.arguments import Checks, cut
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks, Index, dtype_of
 from meshfeed._plan.documents import MeshPart
+from meshfeed._plan.localrows import Parts
 from meshfeed._plan.trees import mapped
 from meshfeed.errors import InvalidStateError, UnsupportedError
 from meshfeed.specs import Array, entries, is_spec
@@ -33,6 +35,12 @@ except ImportError as e:
         f"jax.Arrays need JAX 0.8 or later: {e}",
         hint='pip install "jax>=0.8"; without mesh and specs a loader gives NumPy arrays',
     ) from None
+
+
+def parts(mesh: Mesh, axes: Sequence[str]) -> Parts:
+    """Returns the parts into which axes of a mesh cut the rows of an array."""
+    processes = np.vectorize(lambda device: device.process_index, otypes=[np.int64])(mesh.devices)
+    return Parts(mesh.shape, processes, axes)
 
 
 def has_devices(mesh: Any) -> bool:
@@ -269,10 +277,31 @@ def _trace_state() -> Callable[[], bool]:
 _traces_nothing = _trace_state()
 
 
+def x64(*, enabled: bool) -> Any:
+    """Returns a context manager that sets `jax_enable_x64` on this thread."""
+    if jax.config.jax_enable_x64 == enabled:  # type: ignore[attr-defined]
+        return contextlib.nullcontext()
+    module = jax if hasattr(jax, "enable_x64") else jax.experimental  # before JAX 0.9
+    return module.enable_x64(enabled)
+
+
 def _records() -> bool:
     """Returns whether JAX records operations into a program. `grad` and `vmap` alone do not."""
     with jax.transfer_guard("allow"):
         return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
+
+
+def check_untraced(op: str) -> None:
+    """Raises an error if JAX records a program, which would contain a batch as a constant.
+
+    Args:
+        op: the user's call.
+    """
+    if not _traces_nothing() and _records():
+        message = "a batch was asked for inside of a function that JAX traces: the program "
+        message += "would hold that one batch as a constant, and never get another"
+        hint = "take batches outside of jax.jit, scan and the like, and pass them as arguments"
+        raise InvalidStateError(message, op=op, hint=hint)
 
 
 _WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them only with x64
@@ -329,11 +358,7 @@ class ShardedFeed(Feed):
         Raises:
             InvalidStateError: JAX records a program, which would contain this batch as a constant.
         """
-        if not _traces_nothing() and _records():
-            message = "a batch was asked for inside of a function that JAX traces: the program "
-            message += "would hold that one batch as a constant, and never get another"
-            hint = "take batches outside of jax.jit, scan and the like, and pass them as arguments"
-            raise InvalidStateError(message, op="mf.Loader", hint=hint)
+        check_untraced("mf.Loader")
         return jax.profiler.TraceAnnotation("meshfeed.next")
 
     def settle(self) -> None:
@@ -354,7 +379,47 @@ class ShardedFeed(Feed):
         return arrays
 
 
-class Placer:
+class Maker:
+    """Makes arrays with one sharding from blocks of host memory.
+
+    Args:
+        shape: the global shape.
+        sharding: the sharding.
+        dtype: the type; None if this process has a block. Without the argument JAX uses the type
+            of the blocks, which is faster than to check the argument.
+    """
+
+    def __init__(self, shape: tuple[int, ...], sharding: NamedSharding, dtype: Any) -> None:
+        given: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+        self._made: Callable[..., jax.Array] = partial(
+            jax.make_array_from_callback, shape, sharding, **given
+        )
+        self._guarded = False  # whether JAX has refused a transfer; a check per call takes longer
+
+    def of(self, callback: Callable[..., Any]) -> jax.Array:
+        """Makes the array of the blocks that the callback returns for their indexes."""
+        if self._guarded:
+            return self._unguarded(callback)
+        try:
+            return self._made(callback)
+        except jax.errors.JaxRuntimeError:
+            if not _is_guarded():
+                raise
+        self._guarded = True
+        return self._unguarded(callback)
+
+    def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
+        """Makes the array even if JAX's transfer guard refuses implicit transfers.
+
+        A loader's transfer is as explicit as `device_put`, but JAX counts it as implicit.
+        """
+        if not _is_guarded():
+            return self._made(callback)
+        with jax.transfer_guard_host_to_device("allow"):
+            return self._made(callback)
+
+
+class Placer(Maker):
     """Makes one array of every batch from the batch's memory.
 
     JAX calls a callback once per local device, with the index of the device's block. The callback
@@ -371,19 +436,13 @@ class Placer:
         if blocks.spec != blocks.target:
             kind = target.memory_kind
             target = NamedSharding(target.mesh, _spec(blocks.spec), memory_kind=kind)
+        super().__init__(blocks.shape, target, None if blocks.indexes else blocks.dtype)
         self.sharding = target
         self._blocks = blocks
         self._wide = blocks.dtype.name in _WIDE
-        # Without a dtype argument JAX uses the blocks' type, which is faster than to check the
-        # argument. If there are no blocks, JAX needs the argument.
-        given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
-        self._made: Callable[..., jax.Array] = partial(
-            jax.make_array_from_callback, blocks.shape, target, **given
-        )
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
         self._by_id: dict[int, int] = {}
         self._kept: list[Index] = []  # keeps the tuples alive, so that their ids stay unique
-        self._guarded = False  # whether JAX has refused a transfer; a check per call takes longer
 
     def __call__(self, owner: Any) -> jax.Array:
         """Makes the array over the memory of the batch, which `owner` keeps alive."""
@@ -402,15 +461,7 @@ class Placer:
             except KeyError:
                 return self._find(views, index)
 
-        if self._guarded:
-            return self._unguarded(block)
-        try:
-            return self._made(block)
-        except jax.errors.JaxRuntimeError:
-            if not _is_guarded():
-                raise
-        self._guarded = True
-        return self._unguarded(block)
+        return self.of(block)
 
     def _find(self, views: list[Any], index: Index) -> Any:
         """Finds the block of an index object that is not in the cache, and adds it."""
@@ -423,16 +474,6 @@ class Placer:
         self._by_id[id(index)] = block
         self._kept.append(index)
         return views[block]
-
-    def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
-        """Makes the array even if JAX's transfer guard refuses implicit transfers.
-
-        A loader's transfer is as explicit as `device_put`, but JAX counts it as implicit.
-        """
-        if not _is_guarded():
-            return self._made(callback)
-        with jax.transfer_guard_host_to_device("allow"):
-            return self._made(callback)
 
     def _check_wide(self) -> None:
         """Raises an error if JAX would truncate the numbers of a 64-bit type."""

@@ -72,13 +72,11 @@ def leaves(
     """
     if tree is None or isinstance(tree, bool | int | float | complex | str | np.generic):
         raise _no_tree(check, argument, tree)
-    _check_depth(check, argument, tree)
-    _check_depth(check, "shardings", shardings)
+    check_depth(check, argument, tree)
+    check_depth(check, "shardings", shardings)
     flat, _ = tree_flatten_with_path(tree)
-    given = _broadcast(check, argument, tree, shardings)
-    names = [keystr(path, simple=True, separator="/") for path, _ in flat]
-    if len(set(names)) < len(names):
-        names = [keystr(path) for path, _ in flat]
+    given = broadcast(check, argument, tree, shardings)
+    names = names_of([path for path, _ in flat])
     found = []
     for (path, leaf), name, sharding in zip(flat, names, given, strict=True):
         shape, dtype = _abstract(check, argument, name, leaf)
@@ -92,6 +90,12 @@ def leaves(
     return found
 
 
+def names_of(paths: Sequence[Any]) -> list[str]:
+    """Returns the names of the leaves at these paths of a tree; they are unique."""
+    names = [keystr(path, simple=True, separator="/") for path in paths]
+    return names if len(set(names)) == len(names) else [keystr(path) for path in paths]
+
+
 def _no_tree(check: Checks, argument: str, given: Any) -> InvalidArgumentError:
     """Makes the error for a tree that is a single object and no array."""
     loads = hasattr(type(given), "element_spec")
@@ -99,7 +103,7 @@ def _no_tree(check: Checks, argument: str, given: Any) -> InvalidArgumentError:
     return check.wrong(argument, given, _TREES.get(argument, "arrays"), hint)
 
 
-def _check_depth(check: Checks, argument: str, tree: Any) -> None:
+def check_depth(check: Checks, argument: str, tree: Any) -> None:
     """Refuses a tree that contains itself, after which JAX's functions of trees always fail."""
     level = [tree]
     for _ in range(_DEEPEST):
@@ -149,45 +153,55 @@ def _is_type(dtype: Any) -> bool:
         return False
 
 
-def _broadcast(check: Checks, argument: str, tree: Any, shardings: Any) -> list[Any]:
-    """Returns the sharding that is given for every leaf of a tree."""
+def broadcast(
+    check: Checks, argument: str, tree: Any, given: Any, what: str = "shardings"
+) -> list[Any]:
+    """Returns the sharding or the spec that is given for every leaf of a tree, or None.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        argument: the name of the tree in that call.
+        tree: the tree.
+        given: a tree of shardings and specs, or a prefix of such a tree.
+        what: the name of `given` in that call.
+    """
 
     def is_leaf(x: Any) -> bool:
         return x is None or is_spec(x) or isinstance(x, Sharding)
 
     structure: Any  # JAX declares no type for it
-    prefix, structure = jax.tree_util.tree_flatten(shardings, is_leaf=is_leaf)
-    for sharding in prefix:
-        if not is_leaf(sharding):
-            message = f"shardings have the leaf {shown(sharding)}"
+    prefix, structure = jax.tree_util.tree_flatten(given, is_leaf)
+    for leaf in prefix:
+        if not is_leaf(leaf):
+            message = f"{what} have the leaf {shown(leaf)}"
             hint = "a leaf is a NamedSharding, another sharding or a spec"
-            if isinstance(sharding, str):
-                hint = f"a spec is written PartitionSpec({cut(repr(sharding))})"
+            if isinstance(leaf, str):
+                hint = f"a spec is written PartitionSpec({cut(repr(leaf))})"
             raise check.misfit(message, hint)
     try:
         parts = structure.flatten_up_to(tree)
     except ValueError:
-        message = _difference(argument, tree, shardings, is_leaf)
+        message = _difference(argument, tree, given, is_leaf, what)
         hint = f"give one sharding, or a tree with the keys of {argument}"
         raise check.misfit(message, hint) from None
-    return [
-        sharding for sharding, part in zip(prefix, parts, strict=True) for _ in tree_leaves(part)
-    ]
+    return [leaf for leaf, part in zip(prefix, parts, strict=True) for _ in tree_leaves(part)]
 
 
-def _difference(argument: str, tree: Any, shardings: Any, is_leaf: Callable[[Any], bool]) -> str:
+def _difference(
+    argument: str, tree: Any, given: Any, is_leaf: Callable[[Any], bool], what: str
+) -> str:
     """Describes where a tree of shardings is not a prefix of another tree."""
-    given = [path for path, _ in tree_flatten_with_path(shardings, is_leaf=is_leaf)[0]]
+    first = [path for path, _ in tree_flatten_with_path(given, is_leaf=is_leaf)[0]]
     paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
-    starts = set(given)
+    starts = set(first)
     for path in paths:
         if not any(path[:n] in starts for n in range(len(path) + 1)):
-            return f"shardings have nothing for {argument}{keystr(path)}"
+            return f"{what} have nothing for {argument}{keystr(path)}"
     starts = {path[:n] for path in paths for n in range(len(path) + 1)}
-    for path in given:
+    for path in first:
         if path not in starts:
-            return f"shardings have {keystr(path)}, which {argument} does not have"
-    return f"shardings and {argument} have nodes of different types"
+            return f"{what} have {keystr(path)}, which {argument} does not have"
+    return f"{what} and {argument} have nodes of different types"
 
 
 class Placement:

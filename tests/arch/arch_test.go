@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 	"core/transformer":        {},
 	"core/batch":              {"core/dtype"},
 	"internal/block":          {"core/source", "internal/gather"},
+	"internal/split":          {"core/layout", "internal/gather"},
 	"core/source/cut":         {"internal/block"},
 	"core/strategy/document":  {"core/strategy", "core/diagram", "core/layout/document", "internal/markup"},
 	"core/diagnosis/document": {"core/diagnosis", "internal/markup"},
@@ -83,7 +84,7 @@ var allowed = map[string][]string{
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
 	// tier 5
-	"capi":                 {"core/loader", "core/layout/...", "core/memory/...", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "wasm/page", "capi/internal/..."},
+	"capi":                 {"core/loader", "core/layout/...", "core/memory/...", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "wasm/page", "internal/split", "capi/internal/..."},
 	"capi/internal/handle": {"internal/guard", "capi/internal/future"},
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},

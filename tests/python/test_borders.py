@@ -44,6 +44,8 @@ MAY_IMPORT = {
     "_feed": "_native _io _plan _jobs _types certificate dataset planning report",
     "strategy": "_native _io _plan",
     "advice": "_native _io _plan planning specs strategy",
+    "foreign": "_io _feed",
+    "jaxput": "_native _io _plan jax jaxtree planning specs",
     "arrays": "_native _io _plan _feed dataset planning specs",
     "placed": "_native _io _plan _feed backend specs",
     "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
@@ -62,6 +64,7 @@ MAY_IMPORT_LATER = {
     "strategy": "jaxtree",
     "drawing": "jaxdraw",
     "_feed": "jax",
+    "foreign": "jaxput",
     "arrays": "jax",
     "loader": "placed",
     "meshes": "jax",
@@ -159,4 +162,4 @@ def test_jax_is_imported_in_few_modules() -> None:
         for name, _ in _imports(ast.parse(path.read_text()).body, later=False)
         if name.partition(".")[0] == "jax" and part_of(module) != "selfcheck"
     }
-    assert found == {"jax", "jaxtree", "jaxdraw", "jaxreplicas"}
+    assert found == {"jax", "jaxtree", "jaxdraw", "jaxput", "jaxreplicas"}

@@ -90,6 +90,27 @@ def exact(check: Checks, name: str, given: Any) -> _NumPy:
     return array
 
 
+def unmasked(check: Checks, name: str, given: Any) -> _NumPy:
+    """Converts an array of any library to NumPy, and refuses missing values.
+
+    Args:
+        check: makes errors that name the called function.
+        name: the array's name.
+        given: the array.
+
+    Raises:
+        InvalidArgumentError: the array cannot be converted.
+    """
+    try:
+        return _array(given)
+    except _MissingError:
+        message = f"array {name!r} has missing values, which an array cannot hold"
+        method = next((f" with its {name}()" for name in _FILLS if hasattr(given, name)), "")
+        raise check.misfit(message, f"replace them{method}") from None
+    except _UnfitError as e:
+        raise check.misfit(f"array {name!r} {e.message}", e.hint) from e.__cause__
+
+
 def _nested(given: Mapping[Any, Any]) -> _UnfitError:
     keys = ", ".join(f'"NAME/{key}"' for key in list(given)[:2])
     hint = f"name each array by its path, such as {keys}; the specs may be nested again"

@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Mapping, Sequence
 from ctypes import byref, c_char_p, c_int32, c_int64, c_void_p, sizeof
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._native import abi
 from meshfeed._native.abi import RELEASE, Array, Bytes, DType, Stats
@@ -201,16 +201,23 @@ def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
     descriptions = (Array * len(arrays))()
     for out, (name, array) in zip(descriptions, arrays.items(), strict=True):
         out.struct_size = sizeof(Array)
-        out.ndim = array.ndim
-        out.name = name.encode()
         out.data = array.ctypes.data
-        out.dtype = DType(_DLPACK[array.dtype.kind], 8 * array.dtype.itemsize, 1)
-        out.shape = (c_int64 * array.ndim)(*array.shape)
-        out.strides = (c_int64 * array.ndim)(*array.strides)
+        _describe(out, name, array.dtype, array.shape, array.strides)
     lent = list(arrays.values())
     borrowed[id(lent)] = lent
     release = _drop_borrowed, id(lent)
     return _created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *release)
+
+
+def _describe(
+    out: Array, name: str, dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int]
+) -> None:
+    """Writes the description of an array's memory, without its address."""
+    out.ndim = len(shape)
+    out.name = name.encode()
+    out.dtype = DType(_DLPACK[dtype.kind], 8 * dtype.itemsize, 1)
+    out.shape = (c_int64 * len(shape))(*shape)
+    out.strides = (c_int64 * len(shape))(*strides)
 
 
 # DLPack's type codes by NumPy's kind. The only "V" here is bfloat16.
@@ -399,6 +406,34 @@ def loader_position(handle: int) -> tuple[int, int]:
     """Returns epoch and position of the batch that the library delivers next."""
     stats = _stats(handle)
     return stats.epoch, stats.position
+
+
+# ---- splitters ----
+
+
+class HostArray(NamedTuple):
+    """The memory of an array in the program: its name, type, shape and strides in bytes."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def splitter_create(document: str, process: int, arrays: Sequence[HostArray]) -> Handle:
+    """Creates a splitter of arrays in this memory, which are those of the layout."""
+    descriptions = (Array * len(arrays))()
+    for out, array in zip(descriptions, arrays, strict=True):
+        out.struct_size = sizeof(Array)
+        _describe(out, *array)
+    with _Layout(document) as layout:
+        given = layout, process, descriptions, len(arrays)
+        return _created("splitter", "mf_splitter_create", *given)
+
+
+def splitter_info(handle: int) -> dict[str, Any]:
+    """Describes the batches of a splitter."""
+    return _json("mf_splitter_info", handle)
 
 
 # ---- batches ----

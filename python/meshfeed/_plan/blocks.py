@@ -30,13 +30,17 @@ class Blocks:
         indexes: the [start, stop) pairs of every block in the global array.
         holders: the mesh positions of this process's devices that hold each block.
         frame: shape, type, offset and strides of the array that covers the blocks.
+
+    Args:
+        described: the description by the C library.
+        dtype: the type of the elements, if the C library knows only their size.
     """
 
-    def __init__(self, described: dict[str, Any]) -> None:
+    def __init__(self, described: dict[str, Any], dtype: np.dtype[Any] | None = None) -> None:
         self.name: str = described["name"]
         self.kind: str = described["kind"]
         self.shape: tuple[int, ...] = tuple(described["shape"])
-        self.dtype = dtype_of(described["dtype"])
+        self.dtype = dtype_of(described["dtype"]) if dtype is None else dtype
         self.spec: list[Any] = described["spec"]
         self.target: list[Any] = described["target_spec"]
         blocks = described["blocks"]
@@ -79,6 +83,13 @@ def slices_of(pairs: Iterable[Sequence[int]]) -> Index:
         (slice(0, 4, None), slice(2, 8, None))
     """
     return tuple(slice(start, stop) for start, stop in pairs)
+
+
+def without_batch(described: dict[str, Any]) -> dict[str, Any]:
+    """Removes the first dimension from the description of an array."""
+    keys = ("shape", "spec", "target_spec")
+    blocks = [block | {"index": block["index"][1:]} for block in described["blocks"]]
+    return described | {key: described[key][1:] for key in keys} | {"blocks": blocks}
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

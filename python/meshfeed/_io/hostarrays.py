@@ -1,0 +1,118 @@
+"""Arrays of any library in host memory, as NumPy arrays over the same memory if possible."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from meshfeed._io import arraylike
+from meshfeed._io.arguments import Checks, attribute, cut, shown
+
+_NumPy = np.ndarray[Any, Any]
+
+_NUMBERS = "give numbers or booleans, and leave other values out of the tree"
+_EXTENDED = "give it as float64 or complex128"
+
+
+def host(check: Checks, name: str, given: Any) -> _NumPy:
+    """Returns a leaf of a tree as a NumPy array.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        name: the name of the leaf.
+        given: an array of any library in host memory, or a number.
+
+    Raises:
+        InvalidArgumentError: the leaf is no array in host memory.
+    """
+    if isinstance(given, str | bytes):
+        message = f"array {name!r} is {shown(given)}, which is text"
+        raise check.misfit(message, _NUMBERS)
+    try:
+        return _converted(check, name, given)
+    except (TypeError, ValueError, RuntimeError, BufferError, OverflowError) as e:
+        if getattr(e, "op", ""):  # of meshfeed
+            raise
+        message = f"array {name!r} of type {_kind(given)} cannot become a NumPy array: "
+        message += cut(f"{type(e).__name__}: {e}", 300)
+        raise check.misfit(message, "give an array in host memory") from e
+
+
+def _converted(check: Checks, name: str, given: Any) -> _NumPy:
+    if isinstance(given, bool | int | float | complex | np.generic):
+        return np.asarray(given)
+    if type(given).__module__.partition(".")[0] == "torch":
+        return _of_torch(check, name, given)
+    if hasattr(given, "__array__"):
+        return arraylike.unmasked(check, name, given)
+    if hasattr(given, "__dlpack__"):
+        return np.from_dlpack(given)
+    try:
+        memory = memoryview(given)
+    except TypeError:
+        message = f"array {name!r} is {shown(given)}, which is no array"
+        raise check.misfit(message, _NUMBERS) from None
+    return np.asarray(memory)
+
+
+def _kind(given: Any) -> str:
+    return f"{type(given).__module__}.{type(given).__qualname__}"
+
+
+def _of_torch(check: Checks, name: str, given: Any) -> _NumPy:
+    """Returns the memory of a torch tensor. NumPy alone has no bfloat16 and float8."""
+    if given.device.type != "cpu":
+        message = f"array {name!r} is a tensor on {given.device}, not in host memory"
+        raise check.misfit(message, "give tensor.cpu()")
+    tensor = given.detach().resolve_conj().resolve_neg()
+    kind = str(tensor.dtype).removeprefix("torch.")
+    if tensor.dtype.is_floating_point and (kind == "bfloat16" or kind.startswith("float8")):
+        import ml_dtypes
+
+        torch = sys.modules["torch"]
+        bits: Any = torch.int16 if kind == "bfloat16" else torch.uint8
+        return np.asarray(tensor.view(bits)).view(getattr(ml_dtypes, kind))
+    return np.asarray(tensor)
+
+
+def check_type(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
+    """Raises an error if JAX has no arrays of a type."""
+    message = f"array {name!r} has the type {dtype}"
+    if dtype.kind == "O":
+        message = f"array {name!r} holds Python objects"
+        raise check.misfit(message, _NUMBERS)
+    if not dtype.isnative:
+        hint = "give array.astype(array.dtype.newbyteorder('='))"
+        raise check.misfit(f"{message}, whose byte order is foreign", hint)
+    if dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}:
+        raise check.misfit(f"{message}, which JAX does not have", _EXTENDED)
+    if dtype.kind not in "biufc" and (dtype.kind != "V" or dtype.names or dtype.type is np.void):
+        raise check.misfit(f"{message}, which is not numeric", _NUMBERS)
+
+
+def is_read_only(array: Any) -> bool:
+    """Returns whether nothing that is known can write to the memory of an array.
+
+    An array that is not writable may be a view of an array or a buffer that is. A library that
+    exports neither, such as torch, is believed: the array is not writable because the caller of
+    `setflags` said so.
+    """
+    while isinstance(array, np.ndarray | memoryview):
+        if array.flags.writeable if isinstance(array, np.ndarray) else not array.readonly:
+            return False
+        array = array.base if isinstance(array, np.ndarray) else array.obj
+    if array is None:
+        return True
+    try:
+        return memoryview(array).readonly
+    except TypeError:
+        interface = attribute(array, "__array_interface__")
+    return not isinstance(interface, dict) or bool(interface["data"][1])
+
+
+def address(array: _NumPy) -> int:
+    """Returns the address of the first element."""
+    at: int = array.__array_interface__["data"][0]
+    return at

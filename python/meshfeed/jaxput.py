@@ -1,0 +1,378 @@
+"""Global `jax.Array`s over host arrays that meshfeed did not load; see `mf.put`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meshfeed import jax as bridge
+from meshfeed._io.arguments import Checks
+from meshfeed._io.hostarrays import address, check_type, host, is_read_only
+from meshfeed._native.calls import HostArray
+from meshfeed._native.splitter import Splitter
+from meshfeed._plan.blocks import Blocks, without_batch
+from meshfeed._plan.localrows import Parts, check_parts
+from meshfeed.jaxtree import broadcast, check_depth, names_of
+from meshfeed.planning import Layout
+from meshfeed.specs import Entry, entries, is_spec
+
+import jax  # isort: skip
+from jax.sharding import Mesh, NamedSharding  # isort: skip
+from jax.tree_util import tree_flatten, tree_flatten_with_path  # isort: skip
+
+_ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
+_PLANS = 16  # the number of plans that are kept
+
+# The types that a layout document can name. Elements of another type are copied as integers.
+_NAMED = {"bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
+_NAMED |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+
+
+class _Leaf(NamedTuple):
+    """What a plan knows of a leaf.
+
+    Attributes:
+        shape: the shape.
+        dtype: the type.
+        strides: the strides in bytes; None for a `jax.Array`.
+        shared: whether JAX may use the memory without a copy.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    strides: tuple[int, ...] | None
+    shared: bool
+
+
+def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
+    """Places a tree; see `mf.put`.
+
+    Args:
+        tree: the tree.
+        mesh: the mesh that the user gave, or None.
+        specs: the specs that the user gave.
+        rows: "all" or "local".
+        op: the user's call.
+    """
+    bridge.check_untraced(op)
+    with Checks(op) as check:
+        structure: Any  # JAX declares no type for it
+        try:
+            leaves, structure = tree_flatten(tree)
+        except (RecursionError, SystemError):  # JAX raises both
+            check_depth(check, "tree", tree)
+            raise
+        for i, leaf in enumerate(leaves):
+            if type(leaf) is not np.ndarray:
+                leaves[i] = _host(check, tree, i, leaf)
+        known = tuple(map(_describe, leaves))
+        flat, kind = tree_flatten(specs)
+        ambient = bridge.context_mesh() if mesh is None else None
+        x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
+        key = structure, known, mesh, ambient, kind, tuple(flat), rows, x64
+        plan = _plan(key, lambda: Plan(check, tree, known, mesh, specs, rows))
+        return structure.unflatten(plan(leaves))
+
+
+def placer(mesh: Any, specs: Any, rows: Any) -> Callable[[Any], Any]:
+    """Returns the function that places batches on any thread as this thread would now.
+
+    Args:
+        mesh: the mesh that the user gave, or None.
+        specs: the specs that the user gave.
+        rows: "all" or "local".
+    """
+    if mesh is None and any(map(is_spec, tree_flatten(specs)[0])):
+        mesh = bridge.context_mesh()
+    x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+
+    def place(batch: Any) -> Any:
+        with bridge.x64(enabled=x64):
+            return put(batch, mesh, specs, rows, "mf.place_batches")
+
+    return place
+
+
+def _host(check: Checks, tree: Any, i: int, leaf: Any) -> Any:
+    """Returns a leaf in host memory. Of a `jax.Array` that stays where it is, returns itself."""
+    if not isinstance(leaf, jax.Array):
+        paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+        return host(check, names_of(paths)[i] or "tree", leaf)
+    if jax.process_count() == 1 or not leaf.is_fully_addressable or _is_extended(leaf.dtype):
+        return leaf
+    return np.asarray(leaf)  # device_put to several processes would compare it between them
+
+
+def _is_extended(dtype: Any) -> bool:
+    """Returns whether a type is that of PRNG keys, which NumPy does not have."""
+    return bool(jax.numpy.issubdtype(dtype, jax.dtypes.extended))
+
+
+def _describe(leaf: Any) -> _Leaf:
+    if isinstance(leaf, np.ndarray):
+        return _Leaf(leaf.shape, leaf.dtype, leaf.strides, _is_shared(leaf))
+    return _Leaf(leaf.shape, leaf.dtype, None, shared=False)
+
+
+def _is_shared(array: np.ndarray[Any, Any]) -> bool:
+    """Returns whether JAX may use the memory of an array without a copy."""
+    flags = array.flags
+    if flags.writeable or not flags.c_contiguous:
+        return False
+    return is_read_only(array) and address(array) % _ALIGNED == 0
+
+
+check_untraced = bridge.check_untraced
+
+
+plans: OrderedDict[Any, Plan] = OrderedDict()  # those that were used last, by their inputs
+_lock = threading.Lock()
+
+
+def _plan(key: Any, make: Callable[[], Plan]) -> Plan:
+    """Returns the plan for a key, and makes it if there is none."""
+    try:
+        with _lock:
+            plans.move_to_end(key)
+            return plans[key]
+    except (KeyError, TypeError):  # a wrong spec may have no hash
+        plan = make()
+    with _lock:
+        plans[key] = plan
+        while len(plans) > _PLANS:
+            plans.popitem(last=False)
+    return plan
+
+
+@dataclasses.dataclass
+class _Array:
+    """An array that a plan makes of a leaf.
+
+    Attributes:
+        name: the name of the leaf.
+        leaf: the leaf.
+        mesh: the mesh.
+        spec: the entries of the spec.
+        given: the sharding or the spec that the user gave.
+        shape: the global shape.
+        starts: the first local row of each part of the rows, by its first global row; None if the
+            leaf has all rows.
+    """
+
+    name: str
+    leaf: _Leaf
+    mesh: Mesh
+    spec: list[Entry]
+    given: Any
+    shape: tuple[int, ...]
+    starts: dict[int, int] | None = None
+
+    @functools.cached_property
+    def sharding(self) -> NamedSharding:
+        """The sharding. The spec must fit the shape."""
+        if isinstance(self.given, NamedSharding):
+            return self.given
+        return bridge.named_sharding(Checks("mf.put"), self.mesh, self.given)
+
+    @property
+    def delivered(self) -> Any:
+        """The type of the array. If x64 is off, 64-bit types are narrowed."""
+        dtype = self.leaf.dtype
+        return dtype if _is_extended(dtype) else np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+
+    def document(self) -> dict[str, Any]:
+        """Returns the array in a layout document."""
+        dtype = str(_carrier(self.delivered))
+        return {"shape": list(self.shape), "dtype": dtype, "spec": self.spec}
+
+    def row_document(self) -> dict[str, Any]:
+        """Returns the array in a layout document, as the only row of a batch."""
+        dtype = str(_carrier(self.delivered))
+        return {"shape": ["B", *self.shape], "dtype": dtype, "spec": [None, *self.spec]}
+
+    def memory(self) -> HostArray:
+        """Describes the memory of the leaf, as the only row of a batch."""
+        leaf = self.leaf
+        assert leaf.strides is not None
+        return HostArray(self.name, _carrier(leaf.dtype), (1, *leaf.shape), (0, *leaf.strides))
+
+    def local(self, index: Any) -> Any:
+        """Converts an index of the global array to one of the leaf."""
+        if self.starts is None:
+            return index
+        start, stop, _ = index[0].indices(self.shape[0])
+        first = self.starts[start]
+        return slice(first, first + stop - start), *index[1:]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all blocks are contiguous and aligned parts of memory that JAX may use."""
+        leaf = self.leaf
+        if not leaf.shared or self.delivered != leaf.dtype:
+            return False
+        blocks = self.sharding.addressable_devices_indices_map(self.shape).values()
+        return bool(blocks) and all(_is_whole(leaf, self.local(index)) for index in blocks)
+
+    def maker(self) -> Callable[[Any], jax.Array]:
+        """Returns the function that makes the array of a leaf, without a copy."""
+        if self.leaf.strides is None:
+            return functools.partial(_moved, self.name, self.sharding)
+        maker = bridge.Maker(self.shape, self.sharding, None)
+        if self.starts is None:
+            return lambda leaf: maker.of(leaf.__getitem__)
+        return lambda leaf: maker.of(lambda index: leaf[self.local(index)])
+
+
+def _carrier(dtype: Any) -> np.dtype[Any]:
+    """Returns the type as which the C library copies elements of a type."""
+    if _is_extended(dtype):
+        return np.dtype(np.uint8)
+    return dtype if str(dtype) in _NAMED else np.dtype(f"u{dtype.itemsize}")
+
+
+def _is_whole(leaf: _Leaf, index: Any) -> bool:
+    """Returns whether a block of a contiguous leaf is contiguous and aligned."""
+    assert leaf.strides is not None
+    ranges = [part.indices(n)[:2] for part, n in zip(index, leaf.shape, strict=True)]
+    offset = sum(start * step for (start, _), step in zip(ranges, leaf.strides, strict=True))
+    sizes = [stop - start for start, stop in ranges]
+    outer = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
+    return offset % _ALIGNED == 0 and tuple(sizes[outer + 1 :]) == leaf.shape[outer + 1 :]
+
+
+def _moved(name: str, sharding: NamedSharding, leaf: jax.Array) -> jax.Array:
+    """Places a `jax.Array`, which may be on any devices of this process."""
+    if leaf.sharding == sharding:
+        return leaf
+    if jax.process_count() == 1 or (leaf.is_fully_addressable and sharding.is_fully_addressable):
+        moved: jax.Array = jax.device_put(leaf, sharding)
+        return moved
+    message = f"array {name!r} is a jax.Array on devices of several processes"
+    hint = "reshard it in a jitted function with out_shardings, which all processes call"
+    if _is_extended(leaf.dtype):
+        message = f"array {name!r} holds PRNG keys, which cannot go to devices of several processes"
+        hint = "give jax.random.key_data(keys), and use jax.random.wrap_key_data in the program"
+    raise Checks("mf.put").misfit(message, hint)
+
+
+def _arrays(
+    check: Checks, tree: Any, leaves: Sequence[_Leaf], mesh: Any, specs: Any
+) -> list[_Array]:
+    """Lists the arrays of a tree, with the shapes of its leaves."""
+    if specs is None:
+        hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
+        raise check.misfit("specs are missing", hint)
+    names = names_of([path for path, _ in tree_flatten_with_path(tree)[0]])
+    names = [name or "tree" for name in names]
+    given = broadcast(check, "tree", tree, specs, "specs")
+    for name, spec in zip(names, given, strict=True):
+        if spec is None:
+            message = f"array {name!r} has no spec"
+            raise check.misfit(message, "PartitionSpec() puts the whole array on every device")
+    shardings = [None if is_spec(spec) else spec for spec in given]
+    mesh = bridge.one_mesh(check, mesh, shardings)
+    found = []
+    for name, leaf, spec in zip(names, leaves, given, strict=True):
+        if leaf.strides is not None:
+            check_type(check, name, leaf.dtype)
+        parts = entries(spec if is_spec(spec) else spec.spec)
+        found.append(_Array(name, leaf, mesh, parts, spec, leaf.shape))
+    return found
+
+
+def _extend(check: Checks, arrays: Sequence[_Array]) -> None:
+    """Sets the global shapes of arrays of which every process has its own rows.
+
+    An array whose spec does not fit keeps its shape: `_check_fit` reports it.
+    """
+    cut: list[tuple[_Array, Parts]] = []
+    for array in arrays:
+        axes = _axes(array.spec[0] if array.spec else None)
+        fits = array.shape and all(axis in array.mesh.shape for axis in axes)
+        if fits and array.leaf.strides is not None:
+            cut.append((array, bridge.parts(array.mesh, axes)))
+    check_parts(check, [(array.name, array.shape[0], parts) for array, parts in cut])
+    process = bridge.process_index()
+    for array, parts in cut:
+        local = array.shape[0]
+        rows = parts.rows(check, array.name, local, process)
+        array.shape = rows, *array.shape[1:]
+        array.starts = parts.starts(rows, process)
+
+
+def _axes(entry: Entry) -> tuple[str, ...]:
+    return (entry,) if isinstance(entry, str) else tuple(entry or ())
+
+
+def _check_fit(check: Checks, arrays: Sequence[_Array]) -> None:
+    """Raises an error if a spec does not fit its array."""
+    mesh = bridge.describe_mesh(arrays[0].mesh)
+    document = mesh.document({"arrays": {a.name: a.document() for a in arrays}})
+    for problem in Layout(document).check():
+        if problem.severity == "error":
+            raise check.misfit(problem.message, problem.hint)
+
+
+class Plan:
+    """How the leaves of trees with the same structure, shapes and types become arrays.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        tree: a tree.
+        leaves: what is known of its leaves.
+        mesh: the mesh that the user gave, or None.
+        specs: the specs that the user gave.
+        rows: "all" or "local".
+    """
+
+    def __init__(
+        self, check: Checks, tree: Any, leaves: Sequence[_Leaf], mesh: Any, specs: Any, rows: Any
+    ) -> None:
+        check.choice("rows", rows, "all", "local")
+        arrays = _arrays(check, tree, leaves, mesh, specs)
+        if rows == "local":
+            _extend(check, arrays)
+        if arrays:
+            _check_fit(check, arrays)
+        copies = [a.leaf.strides is not None and not a.is_shared for a in arrays]
+        copied = [array for array, copy in zip(arrays, copies, strict=True) if copy]
+        self._made = [(i, a.maker()) for i, a in enumerate(arrays) if not copies[i]]
+        self._copied = [i for i, copy in enumerate(copies) if copy]
+        self._placers: list[bridge.Placer] = []
+        # A tree that is put once, such as weights, leaves no memory behind: from the second use
+        # on, the splitter keeps the memory of a few batches.
+        self._splitter: Splitter | None = None
+        self._used = False
+        if copied:
+            self._new_splitter = _splitters(copied)
+            self._splitter = splitter = self._new_splitter()
+            for array, described in zip(copied, splitter.described, strict=True):
+                blocks = Blocks(without_batch(described), array.delivered)
+                self._placers.append(bridge.Placer(blocks, array.sharding))
+
+    def __call__(self, leaves: Sequence[Any]) -> list[jax.Array]:
+        """Makes the arrays of a tree with these leaves."""
+        out: list[Any] = [None] * len(leaves)
+        if self._copied:
+            splitter = self._splitter or self._new_splitter()
+            self._splitter, self._used = splitter if self._used else None, True
+            owner = splitter([address(leaves[i]) for i in self._copied])
+            for i, placer in zip(self._copied, self._placers, strict=True):
+                out[i] = placer(owner)
+        for i, make in self._made:
+            out[i] = make(leaves[i])
+        return out
+
+
+def _splitters(arrays: Sequence[_Array]) -> Callable[[], Splitter]:
+    """Returns the function that makes a splitter of these arrays."""
+    parts = {"arrays": {a.name: a.row_document() for a in arrays}, "batch": {"size": 1}}
+    document = bridge.describe_mesh(arrays[0].mesh).document(parts)
+    memory = [array.memory() for array in arrays]
+    return functools.partial(Splitter, document, bridge.process_index(), memory)
