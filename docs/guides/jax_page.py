@@ -20,7 +20,7 @@
 # - [Three replications](#three-replications) · [Four real processes](#four-real-processes)
 # - [Data parallelism](#data-parallelism) · [A model inside a process](#a-model-inside-a-process)
 # - [A model across processes](#a-model-across-processes) · [Replicas that differ](#replicas-that-differ)
-# - [What notices](#what-notices)
+# - [What notices](#what-notices) · [Batches of other loaders](#batches-of-other-loaders)
 # - [Slips of the page](#slips-of-the-page)
 
 # %% [markdown]
@@ -52,6 +52,7 @@ from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 
+jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 8)
 
 
@@ -301,7 +302,7 @@ halves = plan({"y": 2, "copy": 4}, P("y"))
 show(halves)
 
 # %% [markdown]
-# What each process reads, by the same spec-free question:
+# What each process reads, side by side:
 
 # %%
 replications = {"full": full, "inside a process": inside, "across processes": halves}
@@ -356,7 +357,7 @@ class Job:
             subprocess.Popen([*command, str(rank)], env=env, **pipes) for rank in range(4)
         ]
 
-    def run(self, function, *helpers):
+    def run(self, function, *helpers, quiet=False):
         """Runs a function in all processes, and prints their lines, equal ones once."""
         source = "\n".join(map(inspect.getsource, (*helpers, function)))
         source = json.dumps(f"{source}\n{function.__name__}()")
@@ -371,7 +372,7 @@ class Job:
         printed = [reader.result() for reader in readers]
         if None in printed:
             sys.exit("a process failed; its error is above")
-        for lines in zip(*printed, strict=True):
+        for lines in [] if quiet else zip(*printed, strict=True):
             for line in dict.fromkeys(lines):
                 ranks = [str(rank) for rank in range(4) if lines[rank] == line]
                 noun = "process" if len(ranks) == 1 else "processes"
@@ -680,6 +681,134 @@ for lines in printed:
 # Call it once after weights are restored, and where you look for a cause after every step. A `mf.Loader` needs no
 # call: its processes compare what they deliver in the first steps (`verify_replicas=`, in
 # [From one process to many](distributed.py#how-it-is-noticed)).
+
+# %% [markdown]
+# ## Batches of other loaders
+#
+# The page's programs begin with a stream of batches in every process, from tf.data, and it adds that they work
+# with "different data loaders as well". For that there is `mf.put`: it places a batch of NumPy, PyTorch, TensorFlow
+# or Grain. With `rows="local"`, each process gives the rows that its devices hold. A generator stands for the
+# other library here. Each stream has a part of the records, in an order of its own.
+
+# %%
+np.save("records.npy", records)
+
+
+def stream(part, parts, rows):
+    """Yields batches of every parts-th record, as a loader of another library does."""
+    records = np.load("records.npy")
+    order = np.random.default_rng(part).permutation(np.arange(part, len(records), parts))
+    for start in range(0, len(order), rows):
+        yield {"x": records[order[start : start + rows]]}
+
+
+def one_stream_per_process():
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    host_batch = next(stream(jax.process_index(), parts=4, rows=4))
+    batch = mf.put(host_batch, mesh, P("data"), rows="local")
+    print(batch["x"].shape, "rows", held(batch["x"]))
+
+
+printed = job.run(one_stream_per_process, held, stream)
+assert all(lines[0].startswith("(16, 16)") for lines in printed)
+
+# %% [markdown]
+# That is the page's first program: four rows from each process become a batch of 16. It rests on what the page
+# calls a very important trick. Every replica of the model does the same, so it does not matter which rows come
+# to which replica. Each *group of replicas* can have a stream of its own.
+#
+# A group is not a process. With the model across processes, 0 and 2 are one group, and must read the same
+# stream. The layout knows the groups. `mf.place_batches` places a whole stream, and reads ahead in a thread:
+
+
+# %%
+def group_of(mesh):
+    """Returns the number of this process's group, and the number of groups."""
+    plan = mf.layout(mesh, P("data"), {"x": ("float32", (16,))}, batch_size=16)
+    processes = plan.report()["processes"]
+    first = [min([process["process"], *process["same_rows_as"]]) for process in processes]
+    groups = sorted(set(first))
+    return groups.index(first[jax.process_index()]), len(groups)
+
+
+def one_stream_per_group():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+    group, groups = group_of(mesh)
+    host_batches = stream(group, groups, rows=16 // groups)
+    with mf.place_batches(host_batches, mesh, P("data"), rows="local") as batches:
+        for step, batch in enumerate(batches):
+            if step == 0:
+                print(f"group {group} of {groups}, rows", held(batch["x"]))
+            mf.check_replicas(batch)
+    print(step + 1, "batches, all replicas equal")
+
+
+printed = job.run(one_stream_per_group, held, stream, group_of)
+assert printed[0] == printed[2] != printed[1] == printed[3]
+assert printed[0][1] == "16 batches, all replicas equal"
+
+# %% [markdown]
+# What is lost? The order. Which records are in batch 0 depends on the number of groups, so on the mesh. Here
+# are the records of the first batch of all processes, with streams and with `mf.Loader`, on both meshes:
+
+
+# %%
+def first_batches():
+    devices = np.array(jax.devices())
+    found = {}
+    for axes, shape in {("data", "model"): (8, 1), ("model", "data"): (2, 4)}.items():
+        mesh = Mesh(devices.reshape(shape), axes)
+        group, groups = group_of(mesh)
+        host_batch = next(stream(group, groups, rows=16 // groups))
+        found[f"streams, {groups} groups"] = mf.put(host_batch, mesh, P("data"), rows="local")
+        options = {"batch_size": 16, "shuffle": True, "seed": 1}
+        with mf.Loader(mf.open("train.arrow"), mesh, P("data"), **options) as loader:
+            found[f"mf.Loader, {groups} groups"] = next(iter(loader))
+    print(json.dumps({name: held(batch["x"]) for name, batch in found.items()}))
+
+
+printed = job.run(first_batches, held, stream, group_of, quiet=True)
+found = [json.loads(lines[0]) for lines in printed]
+first = {name: sorted({row for rows in found for row in rows[name]}) for name in found[0]}
+for name, rows in sorted(first.items()):
+    print(f"{name:20}", *rows)
+assert first["mf.Loader, 4 groups"] == first["mf.Loader, 2 groups"]
+assert first["streams, 4 groups"] != first["streams, 2 groups"]
+
+# %% [markdown]
+# That is fine for training on shuffled data, if the loss is a mean over the batch, and if a run never changes
+# its mesh. It is not fine if you want to continue on another mesh, to repeat a run, to know which records were
+# in a batch, or to evaluate every record once. Streams that end at different times are one more problem: the
+# processes wait for each other in a collective.
+#
+# The reason for the trick is locality: a process reads from its own part. `order="local"` has this, and an exact
+# order. Every group shuffles a contiguous part. The number of parts is in the name of the order, which is in
+# the state. So a restored run has the same batches on any mesh:
+
+
+# %%
+def local_order():
+    devices = np.array(jax.devices())
+    data_parallel = Mesh(devices, ("data",))
+    across = Mesh(devices.reshape(2, 4), ("model", "data"))
+    options = {"batch_size": 16, "order": "local"}
+    ds = mf.open("train.arrow")
+    with mf.Loader(ds, across, P("data"), **options) as loader:
+        batches = iter(loader)
+        rows = [row for _ in range(4) for row in held(next(batches)["x"])]
+        print("order", loader.state()["order"], "records", min(rows), "to", max(rows))
+        state = loader.state()
+        after = held(next(batches)["x"])
+    with mf.Loader(ds, data_parallel, P("data"), state=state, **options) as loader:
+        restored = held(next(iter(loader))["x"])
+    print("continued:", *after)
+    print("restored: ", *restored)
+
+
+printed = job.run(local_order, held)
+after, restored = ({row for lines in printed for row in lines[i].split()[1:]} for i in (1, 2))
+assert after == restored
+assert len(after) == 16
 
 # %% [markdown]
 # ## Slips of the page
