@@ -37,6 +37,7 @@
 import builtins
 import inspect
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -325,7 +326,7 @@ assert read == {"full": 128, "inside a process": 128, "across processes": 64}
 
 # %%
 PROCESS = """
-import json, os, sys
+import json, logging, os, sys
 import jax, numpy as np
 import meshfeed as mf
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -687,7 +688,8 @@ for lines in printed:
 #
 # The page's programs begin with a stream of batches in every process, from tf.data, and it adds that they work
 # with "different data loaders as well". For that there is `mf.put`: it places a batch of NumPy, PyTorch, TensorFlow
-# or Grain. With `rows="local"`, each process gives the rows that its devices hold. A generator stands for the
+# or Grain. With `rows="all"`, the default, each process has the whole batch, as in option 1. With
+# `rows="local"`, each gives the rows that its devices hold. A generator stands for the
 # other library here. Each stream has a part of the records, in an order of its own.
 
 # %%
@@ -718,7 +720,8 @@ assert all(lines[0].startswith("(16, 16)") for lines in printed)
 # to which replica. Each *group of replicas* can have a stream of its own.
 #
 # A group is not a process. With the model across processes, 0 and 2 are one group, and must read the same
-# stream. The layout knows the groups. `mf.place_batches` places a whole stream, and reads ahead in a thread:
+# stream. The layout knows the groups, and `mf.put` logs them. `mf.place_batches` places a whole stream, and
+# reads ahead in a thread:
 
 
 # %%
@@ -732,6 +735,8 @@ def group_of(mesh):
 
 
 def one_stream_per_group():
+    log, printer = logging.getLogger("meshfeed"), logging.StreamHandler(sys.stdout)
+    log.addHandler(printer)
     mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
     group, groups = group_of(mesh)
     host_batches = stream(group, groups, rows=16 // groups)
@@ -741,11 +746,13 @@ def one_stream_per_group():
                 print(f"group {group} of {groups}, rows", held(batch["x"]))
             mf.check_replicas(batch)
     print(step + 1, "batches, all replicas equal")
+    log.removeHandler(printer)
 
 
 printed = job.run(one_stream_per_group, held, stream, group_of)
 assert printed[0] == printed[2] != printed[1] == printed[3]
-assert printed[0][1] == "16 batches, all replicas equal"
+assert "the same rows of array 'x': 0 and 2; 1 and 3" in printed[0][0]
+assert printed[0][2] == "16 batches, all replicas equal"
 
 # %% [markdown]
 # What is lost? The order. Which records are in batch 0 depends on the number of groups, so on the mesh. Here
