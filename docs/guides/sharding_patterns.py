@@ -414,6 +414,7 @@ for p, m in ((4, 8), (16, 24), (6, 3), (8, 4), (16, 192)):
     efficiency, wrong = m / (m + p - 1), (m - p + 1) / m
     print(f"{p:6}{m:15}{efficiency:12.3f}{idle:11.1f} %{wrong:17.3f}")
     assert abs(100 * (p - 1) / (m + p - 1) - idle) < 0.06
+assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))  # m = 4 p
 
 # %% [markdown]
 # With four times as many micro-batches as stages, the bubble is less than a fifth. But a stage keeps the activations of
@@ -448,7 +449,7 @@ show(mf.draw({"pipe": 2, "data": 2, "tensor": 2}))
 # %% [markdown]
 # ## Side by side
 #
-# The patterns as specs of one small model: four layers, each a pair of matrices. `mf.memory` computes what a
+# The patterns as specs of one small model: eight layers, each a pair of matrices. `mf.memory` computes what a
 # device holds, with the states of AdamW.
 
 # %%
@@ -528,7 +529,6 @@ for s in (128, 512, 2048):
     recomputed = 24 * 2 * s * 32 * 2048 / GB
     print(f"sequence {s:4}: {sizes[-1]:5.1f} GB, with recomputation {recomputed:3.1f} GB")
 assert round(12 * 24 * 2048**2 / GB, 1) == 1.2  # a layer has 12 h² weights
-assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))
 assert [round(size) for size in sizes] == [8, 43, 367]
 
 # %% [markdown]
@@ -638,11 +638,9 @@ def gpt3(replicas):
 for replicas in (8, 64):
     best = gpt3(replicas)
     m = best.micro_batches
-    print(
-        f"{128 * replicas:5} devices: {m:3} micro-batches, efficiency {m / (m + 15):.1%}", end=", "
-    )
+    print(f"{128 * replicas} devices: {m} micro-batches, efficiency {m / (m + 15):.1%}")
     weights, step = best.memory["weights"] / GB, best.time["step"] / 10**9
-    print(f"{weights:.2f} GB of weights per device, a step of {step:.1f} s")
+    print(f"  {weights:.2f} GB of weights per device, a step of {step:.1f} s")
     assert m == 1536 // replicas
 assert f"{192 / (192 + 15):.1%}" == "92.8%"
 assert f"{24 / (24 + 15):.1%}" == "61.5%"
@@ -712,7 +710,7 @@ with mf.Loader(ones, mesh, P("data"), batch_size=128, epochs=-1) as loader:
     for _, batch in zip(range(20), loader, strict=False):
         step(batch).block_until_ready()
     report = loader.report()
-print(report)
+show(report)
 assert report.batches > 0
 
 # %% [markdown]
