@@ -50,15 +50,16 @@ def show(picture):
 
 
 four = Mesh(devices[:4], ("data",))
-x = jax.device_put(np.ones((128, 8), np.float32), NamedSharding(four, P("data")))
+x = mf.put(np.ones((128, 8), np.float32), four, P("data"))
 show(mf.draw(x))
 assert [shard.index[0] for shard in x.addressable_shards] == [
     slice(start, start + 32) for start in (0, 32, 64, 96)
 ]
 
 # %% [markdown]
-# `mf.draw` reads the sharding of a live array. A `mf.Loader` delivers batches in this form, from any data set
-# and in any number of processes. `jax.device_put` is for one array in one process.
+# `mf.put` places one array or one batch, and `mf.draw` reads the sharding of a live array. `jax.device_put` does
+# the same in one process; in several, it compares the data of all processes in every call. A `mf.Loader` delivers
+# the batches of a data set in this form.
 
 # %% [markdown]
 # ## The model beside the data
