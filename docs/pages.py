@@ -12,6 +12,7 @@ import inspect
 import json
 import re
 import subprocess
+import textwrap
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +65,13 @@ def shown(text: str) -> str:
     return text[1:-1] if text.startswith("(") else f"`{text.strip()}`"
 
 
+def symptom(item: dict[str, str]) -> str:
+    """Returns an item of the list: what the user sees, the cause, the remedy, what shows more."""
+    look = f" See: {item['run']}." if item["run"] else ""
+    words = textwrap.wrap(f"{item['why']} {item['do']}{look}", 100, break_on_hyphens=False)
+    return "\n  ".join([f"- **{shown(item['see'])}**\\", *words])
+
+
 def explained() -> list[list[str]]:
     """Returns code, reports and explanation of every code that `meshfeed explain` knows."""
     listed = run("explain").splitlines()[1:]
@@ -93,9 +101,8 @@ def troubleshooting() -> str:
     links = [f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles]
     parts.append("- " + " ·\n  ".join(links) + "\n")
     for group in groups:
-        rows = [[shown(i["see"]), i["why"], i["do"], i["run"]] for i in group["items"]]
-        head = ["what you see", "why", "what to do", "look with"]
-        parts.append(f"## {group['title']}\n\n{table(head, rows)}")
+        items = "\n".join(map(symptom, group["items"]))
+        parts.append(f"## {group['title']}\n\n{items}\n")
     parts.append(f"## Error classes\n\n{classes()}")
     parts.append(
         "## Codes of reports\n\nThe problems and assumptions of `check`, `plan`, `memory` and\n"
