@@ -13,6 +13,7 @@
 # - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
 # - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
 # - [Hugging Face datasets](#hugging-face-datasets) · [Datarax](#datarax) · [Levanter and MaxText](#levanter-and-maxtext)
+# - [Keep your loader](#keep-your-loader)
 #
 # The table counts neither PyTorch nor TensorFlow. If one of the libraries is installed, its half of the
 # comparison runs too, and the batches of both are compared value by value.
@@ -310,7 +311,7 @@ if installed("tensorflow"):
 # | `.shuffle(seed).repeat(n).batch(b, drop_remainder=True)` | `shuffle=True, seed=s, epochs=n, batch_size=B` |
 # | `.to_iter_dataset(grain.ReadOptions(num_threads, prefetch_buffer_size))` | `prefetch=` |
 # | `.mp_prefetch(grain.MultiprocessingOptions(num_workers))` | nothing: no worker processes |
-# | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays |
+# | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays; for Grain's batches, [`mf.place_batches`](#keep-your-loader) |
 # | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
 # | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
 # | `.map`, `.filter`, packing, mixing | none: do this in your step, or before you write the data |
@@ -528,6 +529,39 @@ for loading in ("process", "reshard"):
     sent = report["totals"]["network_bytes"]
     print(f"{loading:8} reads {read:>9,} bytes and sends {sent:>9,} in a step")
     assert (sent > 0) == (loading == "reshard")
+
+# %% [markdown]
+# ## Keep your loader
+#
+# If another loader has to prepare the rows, keep it, and let meshfeed place its batches. `mf.put` makes
+# global arrays of one batch of any library: no collective, no comparison over the network, any sharding.
+# `mf.place_batches` does it for an iterable, ahead of the step:
+
+# %%
+stream = [{name: array[256 * i : 256 * (i + 1)] for name, array in data.items()} for i in range(4)]
+if installed("grain"):
+    stream = grain.MapDataset.source(Source()).batch(256)
+
+with (
+    mf.place_batches(stream, mesh, P("data")) as placed,
+    mf.Loader(ds, mesh, P("data"), batch_size=256) as loader,
+):
+    print(compare(loader, placed), "equal batches")
+
+# %% [markdown]
+# Here the whole batch is in every process, `rows="all"`. If each process has its own rows, pass
+# `rows="local"`: the rows are checked against the sharding, and an error says how many there should be.
+# What `mf.put` cannot know is whether the rows are the right ones. `mf.check_replicas(batch)` compares
+# those that several devices hold:
+
+# %%
+batch = mf.put({"label": data["label"][:256]}, mesh, P("data"), rows="local")
+print(mf.check_replicas(batch))
+try:
+    mf.put(np.arange(6), mesh, P("data"), rows="local")
+    raise AssertionError("6 rows do not divide by 4")
+except mf.InvalidArgumentError as error:
+    print(error)
 
 # %%
 ds.close()
