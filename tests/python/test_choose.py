@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import grain
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -58,6 +59,13 @@ def test_rows_of_varying_length_are_refused() -> None:
     with pytest.raises(mf.InvalidArgumentError, match="differ in length"):
         mf.Loader(ragged, batch_size=2).peek()
     assert row(CHOOSE, "rows of varying length")[1].startswith("no")
+
+
+def test_what_the_table_says_of_grain() -> None:
+    for name in ("map", "filter", "mix", "shuffle", "repeat", "batch"):
+        assert hasattr(grain.MapDataset, name)
+    for name in ("ElasticIterator", "FirstFitPackIterDataset", "ParquetIterDataset"):
+        assert hasattr(grain.experimental, name)
 
 
 def test_the_state_is_small() -> None:
