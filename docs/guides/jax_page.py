@@ -630,9 +630,9 @@ assert {float(shard.data) for shard in result.addressable_shards} == {3210, 3120
 # %% [markdown]
 # ## What notices
 #
-# `mf.check_replicas` compares the copies of any arrays: batches, weights, states of an optimizer. Every process
-# hashes the parts on its devices, and the processes compare hashes. No array is sent, and no collective runs.
-# First the array of the section before, in this process:
+# `mf.check_replicas` compares the copies of any arrays: batches, weights, states of an optimizer. Every
+# process hashes the parts on its devices, and the processes compare hashes. No array is sent, and no
+# collective runs. First the array of the section before, in this process:
 
 # %%
 try:
@@ -679,18 +679,18 @@ for lines in printed:
 
 # %% [markdown]
 # Every process raises the error, and the text names the array, the part of it, and the processes and devices.
-# Call it once after weights are restored, and where you look for a cause after every step. A `mf.Loader` needs no
-# call: its processes compare what they deliver in the first steps (`verify_replicas=`, in
-# [From one process to many](distributed.py#how-it-is-noticed)).
+# Call it once after weights are restored, and where you look for a cause after every step. A `mf.Loader`
+# needs no call: its processes compare what they deliver in the first steps (`verify_replicas=`, in [From one
+# process to many](distributed.py#how-it-is-noticed)).
 
 # %% [markdown]
 # ## Batches of other loaders
 #
-# The page's programs begin with a stream of batches in every process, from tf.data, and it adds that they work
-# with "different data loaders as well". For that there is `mf.put`: it places a batch of NumPy, PyTorch, TensorFlow
-# or Grain. With `rows="all"`, the default, each process has the whole batch, as in option 1. With
-# `rows="local"`, each gives the rows that its devices hold. A generator stands for the
-# other library here. Each stream has a part of the records, in an order of its own.
+# The page's programs begin with a stream of batches in every process, from tf.data, and it adds that they
+# work with "different data loaders as well". For that there is `mf.put`: it places a batch of NumPy, PyTorch,
+# TensorFlow or Grain. With `rows="all"`, the default, each process has the whole batch, as in option 1. With
+# `rows="local"`, each gives the rows that its devices hold. A generator stands for the other library here.
+# Each stream has a part of the records, in an order of its own.
 
 # %%
 np.save("records.npy", records)
@@ -715,9 +715,9 @@ printed = job.run(one_stream_per_process, held, stream)
 assert all(lines[0].startswith("(16, 16)") for lines in printed)
 
 # %% [markdown]
-# That is the page's first program: four rows from each process become a batch of 16. It rests on what the page
-# calls a very important trick. Every replica of the model does the same, so it does not matter which rows come
-# to which replica. Each *group of replicas* can have a stream of its own.
+# That is the page's first program: four rows from each process become a batch of 16. It rests on what the
+# page calls a very important trick. Every replica of the model does the same, so it does not matter which
+# rows come to which replica. Each *group of replicas* can have a stream of its own.
 #
 # A group is not a process. With the model across processes, 0 and 2 are one group, and must read the same
 # stream. The layout knows the groups, and `mf.put` logs them. `mf.place_batches` places a whole stream, and
@@ -784,13 +784,13 @@ assert first["streams, 4 groups"] != first["streams, 2 groups"]
 
 # %% [markdown]
 # That is fine for training on shuffled data, if the loss is a mean over the batch, and if a run never changes
-# its mesh. It is not fine if you want to continue on another mesh, to repeat a run, to know which records were
-# in a batch, or to evaluate every record once. Streams that end at different times are one more problem: the
-# processes wait for each other in a collective.
+# its mesh. It is not fine if you want to continue on another mesh, to repeat a run, to know which records
+# were in a batch, or to evaluate every record once. Streams that end at different times are one more problem:
+# the processes wait for each other in a collective.
 #
-# The reason for the trick is locality: a process reads from its own part. `order="local"` has this, and an exact
-# order. Every group shuffles a contiguous part. The number of parts is in the name of the order, which is in
-# the state. So a restored run has the same batches on any mesh:
+# The reason for the trick is locality: a process reads from its own part. `order="local"` has this, and an
+# exact order. Every group shuffles a contiguous part. The number of parts is in the name of the order, which
+# is in the state. So a restored run has the same batches on any mesh:
 
 
 # %%

@@ -57,9 +57,9 @@ assert [shard.index[0] for shard in x.addressable_shards] == [
 ]
 
 # %% [markdown]
-# `mf.put` places one array or one batch, and `mf.draw` reads the sharding of a live array. `jax.device_put` does
-# the same in one process; in several, it compares the data of all processes in every call. A `mf.Loader` delivers
-# the batches of a data set in this form.
+# `mf.put` places one array or one batch, and `mf.draw` reads the sharding of a live array. `jax.device_put`
+# does the same in one process; in several, it compares the data of all processes in every call. A `mf.Loader`
+# delivers the batches of a data set in this form.
 
 # %% [markdown]
 # ## The model beside the data
@@ -418,9 +418,9 @@ for p, m in ((4, 8), (16, 24), (6, 3), (8, 4), (16, 192)):
 assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))  # m = 4 p
 
 # %% [markdown]
-# With four times as many micro-batches as stages, the bubble is less than a fifth. But a stage keeps the activations of
-# micro-batches whose backward pass has not run. Schedules order the work so that these are fewer, or the
-# bubble is smaller:
+# With four times as many micro-batches as stages, the bubble is less than a fifth. But a stage keeps the
+# activations of micro-batches whose backward pass has not run. Schedules order the work so that these are
+# fewer, or the bubble is smaller:
 
 # %%
 kept, bubble = {}, {}
