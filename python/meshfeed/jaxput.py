@@ -18,6 +18,7 @@ from meshfeed._native.calls import HostArray
 from meshfeed._native.splitter import Splitter
 from meshfeed._plan.blocks import Blocks, without_batch
 from meshfeed._plan.localrows import Parts, check_parts
+from meshfeed._plan.trees import no_specs
 from meshfeed.jaxtree import broadcast, check_depth, names_of
 from meshfeed.planning import Layout
 from meshfeed.specs import Entry, entries, is_spec
@@ -267,7 +268,7 @@ def _arrays(
     """Lists the arrays of a tree, with the shapes of its leaves."""
     if specs is None:
         hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
-        raise check.misfit("specs are missing", hint)
+        raise check.misfit("specs are missing", no_specs(mesh, hint))
     names = names_of([path for path, _ in tree_flatten_with_path(tree)[0]])
     names = [name or "tree" for name in names]
     given = broadcast(check, "tree", tree, specs, "specs")

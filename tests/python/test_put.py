@@ -533,6 +533,16 @@ def test_specs_that_do_not_fit(specs: Any, text: str) -> None:
     assert wrong(tree, grid(4, 2), specs) == f"mf.put: {text}"
 
 
+def test_specs_in_place_of_the_mesh() -> None:
+    batch, mesh = np.zeros((4, 2), np.float32), grid(4, 2)
+    assert wrong(batch, NamedSharding(mesh, P("a")), None) == (
+        "mf.put: specs are missing; the mesh is a sharding, so write specs= before it"
+    )
+    assert wrong(batch, P("a"), None) == (
+        "mf.put: specs are missing; the mesh is a spec, so write specs= before it"
+    )
+
+
 def test_other_arguments_that_do_not_fit() -> None:
     assert wrong(X, grid(2), P("a"), rows="mine") == (
         'mf.put: rows=\'mine\': expected "all" or "local"'

@@ -315,6 +315,11 @@ DIMS = "expected two different dimensions from 0 to 1"
             "give specs, or leave out mesh= for NumPy arrays",
         ),
         (
+            lambda: mf.Loader(numbers(), wrong(mf.P("data")), batch_size=4),
+            "mf.Loader: a mesh was given, but no spec says how arrays are partitioned over it; "
+            "the mesh is a spec, so write specs= before it",
+        ),
+        (
             lambda: mf.Layout.from_json(wrong(3)),
             "mf.Layout: document=3: expected the text of a layout document",
         ),

@@ -13,7 +13,7 @@ from meshfeed._feed.options import Options
 from meshfeed._io.arguments import Checks
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
-from meshfeed._plan.trees import Tree, for_all, resolve, specs_of
+from meshfeed._plan.trees import Tree, for_all, no_specs, resolve, specs_of
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
@@ -250,7 +250,8 @@ class _Target:
 def _whole(check: Checks, tree: Tree, request: Request) -> _Target:
     if request.mesh is not None:
         message = "a mesh was given, but no spec says how arrays are partitioned over it"
-        raise check.misfit(message, "give specs, or leave out mesh= for NumPy arrays")
+        hint = "give specs, or leave out mesh= for NumPy arrays"
+        raise check.misfit(message, no_specs(request.mesh, hint))
     no_mesh = documents.MeshPart.of([])
     return _Target(no_mesh, 0, lambda blocks: Feed(_with_extras(tree, blocks), blocks))
 

@@ -118,6 +118,12 @@ def no_field(
     return NotFoundError(message, hint=hint)
 
 
+def no_specs(mesh: Any, hint: str) -> str:
+    """Returns the hint for missing specs. They may have been given in place of the mesh."""
+    given = "sharding" if is_sharding(mesh) else "spec" if is_spec(mesh) else None
+    return hint if given is None else f"the mesh is a {given}, so write specs= before it"
+
+
 def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yields the path and the value of every leaf at or below a node."""
     if isinstance(node, Mapping):
