@@ -7,7 +7,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | [From one process to many](distributed.py) or a little `jax.distributed`; `pip install '.[jax,arrow]'` | 15 s | 500 MB |
+# | intermediate | [From one process to many](distributed.py) or a little `jax.distributed`; `pip install '.[jax,arrow]'` | 8 s | 350 MB |
 #
 # JAX's documentation has a page on [distributed data
 # loading](https://docs.jax.dev/en/latest/distributed_data_loading.html). It explains which data a process
@@ -278,7 +278,7 @@ assert used
 #
 # Devices that hold the same part are replicas. All four ways still work, but processes may have to read the
 # same data. *Full replication*: the spec names no axis, so there are eight copies. meshfeed asks if that is
-# meant.
+# meant. It is if the model is split over all devices, and nothing else is: all of them need the whole batch.
 
 # %%
 full = plan({"x": 8}, P())
