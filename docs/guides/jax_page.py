@@ -278,7 +278,7 @@ assert used
 #
 # Devices that hold the same part are replicas. All four ways still work, but processes may have to read the
 # same data. *Full replication*: the spec names no axis, so there are eight copies. meshfeed asks if that is
-# meant. It is if the model is split over all devices, and nothing else is: all of them need the whole batch.
+# meant. It is in pure model parallelism: all devices share one copy of the model, and need the whole batch.
 
 # %%
 full = plan({"x": 8}, P())
