@@ -253,6 +253,7 @@ assert held == {
 # %% [markdown]
 # ## 11. Next steps
 #
+# - [Distributed loading in depth](in_depth.py): a training program, and what limits its speed
 # - [From one process to many](distributed.py): real processes, and the bug that JAX cannot notice
 # - [Coming from another loader](coming_from.py): PyTorch, TensorFlow, Grain, Datarax
 # - [How to split a model](strategy.py): memory and time of every way
