@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from functools import cache
@@ -153,16 +154,21 @@ class PlacedBatches(Iterator[Any]):
 
     def __init__(self, iterable: Iterable[Any], place: Callable[[Any], Any], prefetch: int) -> None:
         self._source, self._place, self._prefetch = iterable, place, prefetch
+        self._lock = threading.Lock()  # guards the attributes below
         self._passes: weakref.WeakSet[Pass] = weakref.WeakSet()
         self._own: Pass | None = None  # of `next`, and of all loops over an iterator
         self._closed = False
 
     def __iter__(self) -> Iterator[Any]:
-        return self if isinstance(self._source, Iterator) else self._pass()
+        if isinstance(self._source, Iterator):
+            return self
+        with self._lock:
+            return self._new_pass()
 
     def __next__(self) -> Any:
-        if self._own is None:
-            self._own = self._pass()
+        with self._lock:
+            if self._own is None:
+                self._own = self._new_pass()
         return next(self._own)
 
     def __len__(self) -> int:
@@ -170,7 +176,7 @@ class PlacedBatches(Iterator[Any]):
             raise TypeError(f"an object of type {type(self._source).__name__} has no len()")
         return len(self._source)
 
-    def _pass(self) -> Pass:
+    def _new_pass(self) -> Pass:
         if self._closed:
             message = "the batches are closed"
             raise InvalidStateError(message, op="mf.place_batches", hint="call it again")
@@ -187,8 +193,10 @@ class PlacedBatches(Iterator[Any]):
         self._end(wait=True)
 
     def _end(self, *, wait: bool) -> None:
-        self._closed = True
-        for made in list(self._passes):
+        with self._lock:
+            self._closed = True
+            passes = list(self._passes)
+        for made in passes:
             made.close(wait=wait)
 
     def __enter__(self) -> Self:

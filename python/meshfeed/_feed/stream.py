@@ -68,12 +68,15 @@ class _Channel:
                     item = next(iterator)
                 except StopIteration:
                     break
+                if self.stopped:
+                    break
                 self.items.put((change(item),))
                 del item
         except BaseException as e:
             self.items.put(_Failed(e))
         close_generator(iterator)
         self.items.put(_END)
+        _running.remove(threading.current_thread())
 
 
 def close_generator(iterator: Iterator[Any] | None) -> None:
@@ -149,18 +152,20 @@ class _Running:
         self._registered = False
 
     def add(self, thread: threading.Thread, channel: _Channel) -> None:
-        """Adds a thread, and forgets those that have ended."""
+        """Adds a thread that is about to start."""
         if not self._registered:
             self._registered = True
             library.before_exit(self.end)
-        for other in [t for t in self._channels.copy() if t.ident is not None and not t.is_alive()]:
-            self._channels.pop(other, None)
         self._channels[thread] = channel
+
+    def remove(self, thread: threading.Thread) -> None:
+        """Removes a thread that ends."""
+        self._channels.pop(thread, None)
 
     def end(self) -> None:
         """Ends all threads. A thread that calls JAX during the exit may crash the process."""
         until = time.monotonic() + PATIENCE
-        channels = dict(self._channels)
+        channels = self._channels.copy()
         for channel in channels.values():
             channel.stop()
         for thread, channel in channels.items():

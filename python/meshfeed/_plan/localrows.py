@@ -110,25 +110,19 @@ class Parts:
 
     def _counts(self, rows: int, held: int) -> str:
         """Returns the hint with the rows that every process must have."""
-        below = rows // held
-        sizes = [n for n in (below, below + 1) if n]
+        sizes = [size for size in (rows // held, rows // held + 1) if size]
+        return "; ".join(f"for {size * self.count} in all, {self._shares(size)}" for size in sizes)
+
+    def _shares(self, size: int) -> str:
+        """Describes the rows of every process, if each part has this size."""
         texts = []
-        for size in sizes:
-            shares = ", ".join(
-                f"{_processes(group)} {size * len(self.held[group[0]])}"
-                for group in self.groups[:_LISTED]
-            )
-            more = ", …" if len(self.groups) > _LISTED else ""
-            texts.append(f"{size * self.count} rows in all are these rows: {shares}{more}")
-        text = "; or ".join(texts)
-        if any(len(group) > 1 for group in self.groups):
-            text += "; processes that are named together hold the same rows"
-        return text
-
-
-def _processes(group: Sequence[int]) -> str:
-    """Names processes, as in "processes 0 and 1 each"."""
-    return f"process {group[0]}" if len(group) == 1 else f"processes {_and(group)} each"
+        for group in self.groups[:_LISTED]:
+            rows = size * len(self.held[group[0]])
+            if len(group) == 1:
+                texts.append(f"process {group[0]} gives {rows}")
+            else:
+                texts.append(f"processes {_and(group)} give the same {rows}")
+        return ", ".join(texts + ["…"] * (len(self.groups) > _LISTED))
 
 
 def _and(group: Sequence[int]) -> str:

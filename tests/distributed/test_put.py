@@ -1,0 +1,110 @@
+"""`mf.put` and `mf.place_batches` in four real processes, whose backend has no collectives."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+from tests.distributed.job import Job
+
+HANG = 300
+Got = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
+    """Returns what every process found."""
+    folder = tmp_path_factory.mktemp("put")
+    seed = os.environ.get("MESHFEED_SEED") or str(random.SystemRandom().getrandbits(32))
+    print(f"MESHFEED_SEED={seed}")
+    env = {"MESHFEED_SEED": seed}
+    with Job("tests.distributed.put_player", [2, 2, 2, 2], folder, env=env) as job:
+        job.wait(HANG)
+    return [pickle.loads((folder / f"got-{p}.pickle").read_bytes()) for p in range(4)]
+
+
+def test_random_arrays(got: Got) -> None:
+    assert [each["wrong"] for each in got] == [[]] * 4
+
+
+def test_streams_of_each_process(got: Got) -> None:
+    assert [each["streamed"] for each in got] == [["8 arrays"]] * 4
+
+
+def test_jax_arrays(got: Got) -> None:
+    for each in got:
+        assert each["arrays"] == {
+            "one": "",
+            "local": "",
+            "again": True,
+            "moved": "mf.put: array 'tree' is a jax.Array on devices of several processes; reshard "
+            "it in a jitted function with out_shardings, which all processes call",
+            "keys": "mf.put: array 'tree' holds PRNG keys, which cannot go to devices of several "
+            "processes; give jax.random.key_data(keys), and use jax.random.wrap_key_data in the "
+            "program",
+        }
+
+
+WHOLE = (
+    "so no process has rows of its own; read the same batch in every process and give "
+    'rows="all", or cut dimension 0 by an axis whose devices are in several processes'
+)
+EACH = "process 0 gives {0}, process 1 gives {0}, process 2 gives {0}, process 3 gives {0}"
+BOTH = "processes 0 and 2 give the same {0}, processes 1 and 3 give the same {0}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("all whole", f"every process holds all rows of array 'x', {WHOLE}"),
+        ("columns", f"every process holds all rows of array 'tree', {WHOLE}"),
+        (
+            "uneven",
+            "array 'x' has 3 rows in process PROCESS, whose devices hold 2 of the 8 parts of its "
+            "rows, so that each part would have 3/2 rows; "
+            f"for 8 in all, {EACH.format(2)}; for 16 in all, {EACH.format(4)}",
+        ),
+        (
+            "shared",
+            "array 'x' has 3 rows in process PROCESS, whose devices hold 2 of the 4 parts of its "
+            "rows, so that each part would have 3/2 rows; "
+            f"for 4 in all, {BOTH.format(2)}; for 8 in all, {BOTH.format(4)}",
+        ),
+        (
+            "not cut",
+            "array 'y' has 4 local rows, as many as 'x', but its spec does not cut rows over "
+            "processes: every process must have all 4 rows of 'y', and only its own of 'x'; name "
+            "the same axes for dimension 0 of both, or put this array by a call of its own with "
+            'rows="all"',
+        ),
+        ("unknown axis", 'axis "z" of array "x" is not in Mesh(\'a\': 8); use "a"'),
+        (
+            "indivisible",
+            'dimension 0 of array "x" of shape (3, 4) is split 8 ways by axis "a" (size 8), but '
+            "3 % 8 = 3; the nearest sizes that divide: 8; or partition another dimension",
+        ),
+    ],
+)
+def test_wrong_rows(got: Got, name: str, text: str) -> None:
+    for process, each in enumerate(got):
+        assert each["errors"][name] == f"mf.put: {text}".replace("PROCESS", str(process))
+
+
+def test_a_process_without_a_device_does_not_know_the_number_of_rows(got: Got) -> None:
+    assert [each["errors"]["outside"] for each in got] == [""] * 3 + [
+        "mf.put: process 3 has no device in the mesh, so its rows of array 'tree' do not tell how "
+        'many there are in all; rows="all" places an array that every process has whole'
+    ]
+
+
+def test_shared_rows_are_noticed_once(got: Got) -> None:
+    """Nothing is logged if no process has the rows of another one, or if all are in one."""
+    notice = (
+        "these processes hold the same rows of array 'x': 0 and 2; 1 and 3, and must give equal "
+        "rows in the same order; JAX does not compare them, mf.check_replicas does"
+    )
+    assert [each["noticed"] for each in got] == [[notice]] * 4
