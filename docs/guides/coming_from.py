@@ -139,7 +139,7 @@ assert "all-reduce" in program
 # | `DataParallel(model)`, one process that scatters each batch | nothing: one process with a mesh of its devices |
 # | `DistributedDataParallel(model)` | nothing: `jax.jit` of a step over sharded batches |
 # | `dist.all_reduce(x)` of a gradient or a loss | nothing: a sum over the global batch is global |
-# | `dist.barrier()` | nothing in the loader; it waits for other processes only at the agreement before the first batch |
+# | `dist.barrier()` | `jax.experimental.multihost_utils.sync_global_devices(name)`, if you need one |
 # | `DistributedSampler(dataset, num_replicas, rank)` | nothing: rows follow from the mesh and the spec |
 # | `DistributedSampler(shuffle=True, seed=s)` | `shuffle=True, seed=s` |
 # | `sampler.set_epoch(epoch)` | nothing: every epoch has an order of its own |
