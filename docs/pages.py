@@ -73,15 +73,20 @@ def symptom(item: dict[str, str]) -> str:
 
 
 def explained() -> list[list[str]]:
-    """Returns code, reports and explanation of every code that `meshfeed explain` knows."""
-    listed = run("explain").splitlines()[1:]
+    """Returns code, reports and explanation of every problem that a report may have.
+
+    The first code of a mesh that is left out ends the problems of strategies. Rules and
+    assumptions follow it.
+    """
+    listed = [line.split()[0] for line in run("explain").splitlines()[1:]]
     rows = []
-    for code in dict.fromkeys(line.split()[0] for line in listed):
+    for code in dict.fromkeys(listed):
         for part in re.split(rf"^(?={re.escape(code)} \()", run("explain", code), flags=re.M)[1:]:
             head, text = part.split("\n\n", 1)
+            if text.startswith("A mesh is left out"):
+                return rows
             rows.append([f"`{code}`", head[len(code) + 2 : -1], " ".join(text.split())])
-    assert len(rows) == len(listed)
-    return rows
+    raise AssertionError("there are no rules behind the problems")
 
 
 def run(*words: str) -> str:
@@ -97,7 +102,7 @@ def troubleshooting() -> str:
         "# Troubleshooting\n\n<!-- `make pages` writes this page, from troubleshooting.toml -->\n",
         INTRODUCTION,
     ]
-    titles = [group["title"] for group in groups] + ["Error classes", "Codes of reports"]
+    titles = [group["title"] for group in groups] + ["Error classes", "Problems of reports"]
     links = [f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles]
     parts.append("- " + " ·\n  ".join(links) + "\n")
     for group in groups:
@@ -105,8 +110,8 @@ def troubleshooting() -> str:
         parts.append(f"## {group['title']}\n\n{items}\n")
     parts.append(f"## Error classes\n\n{classes()}")
     parts.append(
-        "## Codes of reports\n\nThe problems and assumptions of `check`, `plan`, `memory` and\n"
-        "`advise`. `meshfeed explain CODE` prints the same text.\n\n"
+        "## Problems of reports\n\nThe codes of `check`, `plan`, `memory` and `advise`."
+        " `meshfeed explain` also lists\nthe rules and assumptions of the planner.\n\n"
         + table(["code", "report of", "meaning and remedy"], explained())
     )
     return "\n".join(parts)

@@ -132,3 +132,14 @@ def test_every_item_of_the_material_is_somewhere() -> None:
         assert set(item) <= {"from", "item", "where", "not"}
         assert item["where"] or item["not"].endswith(".")
     assert len({(item["from"], item["item"]) for item in items}) == len(items)
+
+
+def test_every_problem_of_a_layout_is_explained() -> None:
+    """`meshfeed explain` lists the codes of layouts, and docs/pages.py splits them from rules."""
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    go = (ROOT / "core/layout/codes.go").read_text()
+    codes = re.findall(r'problem\.Code = "([a-z-]+)"', go)
+    assert len(codes) > 20
+    for code in [*codes, "indivisible", "device-capacity", "nothing-fits", "input-slow"]:
+        assert f"| `{code}` |" in text
+    assert "`tensor-heads`" not in text
