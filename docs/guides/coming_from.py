@@ -516,7 +516,46 @@ if installed("datarax"):
 # | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow files only |
 # | MaxText's `grain_use_elastic_iterator` | every loader |
 # | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
-#
+
+# %% [markdown]
+# What Levanter does for a batch, in plain JAX: each device asks for its index, and the rows of it are
+# stacked. What MaxText does: the batch arrives split over all axes, and the step moves it. All three
+# deliver the same batches.
+
+# %%
+sharding = NamedSharding(mesh, P("data"))
+
+
+def levanter():
+    """Yields batches whose rows are stacked one by one, for every device."""
+    for start in range(0, 1024, 256):
+        batch = {}
+        for name, array in data.items():
+
+            def part(index, array=array, start=start):
+                return np.stack([array[start + row] for row in range(*index[0].indices(256))])
+
+            shape = (256, *array.shape[1:])
+            batch[name] = jax.make_array_from_callback(shape, sharding, part)
+        yield batch
+
+
+@jax.jit
+def moved(batch):
+    """Moves a batch, as the first lines of MaxText's step do."""
+    return jax.lax.with_sharding_constraint(batch, sharding)
+
+
+with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+    print(compare(loader, levanter()), "equal batches")
+spread = P(("data", "model"))
+with (
+    mf.Loader(ds, mesh, P("data"), batch_size=256) as loader,
+    mf.Loader(ds, mesh, spread, batch_size=256) as over_all,
+):
+    print(compare(loader, map(moved, over_all)), "equal batches")
+
+# %% [markdown]
 # The two ways of MaxText, as plans of four processes. "reshard" reads each row once in the whole job, and
 # sends the rest over the network in every step:
 

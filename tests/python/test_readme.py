@@ -131,6 +131,14 @@ def test_the_table_of_the_bug() -> None:
         assert sums[column].strip() == str(sum(range(16)))
 
 
+def test_the_speed_is_that_of_the_benchmarks() -> None:
+    """The first sentences on speed have the numbers of docs/benchmarks.md, with one digit less."""
+    benchmarks = " ".join((ROOT / "docs/benchmarks.md").read_text().split())
+    least, most = re.findall(r"meshfeed was ([\d.]+) to ([\d.]+) times as fast", benchmarks)[0]
+    stated = f"is {float(least):.1f} to {float(most):.1f} times as fast"
+    assert stated in " ".join(README.split())
+
+
 def test_no_block_is_left_out() -> None:
     assert len(blocks("python")) == 2
     assert re.findall(r"^```(\w+)", README, re.M) == ["python"] * 2
