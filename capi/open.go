@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/arrowio/cstream"
+	"github.com/meshfeed/meshfeed/arrowio/tensors"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -35,6 +36,17 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		}
 		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
 			return openFiles(ctx, names, o)
+		}), false), out)
+		return nil
+	})
+}
+
+//export mfgo_dataset_open_tensors
+func mfgo_dataset_open_tensors(path *C.mfi_text, out *C.uint64_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		name := C.GoString(path)
+		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
+			return tensors.Open(ctx, name)
 		}), false), out)
 		return nil
 	})

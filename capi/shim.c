@@ -176,6 +176,13 @@ mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* tex
 
 /* ---- datasets ---- */
 
+mf_status mf_dataset_open_tensors(const char* path, mf_dataset* dataset, mf_error* error) {
+  CREATES(dataset);
+  NEED(path);
+  NEED(dataset);
+  return mfgo_dataset_open_tensors(path, &dataset->id, error);
+}
+
 mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_options* options,
                           mf_dataset* dataset, mf_error* error) {
   mf_dataset_options known;

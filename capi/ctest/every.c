@@ -143,6 +143,7 @@ static void foreign(any h, const mf_batch* batch) {
   if (forked) { /* otherwise every argument is valid */
     CLEARS(MF_OK, key, mf_record_key(0, 0, 0, out.key, &error));
     GIVES(MF_OK, mf_digest_memory("", 0, digest, &error));
+    CLEARS(MF_OK, handle, mf_dataset_open_tensors("", &out.handle.dataset, &error));
   }
 }
 
@@ -169,6 +170,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("text", mf_advise("{}", 2, MF_JSON, NULL, &error));
   NAMES("paths", mf_dataset_open(NULL, 1, NULL, &out.handle.dataset, &error));
   NAMES("dataset", mf_dataset_open(&path, 1, NULL, NULL, &error));
+  NAMES("path", mf_dataset_open_tensors(NULL, &out.handle.dataset, &error));
+  NAMES("dataset", mf_dataset_open_tensors(path, NULL, &error));
   NAMES("stream", mf_dataset_open_stream(NULL, NULL, &out.handle.dataset, &error));
   NAMES("array", mf_dataset_open_record_batch(NULL, &schema, NULL, &out.handle.dataset, &error));
   NAMES("schema", mf_dataset_open_record_batch(&array, NULL, NULL, &out.handle.dataset, &error));

@@ -353,6 +353,14 @@ typedef struct mf_array {
 
 #define MF_ARRAY_INIT {sizeof(mf_array), 0, NULL, NULL, {0, 0, 1}, 0, NULL, NULL}
 
+/* Opens a file of weights: safetensors, an index such as model.safetensors.index.json,
+   .npy or .npz. The dataset has one record. Each array is a field whose row is the whole
+   array. So a layout with the array shape [B, *shape], the spec [null, *spec] and the batch
+   size 1 delivers it, and a process reads only the bytes that its devices hold. Types that
+   this library does not have, such as float8_e4m3fn, are uint8 with "logical" in
+   mf_dataset_info. */
+mf_status mf_dataset_open_tensors(const char* path, mf_dataset* dataset, mf_error* error);
+
 /* Creates a dataset of n arrays without copying them. The library borrows the memory
    at data, and copies names, shapes and strides. It calls release(context) once, when
    the memory is no longer needed: inside the mf_release of the last handle that needs

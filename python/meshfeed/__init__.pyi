@@ -5,7 +5,10 @@ from meshfeed._version import __version__ as __version__
 from meshfeed.advice import Advice as Advice
 from meshfeed.advice import Candidate as Candidate
 from meshfeed.advice import advise as advise
+from meshfeed.arrays import StoredArray as StoredArray
+from meshfeed.arrays import StoredArrays as StoredArrays
 from meshfeed.arrays import load_array as load_array
+from meshfeed.arrays import open_arrays as open_arrays
 from meshfeed.backend import Devices as Devices
 from meshfeed.backend import devices as devices
 from meshfeed.benchmarking import Benchmark as Benchmark

@@ -73,6 +73,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/audit":    {"internal/arrowmeta"},
 	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
+	"arrowio/tensors":           {"internal/block", "internal/jsontext", "arrowio/internal/local"},
 	"arrowio/internal/goarrow":  {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/goarrow"},
 	"arrowio/records18":         {"arrowio/internal/goarrow"},
@@ -84,7 +85,7 @@ var allowed = map[string][]string{
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
 	// tier 5
-	"capi":                 {"core/loader", "core/layout/...", "core/memory/...", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "wasm/page", "internal/split", "capi/internal/..."},
+	"capi":                 {"core/loader", "core/layout/...", "core/memory/...", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "arrowio/tensors", "wasm/page", "internal/split", "capi/internal/..."},
 	"capi/internal/handle": {"internal/guard", "capi/internal/future"},
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},

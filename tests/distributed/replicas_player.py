@@ -1,7 +1,8 @@
 """The program of a job of four processes that compare arrays, some of which are corrupted.
 
 Devices of the processes 0 and 2 hold the same parts of arrays that are split over "fsdp", and so
-do those of 1 and 3. Each process writes its results, by the name of the scene, to a file `got`.
+do those of 1 and 3. The processes also load an array of a file. Each process writes its results, by
+the name of the scene, to a file `got`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -168,15 +170,40 @@ class Scenes:
         return None
 
 
+def loaded(place: Place, mesh: Mesh) -> dict[str, tuple[int, bool]]:
+    """Loads an array of a file in several ways.
+
+    Returns the bytes that were read for each, and whether the elements are right.
+    """
+    specs = [P("fsdp"), P("fsdp"), P(("replica", "fsdp")), P(None, "fsdp"), P()]
+    found = {}
+    with mf.open_arrays(place.folder / "w.safetensors") as stored:
+        for spec in specs:  # the first one imports modules, which are read too
+            before = read_bytes()
+            array = mf.load_array(stored, "w", NamedSharding(mesh, spec))
+            size, whole = read_bytes() - before, np.arange(2**20, dtype=np.int32).reshape(256, -1)
+            shards = array.addressable_shards
+            right = all(np.array_equal(shard.data, whole[shard.index]) for shard in shards)
+            found[str(tuple(spec))] = size, right
+    return found
+
+
+def read_bytes() -> int:
+    """Returns how many bytes this process has read by system calls."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
 def main() -> None:
     with joined() as place:
         scenes = Scenes(place)
+        stored = loaded(place, scenes.mesh)
         got = {name: scenes.play(name) for name in scenes.all}
         got["never"] = scenes.never()
         got["alike again"] = scenes.play("replicated")
         client = coordination_client()
         client.wait_at_barrier("test/over", 60_000)
         got["keys"] = [key for key, _ in client.key_value_dir_get_bytes("meshfeed-replicas")]
+        got["stored"] = stored
         write(place, "got", got)
 
 

@@ -1,11 +1,16 @@
-"""`mf.check_replicas` in a real job: twelve kinds of corruption, and trees that are right."""
+"""`mf.check_replicas` in a real job: twelve kinds of corruption, and trees that are right.
+
+The job also loads an array of a file.
+"""
 
 from __future__ import annotations
 
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from tests.distributed.job import Job
 
@@ -22,6 +27,8 @@ Scenes = list[dict[str, Any]]
 def got(tmp_path_factory: pytest.TempPathFactory) -> Scenes:
     """Returns what every process got, by scene."""
     folder = tmp_path_factory.mktemp("replicas")
+    array = np.arange(2**20, dtype=np.int32).reshape(256, -1)
+    save_file({"other": array, "w": array}, folder / "w.safetensors")
     with Job("tests.distributed.replicas_player", [2, 2, 2, 2], folder) as job:
         job.wait(HANG)
     return [pickle.loads((folder / f"got-{p}.pickle").read_bytes()) for p in range(4)]
@@ -159,5 +166,15 @@ def test_arrays_that_cannot_be_read(got: Scenes) -> None:
 def test_keys_that_are_left(got: Scenes) -> None:
     """Only the keys of the last call of each name are left."""
     calls = {"/".join(key.split("/")[:3]) for each in got for key in each["keys"]}
-    last = len(got[0]) - 3  # of the scenes besides "never" and "keys", counted from 0
+    last = len(got[0]) - 4  # of the scenes besides "never", "keys" and "stored", counted from 0
     assert calls == {"meshfeed-replicas/late.0-3/0", f"meshfeed-replicas/scene.0-3/{last}"}
+
+
+def test_a_process_reads_its_part_of_a_file(got: Scenes) -> None:
+    """Each byte that its devices hold, once."""
+    shares = {"('fsdp',)": 2, "(('replica', 'fsdp'),)": 4, "(None, 'fsdp')": 2, "()": 1}
+    for each in got:
+        for spec, share in shares.items():
+            size, right = each["stored"][spec]
+            assert right
+            assert 2**22 // share <= size <= 2**22 // share + 2**16, spec

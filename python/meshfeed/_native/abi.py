@@ -197,6 +197,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_diagnose": (*_TEXT, c_int32, c_void_p, _ERROR),
     "mf_advise": (*_TEXT, c_int32, c_void_p, _ERROR),
     "mf_dataset_open": (c_void_p, c_int32, c_void_p, c_void_p, _ERROR),
+    "mf_dataset_open_tensors": (c_char_p, c_void_p, _ERROR),
     "mf_dataset_open_stream": (c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_record_batch": (c_void_p, c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),

@@ -180,6 +180,11 @@ def dataset_open(
     return _created("dataset", "mf_dataset_open", names, len(paths), byref(options))
 
 
+def dataset_open_tensors(path: str) -> Handle:
+    """Opens a file of arrays as a dataset of one record."""
+    return _created("file of arrays", "mf_dataset_open_tensors", os.fsencode(path))
+
+
 def dataset_from_stream(address: int, shapes: Shapes | None) -> Handle:
     """Moves an Arrow C stream into a dataset."""
     options = _dataset_options(shapes)

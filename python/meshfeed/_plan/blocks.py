@@ -93,19 +93,20 @@ def without_batch(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """Returns NumPy's type of this name; bfloat16 comes from `ml_dtypes`.
+    """Returns NumPy's type of this name; bfloat16 and float8 come from `ml_dtypes`.
 
     Examples:
         >>> dtype_of("uint8")
         dtype('uint8')
     """
-    if name != "bfloat16":
+    if not name.startswith(("bfloat16", "float8")):
         return np.dtype(name)
     try:
         import ml_dtypes
-    except ImportError:
-        message = "NumPy alone has no bfloat16"
+
+        kind: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    except (ImportError, AttributeError):
+        message = f"NumPy alone has no {name}"
         hint = "install ml_dtypes (it comes with JAX)"
         raise UnsupportedError(message, hint=hint) from None
-    bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return bfloat16
+    return kind

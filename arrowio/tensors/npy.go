@@ -1,0 +1,159 @@
+package tensors
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/binary"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/core/dtype"
+)
+
+const (
+	npyMagic  = "\x93NUMPY"
+	maxNPY    = 1 << 16 // bytes of a header
+	maxMember = 1 << 16 // arrays of an .npz file
+)
+
+// npyHeader is the header of version 1.0 to 3.0 (numpy.lib.format): a literal of a
+// Python dict with the keys in this order, which NumPy sorts.
+var npyHeader = regexp.MustCompile(`^\{'descr': (.+), 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), ?\}\s*$`)
+
+// npyTypes has NumPy's kinds of numbers, with their sizes.
+var npyTypes = map[string]dtype.Type{
+	"b1": dtype.Bool,
+	"i1": dtype.Int8, "i2": dtype.Int16, "i4": dtype.Int32, "i8": dtype.Int64,
+	"u1": dtype.Uint8, "u2": dtype.Uint16, "u4": dtype.Uint32, "u8": dtype.Uint64,
+	"f2": dtype.Float16, "f4": dtype.Float32, "f8": dtype.Float64,
+	"c8": dtype.Complex64, "c16": dtype.Complex128,
+}
+
+// readNPY reads the header of the .npy data at the bytes [start, stop) of a file.
+func readNPY(ctx context.Context, f blob.Blob, start, stop int64, name string) (a array, err error) {
+	a.name = name
+	head := make([]byte, min(stop-start, 12))
+	if err := read(ctx, f, head, start); err != nil {
+		return a, err
+	}
+	if len(head) < 12 || string(head[:6]) != npyMagic {
+		return a, damaged(f, "array %q does not begin with the header of .npy", name)
+	}
+	var at, n int64
+	switch head[6] {
+	case 1:
+		at, n = 10, int64(binary.LittleEndian.Uint16(head[8:]))
+	case 2, 3:
+		at, n = 12, int64(binary.LittleEndian.Uint32(head[8:]))
+	default:
+		return a, unsupported(f, "array %q has version %d.%d of the .npy format", name, head[6], head[7]).WithHint("write it with numpy.save")
+	}
+	if n > maxNPY || n > stop-start-at {
+		return a, damaged(f, "array %q has a header of %d bytes, but only %d follow, and at most %d are allowed", name, n, stop-start-at, maxNPY)
+	}
+	text := make([]byte, n)
+	if err := read(ctx, f, text, start+at); err != nil {
+		return a, err
+	}
+	a.offset = start + at + n
+	return a, a.parseNPY(f, string(text), stop-a.offset)
+}
+
+// parseNPY reads type, order and shape. Space is the number of bytes after the header.
+func (a *array) parseNPY(f blob.Blob, text string, space int64) error {
+	parts := npyHeader.FindStringSubmatch(text)
+	if parts == nil {
+		return damaged(f, "array %q has the header %q, which NumPy does not write", a.name, text[:min(len(text), 80)])
+	}
+	a.stored = strings.Trim(parts[1], "'")
+	kind := strings.TrimLeft(a.stored, "<|=")
+	typ, known := npyTypes[kind]
+	_, foreign := npyTypes[strings.TrimPrefix(kind, ">")]
+	shape, ok := npyShape(parts[3])
+	if !ok {
+		return damaged(f, "array %q has the shape (%s): expected at most %d lengths", a.name, parts[3], maxRank)
+	}
+	a.typ, a.shape = typ, shape
+	switch {
+	case !known && foreign:
+		a.skipped = "its byte order is foreign; save array.astype(array.dtype.newbyteorder(\"=\"))"
+		return nil
+	case !known:
+		a.skipped = "arrays of the type " + a.stored + " are not numbers of JAX; for bfloat16 and float8, which NumPy does not store, use safetensors"
+		return nil
+	case parts[2] == "True" && len(shape) > 1:
+		a.skipped = "its elements are in Fortran order; save numpy.ascontiguousarray(array)"
+		return nil
+	}
+	n, ok := size(shape, typ.Size())
+	if !ok || n > space {
+		return damaged(f, "array %q of the type %s and the shape (%s) is longer than the %d bytes after its header", a.name, a.stored, parts[3], space)
+	}
+	a.bytes = n
+	return nil
+}
+
+// npyShape parses the lengths of a tuple of Python, such as "3, 4" or "3,".
+func npyShape(text string) (shape []int, ok bool) {
+	shape = []int{}
+	text = strings.TrimSuffix(strings.TrimSpace(text), ",")
+	if text == "" {
+		return shape, true
+	}
+	for _, part := range strings.Split(text, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 54)
+		if err != nil || n < 0 || len(shape) == maxRank {
+			return nil, false
+		}
+		shape = append(shape, int(n))
+	}
+	return shape, true
+}
+
+// readNPZ lists the arrays of a zip file that numpy.savez wrote.
+func readNPZ(ctx context.Context, f blob.Blob) ([]array, error) {
+	archive, err := zip.NewReader(blob.Reader(ctx, f), f.Size())
+	if err != nil {
+		return nil, damaged(f, "the zip directory cannot be read: %v", err)
+	}
+	if len(archive.File) > maxMember {
+		return nil, damaged(f, "there are %d members, but may be at most %d", len(archive.File), maxMember)
+	}
+	var arrays []array
+	names := map[string]bool{}
+	for _, member := range archive.File {
+		name, isArray := strings.CutSuffix(member.Name, ".npy")
+		if !isArray {
+			continue
+		}
+		if names[name] {
+			return nil, damaged(f, "the array %q is there twice", name)
+		}
+		names[name] = true
+		a, err := readMember(ctx, f, member, name)
+		if err != nil {
+			return nil, err
+		}
+		arrays = append(arrays, a)
+	}
+	return arrays, checkOverlap(f, arrays)
+}
+
+// readMember reads the header of a member. Only members that are stored as they are
+// can be read in parts.
+func readMember(ctx context.Context, f blob.Blob, member *zip.File, name string) (array, error) {
+	if member.Method != zip.Store || member.Flags&1 != 0 {
+		return array{name: name, stored: "zip", skipped: "it is compressed; write the file with numpy.savez"}, nil
+	}
+	start, err := member.DataOffset()
+	if err != nil {
+		return array{}, damaged(f, "the member %q cannot be read: %v", member.Name, err)
+	}
+	length := member.UncompressedSize64
+	if start > f.Size() || length > uint64(f.Size()-start) || length != member.CompressedSize64 {
+		return array{}, damaged(f, "the member %q has %d bytes at byte %d of %d", member.Name, length, start, f.Size())
+	}
+	return readNPY(ctx, f, start, start+int64(length), name)
+}

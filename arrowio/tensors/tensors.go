@@ -1,0 +1,227 @@
+// Package tensors makes a source of the arrays in a file of weights: safetensors (one
+// file, or several with an index), .npy and .npz.
+//
+// The source has one record. Each array is a field whose row is the whole array, so a
+// part of a row is any box of the array. A gather reads the bytes of these parts only,
+// and overlapping parts once.
+//
+// Files need not be trusted. Every length, offset and shape is checked when the file
+// is opened. No array shares bytes with another one, and none reaches beyond the file.
+package tensors
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"path/filepath"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+const (
+	maxRank   = 32      // dimensions of an array
+	maxArrays = 1 << 20 // of a file, or of all files of an index
+)
+
+// Source is the arrays of one file, or of the files of an index.
+type Source struct {
+	files  []blob.Blob
+	schema source.Schema
+	places []place // of the fields
+	calls  *source.Calls
+}
+
+// place is where the elements of an array are, in C order and little-endian.
+type place struct {
+	file   int
+	offset int64
+}
+
+// array is an entry of a header.
+type array struct {
+	name    string
+	typ     dtype.Type
+	logical string // the element type, if typ only has its size
+	shape   []int
+	offset  int64
+	bytes   int64
+	skipped string // why it is not a field, or ""
+	stored  string // the name of its type in the file
+}
+
+// Open opens a file of arrays. The error is DataLoss for damage, and Unsupported for
+// files of another format.
+func Open(ctx context.Context, path string) (*Source, error) {
+	return open(ctx, local.Opener{}, path)
+}
+
+func open(ctx context.Context, opener blob.Opener, path string) (*Source, error) {
+	s := &Source{}
+	s.calls = source.NewCalls("tensors", "file of arrays", s.closeFiles)
+	if err := s.read(ctx, opener, path); err != nil {
+		_ = s.closeFiles()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Source) closeFiles() (err error) {
+	for _, f := range s.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// read opens the files and lists their arrays.
+func (s *Source) read(ctx context.Context, opener blob.Opener, path string) error {
+	f, err := s.open(ctx, opener, path)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(path, ".json") {
+		return s.readIndex(ctx, opener, f, filepath.Dir(path))
+	}
+	arrays, err := readHeader(ctx, f)
+	if err != nil {
+		return err
+	}
+	return s.add(arrays, 0)
+}
+
+// open opens one more file.
+func (s *Source) open(ctx context.Context, opener blob.Opener, path string) (blob.Blob, error) {
+	f, err := opener.Open(ctx, path)
+	if err == nil {
+		s.files = append(s.files, f)
+	}
+	return f, err
+}
+
+// readHeader lists the arrays of a file, whose first bytes tell its format.
+func readHeader(ctx context.Context, f blob.Blob) ([]array, error) {
+	head := make([]byte, min(f.Size(), 16))
+	if err := read(ctx, f, head, 0); err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.HasPrefix(string(head), npyMagic):
+		a, err := readNPY(ctx, f, 0, f.Size(), stem(f.Name()))
+		return []array{a}, err
+	case strings.HasPrefix(string(head), "PK\x03\x04"), strings.HasPrefix(string(head), "PK\x05\x06"):
+		return readNPZ(ctx, f)
+	case strings.HasPrefix(string(head), "version https:"):
+		return nil, unsupported(f, "this is a pointer of Git LFS, not the file").WithHint("fetch the file: git lfs pull")
+	}
+	return readSafetensors(ctx, f, head)
+}
+
+// stem returns the name of a file without its directory and its suffix.
+func stem(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// add adds arrays of a file to the schema.
+func (s *Source) add(arrays []array, file int) error {
+	for _, a := range arrays {
+		if a.skipped != "" {
+			s.schema.Skipped = append(s.schema.Skipped, source.Skipped{Name: a.name, Type: a.stored, Reason: a.skipped})
+			continue
+		}
+		s.schema.Fields = append(s.schema.Fields, source.Field{Name: a.name, Type: a.typ, Shape: a.shape, Logical: a.logical})
+		s.places = append(s.places, place{file, a.offset})
+	}
+	if n := len(s.schema.Fields); n > maxArrays {
+		return status.Errorf(status.ResourceExhausted, "tensors", "%s: there are more than %d arrays", s.files[0].Name(), maxArrays)
+	}
+	return nil
+}
+
+// size returns the bytes of an array. ok is false if there are more than an int holds.
+func size(shape []int, element int) (n int64, ok bool) {
+	n = int64(element)
+	empty := false
+	for _, d := range shape {
+		if d < 0 {
+			return 0, false
+		}
+		if d == 0 {
+			empty = true
+			continue
+		}
+		high, low := bits.Mul64(uint64(n), uint64(d))
+		if high != 0 || low > math.MaxInt64/16 {
+			return 0, false
+		}
+		n = int64(low)
+	}
+	if empty {
+		return 0, true
+	}
+	return n, true
+}
+
+// read fills p from an offset on.
+func read(ctx context.Context, f blob.Blob, p []byte, offset int64) error {
+	err := blob.ReadFull(ctx, f, p, offset)
+	var known *status.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if err := f.Check(); err != nil {
+		return err
+	}
+	return status.Errorf(status.IO, "tensors", "%s: %d bytes at byte %d cannot be read: %w", f.Name(), len(p), offset, err).With("path", f.Name())
+}
+
+func damaged(f blob.Blob, format string, args ...any) *status.Error {
+	return fault(status.DataLoss, f, format, args...).WithHint("write or fetch the file again")
+}
+
+func unsupported(f blob.Blob, format string, args ...any) *status.Error {
+	return fault(status.Unsupported, f, format, args...)
+}
+
+func fault(code status.Code, f blob.Blob, format string, args ...any) *status.Error {
+	return status.Errorf(code, "tensors", "%s: %s", f.Name(), fmt.Sprintf(format, args...)).With("path", f.Name())
+}
+
+// Schema implements source.Source.
+func (s *Source) Schema() source.Schema { return s.schema }
+
+// Len implements source.Source.
+func (*Source) Len() int64 { return 1 }
+
+// Fingerprint hashes names, types and shapes. It reads no element, because a file may
+// hold far more arrays than a process loads.
+func (s *Source) Fingerprint(context.Context) (out source.Fingerprint, err error) {
+	if err := s.calls.Enter(); err != nil {
+		return out, err
+	}
+	defer s.calls.Leave()
+	hash := sha256.New()
+	for _, field := range s.schema.Fields {
+		fmt.Fprintf(hash, "%q %v %q %v\n", field.Name, field.Type, field.Logical, field.Shape)
+	}
+	copy(out[:], hash.Sum(nil))
+	return out, nil
+}
+
+// Coverage implements source.Covered.
+func (s *Source) Coverage() (hashed, of int64) {
+	for _, field := range s.schema.Fields {
+		of += int64(field.RowBytes())
+	}
+	return 0, of
+}
+
+// Close implements source.Source.
+func (s *Source) Close() error { return s.calls.Close(source.Patience) }

@@ -1,0 +1,362 @@
+package tensors
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// stored is an array to write.
+type stored struct {
+	name, typ string
+	shape     []int
+	data      []byte
+}
+
+// random returns n bytes that are the same in every run.
+func random(n int) []byte {
+	r := rand.New(rand.NewPCG(uint64(n), 7))
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = byte(r.Uint32())
+	}
+	return out
+}
+
+// safetensors writes a file as the reference implementation does.
+func safetensors(arrays ...stored) []byte {
+	var data []byte
+	entries := []string{`"__metadata__":{"format":"pt"}`}
+	for _, a := range arrays {
+		shape, _ := json.Marshal(append([]int{}, a.shape...))
+		entries = append(entries, fmt.Sprintf(`%q:{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`,
+			a.name, a.typ, shape, len(data), len(data)+len(a.data)))
+		data = append(data, a.data...)
+	}
+	return withHeader("{"+strings.Join(entries, ",")+"}", data)
+}
+
+// withHeader writes a file with any header.
+func withHeader(header string, data []byte) []byte {
+	out := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(out, header...), data...)
+}
+
+// npy writes a file as numpy.save does, in version 1.0.
+func npy(descr, order, shape string, data []byte) []byte {
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, order, shape)
+	header += strings.Repeat(" ", 117-len(header)) + "\n"
+	out := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header)))
+	return append(append(out, header...), data...)
+}
+
+// npz writes a zip file with members that are stored or compressed.
+func npz(t testing.TB, method uint16, members map[string][]byte) []byte {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for name, data := range members {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err == nil {
+			_, err = f.Write(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+var weights = []stored{
+	{"w", "F32", []int{5, 7, 3}, random(5 * 7 * 3 * 4)},
+	{"norm", "BF16", []int{11}, random(22)},
+	{"scale", "F64", nil, random(8)},
+	{"empty", "F32", []int{0, 4}, nil},
+	{"small", "F8_E4M3", []int{3, 3}, random(9)},
+	{"long", "", []int{3, 22_501}, random(3 * 22_501 * 16)},
+}
+
+func openIn(t *testing.T, m blobtest.Memory, name string) source.Source {
+	t.Helper()
+	s, err := open(t.Context(), m, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// row returns the bytes of an array by the number of its field.
+func row(src source.Source) func(field int, _ int64) []byte {
+	return func(field int, _ int64) []byte {
+		name := src.Schema().Fields[field].Name
+		return weights[slices.IndexFunc(weights, func(a stored) bool { return a.name == name })].data
+	}
+}
+
+func TestSource(t *testing.T) {
+	w := weights
+	files := map[string]blobtest.Memory{
+		"m.safetensors": {"m.safetensors": safetensors(w[:5]...)},
+		"m.safetensors.index.json": {
+			"m.safetensors.index.json": []byte(`{"metadata": {"total_size": 9}, "weight_map": {
+			  "w": "1.safetensors", "norm": "2.safetensors", "scale": "1.safetensors"}}`),
+			"1.safetensors": safetensors(w[0], w[2]), "2.safetensors": safetensors(w[1], w[3]),
+		},
+		"long.npy": {"long.npy": npy("<c16", "False", "(3, 22501)", w[5].data)},
+		"a.npz": {"a.npz": npz(t, zip.Store, map[string][]byte{
+			"w.npy": npy("<f4", "False", "(5, 7, 3)", w[0].data), "scale.npy": npy("<f8", "True", "()", w[2].data), "README": nil,
+		})},
+	}
+	for name, m := range files {
+		t.Run(name, func(t *testing.T) {
+			src := openIn(t, m, name)
+			defer src.Close()
+			sourcetest.Suite{Open: func(t *testing.T) source.Source { return openIn(t, m, name) }, Row: row(src)}.Run(t)
+		})
+	}
+}
+
+// counted counts the bytes that are read from an offset on.
+type counted struct {
+	*bytes.Reader
+	from int64
+	n    atomic.Int64
+}
+
+func (c *counted) ReadAt(p []byte, offset int64) (int, error) {
+	if offset >= c.from {
+		c.n.Add(int64(len(p)))
+	}
+	return c.Reader.ReadAt(p, offset)
+}
+
+type oneFile struct {
+	blobtest.Memory
+	blob blob.Blob
+}
+
+func (o oneFile) Open(context.Context, string) (blob.Blob, error) { return o.blob, nil }
+
+// TestOnlyTheParts: a gather reads the bytes of its parts, and shared bytes once.
+func TestOnlyTheParts(t *testing.T) {
+	const rows, columns = 1200, 5000 // of 2 bytes
+	file := safetensors(stored{"w", "BF16", []int{rows, columns}, random(2 * rows * columns)})
+	start := int64(len(file) - 2*rows*columns)
+	for _, c := range []struct {
+		name  string
+		boxes [][][2]int
+		want  int64
+	}{
+		{"rows", [][][2]int{{{300, 600}, {0, columns}}}, 300 * columns * 2},
+		{"two copies of rows", [][][2]int{{{300, 600}, {0, columns}}, {{300, 600}, {0, columns}}}, 300 * columns * 2},
+		{"columns", [][][2]int{{{0, rows}, {1000, 2000}}}, rows * 1000 * 2},
+		{"all columns, in parts", [][][2]int{{{0, rows}, {0, 2500}}, {{0, rows}, {2500, columns}}}, rows * columns * 2},
+		{"nothing", [][][2]int{{{5, 5}, {0, columns}}}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &counted{Reader: bytes.NewReader(file), from: start}
+			src, err := open(t.Context(), oneFile{blob: blobtest.Bytes("w.safetensors", f)}, "w.safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			var parts []source.Part
+			var jobs []source.Job
+			for i, box := range c.boxes {
+				parts = append(parts, source.Part{Boxes: [][][2]int{box}})
+				jobs = append(jobs, source.Job{Part: i, Rows: [2]int{0, 1}, Dst: make([]byte, parts[i].Bytes(dtype.BFloat16))})
+			}
+			g, err := src.Gatherer(parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Gather(t.Context(), []int64{0}, jobs); err != nil {
+				t.Fatal(err)
+			}
+			if n := f.n.Load(); n != c.want {
+				t.Errorf("%d bytes were read instead of %d", n, c.want)
+			}
+			for i, box := range c.boxes {
+				var want []byte
+				for r := box[0][0]; r < box[0][1]; r++ {
+					at := int(start) + 2*(r*columns+box[1][0])
+					want = append(want, file[at:at+2*(box[1][1]-box[1][0])]...)
+				}
+				if !bytes.Equal(jobs[i].Dst, want) {
+					t.Errorf("part %d has other bytes", i)
+				}
+			}
+		})
+	}
+}
+
+// TestNarrowed: numbers of 64 bits become those of 32 bits, or an error.
+func TestNarrowed(t *testing.T) {
+	floats, ints := make([]byte, 8*3), make([]byte, 8*2)
+	for i, x := range []float64{1.5, math.Inf(-1), 1e300} {
+		binary.LittleEndian.PutUint64(floats[8*i:], math.Float64bits(x))
+	}
+	minusThree := int64(-3)
+	binary.LittleEndian.PutUint64(ints, uint64(minusThree))
+	src := openIn(t, blobtest.Memory{"x.safetensors": safetensors(
+		stored{"f", "F64", []int{3}, floats}, stored{"i", "I64", []int{2}, ints}, stored{"big", "I64", []int{1}, binary.LittleEndian.AppendUint64(nil, 1<<31)},
+		stored{"unsigned", "U64", []int{1}, binary.LittleEndian.AppendUint64(nil, 1<<32)}, stored{"b", "BOOL", []int{3}, []byte{0, 7, 1}},
+	)}, "x.safetensors")
+	defer src.Close()
+	read := func(name string, to dtype.Type) ([]byte, error) {
+		n, f, _ := src.Schema().Field(name)
+		p := source.Part{Field: n, To: to, Boxes: [][][2]int{{{0, f.Shape[0]}}}}
+		g, err := src.Gatherer([]source.Part{p})
+		if err != nil {
+			return nil, err
+		}
+		dst := make([]byte, p.Bytes(to))
+		return dst, g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+	}
+	got, err := read("f", dtype.Float32)
+	for i, want := range []float32{1.5, float32(math.Inf(-1)), float32(math.Inf(1))} {
+		if x := math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:])); err != nil || x != want {
+			t.Errorf("float %d: %v, %v", i, x, err)
+		}
+	}
+	if got, err := read("i", dtype.Int32); err != nil || int32(binary.LittleEndian.Uint32(got)) != -3 {
+		t.Errorf("int: %v, %v", got, err)
+	}
+	if got, err := read("b", dtype.Bool); err != nil || !bytes.Equal(got, []byte{0, 1, 1}) {
+		t.Errorf("bool: %v, %v", got, err)
+	}
+	for name, to := range map[string]dtype.Type{"big": dtype.Int32, "unsigned": dtype.Uint32} {
+		_, err := read(name, to)
+		want := fmt.Sprintf("tensors: array %q holds %d, which %v cannot; ", name, map[string]int{"big": 1 << 31, "unsigned": 1 << 32}[name], to)
+		if status.CodeOf(err) != status.OutOfRange || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHostile: a damaged or foreign file is an error that names it.
+func TestHostile(t *testing.T) {
+	one := `"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
+	data := make([]byte, 8)
+	const again = "; write or fetch the file again"
+	cases := map[string]struct {
+		file []byte
+		text string
+	}{
+		"empty.safetensors":   {nil, "the file does not begin with the header of safetensors" + again},
+		"empty.bin":           {nil, "this is no safetensors, .npy or .npz file; for Arrow files use mf.open"},
+		"lfs.safetensors":     {[]byte("version https://git-lfs.github.com/spec/v1\n"), "this is a pointer of Git LFS, not the file; fetch the file: git lfs pull"},
+		"long.safetensors":    {append(binary.LittleEndian.AppendUint64(nil, 1<<60), "{}"...), "the header has 1152921504606846976 bytes, but only 2 follow" + again},
+		"json.safetensors":    {withHeader(`{"x":}`, nil), "the header is not JSON: expected a value, but found '}' (at byte 5)" + again},
+		"twice.safetensors":   {withHeader("{"+one+","+one+"}", data), `the header has the key "x" twice` + again},
+		"entry.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 32 dimensions, and data_offsets` + again},
+		"float.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 32 dimensions, and data_offsets` + again},
+		"beyond.safetensors":  {withHeader(`{"x":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, data), `array "x" is at the bytes [0, 16) of 8` + again},
+		"reverse.safetensors": {withHeader(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, data), `array "x" is at the bytes [8, 0) of 8` + again},
+		"size.safetensors":    {withHeader(`{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, data), `array "x" of the type F32 and the shape [3] has 8 bytes` + again},
+		"wide.safetensors":    {withHeader(`{"x":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, data), `array "x" of the type F32 and the shape [4294967296 4294967296] has 8 bytes` + again},
+		"shared.safetensors":  {withHeader("{"+one+`,"y":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}`, data), `the arrays "x" and "y" share bytes` + again},
+		"index.json":          {[]byte(`{"weight_map": {"x": "../x.safetensors"}}`), `array "x" is in the file "../x.safetensors", which is not a name in the directory of the index` + again},
+		"map.json":            {[]byte(`{"weights": {}}`), `the index has no object "weight_map"` + again},
+		"cut.npy":             {npy("<f4", "False", "(3,)", data), `array "cut" of the type <f4 and the shape (3,) is longer than the 8 bytes after its header` + again},
+		"header.npy":          {[]byte("\x93NUMPY\x01\x00\xff\xff{}"), `array "header" has a header of 65535 bytes, but only 2 follow, and at most 65536 are allowed` + again},
+		"version.npy":         {append([]byte("\x93NUMPY\x09\x00"), data...), `array "version" has version 9.0 of the .npy format; write it with numpy.save`},
+		"negative.npy":        {npy("<f4", "False", "(-1,)", data), ""},
+		"zip.npz":             {[]byte("PK\x03\x04 and nothing else"), "the zip directory cannot be read: zip: not a valid zip file" + again},
+	}
+	for name, c := range cases {
+		_, err := open(t.Context(), blobtest.Memory{name: append([]byte{}, c.file...)}, name)
+		if c.text == "" {
+			if status.CodeOf(err) != status.DataLoss {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if want := "tensors: " + name + ": " + c.text; err == nil || err.Error() != want {
+			t.Errorf("%s: got  %v\nwant %s", name, err, want)
+		}
+	}
+}
+
+// TestSkipped: arrays that JAX cannot have are listed with a reason.
+func TestSkipped(t *testing.T) {
+	eight := make([]byte, 8)
+	for name, m := range map[string]blobtest.Memory{
+		"JAX has no arrays of the type F4":                    {"x": safetensors(stored{"x", "F4", []int{16}, eight})},
+		"it is compressed; write the file with numpy.savez":   {"x": npz(t, zip.Deflate, map[string][]byte{"x.npy": npy("<f4", "False", "(2,)", eight)})},
+		"its byte order is foreign; save array.astype":        {"x": npy(">f4", "False", "(2,)", eight)},
+		"its elements are in Fortran order; save numpy.ascon": {"x": npy("<f4", "True", "(2, 1)", eight)},
+		"arrays of the type |V2 are not numbers of JAX; for ": {"x": npy("|V2", "False", "(4,)", eight)},
+		"arrays of the type <U1 are not numbers of JAX; for ": {"x": npy("<U1", "False", "(2,)", eight)},
+	} {
+		src := openIn(t, m, "x")
+		if s := src.Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || !strings.HasPrefix(s.Skipped[0].Reason, name) {
+			t.Errorf("%s: %+v", name, s)
+		}
+		_ = src.Close()
+	}
+}
+
+// TestFilesOfAnIndex: a file that lacks an array of the index is an error.
+func TestFilesOfAnIndex(t *testing.T) {
+	m := blobtest.Memory{
+		"d/model.json":    []byte(`{"weight_map": {"w": "1.safetensors", "norm": "1.safetensors"}}`),
+		"d/1.safetensors": safetensors(weights[0]),
+	}
+	_, err := open(t.Context(), m, "d/model.json")
+	want := `tensors: d/1.safetensors: the file lacks array "norm", which the index says it has; fetch all files of one version again`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	delete(m, "d/1.safetensors")
+	if _, err := open(t.Context(), m, "d/model.json"); status.CodeOf(err) != status.NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzOpen: no file stops the program, and every array of a file that opens can be
+// read.
+func FuzzOpen(f *testing.F) {
+	f.Add(safetensors(weights[:5]...))
+	f.Add(npy("<f4", "False", "(5, 7, 3)", weights[0].data))
+	f.Add(npz(f, zip.Store, map[string][]byte{"w.npy": npy("<f4", "False", "(5, 7, 3)", weights[0].data)}))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		src, err := open(t.Context(), blobtest.Memory{"x": append([]byte{}, file...)}, "x")
+		if err != nil {
+			return
+		}
+		defer src.Close()
+		for i, field := range src.Schema().Fields {
+			box := make([][2]int, len(field.Shape))
+			for d, n := range field.Shape {
+				box[d] = [2]int{0, n}
+			}
+			g, err := src.Gatherer([]source.Part{{Field: i, Boxes: [][][2]int{box}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dst := make([]byte, field.RowBytes())
+			if err := g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
