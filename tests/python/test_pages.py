@@ -143,3 +143,18 @@ def test_every_problem_of_a_layout_is_explained() -> None:
     for code in [*codes, "indivisible", "device-capacity", "nothing-fits", "input-slow"]:
         assert f"| `{code}` |" in text
     assert "`tensor-heads`" not in text
+
+
+def test_the_commands_of_the_remedies_exist() -> None:
+    verbs = set(re.findall(r"^  ([a-z]+) ", pages().run("--help"), re.MULTILINE))
+    owners = {"loader": mf.Loader, "ds": mf.Dataset, "mf": mf}
+    named = 0
+    for item in ITEMS:
+        words = f"{item['do']} {item['run']}"
+        for verb in re.findall(r"`(?:python -m )?meshfeed ([a-z]+)", words):
+            assert verb in verbs
+            named += 1
+        for owner, name in re.findall(r"\b(loader|ds|mf)\.(\w+)", words):
+            assert hasattr(owners[owner], name), name
+            named += 1
+    assert named > 25
