@@ -12,17 +12,18 @@ package diagnosis
 
 import "time"
 
-// Measurements are what one process measured, from the return of the first batch to the
-// return of the last one. Times are sums over these batches. A value that was not
-// measured is 0.
+// Measurements are what one process measured over some batches. The first batches of a
+// loop should not be among them: opening files and compiling the step would distort the
+// result. Times are sums over the batches. A value that was not measured is 0.
 type Measurements struct {
 	Process int           // its number in the job
-	Batches int64         // delivered, without the first
+	Batches int64         // delivered
 	Age     time.Duration // since the values were published, in a job
 
-	// The times of the loop. What Wait and HandOver leave of Wall is the step.
+	// The times of the loop. The rest of Wall is the step.
 	Wall     time.Duration // without pauses between loops
 	Wait     time.Duration // in which the loop waited for a batch that was not ready
+	Peers    time.Duration // in which it waited for other processes to come to the same batch
 	HandOver time.Duration // of the rest of the calls that return a batch
 
 	// The times of the producer. Storage and Decode are parts of Gather, and Gather is a
@@ -52,7 +53,7 @@ type Samples struct {
 	Inside int // steps that were sampled at a random time inside of the step
 	Busy   int // of these, the devices computed
 
-	Step, CPU time.Duration // of sampled steps, and the CPU time of their thread
+	Step, CPU time.Duration // of sampled steps, and in which their thread ran or waited for a CPU
 }
 
 // Bound is what limits a loop.
@@ -87,14 +88,17 @@ type Report struct {
 	Batches   int64
 	Waited    float64 // share of the wall time in which the loop waited for data
 	Bound     Bound
-	Process   int     // whose input is the bound, if Bound is Process
-	Cause     Bound   // of that process
+	Process   int     // whose input is the bound, if Bound is Process; -1 if it is not known
+	Cause     Bound   // of that process; empty if it is not known
 	Faster    float64 // how many times as fast the loop would be without the bound
 	Change    Change
-	Sentences []string
+	Sentences []string // what was measured, what the bound is, what to change; then silent processes
 	Parts     []Part
+	Samples   Samples
 	Processes []Row // of a job, in ascending order
 	Silent    []int // processes of the job that published no measurements
+
+	own, peers float64 // shares of the time in which the loop waited for its input, and for other processes
 }
 
 // Row is a process of a job.

@@ -26,7 +26,7 @@ func with(m diagnosis.Measurements, change func(*diagnosis.Measurements)) diagno
 }
 
 // synced describes devices that compute in the step, and have nothing to do at its end.
-var synced = diagnosis.Samples{Steps: 10, Idle: 10, Dry: 10, Inside: 10, Busy: 9, Step: 100 * ms, CPU: 20 * ms}
+var synced = diagnosis.Samples{Steps: 10, Idle: 10, Dry: 10, Inside: 10, Busy: 8, Step: 100 * ms, CPU: 20 * ms}
 
 // ahead describes a program that runs ahead of its devices.
 var ahead = diagnosis.Samples{Steps: 10, Inside: 10, Busy: 10, Step: 100 * ms, CPU: 20 * ms}
@@ -130,8 +130,33 @@ func TestVerdicts(t *testing.T) {
 				"Nothing to change: the devices had work whenever a batch was delivered.",
 		},
 		{
+			"other processes", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Peers = 500 * ms }),
+			diagnosis.Process, 2, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 54 % of the time: 5.4 ms of 10 ms a batch.\n" +
+				"Waiting for other processes bounds it, with 5.0 ms a batch; without it the loop would be 2.0 times as fast.\n" +
+				"Call loader.report(all_processes=True), which names the process that is late.",
+		},
+		{
+			"a program as slow as its devices, on a busy machine", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
+				m.Samples = synced
+				m.Samples.Busy, m.Samples.CPU = 9, 60*ms
+			}),
+			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+		},
+		{
+			"a program that sleeps after its devices", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
+				m.Samples = synced
+				m.Samples.Busy, m.Samples.CPU = 6, ms
+			}),
+			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+		},
+		{
+			"a synchronization that costs nothing", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.CPU = 0 }),
+			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+		},
+		{
 			"too few batches", diagnosis.Measurements{Batches: 4, Wall: ms}, diagnosis.Unknown, 1, diagnosis.Change{},
-			"After 4 batches beside the first there is no verdict yet.\nIt needs 5.\nAsk again later.",
+			"After 4 batches beside the first two there is no verdict yet.\nIt needs 5.\nAsk again later.",
 		},
 		{"nothing", diagnosis.Measurements{}, diagnosis.Unknown, 1, diagnosis.Change{}, ""},
 		{"no input at all", diagnosis.Measurements{Batches: 10, Wall: ms}, diagnosis.Step, 1e6, diagnosis.Change{}, ""},

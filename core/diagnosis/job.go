@@ -12,54 +12,72 @@ import (
 // Silent are the processes that published none.
 //
 // In a job, a step usually waits for all processes. So if one process waits for data and
-// most others do not, its input is what bounds the job.
+// most others do not, its input is what bounds the job. If most others wait for one
+// process before their batches, its step does.
 func DiagnoseJob(all []Measurements, silent []int) *Report {
 	all = slices.SortedFunc(slices.Values(all), func(a, b Measurements) int { return cmp.Compare(a.Process, b.Process) })
 	if len(all) == 0 {
 		all = []Measurements{{}}
 	}
-	reports := make([]*Report, len(all))
-	worst := 0
+	reports, rows := make([]*Report, len(all)), make([]Row, len(all))
 	for i, m := range all {
-		reports[i] = Diagnose(m)
-		if reports[i].Waited > reports[worst].Waited {
-			worst = i
-		}
+		r := Diagnose(m)
+		reports[i], rows[i] = r, Row{m.Process, m.Batches, r.Waited, r.Bound, m.Age}
 	}
-	r := reports[worst]
-	if late := all[worst].Process; len(all) > 1 && isLate(reports, worst) {
-		r.Cause, r.Bound, r.Process = r.Bound, Process, late
-		r.Sentences[0] = fmt.Sprintf("Process %d is late: %s", late, lowered(r.Sentences[0]))
-		r.Sentences[1] += " The other processes wait for it in their steps."
+	most, late := latest(reports)
+	r := reports[most]
+	if late {
+		r.Cause, r.Bound, r.Process = r.Bound, Process, all[most].Process
+		r.Sentences[0] = fmt.Sprintf("Process %d is late: %s", r.Process, lowered(r.Sentences[0]))
+		r.Sentences[1] += " The other processes wait for it."
 	}
-	for i, m := range all {
-		row := reports[i]
-		bound := row.Bound
-		if bound == Process {
-			bound = row.Cause
-		}
-		r.Processes = append(r.Processes, Row{m.Process, m.Batches, row.Waited, bound, m.Age})
-	}
-	r.Silent = slices.Sorted(slices.Values(silent))
-	if n := len(r.Silent); n > 0 {
+	r.Processes, r.Silent = rows, slices.Sorted(slices.Values(silent))
+	if len(silent) > 0 {
 		r.Sentences = append(r.Sentences, named(r.Silent)+" not published any measurements.")
 	}
 	return r
 }
 
-// isLate reports whether a process waits for data, and most of the others wait less than
-// half as long.
-func isLate(reports []*Report, worst int) bool {
-	var others []float64
+// latest returns the report that stands for a job: the late process's if there is one,
+// else that of the process that waits longest for its input.
+func latest(reports []*Report) (most int, late bool) {
+	own := func(r *Report) float64 { return r.own }
+	ahead := func(r *Report) float64 { return -r.peers }
+	most = maximum(reports, own)
+	if w := reports[most]; w.own >= little && w.Bound != Step && w.Bound != Process && median(reports, most, own) < w.own/2 {
+		return most, true
+	}
+	first := maximum(reports, ahead)
+	if others := -median(reports, first, ahead); others >= little && reports[first].peers < others/2 && reports[first].Bound != Unknown {
+		return first, true
+	}
+	return most, false
+}
+
+// maximum returns the report with the largest value.
+func maximum(reports []*Report, of func(*Report) float64) (most int) {
 	for i, r := range reports {
-		if i != worst && r.Bound != Unknown {
-			others = append(others, r.Waited)
+		if of(r) > of(reports[most]) {
+			most = i
 		}
 	}
+	return most
+}
+
+// median returns the median of a value over the other reports that have a verdict. If
+// there are none, it returns the value of the report itself.
+func median(reports []*Report, without int, of func(*Report) float64) float64 {
+	var others []float64
+	for i, r := range reports {
+		if i != without && r.Bound != Unknown {
+			others = append(others, of(r))
+		}
+	}
+	if len(others) == 0 {
+		return of(reports[without])
+	}
 	slices.Sort(others)
-	w := reports[worst]
-	known := w.Bound != Unknown && w.Bound != Step && w.Bound != Synchronization
-	return known && len(others) > 0 && others[len(others)/2] < w.Waited/2
+	return others[len(others)/2]
 }
 
 // named names processes, with the verb have.

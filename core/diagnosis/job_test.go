@@ -26,7 +26,7 @@ func job(n int, slow ...int) (all []diagnosis.Measurements) {
 func TestLateProcess(t *testing.T) {
 	r := diagnosis.DiagnoseJob(job(4, 2), nil)
 	const want = "Process 2 is late: in 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
-		"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 10 times as fast. The other processes wait for it in their steps.\n" +
+		"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 10 times as fast. The other processes wait for it.\n" +
 		"Copy the files to a faster disk, such as one of this machine: the storage delivers no more."
 	if got := strings.Join(r.Sentences, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -39,6 +39,23 @@ func TestLateProcess(t *testing.T) {
 		if row.Process != i || row.Bound != bounds[i] || row.Age != time.Duration(i)*time.Second {
 			t.Errorf("row %d: %v", i, row)
 		}
+	}
+}
+
+// The others wait for the process with a slow step before their batches.
+func TestProcessWithSlowStep(t *testing.T) {
+	all := job(4)
+	for i := range all {
+		if all[i].Process != 1 {
+			all[i].Peers = 500 * ms
+		}
+	}
+	r := diagnosis.DiagnoseJob(all, nil)
+	if r.Bound != diagnosis.Process || r.Process != 1 || r.Cause != diagnosis.Step || r.Change.Argument != "" {
+		t.Errorf("got %s of process %d by %s, change %v", r.Bound, r.Process, r.Cause, r.Change)
+	}
+	if bound := r.Processes[0].Bound; bound != diagnosis.Process {
+		t.Errorf("process 0 has the bound %s", bound)
 	}
 }
 

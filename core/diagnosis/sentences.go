@@ -15,18 +15,19 @@ var doing = map[Bound]string{
 	Gather:          "Gathering rows",
 	Decode:          "Decompressing",
 	Storage:         "Reading the files",
+	Process:         "Waiting for other processes",
 }
 
 func (l *loop) sentences(v verdict) []string {
 	if v.bound == Unknown {
 		return []string{
-			"After " + wording.Count(l.Batches, "batch", "batches") + " beside the first there is no verdict yet.",
+			"After " + wording.Count(l.Batches, "batch", "batches") + " beside the first two there is no verdict yet.",
 			fmt.Sprintf("It needs %d.", fewest),
 			"Ask again later.",
 		}
 	}
 	first := fmt.Sprintf("In %s the loop waited for data for %s of the time: %s of %s a batch.",
-		wording.Count(l.Batches, "batch", "batches"), Percent(l.waited()), Duration(l.wait+l.handOver), Duration(l.wall))
+		wording.Count(l.Batches, "batch", "batches"), Percent(l.waited()), Duration(l.wait+l.peers+l.handOver), Duration(l.wall))
 	second := fmt.Sprintf("%s bounds it, with %s a batch; without it the loop would be %s as fast.", doing[v.bound], Duration(v.time), times(v.faster))
 	return []string{first, second, v.advice}
 }

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,7 @@ const (
 	little    = 0.05 // a share of the wall time that is not worth a change
 	probes    = 5    // samples that a verdict needs
 	mostly    = 0.8  // a share of samples
+	some      = 0.2  // a share of samples that is more than chance
 	fastest   = 1e6  // the largest factor of a report
 	deepest   = 64   // the largest prefetch that a report recommends
 	smallRow  = 512  // bytes of a row that is located about as slowly as it is copied
@@ -23,17 +25,18 @@ const (
 // Diagnose returns the report of one process.
 func Diagnose(m Measurements) *Report {
 	l := newLoop(m)
-	r := &Report{Batches: m.Batches, Waited: l.waited(), Parts: l.parts()}
+	r := &Report{Batches: m.Batches, Waited: l.waited(), Parts: l.parts(), Samples: m.Samples, Process: -1}
 	v := l.verdict()
 	r.Bound, r.Faster, r.Change = v.bound, v.faster, v.change
 	r.Sentences = l.sentences(v)
+	r.own, r.peers = share(l.wait+l.handOver, l.wall), share(l.peers, l.wall)
 	return r
 }
 
 // loop holds the times of a batch, in seconds.
 type loop struct {
 	Measurements
-	wall, wait, handOver, step            float64
+	wall, wait, peers, handOver, step     float64
 	build, gather, storage, decode, other float64
 }
 
@@ -43,8 +46,9 @@ func newLoop(m Measurements) *loop {
 	per := func(d time.Duration) float64 { return max(d.Seconds(), 0) / n }
 	l.wall = per(m.Wall)
 	l.wait = min(per(m.Wait), l.wall)
-	l.handOver = min(per(m.HandOver), l.wall-l.wait)
-	l.step = l.wall - l.wait - l.handOver
+	l.peers = min(per(m.Peers), l.wall-l.wait)
+	l.handOver = min(per(m.HandOver), l.wall-l.wait-l.peers)
+	l.step = l.wall - l.wait - l.peers - l.handOver
 	l.build = per(m.Build)
 	gather := min(per(m.Gather), l.build)
 	l.storage = min(per(m.Storage), gather)
@@ -54,7 +58,7 @@ func newLoop(m Measurements) *loop {
 	return l
 }
 
-func (l *loop) waited() float64 { return share(l.wait+l.handOver, l.wall) }
+func (l *loop) waited() float64 { return share(l.wait+l.peers+l.handOver, l.wall) }
 
 func share(part, whole float64) float64 {
 	if whole <= 0 {
@@ -63,14 +67,15 @@ func share(part, whole float64) float64 {
 	return min(part/whole, 1)
 }
 
-// parts lists the rows of the table. The first three add up to the wall time. The others
+// parts lists the rows of the table. Those before build add up to the wall time. The others
 // run beside them, on other threads.
 func (l *loop) parts() []Part {
 	row := func(name string, seconds float64, note string) Part {
 		return Part{name, time.Duration(math.Round(seconds * 1e9)), share(seconds, l.wall), note}
 	}
-	return []Part{
+	list := []Part{
 		row("wait", l.wait, "for a batch that was not ready"),
+		row("peers", l.peers, "for other processes to come to the same batch"),
 		row("hand-over", l.handOver, "making arrays of a batch"),
 		row("step", l.step, "your program between two batches"),
 		row("build", l.build, "ahead, on other threads:"),
@@ -79,6 +84,10 @@ func (l *loop) parts() []Part {
 		row("gather", l.gather, "copying rows"),
 		row("other", l.other, "choosing records, memory, checks"),
 	}
+	if l.peers == 0 {
+		list = slices.Delete(list, 1, 2)
+	}
+	return list
 }
 
 // verdict is what bounds a loop, and how to remove it.
@@ -98,6 +107,8 @@ func (l *loop) verdict() verdict {
 		return l.synchronization()
 	case l.waited() < little || l.busy():
 		return l.ownStep()
+	case l.peers > max(l.wait, l.handOver):
+		return l.waiting()
 	case l.handOver > l.wait:
 		return l.handing()
 	}
@@ -114,18 +125,32 @@ func (l *loop) busy() bool {
 // synchronizes reports whether the program waits for its devices in every step: they
 // compute while the step runs, and have nothing to do when it ends. A batch that is not
 // ready makes the input the bound instead.
+//
+// Devices may also have nothing to do because the program is slow. Then the devices' work
+// and the thread's own overlap, or the thread sleeps for most of the step, so that it would
+// gain nothing.
 func (l *loop) synchronizes() bool {
 	s := l.Samples
-	return s.Steps >= probes && s.Inside >= probes && share(l.wait, l.wall) < little &&
-		float64(s.Idle) >= mostly*float64(s.Steps) && float64(s.Busy) >= float64(s.Inside)/2
+	if s.Steps < probes || s.Inside < probes || share(l.wait+l.peers, l.wall) >= little || float64(s.Idle) < mostly*float64(s.Steps) {
+		return false
+	}
+	devices, blocked := l.shares()
+	return devices >= some && devices-blocked <= 2*some && l.synchronization().faster >= 1+some/2
+}
+
+// shares returns the shares of the step in which the devices have work, and in which the
+// thread does not run.
+func (l *loop) shares() (devices, blocked float64) {
+	s := l.Samples
+	return share(float64(s.Busy), float64(s.Inside)), 1 - share(s.CPU.Seconds(), s.Step.Seconds())
 }
 
 // synchronization returns the verdict about a program that waits for its devices. Without
 // the wait, the thread's own work and the devices' work would overlap.
 func (l *loop) synchronization() verdict {
-	working := l.step * share(l.Samples.CPU.Seconds(), l.Samples.Step.Seconds())
-	devices := l.step - working
-	v := verdict{bound: Synchronization, time: devices, faster: factor(l.wall, max(devices, l.wall-devices, l.build))}
+	_, blocked := l.shares()
+	wait := blocked * l.step
+	v := verdict{bound: Synchronization, time: wait, faster: factor(l.wall, max(wait, l.wall-wait, l.build, l.handOver))}
 	v.advice = "Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."
 	return v
 }
@@ -137,6 +162,13 @@ func (l *loop) ownStep() verdict {
 		return v
 	}
 	v.advice = "Nothing to change: the input is " + times(factor(l.step, l.input())) + " faster than your step."
+	return v
+}
+
+// waiting returns the verdict about a process that waits for others before a batch.
+func (l *loop) waiting() verdict {
+	v := verdict{bound: Process, time: l.peers, faster: factor(l.wall, max(l.wall-l.peers, l.build))}
+	v.advice = "Call loader.report(all_processes=True), which names the process that is late."
 	return v
 }
 

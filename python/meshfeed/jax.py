@@ -11,13 +11,13 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from meshfeed._feed.feed import Build, Feed
+from meshfeed._feed.feed import Build, Feed, Mark
 from meshfeed._io.arguments import Checks, cut
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks, Index, dtype_of
@@ -285,6 +285,11 @@ def x64(*, enabled: bool) -> Any:
     return module.enable_x64(enabled)
 
 
+# Returns whether the profiler records a trace, ten times as fast as an annotation is made. If a
+# release of JAX does not have the function, every annotation is made.
+_profiles: Callable[[], bool] = getattr(jax.profiler.TraceAnnotation, "is_enabled", lambda: True)
+
+
 def _records() -> bool:
     """Returns whether JAX records operations into a program. `grad` and `vmap` alone do not."""
     with jax.transfer_guard("allow"):
@@ -352,14 +357,22 @@ class ShardedFeed(Feed):
         """Moves the arrays of a batch to the sharding that the specs ask for."""
         return batch if self._reshard is None else self._reshard(batch)
 
-    def mark(self) -> Any:
-        """Returns a context manager that marks one `next` in JAX's profiler.
+    def marks(self) -> Mark | None:
+        """Returns the marks of JAX's profiler; None if it records no trace.
 
         Raises:
             InvalidStateError: JAX records a program, which would contain this batch as a constant.
         """
         check_untraced("mf.Loader")
-        return jax.profiler.TraceAnnotation("meshfeed.next")
+        return jax.profiler.TraceAnnotation if _profiles() else None
+
+    def sent(self, batch: Any) -> set[int]:
+        """Returns the arrays of a batch by `id`."""
+        return {id(array) for array in jax.tree.leaves(batch)}
+
+    def works(self, sent: Collection[int]) -> bool:
+        """Returns whether an array is not ready, beside those that were sent."""
+        return any(not array.is_ready() and id(array) not in sent for array in jax.live_arrays())
 
     def settle(self) -> None:
         """Waits until the computations dispatched to the local devices of the mesh are over.

@@ -312,7 +312,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """
         cursor = self._engine.cursor
         with Checks("Loader.peek"):
-            with cursor.lock, cursor.feed.mark():
+            with cursor.lock, cursor.marked("meshfeed.peek"):
                 item = cursor.peek()
             if item is None:
                 message = f"there is no next batch: all {self._engine.epochs} epochs are over"

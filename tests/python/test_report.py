@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
@@ -25,7 +26,7 @@ def test_a_slow_step() -> None:
         for _ in loader:
             time.sleep(0.02)  # the step
         report = loader.report()
-    assert (report.bound, report.change, report.batches) == ("step", None, 31)
+    assert (report.bound, report.change, report.batches) == ("step", None, 30)
     assert report.waited < 0.05
     assert report.faster > 2
     assert "Nothing to change: the input is " in report.sentences[2]
@@ -63,6 +64,63 @@ def test_a_compressed_file(tmp_path: Path) -> None:
             assert report.faster > 1
 
 
+@jax.jit
+def compute(x: jax.Array) -> jax.Array:
+    """Computes for some hundredths of a second."""
+    for _ in range(16):
+        x = jnp.tanh(x @ x)
+    return x
+
+
+def work(seconds: float) -> None:
+    """Keeps the thread of the program busy."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+@pytest.mark.parametrize("synchronizes", [True, False])
+def test_a_forced_synchronization(*, synchronizes: bool) -> None:
+    """In both cases the input is ready, and the program works half as long as the devices."""
+    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
+    x = jnp.ones((400, 400))
+    float(compute(x)[0, 0])
+    began = time.perf_counter()
+    float(compute(x)[0, 0])
+    usual = time.perf_counter() - began
+    with (
+        mf.from_arrays(FIELDS) as ds,
+        mf.Loader(ds, mesh, P("data"), batch_size=16, epochs=-1) as loader,
+    ):
+        for _ in loader:
+            began = time.perf_counter()
+            x = compute(x)
+            if synchronizes:
+                float(x[0, 0])
+                usual = time.perf_counter() - began
+            work(usual / 2)
+            report = loader.report()
+            samples = report.to_dict()["samples"]
+            if samples["inside"] >= 10 or report.batches > 1000:
+                break
+    found = f"{samples}\n{report}"
+    assert (report.bound == "synchronization") == synchronizes, found
+    if synchronizes:
+        assert report.faster > 1.05
+        assert report.sentences[2].startswith("Read results such as float(loss) only ")
+
+
+def test_a_slow_program_is_no_synchronization() -> None:
+    """The devices have nothing to do at the end of a step, but also inside of it."""
+    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, mesh, P("data"), batch_size=32) as loader:
+        for batch in loader:
+            float(batch["x"].sum())
+            time.sleep(0.1)  # such as a write to a log on the network
+        report = loader.report()
+    assert report.bound == "step", report
+
+
 def test_a_slow_file(tmp_path: Path) -> None:
     with served(tmp_path) as slow, mf.open(slow.path, io="read") as ds:
         with mf.Loader(ds, batch_size=8, shuffle=True, epochs=-1) as loader:
@@ -89,7 +147,7 @@ def test_parts_add_up() -> None:
     ]
     shares = sum(parts[name].share for name in ("wait", "hand-over", "step"))
     assert shares == pytest.approx(1, abs=0.002)
-    assert report.batches == 63
+    assert report.batches == 62
     assert 0 < sum(part.seconds for part in report.parts[:3]) * report.batches < most
     assert report.waited == pytest.approx(parts["wait"].share + parts["hand-over"].share, abs=0.002)
 
@@ -101,7 +159,7 @@ def test_the_first_batch_and_pauses_are_left_out() -> None:
                 pass
             time.sleep(0.3)  # between two loops, such as an evaluation
         report = loader.report()
-        assert report.batches == 9  # of 12: the first of each loop follows a pause
+        assert report.batches == 10  # of 12
         step = next(part for part in report.parts if part.name == "step")
         assert step.seconds * report.batches < 0.3, report
         assert loader.stats()["batches"] == 12
@@ -126,7 +184,7 @@ def test_too_few_batches() -> None:
         next(iter(loader))
         report = loader.report()
     assert (report.bound, report.batches, report.faster) == ("unknown", 0, 1)
-    assert report.sentences[0] == "After 0 batches beside the first there is no verdict yet."
+    assert report.sentences[0] == "After 0 batches beside the first two there is no verdict yet."
 
 
 def test_a_remesh_begins_anew() -> None:
@@ -136,7 +194,7 @@ def test_a_remesh_begins_anew() -> None:
             batches = iter(loader)
             for _ in range(8):
                 next(batches)
-            assert loader.report().batches == 7
+            assert loader.report().batches == 6
             loader.remesh(jax.make_mesh((4,), ("data",)))
             next(batches)
             assert loader.report().batches == 0
@@ -151,7 +209,7 @@ def test_other_forms() -> None:
     assert json.loads(json.dumps(found)) == found
     assert (found["bound"], found["batches"]) == (report.bound, report.batches)
     text = str(report)
-    assert text.startswith("In 31 batches the loop waited for data for ")
+    assert text.startswith("In 30 batches the loop waited for data for ")
     root = ET.fromstring(report._repr_html_())
     assert "hand-over" in "".join(root.itertext())
     assert repr(report).startswith(f"Report(bound={report.bound!r}, waited=")

@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
 	const want = `Process 1 is late: in 400 batches the loop waited for data for 61 % of the time: 6.1 ms of 10 ms a
   batch.
 Decompressing bounds it, with 8.8 ms a batch; without it the loop would be 2.5 times as fast. The
-  other processes wait for it in their steps.
+  other processes wait for it.
 Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None).
 Process 2 has not published any measurements.
 
@@ -68,7 +68,7 @@ func TestReport(t *testing.T) {
 		`"Decompressing bounds it, with 8.8 ms a batch; without it the loop would be 2.5 times as fast.",` +
 		`"Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."]`
 	const want = `{"meshfeed":1,"batches":400,"waited":0.61,"bound":"decode","process":null,"cause":null,"faster":2.5,"change":["compression",null],` +
-		sentences + `,` + parts + `,"processes":[],"silent":[]}`
+		sentences + `,` + parts + `,"samples":{"steps":0,"idle":0,"dry":0,"inside":0,"busy":0,"step_ns":0,"cpu_ns":0},"processes":[],"silent":[]}`
 	if got := string(document.Report(diagnose(t, single))); got != want || !json.Valid([]byte(got)) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -128,7 +128,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-const known = `process, batches, age_ns, wall_ns, wait_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes, gathered_bytes, arrays, devices, platform, batch_size, prefetch, device_prefetch, bounded, samples`
+const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes, gathered_bytes, arrays, devices, platform, batch_size, prefetch, device_prefetch, bounded, samples`
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ text, path, message string }{

@@ -61,13 +61,13 @@ const maxProcess = 1<<31 - 1
 
 // keys lists the keys of the measurements of a process.
 var keys = []string{
-	"process", "batches", "age_ns", "wall_ns", "wait_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns",
+	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns",
 	"rows", "bytes", "gathered_bytes", "arrays", "devices", "platform", "batch_size", "prefetch", "device_prefetch", "bounded", "samples",
 }
 
 func (p *parser) measurements() (m diagnosis.Measurements, err error) {
 	times := map[string]*time.Duration{
-		"age_ns": &m.Age, "wall_ns": &m.Wall, "wait_ns": &m.Wait, "hand_over_ns": &m.HandOver, "build_ns": &m.Build,
+		"age_ns": &m.Age, "wall_ns": &m.Wall, "wait_ns": &m.Wait, "peers_ns": &m.Peers, "hand_over_ns": &m.HandOver, "build_ns": &m.Build,
 		"gather_ns": &m.Gather, "storage_ns": &m.Storage, "decode_ns": &m.Decode, "stall_ns": &m.Stall,
 	}
 	counts := map[string]*int64{

@@ -13,10 +13,11 @@ import (
 //	{"meshfeed":1,"batches":400,"waited":0.6,"bound":"decode","process":null,"cause":null,
 //	 "faster":2.4,"change":["compression",null],"sentences":[…],
 //	 "parts":[{"name":"wait","ns":6000000,"share":0.6},…],
+//	 "samples":{"steps":10,"idle":0,"dry":0,"inside":9,"busy":9,"step_ns":40000000,"cpu_ns":1000000},
 //	 "processes":[{"process":0,"batches":400,"waited":0.6,"bound":"decode","age_ns":0},…],"silent":[]}
 //
 // Times are per batch, and shares are those of the wall time. Process and cause are null
-// unless the bound is "process". Change is null if there is nothing to change.
+// unless the bound is "process" and the late process is known. Change is null if there is nothing to change.
 func Report(r *diagnosis.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')
@@ -24,7 +25,7 @@ func Report(r *diagnosis.Report) []byte {
 	w.Key("batches").Int(r.Batches)
 	w.Key("waited").Fixed(thousandths(r.Waited))
 	w.Key("bound").String(string(r.Bound))
-	if r.Bound == diagnosis.Process {
+	if r.Process >= 0 {
 		w.Key("process").Int(int64(r.Process))
 		w.Key("cause").String(string(r.Cause))
 	} else {
@@ -50,6 +51,15 @@ func Report(r *diagnosis.Report) []byte {
 		w.Close('}')
 	}
 	w.Close(']')
+	w.Key("samples").Open('{')
+	s := r.Samples
+	for _, n := range []struct {
+		key   string
+		value int64
+	}{{"steps", int64(s.Steps)}, {"idle", int64(s.Idle)}, {"dry", int64(s.Dry)}, {"inside", int64(s.Inside)}, {"busy", int64(s.Busy)}, {"step_ns", int64(s.Step)}, {"cpu_ns", int64(s.CPU)}} {
+		w.Key(n.key).Int(n.value)
+	}
+	w.Close('}')
 	w.Key("processes").Open('[')
 	for _, p := range r.Processes {
 		w.Open('{')

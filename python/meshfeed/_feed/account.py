@@ -52,8 +52,8 @@ class AccountMixin:
     def report(self) -> reports.Report:
         """Returns what limits the loop over the loader, and what to change.
 
-        The report covers the batches since the first one was delivered, without it, so that
-        opening files does not distort it. The pauses between loops are left out, as are passes of
+        The report covers the batches after the first two, so that opening files and compiling the
+        first step do not distort it. The pauses between loops are left out, as are passes of
         `one_epoch`. A `remesh` begins anew. The time in `next` counts as waiting for data: until a
         batch is ready, and to make its arrays. All other time of the loop counts as the step.
 

@@ -45,8 +45,9 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
     What one `next` calls, if a batch is ready and the loader belongs to one process:
 
         Batches.__next__             the batch, or StopIteration
-          Batches.item               the cursor's lock; the end of the loop
-            Feed.mark                no batch inside of a traced function; the profiler's mark
+          Batches.item               the cursor's lock; the end of the loop; the times
+            Cursor.marked            the profiler's mark, if it records a trace
+              Feed.marks             no batch inside of a traced function
             Cursor.take              the position; batches made ahead come first
               Cursor._fetch          the owner of the memory; collections if memory is kept
                 mf_loader_next       (C) the next batch of the ready queue
@@ -90,15 +91,17 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
     def item(self) -> Item | None:
         """Returns the next batch with the position after it, or None at the end."""
         cursor = self._cursor
-        with cursor.lock, cursor.feed.mark():  # threads that share a loop share its end
+        with cursor.lock, cursor.marked("meshfeed.next"):  # threads that share a loop share its end
             clock, asked = cursor.clock, now()
             if self._ends is None:
                 self._ends = cursor.ends
-                clock.left = 0  # the pause before a loop is not part of it
+                clock.pause()
             elif self._ends != cursor.ends:
                 self._over, cursor.unseen = True, False
             if self._over:
                 return None
+            if clock.sample is not None:
+                asked = clock.end_sample(asked)
             item = self._take()
             if item is None:
                 clock.left = 0
@@ -108,8 +111,10 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
                 clock.outside += asked - clock.left
                 clock.left = left = now()
                 clock.inside += left - asked
+                if left > clock.due:
+                    clock.begin_sample(item[0], left)
             else:
-                cursor.start_clock()
+                clock.start(asked, cursor.stats)
             return item
 
     def __len__(self) -> int:

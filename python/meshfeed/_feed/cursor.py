@@ -6,13 +6,13 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
-from time import perf_counter_ns
 from typing import Any
 
 from meshfeed._feed.clock import Clock
-from meshfeed._feed.feed import Feed
+from meshfeed._feed.feed import Feed, Mark
 from meshfeed._native import calls, library
 from meshfeed._native.abi import Failure, Head
 from meshfeed._native.handle import Handle, batch_release
@@ -28,6 +28,7 @@ Item = tuple[Any, tuple[int, int], bool]
 # The hint if the certificate or the statistics are requested from a closed loader.
 ASK_BEFORE = "ask before close(), inside of the with block"
 
+_NOTHING = nullcontext()
 _TIMEOUT, _EXHAUSTED = int(Code.Timeout), int(Code.ResourceExhausted)
 
 
@@ -73,6 +74,7 @@ class Cursor:
         self.ends, self.unseen = 0, False
         self.last: tuple[int, int] | None = None
         self._release = batch_release()
+        self._marks: Mark | None = None
         self.follow(handle, feed, size=size, keep=keep)
 
     def follow(self, handle: Handle, feed: Feed, *, size: int, keep: int) -> None:
@@ -92,7 +94,7 @@ class Cursor:
         number, out = c_uint64(handle.value), (byref(batch), byref(failure))
         wait, poll = (partial(function, number, c_int64(ms), *out) for ms in (SLICE_MS, 0))
         owner, make = owner_type(size), self._maker(feed, keep)
-        clock = Clock()
+        clock = Clock(feed)
         # No call from here on: an interrupt changes all of this or nothing.
         self.handle, self.feed, self._make, self._owner = handle, feed, make, owner
         self.clock = clock
@@ -114,6 +116,14 @@ class Cursor:
         return self._at or calls.loader_position(self.handle.value)
 
     # ---- taking a batch ----
+
+    def marked(self, name: str) -> AbstractContextManager[Any]:
+        """Returns a context manager that marks a call in a profiler, if it records a trace.
+
+        Until the next call, the parts of the call are marked, too.
+        """
+        self._marks = marks = self.feed.marks()
+        return _NOTHING if marks is None else marks(name)
 
     def take(self) -> Item | None:
         """Returns the next batch, or None at the end of the run."""
@@ -187,7 +197,11 @@ class Cursor:
             self.handle.check()
         if self._live > self._bound:
             self._flush()
-        code = self._wait() if wait else self._poll()
+        if self._marks is None:
+            code = self._wait() if wait else self._poll()
+        else:
+            with self._marks("meshfeed.wait" if wait else "meshfeed.poll"):
+                code = self._wait() if wait else self._poll()
         if code and not self._fetch_later(code, wait=wait):
             return None
         head = Head.from_address(self._batch.value)  # type: ignore[arg-type]
@@ -202,7 +216,10 @@ class Cursor:
             self._bound, self._flushed = self._keep, 0
         after, last = (head.next_epoch, head.next_position), head.next_epoch != head.epoch
         try:
-            return self._make(owner), after, last
+            if self._marks is None:
+                return self._make(owner), after, last
+            with self._marks("meshfeed.arrays"):
+                return self._make(owner), after, last
         except BaseException:
             self._out_of_sync = True  # the library has delivered the batch, and the cursor has not
             raise
@@ -321,12 +338,6 @@ class Cursor:
             old.close()
 
     # ---- certificate and statistics ----
-
-    def start_clock(self) -> None:
-        """Notes the delivery of the first batch of a loop."""
-        if self.clock.base is None:
-            self.clock.base = calls.loader_stats(self.handle.value)
-        self.clock.left = perf_counter_ns()
 
     def measured(self) -> dict[str, Any]:
         """Returns the measurements of the loop, as in a measurements document."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks
 
 Build = Callable[[Sequence[Any]], Any]
+
+# Makes a context manager that marks a part of `next` with this name in a profiler.
+Mark = Callable[[str], contextlib.AbstractContextManager[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,9 +52,21 @@ class Feed:
         """Makes a batch over the memory that its owner exports and keeps alive."""
         return self.build([blocks.views(owner)[0] for blocks in self._blocks])
 
-    def mark(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns a context manager that marks one `next` in a profiler, if there is one."""
-        return contextlib.nullcontext()
+    def marks(self) -> Mark | None:
+        """Returns the marks of a profiler that records a trace; None if there is none."""
+        return None
+
+    def sent(self, batch: Any) -> Collection[int]:
+        """Returns the arrays of a batch on devices, by `id`."""
+        return ()
+
+    def works(self, sent: Collection[int]) -> bool:
+        """Returns whether the devices have work: an array of the program is not ready.
+
+        Args:
+            sent: arrays that do not count, by `id`.
+        """
+        return False
 
     def reshard(self, batch: Any) -> Any:
         """Moves the arrays of a batch to the sharding that the specs ask for."""

@@ -6,6 +6,7 @@ import dataclasses
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +76,11 @@ class JoinedCursor(Cursor):
         cluster, sampling = self._cluster, self._sampling
         if cluster is None or cluster.left:
             return super().take()
-        agreed_in = cluster.begin()
-        if self._leads and agreed_in != self._agreed_in:  # the loader was moved
-            sampling.made = sampling.taken = 0
-            self._agreed_in = agreed_in
-            self._make.inspect_early()
-        progress, barrier, peers = cluster.progress, cluster.barrier, cluster.peers
-        if self._leads and barrier is not None:
-            if peers.departed is None:
-                barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
-            else:  # a process has closed the loader, and reaches no further barrier
-                barrier.judge()
+        began = time.perf_counter_ns()
+        with nullcontext() if self._marks is None else self._marks("meshfeed.agree"):
+            self._meet(cluster)
+        self.clock.peers += time.perf_counter_ns() - began
+        progress, peers = cluster.progress, cluster.peers
         progress.ask()
         # The departure is an error only if there is another batch: that process never takes it.
         gone = peers.departure() if self._leads and peers.departed is not None else None
@@ -106,6 +101,20 @@ class JoinedCursor(Cursor):
         if self._leads:
             progress.batches, progress.ends = sampling.taken, item is None or item[2]
         return item
+
+    def _meet(self, cluster: Cluster) -> None:
+        """Agrees with the other processes on the next batch, and waits for them at a barrier."""
+        sampling, agreed_in = self._sampling, cluster.begin()
+        if self._leads and agreed_in != self._agreed_in:  # the loader was moved
+            sampling.made = sampling.taken = 0
+            self._agreed_in = agreed_in
+            self._make.inspect_early()
+        progress, barrier, peers = cluster.progress, cluster.barrier, cluster.peers
+        if self._leads and barrier is not None:
+            if peers.departed is None:
+                barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
+            else:  # a process has closed the loader, and reaches no further barrier
+                barrier.judge()
 
     def peek(self) -> Item | None:
         """Returns the batch that the next take returns. The other processes are not involved.

@@ -1,0 +1,144 @@
+"""Samples what the devices do at some steps, to tell a forced synchronization from a slow step.
+
+A sample begins when `next` returns a batch, and ends when the next batch is asked for. At both
+times, and at a time between them, it looks whether the devices have work: whether an array
+of the program is not ready. If the devices compute during the step, but never at its end, the
+program waits for them. Nothing is sent to the devices.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from time import thread_time_ns
+from typing import Any
+
+from meshfeed._feed.feed import Feed
+from meshfeed._native import library
+
+GOLDEN = (5**0.5 - 1) / 2
+LONGEST = 1.0  # seconds from the begin of a sample to the look inside of the step
+
+
+class Sample:
+    """The sample of one step.
+
+    Args:
+        feed: reports whether its devices have work.
+        sent: the arrays of the batch by `id`. Their transfer is not the work of a step.
+        seconds: the time to the look inside of the step.
+
+    Attributes:
+        cost: nanoseconds that the begin of the sample took.
+        busy: whether the devices had work inside of the step; None if nothing has looked.
+    """
+
+    def __init__(self, feed: Feed, sent: Collection[int], seconds: float) -> None:
+        self._feed, self._sent = feed, sent
+        self.cost = 0
+        self.busy: bool | None = None
+        self.dry = not feed.works(sent)
+        self._timer = threading.Timer(min(seconds, LONGEST), self._look)
+        self._timer.daemon = True
+        _end_at_exit()
+        _timers.add(self._timer)
+        with suppress(RuntimeError):  # no more threads
+            self._timer.start()
+        self._thread, self._cpu = threading.get_ident(), _running()
+
+    def _look(self) -> None:
+        with suppress(Exception):  # an array is deleted meanwhile
+            self.busy = self._feed.works(self._sent)
+
+    def end(self) -> tuple[bool, int] | None:
+        """Ends the sample. Returns whether the devices have no work, and how long the thread ran.
+
+        It returns None if another thread asks for the next batch.
+        """
+        cpu = _running() - self._cpu
+        self._timer.cancel()
+        if threading.get_ident() != self._thread:
+            return None
+        return not self._feed.works(self._sent), cpu
+
+
+class Samples:
+    """The sums of samples, as in a measurements document.
+
+    Attributes:
+        begun: the number of samples that were begun.
+    """
+
+    def __init__(self) -> None:
+        names = ("steps", "idle", "dry", "inside", "busy", "step_ns", "cpu_ns")
+        self._sums = dict.fromkeys(names, 0)
+        self.begun = 0
+
+    def begin(self, feed: Feed, batch: Any, usual: float) -> Sample:
+        """Begins a sample of the step with a batch.
+
+        The times of the looks are spread evenly over the steps, by multiples of the golden ratio.
+
+        Args:
+            feed: reports whether its devices have work.
+            batch: the batch.
+            usual: seconds that a step usually takes.
+        """
+        self.begun += 1
+        return Sample(feed, feed.sent(batch), usual * (0.02 + 0.96 * (GOLDEN * self.begun % 1)))
+
+    def add(self, sample: Sample, step: int) -> None:
+        """Ends a sample of a step of some nanoseconds, and adds it."""
+        busy = sample.busy  # before the look at the end
+        if (ended := sample.end()) is None:
+            return
+        idle, cpu = ended
+        found = {
+            "steps": 1,
+            "idle": idle,
+            "dry": sample.dry,
+            "inside": busy is not None,
+            "busy": bool(busy),
+            "step_ns": step,
+            "cpu_ns": min(cpu, step),
+        }
+        for name, value in found.items():
+            self._sums[name] += int(value)
+
+    def measured(self) -> dict[str, int]:
+        """Returns the sums."""
+        return dict(self._sums)
+
+
+def _running() -> int:
+    """Returns for how many nanoseconds this thread has run, or has waited for a CPU.
+
+    The kernel's documentation of the file is sched-stats.rst. Without it, the waits do not count.
+    """
+    try:
+        with Path("/proc/thread-self/schedstat").open(encoding="ascii") as file:
+            runs, waits, *_ = file.read().split()
+    except OSError:
+        return thread_time_ns()
+    return int(runs) + int(waits)
+
+
+_timers: weakref.WeakSet[threading.Timer] = weakref.WeakSet()
+
+
+@functools.cache
+def _end_at_exit() -> None:
+    """Makes the timers end before the interpreter: later, a call of JAX could abort the process."""
+    library.before_exit(_end)
+
+
+def _end() -> None:
+    for timer in tuple(_timers):
+        timer.cancel()
+    for timer in tuple(_timers):
+        if timer.is_alive():
+            timer.join(LONGEST)
