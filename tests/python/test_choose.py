@@ -50,7 +50,7 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
         mf.open(str(path))
     with pytest.raises(mf.UnsupportedError, match="URL"):
         mf.open("gs://bucket/x.arrow")
-    assert row(CHOOSE, "files")[1] == "Arrow IPC"
+    assert row(CHOOSE, "files")[1] == "Arrow IPC; safetensors and `.npy` for weights"
     assert row(CHOOSE, "object stores")[1].startswith("no")
 
 
