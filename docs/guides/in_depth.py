@@ -278,9 +278,9 @@ assert sum(values for _, values in found) == weights + 2
 # once a step.
 #
 # With a model axis of size 2, a device has gradients of half of the split weights only. But now pairs of
-# devices also add up values in the middle of the step, for each of their 16 rows: 10 scores on the way
-# forward, and 1,024 inputs of the dense layer on the way back. That grows with the batch. So use a model axis
-# only if the model needs it.
+# devices also add up values in the middle of the step, for each of their 16 rows. These are 10 scores on the
+# way forward, and 1,024 inputs of the dense layer on the way back. That grows with the batch. So use a model
+# axis only if the model needs it.
 
 # %%
 found = collectives(mesh)
