@@ -39,6 +39,16 @@ def test_the_report_of_the_page() -> None:
     run(program)
 
 
+def test_every_span_of_a_trace_is_explained() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "python/meshfeed").rglob("*.py"))
+    spans = set(
+        re.findall(r'marke?[ds]\([^()]*?"(meshfeed\.\w+)"(?: if \w+ else "(\S+)")?', source)
+    )
+    assert {span for pair in spans for span in pair} - {""} == set(
+        quoted(section("monitoring", "Trace"))
+    )
+
+
 def test_log_lines_are_in_the_code() -> None:
     rows = re.findall(r"^\| .* \| (.*`) \|$", section("monitoring", "Log lines"), re.MULTILINE)
     assert len(rows) == 8
