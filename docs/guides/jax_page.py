@@ -21,6 +21,7 @@
 # - [Data parallelism](#data-parallelism) · [A model inside a process](#a-model-inside-a-process)
 # - [A model across processes](#a-model-across-processes) · [Replicas that differ](#replicas-that-differ)
 # - [What notices](#what-notices) · [Batches of other loaders](#batches-of-other-loaders)
+# - [Weights from a checkpoint](#weights-from-a-checkpoint)
 # - [Slips of the page](#slips-of-the-page)
 
 # %% [markdown]
@@ -816,6 +817,88 @@ printed = job.run(local_order, held)
 after, restored = ({row for lines in printed for row in lines[i].split()[1:]} for i in (1, 2))
 assert after == restored
 assert len(after) == 16
+
+# %% [markdown]
+# ## Weights from a checkpoint
+#
+# The page names two arrays that are no batches: the weights of a checkpoint, and a large image that is split
+# by place. The question is the same: which part does each device need? `mf.open_arrays` opens a safetensors,
+# .npy or .npz file, and `mf.load_array` loads an array of it with any sharding. Each process reads only the
+# bytes that its devices hold.
+#
+# safetensors is a simple format: the length of a header, a header with type, shape and place of each array,
+# and then their bytes. Here are a pair of matrices as in a feed-forward block, and an older version of them,
+# as it may lie on one host:
+
+
+# %%
+def save_safetensors(path, arrays):
+    header, data = {}, b""
+    for name, array in arrays.items():
+        place = [len(data), len(data) + array.nbytes]
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": place}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
+pair = {
+    "in": np.arange(64 * 256, dtype=np.float32).reshape(64, 256),
+    "out": np.arange(256 * 64, dtype=np.float32).reshape(256, 64),
+}
+save_safetensors("weights.safetensors", pair)
+save_safetensors("older.safetensors", pair | {"out": pair["out"] + 1})
+
+
+def checkpoint():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+    specs = {"in": P(None, "model"), "out": P("model", None)}
+
+    def load(path):
+        with mf.open_arrays(path) as stored:
+            return {
+                name: mf.load_array(stored, name, NamedSharding(mesh, specs[name]))
+                for name in stored
+            }
+
+    weights = load("weights.safetensors")
+    for line in str(mf.draw(weights)).splitlines()[2:5]:
+        print(line)
+    print(mf.check_replicas(weights, name="weights"))
+    weights = load("older.safetensors" if jax.process_index() == 3 else "weights.safetensors")
+    try:
+        mf.check_replicas(weights, name="weights")
+    except mf.DataLossError as error:
+        print(error)
+
+
+printed = job.run(checkpoint)
+assert "weights: 2 of 2 arrays have replicas, all equal on 4 processes" in printed[0][3]
+assert "array 'out', index [128:256, 0:64]" in printed[0][4]
+
+# %% [markdown]
+# Each half of a matrix is on four devices, and the older file of process 3 is found by the copies in process
+# 2. An image is one more array, in tiles:
+
+# %%
+image = np.arange(512 * 512, dtype=np.float32).reshape(512, 512)
+np.save("image.npy", image)
+
+
+def spatial():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("y", "x"))
+    with mf.open_arrays("image.npy") as stored:
+        tiles = mf.load_array(stored, "image", NamedSharding(mesh, P("y", "x")))
+    image = np.load("image.npy", mmap_mode="r")
+    for tile in tiles.addressable_shards:
+        assert (np.asarray(tile.data) == image[tile.index]).all()
+    rows, columns = tiles.addressable_shards[0].index
+    print("a tile of", tile.data.shape, "from row", rows.start or 0, "column", columns.start or 0)
+
+
+printed = job.run(spatial)
+assert printed[3] == ["a tile of (256, 128) from row 256 column 256"]
 
 # %% [markdown]
 # ## Slips of the page
