@@ -44,6 +44,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import jax
@@ -61,6 +62,11 @@ jax.config.update("jax_num_cpu_devices", 8)
 def show(picture):
     """Shows a drawing: as a picture in a notebook, as text elsewhere."""
     getattr(builtins, "display", print)(picture)
+
+
+def wrap(text):
+    """Prints a text in lines of at most 96 columns."""
+    print(textwrap.fill(text, 96, subsequent_indent="  "))
 
 
 devices = jax.devices()
@@ -378,7 +384,7 @@ class Job:
             for line in dict.fromkeys(lines):
                 ranks = [str(rank) for rank in range(4) if lines[rank] == line]
                 noun = "process" if len(ranks) == 1 else "processes"
-                print(f"{noun} {', '.join(ranks)}: {line}")
+                wrap(f"{noun} {', '.join(ranks)}: {line}")
         return printed
 
     def _read(self, process):
@@ -640,7 +646,7 @@ try:
     mf.check_replicas({"x": swapped})
 except mf.DataLossError as error:
     found = str(error)
-print(found)
+wrap(found)
 assert "array 'x', index [1:2]: process 0 (device 2) differs from process 0 (device 3)" in found
 
 # %% [markdown]
