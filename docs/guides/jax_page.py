@@ -675,7 +675,7 @@ def four_batches():
         try:
             print(mf.check_replicas({"x": x}, name=name))
         except mf.DataLossError as error:
-            print(error)
+            print(f"{name}: {error}")
 
 
 printed = job.run(four_batches)

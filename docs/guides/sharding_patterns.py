@@ -683,7 +683,8 @@ assert batch.addressable_shards[0].data.shape == (8, 8)
 #
 # A live array answers three questions: what is its sharding, on which devices is it, and what does each of
 # them hold? `mf.draw` draws the answers. It also takes a sharding or a tree of parameters, and arrays of any
-# rank. `jax.debug.visualize_array_sharding` draws one or two dimensions, and needs the package rich.
+# rank. `jax.debug.visualize_array_sharding` draws one or two dimensions, and needs the package rich;
+# `style="jax"` draws its table without rich.
 
 # %%
 print(y.sharding)
@@ -693,6 +694,9 @@ for shard in y.addressable_shards[:2]:
 assert len(y.devices()) == 8
 show(mf.draw(y))
 show(mf.draw({"x": x, "w": w, "y": y}))
+as_jax = str(mf.draw(y, style="jax"))
+print(as_jax)
+assert "CPU 7" in as_jax
 
 # %% [markdown]
 # In the table, *copies* says that four devices hold the same part of `w`. Whether their copies are equal is
@@ -751,6 +755,7 @@ assert report.batches > 0
 # | An all-reduce adds up on one device and broadcasts. | 2 (n - 1) / n arrays per device | A ring shares the work. The root of the drawing would send n - 1 arrays. |
 # | Up to 8 times the memory: 1-D; up to 64 times: 2-D; above: 3-D. | compare states and activations | Weights are an eighth of the states, and a replicating axis adds no memory. |
 # | `Mesh(shape=(4, 2))` | the text below | This is how JAX prints a mesh. |
+# | `visualize_array_sharding` prints 0 to 7. | `CPU 0` to `CPU 7` | [Debugging](#debugging) shows the table. |
 
 # %%
 print(mesh)
