@@ -684,7 +684,8 @@ assert batch.addressable_shards[0].data.shape == (8, 8)
 # A live array answers three questions: what is its sharding, on which devices is it, and what does each of
 # them hold? `mf.draw` draws the answers. It also takes a sharding or a tree of parameters, and arrays of any
 # rank. `jax.debug.visualize_array_sharding` draws one or two dimensions, and needs the package rich;
-# `style="jax"` draws its table without rich.
+# `style="jax"` draws the same table without rich. In the table of an array as wide as `y`, the cells are
+# empty.
 
 # %%
 print(y.sharding)
@@ -694,9 +695,10 @@ for shard in y.addressable_shards[:2]:
 assert len(y.devices()) == 8
 show(mf.draw(y))
 show(mf.draw({"x": x, "w": w, "y": y}))
-as_jax = str(mf.draw(y, style="jax"))
+as_jax = str(mf.draw(mf.put(np.ones((8, 4)), mesh, P("data", "model")), style="jax"))
 print(as_jax)
 assert "CPU 7" in as_jax
+assert "CPU" not in str(mf.draw(y, style="jax"))
 
 # %% [markdown]
 # In the table, *copies* says that four devices hold the same part of `w`. Whether their copies are equal is
