@@ -102,11 +102,29 @@ for count in (1, 2, 3, 6, 8):
 # | eight in a host, and the model needs two | `{"data": -1, "model": 2}` | the last axis joins neighbors, and traffic along "model" is in every layer |
 # | four hosts of eight, and the model needs eight | `{"data": -1, "model": 8}` | "model" stays inside a host; "data" crosses hosts |
 # | four hosts of eight, and the optimizer's states do not fit | `{"data": -1, "fsdp": 8}`, rows `P(("data", "fsdp"))` | states are split too, and all devices still have different rows |
-# | a model larger than a host | `{"model": 16, "data": -1}` or the other way round | hosts then need the *same* rows: [From one process to many](distributed.py) |
+# | four hosts of eight, and the model needs sixteen | `{"data": -1, "model": 16}` | two hosts share a model, so they need the *same* rows |
 #
-# [How to split a model](strategy.py) computes memory and time of every choice for your model. The rest of
-# this guide has a 4 by 2 mesh. `AxisType.Auto` lets JAX choose how results inside the step are split, as most
-# models expect; the [pitfalls](#pitfalls) show the other type.
+# Which rows each host needs follows from mesh and spec. `mf.layout` plans the last three without the hosts:
+
+# %%
+plans = {
+    "a model in a host": ({"data": 4, "model": 8}, P("data")),
+    "FSDP": ({"data": 4, "fsdp": 8}, P(("data", "fsdp"))),
+    "a model in two hosts": ({"data": 2, "model": 16}, P("data")),
+}
+for name, (axes, spec) in plans.items():
+    plan = mf.layout(axes, spec, train, batch_size=64, processes=4).report()
+    rows = [process["rows"][0] for process in plan["processes"]]
+    print(f"{name:21}", *(f"{first}:{last}".rjust(6) for first, last in rows))
+assert rows == [[0, 32], [0, 32], [32, 64], [32, 64]]
+
+# %% [markdown]
+# A program that picks rows by the number of its process is wrong in the last case: [From one process to
+# many](distributed.py) shows how. [How to split a model](strategy.py) computes memory and time of every
+# choice for your model.
+#
+# The rest of this guide has a 4 by 2 mesh. `AxisType.Auto` lets JAX choose how results inside the step are
+# split, as most models expect; the [pitfalls](#pitfalls) show the other type.
 
 
 # %%
@@ -199,7 +217,7 @@ def predict(params, image):
 
 
 params = place(mesh)
-print(mf.draw(params))
+show(mf.draw(params))
 
 # %% [markdown]
 # Images are augmented inside the step, on the devices. `extras=("key",)` adds a random key for each row to
@@ -324,7 +342,7 @@ with open_loader(train, mesh) as loader:
     while loader.epoch < 20:
         for batch in loader:
             params, states, loss = step(params, states, batch)
-            history.append(float(loss))
+            history.append(float(loss))  # waits for the step: see the pitfalls
         if loader.epoch % 5 == 0:
             mean, share = np.mean(history[-23:]), accuracy(params, tests)
             print(f"epoch {loader.epoch:2}: mean loss {mean:.3f}, accuracy {share:.1%}")
@@ -433,12 +451,12 @@ for shape, values in losses.items():
 # change. This is the report of the training above:
 
 # %%
-print(report)
+show(report)
 
 # %% [markdown]
-# The step of this small network takes a few milliseconds. So the fixed cost of handing over a batch is
-# noticeable, and the advice is a larger batch. For a real model it disappears. A batch size is also part of
-# the experiment, so the advice is yours to take or leave.
+# The step of this small network takes a few milliseconds, so the fixed cost of handing over a batch can be
+# noticeable. With a longer step it matters less. A batch size is also part of the experiment: if the report
+# suggests a larger one, you decide.
 #
 # `mf.benchmark` times a loop on purpose: the wait for each batch *and* its step. Some batches come before, to
 # warm up, because the first step is compiled; "first" says how long that took. A clock that starts when the
@@ -454,7 +472,7 @@ def train_step(run, batch):
 
 
 with open_loader(train, mesh) as loader:
-    print(mf.benchmark(loader, jax.jit(train_step), carry=(params, states), batches=20))
+    show(mf.benchmark(loader, jax.jit(train_step), carry=(params, states), batches=20))
 
 # %% [markdown]
 # A sweep repeats this for other meshes, batch sizes or anything else:
@@ -492,7 +510,7 @@ def feeding(devices, batch_size):
 fixed = [{"devices": n, "batch_size": 64} for n in (1, 2, 4, 8)]
 growing = [{"devices": n, "batch_size": 64 * n} for n in (1, 2, 4, 8)]
 table = mf.benchmark.sweep(feeding, fixed + growing, batches=20)
-print(table)
+show(table)
 held = [point.result.memory["batch"] for point in table.points]
 row = 8 * 8 * 4 + 4  # bytes of an image and a label
 assert held == [64 * row, 32 * row, 16 * row, 8 * row] + 4 * [64 * row]
@@ -538,8 +556,9 @@ def restore(checkpoints, loader, run):
 
 
 # %% [markdown]
-# Ten steps on the 4 by 2 mesh, a save, and the next ten on another mesh, of four devices. The losses are
-# those of the training above, which was not interrupted.
+# Ten steps on the 4 by 2 mesh, a save, and five more steps on another mesh, of four devices. The losses are
+# those of the training above, which was not interrupted. `mf.check_replicas` compares the copies of each
+# array on all devices.
 
 # %%
 if ocp:
@@ -558,6 +577,7 @@ if ocp:
     run = new, optimizer.init(new)
     with open_loader(train, small) as loader, open_checkpoints("alone") as checkpoints:
         run = restore(checkpoints, loader, run)
+        mf.check_replicas(run, name="restored")
         print("continues at", loader.state())
         for batch in loader:
             *run, loss = step(*run, batch)
@@ -818,7 +838,7 @@ with open_loader(train, mesh) as loader:
 # 5. Augment in the step, with `extras=("key",)`.
 # 6. Evaluate with `one_epoch`, and count records by the mask.
 # 7. Save weights, the optimizer's states and `loader.state()` together. Try the restore, on another mesh,
-#    before you need it.
+#    before you need it, and check the copies with `mf.check_replicas`.
 # 8. Leave the first steps out of a measurement, wait for the result of a step, and count the wait for the
 #    batch.
 # 9. Read `loader.report()` before you change anything. If it says that the step is the limit, leave the input
