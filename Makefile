@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,9 +71,10 @@ pages: lib $(VENV)/.demo ## write the pages of docs that follow from the code
 
 site: page lib $(VENV)/.site ## build the documentation into site/: guides run, all links lead somewhere, no network needed to read it
 	@mkdir -p .build/site/pages
+	rm -rf .build/site/html
 	$(PYTHON) -m sphinx -b html -W --keep-going -q -c docs -d .build/site/doctrees .build/site/pages .build/site/html
 	rm -rf site
-	cp -r .build/site/html site
+	mv .build/site/html site
 
 demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
@@ -88,7 +89,7 @@ drill: lib $(VENV)/.demo ## kill one of four training processes, continue with t
 test: page lib $(VENV)/.test ## all quick tests, with a table of the time of each stage
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
-test-deep: page lib $(VENV)/.test ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
+test-deep: page lib $(VENV)/.test $(VENV)/.site ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep

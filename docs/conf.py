@@ -1,14 +1,15 @@
 """Configures Sphinx for `make site`. docs/_site holds what the project adds to it."""
 
 import hashlib
+import os
 import shutil
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "python")]
+sys.path[:0] = [str(ROOT), str(ROOT / "python")]
 
-from _site import headers, hooks, pages, reference  # noqa: E402
+from docs._site import headers, hooks, pages, reference  # noqa: E402
 
 BUILD = ROOT / ".build/site"
 
@@ -43,6 +44,12 @@ for _old in (BUILD / "cache").glob("*"):
     if _old != _cache:
         shutil.rmtree(_old)
 
+# Kernels read a configuration of their own, and nothing of the user.
+_ipython = BUILD / "ipython/profile_default"
+_ipython.mkdir(parents=True, exist_ok=True)
+(_ipython / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
+os.environ["IPYTHONDIR"] = str(_ipython.parent)
+
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(_cache)
 nb_execution_in_temp = True
@@ -67,6 +74,7 @@ html_title = "meshfeed"
 html_static_path = [str(ROOT / "docs/_site/static")]
 templates_path = [str(ROOT / "docs/_site/templates")]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_extra_path = [str(ROOT / "wasm/page/dist/layout.html")]
 html_copy_source = False
 html_show_sphinx = False

@@ -139,6 +139,12 @@ DEEP = [
         "sh -c 'go build -o .build/wasip1 ./tests/wasip1 && GOOS=wasip1 GOARCH=wasm"
         f' {STRICT_GO} test -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
     ),
+    Stage(
+        "the site",
+        f"sh -c 'make site && {PYTHON} -m pytest -q tests/website &&"
+        " .build/node/bin/node --test --test-reporter=spec tests/website/site.test.mjs'",
+        DEEP_ENV,
+    ),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
     Stage("conformance groups", f"{PYTHON} tests/conformance/make_groups.py --check"),
     Stage("conformance rings", f"{PYTHON} tests/conformance/make_rings.py --check"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from _site.pages import ROOT, Site
+from docs._site.pages import ROOT, Site
 
 HEADERS = ("meshfeed.h", "meshfeed_certificate.h", "meshfeed_devices.h")
 SECTION = re.compile(r"^/\* -{4} (.*?) -+ \*/$", re.MULTILINE)
@@ -29,7 +29,7 @@ CONSTANT = re.compile(r"^#define (MF_\w+)|\b(MF_\w+) =", re.MULTILINE)
 def build(site: Site) -> None:
     """Writes an index, and one page for each header."""
     texts = {name: (ROOT / "capi/include" / name).read_text() for name in HEADERS}
-    places = {}
+    places: dict[str, str] = {}
     for header, text in texts.items():
         for name in [*_found(FUNCTION, text), *_found(STRUCT, text), *_found(CONSTANT, text)]:
             places.setdefault(name, _place(header))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 # Pictures follow the scheme of the system. On the site, the reader may choose another one.
 DARK = "@media (prefers-color-scheme:dark){"
+ARGUMENTS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>')
+BUTTON = '<summary><span class="toctree-toggle"'
+LAYOUT_PAGE = 'href="layout.html'  # in a notebook, the page is beside it
 CHOSEN = 'html[data-theme="dark"] {'
 
 # The options of the loader, in groups. Each group is a section of its docstring on the site.
@@ -25,10 +29,21 @@ CODE = re.compile(r"``.*?``|`(?P<code>[^`]+)`|[*|]|_(?=\W)", re.DOTALL)
 
 
 def setup(app: Any) -> None:
+    app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("build-finished", name_buttons)
     # Both come before napoleon, which reads the sections of a docstring.
     app.connect("autodoc-process-docstring", mark_code, priority=100)
     app.connect("autodoc-process-docstring", group_options, priority=101)
     app.connect("html-page-context", finish)
+
+
+def hide_constructor(
+    app: Any, what: str, name: str, obj: Any, options: Any, signature: str, returned: str
+) -> tuple[str, None] | None:
+    """Shows the arguments of a class only if its docstring describes them."""
+    if what in ("class", "exception") and "Args:" not in (obj.__doc__ or ""):
+        return "", None
+    return None
 
 
 def mark_code(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -65,6 +80,23 @@ def group_options(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 
 
 def finish(app: Any, name: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Lets pictures follow the reader's choice of a scheme."""
+    """Lets pictures follow the reader's choice of a scheme, and links open the layout page."""
     if body := context.get("body"):
-        context["body"] = body.replace(DARK, CHOSEN)
+        page = context["pathto"]("layout.html", 1)
+        body = body.replace(DARK, CHOSEN).replace(LAYOUT_PAGE, f'href="{page}')
+        context["body"] = ARGUMENTS.sub(listed, body)
+
+
+def listed(arguments: re.Match[str]) -> str:
+    """Returns the arguments of a function as a list. Sphinx has definitions without terms."""
+    items = arguments[1].replace("<dd>", "<li>").replace("</dd>", "</li>")
+    return f'<ul class="sig-params">{items}</ul>'
+
+
+def name_buttons(app: Any, error: Exception | None) -> None:
+    """Names the buttons of the theme that show the pages of a section."""
+    for path in [] if error else Path(app.outdir).rglob("*.html"):
+        text = path.read_text()
+        named = text.replace(BUTTON, BUTTON.replace(">", ' aria-label="Pages below">', 1))
+        if named != text:
+            path.write_text(named)

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-
-import jupytext
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,20 +102,22 @@ class Site:
                 )
                 return match[0]
             if os.path.basename(found) == "layout.html":  # `make page` builds it
-                return f'<a href="{up(place)}layout.html{mark}{anchor}">{words[1:-1]}</a>'
-            to = self._places.get(found)
-            if to is None:
+                return f'<a href="layout.html{mark}{anchor}">{words[1:-1]}</a>'
+            to = self._places.get(found, "").replace(".py", ".ipynb")
+            if not to:
                 if not (ROOT / found).exists():
                     return match[0]  # Sphinx reports it
                 self._sources.add(found)
                 to, mark, anchor = f"{shown(found)}.md", "", ""
-            to = os.path.relpath(to.replace(".py", ".ipynb"), os.path.dirname(place) or ".")
+            to = os.path.relpath(to, os.path.dirname(place) or ".")
             return f"{words}({to}{mark}{anchor})"
 
         return LINK.sub(link, text)
 
     def _guide(self, source: Path, place: str) -> None:
         """Writes a guide as a notebook to execute, as a notebook to download, and as it is."""
+        import jupytext  # the quick tests of this module do without it
+
         guide = jupytext.read(source)
         guide.cells = [c for c in guide.cells if not c.source.startswith("# ruff: noqa")]
         guide.metadata = {
@@ -175,11 +174,6 @@ def shown(name: str) -> str:
     return f"source/{name.rstrip('/')}"
 
 
-def up(place: str) -> str:
-    """Returns the way from a page to the root of the site."""
-    return "../" * place.count("/")
-
-
 def split(text: str, code: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
     """Yields the parts of a text, and whether they are code."""
     at = 0
@@ -188,8 +182,3 @@ def split(text: str, code: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
         yield True, found[0]
         at = found.end()
     yield False, text[at:]
-
-
-def empty(folder: Path) -> None:
-    """Removes what a build with other pages left."""
-    shutil.rmtree(folder, ignore_errors=True)

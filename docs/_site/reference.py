@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from _site.pages import ROOT, Site
+from docs._site.pages import ROOT, Site
 
 COMMAND = ROOT / "python/meshfeed/_bin/meshfeed"
 DOCUMENTS = ("layout", "strategy", "memory", "diagram")

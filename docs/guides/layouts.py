@@ -86,7 +86,7 @@ def run(command):
 
 def reads(layout):
     """Returns the table below a picture: what each process reads."""
-    return str(layout).partition("\nprocess")[2].partition("\n\n")[0]
+    return "process" + str(layout).partition("\nprocess")[2].partition("\n\n")[0]
 
 
 # %% [markdown]

@@ -149,18 +149,23 @@ func (w *writer) page() {
 	}
 }
 
-// fields returns the names of the exported fields of a struct.
+// fields returns the names of the fields of a struct, or of the methods of an interface.
 func fields(d *ast.GenDecl) (names []string) {
 	for _, s := range d.Specs {
 		spec, ok := s.(*ast.TypeSpec)
 		if !ok {
 			continue
 		}
-		if t, ok := spec.Type.(*ast.StructType); ok {
-			for _, f := range t.Fields.List {
-				for _, name := range f.Names {
-					names = append(names, name.Name)
-				}
+		members := new(ast.FieldList)
+		switch t := spec.Type.(type) {
+		case *ast.StructType:
+			members = t.Fields
+		case *ast.InterfaceType:
+			members = t.Methods
+		}
+		for _, f := range members.List {
+			for _, name := range f.Names {
+				names = append(names, name.Name)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func HTML(r *diagnosis.Report) string {
 }
 
 func head(p *markup.Report, titles []string) {
-	p.Tag("<div><table><thead><tr>")
+	p.Tag(`<div tabindex="0"><table><thead><tr>`)
 	for _, title := range titles {
 		p.Element("th", "", title)
 	}

@@ -47,12 +47,12 @@ func (p page) arrays(u *memory.Usage) {
 	for _, r := range rows {
 		largest = max(largest, r.Bytes)
 	}
-	p.Tag("<div><table><thead><tr>")
+	p.Tag(`<div tabindex="0"><table><thead><tr>`)
 	for _, title := range []string{"array", "shape", "dtype", "spec"} {
 		p.Element("th", "", title)
 	}
 	p.Element("th", "n", "bytes")
-	p.Tag("<th></th>")
+	p.Element("th", "", "")
 	p.Element("th", "n", "copies")
 	p.Element("th", "", "along")
 	p.Tag("</tr></thead><tbody>")
@@ -97,7 +97,7 @@ func (p page) sums(u *memory.Usage) {
 	for _, s := range list {
 		largest = max(largest, s.high)
 	}
-	p.Tag("<div><table><tbody>")
+	p.Tag(`<div tabindex="0"><table><tbody>`)
 	for _, s := range list {
 		p.Tag("<tr>")
 		p.Element("td", "", s.name)

@@ -101,7 +101,7 @@ func (p page) picture(s diagram.Spec) bool {
 	if err != nil {
 		return false
 	}
-	p.Tag("<div>" + d.SVG(0) + "</div>")
+	p.Tag(`<div tabindex="0">` + d.SVG(0) + "</div>")
 	return true
 }
 
@@ -138,7 +138,7 @@ func (p page) content(s section) {
 // rows writes a table. The first row is the heading, and may be empty. sides aligns the
 // columns, as in section.
 func (p page) rows(rows [][]string, sides, class string) {
-	p.Tag(`<div><table class="` + class + `">`)
+	p.Tag(`<div tabindex="0"><table class="` + class + `">`)
 	for i, row := range rows {
 		p.Tag("<tr>")
 		for j, cell := range row {
@@ -161,7 +161,7 @@ func (p page) table(r *strategy.Report) {
 		return
 	}
 	unit := unitOf(r)
-	p.Tag("<div><table>")
+	p.Tag(`<div tabindex="0"><table>`)
 	p.Element("caption", "", caption(unit))
 	p.Tag("<thead><tr>")
 	for _, c := range columns {

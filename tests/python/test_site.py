@@ -1,0 +1,121 @@
+"""The pages of the site: every one has a place, and its links lead to other pages of the site.
+
+tests/website checks the built site.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import meshfeed as mf
+from docs._site import headers, hooks, pages
+
+pytestmark = pytest.mark.plain
+
+ROOT = Path(__file__).resolve().parents[2]
+TOCTREE = re.compile(r"^```\{toctree\}\n(?::.*\n)+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+GENERATED = {
+    "reference/go/index",
+    "reference/c/index",
+    "reference/command/meshfeed",
+    "reference/documents",
+    "reference/codes",
+}
+
+
+def entries(place: str, text: str) -> list[str]:
+    """Returns the pages that a page lists in its table of contents."""
+    found = [line for tree in TOCTREE.findall(text) for line in tree.splitlines()]
+    names = [re.sub(r".*<(.*)>", r"\1", line) for line in found]
+    return [os.path.normpath(os.path.join(os.path.dirname(place), name)) for name in names]
+
+
+def test_every_page_is_in_one_table_of_contents() -> None:
+    listed: Counter[str] = Counter()
+    for name, place in pages.places().items():
+        if name.endswith(".md"):
+            listed.update(entries(place, (ROOT / name).read_text()))
+    assert [name for name, times in listed.items() if times > 1] == []
+    every = {os.path.splitext(place)[0] for place in pages.places().values()} - {"index"}
+    assert every - set(listed) == set(), "name the page in the table of contents of a section"
+    arriving = {"guides/tuning"}
+    assert set(listed) - every - GENERATED - arriving == set(), "there is no such page"
+
+
+def test_every_public_name_of_python_is_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text()
+    named = re.findall(r"^\.\. auto(?:class|function|data):: (\w+)", page, re.MULTILINE)
+    public = (ROOT / "python/meshfeed/__init__.pyi").read_text()
+    names = set(re.findall(r"^from .* import .* as (\w+)$", public, re.MULTILINE))
+    assert sorted(named) == sorted(names - {"strategy", "__version__"})
+
+
+def test_every_option_of_the_loader_is_in_a_group() -> None:
+    assert mf.Loader.__doc__
+    lines = mf.Loader.__doc__.splitlines()
+    text = [line.removeprefix("    ") for line in lines]
+    described = [m[1] for line in text if (m := re.match(r" {4}(\w+): ", line))]
+    options = described[: described.index("InvalidArgumentError")]
+    assert sorted(" ".join(hooks.OPTIONS.values()).split()) == sorted(options)
+    hooks.group_options(None, "class", "meshfeed.Loader", mf.Loader, None, text)
+    for title in hooks.OPTIONS:
+        assert f"{title}:" in text
+    assert "Args:" not in text
+
+
+def test_code_in_docstrings_is_code_on_the_site() -> None:
+    lines = ["Takes `mf.Array`s, or *, ``x``.", "", ">>> a = `b`"]
+    hooks.mark_code(None, "function", "x", None, None, lines)
+    assert lines == [r"Takes ``mf.Array``\ s, or \*, ``x``.", "", ">>> a = `b`"]
+
+
+def test_every_name_of_the_c_headers_is_on_a_page(tmp_path: Path) -> None:
+    headers.build(pages.Site(tmp_path))
+    written = "".join(path.read_text() for path in tmp_path.glob("reference/c/*.md"))
+    names = set()
+    for header in headers.HEADERS:
+        text = (ROOT / "capi/include" / header).read_text()
+        code = re.sub(r"/\*.*?\*/|//.*", "", text, flags=re.DOTALL)
+        names |= set(re.findall(r"\b(mf_\w+)(?=\()|\b(MF_\w+)(?= =)", code))
+    anchors = set(re.findall(r"^\(c-(.*)\)=$", written, re.MULTILINE))
+    assert len(names) > 90
+    assert {name.lower() for pair in names for name in pair if name} - anchors == set()
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("[a](../README.md#b)", "[a](readme.md#b)"),
+        ("[a](guides/layouts.py#b)", "[a](guides/layouts.ipynb#b)"),
+        ("[a](../capi/README.md)", "[a](reference/c-library.md)"),
+        ("[a](demo/digits.py)", "[a](source/docs/demo/digits.py.md)"),
+        ("[a](../LICENSE)", "[a](source/LICENSE.md)"),
+        ("[a](layouts)", "[a](source/docs/layouts.md)"),
+        ("[a](guides/layout.html#v1=b)", '<a href="layout.html#v1=b">a</a>'),
+        ("[a](https://b.c/d)", "[a](https://b.c/d)"),
+        ("[a](#b)", "[a](#b)"),
+        ("`[a](../README.md)`", "`[a](../README.md)`"),
+        ("```md\n[a](../README.md)\n```\n", "```md\n[a](../README.md)\n```\n"),
+        ("[a](absent.md)", "[a](absent.md)"),
+    ],
+)
+def test_a_link_leads_to_a_page_of_the_site(link: str, expected: str, tmp_path: Path) -> None:
+    assert pages.Site(tmp_path).linked(link, "docs/x.md", "x.md") == expected
+
+
+@pytest.mark.skipif(find_spec("jupytext") is None, reason="MESHFEED_DEEP=1: make site builds it")
+def test_a_guide_becomes_a_notebook(tmp_path: Path) -> None:
+    site = pages.Site(tmp_path)
+    site.build()
+    shown = json.loads((tmp_path / "guides/layouts.ipynb").read_text())
+    assert "{download}`" in "".join(shown["cells"][0]["source"])
+    assert "ruff" not in json.dumps(shown["cells"][0])
+    given = json.loads((tmp_path / "downloads/layouts.ipynb").read_text())
+    assert [len(c["source"]) > 0 for c in given["cells"]] == [True] * len(shown["cells"])

@@ -1,0 +1,79 @@
+// The built site in a browser without a network: accessibility, phones, dark pictures, search.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { inBrowser } from "../../wasm/page/tests/browser.mjs";
+
+const site = new URL("../../site/", import.meta.url);
+const tools = createRequire(new URL("../../wasm/page/package.json", import.meta.url));
+const axe = readFileSync(tools.resolve("axe-core/axe.min.js"), "utf8");
+
+const pages = [
+  "index.html",
+  "start.html",
+  "guides/quick_reference.html",
+  "guides/layouts.html",
+  "guides/strategy.html",
+  "benchmarks.html",
+  "reference/python.html",
+  "reference/c/meshfeed.html",
+  "reference/go/core-loader.html",
+  "reference/documents.html",
+];
+
+const long = "reference/python.html"; // axe needs half a minute for it
+
+// The theme's search button shows "Search Ctrl + K", and screen readers read "Search".
+const rules = { "label-content-name-mismatch": { enabled: false } };
+
+// The theme writes what it does to the console. From a folder, the search cannot fetch the pages that it quotes.
+const expected = /\[PST\]|CORS policy|ERR_FAILED|Failed to fetch/;
+
+/** onSite runs a test with a page of the site. */
+const onSite = (name, options, run) => inBrowser(name, { expected, ...options }, run);
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const name of pages.filter((name) => colorScheme === "light" || name !== long)) {
+    onSite(`axe finds nothing on ${name}, ${colorScheme}`, { colorScheme }, async (page) => {
+      await page.goto(new URL(name, site).href);
+      await page.evaluate(axe);
+      const options = { rules, preload: false, resultTypes: ["violations"] };
+      const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options), options);
+      const found = violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" ")}`);
+      assert.deepEqual(found, []);
+    });
+  }
+}
+
+for (const width of [390, 768]) {
+  onSite(`no page is wider than a screen of ${width} pixels`, { viewport: { width, height: 844 } }, async (page) => {
+    for (const name of pages) {
+      await page.goto(new URL(name, site).href);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.equal(wide, width, name);
+    }
+  });
+}
+
+onSite("a picture follows the reader's choice of a scheme", { colorScheme: "light" }, async (page) => {
+  await page.goto(new URL("guides/layouts.html", site).href);
+  const background = () => page.evaluate(() => getComputedStyle(document.querySelector("svg .mf-bg")).fill);
+  const light = await background();
+  await page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
+  assert.notEqual(await background(), light);
+});
+
+onSite("the search finds a word and a name", {}, async (page) => {
+  for (const [word, place] of [["preemption", "guides/distributed.html"], ["verify_replicas", "reference/python.html"]]) {
+    await page.goto(new URL(`search.html?q=${word}`, site).href);
+    await page.locator(`#search-results a[href*="${place}"]`).first().waitFor();
+  }
+});
+
+onSite("a link in a guide opens the layout page with its layout", {}, async (page) => {
+  await page.goto(new URL("guides/layouts.html", site).href);
+  await page.locator('a[href*="layout.html#v1="]').nth(1).click();
+  await page.locator("layout-app").waitFor();
+  assert.match(page.url(), /\/site\/layout\.html#v1=/);
+});
