@@ -791,11 +791,11 @@ assert first["streams, 4 groups"] != first["streams, 2 groups"]
 
 # %% [markdown]
 # That is fine for training on shuffled data, if the loss is a mean over the batch, and if a run never changes
-# its mesh. It is not fine if you want to continue on another mesh, to repeat a run, to know which records
-# were in a batch, or to evaluate every record once. Streams that end at different times are one more problem:
-# the processes wait for each other in a collective.
+# its mesh. It is not fine if you want to continue on another mesh, to compare runs on two meshes, or to know
+# later which records were in a batch. Streams may also end at different times. Then some processes wait for
+# the others in a collective.
 #
-# The reason for the trick is locality: a process reads from its own part. `order="local"` has this, and an
+# One reason for such streams is locality: a process reads from its own part. `order="local"` has this, and an
 # exact order. Every group shuffles a contiguous part. The number of parts is in the name of the order, which
 # is in the state. So a restored run has the same batches on any mesh:
 
@@ -914,12 +914,15 @@ assert printed[3] == ["a tile of (256, 128) from row 256 column 256"]
 #
 # | the page | what holds |
 # | --- | --- |
-# | JAX raises an error if replicas inside one process differ. | It does not. JAX compares shapes, types and devices of shards, never their contents. |
+# | JAX raises an error if replicas inside one process differ. | It does not. Of shards that become an array, JAX compares shapes, types and devices, never the contents. |
+# | As of August 2023, JAX cannot detect replicas that differ across processes. | That still holds. It holds inside a process, too. |
 # | Independent streams per process are "Option 2: Consolidated per-process". | Consolidated per process is option 3. |
 # | "other options (such as 0, 1 and 3)" | There is no option 0. The others are 1, 2 and 4. |
 # | The second program names the axes `model_replicas` and `data_parallelism`. | The second axis holds the devices of *one* replica. It is the model axis; the first is the data axis. |
 # | The second program has `num_model_replicas_per_process = 2`. | It does not run with one device per process, because one device cannot hold two replicas. |
 # | A model across processes: a drawing, no code. | [Above](#a-model-across-processes). |
+#
+# [Sharding patterns](sharding_patterns.py) goes on with the model: how it is split, and what that costs.
 
 # %%
 os.chdir("/")

@@ -310,8 +310,8 @@ print(in_the_step)
 assert in_the_step["all-gather"] == 2
 
 # %% [markdown]
-# One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up; on GPUs
-# and TPUs it is a reduce-scatter, and the CPU backend writes an all-reduce.
+# One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up; XLA makes
+# it a reduce-scatter on GPUs and TPUs, and an all-reduce on CPUs.
 #
 # ZeRO divides in three stages: first the optimizer states, then also the gradients, then also the weights.
 # The published example has 7.5 billion parameters and 64 devices [[ZeRO](https://arxiv.org/abs/1910.02054),
@@ -658,8 +658,9 @@ assert 5 < speedup < 5.5
 # ## Advice
 #
 # - **Move less.** Put the axis that sends most on the fastest links: "tensor" last, inside a node.
-# - **Overlap.** XLA runs collectives of "data" and "fsdp" during computation. Batches overlap too: a loader
-#   reads ahead, and on GPUs and TPUs sends the next batch to its devices during a step (`device_prefetch=`).
+# - **Overlap.** XLA can run collectives of "data" and "fsdp" during computation. Batches overlap too: a
+#   loader reads ahead, and on GPUs and TPUs sends the next batch to its devices during a step
+#   (`device_prefetch=`).
 # - **Accumulate gradients.** The global batch is micro-batches × examples × replicas. More micro-batches need
 #   no more memory, and send gradients once: `mf.Loader(ds, mesh, P(None, "data"), batch_size=(8, 64))`
 #   delivers 8 micro-batches of 64 rows.
