@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/core/diagnosis/document"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -21,7 +24,8 @@ func newBench() *cobra.Command {
 		Use:   "bench LAYOUT.json FILE…",
 		Short: "measure rows and bytes per second of a layout, and name the limit",
 		Long: `Loads the batches of one process as fast as possible and drops them, to measure the loader alone.
-A plain copy of the same number of bytes is timed in the same run for comparison.`,
+A plain copy of the same number of bytes is timed in the same run for comparison. Below the numbers is
+what limits the loader, as loader.report() of a Python program says it for a whole loop.`,
 		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },
@@ -68,19 +72,21 @@ func (o benchOptions) run(cmd *cobra.Command, path string, files []string) error
 // measurement is the JSON that the command prints. P50 and P99 are percentiles of
 // the time that Next takes.
 type measurement struct {
-	Process       int     `json:"process"`
-	Batches       int     `json:"batches"`
-	Rows          int64   `json:"rows"`
-	Bytes         int64   `json:"bytes"`
-	Seconds       float64 `json:"seconds"`
-	RowsPerSecond float64 `json:"rows_per_second"`
-	BytesPerSec   float64 `json:"bytes_per_second"`
-	First         float64 `json:"first_batch_seconds"`
-	P50           float64 `json:"p50_seconds"`
-	P99           float64 `json:"p99_seconds"`
-	Gather        float64 `json:"gather_seconds_per_batch"`
-	Copy          float64 `json:"copy_seconds_per_batch"`
-	Limit         string  `json:"limit"`
+	Process       int             `json:"process"`
+	Batches       int             `json:"batches"`
+	Rows          int64           `json:"rows"`
+	Bytes         int64           `json:"bytes"`
+	Seconds       float64         `json:"seconds"`
+	RowsPerSecond float64         `json:"rows_per_second"`
+	BytesPerSec   float64         `json:"bytes_per_second"`
+	First         float64         `json:"first_batch_seconds"`
+	P50           float64         `json:"p50_seconds"`
+	P99           float64         `json:"p99_seconds"`
+	Gather        float64         `json:"gather_seconds_per_batch"`
+	Copy          float64         `json:"copy_seconds_per_batch"`
+	Report        json.RawMessage `json:"report"` // the diagnosis
+
+	diagnosis *diagnosis.Report
 }
 
 // measure loads batches for o.time. It reports progress in nanoseconds.
@@ -110,7 +116,6 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 		return nil, err
 	}
 	m.Copy = copySeconds(m.Bytes / int64(m.Batches))
-	m.Limit = m.cause()
 	return m, nil
 }
 
@@ -145,8 +150,13 @@ func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Du
 		last = now
 		progress(int64(last.Sub(began)), int64(most))
 	}
+	wall := time.Since(began)
+	measured := feed.Measured(before, wall)
+	measured.HandOver = wall - measured.Wait // there is no step
 	after := feed.Stats()
-	m.Seconds = time.Since(began).Seconds()
+	m.diagnosis = diagnosis.Diagnose(measured)
+	m.Report = document.Report(m.diagnosis)
+	m.Seconds = wall.Seconds()
 	m.Batches = len(waits)
 	m.Rows, m.Bytes = after.Rows-before.Rows, after.Bytes-before.Bytes
 	m.RowsPerSecond, m.BytesPerSec = float64(m.Rows)/m.Seconds, float64(m.Bytes)/m.Seconds
@@ -170,22 +180,6 @@ func copySeconds(n int64) float64 {
 	return times[len(times)/2]
 }
 
-// cause names what limits the rate. The measured loop does nothing with a batch, so
-// it waits for the gather of the next one. If a gather takes longer than a plain
-// copy, the rest is the cost of scattered rows or of a disk.
-func (m *measurement) cause() string {
-	batch := m.Seconds / float64(m.Batches)
-	switch {
-	case m.Gather < batch/2:
-		return "handing over: delivering a batch takes longer than gathering it, because batches are small"
-	case m.Gather < 4*m.Copy:
-		return "memory: gathering runs at the speed of copying scattered rows"
-	case m.Bytes < 512*m.Rows:
-		return "rows: locating a row takes longer than copying it, because rows are small"
-	}
-	return "reading: a disk, a decoder or many small pieces are slower than memory"
-}
-
 func (m *measurement) print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, `process %d, %s in %.2f s
 
@@ -193,10 +187,9 @@ func (m *measurement) print(out io.Writer) error {
   a batch every %s; waits: median %s, p99 %s, for the first %s
   gathering takes %s per batch, a plain copy of its bytes %s
 
-limited by %s
-`, m.Process, counted(m.Batches, "batch"), m.Seconds,
+%s`, m.Process, counted(m.Batches, "batch"), m.Seconds,
 		grouped(int64(m.RowsPerSecond)), sized(int64(m.BytesPerSec)),
-		spent(m.Seconds/float64(m.Batches)), spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), m.Limit)
+		spent(m.Seconds/float64(m.Batches)), spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), document.Text(m.diagnosis))
 	return err
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
 )
 
 // TestVerbs runs command lines from golden scripts:
@@ -131,7 +133,11 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Rows != int64(4*m.Batches) || m.Bytes != 16*m.Rows || m.P50 > m.P99 || m.Limit == "" {
+	var report struct{ Sentences []string }
+	if err := json.Unmarshal(m.Report, &report); err != nil || len(report.Sentences) != 3 || !strings.HasPrefix(report.Sentences[0], "In ") {
+		t.Errorf("the report: %v, %q", err, report.Sentences)
+	}
+	if m.Rows != int64(4*m.Batches) || m.Bytes != 16*m.Rows || m.P50 > m.P99 {
 		t.Errorf("the numbers do not fit together: %+v", m)
 	}
 }
@@ -154,7 +160,8 @@ func TestNumbers(t *testing.T) {
 func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
 	m := measurement{
 		Batches: 1000, Rows: 8000, Bytes: 1 << 20, Seconds: 2, RowsPerSecond: 4000, BytesPerSec: 1 << 19,
-		P50: 1e-6, P99: 3e-3, First: 0.5, Gather: 1.5e-3, Copy: 1e-3, Limit: "memory",
+		P50: 1e-6, P99: 3e-3, First: 0.5, Gather: 1.5e-3, Copy: 1e-3,
+		diagnosis: &diagnosis.Report{Sentences: []string{"Gathering bounds it."}},
 	}
 	var out bytes.Buffer
 	if err := m.print(&out); err != nil {
@@ -166,7 +173,9 @@ func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
   a batch every 2ms; waits: median 1µs, p99 3ms, for the first 500ms
   gathering takes 1.5ms per batch, a plain copy of its bytes 1ms
 
-limited by memory
+Gathering bounds it.
+
+part          a batch of the time
 `
 	if out.String() != want {
 		t.Errorf("got %s\nwant %s", out.String(), want)

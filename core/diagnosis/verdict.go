@@ -194,7 +194,14 @@ func (l *loop) handing() verdict {
 }
 
 // building returns the verdict about a loop that waits for batches to be built.
+//
+// A batch takes about as long as its wait, unless waking the threads takes longer than
+// building the batch, because batches are small.
 func (l *loop) building() verdict {
+	if l.build < l.wait/2 && !l.Bounded {
+		l.handOver, l.wait = l.handOver+l.wait-l.build, l.build
+		return l.handing()
+	}
 	v := verdict{bound: Gather, time: l.gather + l.other}
 	if l.decode > v.time {
 		v.bound, v.time = Decode, l.decode

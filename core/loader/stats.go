@@ -1,6 +1,10 @@
 package loader
 
-import "time"
+import (
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+)
 
 // Stats holds the totals of a loader and its current state. If ConsumerWait grows,
 // the loader is slower than its consumer. If ProducerWait grows, the consumer is
@@ -47,6 +51,21 @@ func (l *Loader) Stats() (s Stats) {
 	})
 	s.LiveBatches, s.LiveBytes = p.builder.live()
 	return s
+}
+
+// Measured returns what a loop measured in some wall time: the changes since earlier Stats.
+// [diagnosis.Diagnose] finds what limits the loop. The first batches should not be among
+// them.
+func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurements {
+	now, prefetch := l.Stats(), int64(l.Prefetch())
+	return diagnosis.Measurements{
+		Process: l.Process(), Batches: now.Batches - since.Batches,
+		Wall: wall, Wait: now.ConsumerWait - since.ConsumerWait, Stall: now.ProducerWait - since.ProducerWait,
+		Build: now.Build - since.Build, Gather: now.Gather - since.Gather, Storage: now.Storage - since.Storage, Decode: now.Decode - since.Decode,
+		Rows: now.Rows - since.Rows, Bytes: now.Bytes - since.Bytes, Gathered: now.GatheredBytes - since.GatheredBytes,
+		Arrays: len(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Prefetch: prefetch,
+		Bounded: l.o.MaxHostBytes > 0 && l.o.MaxHostBytes < (prefetch+1)*l.plan.need(),
+	}
 }
 
 // counts holds the sums behind Stats.

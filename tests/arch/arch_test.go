@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	"core/diagram":            {"core/strategy", "internal/drawing"},
 	"core/diagram/document":   {"core/diagram", "core/layout/document"},
 	// tier 3
-	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "internal/guard"},
+	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/diagnosis", "internal/guard"},
 	// tier 4
 	"arrowio/internal/blob":     {},
 	"arrowio/internal/local":    {"arrowio/internal/blob"},

@@ -1,0 +1,38 @@
+package loader_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/core/loader"
+)
+
+// The loop waits for a source that takes a second for a row, and its step takes two. So a
+// loop over four rows a batch takes four seconds a batch, of which it waits two.
+func TestMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := digits(80)
+		src.Hook = func(_ context.Context, records []int64) error {
+			time.Sleep(time.Duration(len(records)) * time.Second)
+			return nil
+		}
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Workers: 1})
+		next(t, l)
+		before, began := l.Stats(), time.Now()
+		for range 8 {
+			time.Sleep(2 * time.Second)
+			next(t, l)
+		}
+		m := l.Measured(before, time.Since(began))
+		time.Sleep(time.Minute) // the producer rests
+		if m.Batches != 8 || m.Wall != 32*time.Second || m.Wait != 16*time.Second || m.Build != 32*time.Second || m.Gather != 32*time.Second || m.Rows != 32 || m.BatchSize != 8 || m.Prefetch != 2 {
+			t.Errorf("got %+v", m)
+		}
+		if r := diagnosis.Diagnose(m); r.Bound != diagnosis.Gather || r.Faster != 2 || r.Waited != 0.5 {
+			t.Errorf("bound by %s, %v times as fast, waited %v", r.Bound, r.Faster, r.Waited)
+		}
+	})
+}
