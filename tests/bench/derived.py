@@ -68,6 +68,46 @@ class CellNumbers:
         return self.p50("meshfeed") - self.p50("F with G") - self.p50("meshfeed.wait")
 
 
+class PutNumbers:
+    """The numbers of one cell of `mf.put`.
+
+    Args:
+        leaf: the name of the arrays, or of the job.
+        cell: the result of the measurement.
+    """
+
+    def __init__(self, leaf: str, cell: dict[str, Any]) -> None:
+        self.leaf, self.memory, self.split = leaf, cell.get("memory", ""), cell["split"]
+        sizes = cell.get("mesh", ())
+        self.mesh = "x".join(map(str, sizes)) + (", both" if self.split == "both" else "")
+        self._times = cell["times"]
+
+    def _rounds(self, name: str) -> list[float]:
+        times = self._times[name]
+        return list(times["medians"] if isinstance(times, dict) else times)
+
+    def low(self, name: str) -> float:
+        """Returns the 10th percentile of all calls, or of the rounds in a job."""
+        times = self._times[name]
+        return float(times["p10"]) if isinstance(times, dict) else spread(times)[0]
+
+    def middle(self, name: str) -> float:
+        """Returns the median of all calls, or of the rounds in a job."""
+        times = self._times[name]
+        return float(times["p50"] if isinstance(times, dict) else np.median(times))
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times as fast as `device_put`, round by round."""
+        pairs = zip(self._rounds("device_put"), self._rounds("meshfeed"), strict=True)
+        return [other / mine for other, mine in pairs]
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios."""
+        return float(np.median(self.ratios))
+
+
 def bound(f: float, g: float) -> float:
     """Returns the target of `next` in microseconds, from F and G."""
     return 1.15 * max(f, g) + 25

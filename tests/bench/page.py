@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from tests.bench import targets, texts
-from tests.bench.derived import CellNumbers, spread
+from tests.bench.derived import CellNumbers, PutNumbers, spread
 from tests.bench.distributed import page as processes
 
 Column = Callable[[Any], str]
@@ -37,6 +37,7 @@ def markdown(held: dict[str, Any]) -> str:
         *(_section("What it costs", texts.COSTS, COST, cells)),
         *_memory(records),
         *_rows(records),
+        *_put(records),
         *_cold(records),
         *_limited(records),
         *processes.read(),
@@ -120,6 +121,18 @@ def _rows(records: dict[str, Any]) -> list[str]:
     return parts
 
 
+def _put(records: dict[str, Any]) -> list[str]:
+    alone, together = list[PutNumbers](), list[PutNumbers]()
+    for key, record in of_kind(records, "put"):
+        name = key.removeprefix("put/")
+        cells = [PutNumbers(name, cell) for cell in record["result"]]
+        (together if name == "processes" else alone).extend(cells)
+    return [
+        *_section("Batches of another loader: mf.put", texts.PUT, PUT, alone),
+        *_section("mf.put in four processes", texts.PUT_PROCESSES, PUT_PROCESSES, together),
+    ]
+
+
 def _cold(records: dict[str, Any]) -> list[str]:
     rows = [
         {"case": key.split("/")[1], "loop": loop, "runs": runs}
@@ -151,6 +164,9 @@ def _missed(records: dict[str, Any], cells: list[CellNumbers]) -> str:
         for _, record in of_kind(records, f"rows/{megabytes}"):
             for row in record["result"]:
                 lines += targets.of_row(row, title, large=megabytes > 100)
+    for key, record in of_kind(records, "put"):
+        cells_of_put = [PutNumbers(key, cell) for cell in record["result"]]
+        lines += [line for cell in cells_of_put for line in targets.of_put(cell)]
     for key, record in [*of_kind(records, "cold"), *of_kind(records, "limited")]:
         if "loops" in record["result"]:
             lines += targets.of_disk(key, record["result"]["loops"])
@@ -207,7 +223,7 @@ def _time(name: str) -> Column:
     return lambda row: f"{row['times'][name]['p50']:.1f}"
 
 
-LEFT = {"case", "from", "mesh", "loop"}
+LEFT = {"case", "from", "mesh", "loop", "memory", "split"}
 ROW_TITLES = {8: "8 MB of data, in the last-level cache", 1024: "1 GB of data"}
 
 CELL: dict[str, Column] = {
@@ -285,6 +301,21 @@ ROW: dict[str, Column] = {
     "G, times": lambda r: plain(targets.row_ratio(r, "G")),
     "G, at best": lambda r: plain(targets.best_ratio(r, "G")),
 }
+
+BOTH: dict[str, Column] = {
+    "mf.put": lambda c: f"{c.low('meshfeed'):.0f} / {c.middle('meshfeed'):.0f}",
+    "device_put": lambda c: f"{c.low('device_put'):.0f} / {c.middle('device_put'):.0f}",
+    "times device_put": lambda c: mark(c.ratio),
+    "rounds": lambda c: " to ".join(f"{x:.2f}" for x in spread(c.ratios)),
+}
+
+PUT: dict[str, Column] = {
+    "case": lambda c: str(c.leaf),
+    "memory": lambda c: str(c.memory),
+    "mesh": lambda c: str(c.mesh),
+} | BOTH
+
+PUT_PROCESSES: dict[str, Column] = {"split": lambda c: str(c.split)} | BOTH
 
 DISK: dict[str, Column] = {
     "case": lambda row: str(row["case"]),

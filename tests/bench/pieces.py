@@ -22,6 +22,8 @@ LIMITED_ROUNDS = 2
 LIMITED_SECONDS = 4.0  # of each loop and round
 DATA_MB = (8, 1024)  # in the last-level cache, and larger
 SIZES_AT_ONCE = 6
+PUT_ROUNDS = 10
+LEAVES = "128x32x32x3 f32", "512x32x32x3 u8", "64x2048 i32", "4096x40 f32", "6 of 256x64 f32"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def everything() -> list[Piece]:
         *(warm(case, source, mesh, 12) for case, source, mesh in cells),
         *(by_row(mb, sizes, 12) for mb in DATA_MB for sizes in _parts(rows.SIZES)),
         *(memory(case, loop) for case in CASES for loop in LOOPS),
+        *(put(leaf) for leaf in LEAVES),
+        Piece("put/processes", lambda _: child("distributed.put", PUT_ROUNDS), 60.0),
         *(Piece(f"cold/{case.name}", _cold(case), 45.0) for case in CASES[1:]),
         Piece(f"limited/{LARGE.name}", _limited, 85.0),
     ]
@@ -81,6 +85,11 @@ def by_row(megabytes: int, sizes: list[int], rounds: int) -> Piece:
     """Returns the piece of the gather alone, for some sizes of a row."""
     key = f"rows/{megabytes}/{sizes[0]}"
     return Piece(key, lambda _: child("rows", megabytes, rounds, *sizes), 25.0)
+
+
+def put(leaf: str) -> Piece:
+    """Returns the piece of arrays that another loader made."""
+    return Piece(f"put/{leaf}", lambda _: child("put", leaf, PUT_ROUNDS), 12.0)
 
 
 def memory(case: Case, loop: str) -> Piece:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench.derived import CellNumbers
+from tests.bench.derived import CellNumbers, PutNumbers
 
 FIRST_MS = {"memory": 20.0, "file": 50.0}
 FAULTS = 1.0  # pages per batch that may be touched for the first time
@@ -110,3 +110,11 @@ def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[str]
 
 ORDER = ("meshfeed", "probe")
 KINDS = {"cold": "cache dropped", "limited": "twice the memory"}
+
+
+def of_put(cell: PutNumbers) -> Iterator[str]:
+    """Yields a sentence if `mf.put` misses its target in a cell."""
+    target = 10.0 if cell.leaf == "put/processes" else 1.0
+    if cell.ratio < target and cell.memory != "writable, aligned":
+        what = f"{cell.memory} memory, mesh {cell.mesh}" if cell.memory else cell.split
+        yield f"{cell.leaf}, {what}: {cell.ratio:.2f} times device_put, not {target:.0f}"
