@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from meshfeed._native.splitter import Splitter
 from meshfeed._plan.blocks import Blocks, without_batch
 from meshfeed._plan.localrows import Parts, check_parts
 from meshfeed._plan.trees import no_specs
+from meshfeed.errors import Error
 from meshfeed.jaxtree import broadcast, check_depth, names_of
 from meshfeed.planning import Layout
 from meshfeed.specs import Entry, entries, is_spec
@@ -28,7 +28,7 @@ from jax.sharding import Mesh, NamedSharding  # isort: skip
 from jax.tree_util import tree_flatten, tree_flatten_with_path  # isort: skip
 
 _ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
-_PLANS = 16  # the number of plans that are kept
+_PLANS = 32  # the number of plans that are kept
 
 # The types that a layout document can name. Elements of another type are copied as integers.
 _NAMED = {"bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
@@ -62,23 +62,36 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
         op: the user's call.
     """
     bridge.check_untraced(op)
-    with Checks(op) as check:
-        structure: Any  # JAX declares no type for it
-        try:
-            leaves, structure = tree_flatten(tree)
-        except (RecursionError, SystemError):  # JAX raises both
-            check_depth(check, "tree", tree)
-            raise
+    structure: Any  # JAX declares no type for it
+    try:
+        leaves, structure = tree_flatten(tree)
+    except (RecursionError, SystemError):  # JAX raises both
+        check_depth(Checks(op), "tree", tree)
+        raise
+    try:
+        # After a copy little of Python's memory is in the caches, so each step here takes long.
+        known: list[Any] = []
         for i, leaf in enumerate(leaves):
             if type(leaf) is not np.ndarray:
-                leaves[i] = _host(check, tree, i, leaf)
-        known = tuple(map(_describe, leaves))
+                leaves[i] = leaf = _host(Checks(op), tree, i, leaf)
+                if not isinstance(leaf, np.ndarray):
+                    known.append((leaf.shape, leaf.dtype, None, False))
+                    continue
+            shared = not leaf.flags.writeable and _is_shared(leaf)
+            known.append((leaf.shape, leaf.dtype, leaf.strides, shared))
         flat, kind = tree_flatten(specs)
         ambient = bridge.context_mesh() if mesh is None else None
         x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
-        key = structure, known, mesh, ambient, kind, tuple(flat), rows, x64
-        plan = _plan(key, lambda: Plan(check, tree, known, mesh, specs, rows))
+        key = structure, tuple(known), mesh, ambient, kind, tuple(flat), rows, x64
+        try:
+            plan = plans[key]
+        except (KeyError, TypeError):  # a wrong spec may have no hash
+            found = [_Leaf(*each) for each in known]
+            plan = _keep(key, Plan(Checks(op), tree, found, mesh, specs, rows))
         return structure.unflatten(plan(leaves))
+    except Error as e:
+        e.set_op(op)
+        raise
 
 
 def placer(mesh: Any, specs: Any, rows: Any) -> Callable[[Any], Any]:
@@ -115,39 +128,25 @@ def _is_extended(dtype: Any) -> bool:
     return bool(jax.numpy.issubdtype(dtype, jax.dtypes.extended))
 
 
-def _describe(leaf: Any) -> _Leaf:
-    if isinstance(leaf, np.ndarray):
-        return _Leaf(leaf.shape, leaf.dtype, leaf.strides, _is_shared(leaf))
-    return _Leaf(leaf.shape, leaf.dtype, None, shared=False)
-
-
 def _is_shared(array: np.ndarray[Any, Any]) -> bool:
     """Returns whether JAX may use the memory of an array without a copy."""
-    flags = array.flags
-    if flags.writeable or not flags.c_contiguous:
-        return False
-    return is_read_only(array) and address(array) % _ALIGNED == 0
+    contiguous = array.flags.c_contiguous
+    return contiguous and is_read_only(array) and address(array) % _ALIGNED == 0
 
 
 check_untraced = bridge.check_untraced
 
 
-plans: OrderedDict[Any, Plan] = OrderedDict()  # those that were used last, by their inputs
-_lock = threading.Lock()
+plans: dict[Any, Plan] = {}  # by what they depend on
+_keeping = threading.Lock()
 
 
-def _plan(key: Any, make: Callable[[], Plan]) -> Plan:
-    """Returns the plan for a key, and makes it if there is none."""
-    try:
-        with _lock:
-            plans.move_to_end(key)
-            return plans[key]
-    except (KeyError, TypeError):  # a wrong spec may have no hash
-        plan = make()
-    with _lock:
+def _keep(key: Any, plan: Plan) -> Plan:
+    """Keeps a plan, and drops the oldest ones."""
+    with _keeping:
         plans[key] = plan
         while len(plans) > _PLANS:
-            plans.popitem(last=False)
+            del plans[next(iter(plans))]
     return plan
 
 
@@ -345,7 +344,7 @@ class Plan:
         copied = [array for array, copy in zip(arrays, copies, strict=True) if copy]
         self._made = [(i, a.maker()) for i, a in enumerate(arrays) if not copies[i]]
         self._copied = [i for i, copy in enumerate(copies) if copy]
-        self._placers: list[bridge.Placer] = []
+        self._placers: list[tuple[int, bridge.Placer]] = []
         # A tree that is put once, such as weights, leaves no memory behind: from the second use
         # on, the splitter keeps the memory of a few batches.
         self._splitter: Splitter | None = None
@@ -353,9 +352,9 @@ class Plan:
         if copied:
             self._new_splitter = _splitters(copied)
             self._splitter = splitter = self._new_splitter()
-            for array, described in zip(copied, splitter.described, strict=True):
-                blocks = Blocks(without_batch(described), array.delivered)
-                self._placers.append(bridge.Placer(blocks, array.sharding))
+            for i, described in zip(self._copied, splitter.described, strict=True):
+                blocks = Blocks(without_batch(described), arrays[i].delivered)
+                self._placers.append((i, bridge.Placer(blocks, arrays[i].sharding)))
 
     def __call__(self, leaves: Sequence[Any]) -> list[jax.Array]:
         """Makes the arrays of a tree with these leaves."""
@@ -364,7 +363,7 @@ class Plan:
             splitter = self._splitter or self._new_splitter()
             self._splitter, self._used = splitter if self._used else None, True
             owner = splitter([address(leaves[i]) for i in self._copied])
-            for i, placer in zip(self._copied, self._placers, strict=True):
+            for i, placer in self._placers:
                 out[i] = placer(owner)
         for i, make in self._made:
             out[i] = make(leaves[i])

@@ -50,10 +50,12 @@ class Splitter:
         collects, before = self._live > self._kept, self._live
         if collects:
             gc.collect(0)
-        batch, failure, data = c_void_p(), Failure(), self._addresses(*addresses)
-        code = self._split(self._number, data, self._count, byref(batch), byref(failure))
-        if code:
-            raise library.exception(failure, code)
+        batch, data = c_void_p(), self._addresses(*addresses)
+        if self._split(self._number, data, self._count, byref(batch), None):
+            failure = Failure()  # takes as long as the call, so it is made for a second call
+            code = self._split(self._number, data, self._count, byref(batch), byref(failure))
+            if code:
+                raise library.exception(failure, code)
         try:
             head = Head.from_address(batch.value)  # type: ignore[arg-type]
             owner: Owner = self._owner.from_address(head.data or addressof(head))
