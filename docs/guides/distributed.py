@@ -3,12 +3,12 @@
 # %% [markdown]
 # # From one process to many
 #
-# After this guide you can run one training program on one device and in many processes, you know what each
-# process reads, and your job continues with fewer processes after one was killed.
+# You can run one training program on one device and in many processes, say what each process reads, and
+# continue a killed job with fewer processes.
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | NumPy, a little JAX; `pip install '.[jax,arrow]'` | 20 s | 350 MB |
+# | intermediate | [Quick reference](quick_reference.py); `pip install '.[jax,arrow]'` | 20 s | 350 MB |
 #
 # The three lines that load data never change. All of it runs on a laptop, on CPU devices. The guide starts
 # several processes itself, shows a bug that JAX cannot notice, and what notices it.
