@@ -60,6 +60,8 @@ class Scenes:
             "mixed": self.mixed,
             "unique": lambda: self.put(rows(), ("replica", "fsdp")),
             "one bit inside": partial(self.one_bit, jax.local_devices()[1:]),
+            "a part of one process": self.part_of_one,
+            "one bit everywhere": self.one_bit_everywhere,
             "one bit across": partial(self.one_bit, jax.local_devices()),
             "swapped batches": self.swapped,
             "a step ahead": lambda: {"w": self.put(trained(4 if self.odd else 3), "fsdp")},
@@ -100,14 +102,27 @@ class Scenes:
 
     def one_bit(self, devices: list[Any]) -> Any:
         """Flips a bit in the copies of these devices of the odd process."""
+        return {"w": self.flipped(self.put(rows()), devices if self.odd else [])}
+
+    def one_bit_everywhere(self) -> Any:
+        """Flips the same bit in every process, so that all processes have the same content."""
+        return {"w": self.flipped(self.put(rows()), jax.local_devices()[1:])}
+
+    def part_of_one(self) -> Any:
+        """Flips a bit in an array whose parts have copies inside of one process only."""
+        mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("fsdp", "replica"))
+        array = self.put(rows(), "fsdp", mesh=mesh)
+        return {"w": self.flipped(array, jax.local_devices()[1:] if self.odd else [])}
+
+    def flipped(self, array: jax.Array, devices: list[Any]) -> jax.Array:
+        """Flips a bit in the shards on some devices."""
         parts = []
-        for shard in self.put(rows()).addressable_shards:
+        for shard in array.addressable_shards:
             copy = np.array(shard.data)
-            if self.odd and shard.device in devices:
-                copy.view(np.uint8)[9, 3] ^= 4
+            if shard.device in devices:
+                copy.view(np.uint8)[1, 3] ^= 4
             parts.append(jax.device_put(copy, shard.device))
-        sharding = NamedSharding(self.mesh, P())
-        return {"w": jax.make_array_from_single_device_arrays((16, 8), sharding, parts)}
+        return jax.make_array_from_single_device_arrays(array.shape, array.sharding, parts)
 
     def swapped(self) -> Any:
         first, second = (1, 0) if self.odd else (0, 1)

@@ -68,6 +68,17 @@ def test_parts_without_a_copy(got: Scenes) -> None:
             "array 'w', index [0:16, 0:8]: process 2 (device 4097) differs from the other 7 copies",
         ),
         (
+            "a part of one process",
+            "array 'w', index [8:12, 0:8]: process 2 (device 4096) differs from "
+            "process 2 (device 4097)",
+        ),
+        (
+            "one bit everywhere",
+            "array 'w', index [0:16, 0:8]: process 0 (device 0), process 1 (device 2048), process "
+            "2 (device 4096) and process 3 (device 6144) differ from process 0 (device 1), "
+            "process 1 (device 2049), process 2 (device 4097) and process 3 (device 6145)",
+        ),
+        (
             "one bit across",
             "array 'w', index [0:16, 0:8]: process 2 (devices 4096 and 4097) differs from "
             "the other 6 copies",

@@ -15,6 +15,10 @@ FILES = [
     "tests/python/test_memory.py",
     "tests/distributed/test_scenarios.py",
     "tests/distributed/test_cluster.py",
+    "tests/distributed/test_check_replicas.py",
+    "tests/python/test_check_replicas.py",
+    "tests/python/test_meshes.py",
+    "tests/python/test_stored.py",
 ]
 
 

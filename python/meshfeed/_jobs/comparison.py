@@ -34,7 +34,7 @@ from meshfeed._jobs.keys import Generation, Namespace, group
 from meshfeed._jobs.wording import named
 from meshfeed.coordinator import Coordinator
 
-HOST = -1  # stands for a device if a process has an array in host memory
+HOST = -1  # this and lower numbers stand for devices that are not known, or host memory
 GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits
 ASKED = 8  # the largest number of different values that are compared in detail
 SHORT = 16  # digits of a digest in an answer
@@ -313,9 +313,12 @@ def _combined(blocks: Sequence[Block]) -> str:
 
 
 def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
-    """Returns the digests of parts, and those of all devices where they differ."""
+    """Returns the digests of parts, and those of all devices in ascending order if they differ.
+
+    Another process with the same hash has the same digests on devices of its own.
+    """
     inner = {
-        str(i): {str(device): digest.hex()[:SHORT] for device, digest in block.digests.items()}
+        str(i): [digest.hex()[:SHORT] for _, digest in sorted(block.digests.items())]
         for i, block in enumerate(blocks)
         if not block.agrees
     }
@@ -325,14 +328,15 @@ def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
 
 def _each(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[Any, str]]:
     """Yields every copy of a part, whose process has answered, with its digest."""
-    for process, device in copies:
-        if process not in by:
-            continue
-        inner = by[process]["inner"].get(str(part))
-        if inner is None:
-            yield (process, device), by[process]["digests"][SHORT * part : SHORT * (part + 1)]
-        else:
-            yield from (((process, int(each)), digest) for each, digest in inner.items())
+    for process in by.keys() & {process for process, _ in copies}:
+        devices = sorted(device for holder, device in copies if holder == process)
+        digests = by[process]["inner"].get(str(part))
+        if digests is None:
+            digests = [by[process]["digests"][SHORT * part : SHORT * (part + 1)]] * len(devices)
+        if len(digests) != len(devices):  # the devices of a local array of another process
+            devices = [HOST - i for i in range(len(digests))]
+        for device, digest in zip(devices, digests, strict=True):
+            yield (process, device), digest
 
 
 def _alike(values: Mapping[int, str]) -> list[list[int]]:
@@ -417,7 +421,7 @@ def _located(copies: Copies) -> str:
     """Names processes and their devices, such as "process 2 (devices 4 and 5)"."""
     devices: dict[int, list[int]] = defaultdict(list)
     for process, device in sorted(copies):
-        devices[process] += [device] if device != HOST else []
+        devices[process] += [device] if device > HOST else []
     each = []
     for process, ids in list(devices.items())[: wording.LISTED]:
         *rest, last = map(str, ids) if ids else [""]
