@@ -285,6 +285,24 @@ def test_damaged(tmp_path: Path) -> None:
             mf.load_array(stored, "x", sharding())
 
 
+@pytest.mark.deep
+def test_more_than_2_gib(tmp_path: Path) -> None:
+    """The rows of weights have no limit of their own."""
+    shape = 3, 2**30 + 64
+    entry = {"dtype": "U8", "shape": shape, "data_offsets": [0, shape[0] * shape[1]]}
+    header = json.dumps({"x": entry}).encode()
+    path = tmp_path / "x.safetensors"
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + shape[0] * shape[1])
+        file.seek(-5, os.SEEK_END)
+        file.write(b"\7")
+    with mf.open_arrays(path) as stored:
+        array = mf.load_array(stored, "x", sharding(None, "data"))
+        ends = {int(np.asarray(shard.data)[2, -5]) for shard in array.addressable_shards}
+    assert ends == {0, 7}
+
+
 def test_closed(tmp_path: Path) -> None:
     np.save(tmp_path / "w.npy", values("float32"))
     stored = mf.open_arrays(tmp_path / "w.npy")
