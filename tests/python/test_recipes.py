@@ -110,6 +110,16 @@ def test_scripts_parse(path: Path) -> None:
     subprocess.run(["bash", "-n", path], check=True)
 
 
+def test_the_guide_quotes_the_recipes() -> None:
+    text = (ROOT / "docs/guides/tuning.py").read_text()
+    blocks = re.findall(r"^# ```(?:bash|yaml)\n(.*?)^# ```$", text, flags=re.MULTILINE | re.DOTALL)
+    recipes = [path.read_text() for path in FOLDER.iterdir() if path.is_file()]
+    lines = {line.strip() for recipe in recipes for line in recipe.splitlines()}
+    quoted = [line.removeprefix("#").strip() for block in blocks for line in block.splitlines()]
+    assert len(blocks) == 3
+    assert [line for line in quoted if line not in lines] == []
+
+
 def test_slurm_stops_and_continues(tmp_path: Path) -> None:
     host = Host(tmp_path, rows=1 << 18)  # many more steps than the test runs
     positions = [0]
