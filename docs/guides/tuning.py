@@ -113,8 +113,11 @@ assert loop.memory["carry"] == 4 * 3072 * 10
 #
 # `carry` is what a step takes and returns, here the weights. A step without one is `step(batch)`.
 #
-# The mistakes of benchmarks by hand cannot happen here: a clock that starts when the batch has already arrived,
-# a clock that stops at the dispatch, `times[5:]` of a run with five batches, and bytes that count one array only.
+# The usual mistakes of a benchmark by hand cannot happen here:
+#
+# - a clock that starts when the batch has already arrived, or stops at the dispatch;
+# - `times[5:]` of a run with five batches, which is empty;
+# - bytes that count one array only.
 
 # %% [markdown]
 # ## Two ways to wait
@@ -304,8 +307,8 @@ assert shares == [256 * 3076 // devices for devices in (1, 2, 4, 8)]
 show(scaling.plot("scaling.svg"))
 
 # %% [markdown]
-# What such a sweep over CPU devices shows: that the program runs on any of these meshes, how the memory of a
-# device shrinks if the *global* batch stays the same, and how much each further device adds to the hand-over.
+# Such a sweep over CPU devices shows that the program runs on any of these meshes. It shows how the memory of a
+# device shrinks if the *global* batch stays the same, and what each further device adds to the hand-over.
 #
 # What it cannot show: scaling. Eight CPU devices of a laptop share the same few cores, so eight are no faster
 # than one. They have no transfers and no links. Run the same lines on your accelerators for that, or start with
