@@ -87,7 +87,7 @@ loader.close()
 """
     example = blocks("python")[0]
     report, result = python(tmp_path, example + check).rsplit("\n\n", 1)
-    assert report.startswith("In 44 batches the loop waited for data for ")
+    assert report.startswith("In 43 batches the loop waited for data for ")
     devices, state, weights = json.loads(result)
     assert devices == 1
     assert (state["epoch"], state["position"], state["records"]) == (3, 0, 1000)
