@@ -138,7 +138,7 @@ def record_way() -> str:
 
 # Packages that all others may use. Arrows to them would cover the picture.
 OPEN = {"core/status", "core/dtype", "core/mesh", "core/problem"}
-WIDTH, ROW, GAP = 780, 72, 8  # pixels
+WIDTH, ROW, HALF, GAP = 780, 72, 34, 8  # pixels
 LETTER = 6.9
 
 
@@ -201,6 +201,11 @@ def shown(package: str) -> str:
     return package.removeprefix("core/")
 
 
+def wide(package: str) -> float:
+    """Returns the width of the box of a package."""
+    return len(shown(package)) * LETTER + 12
+
+
 def packages() -> str:
     """Draws which public package uses which."""
     used = edges()
@@ -208,16 +213,20 @@ def packages() -> str:
         WIDTH, "The packages of the module; a line leads down to a package that is used"
     )
     places: dict[str, tuple[float, float, float]] = {}
-    for y, row in enumerate(ranks(used)):
-        wides = [len(shown(p)) * LETTER + 12 for p in row]
-        space = (WIDTH - 2 * GAP - sum(wides)) / len(row)
-        x = GAP + space / 2
-        for package, wide in zip(row, wides, strict=True):
-            top = 10 + y * ROW
-            alone = not any(package in below for below in used.values())
-            picture.box(x, top, wide, 24, shown(package), "mine" if alone else "box")
-            places[package] = (x + wide / 2, top, top + 24)
-            x += wide + space
+    used_by_some = {other for below in used.values() for other in below}
+    top = 10
+    for row in ranks(used):
+        full = sum(map(wide, row)) > WIDTH - (len(row) + 1) * GAP
+        for line in (row[::2], row[1::2]) if full else (row,):  # two lines if one is too short
+            space = (WIDTH - 2 * GAP - sum(map(wide, line))) / len(line)
+            x = GAP + space / 2
+            for package in line:
+                kind = "box" if package in used_by_some else "mine"
+                picture.box(x, top, wide(package), 24, shown(package), kind)
+                places[package] = (x + wide(package) / 2, top, top + 24)
+                x += wide(package) + space
+            top += HALF
+        top += ROW - HALF
     for package, below in used.items():
         for other in below:
             picture.line(places[package][0], places[package][2], *places[other][:2])
