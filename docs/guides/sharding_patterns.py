@@ -730,6 +730,8 @@ assert report.batches > 0
 # | one device | the same trace, device by device; `mf.advise` reports unequal stages of a pipeline |
 # | one process | `loader.report(all_processes=True)`; the log names processes that come late (`late_after=`) |
 # | the network | the bytes of a collective over its time in the trace, against the bandwidth of the link |
+#
+# [Tuning](tuning.py#the-report) explains the report, and reads a [trace](tuning.py#a-trace).
 
 # %% [markdown]
 # ## What the usual tables get wrong
