@@ -171,7 +171,7 @@ def heading(place: str) -> str:
     titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     found = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-"): title for title in titles}
     page = Path(path).stem.replace("_", " ")
-    return f"{page}: {found[anchor]}" if anchor else titles[0]
+    return (f"{page}: {found[anchor]}" if anchor else titles[0]).replace("`", "")
 
 
 PAGES: dict[str, Callable[[], str]] = {
