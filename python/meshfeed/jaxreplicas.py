@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -72,42 +74,38 @@ class Tree:
         leaf = self._leaves[array]
         if not math.prod(leaf.shape):
             return {}
-        found: dict[Index, Copies] = defaultdict(list)
-        for device, index in _parts(leaf).items():
-            if device is None or device.process_index in self.processes:
-                pair = (self.me, HOST) if device is None else (device.process_index, device.id)
-                found[index].append(pair)
+        if not isinstance(leaf, jax.Array):
+            return {_whole(leaf): [(process, HOST) for process in self.processes]}
+        found = _copies(leaf.sharding, leaf.shape)
         if not _is_global(leaf):
             others = [(process, HOST) for process in self.processes if process != self.me]
-            for pairs in found.values():
-                pairs.extend(others)
-        return found
+            return {index: [*pairs, *others] for index, pairs in found.items()}
+        if len(self.processes) > 1:
+            return found
+        return {index: [p for p in pairs if p[0] == self.me] for index, pairs in found.items()}
 
     def is_single(self, array: int) -> bool:
         """Returns whether every part of an array has only one copy."""
         copies = self.copies(array).values()
-        return bool(copies) and all(len(pairs) == 1 for pairs in copies)
+        return bool(copies) and all(len(pairs) < 2 for pairs in copies)
 
     def blocks(self) -> list[Block]:
         """Returns the parts of which this process holds a copy and there is another, hashed."""
-        wanted, data = [], []
+        found: dict[tuple[int, Index], Block] = {}
+        work: list[tuple[Block, int, Any]] = []
         for array, leaf in enumerate(self._leaves):
             if isinstance(leaf, jax.Array) and leaf.is_deleted():
                 message = f"array {self.names[array]!r} was deleted, or donated to a computation"
                 hint = "give the arrays that the computation returned"
                 raise InvalidStateError(message, hint=hint)
             copies = self.copies(array)
-            for device, index, part in _held(leaf):
+            for device, index, data in _held(leaf):
                 if len(pairs := copies.get(index, [])) > 1:
-                    holders = tuple(sorted({process for process, _ in pairs}))
-                    wanted.append((array, index, holders, device))
-                    data.append(part)
-        with ThreadPoolExecutor(WORKERS, "meshfeed.digests") as pool:
-            digests = list(pool.map(_digest, data))
-        found: dict[tuple[int, Index], Block] = {}
-        for (array, index, holders, device), (digest, size) in zip(wanted, digests, strict=True):
-            block = found.setdefault((array, index), Block(array, index, holders, {}, size))
-            block.digests[device] = digest
+                    if (block := found.get((array, index))) is None:
+                        holders = tuple(sorted({process for process, _ in pairs}))
+                        block = found[array, index] = Block(array, index, holders)
+                    work.append((block, device, data))
+        _hash(work)
         return [found[key] for key in sorted(found)]
 
 
@@ -138,7 +136,7 @@ def _described(leaf: Any) -> dict[str, Any]:
         return {}
     sharding, devices = leaf.sharding, {}
     if _is_global(leaf):
-        devices = {"devices": _listed([device.id for device in _parts(leaf)])}
+        devices = {"devices": _listed([device.id for device in _placed(sharding, leaf.shape)])}
     if not isinstance(sharding, NamedSharding):
         return {"sharding": str(sharding), **devices}
     axes = {name: size for name, size in sharding.mesh.shape.items() if size > 1}
@@ -167,15 +165,22 @@ def _listed(ids: list[int]) -> str:
     return f"{' '.join(map(str, ids[:LISTED]))} … (hash {hash(tuple(ids)) & 0xFFFFFFFF:08x})"
 
 
-def _parts(leaf: Any) -> dict[Any, Index]:
-    """Returns the part of an array on each device; the key None stands for host memory."""
-    if isinstance(leaf, jax.Array):
-        return _placed(leaf.sharding, leaf.shape)
-    return {None: tuple((0, size) for size in leaf.shape)}
+def _whole(leaf: Any) -> Index:
+    return tuple((0, size) for size in leaf.shape)
 
 
-@functools.lru_cache(64)
+@functools.lru_cache(256)
+def _copies(sharding: Any, shape: tuple[int, ...]) -> dict[Index, Copies]:
+    """Returns the copies of every part of an array on devices."""
+    found: dict[Index, Copies] = defaultdict(list)
+    for device, index in _placed(sharding, shape).items():
+        found[index].append((device.process_index, device.id))
+    return found
+
+
+@functools.lru_cache(256)
 def _placed(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Index]:
+    """Returns the part of an array on each device."""
     found = sharding.devices_indices_map(shape).items()
     return {
         device: tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
@@ -185,12 +190,29 @@ def _placed(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Index]:
 
 def _held(leaf: Any) -> Iterator[tuple[int, Index, Any]]:
     """Yields the parts of an array that this process holds: device, index and data."""
-    parts = _parts(leaf)
     if isinstance(leaf, jax.Array):
+        parts = _placed(leaf.sharding, leaf.shape)
         for shard in leaf.addressable_shards:
             yield shard.device.id, parts[shard.device], shard.data
     else:
-        yield HOST, parts[None], leaf
+        yield HOST, _whole(leaf), leaf
+
+
+def _hash(work: Sequence[tuple[Block, int, Any]]) -> None:
+    """Hashes copies on several threads, and adds the digests to their blocks."""
+    numbers, stop = itertools.count(), threading.Event()
+
+    def some() -> None:
+        while not stop.is_set() and (i := next(numbers)) < len(work):
+            block, device, data = work[i]
+            block.digests[device], block.size = _digest(data)
+
+    with ThreadPoolExecutor(WORKERS, "meshfeed.digests") as pool:
+        try:
+            for future in [pool.submit(some) for _ in range(WORKERS)]:
+                future.result()
+        finally:  # an error or Ctrl-C ends the others after their copy
+            stop.set()
 
 
 def _digest(data: Any) -> tuple[bytes, int]:

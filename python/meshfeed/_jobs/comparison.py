@@ -45,7 +45,7 @@ Copies = list[tuple[int, int]]  # pairs of process and device
 Facts = Mapping[str, Mapping[str, Any]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Block:
     """A part of an array that this process holds.
 
@@ -60,8 +60,8 @@ class Block:
     array: int
     index: Index
     holders: tuple[int, ...]
-    digests: dict[int, bytes]
-    size: int
+    digests: dict[int, bytes] = dataclasses.field(default_factory=dict)
+    size: int = 0
 
     @property
     def agrees(self) -> bool:
