@@ -30,6 +30,8 @@
 # %%
 import builtins
 import inspect
+import json
+import math
 import os
 import re
 import socket
@@ -130,7 +132,8 @@ assert rows == [[0, 32], [0, 32], [32, 64], [32, 64]]
 # %%
 def grid(model=2, devices=None):
     """Returns a mesh on which groups of `model` devices share a model."""
-    return mf.make_mesh({"data": -1, "model": model}, devices=devices, axis_types=AxisType.Auto)
+    axes = {"data": -1, "model": model}
+    return mf.make_mesh(axes, devices=devices, axis_types=AxisType.Auto)
 
 
 mesh = grid()
@@ -159,7 +162,8 @@ for spec in (P("data"), P("data", "model"), P(), P("data", None, None, "model"))
     plan = mf.layout(mesh, spec, color, batch_size=64)
     problems = [problem for problem in plan.check() if problem.severity != "info"]
     if not any(problem.severity == "error" for problem in problems):
-        print(f"{spec}: each device has {plan.report()['arrays']['image']['shard_shape']}")
+        shape = plan.report()["arrays"]["image"]["shard_shape"]
+        print(f"{spec}: each device has {shape}")
     for problem in problems:
         print(f"{spec}: {problem}")
         found.append(problem.code)
@@ -172,9 +176,10 @@ assert found == ["replicated", "indivisible"]
 # that split the batch. The number of devices is the wrong factor if there is another axis:
 
 # %%
-for factor, name in ((mesh.shape["data"], 'mesh.shape["data"]'), (mesh.size, "mesh.size")):
+factors = {'mesh.shape["data"]': mesh.shape["data"], "mesh.size": mesh.size}
+for name, factor in factors.items():
     with mf.Loader(train, mesh, P("data"), batch_size=16 * factor) as loader:
-        rows = loader.peek()["image"].addressable_shards[0].data.shape[0]
+        rows = len(loader.peek()["image"].addressable_shards[0].data)
     print(f"16 * {name:18} = {16 * factor:3}: {rows} rows on each device")
 assert rows == 32
 
@@ -203,15 +208,15 @@ def place(mesh):
         "bias": np.zeros(64),
         "out": random.normal(scale=0.1, size=(64, 10)),
     }
-    specs = {"conv": P(), "hidden": P(None, "model"), "bias": P("model"), "out": P("model")}
+    split = P("model")
+    specs = {"conv": P(), "hidden": P(None, "model"), "bias": split, "out": split}
     return mf.put(params, mesh, specs)
 
 
 def predict(params, image):
     """Returns the scores of the ten digits."""
-    x = jax.lax.conv_general_dilated(
-        image, params["conv"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
+    order = ("NHWC", "HWIO", "NHWC")
+    x = jax.lax.conv_general_dilated(image, params["conv"], (1, 1), "SAME", None, None, order)
     x = jax.nn.relu(x).reshape(len(x), -1)
     return jax.nn.relu(x @ params["hidden"] + params["bias"]) @ params["out"]
 
@@ -273,15 +278,15 @@ def open_loader(dataset, mesh, **options):
 
 # %%
 def collectives(mesh):
-    """Returns the collectives of the compiled step, with the number of values that each moves."""
+    """Returns the collectives of the compiled step, with the number of values of each."""
     params = place(mesh)
     with open_loader(train, mesh) as loader:
-        compiled = step.lower(params, optimizer.init(params), loader.peek()).compile()
+        lowered = step.lower(params, optimizer.init(params), loader.peek())
+    program = lowered.compile().as_text()
     found = []
-    for line in compiled.as_text().splitlines():
-        if match := re.search(r"= (.*) (all-\w+|reduce-scatter|collective-permute)\(", line):
-            shapes = [shape.split(",") for shape in re.findall(r"f32\[([\d,]*)\]", match[1])]
-            found.append((match[2], sum(int(np.prod([int(n) for n in s if n])) for s in shapes)))
+    for shapes, name in re.findall(r"= (.*) ((?:all|reduce|collective)-[\w-]+)\(", program):
+        sizes = [json.loads(shape) for shape in re.findall(r"\[[\d,]*\]", shapes)]
+        found.append((name, sum(math.prod(size) for size in sizes)))
     return found
 
 
@@ -303,7 +308,8 @@ assert sum(values for _, values in found) == weights + 2
 # %%
 found = collectives(mesh)
 print("mesh 4 by 2:", *found)
-part = sum(array.addressable_shards[0].data.size for array in jax.tree.leaves(params))
+shards = [array.addressable_shards[0].data for array in jax.tree.leaves(params)]
+part = sum(shard.size for shard in shards)
 assert sum(values for _, values in found) == part + 2 + 16 * (10 + 1024)
 
 # %% [markdown]
@@ -311,7 +317,8 @@ assert sum(values for _, values in found) == part + 2 + 16 * (10 + 1024)
 
 # %%
 totals = mf.layout(mesh, P("data"), train, batch_size=BATCH).report()["totals"]
-print({name: totals[name] for name in ("read_bytes", "interconnect_bytes", "network_bytes")})
+for name in ("read_bytes", "interconnect_bytes", "network_bytes"):
+    print(name, totals[name])
 assert totals["interconnect_bytes"] == totals["network_bytes"] == 0
 
 # %% [markdown]
@@ -331,7 +338,8 @@ def count(params, batch):
 
 def accuracy(params, loader):
     """Returns the share of the records that are recognized."""
-    return sum(int(count(params, batch)) for batch in loader.one_epoch()) / len(test)
+    right = [int(count(params, batch)) for batch in loader.one_epoch()]
+    return sum(right) / len(test)
 
 
 tests = mf.Loader(test, mesh, P("data"), batch_size=BATCH, remainder="pad")
@@ -345,7 +353,7 @@ with open_loader(train, mesh) as loader:
             history.append(float(loss))  # waits for the step: see the pitfalls
         if loader.epoch % 5 == 0:
             mean, share = np.mean(history[-23:]), accuracy(params, tests)
-            print(f"epoch {loader.epoch:2}: mean loss {mean:.3f}, accuracy {share:.1%}")
+            print(f"epoch {loader.epoch:2}: loss {mean:.3f}, accuracy {share:.1%}")
     report = loader.report()
 assert accuracy(params, tests) > 0.93
 assert len(history) == 20 * 23
@@ -363,8 +371,8 @@ for batch in tests.one_epoch():
     right.append(guess == np.asarray(batch["label"]))
     valid.append(np.asarray(batch["valid"]))
 right, valid = np.concatenate(right), np.concatenate(valid)
-print(f"with the mask    {right[valid].sum()} of {valid.sum()}: {right[valid].mean():.2%}")
-print(f"without the mask {right.sum()} of {right.size}: {right.mean():.2%}")
+for name, rows in {"with the mask": right[valid], "without the mask": right}.items():
+    print(f"{name:16} {rows.sum()} of {rows.size}: {rows.mean():.2%}")
 assert (valid.sum(), right.size) == (360, 384)
 assert right[valid].mean() == accuracy(params, tests) != right.mean()
 
@@ -379,8 +387,9 @@ with open_loader(train, mesh) as loader:
 alone = {name: array[:29] for name, array in last.items()}
 unmasked = {**last, "valid": np.ones(BATCH, bool)}
 here = jax.device_get(params)
+batches = {"29 alone": alone, "masked": last, "unmasked": unmasked}
 mean, compiled = {}, jax.jit(loss_of)
-for name, batch in {"29 alone": alone, "masked": last, "unmasked": unmasked}.items():
+for name, batch in batches.items():
     mean[name] = float(compiled(here, batch))
     print(f"{name:9} {mean[name]:.4f}")
 assert last["valid"].sum() == 29
@@ -415,10 +424,11 @@ assert traced == [64, 32]
 # For a batch that you hold already, the same takes one line:
 
 # %%
-own = {"image": images[:50], "label": labels[:50]}
-with mf.Loader(mf.from_arrays(own), mesh, P("data"), batch_size=BATCH, remainder="pad") as loader:
+own = mf.from_arrays({"image": images[:50], "label": labels[:50]})
+with mf.Loader(own, mesh, P("data"), batch_size=BATCH, remainder="pad") as loader:
     batch = next(iter(loader))
-print({name: array.shape for name, array in batch.items()}, "valid:", int(batch["valid"].sum()))
+print({name: array.shape for name, array in batch.items()})
+print("valid:", batch["valid"].sum())
 assert int(batch["valid"].sum()) == 50
 
 # %% [markdown]
@@ -472,7 +482,8 @@ def train_step(run, batch):
 
 
 with open_loader(train, mesh) as loader:
-    show(mf.benchmark(loader, jax.jit(train_step), carry=(params, states), batches=20))
+    run = params, states
+    show(mf.benchmark(loader, jax.jit(train_step), carry=run, batches=20))
 
 # %% [markdown]
 # A sweep repeats this for other meshes, batch sizes or anything else:
@@ -535,7 +546,7 @@ except ImportError:
 
 def open_checkpoints(folder):
     """Opens the checkpoints in a folder."""
-    options = ocp.CheckpointManagerOptions(max_to_keep=2, enable_async_checkpointing=False)
+    options = ocp.CheckpointManagerOptions(enable_async_checkpointing=False)
     return ocp.CheckpointManager(os.path.abspath(folder), options=options)
 
 
@@ -547,7 +558,7 @@ def save(checkpoints, loader, run):
 
 
 def restore(checkpoints, loader, run):
-    """Returns the newest parameters and states, and moves the loader to where they were saved."""
+    """Returns the newest parameters and states, and moves the loader to their step."""
     arrays, position = ocp.args.StandardRestore(run), ocp.args.JsonRestore()
     args = ocp.args.Composite(run=arrays, loader=position)
     saved = checkpoints.restore(checkpoints.latest_step(), args=args)
@@ -582,7 +593,7 @@ if ocp:
         for batch in loader:
             *run, loss = step(*run, batch)
             now = loader.last.step
-            print(f"step {now}: loss {loss:.5f}, without interruption {history[now]:.5f}")
+            print(f"step {now}: loss {loss:.5f}, uninterrupted {history[now]:.5f}")
             assert np.isclose(loss, history[now], rtol=1e-3)
             if now == 14:
                 break
@@ -615,12 +626,15 @@ optimizer = optax.sgd(0.05, momentum=0.9)
 
 MAIN = """
 address, processes, rank = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-jax.distributed.initialize(address, processes, rank, cluster_detection_method="deactivate")
+jax.distributed.initialize(
+    address, processes, rank, cluster_detection_method="deactivate"
+)
 
 mesh = grid()
 params = place(mesh)
 run = params, optimizer.init(params)
-with open_loader(mf.open("train.arrow"), mesh) as loader, open_checkpoints("job") as checkpoints:
+train = mf.open("train.arrow")
+with open_loader(train, mesh) as loader, open_checkpoints("job") as checkpoints:
     if checkpoints.latest_step():
         run = restore(checkpoints, loader, run)
     while loader.epoch < 1:
@@ -633,7 +647,8 @@ with open_loader(mf.open("train.arrow"), mesh) as loader, open_checkpoints("job"
 jax.distributed.shutdown()
 """
 
-parts = grid, place, predict, shift, loss_of, step, open_loader, open_checkpoints, save, restore
+parts = [grid, place, predict, shift, loss_of, step, open_loader]
+parts += [open_checkpoints, save, restore]
 sections = [HEAD, *map(inspect.getsource, parts), MAIN]
 program = "\n\n\n".join(section.strip() for section in sections) + "\n"
 with open("train.py", "w") as file:
@@ -696,7 +711,7 @@ if ocp:
         cells = ["" if loss is None else f"{loss:.5f}" for loss in both]
         print(f"{done:4}  {cells[0]:>11}  {cells[1]:>9}  {undisturbed:.5f}")
         assert any(both)
-        assert all(np.isclose(loss, undisturbed, rtol=1e-2) for loss in both if loss)
+        assert np.allclose([loss for loss in both if loss], undisturbed, rtol=1e-2)
     assert min(continued) % 5 == 1
     assert max(continued) == 23
 
@@ -721,7 +736,8 @@ with open_loader(train, mesh) as loader:
     for batch in loader:
         *run, loss = step(*run, batch)
         now = loader.last.step
-        print(f"step {now}: {batch['image'].sharding.num_devices} devices, loss {loss:.5f}")
+        held = batch["image"].sharding.num_devices
+        print(f"step {now}: {held} devices, loss {loss:.5f}")
         assert np.isclose(loss, history[now], rtol=1e-3)
         if now == 2:
             run = jax.tree.map(move, run)
@@ -763,7 +779,8 @@ error_of(mf.Loader, train, mesh, P("data"), batch_size=30)
 # guide does.
 
 # %%
-with mf.Loader(train, mf.make_mesh({"data": -1}), P("data"), batch_size=64) as loader:
+explicit = mf.make_mesh({"data": -1})
+with mf.Loader(train, explicit, P("data"), batch_size=BATCH) as loader:
     image = next(iter(loader))["image"]
 error_of(lambda: image[0])
 
@@ -805,10 +822,11 @@ error_of(open_loader, train, mesh, seed=1, state=state)
 # says where they belong. Call `optimizer.init` without `jit`, or give `out_shardings=`.
 
 # %%
-for name, init in (("init", optimizer.init), ("jit(init)", jax.jit(optimizer.init))):
-    hidden = init(params)[0].trace["hidden"]
-    part = hidden.addressable_shards[0].data
-    print(f"{name:9} on {hidden.sharding.num_devices} devices, {part.nbytes:,} bytes on the first")
+init = optimizer.init
+for name, function in {"init": init, "jit(init)": jax.jit(init)}.items():
+    hidden = function(params)[0].trace["hidden"]
+    size = hidden.addressable_shards[0].data.nbytes
+    print(f"{name:9} on {hidden.sharding.num_devices} devices, {size:,} bytes on the first")
 
 # %% [markdown]
 # **`next` inside `jit`.** The program would contain that one batch as a constant:

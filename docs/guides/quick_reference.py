@@ -50,12 +50,11 @@ print(jax.device_count(), "devices:", *jax.devices())
 
 # %%
 number = np.arange(1024)
-ds = mf.from_arrays(
-    {
-        "image": np.broadcast_to(number[:, None, None, None], (1024, 32, 32, 3)).astype(np.float32),
-        "label": (number % 10).astype(np.int32),
-    }
-)
+images = np.empty((1024, 32, 32, 3), np.float32)
+images[:] = number[:, None, None, None]
+labels = (number % 10).astype(np.int32)
+
+ds = mf.from_arrays({"image": images, "label": labels})
 print(ds)
 assert len(ds) == 1024
 
@@ -107,7 +106,7 @@ with mf.Loader(ds, mesh, specs, batch_size=batch_size) as loader:
     layout = loader.layout
     for batch in loader:
         image, label = batch["image"], batch["label"]
-        print(f"image {image.shape}, label {label.shape}, labels {np.asarray(label)[:3]} ...")
+        print(f"image {image.shape}, label {label.shape} {np.asarray(label)[:3]} ...")
 
 # %% [markdown]
 # A batch is a dict of `jax.Array`s. They are on their devices already, so pass them to your step as
@@ -142,8 +141,9 @@ for shard in image.addressable_shards:
 expected = np.arange(1024 - batch_size, 1024)
 assert (np.asarray(label) == expected % 10).all()
 for shard in image.addressable_shards:
-    assert shard.data.shape == (64, 32, 32, 3)
-    assert (np.asarray(shard.data) == expected[shard.index[0], None, None, None]).all()
+    values = np.asarray(shard.data)
+    assert values.shape == (64, 32, 32, 3)
+    assert (values == expected[shard.index[0], None, None, None]).all()
 
 # %% [markdown]
 # A function under `jax.jit` sees the whole batch. Each device computes with its own rows, and JAX adds
@@ -166,8 +166,8 @@ for count in (n for n in (1, 2, 4, 8) if n <= jax.device_count()):
     with mf.Loader(ds, mesh, P("data"), batch_size=512) as loader:
         batch = next(iter(loader))
     part = batch["image"].addressable_shards[0].data
-    print(f"{count} devices, {part.shape[0]:3} images on each: {part.nbytes / 2**20:.2f} MiB")
-    assert part.shape[0] * count == 512
+    print(f"{count} devices, {len(part):3} images on each: {part.nbytes / 2**20:.2f} MiB")
+    assert len(part) * count == 512
     assert (np.asarray(batch["label"]) == number[:512] % 10).all()
 
 # %% [markdown]
@@ -188,7 +188,7 @@ def brightness(image):
 
 
 mesh = mf.make_mesh({"data": -1})
-with jax.set_mesh(mesh), mf.Loader(ds, specs=P("data"), batch_size=batch_size) as loader:
+with jax.set_mesh(mesh), mf.Loader(ds, specs=P("data"), batch_size=512) as loader:
     for batch in loader:
         result = brightness(batch["image"])
         print(result.shape, result.sharding.spec)
@@ -221,10 +221,12 @@ patterns = {
 held = {}
 print("pattern   part of the images   devices with the same part")
 for name, (axes, spec) in patterns.items():
-    plan = mf.layout(axes, {"image": spec}, ds, batch_size=512).report()["arrays"]["image"]
-    same = sum(device["index"] == plan["devices"][0]["index"] for device in plan["devices"])
-    held[name] = (*plan["shard_shape"][:2], same)
-    print(f"{name:10}{plan['shard_shape']!s:21}{same}")
+    layout = mf.layout(axes, {"image": spec}, ds, batch_size=512)
+    image = layout.report()["arrays"]["image"]
+    first, *others = [device["index"] for device in image["devices"]]
+    same = 1 + others.count(first)
+    held[name] = (*image["shard_shape"][:2], same)
+    print(f"{name:10}{image['shard_shape']!s:21}{same}")
 assert held == {
     "data": (64, 32, 1),
     "model": (512, 32, 8),
