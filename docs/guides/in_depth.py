@@ -528,6 +528,7 @@ assert held == [64 * row, 32 * row, 16 * row, 8 * row] + 4 * [64 * row]
 
 # %% [markdown]
 # This table has no step, so the loop does nothing but wait. It shows what the input alone can deliver.
+# [Tuning](tuning.py) says what each argument changes, and reads a trace of `jax.profiler`.
 
 # %% [markdown]
 # ## Checkpoints

@@ -256,6 +256,7 @@ assert held == {
 # ## 11. Next steps
 #
 # - [Distributed loading in depth](in_depth.py): a training program, and what limits its speed
+# - [Tuning](tuning.py): what limits a loop, and which argument to change
 # - [From one process to many](distributed.py): real processes, and the bug that JAX cannot notice
 # - [Coming from another loader](coming_from.py): PyTorch, TensorFlow, Grain, Datarax
 # - [How to split a model](strategy.py): memory and time of every way
