@@ -94,7 +94,7 @@ def compare(ours, theirs):
 # %% [markdown]
 # ## The step
 #
-# The loop below is the whole program for every library in this guide: it replaces the sampler, the loader,
+# The loop below is the whole program for every library in this guide. It replaces the sampler, the loader,
 # the wrapper of the model and the exchange of gradients.
 
 # %%
