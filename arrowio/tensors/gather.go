@@ -75,7 +75,7 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		}
 	}
 	for _, c := range copies {
-		if err := g.source.files[g.source.places[g.parts[c.part].field].file].Check(); err != nil {
+		if err := g.source.files[g.source.locations[g.parts[c.part].field].file].Check(); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (g *gatherer) check(ctx context.Context, records []int64, jobs []source.Job
 	return g.set.Check(len(records), jobs)
 }
 
-// wanted is a part that is read to dst and then copied to the places of again.
+// wanted is a part that is read to dst and then copied to again.
 type wanted struct {
 	part  int
 	dst   []byte
@@ -163,7 +163,7 @@ func (g *gatherer) do(ctx context.Context, t task) error {
 	if len(needed) == 0 {
 		return nil
 	}
-	at := g.source.places[t.field]
+	at := g.source.locations[t.field]
 	f, pooled := g.source.files[at.file], buffers.Get().(*[chunk]byte)
 	buffer := pooled[:t.to-t.from]
 	for _, span := range needed {

@@ -33,14 +33,14 @@ const (
 
 // Source is the arrays of one file, or of the files of an index.
 type Source struct {
-	files  []blob.Blob
-	schema source.Schema
-	places []place // of the fields
-	calls  *source.Calls
+	files     []blob.Blob
+	schema    source.Schema
+	locations []location // of the fields
+	calls     *source.Calls
 }
 
-// place is where the elements of an array are, in C order and little-endian.
-type place struct {
+// location is where the elements of an array are, in C order and little-endian.
+type location struct {
 	file   int
 	offset int64
 }
@@ -137,7 +137,7 @@ func (s *Source) add(arrays []array, file int) error {
 			continue
 		}
 		s.schema.Fields = append(s.schema.Fields, source.Field{Name: a.name, Type: a.typ, Shape: a.shape, Logical: a.logical})
-		s.places = append(s.places, place{file, a.offset})
+		s.locations = append(s.locations, location{file, a.offset})
 	}
 	if n := len(s.schema.Fields); n > maxArrays {
 		return status.Errorf(status.ResourceExhausted, "tensors", "%s: there are more than %d arrays", s.files[0].Name(), maxArrays)

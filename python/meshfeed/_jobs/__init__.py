@@ -20,6 +20,8 @@ the keys of one loader. A generation, one level below, lasts from one agreement 
 | barrier/decision/N | lowest process | stopped processes | at a barrier | failure, departure |
 | saved/FILE/P | process P | all writers of the file | before P saves its state | no wait |
 
+`mf.check_replicas` has keys of its own (`comparison.py`).
+
 A close of the loader on this process also ends every wait. One key belongs to the namespace:
 departed/P, which process P sets when it closes the loader. The last one deletes all keys.
 """
