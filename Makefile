@@ -69,12 +69,8 @@ page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there i
 pages: lib $(VENV)/.demo ## write the pages of docs that follow from the code
 	$(PYTHON) docs/pages.py
 
-site: page lib $(VENV)/.site ## build the documentation into site/: guides run, all links lead somewhere, no network needed to read it
-	@mkdir -p .build/site/pages
-	rm -rf .build/site/html
-	$(PYTHON) -m sphinx -b html -W --keep-going -q -c docs -d .build/site/doctrees .build/site/pages .build/site/html
-	rm -rf site
-	mv .build/site/html site
+site: page lib $(VENV)/.site ## build the documentation into site/: guides run, and reading it needs no network
+	docs/build.sh $(PYTHON)
 
 demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out

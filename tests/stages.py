@@ -127,6 +127,12 @@ WASM_TESTS = (
 
 DEEP = [
     Stage("deep pytest", f"{PYTHON} -m pytest -q -m 'deep or longer' tests/python", DEEP_ENV),
+    Stage(
+        "the site",
+        f"sh -c 'docs/build.sh {PYTHON} && {PYTHON} -m pytest -q tests/website &&"
+        " .build/node/bin/node --test --test-reporter=spec tests/website/site.test.mjs'",
+        DEEP_ENV,
+    ),
     Stage("deep go test", f"{GO_TEST} ./...", DEEP_ENV),
     Stage("deep go test -race", f"{RACE} ./core/... ./internal/... ./arrowio/... ./tests/..."),
     Stage(
@@ -138,12 +144,6 @@ DEEP = [
         "the core's tests as wasm",
         "sh -c 'go build -o .build/wasip1 ./tests/wasip1 && GOOS=wasip1 GOARCH=wasm"
         f' {STRICT_GO} test -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
-    ),
-    Stage(
-        "the site",
-        f"sh -c 'make site && {PYTHON} -m pytest -q tests/website &&"
-        " .build/node/bin/node --test --test-reporter=spec tests/website/site.test.mjs'",
-        DEEP_ENV,
     ),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
     Stage("conformance groups", f"{PYTHON} tests/conformance/make_groups.py --check"),

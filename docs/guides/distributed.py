@@ -220,6 +220,10 @@ def scenes():
 
 
 seen = launch(scenes)
+rows = [process[2].split()[2:] for process in seen]  # of "replicas across"
+assert rows[0] == rows[2] != rows[1] == rows[3]
+columns = [process[3].split()[2:] for process in seen]  # of "columns across"
+assert columns[0] != columns[2]
 
 # %% [markdown]
 # ## The bug that JAX cannot notice
@@ -250,6 +254,8 @@ def by_rank_and_by_mesh():
 
 
 seen = launch(by_rank_and_by_mesh)
+sums = [[int(line.split("sum")[1].split(",")[0]) for line in process] for process in seen]
+assert sums == [[28, 120], [28, 120], [92, 120], [92, 120]]
 
 # %% [markdown]
 # By rank there is no error. JAX was told that processes 0 and 2 hold the same rows, so the batch has shrunk
@@ -328,6 +334,11 @@ def watched():
 
 
 seen = launch(watched, processes=2)
+errors = [[line.split(":")[0] for line in process] for process in seen]
+assert errors == [
+    ["IncompatibleError", "PeerError", "PeerError"],
+    ["IncompatibleError", "DataLossError", "DataLossError"],
+]
 
 # %% [markdown]
 # Every process stops, and every message names the process, the array and the step. `on_peer_error="abort"`
@@ -355,6 +366,9 @@ for wrong in sum(certificates[:3]), whole + certificates[0]:
         wrong.check()
     except mf.DataLossError as error:
         print(f"{type(error).__name__}: {error}")
+    else:
+        raise AssertionError("an incomplete run passed")
+assert whole.complete(epochs=1)
 
 # %% [markdown]
 # ## What each process reads
@@ -445,7 +459,10 @@ def train():
 
 first = launch(train, processes=4, devices=2, quiet=True)
 with open("state.json") as file:
-    print(file.read())
+    state = file.read()
+print(state)
+assert '"records": 96' in state
+assert '"position": 64' in state
 
 # %% [markdown]
 # That is the whole checkpoint of a loader: 96 records in this order, 64 of them delivered. It contains no

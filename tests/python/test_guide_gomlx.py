@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.python.test_guides import MEASURED, header
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guides" / "gomlx.md"
 PLUGIN = ROOT / ".build/plugins/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
@@ -65,7 +67,11 @@ def check_printed(printed: str) -> None:
 def test_the_page_runs_and_prints_what_it_says(tmp_path: Path) -> None:
     assert len(blocks("go")) == len(blocks("text")) == 11
     write_digits(tmp_path / "digits")
-    check_printed(run([f"{build(tmp_path)}"], cwd=tmp_path))
+    result = tmp_path / "result"
+    measured = [sys.executable, f"{MEASURED}", f"{result}"]
+    check_printed(run([*measured, f"{build(tmp_path)}"], cwd=tmp_path))
+    peak = json.loads(result.read_text())["peak"]
+    assert peak <= int(header(PAGE)["megabytes"].replace(",", "")) * 10**6
 
 
 def test_the_code_is_formatted(tmp_path: Path) -> None:
