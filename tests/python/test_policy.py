@@ -34,6 +34,20 @@ def test_every_number_of_stats_is_explained() -> None:
         assert sorted(loader.stats()) == sorted(quoted(section("monitoring", "Numbers")))
 
 
+def test_every_option_of_a_loader_is_explained() -> None:
+    page = (ROOT / "docs/reference/options.md").read_text()
+    listed: dict[str, str] = {}
+    for names, defaults in re.findall(r"^\| (`.*?`) \| (`.*?`) \|", page, re.MULTILINE):
+        pair = (re.findall(r"`([^`]+)`", cell) for cell in (names, defaults))
+        listed |= dict(zip(*pair, strict=True))
+    parameters = inspect.signature(mf.Loader.__init__).parameters
+    assert listed == {
+        name: repr(parameter.default)
+        for name, parameter in parameters.items()
+        if name not in ("self", "source")
+    }
+
+
 def test_the_report_of_the_page() -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", MONITORING, re.DOTALL | re.MULTILINE)
     run(program)
