@@ -26,10 +26,18 @@ func DiagnoseJob(all []Measurements, silent []int) *Report {
 	}
 	most, late := latest(reports)
 	r := reports[most]
-	if late {
+	switch {
+	case late:
+		m := all[most]
+		m.Wall, m.Peers = m.Wall-m.Peers, 0 // what keeps the others waiting is its own
+		r = Diagnose(m)
+		rows[most].Waited, rows[most].Bound = r.Waited, r.Bound
 		r.Cause, r.Bound, r.Process = r.Bound, Process, all[most].Process
 		r.Sentences[0] = fmt.Sprintf("Process %d is late: %s", r.Process, lowered(r.Sentences[0]))
 		r.Sentences[1] += " The other processes wait for it."
+	case r.Bound == Process:
+		r.Change = Change{"verify_replicas", `"off"`}
+		r.Sentences[2] = `No process is late: they wait for each other to compare replicas, which verify_replicas="off" leaves out.`
 	}
 	r.Processes, r.Silent = rows, slices.Sorted(slices.Values(silent))
 	if len(silent) > 0 {

@@ -46,8 +46,9 @@ func TestLateProcess(t *testing.T) {
 func TestProcessWithSlowStep(t *testing.T) {
 	all := job(4)
 	for i := range all {
-		if all[i].Process != 1 {
-			all[i].Peers = 500 * ms
+		all[i].Peers = 500 * ms
+		if all[i].Process == 1 {
+			all[i].Peers = 60 * ms
 		}
 	}
 	r := diagnosis.DiagnoseJob(all, nil)
@@ -56,6 +57,19 @@ func TestProcessWithSlowStep(t *testing.T) {
 	}
 	if bound := r.Processes[0].Bound; bound != diagnosis.Process {
 		t.Errorf("process 0 has the bound %s", bound)
+	}
+}
+
+// If all processes wait for each other, none of them is late.
+func TestAllWaitForEachOther(t *testing.T) {
+	all := job(4)
+	for i := range all {
+		all[i].Peers = 500 * ms
+	}
+	r := diagnosis.DiagnoseJob(all, nil)
+	const want = `No process is late: they wait for each other to compare replicas, which verify_replicas="off" leaves out.`
+	if r.Bound != diagnosis.Process || r.Process != -1 || r.Change.Argument != "verify_replicas" || r.Sentences[2] != want {
+		t.Errorf("got %s of process %d, change %v, %q", r.Bound, r.Process, r.Change, r.Sentences)
 	}
 }
 

@@ -24,6 +24,24 @@ class Part(NamedTuple):
     share: float
 
 
+class Process(NamedTuple):
+    """A process of a job.
+
+    Attributes:
+        process: its number.
+        batches: the number of batches measured.
+        waited: the share of the wall time in which its loop waited for data.
+        bound: what limits its loop, as in `Report`.
+        age: the seconds since it has published its measurements.
+    """
+
+    process: int
+    batches: int
+    waited: float
+    bound: str
+    age: float
+
+
 class Report:
     """What limits the loop over a loader. `Loader.report` returns it.
 
@@ -43,6 +61,8 @@ class Report:
             nothing to change.
         sentences: what the report says.
         parts: the rows of the table.
+        processes: the processes of a job, if the report is on all of them.
+        silent: the processes that have published no measurements.
     """
 
     def __init__(self, document: str) -> None:
@@ -57,6 +77,11 @@ class Report:
         change = found["change"]
         self.change: tuple[str, Any] | None = None if change is None else (change[0], change[1])
         self.sentences: Sequence[str] = found["sentences"]
+        self.processes = [
+            Process(p["process"], p["batches"], p["waited"], p["bound"], p["age_ns"] / 1e9)
+            for p in found["processes"]
+        ]
+        self.silent: Sequence[int] = found["silent"]
         self.parts = [Part(p["name"], p["ns"] / 1e9, p["share"]) for p in found["parts"]]
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,13 +49,22 @@ class AccountMixin:
         step = position // self._engine.batch.rows
         return stats | {"epoch": epoch, "step": step, "position": position}
 
-    def report(self) -> reports.Report:
+    def report(self, *, all_processes: bool = False) -> reports.Report:
         """Returns what limits the loop over the loader, and what to change.
 
         The report covers the batches after the first two, so that opening files and compiling the
         first step do not distort it. The pauses between loops are left out, as are passes of
         `one_epoch`. A `remesh` begins anew. The time in `next` counts as waiting for data: until a
         batch is ready, and to make its arrays. All other time of the loop counts as the step.
+
+        JAX dispatches a step, and its devices compute it later. So at some steps the loader looks
+        whether the devices have work. If they have none whenever the program asks for a batch, but
+        have some within its steps, then the program waits for them, for example in `float(loss)`.
+
+        Args:
+            all_processes: whether to report on the whole job, and to name a late process. Every
+                process publishes its measurements every few seconds; this call reads the newest of
+                each, and waits for none. Any process may call it alone.
 
         Raises:
             InvalidStateError: the loader is closed; ask before that.
@@ -71,8 +80,11 @@ class AccountMixin:
             >>> print(report.sentences[2])  # doctest: +ELLIPSIS
             Nothing to change: the input is ... times faster than your step.
         """
-        with Checks("Loader.report"):
-            return reports.of([self._engine.measurements()])
+        with Checks("Loader.report") as check:
+            check.boolean("all_processes", all_processes)
+            if not all_processes:
+                return reports.of([self._engine.measurements()])
+            return reports.of(*self._engine.reports())
 
     def certificate(self) -> Certificate:
         """Returns what was delivered since the loader was made, run by run.

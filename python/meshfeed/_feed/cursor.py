@@ -340,10 +340,11 @@ class Cursor:
     # ---- certificate and statistics ----
 
     def measured(self) -> dict[str, Any]:
-        """Returns the measurements of the loop, as in a measurements document."""
-        with self.lock:
-            self.handle.check(ASK_BEFORE)
-            return self.clock.measured(calls.loader_stats(self.handle.value))
+        """Returns the measurements of the loop, as in a measurements document.
+
+        It takes no lock, because another thread may wait in `next`.
+        """
+        return self.clock.measured(self.stats())
 
     def certificate(self) -> str:
         """Returns the certificate of the batches delivered, without those made ahead."""

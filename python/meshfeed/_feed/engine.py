@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,6 +117,7 @@ class Engine:
 
     def _join(self, plan: Plan) -> None:
         """Joins the processes of the mesh, which then agree on the next batch."""
+        self._process = plan.process
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
@@ -123,7 +125,7 @@ class Engine:
             live = batch.feed.live
             evidence = Evidence(batch.document, batch.info, alike, self._files, live)
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
-            cursor.join(others, batch.rows)
+            cursor.join(others, batch.rows, weakref.WeakMethod(self.measurements))
 
     # ---- queries ----
 
@@ -156,6 +158,7 @@ class Engine:
         prefetch, most = info["prefetch"], options.max_host_bytes
         return {
             **self.cursor.measured(),
+            "process": self._process,
             "arrays": len(info["arrays"]),
             "devices": feed.devices,
             "platform": feed.platform,
@@ -164,6 +167,12 @@ class Engine:
             "device_prefetch": self.cursor.ahead,
             "bounded": most is not None and most < (prefetch + 3) * info["batch_bytes"],
         }
+
+    def reports(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """Returns the newest measurements of the job, and the processes that published none."""
+        cursor, mine = self.cursor, self.measurements()
+        others, silent = cursor.reports() if isinstance(cursor, JoinedCursor) else ([], [])
+        return [mine, *others], silent
 
     # ---- passes and moves ----
 

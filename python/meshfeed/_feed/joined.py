@@ -14,6 +14,7 @@ from meshfeed._feed.cursor import Cursor, Item, Make
 from meshfeed._feed.feed import Feed
 from meshfeed._io.arguments import State
 from meshfeed._jobs.cluster import Cluster
+from meshfeed._jobs.stalls import Measure, Measured
 from meshfeed._native import calls
 from meshfeed._native.handle import Handle
 from meshfeed._native.owner import Owner
@@ -41,12 +42,13 @@ class JoinedCursor(Cursor):
     def _maker(self, feed: Feed, keep: int) -> _Inspector:
         return _Inspector(feed.make, keep, self._sampling)
 
-    def join(self, cluster: Cluster | None, rows: int) -> None:
+    def join(self, cluster: Cluster | None, rows: int, measure: Measure) -> None:
         """Takes batches in step with these processes from now on.
 
         Args:
             cluster: the processes; None if there are no others.
             rows: the rows of the global batch.
+            measure: measures the loop (see `Cluster`).
         """
         self._cluster = self._sampling.cluster = cluster
         self._sampling.stream = 0
@@ -55,6 +57,12 @@ class JoinedCursor(Cursor):
         if cluster is not None:
             cluster.moved(calls.loader_state(self.handle.value))
             cluster.position = weakref.WeakMethod(self.epoch_and_step)
+            cluster.measure = measure
+
+    def reports(self) -> tuple[list[Measured], list[int]]:
+        """Returns the measurements of the other processes (see `Cluster`)."""
+        cluster = self._cluster
+        return ([], []) if cluster is None or cluster.left else cluster.reports()
 
     def share(self, leader: JoinedCursor) -> None:
         """Makes the cursor of a pass use the cluster of the loader's cursor."""

@@ -30,7 +30,7 @@ from meshfeed._jobs.options import Evidence, JobOptions
 from meshfeed._jobs.peers import Peers, report
 from meshfeed._jobs.replicas import Replicas
 from meshfeed._jobs.skew import SkewDetector
-from meshfeed._jobs.stalls import Progress
+from meshfeed._jobs.stalls import Measure, Measured, Progress
 from meshfeed._jobs.worker import Worker, running
 from meshfeed._native import library
 
@@ -71,6 +71,7 @@ class Cluster:
         state: the state from which the loader goes on, set by its cursor.
         position: set by the cursor; a weak reference to a function that returns the next epoch
             and step.
+        measure: set by the loader; returns a function that measures its loop.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Cluster:
         self.passes = itertools.count(1)
         self.state: State = {}
         self.position: Callable[[], Position | None] = lambda: None
+        self.measure: Measure = lambda: None
         self._end = weakref.finalize(self, _forget, self._workers, self._namespace, self._release)
         self._end.atexit = False
         _watch_exit()
@@ -131,6 +133,24 @@ class Cluster:
         except Exception as e:  # the store is gone; a save does not need it
             log.debug("loader %s: states are not compared: %s", self._namespace.title, e)
             return None
+
+    def reports(self) -> tuple[list[Measured], list[int]]:
+        """Returns the newest measurements of the other processes, and those that published none.
+
+        It does not wait for any of them.
+        """
+        namespace, now = self._namespace, time.time()
+        found = namespace.reports.by_process("report")
+        measured = [
+            {
+                **found[p]["measured"],
+                "process": p,
+                "age_ns": max(0, int(1e9 * (now - found[p]["time"]))),
+            }
+            for p in namespace.others
+            if p in found
+        ]
+        return measured, [p for p in namespace.others if p not in found]
 
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Reports, in bounded time, that a batch could not be made."""
@@ -173,7 +193,7 @@ class Cluster:
         options, evidence, verify = self._options, self._evidence, self._options.verify_replicas
         start, timeout, late = self._workers.append, options.agree_timeout, options.late_after
         self.progress = Progress()
-        peers = self._peers = Peers(of, options.on_peer_error, late, self.progress)
+        peers = self._peers = Peers(of, options.on_peer_error, late, self.progress, self.measure)
         start(peers)
         if evidence.files is not None:
             position = functools.partial(_position, self.position)

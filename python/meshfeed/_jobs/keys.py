@@ -57,6 +57,11 @@ class Namespace:
             self._departed = now, set(_by_process(self.store, f"{self.path}/departed"))
         return self._departed[1]
 
+    @property
+    def reports(self) -> Generation:
+        """The keys of the processes' measurements, which no move of the loader deletes."""
+        return Generation(self, self.path)
+
     def depart(self) -> None:
         """Marks this process as departed; the last process deletes all keys."""
         self.store.set(f"{self.path}/departed/{self.me}", b"")

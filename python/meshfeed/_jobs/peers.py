@@ -21,7 +21,7 @@ from meshfeed import errors
 from meshfeed._jobs import failures
 from meshfeed._jobs.failures import Message
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.stalls import Progress, Stalls
+from meshfeed._jobs.stalls import Measure, Progress, Stalls
 from meshfeed._jobs.worker import Worker
 
 LONGEST = 10.0  # seconds of one wait at the mailbox; between two waits the thread checks for stalls
@@ -40,6 +40,7 @@ class Peers(Worker):
         on_error: what happens after a failure if the program does not call `next` again.
         late_after: seconds after which a process is late.
         progress: how far this process has come.
+        measure: measures the loop (see `Stalls`).
 
     Attributes:
         departed: the message of the first process that closed the loader, if there is one.
@@ -48,12 +49,17 @@ class Peers(Worker):
     """
 
     def __init__(
-        self, of: Generation, on_error: str, late_after: float, progress: Progress
+        self,
+        of: Generation,
+        on_error: str,
+        late_after: float,
+        progress: Progress,
+        measure: Measure,
     ) -> None:
         super().__init__("meshfeed.peers", of)
         self._mailbox = _mailbox(of.namespace.me)
         self._on_error, self._progress = on_error, progress
-        self._stalls = Stalls(of, late_after, progress)
+        self._stalls = Stalls(of, late_after, progress, measure)
         self._interval = min(late_after / 3, LONGEST)
         self.departed: Message | None = None
         self.lost = False

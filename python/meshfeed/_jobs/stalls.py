@@ -1,8 +1,8 @@
 """Which processes of a loader hold up the job, and which do not respond any more.
 
-Every process publishes a heartbeat every few seconds. A process that has not received a batch for a
-long time publishes the number of its batches and what it waits for. A few seconds later, processes
-that are ahead log those behind.
+Every process publishes a heartbeat and the measurements of its loop every few seconds. A process
+that has not received a batch for a long time publishes the number of its batches and what it waits
+for. A few seconds later, processes that are ahead log those behind.
 
 When a process dies, the collectives of all others fail, and each reports a lost peer. The error
 does not name the dead process. So every process that is alive sets a key in the store of the job,
@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.wording import counted, named
@@ -25,6 +26,9 @@ MAX_LISTED = 8  # processes or groups of processes in a log line
 RESPONSE_SECONDS = 1.5  # the time in which a process has to respond to the check of `unresponsive`
 
 log = logging.getLogger("meshfeed")
+
+Measured = dict[str, Any]  # the measurements of a process, as in a measurements document
+Measure = Callable[[], Callable[[], Measured] | None]
 
 
 @dataclass
@@ -54,9 +58,13 @@ class Stalls:
         of: the keys of the processes that agreed on the next batch.
         late: seconds without a batch after which a process is late, at least.
         progress: what the loader's program has received so far.
+        measure: returns the function that measures the loop; None if the loader is gone.
     """
 
-    def __init__(self, of: Generation, late: float, progress: Progress) -> None:
+    def __init__(
+        self, of: Generation, late: float, progress: Progress, measure: Measure = lambda: None
+    ) -> None:
+        self._measure = measure
         self._keys, self._namespace = of, of.namespace
         self._late, self._progress = late, progress
         self._published = False
@@ -66,9 +74,10 @@ class Stalls:
         self._usual = 0.0  # seconds from batch to batch
 
     def look(self) -> None:
-        """Publishes a heartbeat, and logs late processes; called every few seconds."""
+        """Publishes what this process does, and logs late processes; called every few seconds."""
         heartbeat = {"time": time.time(), "batches": self._progress.batches}
         self._keys.set(f"heartbeat/{self._namespace.me}", heartbeat)
+        self._publish()
         why = self._why()
         self._learn()
         idle = time.monotonic() - self._progress.since
@@ -83,6 +92,19 @@ class Stalls:
         if self._published and idle >= self._log_at and self._report(idle, silent=idle >= 2 * late):
             self._log_at = 2 * idle
         self._published = True
+
+    def _publish(self) -> None:
+        """Publishes the measurements of the loop, with the wait that has not ended yet."""
+        measure, progress = self._measure(), self._progress
+        if measure is None:
+            return
+        measured = measure()
+        if progress.inside and measured["batches"]:
+            waits = int(1e9 * (time.monotonic() - progress.since))
+            measured["wall_ns"] += waits
+            measured["wait_ns"] += waits
+        me = self._namespace.me
+        self._namespace.reports.set(f"report/{me}", {"time": time.time(), "measured": measured})
 
     def _learn(self) -> None:
         """Measures the usual time of a step, from the steps since the last look."""
