@@ -30,12 +30,13 @@ def digits(x: float) -> str:
     """Writes a number with three digits or more.
 
     Examples:
-        >>> [digits(x) for x in (0.01234, 1.2345, 12.345, 123.45, 12345.6)]
-        ['0.0123', '1.23', '12.3', '123', '12,346']
+        >>> [digits(x) for x in (0.01234, 0.9999, 1.2345, 12.345, 123.45, 12345.6)]
+        ['0.0123', '1.00', '1.23', '12.3', '123', '12,346']
     """
-    if x == 0:
+    rounded = float(f"{x:.3g}")
+    if rounded == 0:
         return "0"
-    return f"{x:,.{max(0, 2 - math.floor(math.log10(abs(x))))}f}"
+    return f"{x:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def size(n: float) -> str:
@@ -222,7 +223,12 @@ def _number(value: Any) -> bool:
 
 
 def _short(x: float, _: int) -> str:
-    """Writes a number on an axis, such as 120k."""
+    """Writes a number on an axis.
+
+    Examples:
+        >>> [_short(x, 0) for x in (0, 0.5, 999, 120000, 2.5e6, 3e9)]
+        ['0', '0.5', '999', '120k', '2.5M', '3G']
+    """
     for power, unit in ((9, "G"), (6, "M"), (3, "k")):
         if x >= 10**power:
             return f"{x / 10**power:g}{unit}"

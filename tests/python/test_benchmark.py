@@ -33,7 +33,7 @@ class Machine:
 
     def __init__(self, input_ms: float, step_ms: float, dispatch_ms: float = 1) -> None:
         self.input_ms, self.step_ms, self.dispatch_ms = input_ms, step_ms, dispatch_ms
-        self.now = 0.0  # of the host
+        self.now = 1e6  # of the host
         self.free = 0.0  # when the device has finished
         self.most = 0  # steps that were under way at the same time
         self.ends: list[float] = []
@@ -121,6 +121,19 @@ def test_the_clock_runs_while_the_loop_waits(machine: Callable[..., Machine]) ->
     assert found.ms == pytest.approx(7)
     assert found.waited == pytest.approx(1)
     assert (found.step_ms, found.faster, found.first_step_ms) == (None, None, None)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_transfers_of_batches(machine: Callable[..., Machine], closed: bool) -> None:
+    host = machine(3, 20, 1)
+
+    def arriving() -> Iterator[Any]:
+        for batch in host.batches():
+            yield {**batch, "image": Result(host, host.now + 5)}  # is on its way for 5 ms
+
+    assert mf.benchmark(arriving(), batches=3, closed=closed).ms == pytest.approx(8)
+    step = mf.benchmark(arriving(), lambda _: host.step(BATCH), batches=3, closed=closed)
+    assert step.wait_seconds == pytest.approx([0.008 if closed else 0.003] * 3)
 
 
 def test_the_spread_and_the_mean(machine: Callable[..., Machine]) -> None:
@@ -241,8 +254,12 @@ def test_a_donated_carry_is_waited_for_before_the_next_step(
 
 
 def test_a_donated_batch_is_not_used_again() -> None:
-    step = jax.jit(lambda batch: batch["x"] + 1, donate_argnums=0)
-    source = ({"x": jnp.ones(1024)} for _ in range(9))
+    donating = jax.jit(lambda x: x + 1, donate_argnums=0)
+
+    def step(batch: Any) -> Any:
+        return donating(batch["x"]) + batch["y"]
+
+    source = ({"x": jnp.ones(1024), "y": jnp.ones(1024)} for _ in range(9))
     found = mf.benchmark(source, step, batches=3, warmup=1)
     assert (found.batches, found.step_ms, found.faster) == (3, None, None)
 
@@ -382,7 +399,7 @@ def swept(machine: Callable[..., Machine]) -> mf.Sweep:
     def make(devices: int, rows: int) -> Any:
         if (devices, rows) == (2, 16):
             raise RuntimeError("no\n  memory")
-        host = machine(1, 64 / devices * rows / 8)
+        host = machine(1.3, 64 / devices * rows / 8)
         return host.batches(), host.step
 
     points = {"devices": [1, 2, 4], "rows": [8, 16]}
@@ -394,12 +411,12 @@ def test_a_sweep_keeps_the_points_that_did_not_fail(machine: Callable[..., Machi
     assert repr(table) == "Sweep(6 points, 1 failed)"
     assert str(table) == (
         "devices  rows  ms per batch  half of them  rows/s     MB/s  waited  MB per device\n"
-        "      1     8          64.0  64.0 to 64.0     125  0.00250   1.6 %\n"
-        "      1    16           128    128 to 128      62  0.00125   0.8 %\n"
-        "      2     8          32.0  32.0 to 32.0     250  0.00500   3.1 %\n"
+        "      1     8          64.0  64.0 to 64.0     125  0.00250   2.0 %\n"
+        "      1    16           128    128 to 128      62  0.00125   1.0 %\n"
+        "      2     8          32.0  32.0 to 32.0     250  0.00500   4.1 %\n"
         "      2    16        failed\n"
-        "      4     8          16.0  16.0 to 16.0     500   0.0100   6.2 %\n"
-        "      4    16          32.0  32.0 to 32.0     250  0.00500   3.1 %\n"
+        "      4     8          16.0  16.0 to 16.0     500   0.0100   8.1 %\n"
+        "      4    16          32.0  32.0 to 32.0     250  0.00500   4.1 %\n"
         "failed: devices=2, rows=16: RuntimeError: no memory"
     )
     failed = table.points[3]
@@ -510,7 +527,7 @@ def test_a_plot_of_bars(machine: Callable[..., Machine], tmp_path: Path) -> None
 def test_a_plot_of_batches_per_second(machine: Callable[..., Machine], tmp_path: Path) -> None:
     def make(n: int) -> Any:
         host = machine(n, 0)
-        return ({"text": None} for _ in host.batches())
+        return ({"text": None} if n == 1 else batch for batch in host.batches())
 
     table = mf.benchmark.sweep(make, {"n": [1, 2]}, batches=3)
     assert "batches/s" in texts(table.plot(tmp_path / "sweep.svg").to_svg())
