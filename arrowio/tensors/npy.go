@@ -19,8 +19,8 @@ const (
 )
 
 // npyHeader is the header of version 1.0 to 3.0 (numpy.lib.format): a literal of a
-// Python dict with the keys in this order, which NumPy sorts.
-var npyHeader = regexp.MustCompile(`^\{'descr': (.+), 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), ?\}\s*$`)
+// Python dict. NumPy sorts its keys; other programs write fewer spaces and commas.
+var npyHeader = regexp.MustCompile(`^\{\s*'descr'\s*:\s*(.+?)\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,\s*'shape'\s*:\s*\(([0-9, ]*)\)\s*,?\s*\}\s*$`)
 
 // npyTypes has NumPy's kinds of numbers, with their sizes.
 var npyTypes = map[string]dtype.Type{

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	maxRank   = 32      // dimensions of an array
+	maxRank   = 31      // dimensions of an array; a layout has one more for the batch
 	maxArrays = 1 << 20 // of a file, or of all files of an index
 )
 
@@ -98,6 +98,10 @@ func (s *Source) read(ctx context.Context, opener blob.Opener, path string) erro
 
 // open opens one more file.
 func (s *Source) open(ctx context.Context, opener blob.Opener, path string) (blob.Blob, error) {
+	if info, err := opener.Stat(ctx, path); err == nil && info.Dir {
+		return nil, status.Errorf(status.Unsupported, "tensors", "%s: this is a directory", path).
+			WithHint("give one file of it, or the index: model.safetensors.index.json").With("path", path)
+	}
 	f, err := opener.Open(ctx, path)
 	if err == nil {
 		s.files = append(s.files, f)
@@ -132,6 +136,9 @@ func stem(path string) string {
 // add adds arrays of a file to the schema.
 func (s *Source) add(arrays []array, file int) error {
 	for _, a := range arrays {
+		if a.name == "" {
+			a.skipped = "it has no name"
+		}
 		if a.skipped != "" {
 			s.schema.Skipped = append(s.schema.Skipped, source.Skipped{Name: a.name, Type: a.stored, Reason: a.skipped})
 			continue

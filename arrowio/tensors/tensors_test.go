@@ -267,8 +267,8 @@ func TestHostile(t *testing.T) {
 		"long.safetensors":    {append(binary.LittleEndian.AppendUint64(nil, 1<<60), "{}"...), "the header has 1152921504606846976 bytes, but only 2 follow" + again},
 		"json.safetensors":    {withHeader(`{"x":}`, nil), "the header is not JSON: expected a value, but found '}' (at byte 5)" + again},
 		"twice.safetensors":   {withHeader("{"+one+","+one+"}", data), `the header has the key "x" twice` + again},
-		"entry.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 32 dimensions, and data_offsets` + again},
-		"float.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 32 dimensions, and data_offsets` + again},
+		"entry.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 31 dimensions, and data_offsets` + again},
+		"float.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 31 dimensions, and data_offsets` + again},
 		"beyond.safetensors":  {withHeader(`{"x":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, data), `array "x" is at the bytes [0, 16) of 8` + again},
 		"reverse.safetensors": {withHeader(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, data), `array "x" is at the bytes [8, 0) of 8` + again},
 		"size.safetensors":    {withHeader(`{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, data), `array "x" of the type F32 and the shape [3] has 8 bytes` + again},
@@ -300,6 +300,7 @@ func TestHostile(t *testing.T) {
 func TestSkipped(t *testing.T) {
 	eight := make([]byte, 8)
 	for name, m := range map[string]blobtest.Memory{
+		"it has no name":                                      {"x": safetensors(stored{"", "U8", []int{8}, eight})},
 		"JAX has no arrays of the type F4":                    {"x": safetensors(stored{"x", "F4", []int{16}, eight})},
 		"it is compressed; write the file with numpy.savez":   {"x": npz(t, zip.Deflate, map[string][]byte{"x.npy": npy("<f4", "False", "(2,)", eight)})},
 		"its byte order is foreign; save array.astype":        {"x": npy(">f4", "False", "(2,)", eight)},
@@ -310,6 +311,21 @@ func TestSkipped(t *testing.T) {
 		src := openIn(t, m, "x")
 		if s := src.Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || !strings.HasPrefix(s.Skipped[0].Reason, name) {
 			t.Errorf("%s: %+v", name, s)
+		}
+		_ = src.Close()
+	}
+}
+
+// TestOtherWriters: headers of other programs than NumPy.
+func TestOtherWriters(t *testing.T) {
+	for _, header := range []string{
+		"{'descr':'<f4','fortran_order':False,'shape':(2,)}",
+		"{ 'descr' : '<f4' , 'fortran_order' : False , 'shape' : (2, ) , }\n",
+	} {
+		file := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header)))
+		src := openIn(t, blobtest.Memory{"x.npy": append(append(file, header...), make([]byte, 8)...)}, "x.npy")
+		if f := src.Schema().Fields; len(f) != 1 || f[0].Type != dtype.Float32 || !slices.Equal(f[0].Shape, []int{2}) {
+			t.Errorf("%s: %+v", header, f)
 		}
 		_ = src.Close()
 	}

@@ -265,6 +265,22 @@ def test_no_path(path: Any) -> None:
     assert str(caught.value) == f"mf.open_arrays: path={path!r}: expected the path of a file"
 
 
+def test_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(mf.UnsupportedError) as caught:
+        mf.open_arrays(tmp_path)
+    assert str(caught.value) == (
+        f"mf.open_arrays: {tmp_path}: this is a directory; "
+        "give one file of it, or the index: model.safetensors.index.json"
+    )
+
+
+def test_strange_names(tmp_path: Path) -> None:
+    names = ["a" * 400, 'q"uo/te', "\n", "naïve", "a\0b", "\x7f", "a.b[0]"]
+    arrays = {name: np.full(4, i, np.int8) for i, name in enumerate(names)}
+    safetensors.save_file(arrays, tmp_path / "x.safetensors")
+    loads(tmp_path / "x.safetensors", arrays, "data")
+
+
 def test_damaged(tmp_path: Path) -> None:
     """A file is damaged when it is opened, or later."""
     path = tmp_path / "x.safetensors"
