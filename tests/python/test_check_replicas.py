@@ -318,6 +318,26 @@ def test_a_process_that_cannot_read_its_arrays() -> None:
         assert (str(e), e.process) == ("process 1: MemoryError: no memory; see its log", 1)
 
 
+def test_the_lowest_process_is_interrupted() -> None:
+    """Ctrl-C there ends the wait of the others."""
+    store = Memory()
+
+    class Interrupted(Held):
+        def copies(self, array: int) -> dict[Index, Copies]:
+            raise KeyboardInterrupt
+
+    job = [Interrupted(0, [(0, 1)]), Held(1, [(0, 1)], [(0, 2)])]
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(call(store, job[1], range(2))))
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        call(store, job[0], range(2))
+    other.join(HANG)
+    (e,) = found
+    assert isinstance(e, mf.PeerError)
+    assert (str(e), e.process) == ("process 0: KeyboardInterrupt; see its log", 0)
+
+
 def test_names_and_sets_are_counted_apart() -> None:
     """A call of two processes does not count for a call of three."""
     store = Memory()

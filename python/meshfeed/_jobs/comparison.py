@@ -150,6 +150,7 @@ class Comparison:
     def __init__(self, keys: tuple[Generation, Generation], arrays: Arrays, seconds: float) -> None:
         self._keys, self._earlier = keys
         self._arrays, self._seconds = arrays, seconds
+        self._sent = 0  # messages
         self._facts: Facts = {}
         self._sets: dict[str, list[Block]] = {}
 
@@ -163,14 +164,19 @@ class Comparison:
         """
         try:
             self._facts, blocks = self._arrays.facts(), self._arrays.blocks()
-        except Exception as e:
-            code = e.code if isinstance(e, errors.Error) else errors.Code.Internal
-            text = e.message if isinstance(e, errors.Error) else f"{type(e).__name__}: {e}"
-            self._keys.set(f"record/{self._me}", {"failed": [code, text]})
+        except BaseException as e:
+            self._keys.set(f"record/{self._me}", {"failed": _told(e)})
             raise
         self._sets = _sets(blocks)
         self._keys.set(f"record/{self._me}", self._record())
-        verdict = self._lead() if self._keys.namespace.leads else self._follow()
+        if self._keys.namespace.leads:
+            try:
+                verdict = self._lead()
+            except BaseException as e:  # such as Ctrl-C: the others need not wait
+                self._send({"verdict": _failed({self._me: {"failed": _told(e)}})})
+                raise
+        else:
+            verdict = self._follow()
         if verdict:
             raise _error(**verdict)
         return blocks
@@ -221,16 +227,21 @@ class Comparison:
         if not absent:  # all processes have returned from the call before
             self._keys.namespace.store.delete(self._earlier.path)
         verdict = _failed(records) or (self._absent(absent) if absent else {})
-        n, verdict = (0, verdict) if verdict else self._judge(records)
-        self._keys.set(f"message/{n}", {"verdict": verdict})
+        verdict = verdict or self._judge(records)
+        self._send({"verdict": verdict})
         return verdict
 
-    def _judge(self, records: Mapping[int, Record]) -> tuple[int, Verdict]:
-        """Compares the records. Returns the number of the next message, and the verdict."""
+    def _send(self, message: Mapping[str, Any]) -> None:
+        """Publishes the next message."""
+        self._keys.set(f"message/{self._sent}", message)
+        self._sent += 1
+
+    def _judge(self, records: Mapping[int, Record]) -> Verdict:
+        """Compares the records."""
         trees = _alike({p: record["tree"] for p, record in records.items()})
         if len(trees) > 1:
             known = self._ask({}, [processes[0] for processes in trees[:ASKED]])
-            return 1, _other_trees([(have, known.get(have[0])) for have in trees])
+            return _other_trees([(have, known.get(have[0])) for have in trees])
         wrong: dict[str, list[list[int]]] = {}
         for key in sorted({key for record in records.values() for key in record["sets"]}):
             have = {p: r["sets"][key] for p, r in records.items() if key in r["sets"]}
@@ -238,20 +249,21 @@ class Comparison:
             if len(groups := _alike(have)) > 1 or inner:
                 wrong[key] = groups
         if not wrong:
-            return 0, {}
+            return {}
         wrong = dict(list(wrong.items())[:ASKED])
         asked = {processes[0] for groups in wrong.values() for processes in groups[:ASKED]}
-        return 1, self._other_bytes(wrong, self._ask({"sets": list(wrong)}, sorted(asked)))
+        return self._other_bytes(wrong, self._ask({"sets": list(wrong)}, sorted(asked)))
 
     def _ask(self, message: Mapping[str, Any], processes: Sequence[int]) -> dict[int, Any]:
         """Asks processes for details. Without an answer in time a process is left out."""
-        self._keys.set("message/0", {**message, "from": processes})
+        number = self._sent
+        self._send({**message, "from": processes})
         until = time.monotonic() + self._seconds
         answers = {}
         for p in processes:
             if p == self._me:
                 answers[p] = self._answer(message)
-            elif found := self._wait(f"answer/0/{p}", until - time.monotonic()):
+            elif found := self._wait(f"answer/{number}/{p}", until - time.monotonic()):
                 answers[p] = found
         return answers
 
@@ -348,6 +360,13 @@ def _alike(values: Mapping[int, str]) -> list[list[int]]:
 
 
 # ---- messages ----
+
+
+def _told(e: BaseException) -> tuple[int, str]:
+    """Returns the code and the text of an error for the other processes."""
+    if isinstance(e, errors.Error):
+        return e.code, e.message
+    return errors.Code.Internal, f"{type(e).__name__}: {e}".removesuffix(": ")
 
 
 def _different(found: Mapping[int, str]) -> Verdict:
