@@ -296,6 +296,14 @@ def test_an_error_of_the_step_is_the_users() -> None:
         mf.benchmark([BATCH], lambda _: 1 // 0)
 
 
+def test_a_loader_of_grain() -> None:
+    grain = pytest.importorskip("grain")
+    source = grain.MapDataset.source(np.arange(80, dtype=np.int32)).batch(8)
+    found = mf.benchmark(source, jax.jit(jnp.sum), batches=20, warmup=2)
+    assert (found.batches, found.epochs, found.notes) == (20, 3, [])
+    assert found.memory["batch"] is None  # NumPy arrays, on the host
+
+
 # ---- what a batch has ----
 
 
