@@ -65,6 +65,7 @@ autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 72
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True
 napoleon_custom_sections = hooks.SECTIONS
 
 highlight_language = "text"

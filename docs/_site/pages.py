@@ -28,7 +28,6 @@ ELSEWHERE = {
 CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
 QUOTED = re.compile(r"(`+)(?:(?!`).)+?\1(?!`)")
 LINK = re.compile(r"(\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
-TOCTREE = re.compile(r"(```\{toctree\}\n(?::.*\n)+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LEXERS = {".py": "python", ".go": "go", ".c": "c", ".h": "c", ".ts": "typescript", ".json": "json"}
 
 
@@ -69,24 +68,11 @@ class Site:
 
     def linked(self, text: str, name: str, place: str) -> str:
         """Returns the text of a page with links for the site."""
-        text = TOCTREE.sub(lambda m: self._arrived(m, name), text)
         parts = []
         for code, part in split(text, CODE):
             for quoted, words in split(part, QUOTED) if not code else [(True, part)]:
                 parts.append(words if quoted else self._links(words, name, place))
         return "".join(parts)
-
-    def _arrived(self, tree: re.Match[str], name: str) -> str:
-        """Returns a toctree without the pages that are still being written."""
-        here = os.path.dirname(name)
-        kept = [
-            line
-            for line in tree[2].splitlines()
-            if any(os.path.normpath(f"{here}/{line}{s}") in self._places for s in (".md", ".py"))
-            or line in {place.removesuffix(".md") for place in ELSEWHERE.values()}
-            or name == "docs/reference/index.md"
-        ]
-        return "\n".join([tree[1], *kept, "```"])
 
     def _links(self, text: str, name: str, place: str) -> str:
         def link(match: re.Match[str]) -> str:
