@@ -101,6 +101,8 @@ assert loop.memory["batch"] == 32 * (3072 + 4)  # bytes: 32 of the 256 rows are 
 assert loop.memory["carry"] == 4 * 3072 * 10
 
 # %% [markdown]
+# - **time** is the mean over the batches, and so counts seldom batches that take long. If it is much larger than
+#   the median, look for those with `loop.plot(path)`.
 # - **waiting** is the share of the time that the loop spends in `next`. A step that was dispatched before may
 #   run during this time, so waiting is not yet a loss.
 # - **the step alone** repeats the step with a batch that is there already. If the loop takes as long, the input

@@ -36,6 +36,7 @@ class Benchmark:
         seconds: the time of every timed batch: the wait for it, and its step.
         wait_seconds: the part of it in which the loop waited for the batch.
         ms: the median of `seconds` in milliseconds.
+        mean_ms: the mean, which also counts the seldom ones that take long.
         spread_ms: the lower and the upper quartile: half of the batches are between them.
         rows_per_second: rows of the global batch, over the time of all timed batches.
         bytes_per_second: bytes of all arrays of the global batch, over the same time.
@@ -58,6 +59,7 @@ class Benchmark:
     seconds: Sequence[float]
     wait_seconds: Sequence[float]
     ms: float
+    mean_ms: float
     spread_ms: tuple[float, float]
     rows_per_second: float | None
     bytes_per_second: float | None
@@ -112,9 +114,10 @@ class Benchmark:
         if self.first_step_ms is not None:
             first.append(f"step {plots.digits(self.first_step_ms)} ms")
         memory = [f"{name} {plots.size(n)}" for name, n in self.memory.items() if n is not None]
-        half = f" (half of them {low} to {high} ms)" if self.batches > 1 else ""
+        median = f", median {plots.digits(self.ms)} ms (half of them {low} to {high} ms)"
+        median = median if self.batches > 1 else ""
         lines = [
-            ("time", f"{plots.digits(self.ms)} ms per batch{half}"),
+            ("time", f"{plots.digits(self.mean_ms)} ms per batch{median}"),
             ("throughput", ", ".join(rates)),
             ("waiting", "; ".join(waiting) if self.first_step_ms is not None else ""),
             ("first", ", ".join(first)),
@@ -432,6 +435,7 @@ def _measure(check: Checks, loop: Loop, batches: int, warmup: int) -> Benchmark:
         seconds=seconds,
         wait_seconds=[lap.waited for lap in timed],
         ms=1e3 * middle,
+        mean_ms=1e3 * total / len(timed),
         spread_ms=(1e3 * low, 1e3 * high),
         rows_per_second=rates[0],
         bytes_per_second=rates[1],

@@ -106,8 +106,8 @@ def of_batches(result: Benchmark, path: str | os.PathLike[str]) -> Drawing:
     style = {"width": 1.0, "edgecolor": "white", "linewidth": 0.4}
     axes.bar(numbers, waits, color=_WAIT, label="waiting for the batch", **style)
     axes.bar(numbers, rests, color=_STEP, label=rest, bottom=waits, **style)
-    text = f"median {digits(result.ms)} ms"
-    axes.axhline(result.ms, color=_DARK, linewidth=1, label=text)
+    text = f"mean {digits(result.mean_ms)} ms"
+    axes.axhline(result.mean_ms, color=_DARK, linewidth=1, label=text)
     if result.step_ms is not None:
         text = f"the step alone, {digits(result.step_ms)} ms"
         axes.axhline(result.step_ms, color=_DARK, linewidth=1, linestyle=":", label=text)
@@ -117,7 +117,7 @@ def of_batches(result: Benchmark, path: str | os.PathLike[str]) -> Drawing:
     axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.6)
     rate = result.rows_per_second
     rows = "" if rate is None else f", {rate:,.0f} rows/s"
-    return _finish(figure, axes, f"{digits(result.ms)} ms per batch{rows}", path, str(result))
+    return _finish(figure, axes, f"{digits(result.mean_ms)} ms per batch{rows}", path, str(result))
 
 
 def of_sweep(sweep: Sweep, path: str | os.PathLike[str]) -> Drawing:

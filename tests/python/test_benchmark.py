@@ -146,6 +146,7 @@ def test_the_spread_and_the_mean(machine: Callable[..., Machine]) -> None:
 
     found = mf.benchmark(batches(), batches=5, warmup=1)
     assert (found.ms, *found.spread_ms) == pytest.approx((30, 20, 40))
+    assert found.mean_ms == pytest.approx(40)
     assert found.rows_per_second == pytest.approx(5 * ROWS / 0.2)
     assert found.first_batch_ms == pytest.approx(500)
 
@@ -377,7 +378,7 @@ def test_text(machine: Callable[..., Machine]) -> None:
     found = mf.benchmark(host.batches(40), host.step)
     assert str(found) == (
         "35 batches after 5 to warm up, pipelined\n"
-        "  time        20.0 ms per batch (half of them 20.0 to 20.0 ms)\n"
+        "  time        20.0 ms per batch, median 20.0 ms (half of them 20.0 to 20.0 ms)\n"
         "  throughput  400 rows/s, 8.00 kB/s\n"
         "  waiting     15.0 % of the time; the step alone takes 20.0 ms; "
         "without the input 1.00 times as fast\n"
