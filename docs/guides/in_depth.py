@@ -414,7 +414,7 @@ def sum_of(image):
 
 with open_loader(train, mesh) as loader:
     for batch in loader:
-        sum_of(batch["image"])
+        sum_of(batch["image"]).block_until_ready()
 print("traced for the loader: batches of", traced)
 sum_of(np.pad(alone["image"], ((0, 3), (0, 0), (0, 0), (0, 0))))
 print("and with 29 rows padded to a multiple of eight:", traced)
@@ -838,9 +838,10 @@ with open_loader(train, mesh) as loader:
 
 # %% [markdown]
 # **Many steps ahead on virtual devices.** JAX dispatches steps faster than they run. On accelerators that is
-# welcome. Virtual CPU devices share a few threads; several unfinished steps can then wait for each other in
-# their collectives, and after 40 s XLA ends the process: "Termination timeout for `all reduce ...` exceeded".
-# Wait in each step, as `float(loss)` does above. Meshfeed has no part in this.
+# welcome. Eight virtual devices on two cores share a few threads. With about forty unfinished steps, their
+# collectives wait for each other without end, also in a program without meshfeed. After 40 s XLA ends the
+# process: "Termination timeout for `all reduce ...` exceeded". Wait in each step, as `float(loss)` does
+# above.
 #
 # **Rows chosen by rank.** If a model crosses processes, `jax.process_index()` is the wrong key, and JAX does
 # not notice: [From one process to many](distributed.py#the-bug-that-jax-cannot-notice).
