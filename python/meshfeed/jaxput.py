@@ -25,7 +25,7 @@ from meshfeed.specs import Entry, entries, is_spec
 
 import jax  # isort: skip
 from jax.sharding import Mesh, NamedSharding  # isort: skip
-from jax.tree_util import tree_flatten, tree_flatten_with_path  # isort: skip
+from jax.tree_util import SequenceKey, tree_flatten, tree_flatten_with_path  # isort: skip
 
 _ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
 _PLANS = 32  # the number of plans that are kept
@@ -42,7 +42,8 @@ class _Leaf(NamedTuple):
         shape: the shape.
         dtype: the type.
         strides: the strides in bytes; None for a `jax.Array`.
-        shared: whether JAX may use the memory without a copy.
+        shared: whether JAX may use the memory without a copy, if its blocks are contiguous and
+            aligned.
     """
 
     shape: tuple[int, ...]
@@ -77,18 +78,23 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
                 if not isinstance(leaf, np.ndarray):
                     known.append((leaf.shape, leaf.dtype, None, False))
                     continue
-            shared = not leaf.flags.writeable and _is_shared(leaf)
-            known.append((leaf.shape, leaf.dtype, leaf.strides, shared))
+            known.append((leaf.shape, leaf.dtype, leaf.strides, not leaf.flags.writeable))
         flat, kind = tree_flatten(specs)
         ambient = bridge.context_mesh() if mesh is None else None
         x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
-        key = structure, tuple(known), mesh, ambient, kind, tuple(flat), rows, x64
-        try:
-            plan = plans[key]
-        except (KeyError, TypeError):  # a wrong spec may have no hash
-            found = [_Leaf(*each) for each in known]
-            plan = _keep(key, Plan(Checks(op), tree, found, mesh, specs, rows))
-        return structure.unflatten(plan(leaves))
+        rest = structure, mesh, ambient, kind, tuple(flat), rows, x64
+        while True:
+            key = tuple(known), rest
+            try:
+                plan = plans[key]
+            except (KeyError, TypeError):  # a wrong spec may have no hash
+                found = [_Leaf(*each) for each in known]
+                plan = _keep(key, Plan(Checks(op), tree, found, mesh, specs, rows))
+            copied = [i for i in plan.shared if not _is_shared(leaves[i])]
+            if not copied:
+                return structure.unflatten(plan(leaves))
+            for i in copied:
+                known[i] = *known[i][:3], False
     except Error as e:
         e.set_op(op)
         raise
@@ -129,9 +135,8 @@ def _is_extended(dtype: Any) -> bool:
 
 
 def _is_shared(array: np.ndarray[Any, Any]) -> bool:
-    """Returns whether JAX may use the memory of an array without a copy."""
-    contiguous = array.flags.c_contiguous
-    return contiguous and is_read_only(array) and address(array) % _ALIGNED == 0
+    """Returns whether the memory of an array is aligned, and nothing can write to it."""
+    return is_read_only(array) and address(array) % _ALIGNED == 0
 
 
 check_untraced = bridge.check_untraced
@@ -212,9 +217,9 @@ class _Array:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all blocks are contiguous and aligned parts of memory that JAX may use."""
+        """Whether JAX may use the memory, and all blocks are contiguous and aligned in it."""
         leaf = self.leaf
-        if not leaf.shared or self.delivered != leaf.dtype:
+        if not leaf.shared or self.delivered != leaf.dtype or not _is_dense(leaf):
             return False
         blocks = self.sharding.addressable_devices_indices_map(self.shape).values()
         return bool(blocks) and all(_is_whole(leaf, self.local(index)) for index in blocks)
@@ -234,6 +239,17 @@ def _carrier(dtype: Any) -> np.dtype[Any]:
     if _is_extended(dtype):
         return np.dtype(np.uint8)
     return dtype if str(dtype) in _NAMED else np.dtype(f"u{dtype.itemsize}")
+
+
+def _is_dense(leaf: _Leaf) -> bool:
+    """Returns whether a leaf is contiguous, in the order of C."""
+    step = leaf.dtype.itemsize
+    assert leaf.strides is not None
+    for n, stride in zip(reversed(leaf.shape), reversed(leaf.strides), strict=True):
+        if n > 1 and stride != step:
+            return False
+        step *= n
+    return True
 
 
 def _is_whole(leaf: _Leaf, index: Any) -> bool:
@@ -268,8 +284,8 @@ def _arrays(
     if specs is None:
         hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
         raise check.misfit("specs are missing", no_specs(mesh, hint))
-    names = names_of([path for path, _ in tree_flatten_with_path(tree)[0]])
-    names = [name or "tree" for name in names]
+    paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+    names = [name or "tree" for name in names_of(paths)]
     given = broadcast(check, "tree", tree, specs, "specs")
     for name, spec in zip(names, given, strict=True):
         if spec is None:
@@ -278,10 +294,13 @@ def _arrays(
     shardings = [None if is_spec(spec) else spec for spec in given]
     mesh = bridge.one_mesh(check, mesh, shardings)
     found = []
-    for name, leaf, spec in zip(names, leaves, given, strict=True):
+    for path, name, leaf, spec in zip(paths, names, leaves, given, strict=True):
         if leaf.strides is not None:
             check_type(check, name, leaf.dtype)
         parts = entries(spec if is_spec(spec) else spec.spec)
+        if parts and leaf.shape == () and path and isinstance(path[-1], SequenceKey):
+            message = f"array {name!r} is a number in a list, but its spec has dimensions"
+            raise check.misfit(message, "a list holds arrays; give np.asarray(list) for one array")
         found.append(_Array(name, leaf, mesh, parts, spec, leaf.shape))
     return found
 
@@ -322,6 +341,9 @@ def _check_fit(check: Checks, arrays: Sequence[_Array]) -> None:
 class Plan:
     """How the leaves of trees with the same structure, shapes and types become arrays.
 
+    Attributes:
+        shared: the leaves whose memory JAX uses without a copy.
+
     Args:
         check: raises errors with the name of the user's call.
         tree: a tree.
@@ -340,6 +362,7 @@ class Plan:
             _extend(check, arrays)
         if arrays:
             _check_fit(check, arrays)
+        self.shared = [i for i, a in enumerate(arrays) if a.is_shared]
         copies = [a.leaf.strides is not None and not a.is_shared for a in arrays]
         copied = [array for array, copy in zip(arrays, copies, strict=True) if copy]
         self._made = [(i, a.maker()) for i, a in enumerate(arrays) if not copies[i]]

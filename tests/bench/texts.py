@@ -95,12 +95,12 @@ The largest growth of a process, in MB of memory that belongs to no file, over d
 PUT = """\
 `mf.put` and `jax.device_put` of arrays that another loader made, closed: until the arrays are
 ready, which are then dropped. Times in µs: the 10th percentile and the median of all calls.
-Both take turns of 20 ms. *rounds* is the range of the ratio, round by round. *NumPy's* memory is
-where NumPy puts an array, mostly not at a multiple of 64 bytes: both copy it. *read-only* memory is
+Both take turns of 20 ms. *rounds* is the range of the ratio, round by round. *unaligned* memory
+begins 16 bytes after a multiple of 64, as most NumPy arrays do: both copy it. *read-only* memory is
 aligned, and both use it without a copy where a block is contiguous. *writable, aligned* memory is
 copied by `mf.put`, so that the caller may write to it again. `device_put` uses it without a copy,
-and its array then changes with the memory: this is what safety costs. In a mesh with *both*, rows
-and columns are split, and both copy.
+and its array then changes with the memory: this is what safety costs. NumPy puts one array of four
+there by chance, torch every one. In a mesh with *both*, rows and columns are split, and both copy.
 """
 
 PUT_PROCESSES = """\

@@ -184,6 +184,23 @@ def test_batches_outlive_the_loop() -> None:
     assert [number(x) for x in kept] == list(range(6))
 
 
+def test_batches_of_grain() -> None:
+    """Of a data set, whose loops begin anew, and of its iterator."""
+    import grain
+
+    rows = [{"x": np.arange(4) + n, "n": n} for n in range(32)]
+    loader = grain.MapDataset.source(rows).shuffle(seed=1).batch(8)
+    specs = {"x": P("a", "b"), "n": P("a")}
+    with mf.place_batches(loader, grid(4, 2), specs) as batches:
+        for _ in range(2):
+            for placed, want in zip(batches, loader, strict=True):
+                assert np.array_equal(np.asarray(placed["x"]), want["x"])
+                assert np.array_equal(np.asarray(placed["n"]), want["n"])
+        assert len(batches) == 4
+    with mf.place_batches(iter(loader.to_iter_dataset()), grid(4, 2), specs) as batches:
+        assert len(list(batches)) == 4
+
+
 # ---- errors ----
 
 
@@ -402,6 +419,21 @@ def run(body: str) -> str:
 )
 def test_the_exit_waits_for_no_iterable(body: str) -> None:
     assert run(f"{body}; print('ok')") == "ok\n"
+
+
+def test_the_exit_closes_generators() -> None:
+    assert (
+        run("""
+        def source():
+            try:
+                yield from endless()
+            finally:
+                print("closed")
+        batches = mf.place_batches(source(), mesh, P("a"))
+        next(batches)
+        """)
+        == "closed\n"
+    )
 
 
 def test_a_forked_child_gets_an_error_and_drops_what_it_inherits() -> None:

@@ -9,9 +9,11 @@ import gc
 import math
 import mmap
 import random
+import sys
 import threading
+import types
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -66,9 +68,10 @@ def pointers(x: jax.Array) -> list[int]:
 
 
 def is_within(x: jax.Array, host: Host) -> bool:
-    """Returns whether an array lies in the memory of a host array, as a whole."""
+    """Returns whether an array lies in the memory of a host array. Some parts must not do so."""
     start = host.ctypes.data
-    return all(start <= at < start + host.nbytes for at in pointers(x))
+    (within,) = {start <= at < start + host.nbytes for at in pointers(x)}
+    return within
 
 
 def same(got: jax.Array, host: Any, sharding: NamedSharding) -> None:
@@ -319,6 +322,69 @@ def test_arrays_of_other_kinds(leaf: Any) -> None:
     assert (got.sharding.spec, got.dtype) == (P("a"), np.float32)
 
 
+class Tensor:
+    """Stands for a torch tensor, which NumPy cannot convert in all types."""
+
+    def __init__(self, memory: Host, kind: str, device: str = "cpu") -> None:
+        self._memory, self.dtype = memory, Kind(kind)
+        self.device = Device(device)
+
+    def detach(self) -> Tensor:
+        return Tensor(self._memory, str(self.dtype)[6:])
+
+    resolve_conj = resolve_neg = detach
+
+    def view(self, kind: str) -> Tensor:
+        return Tensor(self._memory.view(kind), kind)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Host:
+        if str(self.dtype) in ("torch.bfloat16", "torch.float8_e5m2"):
+            raise TypeError("Got unsupported ScalarType")
+        return self._memory
+
+
+Tensor.__module__ = "torch"
+
+
+class Device(NamedTuple):
+    """Stands for a torch device."""
+
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:0"
+
+
+class Kind(str):
+    """Stands for a torch dtype."""
+
+    def __str__(self) -> str:
+        return f"torch.{super().__str__()}"
+
+    @property
+    def is_floating_point(self) -> bool:
+        return "float" in self
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [("float32", "f4"), ("bfloat16", "i2"), ("float8_e5m2", "u1"), ("int16", "i2")],
+)
+def test_tensors_of_torch(kind: str, bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(int16="i2", uint8="u1"))
+    dtype = np.dtype(getattr(ml_dtypes, kind, None) or kind)
+    want = np.arange(8).astype(dtype)
+    got = mf.put(Tensor(want.view(bits) if bits != "f4" else want, kind), grid(8), P("a"))
+    assert (got.dtype, np.asarray(got).tolist()) == (dtype, want.tolist())
+
+
+def test_tensors_on_an_accelerator() -> None:
+    tensor = Tensor(np.zeros(8), "float32", "cuda")
+    assert wrong({"x": tensor}, grid(8), P("a")) == (
+        "mf.put: array 'x' is a tensor on cuda:0, not in host memory; give tensor.cpu()"
+    )
+
+
 def test_numbers_become_arrays_without_dimensions() -> None:
     tree = {"i": 3, "f": 0.5, "b": True, "c": 1j, "n": np.float16(2)}
     got = mf.put(tree, grid(8), P())
@@ -353,11 +419,24 @@ def test_shardings_bring_their_mesh_and_stay_the_objects_of_the_user() -> None:
 
 
 def test_the_mesh_of_set_mesh_is_used() -> None:
-    with jax.set_mesh(grid(4, 2)):
-        got = mf.put(np.arange(8), specs=P("b"))
-        assert got.sharding == NamedSharding(grid(4, 2), P("b"))
-    with jax.set_mesh(grid(8)):  # not the plan of the other mesh
-        assert mf.put(np.arange(8), specs=P("a")).sharding.mesh == grid(8)
+    for mesh in (grid(4, 2), grid(8)):  # the second time not with the plan of the first
+        with jax.set_mesh(mesh):
+            assert mf.put(np.arange(8), specs=P("a")).sharding == NamedSharding(mesh, P("a"))
+
+
+def test_arrays_of_one_kind_may_be_shared_or_not() -> None:
+    """The address, and the array that owns the memory, are not part of a plan."""
+    mesh, host = grid(4, 2), frozen((64, 1024))
+    view = memory((64, 1024))[:]
+    view.setflags(write=False)
+    for _ in range(2):
+        assert is_within(mf.put(host, mesh, P("a")), host)
+        assert not is_within(mf.put(view, mesh, P("a")), view)
+        other = frozen((64, 1024), offset=4)
+        assert not is_within(mf.put(other, mesh, P("a")), other)
+    got = mf.put([host, view, other, host], mesh, P("a"))
+    wanted = zip(got, [host, view, other, host], strict=True)
+    assert [is_within(x, array) for x, array in wanted] == [True, False, False, True]
 
 
 def test_arrays_on_devices_are_moved_or_returned() -> None:
@@ -540,6 +619,13 @@ def test_specs_in_place_of_the_mesh() -> None:
     )
     assert wrong(batch, P("a"), None) == (
         "mf.put: specs are missing; the mesh is a spec, so write specs= before it"
+    )
+
+
+def test_a_list_of_numbers_is_no_array() -> None:
+    assert wrong({"x": X, "label": [3, 4]}, grid(2), P("a")) == (
+        "mf.put: array 'label/0' is a number in a list, but its spec has dimensions; a list holds "
+        "arrays; give np.asarray(list) for one array"
     )
 
 
