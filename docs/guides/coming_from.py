@@ -8,7 +8,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 4 s | 600 MB |
+# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 5 s | 700 MB |
 #
 # - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
 # - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
@@ -115,7 +115,7 @@ def train(mesh):
     weights = jax.device_put(np.ones(32 * 32 * 3, np.float32) / 100, NamedSharding(mesh, P()))
     with mf.Loader(ds, mesh, P("data"), batch_size=256, shuffle=True, seed=0) as loader:
         for batch in loader:
-            weights = step(weights, batch)
+            weights = jax.block_until_ready(step(weights, batch))
     return weights, step.lower(weights, batch).compile().as_text()
 
 
@@ -468,7 +468,7 @@ assert batch["image"].addressable_shards[0].data.shape == (64, 32, 32, 3)
 # %%
 weights = jax.device_put(np.ones(32 * 32 * 3, np.float32) / 100, NamedSharding(mesh, P()))
 with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
-    measured = mf.benchmark(loader, step, carry=weights, batches=10, warmup=2)
+    measured = mf.benchmark(loader, step, carry=weights, batches=10, warmup=2, closed=True)
 print(measured)
 assert (measured.batches, measured.warmup) == (10, 2)
 
