@@ -79,12 +79,12 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 			return err
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (g *gatherer) check(ctx context.Context, records []int64, jobs []source.Job) error {
 	if err := ctx.Err(); err != nil {
-		return &status.Error{Code: status.CodeOf(err), Op: "tensors", Msg: "the read was cancelled", Err: err}
+		return cancelled(err)
 	}
 	for _, r := range records {
 		if r != 0 && r != -1 {
@@ -92,6 +92,10 @@ func (g *gatherer) check(ctx context.Context, records []int64, jobs []source.Job
 		}
 	}
 	return g.set.Check(len(records), jobs)
+}
+
+func cancelled(err error) error {
+	return &status.Error{Code: status.CodeOf(err), Op: "tensors", Msg: "the read was cancelled", Err: err}
 }
 
 // wanted is a part that is read to dst and then copied to again.
@@ -166,10 +170,25 @@ func (g *gatherer) do(ctx context.Context, t task) error {
 	at := g.source.locations[t.field]
 	f, pooled := g.source.files[at.file], buffers.Get().(*[chunk]byte)
 	buffer := pooled[:t.to-t.from]
-	for _, span := range needed {
-		if err := read(ctx, f, buffer[span[0]-t.from:span[1]-t.from], at.offset+int64(span[0])); err != nil {
-			return err
+	// A disk may hang, so the reads are on a goroutine that a cancelled call leaves behind.
+	// One goroutine reads all spans, since some are short.
+	err := guard.Parallel(ctx, "tensors", 1, 1, func(int) error {
+		for _, span := range needed {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p := buffer[span[0]-t.from : span[1]-t.from]
+			if err := read(context.WithoutCancel(ctx), f, p, at.offset+int64(span[0])); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if ended := ctx.Err(); err != nil && ended != nil {
+		return cancelled(ended)
+	}
+	if err != nil {
+		return err
 	}
 	for _, w := range t.wanted {
 		if err := g.cut(w, t, buffer); err != nil {

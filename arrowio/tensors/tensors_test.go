@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
@@ -206,6 +207,52 @@ func TestOnlyTheParts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hung is a disk that does not answer reads from an offset on, until it is released.
+type hung struct {
+	*bytes.Reader
+	from           int64
+	asked, release chan struct{}
+}
+
+func (h hung) ReadAt(p []byte, offset int64) (int, error) {
+	if offset >= h.from {
+		h.asked <- struct{}{}
+		<-h.release
+	}
+	return h.Reader.ReadAt(p, offset)
+}
+
+// TestCancelled: a cancelled gather returns although the disk does not, and nothing is
+// written to its memory later.
+func TestCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := safetensors(weights[0])
+		h := hung{bytes.NewReader(file), int64(len(file) - len(weights[0].data)), make(chan struct{}), make(chan struct{})}
+		src, err := open(t.Context(), oneFile{blob: blobtest.Bytes("w", h)}, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := src.Gatherer([]source.Part{{Boxes: [][][2]int{{{0, 5}, {0, 7}, {0, 3}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		dst, got := make([]byte, len(weights[0].data)), make(chan error)
+		go func() { got <- g.Gather(ctx, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}) }()
+		<-h.asked
+		cancel()
+		if err := <-got; status.CodeOf(err) != status.Cancelled || err.Error() != "tensors: the read was cancelled" {
+			t.Errorf("got %v", err)
+		}
+		close(h.release)
+		synctest.Wait()
+		if !bytes.Equal(dst, make([]byte, len(dst))) {
+			t.Error("the memory of a cancelled gather was written to")
+		}
+		_ = src.Close()
+	})
 }
 
 // TestNarrowed: numbers of 64 bits become those of 32 bits, or an error.
