@@ -17,6 +17,7 @@ from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 from tests.python.slowfile import served
+from tests.python.test_process import HANG, started
 
 FIELDS = {"x": np.zeros((512, 4), np.float32)}
 
@@ -222,3 +223,23 @@ def test_a_closed_loader() -> None:
         with pytest.raises(mf.InvalidStateError, match=r"ask before close\(\)") as raised:
             loader.report()
     assert raised.value.op == "Loader.report"
+
+
+def test_a_program_that_ends_within_a_sampled_step() -> None:
+    """Its thread for the look at the devices neither delays the exit nor fails in it."""
+    process = started(
+        """
+import jax
+from jax.sharding import PartitionSpec as P
+ds = mf.from_arrays({"x": np.zeros((64, 2), np.float32)})
+loop = iter(mf.Loader(ds, jax.make_mesh((1,), ("data",)), P("data"), batch_size=8))
+for n in range(8):
+    batch = next(loop)
+    if n > 4 and loop._cursor.clock.sample is not None:
+        print("ok")  # the look at the step is due in up to half a second
+        break
+    time.sleep(0.5)
+"""
+    )
+    out, err = process.communicate(timeout=HANG)
+    assert (process.returncode, out, err) == (0, "ok\n", "")

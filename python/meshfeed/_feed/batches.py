@@ -46,8 +46,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
 
         Batches.__next__             the batch, or StopIteration
           Batches.item               the cursor's lock; the end of the loop; the times
-            Cursor.marked            the profiler's mark, if it records a trace
-              Feed.marks             no batch inside of a traced function
+            Feed.marks               no batch inside of a traced function; the profiler's marks
             Cursor.take              the position; batches made ahead come first
               Cursor._fetch          the owner of the memory; collections if memory is kept
                 mf_loader_next       (C) the next batch of the ready queue
@@ -91,7 +90,9 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
     def item(self) -> Item | None:
         """Returns the next batch with the position after it, or None at the end."""
         cursor = self._cursor
-        with cursor.lock, cursor.marked("meshfeed.next"):  # threads that share a loop share its end
+        cursor.marks = marks = cursor.feed.marks()
+        mark = cursor.unmarked if marks is None else marks("meshfeed.next")
+        with cursor.lock, mark:  # threads that share a loop share its end
             clock, asked = cursor.clock, now()
             if self._ends is None:
                 self._ends = cursor.ends

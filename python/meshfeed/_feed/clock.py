@@ -15,7 +15,7 @@ _BUILT = (  # the library's counters of batches that were built
 )
 
 NEVER = 1 << 63  # nanoseconds
-RARE = 200  # times what a sample costs, between two samples; the first ones come faster
+RARE = 400  # times what a sample costs, between two samples; the first ones come faster
 
 
 class Clock:

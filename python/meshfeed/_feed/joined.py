@@ -85,7 +85,7 @@ class JoinedCursor(Cursor):
         if cluster is None or cluster.left:
             return super().take()
         began = time.perf_counter_ns()
-        with nullcontext() if self._marks is None else self._marks("meshfeed.agree"):
+        with nullcontext() if self.marks is None else self.marks("meshfeed.agree"):
             self._meet(cluster)
         self.clock.peers += time.perf_counter_ns() - began
         progress, peers = cluster.progress, cluster.peers
