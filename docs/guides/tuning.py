@@ -358,6 +358,9 @@ show(scaling.plot("scaling.svg"))
 #   --command='python3 train.py "/data/train-*.arrow" /saved/train.npz'
 # ```
 #
+# To try a job on CPUs, give each process one device, or wait for every step. With several CPU devices per
+# process, steps that overlap can wait for each other forever, in the library by which CPUs communicate.
+#
 # Tests run these launch lines with two processes on one machine, with programs that play `srun` and `gcloud`,
 # and they stop and continue the Slurm job. No test ran on a real cluster, so try a recipe with a small job first.
 # [Jobs of many processes](../jobs.md) says what the processes compare, and how a job ends when one of them fails.

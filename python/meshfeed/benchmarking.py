@@ -279,7 +279,9 @@ class _BenchmarkFunction:
             batches: how many batches to time.
             warmup: how many batches come before them, at least 1. The first one compiles the step
                 and is reported apart.
-            closed: whether to wait for the end of every step before the next batch.
+            closed: whether to wait for the end of every step before the next batch. Use it in a job
+                of several processes with several CPU devices each: there, steps that overlap can
+                wait for each other forever in Gloo, JAX's library for communication on CPUs.
 
         Raises:
             InvalidArgumentError: an argument is wrong, or there is no batch.
