@@ -723,7 +723,7 @@ if ocp:
 # devices becomes one of four, in one process:
 
 # %%
-left = grid(devices=jax.devices()[:4])
+left = grid(model=1, devices=jax.devices()[:4])
 
 
 def move(array):
