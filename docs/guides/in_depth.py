@@ -38,6 +38,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import jax
 import jax.numpy as jnp
@@ -57,6 +58,11 @@ jax.config.update("jax_num_cpu_devices", 8)
 def show(picture):
     """Shows a picture in a notebook, and its text elsewhere."""
     getattr(builtins, "display", print)(picture)
+
+
+def say(message):
+    """Prints a long message in lines of 80 characters."""
+    print(textwrap.fill(message, 80, subsequent_indent="    "))
 
 
 def write(path, images, labels):
@@ -92,7 +98,7 @@ for count in (1, 2, 3, 6, 8):
         mesh = mf.make_mesh({"data": -1, "model": 2}, devices=jax.devices()[:count])
         print(f"{count} devices: {dict(mesh.shape)}")
     except mf.InvalidArgumentError as error:
-        print(error)
+        say(f"{count} devices: {error}")
 
 # %% [markdown]
 # How to choose the axes:
@@ -165,7 +171,7 @@ for spec in (P("data"), P("data", "model"), P(), P("data", None, None, "model"))
         shape = plan.report()["arrays"]["image"]["shard_shape"]
         print(f"{spec}: each device has {shape}")
     for problem in problems:
-        print(f"{spec}: {problem}")
+        say(f"{spec}: {problem}")
         found.append(problem.code)
 assert found == ["replicated", "indivisible"]
 
@@ -762,7 +768,7 @@ def error_of(function, *arguments, **options):
     try:
         function(*arguments, **options)
     except Exception as error:
-        print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        say(f"{type(error).__name__}: {str(error).splitlines()[0]}")
     else:
         raise AssertionError("no error")
 
