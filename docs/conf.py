@@ -27,7 +27,7 @@ extensions = [
 ]
 exclude_patterns = ["downloads"]
 nitpicky = False
-smartquotes = False
+smartquotes_action = "D"  # dashes, and no other quotes
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4

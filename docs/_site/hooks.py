@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 # Pictures follow the scheme of the system. On the site, the reader may choose another one.
 DARK = "@media (prefers-color-scheme:dark){"
 ARGUMENTS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>')
+PICTURE = re.compile(r"<svg .*?</svg>", re.DOTALL)
+NAME = re.compile(r'(\sid="|href="#|url\(#)')
 BUTTON = '<summary><span class="toctree-toggle"'
 LAYOUT_PAGE = 'href="layout.html'  # in a notebook, the page is beside it
 CHOSEN = 'html[data-theme="dark"] {'
@@ -84,7 +87,14 @@ def finish(app: Any, name: str, template: str, context: dict[str, Any], tree: An
     if body := context.get("body"):
         page = context["pathto"]("layout.html", 1)
         body = body.replace(DARK, CHOSEN).replace(LAYOUT_PAGE, f'href="{page}')
-        context["body"] = ARGUMENTS.sub(listed, body)
+        body = ARGUMENTS.sub(listed, body)
+        numbers = itertools.count()
+        context["body"] = PICTURE.sub(lambda svg: numbered(svg[0], next(numbers)), body)
+
+
+def numbered(svg: str, number: int) -> str:
+    """Returns a picture whose names are those of no other picture on the page."""
+    return NAME.sub(lambda name: f"{name[1]}svg{number}-", svg)
 
 
 def listed(arguments: re.Match[str]) -> str:

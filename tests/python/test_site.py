@@ -16,10 +16,12 @@ import pytest
 
 import meshfeed as mf
 from docs._site import headers, hooks, pages
+from tests.python.programs import run
 
 pytestmark = pytest.mark.plain
 
 ROOT = Path(__file__).resolve().parents[2]
+START = (ROOT / "docs/index.md").read_text()
 TOCTREE = re.compile(r"^```\{toctree\}\n(?::.*\n)+\n(.*?)^```", re.DOTALL | re.MULTILINE)
 GENERATED = {
     "reference/go/index",
@@ -107,6 +109,30 @@ def test_every_name_of_the_c_headers_is_on_a_page(tmp_path: Path) -> None:
 )
 def test_a_link_leads_to_a_page_of_the_site(link: str, expected: str, tmp_path: Path) -> None:
     assert pages.Site(tmp_path).linked(link, "docs/x.md", "x.md") == expected
+
+
+def test_pictures_have_names_of_their_own() -> None:
+    svg = '<svg id="a"><use href="#a"/><g clip-path="url(#a)" grid="a"/></svg>'
+    assert hooks.numbered(svg, 7) == svg.replace('id="a"', 'id="svg7-a"', 1).replace(
+        "#a", "#svg7-a"
+    )
+
+
+def test_the_program_on_the_start_page_loads(tmp_path: Path) -> None:
+    """Eight devices are asked for, and the weights are the labels of the last batch."""
+    (program,) = re.findall(r"^```python\n(.*?)^```$", START, re.DOTALL | re.MULTILINE)
+    before = """
+import jax, numpy as np, pyarrow as pa, meshfeed as mf
+from jax.sharding import PartitionSpec as P
+jax.config.update("jax_num_cpu_devices", 8)
+table = pa.table({"label": np.arange(4096, dtype=np.int32)})
+with pa.ipc.new_file("train-0.arrow", table.schema) as writer:
+    writer.write_table(table)
+weights, step = 0, lambda weights, batch: batch["label"]
+"""
+    after = "assert (weights.shape, dict(mesh.shape)) == ((256,), {'data': 4, 'model': 2})"
+    source = f"import os\nos.chdir({str(tmp_path)!r})\n{before}{program}{after}\n"
+    assert "batches the loop waited" in run(source)
 
 
 @pytest.mark.skipif(find_spec("jupytext") is None, reason="MESHFEED_DEEP=1: make site builds it")
