@@ -39,7 +39,7 @@ func newDoctor() *cobra.Command {
 devices that JAX sees, the processor, memory, limits of the process, file systems, and environment
 variables. It also lists the problems that it finds, each with a remedy. It reads no data.
 
-PATH is a file or a folder with data. Without one, the current folder is listed.
+PATH is a file or a folder with data. The current folder is listed, too.
 
 JAX is asked in a child process, because another program may hold a TPU or a GPU. If JAX does not
 answer within the time of --timeout, the child is ended, and the report says so.
@@ -61,12 +61,14 @@ func (o doctorOptions) run(cmd *cobra.Command, paths []string) error {
 	if o.timeout <= 0 {
 		return usage(cmd, fmt.Sprintf("--timeout is %v, but must be more than 0", o.timeout))
 	}
-	if len(paths) == 0 {
-		paths = []string{"."}
-	}
 	f := facts{Build: buildFacts(), Host: hostFacts(os.DirFS("/"), os.Environ())}
 	for _, path := range paths {
 		f.Paths = append(f.Paths, pathFactsOf(os.DirFS("/"), path))
+	}
+	if !slices.Contains(paths, ".") {
+		here := pathFactsOf(os.DirFS("/"), ".")
+		here.Files = 0 // these are not data
+		f.Paths = append(f.Paths, here)
 	}
 	showStatus(cmd.ErrOrStderr(), "asking JAX for its devices")
 	f.Python, f.JAX = pythonFacts(cmd.Context(), cmp.Or(o.python, "python3"), o.timeout)
@@ -353,7 +355,11 @@ func printFacts(out io.Writer, f *facts) error {
 	f.Host.print(row)
 	for _, p := range f.Paths {
 		if p.Error == "" {
-			row("path", fmt.Sprintf("%s: %s (%s), %s", p.Path, p.FileSystem, p.Kind, counted(p.Files, "file")))
+			files := ""
+			if p.Files > 0 {
+				files = ", " + counted(p.Files, "file")
+			}
+			row("path", fmt.Sprintf("%s: %s (%s)%s", p.Path, p.FileSystem, p.Kind, files))
 		}
 	}
 	if err := table(out, rows); err != nil {

@@ -57,7 +57,7 @@ type pathInfo struct {
 	Path       string `json:"path"`
 	FileSystem string `json:"file_system,omitempty"`
 	Kind       string `json:"kind,omitempty"` // "local", "network", "overlay", "memory" or "unknown"
-	Files      int    `json:"files"`          // in this folder
+	Files      int    `json:"files"`          // of data: in this folder, or 1
 	Error      string `json:"error,omitempty"`
 }
 

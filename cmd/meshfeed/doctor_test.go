@@ -32,7 +32,7 @@ func healthy() *facts {
 			Limits: limitInfo{OpenFiles: 4096, LockedBytes: 8 << 20, AddressBytes: -1}, HugePages: "madvise", Accelerator: "an NVIDIA GPU",
 			Environment: map[string]string{"XLA_FLAGS": "--xla_a=1", "JAX_LOG": "\x1b[31m"},
 		},
-		Paths: []pathInfo{{Path: "data", FileSystem: "ext4", Kind: "local", Files: 1200}},
+		Paths: []pathInfo{{Path: "data", FileSystem: "ext4", Kind: "local", Files: 1200}, {Path: ".", FileSystem: "overlay", Kind: "overlay"}},
 	}
 }
 
@@ -56,6 +56,7 @@ hardware    an NVIDIA GPU
 variable    JAX_LOG=\x1b[31m
 variable    XLA_FLAGS=--xla_a=1
 path        data: ext4 (local), 1,200 files
+path        .: overlay (overlay)
 
 no problem found
 `

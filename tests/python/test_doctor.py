@@ -39,7 +39,8 @@ def test_facts(tmp_path: Path) -> None:
     assert python["library"] == {"path": str(library.path()), "abi": "1.0"}
     assert found["jax"]["backend"] == "cpu"
     assert found["jax"]["devices"] == [{"kind": "cpu", "count": 3}]
-    assert found["paths"][0]["files"] == 1
+    paths = [(path["path"], path["files"]) for path in found["paths"]]
+    assert paths == [(str(tmp_path), 1), (".", 0)]
     assert found["host"]["environment"]["JAX_NUM_CPU_DEVICES"] == "3"
     severities = {problem["severity"] for problem in found["problems"]}
     assert (status == 1) == ("error" in severities)
