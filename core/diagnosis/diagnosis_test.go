@@ -101,6 +101,10 @@ func TestVerdicts(t *testing.T) {
 				"Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
 		},
 		{
+			"no read-ahead on a busy machine", with(loop(10, 4, 0.1, 1, 0.9, 0, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
+			diagnosis.Gather, 1.7, diagnosis.Change{Argument: "prefetch", Value: "2"}, "",
+		},
+		{
 			"some batches take long", loop(10, 3, 0.1, 4, 3.9, 3, 0), diagnosis.Storage, 1.4, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
 		},
 		{

@@ -198,7 +198,7 @@ func (l *loop) handing() verdict {
 // A batch takes about as long as its wait, unless waking the threads takes longer than
 // building the batch, because batches are small.
 func (l *loop) building() verdict {
-	if l.build < l.wait/2 && !l.Bounded {
+	if l.build < l.wait/2 && l.Prefetch > 0 && !l.Bounded {
 		l.handOver, l.wait = l.handOver+l.wait-l.build, l.build
 		return l.handing()
 	}

@@ -243,3 +243,26 @@ for n in range(8):
     )
     out, err = process.communicate(timeout=HANG)
     assert (process.returncode, out, err) == (0, "ok\n", "")
+
+
+def test_nothing_is_read_ahead() -> None:
+    """With `prefetch=0` the loop waits for every batch, although its step takes longer."""
+    rows = np.zeros((128, 1 << 20), np.uint8)
+    with mf.from_arrays({"x": rows}) as ds:
+        with mf.Loader(ds, batch_size=128, epochs=12, prefetch=0) as loader:
+            for _ in loader:
+                time.sleep(0.01)
+            report = loader.report()
+    assert (report.bound, report.change) == ("gather", ("prefetch", 2)), str(report)
+
+
+def test_whole_batches_are_gathered() -> None:
+    """With `loading="global"` a process gathers the rows of all processes."""
+    ds = mf.from_arrays({"x": np.zeros((64, 1 << 20), np.uint8)})
+    specs, sizes = mf.P("data"), {"data": 8}
+    lay = mf.layout(sizes, specs, ds, batch_size=32, processes=8, loading="global")
+    with mf.Loader(ds, layout=lay, process=0, epochs=5) as loader:
+        for _ in loader:
+            pass
+        report = loader.report()
+    assert (report.bound, report.change) == ("gather", ("loading", "process")), str(report)
