@@ -221,8 +221,8 @@ def place(mesh):
 
 def predict(params, image):
     """Returns the scores of the ten digits."""
-    order = ("NHWC", "HWIO", "NHWC")
-    x = jax.lax.conv_general_dilated(image, params["conv"], (1, 1), "SAME", None, None, order)
+    kernel, order = params["conv"], ("NHWC", "HWIO", "NHWC")
+    x = jax.lax.conv_general_dilated(image, kernel, (1, 1), "SAME", None, None, order)
     x = jax.nn.relu(x).reshape(len(x), -1)
     return jax.nn.relu(x @ params["hidden"] + params["bias"]) @ params["out"]
 
@@ -283,23 +283,24 @@ def open_loader(dataset, mesh, **options):
 
 
 # %%
-def collectives(mesh):
-    """Returns the collectives of the compiled step, with the number of values of each."""
+def communicated(mesh):
+    """Prints the collectives of the compiled step, and returns how many values they move."""
     params = place(mesh)
     with open_loader(train, mesh) as loader:
         lowered = step.lower(params, optimizer.init(params), loader.peek())
-    program = lowered.compile().as_text()
-    found = []
-    for shapes, name in re.findall(r"= (.*) ((?:all|reduce|collective)-[\w-]+)\(", program):
+    collective = r"= (.*) ((?:all|reduce|collective)-[\w-]+)\("
+    total = 0
+    for shapes, name in re.findall(collective, lowered.compile().as_text()):
         sizes = [json.loads(shape) for shape in re.findall(r"\[[\d,]*\]", shapes)]
-        found.append((name, sum(math.prod(size) for size in sizes)))
-    return found
+        values = sum(math.prod(size) for size in sizes)
+        print(f"mesh {mesh.shape['data']} by {mesh.shape['model']}: {name} of {values:,} values")
+        total += values
+    return total
 
 
 weights = sum(array.size for array in jax.tree.leaves(params))
-found = collectives(grid(model=1))
-print(f"{weights:,} weights; mesh 8 by 1:", *found)
-assert sum(values for _, values in found) == weights + 2
+print(f"{weights:,} weights")
+assert communicated(grid(model=1)) == weights + 2
 
 # %% [markdown]
 # These are sums over all devices: of all gradients, the loss, and the number of valid rows. No batch size is
@@ -312,11 +313,9 @@ assert sum(values for _, values in found) == weights + 2
 # axis only if the model needs it.
 
 # %%
-found = collectives(mesh)
-print("mesh 4 by 2:", *found)
 shards = [array.addressable_shards[0].data for array in jax.tree.leaves(params)]
 part = sum(shard.size for shard in shards)
-assert sum(values for _, values in found) == part + 2 + 16 * (10 + 1024)
+assert communicated(mesh) == part + 2 + 16 * (10 + 1024)
 
 # %% [markdown]
 # The loader itself communicates nothing. Each row goes from the host to the devices that need it:
