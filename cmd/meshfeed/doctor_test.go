@@ -163,6 +163,7 @@ func TestFactsOfTheHost(t *testing.T) {
 		"proc/meminfo":                               file("MemTotal:       8000 kB\nMemFree: 1 kB\nMemAvailable:    6000 kB\n"),
 		"proc/self/cgroup":                           file("0::/job/a\n"),
 		"sys/fs/cgroup/job/a/memory.max":             file("max\n"),
+		"sys/fs/cgroup/memory.max":                   file("9000000\n"),
 		"sys/fs/cgroup/job/memory.max":               file("5000000\n"),
 		"proc/self/limits":                           file("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1024                 4096                 files     \nMax locked memory         unlimited            unlimited            bytes     \nMax address space         2097152              unlimited            bytes     \n"),
 		"sys/kernel/mm/transparent_hugepage/enabled": file("always [madvise] never\n"),
@@ -289,7 +290,12 @@ func TestDoctorAsksPython(t *testing.T) {
 // TestDoctorWaitsForJAXUntilTheTimeout asks a JAX that never answers, and whose own child
 // keeps the pipe open.
 func TestDoctorWaitsForJAXUntilTheTimeout(t *testing.T) {
-	f, code := doctor(t, "--python", fakePython(t, "sleep 3 & wait"), "--timeout", "100ms", t.TempDir())
+	const bound = 20 * time.Second // 20 times the delay that the pipe gets
+	begin := time.Now()
+	f, code := doctor(t, "--python", fakePython(t, "sleep 40 & wait"), "--timeout", "100ms", t.TempDir())
+	if took := time.Since(begin); took > bound {
+		t.Errorf("took %v", took)
+	}
 	if f.JAX == nil || !f.JAX.TimedOut || len(f.Problems) == 0 || !strings.HasPrefix(f.Problems[0].Message, "JAX did not list its devices within 100ms") || code != exitSuccess {
 		t.Errorf("exit %d: %+v, %+v", code, f.JAX, f.Problems)
 	}
