@@ -21,6 +21,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 import meshfeed as mf
 from meshfeed._native import library
+from tests.python.interrupts import trials
 from tests.python.test_put import grid
 from tests.python.test_traced import TRACED
 
@@ -375,6 +376,21 @@ def test_ctrl_c_ends_a_wait_at_once() -> None:
     sender.join()
     release.set()
     over()
+
+
+def test_ctrl_c_at_any_place_leaves_a_loop_that_goes_on() -> None:
+    """Ctrl-C may lose the batch that is being taken."""
+    with place(iter(Source()), prefetch=1) as batches:
+        last, places = number(next(batches)), 0
+        assert batches._own is not None
+        stream = batches._own._stream
+        assert stream is not None
+        for trial in trials(lambda: lambda: next(batches)):
+            places += trial.caught is not None
+            until(lambda: not stream._channel.items.empty())
+            before, last = last, number(next(batches))
+            assert last > before, trial.where
+    assert places > 3
 
 
 HEAD = """

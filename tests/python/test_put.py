@@ -26,6 +26,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import meshfeed as mf
 from meshfeed import jaxput
 from meshfeed._native import library
+from tests.python.interrupts import trials
 from tests.python.test_traced import EAGER, TRACED
 
 P = PartitionSpec
@@ -265,6 +266,17 @@ def test_threads_place_at_the_same_time() -> None:
     for thread in threads:
         thread.join()
     assert failed == []
+
+
+def test_ctrl_c_at_any_place_loses_no_memory() -> None:
+    mesh, host = grid(4, 2), memory((64, 64))
+    for _ in range(2):
+        mf.put(host, mesh, P("a"))
+    places = 0
+    for trial in trials(lambda: lambda: mf.put(host, mesh, P("a"))):
+        places += trial.caught is not None
+        assert np.array_equal(mf.put(host, mesh, P("a")), host), trial.where
+    assert places > 10
 
 
 # ---- leaves ----

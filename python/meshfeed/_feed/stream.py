@@ -117,13 +117,15 @@ class Stream(Iterator[Any]):
             raise ForkedError(message, op="mf.place_batches", hint=hint)
         if channel.stopped:
             raise StopIteration
-        item = channel.items.get()
+        try:
+            item = channel.items.get()
+        finally:  # after Ctrl-C, too: the thread must not wait for a permit that was lost
+            channel.permits.put(None)
         if item is _END or channel.stopped:
             channel.items.put(_END)  # for other threads that wait, and for later calls
             raise StopIteration
         if isinstance(item, _Failed):
             raise item.error
-        channel.permits.put(None)
         return item[0]
 
     def close(self, *, wait: bool = True) -> None:

@@ -51,12 +51,9 @@ class Splitter:
         if collects:
             gc.collect(0)
         batch, data = c_void_p(), self._addresses(*addresses)
-        if self._split(self._number, data, self._count, byref(batch), None):
-            failure = Failure()  # takes as long as the call, so it is made for a second call
-            code = self._split(self._number, data, self._count, byref(batch), byref(failure))
-            if code:
-                raise library.exception(failure, code)
         try:
+            if self._split(self._number, data, self._count, byref(batch), None):
+                self._again(data, batch)
             head = Head.from_address(batch.value)  # type: ignore[arg-type]
             owner: Owner = self._owner.from_address(head.data or addressof(head))
             owner.release = release = Release(owner, self._release)
@@ -64,8 +61,15 @@ class Splitter:
             self._live = head.live
             if collects and head.live > before:  # the collection has freed nothing
                 self._kept = head.live
-        except BaseException:  # Ctrl-C
+        except BaseException:  # such as Ctrl-C; without a batch this releases nothing
             self._release(batch)
             raise
         release._as_parameter_ = held
         return owner
+
+    def _again(self, data: Any, batch: c_void_p) -> None:
+        """Repeats a call that failed, to raise its error. Most calls need no memory for a text."""
+        failure = Failure()
+        code = self._split(self._number, data, self._count, byref(batch), byref(failure))
+        if code:
+            raise library.exception(failure, code)
