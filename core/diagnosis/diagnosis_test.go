@@ -129,6 +129,14 @@ func TestVerdicts(t *testing.T) {
 			diagnosis.Decode, 2.5, diagnosis.Change{Argument: "compression", Value: "null"}, "",
 		},
 		{
+			"an uneven input beside a forced synchronization", with(loop(10, 3, 0.1, 3.5, 3.4, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced }),
+			diagnosis.Gather, 1.4, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
+		},
+		{
+			"devices that work at the end of a step", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.Idle = 7 }),
+			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+		},
+		{
 			"a slow program", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.Busy = 1 }),
 			diagnosis.Step, 14.3, diagnosis.Change{}, "",
 		},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import unittest.mock
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from meshfeed._feed.sampling import Sample
 from tests.python.slowfile import served
 from tests.python.test_process import HANG, started
 
@@ -109,6 +111,26 @@ def test_a_forced_synchronization(*, synchronizes: bool) -> None:
     if synchronizes:
         assert report.faster > 1.05
         assert report.sentences[2].startswith("Read results such as float(loss) only ")
+
+
+def test_a_sample_sees_the_work_of_devices() -> None:
+    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
+    with mf.from_arrays(FIELDS) as ds, mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
+        feed = loader._engine.batch.feed
+        x = jax.block_until_ready(next(iter(loader)))["x"]
+        sample = Sample(feed, feed.sent({"x": x}), 100.0)
+        assert sample.dry
+        y = jnp.ones((1000, 1000))
+        for _ in range(4):
+            y = compute(y)  # for some tenths of a second
+        assert feed.works(())
+        assert not feed.works({id(y)})  # the results before it are gone
+        assert sample.end() == (False, unittest.mock.ANY)
+        sample = Sample(feed, (), 100.0)
+        assert not sample.dry
+        y.block_until_ready()
+        assert sample.end() == (True, unittest.mock.ANY)
+        assert not feed.works(())
 
 
 def test_a_slow_program_is_no_synchronization() -> None:
