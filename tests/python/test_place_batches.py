@@ -430,8 +430,10 @@ def run(body: str) -> str:
         "list(map(next, batches))",
         "sys.cycle = batches = mf.place_batches(endless(), mesh, P('a')); next(batches); "
         "batches.self = batches",
+        "host = np.ones((8, 64)); host.setflags(write=False); "
+        "held = [mf.put({'x': host, 'y': n * host}, mesh, P('a')) for n in range(4)]",
     ],
-    ids=["waits", "blocked", "runs", "many", "cycle"],
+    ids=["waits", "blocked", "runs", "many", "cycle", "arrays"],
 )
 def test_the_exit_waits_for_no_iterable(body: str) -> None:
     assert run(f"{body}; print('ok')") == "ok\n"
