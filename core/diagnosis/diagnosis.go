@@ -4,7 +4,9 @@
 // loader builds the next batches. So the slowest of these three limits the loop: the
 // step, the hand-over of a batch to the step, or the building of batches.
 //
-//	r := diagnosis.Diagnose(diagnosis.Measurements{Batches: 400, Wall: 4 * time.Second, Wait: …})
+//	before, began := l.Stats(), time.Now() // after the first batches
+//	… the loop …
+//	r := diagnosis.Diagnose(l.Measured(before, time.Since(began)))
 //	fmt.Println(r.Bound, r.Sentences)
 //
 // The package has no clock and no loader: equal measurements give equal reports.
