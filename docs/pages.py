@@ -133,7 +133,6 @@ TEXTS = {
     "G": "A guide to sharding",
     "J": "JAX's page on distributed data loading",
     "S": "A text of sharding patterns",
-    "C": "The brief of the project",
 }
 
 
@@ -142,8 +141,8 @@ MATERIAL = """\
 
 <!-- `make pages` writes this page, from material.json -->
 
-Meshfeed began with four texts about sharding, and a brief. This page lists their {count} items, and
-where each of them is. An item that is not done, or not whole, says why.
+Four texts about sharding taught what a loader of sharded batches needs. This page lists their
+{count} items, and where each of them is. An item that is not done, or not whole, says why.
 """
 
 

@@ -43,14 +43,14 @@ import tempfile
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, NamedSharding
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 
 jax.config.update("jax_num_cpu_devices", 8)
 
-mesh = mf.make_mesh({"data": -1, "model": 2}, axis_types=AxisType.Auto)
+mesh = mf.make_mesh({"data": -1, "model": 2})
 print(jax.process_count(), "process,", mesh.size, "devices,", mesh.shape["data"], "parts")
 assert (jax.process_count(), mesh.size, mesh.shape["data"]) == (1, 8, 4)
 

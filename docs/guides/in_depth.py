@@ -131,15 +131,15 @@ assert rows == [[0, 32], [0, 32], [32, 64], [32, 64]]
 # many](distributed.py) shows how. [How to split a model](strategy.py) computes memory and time of every
 # choice for your model.
 #
-# The rest of this guide has a 4 by 2 mesh. `AxisType.Auto` lets JAX choose how results inside the step are
-# split, as most models expect; the [pitfalls](#pitfalls) show the other type.
+# The rest of this guide has a 4 by 2 mesh. Its axes have the type Auto: JAX chooses how results inside the
+# step are split, as most models expect. The [pitfalls](#pitfalls) show the other type.
 
 
 # %%
 def grid(model=2, devices=None):
     """Returns a mesh on which groups of `model` devices share a model."""
     axes = {"data": -1, "model": model}
-    return mf.make_mesh(axes, devices=devices, axis_types=AxisType.Auto)
+    return mf.make_mesh(axes, devices=devices)
 
 
 mesh = grid()
@@ -621,7 +621,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import orbax.checkpoint as ocp
-from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
@@ -779,13 +778,12 @@ def error_of(function, *arguments, **options):
 error_of(mf.Loader, train, mesh, P("data"), batch_size=30)
 
 # %% [markdown]
-# **Axes are Explicit**, which is the default of `jax.make_mesh` and `mf.make_mesh`. Then the sharding is part
-# of an array's type, and JAX refuses operations whose result could be split in several ways. To look at
-# values, use `np.asarray(batch["image"])[0]`. In a model, say `out_sharding=`, or use `AxisType.Auto` as this
-# guide does.
+# **Axes are Explicit**, which is the default of `jax.make_mesh`. Then the sharding is part of an array's
+# type, and JAX refuses operations whose result could be split in several ways. To look at values, use
+# `np.asarray(batch["image"])[0]`. In a model, say `out_sharding=`, or use `mf.make_mesh`, which has Auto axes.
 
 # %%
-explicit = mf.make_mesh({"data": -1})
+explicit = mf.make_mesh({"data": -1}, axis_types=AxisType.Explicit)
 with mf.Loader(train, explicit, P("data"), batch_size=BATCH) as loader:
     image = next(iter(loader))["image"]
 error_of(lambda: image[0])

@@ -114,7 +114,7 @@ assert collectives(jax.grad(loss), weights, rows, out=whole) == {"all-reduce": 1
 
 # %%
 axes = {"data": -1, "model": 2}  # -1 is the rest of the devices
-mesh = mf.make_mesh(axes, axis_types=AxisType.Auto)
+mesh = mf.make_mesh(axes)
 assert mesh == Mesh(devices.reshape(4, 2), ("data", "model"))
 show(mf.draw(mesh))
 

@@ -85,8 +85,8 @@ class Candidate:
             axes: axes that specs of the model name, such as ``("fsdp", "tensor")``. The mesh also
                 has those of them that the candidate does not have, with size 1.
             devices: the devices of the mesh; by default those of `jax.devices()`.
-            axis_types: the type of every axis, or one type for all; by default that of
-                `jax.make_mesh`.
+            axis_types: the type of every axis, or one type for all; by default Auto, as in
+                `mf.make_mesh`.
 
         Raises:
             InvalidArgumentError: there are too few devices, they cannot form the mesh, or an axis

@@ -84,8 +84,9 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
         check: raises errors with the name of the user's call.
         axes: the size of every axis.
         devices: the devices, or None for those of `jax.devices()`.
-        kinds: the type of every axis, or one type for all; None for JAX's default.
+        kinds: the type of every axis, or one type for all; None for Auto.
     """
+    kinds = AxisType.Auto if kinds is None else kinds
     kinds = (kinds,) * len(axes) if isinstance(kinds, AxisType) else kinds
     found = listed_devices(check, devices)
     size, count = math.prod(axes.values()), len(found)
@@ -407,18 +408,20 @@ class Maker:
         self._made: Callable[..., jax.Array] = partial(
             jax.make_array_from_callback, shape, sharding, **given
         )
-        self._guarded = False  # whether JAX has refused a transfer; a check per call takes longer
+        self.make = self._made
 
     def of(self, callback: Callable[..., Any]) -> jax.Array:
         """Makes the array of the blocks that the callback returns for their indexes."""
-        if self._guarded:
-            return self._unguarded(callback)
         try:
-            return self._made(callback)
+            return self.make(callback)
         except jax.errors.JaxRuntimeError:
-            if not _is_guarded():
-                raise
-        self._guarded = True
+            return self.retry(callback)
+
+    def retry(self, callback: Callable[..., Any]) -> jax.Array:
+        """Makes the array after `make` failed. Re-raises the error if no transfer guard is on."""
+        if not _is_guarded():
+            raise
+        self.make = self._unguarded  # a check of the guard in every call takes longer
         return self._unguarded(callback)
 
     def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
@@ -474,7 +477,10 @@ class Placer(Maker):
             except KeyError:
                 return self._find(views, index)
 
-        return self.of(block)
+        try:  # as in `of`, without one more call per array
+            return self.make(block)
+        except jax.errors.JaxRuntimeError:
+            return self.retry(block)
 
     def _find(self, views: list[Any], index: Index) -> Any:
         """Finds the block of an index object that is not in the cache, and adds it."""

@@ -31,8 +31,9 @@ def make_mesh(
             number of devices divided by the other sizes.
         devices: the devices of the mesh; by default those of `jax.devices()`, of all processes.
             A mesh has all of them: to leave some out, pass fewer.
-        axis_types: the type of every axis, or one type for all; by default that of
-            `jax.make_mesh`.
+        axis_types: the type of every axis, or one type for all; by default Auto, with which XLA
+            chooses the shardings inside of a jitted function. `jax.make_mesh` has Explicit axes
+            by default.
 
     Raises:
         InvalidArgumentError: the devices cannot form the mesh; the text lists the sizes that

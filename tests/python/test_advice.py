@@ -101,17 +101,21 @@ def test_the_mesh_of_a_candidate() -> None:
     best = advised(fsdp=4, tensor=2).best
     assert best is not None
     assert best.layout is not None
-    assert best.make_mesh() == jax.make_mesh((4, 2), ("fsdp", "tensor"))
+    auto = (AxisType.Auto,) * 2
+    made = jax.make_mesh((4, 2), ("fsdp", "tensor"), axis_types=auto)
+    assert best.make_mesh() == made
     kinds = (AxisType.Explicit, AxisType.Auto)
     assert best.make_mesh(axis_types=kinds).axis_types == kinds
     order = jax.devices()[::-1]
-    assert best.make_mesh(devices=order) == jax.make_mesh((4, 2), ("fsdp", "tensor"), devices=order)
+    made = jax.make_mesh((4, 2), ("fsdp", "tensor"), axis_types=auto, devices=order)
+    assert best.make_mesh(devices=order) == made
     for candidate in mf.advise(
         "gpt2", {"batch": 8}, strategy.cluster("l4-24", devices=8)
     ).candidates:
         assert dict(candidate.make_mesh().shape) == candidate.mesh
     more = best.make_mesh(["tensor", "data"])
-    assert more == jax.make_mesh((1, 4, 2), ("data", "fsdp", "tensor"))
+    names, auto = ("data", "fsdp", "tensor"), (AxisType.Auto,) * 3
+    assert more == jax.make_mesh((1, 4, 2), names, axis_types=auto)
     with mf.from_arrays({"tokens": np.zeros((16, 16), np.int32)}) as ds:
         (batch,) = mf.Loader(ds, more, layout=best.layout)
         assert batch["tokens"].sharding == NamedSharding(more, PartitionSpec("fsdp"))

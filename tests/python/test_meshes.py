@@ -14,8 +14,9 @@ import meshfeed as mf
 from tests.python.data import assert_sharded, digits
 
 P = PartitionSpec
-MESH = jax.make_mesh((4, 2), ("data", "model"))
-OTHER = jax.make_mesh((2, 4), ("data", "model"))
+AUTO = (AxisType.Auto,) * 2
+MESH = jax.make_mesh((4, 2), ("data", "model"), axis_types=AUTO)
+OTHER = jax.make_mesh((2, 4), ("data", "model"), axis_types=AUTO)
 SPECS = {"image": P("data", None, "model"), "label": P("data")}
 MISSING = "a PartitionSpec was given without a mesh"
 
@@ -34,7 +35,8 @@ def test_the_rest_of_any_number_of_devices(count: int) -> None:
             continue
         mesh = mf.make_mesh(axes, devices=devices)
         names = "data", "model"
-        assert mesh == jax.make_mesh((count // model, model), names, devices=devices)
+        sizes = count // model, model
+        assert mesh == jax.make_mesh(sizes, names, devices=devices, axis_types=AUTO)
 
 
 def test_all_devices_in_the_order_of_jax() -> None:
@@ -43,16 +45,16 @@ def test_all_devices_in_the_order_of_jax() -> None:
     axes: Any = {"a": np.int64(2), "b": -1, "c": 2}
     assert mf.make_mesh(axes).shape == {"a": 2, "b": 2, "c": 2}
     given = np.array(jax.devices()[::-1]).reshape(4, 2)
-    want = jax.make_mesh((8,), ("data",), devices=jax.devices()[::-1])
+    want = jax.make_mesh((8,), ("data",), devices=jax.devices()[::-1], axis_types=AUTO[:1])
     assert mf.make_mesh({"data": 8}, devices=given) == want  # type: ignore[arg-type]
 
 
 def test_axis_types() -> None:
-    """The types are those of `jax.make_mesh`, unless the user gives others."""
+    """Axes are Auto, unless the user gives other types."""
     axes = {"data": -1, "model": 2}
-    assert mf.make_mesh(axes).axis_types == MESH.axis_types
     auto, explicit = AxisType.Auto, AxisType.Explicit
-    assert mf.make_mesh(axes, axis_types=auto).axis_types == (auto, auto)
+    assert mf.make_mesh(axes).axis_types == (auto, auto)
+    assert mf.make_mesh(axes, axis_types=explicit).axis_types == (explicit, explicit)
     assert mf.make_mesh(axes, axis_types=(auto, explicit)).axis_types == (auto, explicit)
 
 

@@ -91,12 +91,8 @@ loader.close()
     devices, state, weights = json.loads(result)
     assert devices == 1
     assert (state["epoch"], state["position"], state["records"]) == (3, 0, 1000)
-    line, one, eight = re.findall(
-        r"^(mesh = .*?(jax.devices\(\)\[:1\]).*(jax.devices\(\)\[:8\]).*)$", example, re.M
-    )[0]
     (variable,) = re.findall(r"# (JAX_NUM_CPU_DEVICES)=8: eight devices", example)
-    changed = example.replace(line, line.replace(one, eight, 1))
-    printed = python(tmp_path, changed + check, **{variable: "8"})
+    printed = python(tmp_path, example + check, **{variable: "8"})
     again = json.loads(printed.splitlines()[-1])
     assert again[:2] == [8, state]
     np.testing.assert_allclose(again[2], weights, atol=1e-5)
