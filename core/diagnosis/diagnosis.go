@@ -40,6 +40,7 @@ type Measurements struct {
 	Devices        int    // of this process
 	Platform       string // of the devices, such as "cpu" or "gpu"; empty without devices
 	BatchSize      int64  // rows of a global batch
+	Records        int64  // of the dataset
 	Prefetch       int64
 	DevicePrefetch int64
 	Bounded        bool // whether max_host_bytes leaves no memory for Prefetch batches
@@ -100,6 +101,7 @@ type Report struct {
 	Processes []Row // of a job, in ascending order
 	Silent    []int // processes of the job that published no measurements
 
+	input      Bound   // what costs time beside the step; Bound if nothing does
 	own, peers float64 // shares of the time in which the loop waited for its input, and for other processes
 }
 

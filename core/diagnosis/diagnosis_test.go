@@ -65,7 +65,7 @@ func TestVerdicts(t *testing.T) {
 			"rows of large arrays", loop(10, 9, 0.1, 10, 9.8, 0, 0), diagnosis.Gather, 10, diagnosis.Change{},
 			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
 				"Gathering rows bounds it, with 10 ms a batch; without it the loop would be 10 times as fast.\n" +
-				"Nothing to change but the data: rows are copied at 102 MiB a second, so that narrower types, such as uint8, take less time.",
+				"Nothing to change but the data: rows are copied at 102 MiB a second; smaller rows or narrower types take less time.",
 		},
 		{
 			"small columns", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Rows = m.Bytes / 100 }),
@@ -84,6 +84,63 @@ func TestVerdicts(t *testing.T) {
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
 				"Set batch_size=1024, or combine small fields into one: a hand-over takes the same time for any number of rows.",
+		},
+		{
+			"a step that takes most of the time beside many arrays", loop(16, 0.005, 0.956, 0.07, 0.05, 0, 0), diagnosis.Step, 16.7, diagnosis.Change{Argument: "batch_size", Value: "128"},
+			"In 100 batches the loop waited for data for 6.0 % of the time: 961 µs of 16 ms a batch.\n" +
+				"Your step bounds it, with 15 ms a batch; without it the loop would be 17 times as fast.\n" +
+				"The hand-over of batches costs 6.0 % of the time. Set batch_size=128, or combine small fields into one: a hand-over takes the same time for any number of rows.",
+		},
+		{
+			"a hand-over that takes nearly a fifth", loop(10, 0.1, 1.8, 0.1, 0.1, 0, 0), diagnosis.Step, 5.6, diagnosis.Change{Argument: "batch_size", Value: "512"}, "",
+		},
+		{
+			"a hand-over that takes a fifth", loop(10, 0.1, 1.95, 0.1, 0.1, 0, 0), diagnosis.HandOver, 1.2, diagnosis.Change{Argument: "batch_size", Value: "512"}, "",
+		},
+		{
+			"a step about as slow as a file", loop(10, 0.9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 1.1, diagnosis.Change{Argument: "files", Value: `"local"`},
+			"In 100 batches the loop waited for data for 10 % of the time: 1.0 ms of 10 ms a batch.\n" +
+				"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 1.1 times as fast.\n" +
+				"Copy the files to a faster disk, such as one of this machine: the storage delivers no more.",
+		},
+		{
+			"a slow step without read-ahead", with(loop(10, 1.5, 0.1, 1.5, 1.5, 1.5, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
+			diagnosis.Step, 6.7, diagnosis.Change{Argument: "prefetch", Value: "2"},
+			"In 100 batches the loop waited for data for 16 % of the time: 1.6 ms of 10 ms a batch.\n" +
+				"Your step bounds it, with 8.4 ms a batch; without it the loop would be 6.7 times as fast.\n" +
+				"Reading the files costs 15 % of the time. Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
+		},
+		{
+			"processes that wait little for others", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Peers = 100 * ms }),
+			diagnosis.Step, 14.3, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 14 % of the time: 1.4 ms of 10 ms a batch.\n" +
+				"Your step bounds it, with 8.6 ms a batch; without it the loop would be 14 times as fast.\n" +
+				"Waiting for other processes costs 10 % of the time. Call loader.report(all_processes=True), which names the process that is late.",
+		},
+		{
+			"a small dataset", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Records = 64 * 30 }),
+			diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "128"}, "",
+		},
+		{
+			"a dataset of a few batches", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Records = 128 }),
+			diagnosis.HandOver, 4, diagnosis.Change{Argument: "columns", Value: "1"},
+			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
+				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
+				"Combine small fields into one: the time of a hand-over grows with the number of arrays and devices.",
+		},
+		{
+			"a single array", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays = 1 }),
+			diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "1024"},
+			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
+				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
+				"Set batch_size=1024: a hand-over takes the same time for any number of rows.",
+		},
+		{
+			"a single array of a few batches", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays, m.Records = 1, 128 }),
+			diagnosis.HandOver, 4, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
+				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
+				"Nothing to change: there is one array, and the dataset is too small for larger batches.",
 		},
 		{
 			"no batch is sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform = "gpu" }),

@@ -24,18 +24,18 @@ func DiagnoseJob(all []Measurements, silent []int) *Report {
 		r := Diagnose(m)
 		reports[i], rows[i] = r, Row{m.Process, m.Batches, r.Waited, r.Bound, m.Age}
 	}
-	most, late := latest(reports)
+	most, limit := latest(reports)
 	r := reports[most]
 	switch {
-	case late:
+	case limit > 0:
 		m := all[most]
 		m.Wall, m.Peers = m.Wall-m.Peers, 0 // what keeps the others waiting is its own
-		r = Diagnose(m)
+		r = diagnose(m, limit)
 		rows[most].Waited, rows[most].Bound = r.Waited, r.Bound
 		r.Cause, r.Bound, r.Process = r.Bound, Process, all[most].Process
 		r.Sentences[0] = fmt.Sprintf("Process %d is late: %s", r.Process, lowered(r.Sentences[0]))
 		r.Sentences[1] += " The other processes wait for it."
-	case r.Bound == Process:
+	case r.input == Process:
 		r.Change = Change{"verify_replicas", `"off"`}
 		r.Sentences[2] = `No process is late: they wait for each other to compare replicas, which verify_replicas="off" leaves out.`
 	}
@@ -47,19 +47,21 @@ func DiagnoseJob(all []Measurements, silent []int) *Report {
 }
 
 // latest returns the report that stands for a job: the late process's if there is one,
-// else that of the process that waits longest for its input.
-func latest(reports []*Report) (most int, late bool) {
+// else that of the process that waits longest for its input. Limit is 0 if no process is
+// late. If one is late because of its input, a small share of the time suffices: the step
+// of a process contains the wait for the others.
+func latest(reports []*Report) (most int, limit float64) {
 	own := func(r *Report) float64 { return r.own }
 	ahead := func(r *Report) float64 { return -r.peers }
 	most = maximum(reports, own)
-	if w := reports[most]; w.own >= little && w.Bound != Step && w.Bound != Process && median(reports, most, own) < w.own/2 {
-		return most, true
+	if w := reports[most]; w.own >= little && w.input != Step && w.input != Process && median(reports, most, own) < w.own/2 {
+		return most, little
 	}
 	first := maximum(reports, ahead)
 	if others := -median(reports, first, ahead); others >= little && reports[first].peers < others/2 && reports[first].Bound != Unknown {
-		return first, true
+		return first, much
 	}
-	return most, false
+	return most, 0
 }
 
 // maximum returns the report with the largest value.

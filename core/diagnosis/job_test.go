@@ -42,6 +42,32 @@ func TestLateProcess(t *testing.T) {
 	}
 }
 
+// In a job, a late process is found even if its step takes most of the time: the others
+// wait for the difference.
+func TestSlightlyLateProcess(t *testing.T) {
+	all := job(4)
+	all[1] = loop(10, 0.1, 1.2, 0.7, 0.6, 0, 0)
+	all[1].Process = 2
+	r := diagnosis.DiagnoseJob(all, nil)
+	if r.Bound != diagnosis.Process || r.Process != 2 || r.Cause != diagnosis.HandOver || r.Change.Argument != "batch_size" {
+		t.Errorf("got %s of process %d by %s, change %v", r.Bound, r.Process, r.Cause, r.Change)
+	}
+}
+
+// A process is late because of its step if its hand-over takes as long as that of others.
+func TestLateStepBesideHandOver(t *testing.T) {
+	all := job(4)
+	for i := range all {
+		all[i].HandOver, all[i].Peers = 60*ms, 500*ms
+		if all[i].Process == 1 {
+			all[i].Peers = 0
+		}
+	}
+	if r := diagnosis.DiagnoseJob(all, nil); r.Process != 1 || r.Cause != diagnosis.Step {
+		t.Errorf("got %s of process %d by %s: %q", r.Bound, r.Process, r.Cause, r.Sentences)
+	}
+}
+
 // The others wait for the process with a slow step before their batches.
 func TestProcessWithSlowStep(t *testing.T) {
 	all := job(4)

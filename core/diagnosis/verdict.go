@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 const (
 	fewest    = 5    // batches that a verdict needs
 	little    = 0.05 // a share of the wall time that is not worth a change
+	much      = 0.2  // a share of the wall time above which a loop is bound by its input, as in TensorFlow's profiler
+	epoch     = 10   // batches of an epoch that a larger batch size leaves
 	probes    = 5    // samples that a verdict needs
 	mostly    = 0.8  // a share of samples
 	some      = 0.2  // a share of samples that is more than chance
@@ -23,11 +26,15 @@ const (
 )
 
 // Diagnose returns the report of one process.
-func Diagnose(m Measurements) *Report {
+func Diagnose(m Measurements) *Report { return diagnose(m, much) }
+
+// diagnose takes the share of the wall time above which the input is the bound, even if a
+// faster step would gain more.
+func diagnose(m Measurements, limit float64) *Report {
 	l := newLoop(m)
 	r := &Report{Batches: m.Batches, Waited: l.waited(), Parts: l.parts(), Samples: m.Samples, Process: -1}
-	v := l.verdict()
-	r.Bound, r.Faster, r.Change = v.bound, v.faster, v.change
+	v := l.verdict(limit)
+	r.Bound, r.Faster, r.Change, r.input = v.bound, v.faster, v.change, cmp.Or(v.input, v.bound)
 	r.Sentences = l.sentences(v)
 	r.own, r.peers = share(l.wait+l.handOver, l.wall), share(l.peers, l.wall)
 	return r
@@ -93,13 +100,14 @@ func (l *loop) parts() []Part {
 // verdict is what bounds a loop, and how to remove it.
 type verdict struct {
 	bound  Bound
+	input  Bound   // what costs time beside the step; empty if nothing does
 	time   float64 // of the bound, in seconds per batch
 	faster float64
 	change Change
 	advice string // the last sentence
 }
 
-func (l *loop) verdict() verdict {
+func (l *loop) verdict(limit float64) verdict {
 	switch {
 	case l.Batches < fewest || l.wall <= 0:
 		return verdict{bound: Unknown, faster: 1}
@@ -107,6 +115,18 @@ func (l *loop) verdict() verdict {
 		return l.synchronization()
 	case l.waited() < little || l.busy():
 		return l.ownStep()
+	}
+	v := l.delaying()
+	if step := l.ownStep(); l.waited() < limit && step.faster > v.faster {
+		step.input, step.change, step.advice = v.bound, v.change, doing[v.bound]+" costs "+Percent(1-1/v.faster)+" of the time. "+v.advice
+		return step
+	}
+	return v
+}
+
+// delaying returns the verdict about a loop that waits for data.
+func (l *loop) delaying() verdict {
+	switch {
 	case l.peers > max(l.wait, l.handOver):
 		return l.waiting()
 	case l.handOver > l.wait:
@@ -187,10 +207,26 @@ func (l *loop) handing() verdict {
 	for scale < 16 && l.handOver > little*float64(scale)*l.step {
 		scale *= 2
 	}
-	size := max(l.BatchSize, 1) * scale
-	v.change = Change{"batch_size", strconv.FormatInt(size, 10)}
-	v.advice = "Set batch_size=" + v.change.Value + ", or combine small fields into one: a hand-over takes the same time for any number of rows."
+	size := max(l.BatchSize, 1)
+	for scale > 1 && l.Records > 0 && size*scale*epoch > l.Records {
+		scale /= 2
+	}
+	v.change, v.advice = l.fewer(size, scale)
 	return v
+}
+
+// fewer returns how to make fewer arrays.
+func (l *loop) fewer(size, scale int64) (Change, string) {
+	larger := Change{"batch_size", strconv.FormatInt(size*scale, 10)}
+	switch {
+	case scale > 1 && l.Arrays > 1:
+		return larger, "Set batch_size=" + larger.Value + ", or combine small fields into one: a hand-over takes the same time for any number of rows."
+	case scale > 1:
+		return larger, "Set batch_size=" + larger.Value + ": a hand-over takes the same time for any number of rows."
+	case l.Arrays > 1:
+		return Change{"columns", "1"}, "Combine small fields into one: the time of a hand-over grows with the number of arrays and devices."
+	}
+	return Change{}, "Nothing to change: there is one array, and the dataset is too small for larger batches."
 }
 
 // building returns the verdict about a loop that waits for batches to be built.
@@ -247,7 +283,7 @@ func (l *loop) remedy(bound Bound) (Change, string) {
 		return Change{"columns", "1"}, "Write the columns as one column of lists: locating a small row takes longer than copying it."
 	}
 	rate := wording.Bytes(int64(float64(l.Gathered)/float64(max(l.Batches, 1))/max(l.gather, 1e-9))) + " a second"
-	return Change{}, "Nothing to change but the data: rows are copied at " + rate + ", so that narrower types, such as uint8, take less time."
+	return Change{}, "Nothing to change but the data: rows are copied at " + rate + "; smaller rows or narrower types take less time."
 }
 
 // factor returns how many times as fast a loop is that takes less time.

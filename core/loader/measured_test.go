@@ -28,7 +28,7 @@ func TestMeasured(t *testing.T) {
 		}
 		m := l.Measured(before, time.Since(began))
 		time.Sleep(time.Minute) // the producer rests
-		if m.Batches != 8 || m.Wall != 32*time.Second || m.Wait != 16*time.Second || m.Build != 32*time.Second || m.Gather != 32*time.Second || m.Rows != 32 || m.BatchSize != 8 || m.Prefetch != 2 {
+		if m.Batches != 8 || m.Wall != 32*time.Second || m.Wait != 16*time.Second || m.Build != 32*time.Second || m.Gather != 32*time.Second || m.Rows != 32 || m.BatchSize != 8 || m.Records != 80 || m.Prefetch != 2 {
 			t.Errorf("got %+v", m)
 		}
 		if r := diagnosis.Diagnose(m); r.Bound != diagnosis.Gather || r.Faster != 2 || r.Waited != 0.5 {

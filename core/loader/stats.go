@@ -63,7 +63,7 @@ func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurement
 		Wall: wall, Wait: now.ConsumerWait - since.ConsumerWait, Stall: now.ProducerWait - since.ProducerWait,
 		Build: now.Build - since.Build, Gather: now.Gather - since.Gather, Storage: now.Storage - since.Storage, Decode: now.Decode - since.Decode,
 		Rows: now.Rows - since.Rows, Bytes: now.Bytes - since.Bytes, Gathered: now.GatheredBytes - since.GatheredBytes,
-		Arrays: len(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Prefetch: prefetch,
+		Arrays: len(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
 		Bounded: l.o.MaxHostBytes > 0 && l.o.MaxHostBytes < (prefetch+1)*l.plan.need(),
 	}
 }

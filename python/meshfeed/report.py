@@ -58,7 +58,8 @@ class Report:
         process: the number of that process; else None.
         faster: how many times as fast the loop would be without the bound.
         change: the argument to change with its value, such as ("prefetch", 4); None if there is
-            nothing to change.
+            nothing to change. With the bound "step", it shortens an input that costs 5 to 20 % of
+            the time.
         sentences: what the report says.
         parts: the rows of the table.
         processes: the processes of a job, if the report is on all of them.

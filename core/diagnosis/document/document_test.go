@@ -128,7 +128,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes, gathered_bytes, arrays, devices, platform, batch_size, prefetch, device_prefetch, bounded, samples`
+const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes, gathered_bytes, arrays, devices, platform, batch_size, records, prefetch, device_prefetch, bounded, samples`
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ text, path, message string }{

@@ -62,7 +62,7 @@ const maxProcess = 1<<31 - 1
 // keys lists the keys of the measurements of a process.
 var keys = []string{
 	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns",
-	"rows", "bytes", "gathered_bytes", "arrays", "devices", "platform", "batch_size", "prefetch", "device_prefetch", "bounded", "samples",
+	"rows", "bytes", "gathered_bytes", "arrays", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples",
 }
 
 func (p *parser) measurements() (m diagnosis.Measurements, err error) {
@@ -72,7 +72,7 @@ func (p *parser) measurements() (m diagnosis.Measurements, err error) {
 	}
 	counts := map[string]*int64{
 		"batches": &m.Batches, "rows": &m.Rows, "bytes": &m.Bytes, "gathered_bytes": &m.Gathered,
-		"batch_size": &m.BatchSize, "prefetch": &m.Prefetch, "device_prefetch": &m.DevicePrefetch,
+		"batch_size": &m.BatchSize, "records": &m.Records, "prefetch": &m.Prefetch, "device_prefetch": &m.DevicePrefetch,
 	}
 	ints := map[string]*int{"process": &m.Process, "arrays": &m.Arrays, "devices": &m.Devices}
 	err = p.Members("measurements", 0, keys, func(key string) (err error) {

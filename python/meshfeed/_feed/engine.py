@@ -163,6 +163,7 @@ class Engine:
             "devices": feed.devices,
             "platform": feed.platform,
             "batch_size": batch.rows,
+            "records": self._constants["records"],
             "prefetch": prefetch,
             "device_prefetch": self.cursor.ahead,
             "bounded": most is not None and most < (prefetch + 3) * info["batch_bytes"],
