@@ -16,7 +16,7 @@ import numpy as np
 from meshfeed._io.arguments import Checks, shown
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
 from meshfeed._native import calls
-from meshfeed.errors import InvalidStateError
+from meshfeed.errors import Error, InvalidStateError
 from meshfeed.specs import entries
 
 import jax  # isort: skip
@@ -53,8 +53,13 @@ class Tree:
         self.names = [keystr(path, simple=True, separator="/") or WHOLE for path, _ in flat]
         if len(set(self.names)) < len(flat):
             self.names = [keystr(path) for path, _ in flat]
-        found = zip(self.names, flat, strict=True)
-        self._leaves = [_array(check, name, leaf) for name, (_, leaf) in found]
+        self._leaves: list[Any] = []
+        self._unfit: Error | None = None
+        for name, (_, leaf) in zip(self.names, flat, strict=True):
+            try:
+                self._leaves.append(_array(check, name, leaf))
+            except Error as e:
+                self._unfit = self._unfit or e
         self.me: int = jax.process_index()
         owners = (leaf.sharding.device_set for leaf in self._leaves if _is_global(leaf))
         processes: set[int] = {device.process_index for devices in owners for device in devices}
@@ -64,6 +69,7 @@ class Tree:
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """Returns what must be equal in all processes besides the bytes, by array."""
+        self._check_leaves()
         return {
             name: {"shape": list(leaf.shape), "dtype": str(leaf.dtype), **_described(leaf)}
             for name, leaf in zip(self.names, self._leaves, strict=True)
@@ -91,6 +97,7 @@ class Tree:
 
     def blocks(self) -> list[Block]:
         """Returns the parts of which this process holds a copy and there is another, hashed."""
+        self._check_leaves()
         found: dict[tuple[int, Index], Block] = {}
         work: list[tuple[Block, int, Any]] = []
         for array, leaf in enumerate(self._leaves):
@@ -107,6 +114,14 @@ class Tree:
                     work.append((block, device, data))
         _hash(work)
         return [found[key] for key in sorted(found)]
+
+    def _check_leaves(self) -> None:
+        """Raises the error of the first leaf without data.
+
+        It is not raised earlier, because the call must count, and the others must be told.
+        """
+        if self._unfit is not None:
+            raise self._unfit
 
 
 def _array(check: Checks, name: str, leaf: Any) -> Any:

@@ -77,6 +77,7 @@ class Scenes:
             "step counter": lambda: {"step": jnp.int32(8 if self.odd else 7)},
             "half": lambda: {"w": self.put(rows() + (jax.process_index() > 1))},
             "deleted": self.deleted,
+            "no data": lambda: {"w": self.put(rows()), "name": "adam" if self.odd else 1},
         }
 
     def put(self, data: Array, *spec: Any, mesh: Mesh | None = None) -> jax.Array:

@@ -174,6 +174,18 @@ def test_arrays_that_cannot_be_read(got: Scenes) -> None:
             assert each["deleted"] == ["PeerError PeerError InvalidStateError", other]
 
 
+def test_a_leaf_without_data_in_one_process(got: Scenes) -> None:
+    """The call of that process counts, so later calls compare the same arrays."""
+    text = "array 'name' is 'adam', which has no data to compare; "
+    own = f"mf.check_replicas: {text}give arrays in dicts, lists and tuples, and leave out others"
+    other = f"mf.check_replicas: process 2: {text}see its log"
+    for p, each in enumerate(got):
+        if p == 2:
+            assert each["no data"] == ["InvalidArgumentError Error ValueError", own]
+        else:
+            assert each["no data"] == ["PeerError PeerError InvalidArgumentError", other]
+
+
 def test_keys_that_are_left(got: Scenes) -> None:
     """Only the keys of the last call of each name are left."""
     calls = {"/".join(key.split("/")[:3]) for each in got for key in each["keys"]}

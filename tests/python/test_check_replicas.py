@@ -308,14 +308,17 @@ def test_the_lowest_process_is_absent() -> None:
     assert str(found).startswith("process 0 has not made call 1 ")
 
 
-def test_a_process_that_cannot_read_its_arrays() -> None:
+@pytest.mark.parametrize("odd", range(3))
+def test_a_process_that_cannot_read_its_arrays(odd: int) -> None:
+    """The others get its error at once, also if it is the lowest, and the next call works."""
     store = Memory()
-    job = [Held(p, [(0, 1, 2)], MemoryError("no memory") if p == 1 else b"") for p in range(3)]
-    first, failed, last = calls(job, store)
-    assert isinstance(failed, MemoryError)
-    for e in (first, last):
+    job = [Held(p, [(0, 1, 2)], MemoryError("no memory") if p == odd else b"") for p in range(3)]
+    found = calls(job, store, seconds=0.5)
+    assert isinstance(found.pop(odd), MemoryError)
+    for e in found:
         assert isinstance(e, mf.PeerError)
-        assert (str(e), e.process) == ("process 1: MemoryError: no memory; see its log", 1)
+        assert (str(e), e.process) == (f"process {odd}: MemoryError: no memory; see its log", odd)
+    assert calls([Held(p, [(0, 1, 2)]) for p in range(3)], store) == [4] * 3
 
 
 def test_the_lowest_process_is_interrupted() -> None:

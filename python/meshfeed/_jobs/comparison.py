@@ -196,8 +196,11 @@ class Comparison:
     def _follow(self) -> Verdict:
         """Answers the messages of the lowest process, and returns its verdict."""
         lead = self._keys.namespace.lead
-        if self._wait(f"record/{lead}", self._seconds) is None:
+        record = self._wait(f"record/{lead}", self._seconds)
+        if record is None:
             return self._absent([lead])
+        if failed := _failed({lead: record}):
+            return failed
         for n in count():
             message = self._wait(f"message/{n}", self._seconds + GRACE)
             if message is None:
