@@ -172,6 +172,9 @@ func (l *loop) synchronization() verdict {
 	wait := blocked * l.step
 	v := verdict{bound: Synchronization, time: wait, faster: factor(l.wall, max(wait, l.wall-wait, l.build, l.handOver))}
 	v.advice = "Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."
+	if l.Platform == "cpu" && l.Devices > 1 {
+		v.advice = "Nothing to change on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps."
+	}
 	return v
 }
 
