@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meshfeed import plots
-from meshfeed._io.arguments import Checks, attribute, cut
+from meshfeed._io.arguments import Checks, attribute, cut, shown
 from meshfeed.timing import Lap, Loop
 
 if TYPE_CHECKING:
@@ -370,6 +370,11 @@ class _BenchmarkFunction:
         """Times one point of a sweep."""
         made = make(**values)
         is_pair = isinstance(made, tuple) and len(made) in (2, 3) and callable(made[1])
+        if isinstance(made, tuple) and not is_pair and any(map(callable, made)):
+            with Checks("mf.benchmark.sweep") as check:
+                message = f"make returned {shown(made)}, whose second value is not a function"
+                hint = "return (loader, step) or (loader, step, carry)"
+                raise check.misfit(message, hint)
         source, step, carry = (*made, None)[:3] if is_pair else (made, None, None)
         try:
             return self(source, step, carry=carry, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import json
 import math
@@ -49,6 +50,8 @@ class Loop:
             raise check.wrong("step", step, "a function of a batch, or None")
         if step is None and carry is not None:
             raise check.misfit("carry is given without a step", "pass step= too")
+        if step is not None:
+            _check_arguments(check, step, has_carry=carry is not None)
         self._check, self.source, self.step, self._carry = check, source, step, carry
         self.closed = closed or step is None
         self._new_carry: Callable[[Any], Any] | None = None  # known after the first step
@@ -116,12 +119,25 @@ class Loop:
     def _carry_of(self, result: Any) -> Callable[[Any], Any]:
         """Finds out how a step returns the carry: alone, or first in a tuple."""
         if _alike(result, self._carry):
+            self._check_shapes(result)
             return lambda whole: whole
         if isinstance(result, tuple) and result and _alike(result[0], self._carry):
+            self._check_shapes(result[0])
             return lambda whole: whole[0]
         message = f"the step returned {shown(result)}, which is no carry"
         hint = "return the new carry, in the structure of the one given, or (carry, loss)"
         raise self._check.misfit(message, hint)
+
+    def _check_shapes(self, carry: Any) -> None:
+        """Checks that a step returns arrays of the shapes that it takes."""
+        given, returned = (
+            [tuple(attribute(leaf, "shape") or ()) for leaf in _tree_leaves(tree)]
+            for tree in (self._carry, carry)
+        )
+        for before, after in zip(given, returned, strict=True):
+            if before != after:
+                message = f"the step took a carry of shape {before}, and returned {after} for it"
+                raise self._check.misfit(message, "return the new carry, or (carry, loss)")
 
     def alone(self, count: int) -> float | None:
         """Returns the mean seconds of the step without input, if the last batch still exists."""
@@ -188,6 +204,27 @@ def _alike(a: Any, b: Any) -> bool:
     if jax is None:
         return type(a) is type(b)
     return bool(jax.tree.structure(a) == jax.tree.structure(b))
+
+
+def _tree_leaves(tree: Any) -> list[Any]:
+    jax = _jax()
+    return [tree] if jax is None else list(jax.tree.leaves(tree))
+
+
+def _check_arguments(check: Checks, step: Callable[..., Any], *, has_carry: bool) -> None:
+    """Checks that a step takes a batch, or a carry and a batch."""
+    try:
+        signature = inspect.signature(step)
+    except (TypeError, ValueError):  # of a function without one
+        return
+    try:
+        signature.bind(*[None] * (1 + has_carry))
+    except TypeError:
+        if has_carry:
+            hint = "a step of several values takes one tuple, such as carry=(params, states)"
+            raise check.wrong("step", step, "a function step(carry, batch)", hint) from None
+        hint = "pass parameters as carry=, for a function step(carry, batch)"
+        raise check.wrong("step", step, "a function step(batch)", hint) from None
 
 
 def _iterable(source: Any) -> bool:

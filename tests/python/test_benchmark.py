@@ -265,6 +265,54 @@ def test_a_donated_batch_is_not_used_again() -> None:
     assert (found.batches, found.step_ms, found.faster) == (3, None, None)
 
 
+def test_a_carry_of_other_shapes() -> None:
+    """The usual mistake is to return (loss, carry)."""
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        mf.benchmark([BATCH] * 9, lambda w, _: (w.sum(), w), carry=jnp.ones((8, 3)))
+    assert str(error.value) == (
+        "mf.benchmark: the step took a carry of shape (8, 3), and returned () for it; "
+        "return the new carry, or (carry, loss)"
+    )
+
+
+def step_of_three(params: Any, _states: Any, _batch: Any) -> Any:
+    return params
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"carry": (1.0, 2.0)},
+            r"expected a function step\(carry, batch\); a step of several values takes one tuple, "
+            r"such as carry=\(params, states\)$",
+        ),
+        (
+            {},
+            r"expected a function step\(batch\); pass parameters as carry=, for a function "
+            r"step\(carry, batch\)$",
+        ),
+    ],
+)
+@pytest.mark.parametrize("step", [step_of_three, jax.jit(step_of_three)])
+def test_a_step_of_other_arguments(step: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(mf.InvalidArgumentError, match=message):
+        mf.benchmark([BATCH] * 9, step, **options)
+
+
+def test_a_step_without_a_signature() -> None:
+    assert mf.benchmark([BATCH] * 9, type, batches=2, warmup=2).batches == 2
+
+
+def test_a_sweep_whose_function_returns_the_step_first() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        mf.benchmark.sweep(lambda n: (len, [BATCH] * n), {"n": [9]})
+    assert str(error.value).startswith("mf.benchmark.sweep: make returned (<built-in function len>")
+    assert str(error.value).endswith(
+        "whose second value is not a function; return (loader, step) or (loader, step, carry)"
+    )
+
+
 def test_a_wrong_carry() -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.benchmark([BATCH] * 9, lambda w, _: {"loss": w}, carry=1.0)
