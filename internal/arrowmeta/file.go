@@ -62,7 +62,7 @@ func IsFile(head []byte, _ int64) bool {
 // damaged data, with the attribute "offset", and IO for an error of r.
 func Read(r io.ReaderAt, size int64) (*File, error) {
 	w := window{r: r, size: size}
-	head, err := w.bytes(0, int(min(size, front)), 0)
+	head, err := w.bytes(0, int(min(size, headBytes)), 0)
 	if err != nil {
 		return nil, position{"start", -1, 0}.unread(err)
 	}

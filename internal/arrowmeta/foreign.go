@@ -13,7 +13,7 @@ var otherFormats = []struct{ start, name, remedy string }{
 	{"FEA1", "a Feather file of version 1", rewrite},
 	{"ORC", "an ORC file", rewrite},
 	{"Obj\x01", "an Avro file", rewrite},
-	{"\x93NUMPY", "a NumPy file", rewrite},
+	{"\x93NUMPY", "a NumPy file", weights},
 	{"\x89HDF", "an HDF5 file", rewrite},
 	{"\x1f\x8b", "compressed with gzip", unpack},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd", unpack},
@@ -28,9 +28,17 @@ var otherFormats = []struct{ start, name, remedy string }{
 
 const (
 	rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
+	weights = "mf.open_arrays opens it as weights; for records, " + rewrite
 	unpack  = "unpack it first: rows are read in any order, which a packed file does not allow"
 	again   = "whatever wrote or downloaded it did not finish: make it again"
 )
+
+// isSafetensors reports whether data that begin with head are a file of safetensors:
+// the length of a header in 8 bytes, and a header in JSON. As a stream, it would have
+// metadata that begin with the offset 0, which is not valid.
+func isSafetensors(head []byte) bool {
+	return len(head) > 8 && string(head[4:9]) == "\x00\x00\x00\x00{"
+}
 
 // headBytes is the number of first bytes that distinguish the formats.
 const headBytes = 32
@@ -47,10 +55,16 @@ func Foreign(r io.ReaderAt, size int64) error {
 	if len(head) == 0 {
 		return status.New(status.DataLoss, "arrowmeta", msg+"is empty").WithHint(again).With("offset", int64(0)).With("format", "empty")
 	}
+	unsupported := func(name, remedy string) error {
+		return status.New(status.Unsupported, "arrowmeta", msg+"is "+name).WithHint("%s", remedy).
+			With("offset", int64(0)).With("format", name)
+	}
+	if isSafetensors(head) {
+		return unsupported("a safetensors file", weights)
+	}
 	for _, k := range otherFormats {
 		if strings.HasPrefix(string(head), k.start) {
-			return status.New(status.Unsupported, "arrowmeta", msg+"is "+k.name).WithHint("%s", k.remedy).
-				With("offset", int64(0)).With("format", k.name)
+			return unsupported(k.name, k.remedy)
 		}
 	}
 	return status.Errorf(status.DataLoss, "arrowmeta", msg+"begins with %q", head).WithHint(rewrite).With("offset", int64(0)).With("format", "unknown")

@@ -163,8 +163,9 @@ def load_array(
         from meshfeed import jax
 
         if not isinstance(source, Dataset | StoredArrays):
-            hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
-            raise check.wrong("source", source, "a meshfeed.Dataset", hint)
+            expected = "a meshfeed.Dataset or stored arrays"
+            hint = "make them with mf.open, mf.from_arrow, mf.from_arrays or mf.open_arrays"
+            raise check.wrong("source", source, expected, hint)
         fields: Mapping[str, Any] = source if isinstance(source, StoredArrays) else source.schema
         if not isinstance(field, str):
             hint = "give the dataset, the field's name and a NamedSharding"
@@ -173,6 +174,9 @@ def load_array(
             if isinstance(source, StoredArrays):
                 raise _not_stored(source, field)
             raise no_field(field, field, tuple(fields), source.skipped)
+        if sharding is None:
+            hint = "PartitionSpec() puts the whole array on every device"
+            raise check.wrong("sharding", sharding, "a NamedSharding or a PartitionSpec", hint)
         known = fields[field]
         if len(source) == 0:
             raise check.misfit("the dataset has no records, so there is no array")

@@ -77,7 +77,9 @@ def _filled(check: Checks, sizes: dict[str, int], count: int) -> dict[str, int]:
     fixed = {name: size for name, size in sizes.items() if size != -1}
     product = math.prod(fixed.values())
     rest = len(fixed) < len(sizes)
-    if product == count or (rest and count and count % product == 0):
+    if not count:
+        raise check.misfit("there are no devices", "leave out devices=, or give some")
+    if product == count or (rest and count % product == 0):
         return {name: count // product if size == -1 else size for name, size in sizes.items()}
     shown = " x ".join(f"{name}={size}" for name, size in fixed.items())
     shown += f", which is {product}" if len(fixed) > 1 else ""

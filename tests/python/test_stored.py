@@ -241,6 +241,12 @@ def test_compressed(tmp_path: Path) -> None:
             mf.InvalidArgumentError,
             "record and fill are for datasets; leave them out",
         ),
+        (
+            {"sharding": None},
+            mf.InvalidArgumentError,
+            "sharding=None: expected a NamedSharding or a PartitionSpec; "
+            "PartitionSpec() puts the whole array on every device",
+        ),
         ({"fill": 0}, mf.InvalidArgumentError, "record and fill are for datasets; leave them out"),
         (
             {"sharding": sharding(None, None, "model")},
@@ -256,6 +262,15 @@ def test_refused(tmp_path: Path, arguments: dict[str, Any], kind: Any, text: str
     with mf.open_arrays(tmp_path / "a.npz") as stored, pytest.raises(kind) as caught:
         mf.load_array(stored, **given)
     assert str(caught.value) == f"mf.load_array: {text}"
+
+
+def test_a_path_is_no_source() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.load_array("w.npy", "w", sharding())  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "mf.load_array: source='w.npy': expected a meshfeed.Dataset or stored arrays; "
+        "make them with mf.open, mf.from_arrow, mf.from_arrays or mf.open_arrays"
+    )
 
 
 @pytest.mark.parametrize("path", ["", 3, None, "a\0b", []])
