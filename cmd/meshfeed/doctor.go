@@ -72,6 +72,7 @@ func (o doctorOptions) run(cmd *cobra.Command, paths []string) error {
 	}
 	showStatus(cmd.ErrOrStderr(), "asking JAX for its devices")
 	f.Python, f.JAX = pythonFacts(cmd.Context(), cmp.Or(o.python, "python3"), o.timeout)
+	f.Python.named = o.python != ""
 	showStatus(cmd.ErrOrStderr(), "")
 	if err := cmd.Context().Err(); err != nil {
 		return err
@@ -117,6 +118,7 @@ type pythonInfo struct {
 	Plugins    []string          `json:"plugins,omitempty"`  // of JAX, with versions
 	Library    *libraryInfo      `json:"library,omitempty"`
 	Error      string            `json:"error,omitempty"`
+	named      bool              // by --python, as the package's own command does
 }
 
 // libraryInfo describes the C library that the Python package opens.
@@ -179,7 +181,7 @@ func buildTags() []string {
 func pythonFacts(ctx context.Context, python string, timeout time.Duration) (pythonInfo, *jaxInfo) {
 	p := pythonInfo{Executable: python}
 	if err := ask(ctx, python, "packages", max(timeout, time.Minute), &p); err != nil {
-		p.Error = err.Error()
+		p.Error = strings.TrimPrefix(err.Error(), "fork/exec ")
 		return p, nil
 	}
 	if p.Packages["jax"] == "" {
@@ -196,8 +198,9 @@ func pythonFacts(ctx context.Context, python string, timeout time.Duration) (pyt
 	return p, &j
 }
 
-// ask runs the package's module that prints facts as JSON, and parses what it prints.
-// The child process is killed when the time is over.
+// ask runs the package's module that prints facts as JSON, and parses the last line that it
+// prints: Python's start files or a plugin of JAX may print lines before it. The child
+// process is killed when the time is over.
 func ask(ctx context.Context, python, what string, timeout time.Duration, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -209,16 +212,26 @@ func ask(ctx context.Context, python, what string, timeout time.Duration, into a
 	cmd.Stderr = &diagnostics
 	out, err := cmd.Output()
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %v (%w)", timeout, ctx.Err())
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-		return json.Unmarshal(out, into)
+		answer := lastLine(string(out))
+		if json.Unmarshal([]byte(answer), into) != nil {
+			return fmt.Errorf("it printed %q instead of a JSON object", fmt.Sprintf("%.80s", answer))
+		}
+		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(diagnostics.String()), "\n")
-	if last := lines[len(lines)-1]; last != "" {
+	if last := lastLine(diagnostics.String()); last != "" {
 		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
 }
 
 // diagnose returns the problems that the facts show, the worst first.
@@ -237,11 +250,15 @@ func diagnose(f *facts, timeout time.Duration) []symptom {
 
 func pythonProblems(f *facts) (found []symptom) {
 	p := f.Python
+	severity := problem.Info // the command works without Python
+	if p.named {
+		severity = problem.Error
+	}
 	if strings.Contains(p.Error, "No module named") && strings.Contains(p.Error, "meshfeed") {
-		return []symptom{{problem.Info, p.Executable + " has no package meshfeed", "name another Python by --python, or install the package there"}}
+		return []symptom{{severity, p.Executable + " has no package meshfeed", "name another Python by --python, or install the package there"}}
 	}
 	if p.Error != "" {
-		return []symptom{{problem.Info, "Python could not be asked: " + p.Error, "name a Python by --python"}}
+		return []symptom{{severity, "Python could not be asked: " + p.Error, "repair this Python, or name another one by --python"}}
 	}
 	if v := p.Packages["meshfeed"]; v != f.Build.Version {
 		found = append(found, symptom{problem.Warning, fmt.Sprintf("the package has version %s, and this command %s", v, f.Build.Version), "use the command of the package: python -m meshfeed"})

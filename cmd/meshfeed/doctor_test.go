@@ -89,7 +89,9 @@ func TestDoctorDiagnoses(t *testing.T) {
 		want   string // "" for no problem
 	}{
 		{"no Python", func(f *facts) { f.Python = pythonInfo{Executable: "python3", Error: "executable file not found"} },
-			"info: Python could not be asked: executable file not found; name a Python by --python"},
+			"info: Python could not be asked: executable file not found; repair this Python, or name another one by --python"},
+		{"a named Python", func(f *facts) { f.Python = pythonInfo{Executable: "python3", Error: "no NumPy", named: true} },
+			"error: Python could not be asked: no NumPy; repair this Python, or name another one by --python"},
 		{"no package", func(f *facts) {
 			f.Python = pythonInfo{Executable: "/usr/bin/python3", Error: "exit status 1: ModuleNotFoundError: No module named 'meshfeed'"}
 		}, "info: /usr/bin/python3 has no package meshfeed; name another Python by --python, or install the package there"},
@@ -310,8 +312,21 @@ func TestDoctorReportsACrashOfJAX(t *testing.T) {
 
 func TestDoctorWithoutPython(t *testing.T) {
 	f, code := doctor(t, "--python", filepath.Join(t.TempDir(), "python"), t.TempDir())
-	if f.JAX != nil || !strings.Contains(f.Python.Error, "no such file or directory") || code != exitSuccess {
+	if f.JAX != nil || !strings.HasSuffix(f.Python.Error, "/python: no such file or directory") || strings.Contains(f.Python.Error, "exec") || code != exitProblem {
 		t.Errorf("exit %d: %+v", code, f.Python)
+	}
+}
+
+// TestDoctorReadsTheLastLine asks a JAX whose plugin prints a line, and one that prints
+// nothing else.
+func TestDoctorReadsTheLastLine(t *testing.T) {
+	f, code := doctor(t, "--python", fakePython(t, `echo hello; echo '{"backend": "gpu"}'`), t.TempDir())
+	if f.JAX == nil || f.JAX.Backend != "gpu" || f.JAX.Error != "" || code != exitSuccess {
+		t.Errorf("exit %d: %+v", code, f.JAX)
+	}
+	f, code = doctor(t, "--python", fakePython(t, "echo hello"), t.TempDir())
+	if f.JAX == nil || f.JAX.Error != `it printed "hello" instead of a JSON object` || code != exitProblem {
+		t.Errorf("exit %d: %+v", code, f.JAX)
 	}
 }
 

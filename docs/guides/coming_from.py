@@ -15,7 +15,7 @@
 # - [Hugging Face datasets](#hugging-face-datasets) · [Datarax](#datarax) · [Levanter and MaxText](#levanter-and-maxtext)
 # - [Keep your loader](#keep-your-loader)
 #
-# The table counts neither PyTorch nor TensorFlow. If one of the libraries is installed, its half of the
+# The running time and memory above are without PyTorch and TensorFlow. If one of the libraries is installed, its half of the
 # comparison runs too, and the batches of both are compared value by value.
 
 # %% [markdown]
@@ -245,7 +245,7 @@ if installed("torch"):
 # | `.shuffle(buffer_size, seed)` | `shuffle=True, seed=s`, over all records; no buffer |
 # | `.shuffle(reshuffle_each_iteration=True)` | nothing: every epoch has an order of its own |
 # | `.batch(b, drop_remainder=True)` | `remainder="drop"`, the default |
-# | `.repeat(n)` | `epochs=n`, -1 without end |
+# | `.repeat(n)` | `epochs=n`; `epochs=-1` has no end |
 # | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
 # | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
 # | `.map(fn)`, `.filter(fn)` | none: do this in your step, or before you write the data |

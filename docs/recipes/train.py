@@ -58,20 +58,25 @@ def save():
         part.replace(saved)
 
 
-stopped = False
+def steps():
+    """Returns the number of steps so far, in all epochs."""
+    return loader.epoch * loader.steps_per_epoch + loader.step
+
+
+stopped, loss = False, float("nan")  # if SAVED is from the end, no step is left
 with mf.Loader(
     dataset, mesh, P("data"), batch_size=8 * mesh.size, shuffle=True, epochs=4, state=state
 ) as loader:
     for batch in loader:
         w, loss = train(w, batch)
-        step = loader.epoch * loader.steps_per_epoch + loader.step
-        if step % 100 == 0:
+        if steps() % 100 == 0:
             save()
-        stopped = multihost_utils.reached_preemption_sync_point(step)
+        stopped = multihost_utils.reached_preemption_sync_point(steps())
         if stopped:
             break
     save()
-    print(f"process {jax.process_index()} of {jax.process_count()}: step {step}, loss {loss:.3f}")
+    here = f"process {jax.process_index()} of {jax.process_count()}"
+    print(f"{here}: step {steps()}, loss {loss:.3f}")
 
 if stopped:
     sys.exit(STOPPED)

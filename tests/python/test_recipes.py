@@ -149,6 +149,8 @@ def test_a_tpu_slice(tmp_path: Path) -> None:
     host = Host(tmp_path, rows=256)
     status, output = host.run("bash", "tpu.sh", TPU="name", ZONE="zone")
     assert (status, finished(output)) == (0, ALL), output
+    status, output = host.run("bash", "tpu.sh", TPU="name", ZONE="zone")  # a restart after the end
+    assert (status, finished(output)) == (0, ALL), output
     status, output = host.run("bash", "tpu.sh", ZONE="zone")
     assert (status, "TPU: unbound variable" in output) == (1, True)
 
