@@ -408,7 +408,7 @@ class Maker:
         self._made: Callable[..., jax.Array] = partial(
             jax.make_array_from_callback, shape, sharding, **given
         )
-        self.make = self._made
+        self.make: Callable[[Callable[..., Any]], jax.Array] = self._made
 
     def of(self, callback: Callable[..., Any]) -> jax.Array:
         """Makes the array of the blocks that the callback returns for their indexes."""

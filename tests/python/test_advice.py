@@ -101,7 +101,7 @@ def test_the_mesh_of_a_candidate() -> None:
     best = advised(fsdp=4, tensor=2).best
     assert best is not None
     assert best.layout is not None
-    auto = (AxisType.Auto,) * 2
+    auto: tuple[AxisType, ...] = (AxisType.Auto,) * 2
     made = jax.make_mesh((4, 2), ("fsdp", "tensor"), axis_types=auto)
     assert best.make_mesh() == made
     kinds = (AxisType.Explicit, AxisType.Auto)
