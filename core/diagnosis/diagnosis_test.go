@@ -76,6 +76,13 @@ func TestVerdicts(t *testing.T) {
 			diagnosis.Gather, 10, diagnosis.Change{}, "",
 		},
 		{
+			"many tiny rows", with(loop(10, 9, 0.1, 10, 4, 0, 0), func(m *diagnosis.Measurements) { m.Rows, m.Arrays = m.Bytes/16, 1 }),
+			diagnosis.Gather, 10, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
+				"Gathering rows bounds it, with 10 ms a batch; without it the loop would be 10 times as fast.\n" +
+				"Nothing to change but the data: choosing records takes longer than copying their rows, so that fewer and larger rows take less time.",
+		},
+		{
 			"whole batches", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Gathered *= 4 }),
 			diagnosis.Gather, 10, diagnosis.Change{Argument: "loading", Value: `"process"`}, "",
 		},
@@ -240,7 +247,10 @@ func TestVerdicts(t *testing.T) {
 			"too few batches", diagnosis.Measurements{Batches: 4, Wall: ms}, diagnosis.Unknown, 1, diagnosis.Change{},
 			"After 4 batches beside the first two there is no verdict yet.\nIt needs 5.\nAsk again later.",
 		},
-		{"nothing", diagnosis.Measurements{}, diagnosis.Unknown, 1, diagnosis.Change{}, ""},
+		{
+			"nothing", diagnosis.Measurements{}, diagnosis.Unknown, 1, diagnosis.Change{},
+			"After 0 batches beside the first two there is no verdict yet.\nIt needs 5.\nAsk after a loop over the loader; passes of one_epoch are not measured.",
+		},
 		{"no input at all", diagnosis.Measurements{Batches: 10, Wall: ms}, diagnosis.Step, 1e6, diagnosis.Change{}, ""},
 	} {
 		r := diagnosis.Diagnose(c.given)

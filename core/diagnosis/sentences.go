@@ -20,10 +20,14 @@ var doing = map[Bound]string{
 
 func (l *loop) sentences(v verdict) []string {
 	if v.bound == Unknown {
+		last := "Ask again later."
+		if l.Batches == 0 {
+			last = "Ask after a loop over the loader; passes of one_epoch are not measured."
+		}
 		return []string{
 			"After " + wording.Count(l.Batches, "batch", "batches") + " beside the first two there is no verdict yet.",
 			fmt.Sprintf("It needs %d.", fewest),
-			"Ask again later.",
+			last,
 		}
 	}
 	first := fmt.Sprintf("In %s the loop waited for data for %s of the time: %s of %s a batch.",

@@ -284,6 +284,8 @@ func (l *loop) remedy(bound Bound) (Change, string) {
 		return Change{"loading", `"process"`}, `Set loading="process": now every process gathers rows that it does not keep.`
 	case l.Arrays > 1 && l.Bytes < smallRow*l.Rows:
 		return Change{"columns", "1"}, "Write the columns as one column of lists: locating a small row takes longer than copying it."
+	case l.other > l.gather:
+		return Change{}, "Nothing to change but the data: choosing records takes longer than copying their rows, so that fewer and larger rows take less time."
 	}
 	rate := wording.Bytes(int64(float64(l.Gathered)/float64(max(l.Batches, 1))/max(l.gather, 1e-9))) + " a second"
 	return Change{}, "Nothing to change but the data: rows are copied at " + rate + "; smaller rows or narrower types take less time."
