@@ -138,6 +138,7 @@ def record_way() -> str:
 
 # Packages that all others may use. Arrows to them would cover the picture.
 OPEN = {"core/status", "core/dtype", "core/mesh", "core/problem"}
+TOP = {"capi", "cmd/meshfeed", "wasm/page", "wasm/host"}  # these use most of the others
 WIDTH, ROW, HALF, GAP = 780, 72, 34, 8  # pixels
 LETTER = 6.9
 
@@ -169,7 +170,7 @@ def edges() -> dict[str, list[str]]:
     drawn = {
         p
         for p in below
-        if p not in OPEN and "internal" not in p.split("/") and not p.endswith("test")
+        if p not in OPEN | TOP and "internal" not in p.split("/") and not p.endswith("test")
     }
     used = {p: below[p] & drawn for p in sorted(drawn)}
     return {p: sorted(u for u in us if not any(u in used[v] for v in us)) for p, us in used.items()}
