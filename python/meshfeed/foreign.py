@@ -37,7 +37,8 @@ def put(
     returns, so the caller may reuse it. A read-only array is not copied if each of its blocks is
     contiguous and begins at a multiple of 64 bytes. JAX then uses its memory and keeps it alive,
     and no other library may write to it. `array.setflags(write=False)` makes an array read-only. A
-    view of a writable array counts as writable.
+    view of a writable array counts as writable. A file mapped with `mmap_mode="r"` counts as
+    read-only: if the file is written, the array changes.
 
     64-bit numbers are narrowed if JAX runs without x64, and integers that do not fit are an error.
 
