@@ -339,7 +339,7 @@ func pathProblems(f *facts) (found []symptom) {
 		files += p.Files
 		switch {
 		case p.Error != "":
-			found = append(found, symptom{problem.Error, p.Error, "name an existing file or folder"})
+			found = append(found, symptom{problem.Error, p.Error, "name a file or folder that exists and that this user may read"})
 		case p.Kind == "network":
 			found = append(found, symptom{problem.Info, p.Path + " is on " + p.FileSystem + ", where a read waits for a server", "raise prefetch, or copy the files to a local disk"})
 		}

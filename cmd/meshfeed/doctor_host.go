@@ -224,7 +224,11 @@ func pathFactsOf(root fs.FS, name string) pathInfo {
 	}
 	p.Files = 1
 	if info.IsDir() {
-		entries, _ := os.ReadDir(name)
+		entries, err := os.ReadDir(name)
+		if err != nil {
+			p.Error = strings.TrimPrefix(err.Error(), "open ")
+			return p
+		}
 		p.Files = 0
 		for _, e := range entries {
 			if e.Type().IsRegular() {

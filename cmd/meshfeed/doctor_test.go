@@ -122,7 +122,7 @@ func TestDoctorDiagnoses(t *testing.T) {
 		{"huge pages", func(f *facts) { f.Host.HugePages = "never" },
 			"info: transparent huge pages are off, so large batches take more time; echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root"},
 		{"no path", func(f *facts) { f.Paths[0] = pathInfo{Path: "x", Error: "x: no such file or directory"} },
-			"error: x: no such file or directory; name an existing file or folder"},
+			"error: x: no such file or directory; name a file or folder that exists and that this user may read"},
 		{"network", func(f *facts) { f.Paths[0].FileSystem, f.Paths[0].Kind = "nfs4", "network" },
 			"info: data is on nfs4, where a read waits for a server; raise prefetch, or copy the files to a local disk"},
 		{"open files", func(f *facts) { f.Paths[0].Files = 4033 },
@@ -250,6 +250,19 @@ func TestFactsOfAPath(t *testing.T) {
 	}
 	missing := filepath.Join(dir, "c")
 	if p := pathFactsOf(root, missing); p != (pathInfo{Path: missing, Error: missing + ": no such file or directory"}) {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestAFolderThatMayNotBeListed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		return // root may list every folder
+	}
+	name := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(name, 0o311); err != nil {
+		t.Fatal(err)
+	}
+	if p := pathFactsOf(fstest.MapFS{}, name); p.Error != name+": permission denied" || p.FileSystem != "" {
 		t.Errorf("got %+v", p)
 	}
 }
