@@ -108,7 +108,8 @@ assert loop.memory["carry"] == 4 * 3072 * 10
 # - **the step alone** repeats the step with a batch that is there already. If the loop takes as long, the input
 #   costs nothing, and nothing in this guide makes your loop faster. Work on the step instead.
 # - **without the input … times as fast** is the quotient of the two, and so the most that tuning the input can
-#   gain.
+#   gain. On CPU devices it can be more than the waiting explains: the threads that prepare batches also take
+#   cores from the step.
 # - **first** is the time of the first batch and of the first call of the step, which compiles it. They are not
 #   part of the other numbers.
 # - **per device** is computed from shapes and shardings. On a GPU or TPU there is also the measured peak.
