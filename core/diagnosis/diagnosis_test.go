@@ -196,6 +196,16 @@ func TestVerdicts(t *testing.T) {
 				"Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
+			"a forced synchronization of a program that also sleeps", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
+				m.Samples, m.Devices = synced, 1
+				m.Samples.Busy = 5
+			}),
+			diagnosis.Synchronization, 1.3, diagnosis.Change{},
+			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
+				"A forced synchronization bounds it, with 4.8 ms a batch; without it the loop would be 1.3 times as fast.\n" +
+				"Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
+		},
+		{
 			"a slow input beside a forced synchronization", with(loop(10, 6, 0.1, 10, 9.8, 0.5, 9), func(m *diagnosis.Measurements) { m.Samples = synced }),
 			diagnosis.Decode, 2.5, diagnosis.Change{Argument: "compression", Value: "null"}, "",
 		},

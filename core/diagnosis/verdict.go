@@ -168,9 +168,9 @@ func (l *loop) shares() (devices, blocked float64) {
 // synchronization returns the verdict about a program that waits for its devices. Without
 // the wait, the thread's own work and the devices' work would overlap.
 func (l *loop) synchronization() verdict {
-	_, blocked := l.shares()
-	wait := blocked * l.step
-	v := verdict{bound: Synchronization, time: wait, faster: factor(l.wall, max(wait, l.wall-wait, l.build, l.handOver))}
+	devices, blocked := l.shares()
+	wait := blocked * l.step // at most, because the thread may also sleep
+	v := verdict{bound: Synchronization, time: min(wait, devices*l.step), faster: factor(l.wall, max(wait, l.wall-wait, l.build, l.handOver))}
 	v.advice = "Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."
 	if l.Platform == "cpu" && l.Devices > 1 {
 		v.advice = "Nothing to change on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps."
