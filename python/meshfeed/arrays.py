@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from meshfeed._feed.cursor import Cursor
 from meshfeed._io.arguments import Checks, nearest
@@ -16,7 +16,13 @@ from meshfeed._plan.blocks import Blocks, dtype_of, without_batch
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.trees import no_field
 from meshfeed.dataset import Dataset, Skipped
-from meshfeed.errors import Error, NotFoundError, ResourceExhaustedError, UnsupportedError
+from meshfeed.errors import (
+    Error,
+    InvalidStateError,
+    NotFoundError,
+    ResourceExhaustedError,
+    UnsupportedError,
+)
 from meshfeed.planning import Layout
 from meshfeed.specs import entries
 
@@ -69,6 +75,11 @@ class StoredArrays(Resource, Mapping[str, StoredArray]):
         lines = [f"  {a.name}: {a.dtype}{list(a.shape)}" for a in self._arrays.values()]
         lines += [f"  {s.name}: not loaded, {s.reason}" for s in self.skipped]
         return "\n".join([f"{len(self)} stored array{'s' * (len(self) != 1)}", *lines])
+
+    def __reduce__(self) -> NoReturn:
+        message = "stored arrays cannot be pickled: they belong to this process"
+        hint = "send the path, and open it in the other process"
+        raise InvalidStateError(message, op="mf.open_arrays", hint=hint)
 
 
 def _stored(field: Mapping[str, Any]) -> StoredArray:
@@ -222,6 +233,9 @@ def _not_stored(source: StoredArrays, name: str) -> NotFoundError | UnsupportedE
         if skipped.name == name:
             reason, _, hint = skipped.reason.partition("; ")
             return UnsupportedError(f"array {name!r} cannot be loaded: {reason}", hint=hint)
+    if not source:
+        message = f"the file has no array {name!r}, and none that can be loaded"
+        return NotFoundError(message, hint="print(stored.skipped) lists the others")
     return NotFoundError(f"the file has no array {name!r}", hint=nearest(name, tuple(source)))
 
 

@@ -18,6 +18,7 @@ HANG = 300
 DATA = "DataLossError Error OSError"
 TREES = "IncompatibleError Error ValueError"
 RESTORE = "; restore the arrays from a checkpoint, and call it after every step to find the cause"
+RESTORE += "; copies also differ if a process left out a call"
 SAME = "; give every process the same tree, with the same shardings"
 DIFFER = "the processes have different trees: "
 Scenes = list[dict[str, Any]]

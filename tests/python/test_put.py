@@ -26,6 +26,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import meshfeed as mf
 from meshfeed import jaxput
 from meshfeed._native import library
+from meshfeed._plan.localrows import Parts
 from tests.python.interrupts import trials
 from tests.python.test_traced import EAGER, TRACED
 
@@ -677,3 +678,15 @@ def test_a_function_that_is_not_compiled_may_put(way: str, guard: str) -> None:
         got = mf.put({"x": np.ones(8), "y": frozen((8, 16))}, grid(8), P("a"))
     assert float(np.asarray(got["x"])[0]) == 1
     assert EAGER[way](step) is not None
+
+
+def test_notice_of_rows_in_several_processes() -> None:
+    """Processes with equal parts are named; others only share some of their rows."""
+    must = "must give equal rows in the same order; JAX does not compare them, "
+    must += "mf.check_replicas does"
+    same = Parts({"a": 2, "b": 2}, np.array([[0, 1], [2, 3]]), ["b"])
+    text = f"these processes hold the same rows of array 'x': 0 and 2; 1 and 3, and {must}"
+    assert same.notice("x") == text
+    some = Parts({"a": 3, "b": 2}, np.array([[0, 1], [1, 2], [2, 0]]), ["a"])
+    text = f"some rows of array 'x' are in several processes, which {must}"
+    assert some.notice("x") == text

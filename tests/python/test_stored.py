@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,29 @@ def test_a_path_is_no_source() -> None:
     assert str(caught.value) == (
         "mf.load_array: source='w.npy': expected a meshfeed.Dataset or stored arrays; "
         "make them with mf.open, mf.from_arrow, mf.from_arrays or mf.open_arrays"
+    )
+
+
+def test_no_array_that_can_be_loaded(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", w=values("float32"))
+    with (
+        mf.open_arrays(tmp_path / "a.npz") as stored,
+        pytest.raises(mf.NotFoundError) as caught,
+    ):
+        mf.load_array(stored, "x", sharding())
+    assert str(caught.value) == (
+        "mf.load_array: the file has no array 'x', and none that can be loaded; "
+        "print(stored.skipped) lists the others"
+    )
+
+
+def test_pickle(tmp_path: Path) -> None:
+    np.save(tmp_path / "w.npy", values("float32"))
+    with mf.open_arrays(tmp_path / "w.npy") as stored, pytest.raises(mf.InvalidStateError) as e:
+        pickle.dumps(stored)
+    assert str(e.value) == (
+        "mf.open_arrays: stored arrays cannot be pickled: they belong to this process; "
+        "send the path, and open it in the other process"
     )
 
 

@@ -283,7 +283,8 @@ class Comparison:
                     found[array] = _odd(self._arrays.names[array], index, digests)
         if not found:  # a process has not answered
             found[-1] = f"copies differ on processes {' and '.join(wrong)}"
-        return _different(found)
+        verdict = _different(found)
+        return {**verdict, "hint": verdict["hint"] + _OTHER_CALL}
 
     def _parts(self, key: str) -> Iterator[tuple[int, Index, Copies]]:
         """Yields the parts that a set of processes holds, in the order of their digests."""
@@ -306,6 +307,7 @@ class Comparison:
 
 
 _HINT = "restore the arrays from a checkpoint, and call it after every step to find the cause"
+_OTHER_CALL = "; copies also differ if a process left out a call"
 
 
 def _error(code: int, message: str, hint: str, process: int | None = None) -> errors.Error:

@@ -76,12 +76,12 @@ class Parts:
     def notice(self, name: str) -> str:
         """Returns the warning that several processes must give the same rows of an array."""
         groups = [group for group in self.groups if len(group) > 1]
-        text = f"processes hold some rows of array {name!r} twice"
+        text = f"some rows of array {name!r} are in several processes, which"
         if groups:
             listed = "; ".join(_and(group) for group in groups[:_LISTED])
             listed += "; …" if len(groups) > _LISTED else ""
-            text = f"these processes hold the same rows of array {name!r}: {listed}"
-        text += ", and must give equal rows in the same order; JAX does not compare them, "
+            text = f"these processes hold the same rows of array {name!r}: {listed}, and"
+        text += " must give equal rows in the same order; JAX does not compare them, "
         return text + "mf.check_replicas does"
 
     def rows(self, check: Checks, name: str, rows: int, process: int) -> int:
