@@ -130,3 +130,12 @@ def test_an_option_beyond_a_limit_is_refused(name: str, option: str) -> None:
     mf.Loader(ds, batch_size=2, **{option: limit}).close()  # type: ignore[call-overload]
     with pytest.raises(mf.InvalidArgumentError, match=option):
         mf.Loader(ds, batch_size=2, **{option: limit + 1})  # type: ignore[call-overload]
+
+
+def test_the_number_of_epochs() -> None:
+    (limit,) = re.findall(r"`epochs=` takes at most 2\^31 - (1), or -1 for no end", PAGE)
+    most = 2**31 - int(limit)
+    ds = mf.from_arrays({"x": np.arange(4)})
+    mf.Loader(ds, batch_size=2, epochs=most).close()
+    with pytest.raises(mf.InvalidArgumentError, match=f"from 1 to {most}, or -1"):
+        mf.Loader(ds, batch_size=2, epochs=most + 1)
