@@ -88,6 +88,7 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
     """
     kinds = AxisType.Auto if kinds is None else kinds
     kinds = (kinds,) * len(axes) if isinstance(kinds, AxisType) else kinds
+    kinds = tuple(kinds) if isinstance(kinds, list) else kinds  # jax.make_mesh takes no list
     found = listed_devices(check, devices)
     size, count = math.prod(axes.values()), len(found)
     if count < size:

@@ -33,6 +33,8 @@ class ReplicaCheck:
     single: Sequence[str]
 
     def __str__(self) -> str:
+        if len(self.single) == self.arrays:
+            return f"{self.name}: none of {self.arrays} arrays has replicas, so none was compared"
         processes = "1 process" if len(self.processes) == 1 else f"{len(self.processes)} processes"
         text = f"{self.name}: {self.arrays - len(self.single)} of {self.arrays} arrays have "
         text += f"replicas, all equal on {processes}; this one compared {self.bytes:,} bytes "

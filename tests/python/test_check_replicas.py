@@ -115,6 +115,12 @@ def test_all_kinds_of_leaves() -> None:
     assert mf.check_replicas(()).arrays == 0
 
 
+def test_nothing_to_compare() -> None:
+    """The text does not call arrays equal that have no copies."""
+    found = mf.check_replicas({"w": put(np.arange(8), ("data", "model")), "step": 3})
+    assert str(found) == "arrays: none of 2 arrays has replicas, so none was compared"
+
+
 def test_keys_of_random_numbers() -> None:
     keys = jax.random.split(jax.random.key(0), 8)
     other = jax.random.wrap_key_data(flipped(put(jax.random.key_data(keys)), {7}))

@@ -56,6 +56,8 @@ def test_axis_types() -> None:
     assert mf.make_mesh(axes).axis_types == (auto, auto)
     assert mf.make_mesh(axes, axis_types=explicit).axis_types == (explicit, explicit)
     assert mf.make_mesh(axes, axis_types=(auto, explicit)).axis_types == (auto, explicit)
+    both: Any = [auto, explicit]
+    assert mf.make_mesh(axes, axis_types=both).axis_types == (auto, explicit)
 
 
 AXES = 'such as {"data": -1, "model": 2}, where -1 is the rest of the devices'
