@@ -31,7 +31,7 @@ if "PROCESSES" in os.environ:  # set by jobset.yaml; JAX finds the numbers of Sl
 jax.config.update("jax_enable_preemption_service", True)
 jax.distributed.initialize(**given)
 
-mesh = jax.make_mesh((jax.device_count(),), ("data",))
+mesh = mf.make_mesh({"data": -1})  # all devices of all processes
 dataset = mf.open(data)
 weights, state = np.zeros(dataset.schema["x"].shape, np.float32), None
 if saved.exists():
