@@ -15,7 +15,7 @@ const maxRows = 32 // processes that a table lists
 func Text(r *diagnosis.Report) string {
 	b := &strings.Builder{}
 	for _, s := range r.Sentences {
-		writeWrapped(b, s)
+		wording.WriteWrapped(b, s, width)
 	}
 	fmt.Fprintf(b, "\n%-10s %10s %11s\n", "part", "a batch", "of the time")
 	for _, p := range r.Parts {
@@ -69,23 +69,3 @@ func processes(r *diagnosis.Report) (rows [][]string, rest string) {
 
 // width is the largest number of columns of a line.
 const width = 100
-
-// writeWrapped writes a sentence in lines of at most width columns.
-func writeWrapped(b *strings.Builder, text string) {
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		switch {
-		case i == 0:
-		case column+1+n > width:
-			b.WriteString("\n  ")
-			column = 2
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	b.WriteByte('\n')
-}

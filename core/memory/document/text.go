@@ -48,7 +48,7 @@ func Text(u *memory.Usage) string {
 	}
 	for _, text := range problems(u) {
 		b.WriteByte('\n')
-		writeWrapped(b, text)
+		wording.WriteWrapped(b, text, width)
 	}
 	return b.String()
 }
@@ -229,24 +229,4 @@ func interval(i memory.Interval) string {
 		return wording.Bytes(i.Low)
 	}
 	return wording.Bytes(i.Low) + " to " + wording.Bytes(i.High)
-}
-
-// writeWrapped writes a text in lines of at most width columns.
-func writeWrapped(b *strings.Builder, text string) {
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case column+1+n > width:
-			b.WriteString("\n  ")
-			column = 2
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	b.WriteByte('\n')
 }
