@@ -30,7 +30,8 @@ MAY_IMPORT = {
     "planning": "_native _io _plan",
     "dataset": "_native _io _plan",
     "backend": "_native _io _command",
-    "jax": "_native _io _plan _feed specs",
+    "jaxreshard": "_io",
+    "jax": "_native _io _plan _feed specs jaxreshard",
     "usage": "_native _io _plan planning",
     "jaxtree": "_io _plan jax specs",
     "plots": "_io drawing",
@@ -63,7 +64,7 @@ MAY_IMPORT_LATER = {
     "usage": "jaxtree",
     "strategy": "jaxtree",
     "drawing": "jaxdraw",
-    "_feed": "jax",
+    "_feed": "jax jaxreshard",
     "foreign": "jaxput",
     "arrays": "jax",
     "loader": "placed",
@@ -162,4 +163,4 @@ def test_jax_is_imported_in_few_modules() -> None:
         for name, _ in _imports(ast.parse(path.read_text()).body, later=False)
         if name.partition(".")[0] == "jax" and part_of(module) != "selfcheck"
     }
-    assert found == {"jax", "jaxtree", "jaxdraw", "jaxput", "jaxreplicas"}
+    assert found == {"jax", "jaxtree", "jaxdraw", "jaxput", "jaxreplicas", "jaxreshard"}

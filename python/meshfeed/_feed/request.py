@@ -263,8 +263,10 @@ def _sharded(check: Checks, tree: Tree, request: Request) -> _Target:
     shardings = [leaf.sharding for leaf in tree.leaves]
     mesh = jax.one_mesh(check, request.mesh, shardings)
     if loading == "reshard":
+        from meshfeed import jaxreshard
+
         specs = {leaf.name: leaf.spec or [] for leaf in tree.leaves}
-        jax.check_moves(check, mesh, specs | {"mask": request.batch.get("mask_spec", [])})
+        jaxreshard.check_moves(check, mesh, specs | {"mask": request.batch.get("mask_spec", [])})
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
         given = shardings + [None] * (len(blocks) - len(shardings))
