@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import unittest.mock
+import weakref
 import xml.etree.ElementTree as ET
+from collections.abc import Collection
 from pathlib import Path
 
 import jax
@@ -17,6 +20,7 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from meshfeed._feed.feed import Feed
 from meshfeed._feed.sampling import Sample
 from tests.python.slowfile import served
 from tests.python.test_process import HANG, started
@@ -131,6 +135,25 @@ def test_a_sample_sees_the_work_of_devices() -> None:
         y.block_until_ready()
         assert sample.end() == (True, unittest.mock.ANY)
         assert not feed.works(())
+
+
+def test_a_dropped_sample_looks_at_nothing() -> None:
+    """A loop may end inside of a sampled step. Then the sample's thread keeps nothing alive."""
+    looked = threading.Event()
+
+    class Watched(Feed):
+        def works(self, sent: Collection[int]) -> bool:
+            looked.set()
+            return False
+
+    sample = Sample(Watched(lambda arrays: arrays, []), (), 0.05)
+    assert looked.is_set()
+    looked.clear()
+    dropped, timer = weakref.ref(sample), sample._timer
+    del sample
+    assert dropped() is None
+    timer.join(HANG)
+    assert not looked.is_set()
 
 
 def test_a_slow_program_is_no_synchronization() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from time import thread_time_ns
@@ -42,7 +42,9 @@ class Sample:
         self.cost = 0
         self.busy: bool | None = None
         self.dry = not feed.works(sent)
-        self._timer = threading.Timer(min(seconds, LONGEST), self._look)
+        # If the loop is dropped before the time, the thread must not look at arrays of the program.
+        look = weakref.WeakMethod(self._look)
+        self._timer = threading.Timer(min(seconds, LONGEST), _call, [look])
         self._timer.daemon = True
         _end_at_exit()
         _timers.add(self._timer)
@@ -112,6 +114,12 @@ class Samples:
     def measured(self) -> dict[str, int]:
         """Returns the sums."""
         return dict(self._sums)
+
+
+def _call(method: weakref.WeakMethod[Callable[[], None]]) -> None:
+    """Calls a method if its object is still in use."""
+    if found := method():
+        found()
 
 
 def _running() -> int:
