@@ -102,7 +102,7 @@ class Candidate:
             {'data': 1, 'fsdp': 1, 'tensor': 1}
         """
         with Checks("Candidate.make_mesh") as check:
-            from meshfeed import jax
+            from meshfeed._jax import meshes
 
             if not isinstance(axes, list | tuple):
                 raise check.wrong("axes", axes, 'names of axes, such as ("data", "fsdp")')
@@ -111,7 +111,7 @@ class Candidate:
                 check.choice(f"axes[{i}]", name, *known)
             split = self.mesh or {"data": 1}
             sizes = {name: split.get(name, 1) for name in known if name in split or name in axes}
-            return jax.make_mesh(check, sizes, devices, axis_types)
+            return meshes.make_mesh(check, sizes, devices, axis_types)
 
     def __repr__(self) -> str:
         axes = shown_axes(self.mesh)

@@ -171,7 +171,7 @@ def load_array(
         (512, 256)
     """
     with Checks("mf.load_array") as check:
-        from meshfeed import jax
+        from meshfeed._jax import meshes, runtime
 
         if not isinstance(source, Dataset | StoredArrays):
             expected = "a meshfeed.Dataset or stored arrays"
@@ -191,14 +191,14 @@ def load_array(
         known = fields[field]
         if len(source) == 0:
             raise check.misfit("the dataset has no records, so there is no array")
-        target = jax.sharding_of(check, sharding)
-        mesh = jax.describe_mesh(jax.one_mesh(check, None, [target]))
+        target = meshes.sharding_of(check, sharding)
+        mesh = meshes.describe_mesh(meshes.one_mesh(check, None, [target]))
         array: dict[str, Any] = {
             "shape": list(known.shape),
-            "dtype": jax.delivered_name(str(known.dtype)),
+            "dtype": runtime.delivered_name(str(known.dtype)),
             "spec": entries(target.spec),
         }
-        run = {"process": jax.process_index(), "processes": jax.process_count()}
+        run = {"process": runtime.process_index(), "processes": runtime.process_count()}
         options: dict[str, Any] = {**run, "epochs": 1}
         if isinstance(source, StoredArrays):
             if record is not None or fill is not None:
@@ -250,7 +250,7 @@ def _read(
     row: bool = False,
 ) -> JaxArray:
     """Reads the array as the only batch of a loader. If `row`, it has no batch dimension."""
-    from meshfeed import jax
+    from meshfeed._jax.feed import ShardedFeed
 
     shape, spec, dtype = array["shape"], array["spec"], array["dtype"]
     whole = {
@@ -271,7 +271,7 @@ def _read(
     info = calls.loader_info(handle.value)
     described = info["arrays"][0] | {"dtype": dtype}
     blocks = [Blocks(without_batch(described) if row else described)]
-    feed = jax.ShardedFeed(itemgetter(0), blocks, sharding.mesh, [sharding], "process")
+    feed = ShardedFeed(itemgetter(0), blocks, sharding.mesh, [sharding], "process")
     size = info["batch_bytes"]
     cursor = Cursor(handle, feed, size=size, ahead=0, per_epoch=False, keep=1)
     try:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meshfeed import plots
 from meshfeed._io.arguments import Checks, attribute, cut, shown
-from meshfeed.timing import Lap, Loop
+from meshfeed._measure import plots
+from meshfeed._measure.timing import Lap, Loop
 
 if TYPE_CHECKING:
     import os

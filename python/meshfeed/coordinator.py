@@ -43,7 +43,7 @@ def jax_coordinator() -> JaxCoordinator:
     Raises:
         UnsupportedError: `jax.distributed` was not initialized, or this JAX has another client.
     """
-    from meshfeed.jax import coordination_client
+    from meshfeed._jax.runtime import coordination_client
 
     return _of(coordination_client())
 

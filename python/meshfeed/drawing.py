@@ -130,9 +130,9 @@ def draw(
             return Drawing(layout.draw(), layout.to_svg())
         if is_mesh:
             return diagram("mesh", mesh=x)
-        from meshfeed import jaxdraw
+        from meshfeed._jax import draw
 
-        return Drawing(*jaxdraw.draw(check, x, shape, dtype, style))
+        return Drawing(*draw.draw(check, x, shape, dtype, style))
 
 
 def diagram(kind: _Kinds, /, **members: Any) -> Drawing:

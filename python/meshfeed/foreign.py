@@ -138,10 +138,10 @@ def place_batches(
 
 @cache
 def _placing() -> Any:
-    """Imports the part that needs JAX."""
-    from meshfeed import jaxput
+    """Imports the module that needs JAX."""
+    import meshfeed._jax.put as module
 
-    return jaxput
+    return module
 
 
 class PlacedBatches(Iterator[Any]):
@@ -231,7 +231,9 @@ class Pass(Iterator[Any]):
             self._batches = map(place, self._taken)
 
     def __next__(self) -> Any:
-        _placing().check_untraced("mf.place_batches")
+        from meshfeed._jax.runtime import check_untraced
+
+        check_untraced("mf.place_batches")
         return next(self._batches)
 
     def close(self, *, wait: bool = True) -> None:

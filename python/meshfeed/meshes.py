@@ -48,11 +48,11 @@ def make_mesh(
         >>> batch_size = 64 * mesh.shape["data"]  # 64 rows per device of the axis "data"
     """
     with Checks("mf.make_mesh") as check:
-        from meshfeed import jax
+        from meshfeed._jax import meshes
 
         sizes = _sizes(check, axes)
-        found = jax.listed_devices(check, devices)
-        return jax.make_mesh(check, _filled(check, sizes, len(found)), found, axis_types)
+        found = meshes.listed_devices(check, devices)
+        return meshes.make_mesh(check, _filled(check, sizes, len(found)), found, axis_types)
 
 
 def _sizes(check: Checks, axes: Any) -> dict[str, int]:

@@ -300,11 +300,11 @@ def layout(
 
 def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> MeshPart:
     if mesh is None and "jax" in sys.modules:
-        from meshfeed.jax import context_mesh
+        from meshfeed._jax.runtime import context_mesh
 
         mesh = context_mesh()
     if not isinstance(mesh, Mapping) and isinstance(getattr(mesh, "shape", None), Mapping):
-        from meshfeed.jax import describe_mesh, has_devices
+        from meshfeed._jax.meshes import describe_mesh, has_devices
 
         if devices is None and has_devices(mesh):
             return describe_mesh(mesh)

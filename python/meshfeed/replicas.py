@@ -86,12 +86,12 @@ def check_replicas(
         1
     """
     with Checks("mf.check_replicas") as check:
-        from meshfeed import jaxreplicas
+        from meshfeed._jax.replicas import Tree
 
         check_name(check, name)
         check_coordinator(check, coordinator)
         seconds = check.seconds("timeout", timeout)
-        arrays = jaxreplicas.Tree(check, tree, alone=coordinator is False)
+        arrays = Tree(check, tree, alone=coordinator is False)
         if len(arrays.processes) == 1:
             blocks = compare_inside(arrays)
         else:

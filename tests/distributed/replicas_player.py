@@ -20,7 +20,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from meshfeed.jax import coordination_client
+from meshfeed._jax.runtime import coordination_client
 from tests.distributed.play import write
 from tests.distributed.process import Place, joined
 

@@ -44,7 +44,7 @@ def looped(name: str, step: float, verify: str) -> Iterator[mf.Loader[Any]]:
 
 def meet(name: str) -> None:
     """Waits for the other processes."""
-    from meshfeed.jax import coordination_client
+    from meshfeed._jax.runtime import coordination_client
 
     coordination_client().wait_at_barrier(name, int(1000 * HANG))
 

@@ -82,8 +82,8 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     before = alive()
     yield
-    if jaxput := sys.modules.get("meshfeed.jaxput"):
-        jaxput.plans.clear()  # each may keep a splitter
+    if placing := sys.modules.get("meshfeed._jax.put"):
+        placing.plans.clear()  # each may keep a splitter
     if alive() > before:
         after = flushed(before)
         assert after <= before, f"(handles, batches) were {before} before, and are {after}"

@@ -17,8 +17,8 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed import timing
 from meshfeed._io.arguments import Checks
+from meshfeed._measure import timing
 
 BATCH = {"image": np.ones((8, 4), np.float32), "label": np.zeros(8, np.int32)}
 ROWS, BYTES = 8, 8 * 4 * 4 + 8 * 4

@@ -30,23 +30,17 @@ MAY_IMPORT = {
     "planning": "_native _io _plan",
     "dataset": "_native _io _plan",
     "backend": "_native _io _command",
-    "jaxreshard": "_io",
-    "jax": "_native _io _plan _feed specs jaxreshard",
     "usage": "_native _io _plan planning",
-    "jaxtree": "_io _plan jax specs",
-    "plots": "_io drawing",
-    "timing": "_io",
-    "benchmarking": "_io plots timing",
+    "_measure": "_io drawing",
+    "benchmarking": "_io _measure",
     "drawing": "_native _io _plan advice planning specs",
-    "jaxreplicas": "_native _io _jobs specs",
     "replicas": "_io _jobs coordinator",
-    "jaxdraw": "_native _io _plan jax jaxtree specs",
+    "_jax": "_native _io _plan _jobs _feed planning specs",
     "_jobs": "_native _io _plan _version coordinator",
     "_feed": "_native _io _plan _jobs _types certificate dataset planning report",
     "strategy": "_native _io _plan",
     "advice": "_native _io _plan planning specs strategy",
     "foreign": "_io _feed",
-    "jaxput": "_native _io _plan jax jaxtree planning specs",
     "arrays": "_native _io _plan _feed dataset planning specs",
     "placed": "_native _io _plan _feed backend specs",
     "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
@@ -58,18 +52,18 @@ MAY_IMPORT = {
 # What functions of a part may import when they run: optional dependencies and rare paths.
 MAY_IMPORT_LATER = {
     "_command": "selfcheck",
-    "coordinator": "jax",
-    "planning": "jax",
-    "advice": "jax",
-    "usage": "jaxtree",
-    "strategy": "jaxtree",
-    "drawing": "jaxdraw",
-    "_feed": "jax jaxreshard",
-    "foreign": "jaxput",
-    "arrays": "jax",
+    "coordinator": "_jax",
+    "planning": "_jax",
+    "advice": "_jax",
+    "usage": "_jax",
+    "strategy": "_jax",
+    "drawing": "_jax",
+    "_feed": "_jax",
+    "foreign": "_jax",
+    "arrays": "_jax",
     "loader": "placed",
-    "meshes": "jax",
-    "replicas": "jaxreplicas",
+    "meshes": "_jax",
+    "replicas": "_jax",
 }
 
 LEVELS = 12  # of imports
@@ -148,7 +142,7 @@ def test_no_border_is_wider_than_needed() -> None:
 
 def test_no_import_cycles() -> None:
     graph = {module: {target for target, _ in imports(module)} for module in MODULES}
-    assert "jax" in graph["planning"]  # imported in a function
+    assert "_jax.meshes" in graph["planning"]  # imported in a function
     graphlib.TopologicalSorter(graph).prepare()  # a CycleError lists the modules
 
 
@@ -156,11 +150,11 @@ def test_imports_are_not_deep() -> None:
     assert max(map(level, MODULES)) <= LEVELS
 
 
-def test_jax_is_imported_in_few_modules() -> None:
+def test_jax_is_imported_in_few_parts() -> None:
     found = {
-        module
+        part_of(module)
         for module, path in MODULES.items()
         for name, _ in _imports(ast.parse(path.read_text()).body, later=False)
-        if name.partition(".")[0] == "jax" and part_of(module) != "selfcheck"
+        if name.partition(".")[0] == "jax"
     }
-    assert found == {"jax", "jaxtree", "jaxdraw", "jaxput", "jaxreplicas", "jaxreshard"}
+    assert found == {"_jax", "selfcheck"}

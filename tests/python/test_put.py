@@ -24,7 +24,7 @@ import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from meshfeed import jaxput
+from meshfeed._jax import put as placing
 from meshfeed._native import library
 from meshfeed._plan.localrows import Parts
 from tests.python.interrupts import trials
@@ -237,7 +237,7 @@ def test_a_tree_that_is_put_once_leaves_no_memory_behind() -> None:
     assert np.asarray(got)[63, 63] == 4095
     again = mf.put(memory((64, 64)), grid(2), P("a"))
     assert lib.mf_live_handles() == before + 1
-    assert len(jaxput.plans) == 1
+    assert len(placing.plans) == 1
     del got, again
 
 
@@ -245,7 +245,7 @@ def test_few_plans_are_kept() -> None:
     for rows in range(1, 50):
         for _ in range(2):
             mf.put(np.zeros(rows, np.int16), grid(1), P("a"))
-    assert len(jaxput.plans) == 32
+    assert len(placing.plans) == 32
 
 
 def test_threads_place_at_the_same_time() -> None:

@@ -76,10 +76,10 @@ class Request:
 
         The mesh may have more axes, of size 1.
         """
-        from meshfeed import jax
+        from meshfeed._jax import meshes
 
         parts = json.loads(layout.to_json())
-        mesh = jax.one_mesh(check, mesh, [])
+        mesh = meshes.one_mesh(check, mesh, [])
         axes, planned = dict(mesh.shape), dict(parts.pop("mesh")["axes"])
         wide = [(name, size) for name, size in axes.items() if size > 1 or name in planned]
         if wide != list(planned.items()):
@@ -111,9 +111,9 @@ class Request:
             if all(leaf.spec is None for leaf in tree.leaves):
                 message = "this loader gives NumPy arrays, and has no mesh"
                 raise check.misfit(message, "give specs= too, or make another with state=")
-            from meshfeed import jax
+            from meshfeed._jax import meshes
 
-            specs = jax.on_mesh(check, self.specs, mesh)
+            specs = meshes.on_mesh(check, self.specs, mesh)
             return dataclasses.replace(self, mesh=mesh, specs=specs)
         planned = {key: part for key, part in self.planned.items() if key != "arrays"}
         return dataclasses.replace(self, mesh=mesh, specs=specs, planned=planned)
@@ -221,9 +221,9 @@ def _context_mesh() -> Any:
     """Returns the mesh of `jax.set_mesh`, or None. It does not import JAX."""
     if "jax" not in sys.modules:
         return None
-    from meshfeed import jax
+    from meshfeed._jax import runtime
 
-    return jax.context_mesh()
+    return runtime.context_mesh()
 
 
 def _make_mesh(axes: Mapping[str, int]) -> str:
@@ -257,23 +257,24 @@ def _whole(check: Checks, tree: Tree, request: Request) -> _Target:
 
 
 def _sharded(check: Checks, tree: Tree, request: Request) -> _Target:
-    from meshfeed import jax
+    from meshfeed._jax import meshes, runtime
+    from meshfeed._jax.feed import ShardedFeed
 
     loading = request.loading
     shardings = [leaf.sharding for leaf in tree.leaves]
-    mesh = jax.one_mesh(check, request.mesh, shardings)
+    mesh = meshes.one_mesh(check, request.mesh, shardings)
     if loading == "reshard":
-        from meshfeed import jaxreshard
+        from meshfeed._jax import reshard
 
         specs = {leaf.name: leaf.spec or [] for leaf in tree.leaves}
-        jaxreshard.check_moves(check, mesh, specs | {"mask": request.batch.get("mask_spec", [])})
+        reshard.check_moves(check, mesh, specs | {"mask": request.batch.get("mask_spec", [])})
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
         given = shardings + [None] * (len(blocks) - len(shardings))
-        return jax.ShardedFeed(_with_extras(tree, blocks), blocks, mesh, given, loading)
+        return ShardedFeed(_with_extras(tree, blocks), blocks, mesh, given, loading)
 
-    process, run = jax.process_index(), jax.process_count()
-    return _Target(jax.describe_mesh(mesh), process, feed, jax.delivered_name, run)
+    process, run = runtime.process_index(), runtime.process_count()
+    return _Target(meshes.describe_mesh(mesh), process, feed, runtime.delivered_name, run)
 
 
 def _check_top(tree: Tree, batch: dict[str, Any]) -> None:

@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from meshfeed import jaxtree
+import jax
+from jax.sharding import NamedSharding, Sharding
+
 from meshfeed._io.arguments import WIDE, Checks, cut, shown
+from meshfeed._jax import trees
+from meshfeed._jax.meshes import describe_mesh, has_devices, named_sharding
+from meshfeed._jax.runtime import context_mesh
 from meshfeed._native import calls
 from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.visualized import visualized
 from meshfeed.errors import UnsupportedError
-from meshfeed.jax import context_mesh, describe_mesh, has_devices, named_sharding
 from meshfeed.specs import entries, is_spec
-
-import jax  # isort: skip
-from jax.sharding import NamedSharding, Sharding  # isort: skip
 
 # The types that a layout document has. Arrays of other types are drawn as a table.
 _TYPES = (
@@ -46,7 +47,7 @@ def draw(
     if style is not None:
         return _as_jax(check, array), None, []
     if array is None or array.sharding is None or str(array.dtype) not in _TYPES:
-        found = jaxtree.leaves(check, "x", x if array is None else array.struct())
+        found = trees.leaves(check, "x", x if array is None else array.struct())
         if not found:
             raise check.misfit(f"x={shown(x)} has no arrays", _LEAF)
         return _table(check, found if array is None else [array]), None, []
@@ -58,7 +59,7 @@ def draw(
     return text, svg, _notes(array.sharding)
 
 
-def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None:
+def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> trees.Leaf | None:
     """Returns what is drawn as a single array, or None for a tree."""
     if is_spec(x):
         x = _sharding(check, x)
@@ -74,7 +75,7 @@ def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None
         except TypeError:
             hint = 'such as "bfloat16" or jnp.bfloat16'
             raise check.wrong("dtype", dtype, "an element type of JAX", hint) from None
-        return jaxtree.Leaf((), "array", whole.shape, whole.dtype, x)
+        return trees.Leaf((), "array", whole.shape, whole.dtype, x)
     if shape is not None or dtype is not None:
         raise check.misfit("shape and dtype are for shardings", "leave them out")
     if isinstance(x, jax.core.Tracer):
@@ -83,20 +84,20 @@ def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> jaxtree.Leaf | None
         sharding = x.sharding
         if isinstance(sharding, NamedSharding) and sharding.mesh.empty:
             sharding = None
-        return jaxtree.Leaf((), "array", x.shape, x.dtype, sharding)
+        return trees.Leaf((), "array", x.shape, x.dtype, sharding)
     return None
 
 
 def _sharding(check: Checks, spec: Any) -> NamedSharding:
     """Returns the sharding of a spec on the mesh of `jax.set_mesh`."""
-    mesh = context_mesh() or jaxtree.context_mesh()
+    mesh = context_mesh() or trees.context_mesh()
     if mesh is None:
         message = "a PartitionSpec was given without a mesh"
         raise check.misfit(message, "use NamedSharding(mesh, spec) or jax.set_mesh")
     return named_sharding(check, mesh, spec)
 
 
-def _placement(array: jaxtree.Leaf) -> tuple[MeshPart, list[Any]]:
+def _placement(array: trees.Leaf) -> tuple[MeshPart, list[Any]]:
     """Returns the mesh and the spec of an array for a layout document."""
     sharding = array.sharding
     if not isinstance(sharding, NamedSharding):
@@ -156,7 +157,7 @@ def _notes(sharding: Any) -> list[str]:
     return notes
 
 
-def _as_jax(check: Checks, array: jaxtree.Leaf | None) -> str:
+def _as_jax(check: Checks, array: trees.Leaf | None) -> str:
     """Draws an array like `jax.debug.visualize_array_sharding`."""
     if array is None or array.sharding is None:
         raise check.misfit('style="jax" is for an array with a sharding', _LEAF)
@@ -185,16 +186,16 @@ class _Row:
     copies: str
 
 
-def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
+def _table(check: Checks, found: Sequence[trees.Leaf]) -> str:
     """Writes a table of the arrays of a tree with the part of a device, and the sums."""
-    groups: dict[Any, list[jaxtree.Leaf]] = collections.defaultdict(list)
+    groups: dict[Any, list[trees.Leaf]] = collections.defaultdict(list)
     for leaf in found:
         groups[_key(leaf.sharding)].append(leaf)
     rows: dict[str, _Row] = {}
     problems, total = [], 0
     held: collections.Counter[Any] = collections.Counter()
     for leaves in groups.values():
-        document = json.dumps(jaxtree.document(check, None, {"arrays": leaves}))
+        document = json.dumps(trees.document(check, None, {"arrays": leaves}))
         report = calls.memory_report(document)
         problems += [p["message"] for p in report["problems"] if p["severity"] == "error"]
         for leaf in leaves:
@@ -208,7 +209,7 @@ def _table(check: Checks, found: Sequence[jaxtree.Leaf]) -> str:
     return "\n".join(lines)
 
 
-def _meshes(found: Sequence[jaxtree.Leaf]) -> list[str]:
+def _meshes(found: Sequence[trees.Leaf]) -> list[str]:
     """Lists the meshes of a tree, with a blank line after them."""
     meshes: dict[str, int] = {}
     for sharding in (leaf.sharding for leaf in found):
@@ -238,7 +239,7 @@ def _devices(sharding: Any) -> Iterable[Any]:
     return devices
 
 
-def _row(leaf: jaxtree.Leaf, facts: dict[str, Any]) -> _Row:
+def _row(leaf: trees.Leaf, facts: dict[str, Any]) -> _Row:
     spec = "no sharding"
     if isinstance(leaf.sharding, NamedSharding):
         spec = re.sub(r"^PartitionSpec", "P", str(leaf.sharding.spec))

@@ -8,17 +8,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from jax.tree_util import keystr, tree_flatten_with_path, tree_leaves
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown
+from meshfeed._jax.meshes import has_devices
 from meshfeed._plan.questions import plain
 from meshfeed.errors import Error, InvalidArgumentError
-from meshfeed.jax import has_devices  # raises UnsupportedError without JAX
 from meshfeed.specs import entries, is_spec
-
-import jax  # isort: skip
-from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding  # isort: skip
-from jax.tree_util import keystr, tree_flatten_with_path, tree_leaves  # isort: skip
 
 _HOST = ("pinned_host", "unpinned_host")
 _ARRAYS = "give arrays or jax.ShapeDtypeStructs"

@@ -8,24 +8,24 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.tree_util import SequenceKey, tree_flatten, tree_flatten_with_path
 
-from meshfeed import jax as bridge
 from meshfeed._io.arguments import Checks
 from meshfeed._io.hostarrays import address, check_type, host, is_read_only
+from meshfeed._jax import meshes, runtime
+from meshfeed._jax.placer import Maker, Placer
+from meshfeed._jax.trees import broadcast, check_depth, names_of
 from meshfeed._native.calls import HostArray
 from meshfeed._native.splitter import Splitter
 from meshfeed._plan.blocks import Blocks, without_batch
 from meshfeed._plan.localrows import Parts, check_parts
 from meshfeed._plan.trees import no_specs
 from meshfeed.errors import Error
-from meshfeed.jaxtree import broadcast, check_depth, names_of
 from meshfeed.planning import Layout
 from meshfeed.specs import Entry, entries, is_spec
-
-import jax  # isort: skip
-from jax.sharding import Mesh, NamedSharding  # isort: skip
-from jax.tree_util import SequenceKey, tree_flatten, tree_flatten_with_path  # isort: skip
 
 _ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
 _PLANS = 32  # the number of plans that are kept
@@ -62,7 +62,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
         rows: "all" or "local".
         op: the user's call.
     """
-    bridge.check_untraced(op)
+    runtime.check_untraced(op)
     structure: Any  # JAX declares no type for it
     try:
         leaves, structure = tree_flatten(tree)
@@ -80,7 +80,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
                     continue
             known.append((leaf.shape, leaf.dtype, leaf.strides, not leaf.flags.writeable))
         flat, kind = tree_flatten(specs)
-        ambient = bridge.context_mesh() if mesh is None else None
+        ambient = runtime.context_mesh() if mesh is None else None
         x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
         rest = structure, mesh, ambient, kind, tuple(flat), rows, x64
         while True:
@@ -109,11 +109,11 @@ def placer(mesh: Any, specs: Any, rows: Any) -> Callable[[Any], Any]:
         rows: "all" or "local".
     """
     if mesh is None and any(map(is_spec, tree_flatten(specs)[0])):
-        mesh = bridge.context_mesh()
+        mesh = runtime.context_mesh()
     x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
 
     def place(batch: Any) -> Any:
-        with bridge.x64(enabled=x64):
+        with runtime.x64(enabled=x64):
             return put(batch, mesh, specs, rows, "mf.place_batches")
 
     return place
@@ -137,9 +137,6 @@ def _is_extended(dtype: Any) -> bool:
 def _is_shared(array: np.ndarray[Any, Any]) -> bool:
     """Returns whether the memory of an array is aligned, and nothing can write to it."""
     return is_read_only(array) and address(array) % _ALIGNED == 0
-
-
-check_untraced = bridge.check_untraced
 
 
 plans: dict[Any, Plan] = {}  # by what they depend on
@@ -183,7 +180,7 @@ class _Array:
         """The sharding. The spec must fit the shape."""
         if isinstance(self.given, NamedSharding):
             return self.given
-        return bridge.named_sharding(Checks("mf.put"), self.mesh, self.given)
+        return meshes.named_sharding(Checks("mf.put"), self.mesh, self.given)
 
     @property
     def delivered(self) -> Any:
@@ -228,7 +225,7 @@ class _Array:
         """Returns the function that makes the array of a leaf, without a copy."""
         if self.leaf.strides is None:
             return functools.partial(_moved, self.name, self.sharding)
-        maker = bridge.Maker(self.shape, self.sharding, None)
+        maker = Maker(self.shape, self.sharding, None)
         if self.starts is None:
             return lambda leaf: maker.of(leaf.__getitem__)
         return lambda leaf: maker.of(lambda index: leaf[self.local(index)])
@@ -292,7 +289,7 @@ def _arrays(
             message = f"array {name!r} has no spec"
             raise check.misfit(message, "PartitionSpec() puts the whole array on every device")
     shardings = [None if is_spec(spec) else spec for spec in given]
-    mesh = bridge.one_mesh(check, mesh, shardings)
+    mesh = meshes.one_mesh(check, mesh, shardings)
     found = []
     for path, name, leaf, spec in zip(paths, names, leaves, given, strict=True):
         if leaf.strides is not None:
@@ -315,9 +312,9 @@ def _extend(check: Checks, arrays: Sequence[_Array]) -> None:
         axes = _axes(array.spec[0] if array.spec else None)
         fits = array.shape and all(axis in array.mesh.shape for axis in axes)
         if fits and array.leaf.strides is not None:
-            cut.append((array, bridge.parts(array.mesh, axes)))
+            cut.append((array, meshes.parts(array.mesh, axes)))
     check_parts(check, [(array.name, array.shape[0], parts) for array, parts in cut])
-    process = bridge.process_index()
+    process = runtime.process_index()
     for array, parts in cut:
         local = array.shape[0]
         rows = parts.rows(check, array.name, local, process)
@@ -331,7 +328,7 @@ def _axes(entry: Entry) -> tuple[str, ...]:
 
 def _check_fit(check: Checks, arrays: Sequence[_Array]) -> None:
     """Raises an error if a spec does not fit its array."""
-    mesh = bridge.describe_mesh(arrays[0].mesh)
+    mesh = meshes.describe_mesh(arrays[0].mesh)
     document = mesh.document({"arrays": {a.name: a.document() for a in arrays}})
     for problem in Layout(document).check():
         if problem.severity == "error":
@@ -367,7 +364,7 @@ class Plan:
         copied = [array for array, copy in zip(arrays, copies, strict=True) if copy]
         self._made = [(i, a.maker()) for i, a in enumerate(arrays) if not copies[i]]
         self._copied = [i for i, copy in enumerate(copies) if copy]
-        self._placers: list[tuple[int, bridge.Placer]] = []
+        self._placers: list[tuple[int, Placer]] = []
         # A tree that is put once, such as weights, leaves no memory behind: from the second use
         # on, the splitter keeps the memory of a few batches.
         self._splitter: Splitter | None = None
@@ -377,7 +374,7 @@ class Plan:
             self._splitter = splitter = self._new_splitter()
             for i, described in zip(self._copied, splitter.described, strict=True):
                 blocks = Blocks(without_batch(described), arrays[i].delivered)
-                self._placers.append((i, bridge.Placer(blocks, arrays[i].sharding)))
+                self._placers.append((i, Placer(blocks, arrays[i].sharding)))
 
     def __call__(self, leaves: Sequence[Any]) -> list[jax.Array]:
         """Makes the arrays of a tree with these leaves."""
@@ -396,6 +393,6 @@ class Plan:
 def _splitters(arrays: Sequence[_Array]) -> Callable[[], Splitter]:
     """Returns the function that makes a splitter of these arrays."""
     parts = {"arrays": {a.name: a.row_document() for a in arrays}, "batch": {"size": 1}}
-    document = bridge.describe_mesh(arrays[0].mesh).document(parts)
+    document = meshes.describe_mesh(arrays[0].mesh).document(parts)
     memory = [array.memory() for array in arrays]
-    return functools.partial(Splitter, document, bridge.process_index(), memory)
+    return functools.partial(Splitter, document, runtime.process_index(), memory)

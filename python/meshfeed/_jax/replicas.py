@@ -11,17 +11,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jax
 import numpy as np
+from jax.sharding import NamedSharding
+from jax.tree_util import keystr, tree_flatten_with_path
 
 from meshfeed._io.arguments import Checks, shown
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
 from meshfeed._native import calls
 from meshfeed.errors import Error, InvalidStateError
 from meshfeed.specs import entries
-
-import jax  # isort: skip
-from jax.sharding import NamedSharding  # isort: skip
-from jax.tree_util import keystr, tree_flatten_with_path  # isort: skip
 
 WORKERS = 4  # threads that hash; at most this many shards are copied to the host at once
 WHOLE = "tree"  # the name of an array that is the whole tree

@@ -1,0 +1,15 @@
+"""JAX's side of the package: meshes, global arrays over host memory, and trees of arrays.
+
+Only functions of other parts import this part, so that meshfeed works without JAX. `runtime` is the
+only module with JAX's private names.
+"""
+
+from meshfeed.errors import UnsupportedError
+
+try:
+    from jax.sharding import AxisType as _AxisType  # noqa: F401 - old releases do not have it
+except ImportError as e:
+    raise UnsupportedError(
+        f"jax.Arrays need JAX 0.8 or later: {e}",
+        hint='pip install "jax>=0.8"; without mesh and specs a loader gives NumPy arrays',
+    ) from None
