@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -144,3 +146,33 @@ def test_a_guide_becomes_a_notebook(tmp_path: Path) -> None:
     assert "ruff" not in json.dumps(shown["cells"][0])
     given = json.loads((tmp_path / "downloads/layouts.ipynb").read_text())
     assert [len(c["source"]) > 0 for c in given["cells"]] == [True] * len(shown["cells"])
+
+
+# A stand-in for Python: it says where a build keeps temporary files, and leaves one there.
+PROGRAM = """#!/bin/sh
+echo "$TMPDIR"
+touch "$TMPDIR/train.arrow"
+mkdir -p .build/site/html
+exit $EXIT
+"""
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_build_has_a_temporary_folder_of_its_own(code: int, tmp_path: Path) -> None:
+    """A clean-up of the system's temporary folder once removed the data of a running guide."""
+    script = tmp_path / "docs/build.sh"
+    script.parent.mkdir()
+    shutil.copy(ROOT / "docs/build.sh", script)
+    program = tmp_path / "python"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    env = {**os.environ, "EXIT": str(code)}
+    builds = [
+        subprocess.run([script, program], env=env, stdout=subprocess.PIPE, text=True, check=False)
+        for _ in range(2)
+    ]
+    folders = [Path(build.stdout.strip()) for build in builds]
+    assert [build.returncode for build in builds] == [code, code]
+    assert [folder.parent for folder in folders] == [tmp_path / ".build/site"] * 2
+    assert folders[0] != folders[1]
+    assert not any(folder.exists() for folder in folders)
