@@ -57,11 +57,14 @@ func New(arrays []layout.Array, blocks []layout.Block, given []Array) (*Splitter
 		return nil, fail("the layout has %d arrays, but %d were given", len(arrays), len(given))
 	}
 	s := &Splitter{arrays: given}
+	byArray := make([][]layout.Block, len(arrays))
+	for _, b := range blocks {
+		byArray[b.Array] = append(byArray[b.Array], b)
+	}
 	parts := make([]*part, len(given))
 	for i := range given {
-		of := slices.DeleteFunc(slices.Clone(blocks), func(b layout.Block) bool { return b.Array != i })
 		var err error
-		if parts[i], err = newPart(&arrays[i], &given[i], of); err != nil {
+		if parts[i], err = newPart(&arrays[i], &given[i], byArray[i]); err != nil {
 			return nil, err
 		}
 	}
