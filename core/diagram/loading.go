@@ -32,7 +32,7 @@ const (
 
 // loadingKinds lists the kinds of bytes of a process.
 var loadingKinds = []kind{
-	{name: "read and kept", sign: '█', hue: 1},
+	{name: "read and used", sign: '█', hue: 1},
 	{name: "read again for another device", sign: '▓', hue: 2},
 	{name: "read and thrown away", sign: '░', hue: 7, faint: true},
 	{name: "received from other devices", sign: '▒', hue: 3},

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM115
+# ruff: noqa: E501, RUF003, SIM115
 
 # %% [markdown]
 # # JAX's page on distributed data loading, all of it
@@ -13,7 +13,7 @@
 # loading](https://docs.jax.dev/en/latest/distributed_data_loading.html). It explains which data a process
 # must load, and why that is easy to get wrong. This guide follows that page from the first to the last
 # figure. Everything that the page draws, this guide computes and runs, also the case for which the page has
-# no code. The last section corrects small slips of the page.
+# no code. The last section corrects small slips of the page, as it was in 2026.
 #
 # - [A wrong shard computes](#a-wrong-shard-computes) · [What a process needs](#what-a-process-needs)
 # - [One array, three shardings](#one-array-three-shardings) · [Four ways to load](#four-ways-to-load)
@@ -123,9 +123,9 @@ columns = plan({"x": 8}, P(None, "x"))
 show(columns)
 
 # %% [markdown]
-# The colors, or `p0` to `p3` in text, are the processes. Each device holds (64, 16), and process 0 needs the
-# columns 0 to 32. The last lines say that all processes read the same rows. That is right here, because they
-# read other columns of them.
+# The arrow says that the second dimension, number 1, runs downwards. The colors, or `p0` to `p3` in text, are
+# the processes. Each device holds (64, 16), and process 0 needs the columns 0 to 32. The last lines say that
+# all processes read the same rows. That is right here, because they read other columns of them.
 #
 # The same as data. The function lists what the devices of a process need, and JAX's own answer confirms it:
 
@@ -150,8 +150,8 @@ for device, index in sharding.devices_indices_map((64, 128)).items():
 # ## One array, three shardings
 #
 # The page's second figure distributes the same shards to other devices. The order of the devices is part of a
-# mesh. `jax.make_mesh` chooses it for fast links, so it may differ from the order of the processes. Here
-# every process needs two parts that do not touch:
+# mesh. `jax.make_mesh` chooses it for fast links, so it may differ from the order of the processes, as [on
+# TPUs](layouts.py#a-tpu-slice-with-scattered-hosts). Here every process needs two parts that do not touch:
 
 # %%
 order = [(process, 2 * process + local) for local in (0, 1) for process in range(4)]
@@ -200,7 +200,8 @@ show(mf.diagram("loading", layout=shared))
 # The numbers side by side, for one batch of 32 KiB. The columns are:
 #
 # - *read*: bytes that all processes read, from files or from a shared file system.
-# - *host*: memory of the process that needs most, for a batch and two that are read ahead.
+# - *host*: memory of the process that needs most, for a batch and two that are read ahead. Option 1 needs the
+#   whole batch only while it reads, and then keeps its part: 32 + 3 × 8 = 56 in the first table.
 # - *links*: bytes that move between devices.
 # - *network*: bytes that move between processes. In option 4, they are a part of the links.
 #
@@ -243,10 +244,12 @@ assert tables["replicas across processes"]["option 3, process"][0] == 64
 #   page calls it the most complex, because the program must know what each device needs. Here the mesh knows.
 # - **Option 1** is for small data, and for a comparison. With 1,000 processes, 1,000 processes read
 #   everything.
-# - **Option 2** reads what the devices of a process share once per device. It never costs less than option 3.
-# - **Option 4** reads every row once in the whole job. It pays when replicas are on many hosts and storage is
-#   slow: in the last table it reads half of what option 3 reads. The price is traffic between devices in
-#   every step.
+# - **Option 2** reads what the devices of a process share once per device. It never costs less than option 3,
+#   and many loaders in one process compete for its cores. By hand it is simpler, since a device needs only
+#   one part.
+# - **Option 4** reads every row of a batch once in the whole job. It pays when replicas are on many hosts and
+#   storage is slow: in the last table it reads half of what option 3 reads. The price is traffic between
+#   devices in every step.
 # - **Alternative 1** reads least, but one process reads and sends for all of them. Its host and its network
 #   link bound the job, and the rate does not grow with the number of hosts.
 #
@@ -328,8 +331,8 @@ assert read == {"full": 128, "inside a process": 128, "across processes": 64}
 # %% [markdown]
 # ## Four real processes
 #
-# From here on, everything runs in four processes with two devices each. They join one `jax.distributed` job,
-# as on a cluster. Each process waits for programs, runs them, and prints. This is all it does:
+# The programs below run in four processes with two devices each. They join one `jax.distributed` job, as on a
+# cluster. Each process waits for programs, runs them, and prints. This is all it does:
 
 # %%
 PROCESS = """
@@ -541,15 +544,15 @@ printed = job.run(inside_a_process, held, train_step, same_as_numpy)
 assert printed[3][0] == "rows of both devices [12, 13, 14, 15, 12, 13, 14, 15]"
 
 # %% [markdown]
-# The page writes 20 lines for this case, and asserts that the devices of a replica are in one process. Here
+# The page writes some 20 lines for this case, and asserts that the devices of a replica are in one process. Here
 # it is the program of the previous section with another mesh, and nothing depends on where the replica is.
 
 # %% [markdown]
 # ## A model across processes
 #
-# If a copy of the model does not fit into one process, or the fast links say so, its two devices are in
-# different processes. The page draws this case and warns about it, but has no code. The axes of the mesh
-# change places:
+# A copy of the model may not fit into one process, or the fastest links may be between processes. Then its
+# two devices are in different processes. The page draws this case and warns about it, but has no code. The
+# axes of the mesh change places:
 
 # %%
 across = plan({"model": 2, "data": 4}, P("data"))
@@ -583,8 +586,9 @@ assert [lines[0] for lines in printed[:2]] == [lines[0] for lines in printed[2:]
 # %% [markdown]
 # ## Replicas that differ
 #
-# The usual way to load by hand is by rank: process r takes the r-th quarter of the batch. It is right for the
-# first mesh. Here it runs on the last one. The page warns that JAX does not notice this, across processes.
+# The usual way to load by hand is by rank: process r takes the r-th quarter of the batch, and the function
+# that the page's programs call makes the array. It is right for pure data parallelism. Here it runs with the
+# model across processes. The page warns that JAX does not notice this.
 
 
 # %%
@@ -602,9 +606,9 @@ printed = job.run(by_rank, held, train_step)
 
 # %% [markdown]
 # There is no error. The shape is (8, 16): JAX was told that processes 0 and 2 hold the same rows, so 16 rows
-# became 8. All processes agree on the loss, so a comparison of losses does not help. It is the loss of no
-# batch. The left half of the weight matrix is on processes 0 and 1, and saw the records 0 to 7. The right
-# half saw the records 8 to 15:
+# became 8. All processes agree on the loss, so a comparison of losses does not help. But it is not the loss
+# of any batch. The left half of the weight matrix is on processes 0 and 1, and saw the records 0 to 7. The
+# right half saw the records 8 to 15:
 
 # %%
 x, w = records[:16], np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
@@ -651,7 +655,8 @@ assert "array 'x', index [1:2]: process 0 (device 2) differs from process 0 (dev
 
 # %% [markdown]
 # Then four processes. They build the batch in four ways: right; by rank; with the two batches of process 2
-# swapped, as in the page's last warning; and with one number of process 3 changed a little.
+# swapped, as in the page's last warning; and with one number of process 3 changed a little. In a job on CPUs,
+# JAX numbers the devices of process p from 2048 p. So device 4096 is the first one of process 2.
 
 
 # %%
@@ -681,7 +686,8 @@ def four_batches():
 printed = job.run(four_batches)
 for lines in printed:
     assert lines[0].startswith("right: 1 of 1 arrays have replicas, all equal")
-    assert "index [0:4, 0:16]: process 0 (device 0) differs from process 2" in lines[2]
+    assert lines[1].startswith("by rank: mf.check_replicas: array 'x', index [0:2, 0:16]")
+    assert "[0:4, 0:16]: process 0 (device 0) differs from process 2 (device 4096)" in lines[2]
     assert "index [12:16, 0:16]: process 1" in lines[3]
 
 # %% [markdown]
