@@ -82,7 +82,7 @@ class Benchmark:
             path: the file. Its suffix is the format: .svg, .png or .pdf.
 
         Returns:
-            The picture, which a notebook shows. In a terminal it prints as the table.
+            The picture. A notebook shows it above the table; in a terminal it prints as the table.
 
         Raises:
             UnsupportedError: matplotlib is not installed.
@@ -95,7 +95,7 @@ class Benchmark:
 
     def _repr_html_(self) -> str:
         head, rows = self._lines()
-        return plots.html_table([], rows, head)
+        return plots.html_list(rows, head)
 
     def _lines(self) -> tuple[str, list[tuple[str, str]]]:
         """Returns the heading and the lines of the table."""
@@ -178,7 +178,7 @@ class Sweep:
             path: the file. Its suffix is the format: .svg, .png or .pdf.
 
         Returns:
-            The picture, which a notebook shows. In a terminal it prints as the table.
+            The picture. A notebook shows it above the table; in a terminal it prints as the table.
 
         Raises:
             UnsupportedError: matplotlib is not installed.
@@ -195,7 +195,7 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         head, rows, errors = self._table()
-        return plots.html_table(head, rows, "", errors)
+        return plots.html_table(head, rows, errors)
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Returns the heading, the rows and the errors below them."""

@@ -7,7 +7,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -19,7 +19,9 @@ import jax
 import numpy as np
 import pytest
 
+from meshfeed._measure import timing
 from meshfeed._native import library
+from tests.python.simulated import Machine
 
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
 
@@ -105,3 +107,15 @@ def seed() -> int:
     value = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))
     print(f"MESHFEED_SEED={value}")
     return value
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
+    """Returns a function that makes a machine, whose clock the benchmark then reads."""
+
+    def make(*times: float) -> Machine:
+        made = Machine(*times)
+        monkeypatch.setattr(timing, "_clock", made.clock)
+        return made
+
+    return make

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,63 +17,7 @@ from jax.sharding import PartitionSpec as P
 import meshfeed as mf
 from meshfeed._io.arguments import Checks
 from meshfeed._measure import timing
-
-BATCH = {"image": np.ones((8, 4), np.float32), "label": np.zeros(8, np.int32)}
-ROWS, BYTES = 8, 8 * 4 * 4 + 8 * 4
-
-
-class Machine:
-    """A host with a clock, and a device that runs steps one after the other.
-
-    Times are milliseconds. An input takes `input_ms` of the host's time per batch, a call of the
-    step `dispatch_ms`, and the step `step_ms` of the device's time.
-    """
-
-    def __init__(self, input_ms: float, step_ms: float, dispatch_ms: float = 1) -> None:
-        self.input_ms, self.step_ms, self.dispatch_ms = input_ms, step_ms, dispatch_ms
-        self.now = 1e6  # of the host
-        self.free = 0.0  # when the device has finished
-        self.most = 0  # steps that were under way at the same time
-        self.ends: list[float] = []
-
-    def clock(self) -> float:
-        return self.now / 1e3
-
-    def batches(self, count: int = 1 << 20) -> Iterator[dict[str, Any]]:
-        for _ in range(count):
-            self.now += self.input_ms
-            yield BATCH
-
-    def step(self, batch: Any) -> Result:
-        assert batch is BATCH
-        self.now += self.dispatch_ms
-        self.free = max(self.free, self.now) + self.step_ms
-        self.ends.append(self.free)
-        self.most = max(self.most, sum(end > self.now for end in self.ends))
-        return Result(self, self.free)
-
-
-class Result:
-    """The result of a step, which is ready when the device has computed it."""
-
-    def __init__(self, machine: Machine, end: float) -> None:
-        self.machine, self.end = machine, end
-
-    def block_until_ready(self) -> Result:
-        self.machine.now = max(self.machine.now, self.end)
-        return self
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
-    """Returns a function that makes a machine, whose clock the benchmark then reads."""
-
-    def make(*times: float) -> Machine:
-        made = Machine(*times)
-        monkeypatch.setattr(timing, "_clock", made.clock)
-        return made
-
-    return make
+from tests.python.simulated import BATCH, BYTES, ROWS, Machine, Result, swept
 
 
 @pytest.mark.parametrize(
@@ -435,7 +377,7 @@ def test_text(machine: Callable[..., Machine]) -> None:
     )
     html = found._repr_html_()
     assert "<caption>35 batches after 5 to warm up, pipelined</caption>" in html
-    assert "<td>400 rows/s, 8.00 kB/s</td>" in html
+    assert '<th scope="row">throughput</th><td>400 rows/s, 8.00 kB/s</td>' in html
     assert json.loads(json.dumps(found.to_dict()))["rows_per_second"] == pytest.approx(400)
 
 
@@ -450,17 +392,6 @@ def test_text_without_a_step(machine: Callable[..., Machine]) -> None:
 
 
 # ---- sweeps ----
-
-
-def swept(machine: Callable[..., Machine]) -> mf.Sweep:
-    def make(devices: int, rows: int) -> Any:
-        if (devices, rows) == (2, 16):
-            raise RuntimeError("no\n  memory")
-        host = machine(1.3, 64 / devices * rows / 8)
-        return host.batches(), host.step
-
-    points = {"devices": [1, 2, 4], "rows": [8, 16]}
-    return mf.benchmark.sweep(make, points, batches=4, warmup=2)
 
 
 def test_a_sweep_keeps_the_points_that_did_not_fail(machine: Callable[..., Machine]) -> None:
@@ -536,83 +467,3 @@ def test_wrong_arguments_of_a_sweep(make: Any, points: Any, message: str) -> Non
         mf.InvalidArgumentError, match=rf"^mf\.benchmark\.sweep: {re.escape(message)}"
     ):
         mf.benchmark.sweep(make, points)
-
-
-# ---- plots ----
-
-
-def texts(svg: str) -> list[str]:
-    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
-
-
-def test_a_plot_of_batches(machine: Callable[..., Machine], tmp_path: Path) -> None:
-    host = machine(3, 20)
-    found = mf.benchmark(host.batches(), host.step, batches=4)
-    drawing = found.plot(tmp_path / "times.svg")
-    saved = (tmp_path / "times.svg").read_text()
-    for svg in (saved, drawing.to_svg()):
-        assert {"20.0 ms per batch, 400 rows/s", "waiting for the batch", "batch"} <= {*texts(svg)}
-    assert str(drawing) == str(found)
-    assert drawing._repr_html_().startswith("<svg")
-
-
-@pytest.mark.parametrize("suffix", ["png", "pdf", "PNG"])
-def test_formats_of_plots(machine: Callable[..., Machine], tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"sweep.{suffix}"
-    swept(machine).plot(path)
-    start = {"png": b"\x89PNG", "pdf": b"%PDF"}[suffix.lower()]
-    assert path.read_bytes().startswith(start)
-
-
-def test_a_plot_of_lines(machine: Callable[..., Machine], tmp_path: Path) -> None:
-    words = texts(swept(machine).plot(str(tmp_path / "sweep.svg")).to_svg())
-    assert {"rows=8", "rows=16", "devices", "rows/s", "failed: devices=2, rows=16"} <= {*words}
-    assert {"1", "2", "4"} <= {*words}
-
-
-def test_a_plot_of_bars(machine: Callable[..., Machine], tmp_path: Path) -> None:
-    def make(mesh: dict[str, int]) -> Any:
-        host = machine(1, 64 / mesh["data"])
-        return ({"text": ["a"]} if mesh["data"] == 8 else batch for batch in host.batches())
-
-    points = [{"mesh": {"data": 4, "model": 2}}, {"mesh": {"data": 2, "model": 2}}]
-    table = mf.benchmark.sweep(make, points, batches=3)
-    words = texts(table.plot(tmp_path / "sweep.svg").to_svg())
-    assert {"data 4 x model 2", "data 2 x model 2", "8,000"} <= {*words}
-
-
-def test_a_plot_of_batches_per_second(machine: Callable[..., Machine], tmp_path: Path) -> None:
-    def make(n: int) -> Any:
-        host = machine(n, 0)
-        return ({"text": None} if n == 1 else batch for batch in host.batches())
-
-    table = mf.benchmark.sweep(make, {"n": [1, 2]}, batches=3)
-    assert "batches/s" in texts(table.plot(tmp_path / "sweep.svg").to_svg())
-
-
-def test_matplotlib_is_not_installed(
-    machine: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = mf.benchmark(machine(1, 1).batches(), batches=1)
-    imported = builtins.__import__
-
-    def without(name: str, *others: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError
-        return imported(name, *others)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(mf.UnsupportedError) as caught:
-        found.plot("times.svg")
-    assert str(caught.value) == (
-        "Benchmark.plot: plots need matplotlib; pip install matplotlib; the table needs none"
-    )
-
-
-def test_a_path_without_a_format(machine: Callable[..., Machine]) -> None:
-    found = mf.benchmark(machine(1, 1).batches(), batches=1)
-    with pytest.raises(mf.InvalidArgumentError) as caught:
-        found.plot("times.txt")
-    assert str(caught.value) == (
-        "Benchmark.plot: path='times.txt': expected a file name that ends in .svg, .png or .pdf"
-    )

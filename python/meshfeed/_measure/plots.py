@@ -18,9 +18,26 @@ if TYPE_CHECKING:
 
     from meshfeed.benchmarking import Benchmark, Sweep, SweepPoint
 
-_STEP, _WAIT, _DARK, _GRID = "#3b76af", "#e8a33d", "#3c4043", "#dadce0"
+# Colors of data have a contrast of 3 or more on both backgrounds, so both schemes share them.
+_STEP, _WAIT = "#3b76af", "#c07a1a"
 _LINES = ("#3b76af", "#c8553d", "#588b5a", "#8a5fa8", "#b8860b", "#4f9da6", "#7a7a7a", "#a0527d")
+_DARK, _GRID, _BACKGROUND = "#3c4043", "#dadce0", "#ffffff"
+# These colors have another value in the dark scheme. Drawings have the same background there.
+_NAMED = {_DARK: "--mf-ink", _GRID: "--mf-grid", _BACKGROUND: "--mf-back"}
+_THEMES = """<style>
+.mf-plot{--mf-ink:#3c4043;--mf-grid:#dadce0;--mf-back:#ffffff}
+@media (prefers-color-scheme:dark){.mf-plot{--mf-ink:#e3e9ef;--mf-grid:#333d49;--mf-back:#151b22}}
+</style>"""
 _FORMATS = ("svg", "png", "pdf")
+
+# Notebooks have rules for cells, with selectors of two classes.
+_STYLE = """<style>
+.mf-table{overflow-x:auto}
+.mf-table table{border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit}
+.mf-table caption{caption-side:top;text-align:left;padding:4px 8px;color:inherit}
+.mf-table.mf-table :is(th,td){padding:2px 8px;text-align:left;vertical-align:top}
+.mf-table.mf-table .n{text-align:right;white-space:nowrap}
+</style>"""
 
 
 # ---- texts ----
@@ -77,25 +94,45 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def html_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Sequence[str] = ()
-) -> str:
-    """Returns a table as HTML, with its caption above and notes below."""
+def html_list(rows: Sequence[tuple[str, str]], caption: str) -> str:
+    """Returns texts with a name in front of each as HTML, below their caption."""
+    parts = [f"<caption>{html.escape(caption)}</caption>"]
+    for name, text in rows:
+        cells = f'<th scope="row">{html.escape(name)}</th><td>{html.escape(text)}</td>'
+        parts.append(f"<tr>{cells}</tr>")
+    return _html_table(parts)
 
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
 
-    parts = [f"<caption>{html.escape(caption)}</caption>"] if caption else []
-    parts += [f"<tr>{cells('th', head)}</tr>"] if head else []
-    parts += [f"<tr>{cells('td', row)}</tr>" for row in rows]
-    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return f"<table>{''.join(parts)}</table>{below}"
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    """Returns a table of numbers as HTML, with notes below it."""
+    lines = [("th", head), *(("td", row) for row in rows)]
+    parts = [
+        "".join(f'<{tag} class="n">{html.escape(cell)}</{tag}>' for cell in row)
+        for tag, row in lines
+    ]
+    return _html_table([f"<tr>{part}</tr>" for part in parts], notes)
+
+
+def _html_table(parts: Sequence[str], notes: Sequence[str] = ()) -> str:
+    table = f'{_STYLE}<div class="mf-table" tabindex="0"><table>{"".join(parts)}</table></div>'
+    return table + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
 
 
 # ---- plots ----
 
 
-def of_batches(result: Benchmark, path: str | os.PathLike[str]) -> Drawing:
+class Plot(Drawing):
+    """A plot. A notebook shows it above the table of its numbers."""
+
+    def __init__(self, numbers: Benchmark | Sweep, svg: str) -> None:
+        super().__init__(str(numbers), svg)
+        self._numbers = numbers
+
+    def _repr_html_(self) -> str:
+        return self.to_svg() + self._numbers._repr_html_()
+
+
+def of_batches(result: Benchmark, path: str | os.PathLike[str]) -> Plot:
     """Draws the time of every batch, and the part of it in which the loop waited."""
     figure = _figure("Benchmark.plot", path)
     axes = figure.add_subplot()
@@ -103,7 +140,7 @@ def of_batches(result: Benchmark, path: str | os.PathLike[str]) -> Drawing:
     rests = [max(0.0, 1e3 * s - w) for s, w in zip(result.seconds, waits, strict=True)]
     numbers = range(1, result.batches + 1)
     rest = "the step, and the rest of the loop" if result.first_step_ms is not None else "the loop"
-    style = {"width": 1.0, "edgecolor": "white", "linewidth": 0.4}
+    style = {"width": 1.0, "edgecolor": _BACKGROUND, "linewidth": 0.4}
     axes.bar(numbers, waits, color=_WAIT, label="waiting for the batch", **style)
     axes.bar(numbers, rests, color=_STEP, label=rest, bottom=waits, **style)
     text = f"mean {digits(result.mean_ms)} ms"
@@ -117,10 +154,10 @@ def of_batches(result: Benchmark, path: str | os.PathLike[str]) -> Drawing:
     axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.6)
     rate = result.rows_per_second
     rows = "" if rate is None else f", {rate:,.0f} rows/s"
-    return _finish(figure, axes, f"{digits(result.mean_ms)} ms per batch{rows}", path, str(result))
+    return _finish(figure, axes, f"{digits(result.mean_ms)} ms per batch{rows}", path, result)
 
 
-def of_sweep(sweep: Sweep, path: str | os.PathLike[str]) -> Drawing:
+def of_sweep(sweep: Sweep, path: str | os.PathLike[str]) -> Plot:
     """Draws the rows per second of the points, as lines or as bars."""
     figure = _figure("Sweep.plot", path)
     axes = figure.add_subplot()
@@ -147,7 +184,7 @@ def of_sweep(sweep: Sweep, path: str | os.PathLike[str]) -> Drawing:
     failed = [point_name(p.values) for p in sweep.points if p.result is None]
     if failed:
         title += f"\nfailed: {cut('; '.join(failed), 90)}"
-    return _finish(figure, axes, title, path, str(sweep))
+    return _finish(figure, axes, title, path, sweep)
 
 
 def _rates(point: SweepPoint, *, by_rows: bool) -> tuple[float, float, float]:
@@ -253,7 +290,9 @@ def _figure(call: str, path: str | os.PathLike[str]) -> Any:
     return Figure(figsize=(7.2, 3.8), dpi=150, layout="constrained")
 
 
-def _finish(figure: Any, axes: Any, title: str, path: str | os.PathLike[str], text: str) -> Drawing:
+def _finish(
+    figure: Any, axes: Any, title: str, path: str | os.PathLike[str], numbers: Benchmark | Sweep
+) -> Plot:
     """Adds what all plots have, and saves the figure."""
     import matplotlib as mpl
 
@@ -271,5 +310,13 @@ def _finish(figure: Any, axes: Any, title: str, path: str | os.PathLike[str], te
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "meshfeed"}):
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(path, format=Path(path).suffix.removeprefix(".").lower())
-    text_of_svg = svg.getvalue()
-    return Drawing(text, text_of_svg[text_of_svg.index("<svg") :])
+    return Plot(numbers, _themed(svg.getvalue(), title))
+
+
+def _themed(document: str, title: str) -> str:
+    """Makes a plot follow the light or dark preference of the viewer, as drawings do."""
+    attributes, body = document[document.index("<svg") + 4 :].split(">", 1)
+    for color, name in _NAMED.items():
+        body = body.replace(color, f"var({name})")
+    fit = 'class="mf-plot" role="img" style="max-width:100%;height:auto"'
+    return f"<svg {fit}{attributes}><title>{html.escape(title)}</title>{_THEMES}{body}"
