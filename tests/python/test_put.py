@@ -248,6 +248,15 @@ def test_few_plans_are_kept() -> None:
     assert len(placing.plans) == 32
 
 
+def test_a_tree_may_have_more_arrays_than_a_layout() -> None:
+    tree = {f"x{i}": np.full(8, i, np.int32) for i in range(1025)}
+    placed = mf.put(tree, grid(4, 2), P("a"))
+    assert [int(placed[name][7]) for name in tree] == list(range(1025))
+    tree["x1024"] = np.zeros(3, np.int32)
+    with pytest.raises(mf.InvalidArgumentError, match=r'array "x1024" of shape \(3,\)'):
+        mf.put(tree, grid(4, 2), P("a"))
+
+
 def test_threads_place_at_the_same_time() -> None:
     mesh, failed = grid(4, 2), list[BaseException]()
 
@@ -623,6 +632,12 @@ def test_specs_that_do_not_fit(specs: Any, text: str) -> None:
     """The errors are those of a loader's layout, and name the path of the leaf."""
     tree = {"x": {"y": np.zeros((6, 4), np.float32)}}
     assert wrong(tree, grid(4, 2), specs) == f"mf.put: {text}"
+
+
+def test_an_error_shows_no_other_exception() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as raised:
+        mf.put(np.zeros(3), grid(4, 2), P("a"))
+    assert raised.value.__context__ is None
 
 
 def test_specs_in_place_of_the_mesh() -> None:

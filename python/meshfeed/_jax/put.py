@@ -29,6 +29,7 @@ from meshfeed.specs import Entry, entries, is_spec
 
 _ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
 _PLANS = 32  # the number of plans that are kept
+_MOST = 1024  # arrays that a layout can describe
 
 # The types that a layout document can name. Elements of another type are copied as integers.
 _NAMED = {"bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
@@ -86,8 +87,10 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
         while True:
             key = tuple(known), rest
             try:
-                plan = plans[key]
-            except (KeyError, TypeError):  # a wrong spec may have no hash
+                plan = plans.get(key)
+            except TypeError:  # a wrong spec may have no hash
+                plan = None
+            if plan is None:
                 found = [_Leaf(*each) for each in known]
                 plan = _keep(key, Plan(Checks(op), tree, found, mesh, specs, rows))
             copied = [i for i in plan.shared if not _is_shared(leaves[i])]
@@ -329,10 +332,11 @@ def _axes(entry: Entry) -> tuple[str, ...]:
 def _check_fit(check: Checks, arrays: Sequence[_Array]) -> None:
     """Raises an error if a spec does not fit its array."""
     mesh = meshes.describe_mesh(arrays[0].mesh)
-    document = mesh.document({"arrays": {a.name: a.document() for a in arrays}})
-    for problem in Layout(document).check():
-        if problem.severity == "error":
-            raise check.misfit(problem.message, problem.hint)
+    for group in _divided(arrays):
+        document = mesh.document({"arrays": {a.name: a.document() for a in group}})
+        for problem in Layout(document).check():
+            if problem.severity == "error":
+                raise check.misfit(problem.message, problem.hint)
 
 
 class Plan:
@@ -360,34 +364,56 @@ class Plan:
         if arrays:
             _check_fit(check, arrays)
         self.shared = [i for i, a in enumerate(arrays) if a.is_shared]
-        copies = [a.leaf.strides is not None and not a.is_shared for a in arrays]
-        copied = [array for array, copy in zip(arrays, copies, strict=True) if copy]
-        self._made = [(i, a.maker()) for i, a in enumerate(arrays) if not copies[i]]
-        self._copied = [i for i, copy in enumerate(copies) if copy]
-        self._placers: list[tuple[int, Placer]] = []
-        # A tree that is put once, such as weights, leaves no memory behind: from the second use
-        # on, the splitter keeps the memory of a few batches.
-        self._splitter: Splitter | None = None
-        self._used = False
-        if copied:
-            self._new_splitter = _splitters(copied)
-            self._splitter = splitter = self._new_splitter()
-            for i, described in zip(self._copied, splitter.described, strict=True):
-                blocks = Blocks(without_batch(described), arrays[i].delivered)
-                self._placers.append((i, Placer(blocks, arrays[i].sharding)))
+        copied: list[tuple[int, _Array]] = []
+        self._made: list[tuple[int, Callable[[Any], jax.Array]]] = []
+        for i, array in enumerate(arrays):
+            if array.leaf.strides is None or array.is_shared:
+                self._made.append((i, array.maker()))
+            else:
+                copied.append((i, array))
+        self._copies = [_Copies(each) for each in _divided(copied)]
 
     def __call__(self, leaves: Sequence[Any]) -> list[jax.Array]:
         """Makes the arrays of a tree with these leaves."""
         out: list[Any] = [None] * len(leaves)
-        if self._copied:
-            splitter = self._splitter or self._new_splitter()
-            self._splitter, self._used = splitter if self._used else None, True
-            owner = splitter([address(leaves[i]) for i in self._copied])
-            for i, placer in self._placers:
-                out[i] = placer(owner)
+        for copies in self._copies:
+            copies.place(leaves, out)
         for i, make in self._made:
             out[i] = make(leaves[i])
         return out
+
+
+class _Copies:
+    """Copies leaves, and makes arrays of the copies.
+
+    Args:
+        arrays: the number of each leaf, with its array: at most `_MOST`.
+    """
+
+    def __init__(self, arrays: Sequence[tuple[int, _Array]]) -> None:
+        self._numbers = [i for i, _ in arrays]
+        self._new_splitter = _splitters([array for _, array in arrays])
+        # A tree that is put once, such as weights, leaves no memory behind: from the second use
+        # on, the splitter keeps the memory of a few batches.
+        self._splitter: Splitter | None = self._new_splitter()
+        self._used = False
+        self._placers: list[tuple[int, Placer]] = []
+        for (i, array), described in zip(arrays, self._splitter.described, strict=True):
+            blocks = Blocks(without_batch(described), array.delivered)
+            self._placers.append((i, Placer(blocks, array.sharding)))
+
+    def place(self, leaves: Sequence[Any], out: list[Any]) -> None:
+        """Sets the arrays in the list of all arrays of the tree."""
+        splitter = self._splitter or self._new_splitter()
+        self._splitter, self._used = splitter if self._used else None, True
+        owner = splitter([address(leaves[i]) for i in self._numbers])
+        for i, placer in self._placers:
+            out[i] = placer(owner)
+
+
+def _divided(arrays: Sequence[Any]) -> list[Sequence[Any]]:
+    """Divides arrays into groups that a layout can describe."""
+    return [arrays[i : i + _MOST] for i in range(0, len(arrays), _MOST)]
 
 
 def _splitters(arrays: Sequence[_Array]) -> Callable[[], Splitter]:
