@@ -212,13 +212,13 @@ assert scattered == [[4], [8], [12], [16]]
 
 # %% [markdown]
 # A drawing shows the steps. The devices form a ring, and each sends one part to the next in every step. Here
-# device k holds four times the number k + 1:
+# all four parts of the array on device k are the number k + 1:
 
 # %%
 show(mf.diagram("collective", op="reduce-scatter", devices=4, algorithm="ring"))
 
 # %% [markdown]
-# After three steps, every device has a quarter of the sum. An all-gather passes the quarters on, in three
+# After three steps, every device has a quarter of the sum, 10. An all-gather passes the quarters on, in three
 # more steps, and the result is an all-reduce. That gives the costs. A device sends this share of the array:
 
 # %%
@@ -270,6 +270,7 @@ for first in by:
         a, b = array(tensor, (64, 256), *by[first]), array(tensor, (256, 64), *by[second])
         used = collectives(pair, a, b, tokens, out=whole)
         print(f"a by {first:8} b by {second:8}", used)
+        assert (sum(used.values()) == 1) == ((first, second) == ("columns", "rows"))
 
 a = array(tensor, (64, 256), *by["columns"])
 b = array(tensor, (256, 64), *by["rows"])
@@ -313,6 +314,31 @@ assert in_the_step["all-gather"] == 2
 # One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up; XLA makes
 # it a reduce-scatter on GPUs and TPUs, and an all-reduce on CPUs.
 #
+# Here a gathered matrix stays until the backward pass. That is no saving if there are many layers. With
+# `jax.checkpoint` around a layer, the backward pass gathers its weights again:
+
+
+# %%
+def many_layers(params, x):
+    def layer(x, pair):
+        return jax.nn.relu(x @ pair["a"]) @ pair["b"], None
+
+    x, _ = jax.lax.scan(jax.checkpoint(layer), x, params)
+    return (x**2).mean()
+
+
+deep = {
+    "a": array(fsdp, (4, 64, 256), None, "fsdp"),
+    "b": array(fsdp, (4, 256, 64), None, "fsdp"),
+}
+out = {name: leaf.sharding for name, leaf in deep.items()}
+in_both_passes = collectives(jax.grad(many_layers), deep, rows, out=out)
+print("in the loop over layers:", in_both_passes)
+assert in_both_passes["all-gather"] == 4
+
+# %% [markdown]
+# The loop has two all-gathers forward, and two backward.
+#
 # ZeRO divides in three stages: first the optimizer states, then also the gradients, then also the weights.
 # The published example has 7.5 billion parameters and 64 devices [[ZeRO](https://arxiv.org/abs/1910.02054),
 # figure 1]. With AdamW a parameter takes 16 bytes: 2 for the weight, 2 for the gradient, and 12 for the
@@ -350,8 +376,9 @@ show(mf.diagram("memory", bars=bars, capacity=80 * GB))
 
 # %% [markdown]
 # Stages 1 and 2 send as much as plain data parallelism: a reduce-scatter of the gradients and an all-gather
-# of the weights are one all-reduce. Stage 3 gathers the weights in both passes, which is half as much again.
-# With JAX, stage 1 is a spec with "data" for the optimizer's states, and stage 3 is one for the weights.
+# of the weights are one all-reduce. Stage 3 gathers the weights in both passes, which is half as much again
+# (ZeRO, section 7). With JAX, stage 1 is a spec with "data" for the optimizer's states, and stage 3 is one
+# for the weights.
 
 # %% [markdown]
 # ## Pipelines
@@ -403,9 +430,11 @@ assert abs(idle - 3 / 11) < 1e-12
 
 # %% [markdown]
 # The result is that of the layers one after the other. It took m + p - 1 ticks for m micro-batches and p
-# stages. So the efficiency is m / (m + p - 1), and the idle share, the bubble, is (p - 1) / (m + p - 1)
+# stages. So the efficiency is m / (m + p - 1), and the idle share, the bubble, is (p - 1) / (m + p - 1).
+# GPipe's authors state it as an order, O((K - 1) / (M + K - 1)) for K stages and M micro-batches
 # [[GPipe](https://arxiv.org/abs/1811.06965), section 2.3]. Megatron's (p - 1) / m divides the same idle time
-# by the *ideal* time, so one minus that is no efficiency, though texts print it as (m - p + 1) / m:
+# by the *ideal* time [[Megatron-LM, 2021](https://arxiv.org/abs/2104.04473), section 2.2.1]. So one minus
+# that is no efficiency, though texts print it as (m - p + 1) / m:
 
 # %%
 print("stages  micro-batches  efficiency  idle, drawn  (m - p + 1) / m")
@@ -418,9 +447,12 @@ for p, m in ((4, 8), (16, 24), (6, 3), (8, 4), (16, 192)):
 assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))  # m = 4 p
 
 # %% [markdown]
-# With four times as many micro-batches as stages, the bubble is less than a fifth. But a stage keeps the
-# activations of micro-batches whose backward pass has not run. Schedules order the work so that these are
-# fewer, or the bubble is smaller:
+# With four times as many micro-batches as stages, the bubble is less than a fifth; GPipe's authors found it
+# negligible from there on. But a stage keeps the activations of micro-batches whose backward pass has not
+# run. Schedules order the work so that these are fewer, or the bubble is smaller. In "1f1b", one forward and
+# one backward pass alternate. In "zero-bubble", the gradients of the weights are a third kind of work, and
+# fill gaps; it is the schedule ZB-H1 [[Zero Bubble](https://arxiv.org/abs/2401.10241), section 2.1]. If each
+# kind takes one tick, a stage is idle for p - 1 of 3 m + p - 1 ticks:
 
 # %%
 kept, bubble = {}, {}
@@ -432,7 +464,7 @@ for schedule in ("gpipe", "1f1b", "zero-bubble"):
 show(drawn)
 assert kept == {"gpipe": 8, "1f1b": 4, "zero-bubble": 4}
 assert bubble["1f1b"] == bubble["gpipe"] == 27.3
-assert bubble["zero-bubble"] == 11.1
+assert bubble["zero-bubble"] == round(100 * 3 / (3 * 8 + 3), 1) == 11.1
 
 # %% [markdown]
 # ## Three axes
@@ -489,8 +521,8 @@ assert [share[name] for name in ("fsdp", "tensor", "pipe", "fsdp, tensor")] == [
 assert (share["data, tensor"], share["data, tensor, pipe"]) == (2, 4)
 
 # %% [markdown]
-# Replication alone sends nothing. It is the pattern of small arrays, such as a table of tokens. In the
-# patterns with "tensor" or "pipe" alone, all devices work on the same 64 rows.
+# Replication alone sends nothing. It is the pattern of small arrays, such as the scales of a normalization.
+# In the patterns with "tensor" or "pipe" alone, all devices work on the same 64 rows.
 
 # %% [markdown]
 # ## Memory
@@ -562,10 +594,12 @@ for name, examples, count in questions:
 assert chosen["gpt2-xl"] == {"data"}
 assert chosen["llama3-8b"] == {"fsdp"}
 assert chosen["llama3-70b"] == {"fsdp", "tensor"}
+assert not any("pipe" in axes for axes in chosen.values())
 
 # %% [markdown]
 # The usual order is data parallelism while the states fit, then ZeRO or FSDP, then tensor parallelism
-# inside a node, then a pipeline. The weights of Llama 3 8B, 16 GB, fit on one device of 80
+# inside a node, then a pipeline. These four do not reach the pipeline: FSDP divides their states enough, and
+# the links of this cluster carry it. The weights of Llama 3 8B, 16 GB, fit on one device of 80
 # GB. Its states do not:
 
 # %%
@@ -582,14 +616,16 @@ assert not llama.fits
 #
 # Three examples that texts often use, computed.
 #
-# *ResNet-50* on 8 devices. The weights take 102 MB in 32 bits. Data parallelism is enough.
+# *ResNet-50* on 8 devices. The weights take 102 MB in 32 bits. An image takes 4.1 billion multiply-adds, and
+# its convolutions have 11.1 million outputs. Data parallelism is enough, also if a framework keeps twice as
+# many activations as that.
 
 # %%
 resnet = mf.advise(
     mf.strategy.parameters(
         25_557_032,
-        activation_bytes_per_example=44_455_936,
-        flops_per_example=8_178_000_000,
+        activation_bytes_per_example=4 * 11_113_984,
+        flops_per_example=2 * 4_089_000_000,
         inputs={"image": ("uint8", (224, 224, 3)), "label": ("int32", ())},
     ),
     mf.strategy.training(
@@ -599,15 +635,17 @@ resnet = mf.advise(
     ),
     mf.strategy.cluster("a100-40", devices=8),
 )
-print(resnet.best, f"{resnet.best.memory['weights'] / 10**6:.0f} MB of weights")
+held = {part: size / 10**6 for part, size in resnet.best.memory.items()}
+print(resnet.best.mesh, f"{held['weights']:.0f} MB of weights, {held['total']:,.0f} MB in all")
 assert resnet.best.mesh == {"data": 8}
-assert round(resnet.best.memory["weights"] / 10**6) == 102
+assert round(held["weights"]) == 102
+assert held["total"] + held["activations"] < 40_000
 show(mf.draw(resnet.layout))
 
 # %% [markdown]
 # *GPT-2 1.5B* on 4 devices. The weights take 3.1 GB in 16 bits (6 GB would be 32 bits), the states 25 GB.
-# With tensor parallelism on 4 devices, every device would see all 64 examples. 16 examples per device are
-# data parallelism, which also is the faster one here:
+# With tensor parallelism on 4 devices, every device would see all 64 examples. It is not even possible: 4
+# devices cannot share the 25 heads of attention. 16 examples per device are data parallelism:
 
 # %%
 cluster = mf.strategy.cluster("a100-40", devices=4)
@@ -615,13 +653,20 @@ gpt2 = mf.advise("gpt2-xl", mf.strategy.training(batch=64), cluster)
 parameters = gpt2.report["model"]["parameters"]
 print(f"{2 * parameters / GB:.1f} GB of weights, {16 * parameters / GB:.0f} GB of states")
 print(gpt2.best)
+by_tensor = mf.advise(
+    "gpt2-xl", mf.strategy.training(batch=64), cluster, search={"axes": {"tensor": 4}}
+)
+print(str(by_tensor).splitlines()[2])
+assert "tensor must divide the 25 heads" in str(by_tensor)
 rows = gpt2.layout.report()["arrays"]["tokens"]["shard_shape"][0]
 print("examples per device:", rows)
 assert (gpt2.best.mesh, rows) == ({"data": 4}, 16)
 
 # %% [markdown]
-# *GPT-3 175B*, with 8 devices for "tensor" and 16 for "pipe". Megatron's README takes 8 replicas, which are
-# 1,024 devices. A common text takes 64 replicas, 8,192 devices, and keeps the batch of 1,536:
+# *GPT-3 175B*, with 8 devices for "tensor" and 16 for "pipe". [Megatron's
+# script](https://github.com/NVIDIA/Megatron-LM/blob/090e141cc47ddf3317464bf9af7561b932c131c1/examples/pretrain_gpt3_175B.sh)
+# is for 1,024 devices, which are 8 replicas, with a batch of 1,536 and micro-batches of 1. Here is that, and
+# the same batch on 64 replicas, which are 8,192 devices:
 
 
 # %%
@@ -646,13 +691,18 @@ for replicas in (8, 64):
 assert f"{192 / (192 + 15):.1%}" == "92.8%"
 assert f"{24 / (24 + 15):.1%}" == "61.5%"
 assert gpt3(8).memory["weights"] == gpt3(64).memory["weights"]
+width, vocabulary, positions = 12288, 50257, 2048
+blocks = 96 * (12 * width**2 + 13 * width) / 128  # a device's share, with biases and normalizations
+first_stage = 2 * (blocks + vocabulary * width / 8 + positions * width)  # and the embeddings
+assert abs(gpt3(8).memory["weights"] / first_stage - 1) < 0.001
 speedup = gpt3(8).time["step"] / gpt3(64).time["step"]
 print(f"8 times the devices are {speedup:.1f} times as fast")
 assert 5 < speedup < 5.5
 
 # %% [markdown]
 # In the second run the replicas have too few micro-batches for 16 stages. The weights on a device are the
-# same in both, because "data" replicates.
+# same in both, because "data" replicates. They are a little more than 350 GB / 128 = 2.73 GB, because the
+# first stage also has the embeddings.
 
 # %% [markdown]
 # ## Advice
@@ -685,8 +735,8 @@ assert batch.addressable_shards[0].data.shape == (8, 8)
 # A live array answers three questions: what is its sharding, on which devices is it, and what does each of
 # them hold? `mf.draw` draws the answers. It also takes a sharding or a tree of parameters, and arrays of any
 # rank. `jax.debug.visualize_array_sharding` draws one or two dimensions, and needs the package rich;
-# `style="jax"` draws the same table without rich. In the table of an array as wide as `y`, the cells are
-# empty.
+# `style="jax"` draws the same table without rich. JAX makes the table as wide and flat as the array. For `y`,
+# which is 16 times as wide as high, no height is left for the names of devices.
 
 # %%
 print(y.sharding)
@@ -736,8 +786,8 @@ assert report.batches > 0
 # %% [markdown]
 # ## What the usual tables get wrong
 #
-# These statements are copied from text to text. The cell below the table computes the numbers of the middle
-# column.
+# These statements are in introductions to the subject, some of them in many. The sections above and the cell
+# below the table compute the numbers of the middle column.
 #
 # | statement | right | why |
 # | --- | --- | --- |
