@@ -3,7 +3,6 @@ package arrowio
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -47,14 +46,12 @@ func (c choice) advise(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	format, foreign := e.Attr("format").(string)
+	_, foreign := e.Attr("format").(string)
 	switch {
 	case c.foreign != "" && foreign:
 		return e.WithHint("%s", c.foreign)
 	case c.missing != "" && e.Code == status.NotFound:
 		return e.WithHint("%s", c.missing)
-	case strings.HasSuffix(format, "Parquet file"):
-		return e.WithHint("%s", parquetHint)
 	}
 	return err
 }

@@ -107,7 +107,3 @@ func contentsOf(ctx context.Context, content *resident.File) (contents, error) {
 	}
 	return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
 }
-
-// parquetHint explains how to convert a Parquet file to an Arrow IPC file.
-const parquetHint = `write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.parquet; ` +
-	`pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet"), "out.arrow", compression="uncompressed")`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // maxFiles bounds a dataset; all its files stay open.
@@ -227,6 +228,11 @@ func isArrow(path string) bool {
 	return !hidden(path) && slices.Contains(suffixes, strings.ToLower(filepath.Ext(path)))
 }
 
+// isZarr reports whether an entry of a directory holds the metadata of Zarr, of version 3 or 2.
+func isZarr(e blob.Entry) bool {
+	return slices.Contains([]string{"zarr.json", ".zarray", ".zgroup"}, e.Name)
+}
+
 // directory returns the Arrow files of a directory: those that Hugging Face's
 // state.json lists, or all that have one of the suffixes and are not hidden.
 func (f finder) directory(dir string) ([]choice, error) {
@@ -236,6 +242,10 @@ func (f finder) directory(dir string) ([]choice, error) {
 	}
 	if list, err := f.savedToDisk(dir); list != nil || err != nil {
 		return list, err
+	}
+	if slices.ContainsFunc(entries, isZarr) {
+		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is no directory of Arrow files: it is a Zarr array or group", dir).
+			WithHint(`if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`).With("path", dir)
 	}
 	var files, dirs []string
 	for _, e := range entries {
@@ -271,7 +281,7 @@ func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) str
 		return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+suffixes[0])
 	}
 	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return strings.EqualFold(filepath.Ext(e.Name), ".parquet") }) {
-		return parquetHint
+		return arrowmeta.ParquetHint
 	}
 	return f.listed(dir, entries)
 }

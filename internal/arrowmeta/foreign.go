@@ -1,71 +1,158 @@
 package arrowmeta
 
 import (
+	"encoding/binary"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// otherFormats lists the first bytes of other formats, and the advice in the error.
-var otherFormats = []struct{ start, name, remedy string }{
-	{"PAR1", "a Parquet file", rewrite},
-	{"FEA1", "a Feather file of version 1", rewrite},
-	{"ORC", "an ORC file", rewrite},
-	{"Obj\x01", "an Avro file", rewrite},
-	{"\x93NUMPY", "a NumPy file", weights},
-	{"\x89HDF", "an HDF5 file", rewrite},
-	{"\x1f\x8b", "compressed with gzip", unpack},
-	{"\x28\xb5\x2f\xfd", "compressed with zstd", unpack},
-	{"\x04\x22\x4d\x18", "compressed with lz4", unpack},
-	{"\xfd7zXZ", "compressed with xz", unpack},
-	{"BZh", "compressed with bzip2", unpack},
-	{"PK\x03\x04", "a ZIP archive", unpack},
-	{"<", "a page of HTML or XML", "a download that fails, or needs a login, leaves such a page: download the file again"},
-	{"{", "JSON", rewrite},
-	{"version https://git-lfs.", "a pointer of Git LFS", "fetch what it points to: git lfs pull"},
+// otherFormats lists how other formats begin, and the advice in the error.
+var otherFormats = []struct {
+	is           func(head string) bool
+	name, remedy string
+}{
+	{isSafetensors, "a safetensors file", weights + `; as records: mf.from_arrays(safetensors.numpy.load_file("in.safetensors"))`},
+	{isTFRecord, "a TFRecord file", samples},
+	{isTar, "a tar archive", samples},
+	{isNPZ, "an archive of NumPy files", `as records: mf.from_arrays(dict(numpy.load("in.npz"))); ` + weights},
+	{starts("PAR1"), "a Parquet file", ParquetHint},
+	{starts("FEA1"), "a Feather file of version 1", rewrite},
+	{starts("ORC"), "an ORC file", with("orc", `read_table("in.orc")`)},
+	{starts("Obj\x01"), "an Avro file", rewrite},
+	{starts("\x93NUMPY"), "a NumPy file", `as records: mf.from_arrays({"x": numpy.load("in.npy", mmap_mode="r")}); ` + weights},
+	{starts("\x89HDF"), "an HDF5 file", `if it fits into memory: mf.from_arrays({"x": h5py.File("in.h5")["x"][:]}); if not, ` + rewrite},
+	{starts("\x1f\x8b"), "compressed with gzip", unpack},
+	{starts("\x28\xb5\x2f\xfd"), "compressed with zstd", unpack},
+	{starts("\x04\x22\x4d\x18"), "compressed with lz4", unpack},
+	{starts("\xfd7zXZ"), "compressed with xz", unpack},
+	{starts("BZh"), "compressed with bzip2", unpack},
+	{starts("PK\x03\x04"), "a ZIP archive", unpack},
+	{starts("<"), "a page of HTML or XML", "a download that fails, or needs a login, leaves such a page: download the file again"},
+	{starts("{"), "JSON", objects},
+	{starts("["), "JSON", objects},
+	{starts("version https://git-lfs."), "a pointer of Git LFS", "fetch what it points to: git lfs pull"},
+	{isText, "text", "if it is a table: " + with("csv", `read_csv("in.csv")`) + "; other text must become numbers first, such as token ids"},
 }
+
+// ParquetHint explains how to convert a Parquet file.
+var ParquetHint = "reading Parquet is planned; until then: " + with("parquet", `read_table("in.parquet")`)
+
+var objects = "if each line is an object: " + with("json", `read_json("in.json")`)
 
 const (
 	rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
-	weights = "mf.open_arrays opens it as weights; for records, " + rewrite
+	weights = "as weights: mf.open_arrays"
+	samples = "decode its samples once and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 	unpack  = "unpack it first: rows are read in any order, which a packed file does not allow"
 	again   = "whatever wrote or downloaded it did not finish: make it again"
 )
 
+// with returns the advice to write an Arrow IPC file from a table, which a function of a
+// module of pyarrow reads.
+func with(module, read string) string {
+	return "write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow." + module +
+		"; pyarrow.feather.write_feather(pyarrow." + module + "." + read + `, "out.arrow", compression="uncompressed")`
+}
+
+// starts returns a function that reports whether data begin with some bytes, after a byte
+// order mark and white space.
+func starts(prefix string) func(head string) bool {
+	return func(head string) bool {
+		return strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(head, "\ufeff"), "\t\n\r "), prefix)
+	}
+}
+
 // isSafetensors reports whether data that begin with head are a file of safetensors:
 // the length of a header in 8 bytes, and a header in JSON. As a stream, it would have
 // metadata that begin with the offset 0, which is not valid.
-func isSafetensors(head []byte) bool {
-	return len(head) > 8 && string(head[4:9]) == "\x00\x00\x00\x00{"
+func isSafetensors(head string) bool {
+	return len(head) > 8 && head[4:9] == "\x00\x00\x00\x00{"
 }
 
-// headBytes is the number of first bytes that distinguish the formats.
-const headBytes = 32
+// isTFRecord reports whether data that begin with head are a TFRecord file: the length of
+// a record in 8 bytes, and their checksum. It is a CRC-32C that is rotated by 15 bits, plus
+// a constant ("TFRecord and tf.train.Example", TensorFlow).
+func isTFRecord(head string) bool {
+	if len(head) < 12 {
+		return false
+	}
+	crc := ^uint32(0)
+	for _, b := range []byte(head[:8]) {
+		crc ^= uint32(b)
+		for range 8 {
+			crc = crc>>1 ^ 0x82f63b78&-(crc&1)
+		}
+	}
+	crc = ^crc
+	return crc>>15|crc<<17 == binary.LittleEndian.Uint32([]byte(head[8:12]))-0xa282ead8
+}
+
+// isTar reports whether data that begin with head are a tar archive of POSIX or GNU.
+func isTar(head string) bool {
+	return len(head) >= 262 && head[257:262] == "ustar"
+}
+
+// isNPZ reports whether data that begin with head are a ZIP archive whose first member is
+// a NumPy file.
+func isNPZ(head string) bool {
+	if len(head) < 30 || head[:4] != "PK\x03\x04" {
+		return false
+	}
+	name := head[30:]
+	return strings.HasSuffix(name[:min(len(name), int(head[26])|int(head[27])<<8)], ".npy")
+}
+
+// isText reports whether head is text in UTF-8, of which the last character may be cut. An
+// Arrow file that ends after its first bytes is no text.
+func isText(head string) bool {
+	for len(head) > 0 && !strings.HasPrefix(head, magic) {
+		r, n := utf8.DecodeRuneInString(head)
+		if r == utf8.RuneError && n == 1 {
+			return !utf8.FullRuneInString(head)
+		}
+		if unicode.IsControl(r) && !strings.ContainsRune("\t\n\f\r", r) {
+			return false
+		}
+		head = head[n:]
+	}
+	return head == ""
+}
+
+const (
+	headBytes  = 512 // the first bytes, which distinguish the formats
+	shownBytes = 32  // those in a message
+)
 
 // Foreign returns the error of [Read] for data that are neither an Arrow IPC file
 // nor a stream. Its attribute "format" names the format that was found instead.
 func Foreign(r io.ReaderAt, size int64) error {
 	w := window{r: r, size: size}
-	head, err := w.bytes(0, int(min(size, headBytes)), 0)
+	first, err := w.bytes(0, int(min(size, headBytes)), 0)
 	if err != nil {
 		return position{"start", -1, 0}.unread(err)
 	}
-	const msg = "this is no Arrow IPC file or stream: it "
-	if len(head) == 0 {
-		return status.New(status.DataLoss, "arrowmeta", msg+"is empty").WithHint(again).With("offset", int64(0)).With("format", "empty")
+	head := string(first)
+	refuse := func(code status.Code, format, found, remedy string) error {
+		return status.New(code, "arrowmeta", "this is no Arrow IPC file or stream: it "+found).WithHint("%s", remedy).
+			With("offset", int64(0)).With("format", format)
 	}
-	unsupported := func(name, remedy string) error {
-		return status.New(status.Unsupported, "arrowmeta", msg+"is "+name).WithHint("%s", remedy).
-			With("offset", int64(0)).With("format", name)
+	if head == "" {
+		return refuse(status.DataLoss, "empty", "is empty", again)
 	}
-	if isSafetensors(head) {
-		return unsupported("a safetensors file", weights)
-	}
+	begins := "begins with " + strconv.Quote(head[:min(len(head), shownBytes)])
 	for _, k := range otherFormats {
-		if strings.HasPrefix(string(head), k.start) {
-			return unsupported(k.name, k.remedy)
+		switch {
+		case !k.is(head):
+		case k.name == "text":
+			return refuse(status.Unsupported, k.name, "is text and "+begins, k.remedy)
+		default:
+			return refuse(status.Unsupported, k.name, "is "+k.name, k.remedy)
 		}
 	}
-	return status.Errorf(status.DataLoss, "arrowmeta", msg+"begins with %q", head).WithHint(rewrite).With("offset", int64(0)).With("format", "unknown")
+	return refuse(status.DataLoss, "unknown", begins, rewrite)
 }

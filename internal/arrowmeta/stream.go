@@ -29,7 +29,7 @@ func prefix(head []byte) (skip int, length int64) {
 
 // IsStream reports whether size bytes that begin with head may be a stream.
 func IsStream(head []byte, size int64) bool {
-	if len(head) < front || isSafetensors(head) {
+	if len(head) < front || isSafetensors(string(head)) || isTFRecord(string(head)) {
 		return false
 	}
 	skip, n := prefix(head)

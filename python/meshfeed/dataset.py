@@ -277,6 +277,8 @@ def open(
     Raises:
         NotFoundError: there is no such file.
         InvalidArgumentError: a file is found twice; the message names both paths.
+        UnsupportedError: a file has another format, such as CSV or Parquet; the message says how
+            to convert it.
         DataLossError: a file is damaged; the message names the file and the place in it.
     """
     with Checks("mf.open") as check:

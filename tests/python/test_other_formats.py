@@ -1,0 +1,78 @@
+"""What `mf.open` advises for files of other formats works."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from safetensors.numpy import save_file
+
+import meshfeed as mf
+
+Write = Callable[[Path], None]
+
+X = np.arange(6, dtype=np.int64)
+
+
+def write_csv(path: Path) -> None:
+    path.write_text("x\n" + "\n".join(map(str, X)))
+
+
+def write_lines(path: Path) -> None:
+    path.write_text("\n".join(json.dumps({"x": int(x)}) for x in X))
+
+
+def write_parquet(path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"x": X}), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("in.csv", write_csv), ("in.json", write_lines), ("in.parquet", write_parquet)],
+)
+def test_tables_become_arrow_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, write: Write
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / name)
+    with pytest.raises(mf.UnsupportedError) as caught:
+        mf.open(name)
+    _, _, lines = str(caught.value).partition("with pyarrow: ")
+    exec(lines.partition("; other text")[0])
+    with mf.Loader(mf.open("out.arrow"), batch_size=6) as loader:
+        assert (loader.peek()["x"] == X).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "module"),
+    [
+        ("in.npy", lambda path: np.save(path, X), "numpy"),
+        ("in.npz", lambda path: np.savez(path, x=X), "numpy"),
+        ("in.safetensors", lambda path: save_file({"x": X}, path), "safetensors.numpy"),
+    ],
+)
+def test_arrays_become_records_or_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, write: Write, module: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / name)
+    with pytest.raises(mf.UnsupportedError) as caught:
+        mf.open(name)
+    hints = dict(hint.split(": ", 1) for hint in str(caught.value).split("; ")[1:])
+    names: dict[str, Any] = {"mf": mf}
+    exec(f"import {module}", names)
+    with mf.Loader(eval(hints["as records"], names), batch_size=6) as loader:
+        assert (loader.peek()["x"] == X).all()
+    assert len(eval(hints["as weights"], names)(name)) == 1
+
+
+def test_a_glob_of_tfrecords(tmp_path: Path) -> None:
+    length = struct.pack("<Q", 20)
+    (tmp_path / "a.tfrecord").write_bytes(length + b"^=)\x15" + bytes(24))
+    with pytest.raises(mf.UnsupportedError, match="it is a TFRecord file; decode its samples once"):
+        mf.open(tmp_path / "*")
