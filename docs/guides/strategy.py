@@ -346,8 +346,10 @@ for schedule in ("gpipe", "1f1b", "interleaved", "zero-bubble"):
 #
 # ## Three axes
 #
-# GPT-3 175B on 1,024 devices, as Megatron's README splits it: `tensor` 8 inside a node, 16 stages, 8
-# replicas. A common text takes 64 replicas, which are 8,192 devices, and keeps the batch of 1,536:
+# GPT-3 175B on 1,024 devices, as [Megatron's
+# script](https://github.com/NVIDIA/Megatron-LM/blob/090e141cc47ddf3317464bf9af7561b932c131c1/examples/pretrain_gpt3_175B.sh)
+# splits it: `tensor` 8 inside a node, 16 stages, 8 replicas. With the same batch of 1,536, 64 replicas are
+# 8,192 devices:
 
 # %%
 for devices, data in ((1024, 8), (8192, 64)):
@@ -460,29 +462,15 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 #
 # ## What common texts say
 #
+# [Sharding patterns](sharding_patterns.py#what-the-usual-tables-get-wrong) corrects twenty statements on
+# meshes, pipelines, memory and collectives, with a computation for each number. Three more are about the
+# states:
+#
 # | text | right, and why |
 # | --- | --- |
-# | Pipeline efficiency is (m-p+1)/m. | It is m/(m+p-1). The other form can be negative, because (p-1)/m is idle over *ideal* time. |
-# | A 4 × 2 mesh has two data shards. | It has four, one for each row of the mesh. |
-# | (128, 4096) × (4096, 2048) is (32, 2048) on a device of it. | (32, 1024): the spec splits both dimensions of the output. |
-# | A 2-D mesh holds 1/N of the model per device, a 3-D mesh 1/(data × tensor × pipe). | 1/(tensor × pipe), because `data` replicates. `fsdp` and ZeRO divide more. |
-# | AdamW needs 4 bytes per parameter. | 12: two moments and a copy of the weights in 32 bits. So training takes 16. |
-# | 80 GB train 10 billion parameters. | 5 billion, at 16 bytes each, and less with activations. |
-# | Activations take some GB. | They depend on batch, sequence, width and depth. |
-# | GPT-2 takes 6 GB in 16 bits. | 3.1 GB. 6 GB are 32 bits. |
 # | Checkpoints keep 34·s·b·h bytes per layer. | That is selective recomputation. Full recomputation keeps 2·s·b·h. |
 # | Tensor parallelism divides weights, but not gradients. | It divides weights, gradients and optimizer states alike. |
 # | ZeRO stage 2 leaves 4 bytes per parameter undivided. | Only the 2 bytes of the weights. It divides gradients. |
-# | Replicated arrays need an all-reduce. | Replication sends nothing. The gradients of data parallelism need it. |
-# | Prefer a reduce-scatter to an all-reduce. | Only if the consumer is split, because an all-reduce is a reduce-scatter and an all-gather. |
-# | An all-reduce adds up on one device and broadcasts. | The result is the same. Rings and trees share the work, so no device sends for all. |
-# | Tensor parallelism puts layers on devices. | That is a pipeline. Tensor parallelism splits each layer. |
-# | Tensor parallelism gathers after each layer. | It adds up, twice per layer and pass. With sequence parallelism it scatters and gathers the same bytes. |
-# | Model parallelism on 4 devices takes a batch of 64, 16 per device. | All 4 compute the same 64. 16 per device is data parallelism. |
-# | Use 2-D from twice the memory of a device, 3-D from 64 times. | Compare states and activations with the memory, not weights: an axis that replicates adds none. |
-# | 8 billion parameters do not fit on 80 GB. | Their weights do. The states of training do not. |
-# | GPT-3 runs on 64 × 8 × 16 devices with a batch of 1,536. | Each replica then has 24 micro-batches for 16 stages, and is idle for 38.5 % of the time. |
-# | JAX draws a sharding with the numbers 0 to 7. | Its cells read `GPU 0`. It draws one or two dimensions, and needs `rich`. |
 #
 # The same texts speak of the input:
 #
