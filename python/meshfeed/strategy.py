@@ -245,10 +245,10 @@ def tree(
         >>> advice.best.memory["weights"], 2 * 1024 * 4096 * 4 // 8
         (4194304, 4194304)
     """
-    from meshfeed._jax import trees
+    from meshfeed._jax import documents
 
     with Checks("mf.strategy.tree") as check:
-        arrays = trees.model(check, tree, shardings)
+        arrays = documents.model_arrays(check, tree, shardings)
     costs = {
         "activation_bytes_per_example": activation_bytes_per_example,
         "flops_per_example": flops_per_example,

@@ -17,7 +17,7 @@ from meshfeed.planning import Problem
 if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
 
-    from meshfeed._jax.trees import Traced
+    from meshfeed._jax.traced import Traced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +179,7 @@ def memory(
         >>> used.stored
         12582916
     """
-    from meshfeed._jax import trees
+    from meshfeed._jax import documents, traced, trees
 
     with Checks("mf.memory") as check:
         if loss is not None and not callable(loss):
@@ -187,17 +187,17 @@ def memory(
         groups = {"arrays": trees.leaves(check, "tree", tree, shardings)}
         init = attribute(optimizer, "init")
         if callable(init):
-            states = trees.optimizer_states(check, init, tree, groups["arrays"])
+            states = documents.optimizer_states(check, init, tree, groups["arrays"])
             groups["optimizer"] = states
         elif optimizer is not None and not isinstance(optimizer, str):
             groups["optimizer"] = trees.leaves(check, "optimizer", optimizer)
         if batch is not None:
             groups["batch"] = trees.leaves(check, "batch", batch)
-        document = trees.document(check, mesh, groups)
+        document = documents.memory_document(check, mesh, groups)
         if isinstance(optimizer, str):
             document["optimizer"] = optimizer
         if precision is not None:
-            document["precision"] = trees.precision(check, precision)
+            document["precision"] = documents.precision(check, precision)
         if capacity is not None:
             document["capacity_bytes"] = check.integer("capacity", capacity, 1, WIDE)
         try:
@@ -207,7 +207,7 @@ def memory(
             raise translated(error, {"": "", "/arrays": "tree"}, given) from None
         if loss is None or found.stored is None:
             return found
-        document["activation_bytes"] = _activations(found, trees.Traced(check, loss, tree, batch))
+        document["activation_bytes"] = _activations(found, traced.Traced(check, loss, tree, batch))
         return Memory(json.dumps(document))
 
 

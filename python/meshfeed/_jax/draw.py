@@ -14,8 +14,14 @@ import jax
 from jax.sharding import NamedSharding, Sharding
 
 from meshfeed._io.arguments import WIDE, Checks, cut, shown
-from meshfeed._jax import trees
-from meshfeed._jax.meshes import describe_mesh, has_devices, named_sharding
+from meshfeed._jax import documents, trees
+from meshfeed._jax.meshes import (
+    abstract_mesh,
+    describe_mesh,
+    has_devices,
+    named_sharding,
+    parts_by_device,
+)
 from meshfeed._jax.runtime import context_mesh
 from meshfeed._native import calls
 from meshfeed._plan.documents import MeshPart
@@ -90,7 +96,7 @@ def _array(check: Checks, x: Any, shape: Any, dtype: Any) -> trees.Leaf | None:
 
 def _sharding(check: Checks, spec: Any) -> NamedSharding:
     """Returns the sharding of a spec on the mesh of `jax.set_mesh`."""
-    mesh = context_mesh() or trees.context_mesh()
+    mesh = context_mesh() or abstract_mesh()
     if mesh is None:
         message = "a PartitionSpec was given without a mesh"
         raise check.misfit(message, "use NamedSharding(mesh, spec) or jax.set_mesh")
@@ -108,22 +114,13 @@ def _placement(array: trees.Leaf) -> tuple[MeshPart, list[Any]]:
     return MeshPart.of(list(mesh.shape.items())), entries(sharding.spec)
 
 
-def _spans(sharding: Any, shape: Sequence[int]) -> dict[Any, tuple[tuple[int, int], ...]]:
-    """Returns the part of an array that each device has, as [start, stop) of each dimension."""
-    found = sharding.devices_indices_map(tuple(shape))
-    return {
-        device: tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
-        for device, index in found.items()
-    }
-
-
 def _grid(sharding: Any, shape: Sequence[int]) -> tuple[MeshPart, list[Any]]:
     """Returns a mesh and a spec with the same parts as a sharding without a mesh.
 
     The mesh has an axis for each dimension that is partitioned, and one for the replicas.
     """
     holders: dict[tuple[tuple[int, int], ...], list[Any]] = collections.defaultdict(list)
-    for device, part in _spans(sharding, shape).items():
+    for device, part in parts_by_device(sharding, tuple(shape)).items():
         holders[part].append(device)
     parts = [sorted({part[d] for part in holders}) for d in range(len(shape))]
     copies = len(sharding.device_set) // len(holders)
@@ -195,7 +192,7 @@ def _table(check: Checks, found: Sequence[trees.Leaf]) -> str:
     problems, total = [], 0
     held: collections.Counter[Any] = collections.Counter()
     for leaves in groups.values():
-        document = json.dumps(trees.document(check, None, {"arrays": leaves}))
+        document = json.dumps(documents.memory_document(check, None, {"arrays": leaves}))
         report = calls.memory_report(document)
         problems += [p["message"] for p in report["problems"] if p["severity"] == "error"]
         for leaf in leaves:

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from meshfeed._io.arguments import Checks, cut
 from meshfeed._jax.runtime import context_mesh
@@ -52,6 +52,12 @@ def listed_devices(check: Checks, devices: Any) -> list[jax.Device]:
     if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):
         raise check.wrong("devices", devices, "a list of devices, such as jax.devices()")
     return list(found)
+
+
+def abstract_mesh() -> Any:
+    """Returns the abstract mesh of `jax.set_mesh`, which traced code has too, or None."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return None if mesh.empty else mesh
 
 
 def has_devices(mesh: Any) -> bool:
@@ -120,6 +126,23 @@ def needed_mesh(check: Checks, remedy: str = "pass mesh=") -> Mesh:
             hint = f"{remedy}, or call jax.set_mesh with a mesh of devices"
         raise check.misfit(message, hint)
     return mesh
+
+
+def parts_by_device(
+    sharding: Sharding, shape: tuple[int, ...]
+) -> dict[jax.Device, tuple[tuple[int, int], ...]]:
+    """Returns the part of an array on each device, as [start, stop) of every dimension."""
+    return {
+        device: tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
+        for device, index in sharding.devices_indices_map(shape).items()
+    }
+
+
+def axes_of(entry: Any) -> tuple[Any, ...]:
+    """Returns the axes of an entry of a spec: of None, of one axis, or of several."""
+    if isinstance(entry, tuple | list):
+        return tuple(entry)
+    return () if entry is None else (entry,)
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:

@@ -312,7 +312,7 @@ def _extend(check: Checks, arrays: Sequence[_Array]) -> None:
     """
     cut: list[tuple[_Array, Parts]] = []
     for array in arrays:
-        axes = _axes(array.spec[0] if array.spec else None)
+        axes = meshes.axes_of(array.spec[0] if array.spec else None)
         fits = array.shape and all(axis in array.mesh.shape for axis in axes)
         if fits and array.leaf.strides is not None:
             cut.append((array, meshes.parts(array.mesh, axes)))
@@ -323,10 +323,6 @@ def _extend(check: Checks, arrays: Sequence[_Array]) -> None:
         rows = parts.rows(check, array.name, local, process)
         array.shape = rows, *array.shape[1:]
         array.starts = parts.starts(rows, process)
-
-
-def _axes(entry: Entry) -> tuple[str, ...]:
-    return (entry,) if isinstance(entry, str) else tuple(entry or ())
 
 
 def _check_fit(check: Checks, arrays: Sequence[_Array]) -> None:

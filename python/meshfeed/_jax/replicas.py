@@ -17,6 +17,7 @@ from jax.sharding import NamedSharding
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from meshfeed._io.arguments import Checks, shown
+from meshfeed._jax.meshes import axes_of, parts_by_device
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
 from meshfeed._native import calls
 from meshfeed.errors import Error, InvalidStateError
@@ -25,6 +26,8 @@ from meshfeed.specs import entries
 WORKERS = 4  # threads that hash; at most this many shards are copied to the host at once
 WHOLE = "tree"  # the name of an array that is the whole tree
 LISTED = 16  # ids of devices in a text
+
+_parts = functools.lru_cache(256)(parts_by_device)
 
 _NUMBERS = bool, int, float, complex
 _DATA = jax.Array, np.ndarray, np.generic, *_NUMBERS
@@ -150,7 +153,7 @@ def _described(leaf: Any) -> dict[str, Any]:
         return {}
     sharding, devices = leaf.sharding, {}
     if _is_global(leaf):
-        devices = {"devices": _listed([device.id for device in _placed(sharding, leaf.shape)])}
+        devices = {"devices": _listed([device.id for device in _parts(sharding, leaf.shape)])}
     if not isinstance(sharding, NamedSharding):
         return {"sharding": str(sharding), **devices}
     axes = {name: size for name, size in sharding.mesh.shape.items() if size > 1}
@@ -162,8 +165,7 @@ def _spec(spec: Any, axes: dict[Any, int]) -> str:
     """Writes a spec without what has no effect: axes of size 1, and dimensions at its end."""
     found = []
     for entry in entries(spec):
-        names = [entry] if isinstance(entry, str) else entry or ()
-        kept = [name for name in names if name in axes]
+        kept = [name for name in axes_of(entry) if name in axes]
         found.append(tuple(kept) if len(kept) > 1 else kept[0] if kept else None)
     while found and found[-1] is None:
         found.pop()
@@ -187,25 +189,15 @@ def _whole(leaf: Any) -> Index:
 def _copies(sharding: Any, shape: tuple[int, ...]) -> dict[Index, Copies]:
     """Returns the copies of every part of an array on devices."""
     found: dict[Index, Copies] = defaultdict(list)
-    for device, index in _placed(sharding, shape).items():
+    for device, index in _parts(sharding, shape).items():
         found[index].append((device.process_index, device.id))
     return found
-
-
-@functools.lru_cache(256)
-def _placed(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Index]:
-    """Returns the part of an array on each device."""
-    found = sharding.devices_indices_map(shape).items()
-    return {
-        device: tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
-        for device, index in found
-    }
 
 
 def _held(leaf: Any) -> Iterator[tuple[int, Index, Any]]:
     """Yields the parts of an array that this process holds: device, index and data."""
     if isinstance(leaf, jax.Array):
-        parts = _placed(leaf.sharding, leaf.shape)
+        parts = _parts(leaf.sharding, leaf.shape)
         for shard in leaf.addressable_shards:
             yield shard.device.id, parts[shard.device], shard.data
     else:

@@ -9,6 +9,7 @@ import jax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from meshfeed._io.arguments import Checks
+from meshfeed._jax.meshes import axes_of
 
 
 class Move:
@@ -47,7 +48,7 @@ def check_moves(check: Checks, mesh: Mesh, specs: Mapping[str, Sequence[Any]]) -
     explicit = _explicit(mesh)
     for name, spec in specs.items():
         for entry in spec:
-            firsts = [axis in explicit for axis in _axes(entry)]
+            firsts = [axis in explicit for axis in axes_of(entry)]
             if firsts != sorted(firsts, reverse=True):
                 message = f"array {name!r} cannot be resharded: in the entry {tuple(entry)} of its "
                 message += "spec an explicit axis comes after an automatic one"
@@ -61,7 +62,7 @@ def _explicit(mesh: Any) -> set[Any]:
 
 def _only(axes: set[Any], sharding: NamedSharding) -> NamedSharding:
     """Returns the sharding with only these axes in its spec."""
-    parts = [tuple(axis for axis in _axes(entry) if axis in axes) for entry in sharding.spec]
+    parts = [tuple(axis for axis in axes_of(entry) if axis in axes) for entry in sharding.spec]
     kind = sharding.memory_kind
     return NamedSharding(sharding.mesh, PartitionSpec(*parts), memory_kind=kind)
 
@@ -82,9 +83,3 @@ def resharder(moves: Any) -> Callable[[Any], Any]:
         return jax.tree.map(lambda move, array: move(array), moves, batch)
 
     return reshard
-
-
-def _axes(entry: Any) -> tuple[Any, ...]:
-    if isinstance(entry, tuple | list):
-        return tuple(entry)
-    return () if entry is None else (entry,)
