@@ -73,9 +73,15 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
     try:
         # After a copy little of Python's memory is in the caches, so each step here takes long.
         known: list[Any] = []
+        names: list[str] = []
         for i, leaf in enumerate(leaves):
             if type(leaf) is not np.ndarray:
-                leaves[i] = leaf = _host(Checks(op), tree, i, leaf)
+                if isinstance(leaf, jax.Array):
+                    leaf = _fetched(leaf)
+                else:
+                    names = names or _names(tree)
+                    leaf = host(Checks(op), names[i], leaf)
+                leaves[i] = leaf
                 if not isinstance(leaf, np.ndarray):
                     known.append((leaf.shape, leaf.dtype, None, False))
                     continue
@@ -122,11 +128,14 @@ def placer(mesh: Any, specs: Any, rows: Any) -> Callable[[Any], Any]:
     return place
 
 
-def _host(check: Checks, tree: Any, i: int, leaf: Any) -> Any:
-    """Returns a leaf in host memory. Of a `jax.Array` that stays where it is, returns itself."""
-    if not isinstance(leaf, jax.Array):
-        paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
-        return host(check, names_of(paths)[i] or "tree", leaf)
+def _names(tree: Any) -> list[str]:
+    """Returns the names of the leaves of a tree."""
+    paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+    return [name or "tree" for name in names_of(paths)]
+
+
+def _fetched(leaf: jax.Array) -> Any:
+    """Returns an array as it is; in a job, an array of this process alone as a NumPy array."""
     if jax.process_count() == 1 or not leaf.is_fully_addressable or _is_extended(leaf.dtype):
         return leaf
     return np.asarray(leaf)  # device_put to several processes would compare it between them
@@ -285,7 +294,7 @@ def _arrays(
         hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
         raise check.misfit("specs are missing", no_specs(mesh, hint))
     paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
-    names = [name or "tree" for name in names_of(paths)]
+    names = _names(tree)
     given = broadcast(check, "tree", tree, specs, "specs")
     for name, spec in zip(names, given, strict=True):
         if spec is None:
