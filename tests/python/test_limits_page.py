@@ -132,6 +132,13 @@ def test_an_option_beyond_a_limit_is_refused(name: str, option: str) -> None:
         mf.Loader(ds, batch_size=2, **{option: limit + 1})  # type: ignore[call-overload]
 
 
+def test_a_group_that_is_too_large_to_draw() -> None:
+    limit = constant("core/diagram.maxLines")
+    mf.diagram("collective", op="all-gather", devices=limit)
+    with pytest.raises(mf.InvalidArgumentError, match=f"use 1 to {limit};"):
+        mf.diagram("collective", op="all-gather", devices=limit + 1)
+
+
 def test_the_number_of_epochs() -> None:
     (limit,) = re.findall(r"`epochs=` takes at most 2\^31 - (1), or -1 for no end", PAGE)
     most = 2**31 - int(limit)

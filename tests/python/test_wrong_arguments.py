@@ -163,8 +163,6 @@ def test_a_mask_has_a_name(name: Any) -> None:
         ("devices", [(0, 1)], "expected a (process, id) for each of the 8 devices, in mesh order"),
         ("mesh", 3, MESH),
         ("mesh", [("data", 4)], MESH),
-        ("mesh", {"data": 4.0}, MESH),
-        ("mesh", {"data": -4}, MESH),
         ("mesh", {3: 4}, MESH),
         ("fields", 3, FIELDS),
         ("fields", {"x": "float32"}, FIELDS),
@@ -189,6 +187,16 @@ def test_an_option_of_a_layout_is_named_as_it_was_typed(
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.layout(**options | {name: value})
     assert str(caught.value) == f"mf.layout: {name}={value!r}: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("size", "hint"), [(4.0, "; write 4"), (-4, ""), (0, ""), (2**20 + 1, ""), ("4", "")]
+)
+def test_the_size_of_an_axis(size: Any, hint: str) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.layout({"data": 8, "model": size}, mf.P("data"), {"x": ("float32", ())}, batch_size=8)
+    expected = f"mesh['model']={size!r}: expected an integer from 1 to 1048576{hint}"
+    assert str(caught.value) == f"mf.layout: {expected}"
 
 
 @pytest.mark.parametrize("dtype", ["float33", "f32", "U3", "datetime64[s]", object])

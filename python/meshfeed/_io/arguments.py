@@ -256,14 +256,12 @@ class Checks:
 
     def axes(self, mesh: Any) -> list[list[Any]]:
         """Checks the size of every axis of a mesh."""
-        right = isinstance(mesh, Mapping) and all(
-            isinstance(name, str) and name and is_integer(size) and 1 <= size <= DEVICES
-            for name, size in mesh.items()
-        )
-        if not right:
+        if not isinstance(mesh, Mapping) or not all(isinstance(n, str) and n for n in mesh):
             hint = 'such as {"data": 4, "model": 2}'
             raise self.wrong("mesh", mesh, "the size of every axis, or a JAX mesh", hint)
-        return [[name, operator.index(size)] for name, size in mesh.items()]
+        return [
+            [name, self.integer(f"mesh[{name!r}]", size, 1, DEVICES)] for name, size in mesh.items()
+        ]
 
     def devices(self, devices: Any, size: int) -> list[list[int]]:
         """Checks the process and the id of every device of a mesh of this size."""
