@@ -25,6 +25,7 @@ def put(
     specs: Any = None,
     *,
     rows: Literal["all", "local"] = "all",
+    may_alias: bool | None = None,
 ) -> Any:
     """Places host arrays of any library on a mesh, as global `jax.Array`s.
 
@@ -33,12 +34,12 @@ def put(
     sent between processes, and nothing waits for them; `jax.device_put` would compare the data of
     all processes in every call.
 
-    The returned arrays never change. If memory can be written, it is copied before this function
-    returns, so the caller may reuse it. A read-only array is not copied if each of its blocks is
-    contiguous and begins at a multiple of 64 bytes. JAX then uses its memory and keeps it alive,
-    and no other library may write to it. `array.setflags(write=False)` makes an array read-only. A
-    view of a writable array counts as writable. A file mapped with `mmap_mode="r"` counts as
-    read-only: if the file is written, the array changes.
+    By default the returned arrays never change. If memory can be written, it is copied before this
+    function returns, so the caller may reuse it. A read-only array is not copied on the CPU if each
+    of its blocks is contiguous and begins at a multiple of 64 bytes. JAX then uses its memory and
+    keeps it alive, and no other library may write to it. `array.setflags(write=False)` makes an
+    array read-only. A view of a writable array counts as writable. A file mapped with
+    `mmap_mode="r"` counts as read-only: if the file is written, the array changes.
 
     64-bit numbers are narrowed if JAX runs without x64, and integers that do not fit are an error.
 
@@ -52,6 +53,9 @@ def put(
             number of rows in all processes follows from the sharding. Processes that hold the same
             rows must give equal ones: `mf.check_replicas` compares what they have. A warning is
             logged if there are such processes.
+        may_alias: whether the arrays may use the memory without a copy. None: if nothing can write
+            to it. True: always, as `jax.device_put` does on the CPU. If the caller then writes to
+            the memory, the array changes, so write to it no more. False: never.
 
     Returns:
         The tree, with a global `jax.Array` for every array. A `jax.Array` that is in its place
@@ -78,7 +82,7 @@ def put(
         >>> mf.put({"image": batch["image"], "scale": 0.5}, mesh, specs)["scale"]
         Array(0.5, dtype=float32)
     """
-    return _placing().put(tree, mesh, specs, rows)
+    return _placing().put(tree, mesh, specs, rows, may_alias)
 
 
 def place_batches(
@@ -87,6 +91,7 @@ def place_batches(
     specs: Any = None,
     *,
     rows: Literal["all", "local"] = "all",
+    may_alias: bool | None = None,
     prefetch: int = 2,
 ) -> PlacedBatches:
     """Places the batches of another loader, and reads ahead in a thread.
@@ -106,6 +111,8 @@ def place_batches(
         mesh: as in `mf.put`. The mesh of `jax.set_mesh` is that of this call.
         specs: as in `mf.put`.
         rows: as in `mf.put`.
+        may_alias: as in `mf.put`. By default the iterable may reuse the memory of its batches.
+            With True it must make new memory for each.
         prefetch: the number of batches to place ahead. 0: each batch is placed when the program
             asks for it, without a thread.
 
@@ -125,14 +132,13 @@ def place_batches(
     """
     with Checks("mf.place_batches") as check:
         depth = check.integer("prefetch", prefetch, 0, DEPTH)
-        check.choice("rows", rows, "all", "local")
         if isinstance(iterable, Mapping | np.ndarray | str | bytes):
             raise check.wrong(
                 "iterable", iterable, "an iterable of batches", "mf.put places one batch"
             )
         if not hasattr(type(iterable), "__iter__") and not hasattr(iterable, "__getitem__"):
             raise check.wrong("iterable", iterable, "an iterable of batches")
-        place = _placing().placer(mesh, specs, rows)
+        place = _placing().placer(mesh, specs, rows, may_alias)
     return PlacedBatches(iterable, place, depth)
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
@@ -66,11 +66,26 @@ def read_only(array: Array) -> Array:
     return out
 
 
-# How the memory of the arrays is. NumPy aligns memory to 16 bytes.
-MEMORIES: dict[str, Callable[[Array], Array]] = {
-    "unaligned": partial(aligned, offset=16),
-    "read-only": read_only,
-    "writable, aligned": aligned,
+class Memory(NamedTuple):
+    """How the memory of the arrays is, and what both calls may do with it.
+
+    Attributes:
+        change: copies an array to such memory.
+        may_alias: the argument of `mf.put`.
+        is_copied: whether `device_put` gets a copy, as its array would change with the memory.
+    """
+
+    change: Callable[[Array], Array]
+    may_alias: bool | None = None
+    is_copied: bool = False
+
+
+# NumPy aligns memory to 16 bytes.
+MEMORIES = {
+    "unaligned": Memory(partial(aligned, offset=16)),
+    "read-only": Memory(read_only),
+    "may_alias=True": Memory(aligned, may_alias=True),
+    "writable": Memory(aligned, is_copied=True),
 }
 
 
@@ -85,24 +100,26 @@ def run(leaf: str, rounds: int) -> list[dict[str, Any]]:
     """Returns the microseconds of both calls in all cells of a leaf."""
     given = LEAVES[leaf]()
     cells = []
-    for memory, change in MEMORIES.items():
-        tree = jax.tree.map(change, given)
+    for name, memory in MEMORIES.items():
+        tree = jax.tree.map(memory.change, given)
         for sizes, split in MESHES:
             devices = np.array(jax.devices()[: int(np.prod(sizes))]).reshape(sizes)
             mesh = Mesh(devices, ("data", "model")[: len(sizes)])
             specs = jax.tree.map(partial(spec, split=split), tree)
-            times = compare(tree, mesh, specs, rounds)
-            cells.append({"memory": memory, "mesh": sizes, "split": split, "times": times})
+            times = compare(tree, mesh, specs, memory, rounds)
+            cells.append({"memory": name, "mesh": sizes, "split": split, "times": times})
     return cells
 
 
-def compare(tree: Any, mesh: Mesh, specs: Any, rounds: int) -> dict[str, Any]:
+def compare(tree: Any, mesh: Mesh, specs: Any, memory: Memory, rounds: int) -> dict[str, Any]:
     """Returns the times of both calls, after a check that their arrays are equal."""
     shardings = jax.tree.map(lambda s: NamedSharding(mesh, s), specs)
     calls = {
-        "meshfeed": lambda: mf.put(tree, mesh, specs),
+        "meshfeed": lambda: mf.put(tree, mesh, specs, may_alias=memory.may_alias),
         "device_put": lambda: jax.device_put(tree, shardings),
     }
+    if memory.is_copied:
+        calls["device_put"] = lambda: jax.device_put(jax.tree.map(np.array, tree), shardings)
     got = [call() for call in calls.values()]
     jax.tree.map(np.testing.assert_array_equal, *got)
     stretches = {name: partial(_timed, name, call) for name, call in calls.items()}

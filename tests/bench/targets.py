@@ -115,6 +115,6 @@ KINDS = {"cold": "cache dropped", "limited": "twice the memory"}
 def of_put(cell: PutNumbers) -> Iterator[str]:
     """Yields a sentence if `mf.put` misses its target in a cell."""
     target = 10.0 if cell.leaf == "put/processes" else 1.0
-    if cell.ratio < target and cell.memory != "writable, aligned":
+    if cell.ratio < target:
         what = f"{cell.memory} memory, mesh {cell.mesh}" if cell.memory else cell.split
         yield f"{cell.leaf}, {what}: {cell.ratio:.2f} times device_put, not {target:.0f}"

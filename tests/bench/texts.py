@@ -96,11 +96,12 @@ PUT = """\
 `mf.put` and `jax.device_put` of arrays that another loader made, closed: until the arrays are
 ready, which are then dropped. Times in µs: the 10th percentile and the median of all calls.
 Both take turns of 20 ms. *rounds* is the range of the ratio, round by round. *unaligned* memory
-begins 16 bytes after a multiple of 64, as most NumPy arrays do: both copy it. *read-only* memory is
-aligned, and both use it without a copy where a block is contiguous. *writable, aligned* memory is
-copied by `mf.put`, so that the caller may write to it again. `device_put` uses it without a copy,
-and its array then changes with the memory: this is what safety costs. NumPy puts one array of four
-there by chance, torch every one. In a mesh with *both*, rows and columns are split, and both copy.
+begins 16 bytes after a multiple of 64, as most NumPy arrays do: both copy it. All other memory is
+aligned. *read-only* memory and that of *may_alias=True* is used by both without a copy where a
+block is contiguous. *writable* memory is copied by `mf.put`, so that the caller may write to it
+again. `device_put` would use it, and its array would change with the memory. So the call that
+compares is `jax.device_put(np.array(x), sharding)`. In a mesh with *both*, rows and columns are
+split, and both calls copy.
 """
 
 PUT_PROCESSES = """\

@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 import meshfeed as mf
 from meshfeed._native import library
 from tests.python.interrupts import trials
-from tests.python.test_put import grid
+from tests.python.test_put import grid, is_within, memory
 from tests.python.test_traced import TRACED
 
 P = PartitionSpec
@@ -185,6 +185,25 @@ def test_batches_outlive_the_loop() -> None:
     assert [number(x) for x in kept] == list(range(6))
 
 
+def test_an_iterable_may_reuse_the_memory_of_its_batches() -> None:
+    host = memory((8, 64))
+
+    def source() -> Iterator[Any]:
+        for n in range(20):
+            host[...] = n
+            yield host
+
+    with place(source()) as batches:
+        assert [set(np.asarray(x).flat) for x in batches] == [{n} for n in range(20)]
+
+
+def test_memory_is_shared_if_it_may_be() -> None:
+    hosts = [memory((8, 64)) for _ in range(3)]
+    with place(hosts, may_alias=True) as batches:
+        for placed, host in zip(batches, hosts, strict=True):
+            assert is_within(placed, host)
+
+
 def test_batches_of_grain() -> None:
     """Of a data set, whose loops begin anew, and of its iterator."""
     import grain
@@ -279,7 +298,7 @@ def test_things_that_are_no_iterable_of_batches(iterable: Any, text: str) -> Non
 
 
 def test_wrong_arguments_are_errors_at_once() -> None:
-    for options in ({"prefetch": -1}, {"prefetch": 1.5}, {"rows": "mine"}):
+    for options in ({"prefetch": -1}, {"prefetch": 1.5}, {"rows": "mine"}, {"may_alias": 3}):
         with pytest.raises(mf.InvalidArgumentError):
             place([], **options)
 

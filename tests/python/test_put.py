@@ -169,6 +169,51 @@ def test_writable_memory_is_copied(spec: PartitionSpec) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_writable_memory_is_shared_if_it_may_be(spec: PartitionSpec) -> None:
+    """JAX uses the memory and keeps it alive, so the array changes when the caller writes to it."""
+    mesh, host = grid(4, 2), memory((64, 1024))
+    want = host.copy()
+    got = mf.put(host, mesh, spec, may_alias=True)
+    assert is_within(got, host)
+    host[5] = want[5] = -1
+    del host
+    gc.collect()
+    assert np.array_equal(np.asarray(got), want)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_no_memory_is_shared_if_it_may_not_be(spec: PartitionSpec) -> None:
+    mesh, host = grid(4, 2), frozen((64, 1024))
+    got = mf.put(host, mesh, spec, may_alias=False)
+    assert np.array_equal(np.asarray(got), host)
+    assert not is_within(got, host)
+
+
+def test_may_alias_belongs_to_a_call() -> None:
+    """A plan of another call with the same arrays does not decide."""
+    mesh, writable, fixed = grid(4, 2), memory((64, 1024)), frozen((64, 1024))
+    for _ in range(2):
+        for may_alias, wanted in {
+            None: (False, True),
+            True: (True, True),
+            False: (False,) * 2,
+        }.items():
+            got = mf.put([writable, fixed], mesh, P("a"), may_alias=may_alias)
+            assert (is_within(got[0], writable), is_within(got[1], fixed)) == wanted
+
+
+def test_memory_that_may_be_shared_but_cannot_be_is_copied_before_the_call_returns() -> None:
+    mesh = grid(4, 2)
+    for host in (memory((64, 4096), offset=4), memory((64, 8192))[:, ::2], memory((4096, 64)).T):
+        for spec in SPECS:
+            want = host.copy()
+            got = mf.put(host, mesh, spec, may_alias=True)
+            host[...] = -1
+            assert np.array_equal(np.asarray(got), want)
+            host[...] = want
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_read_only_memory_is_shared(spec: PartitionSpec) -> None:
     """JAX uses aligned memory that cannot be written, and keeps it alive."""
     mesh, host = grid(4, 2), frozen((64, 1024))
@@ -660,6 +705,9 @@ def test_a_list_of_numbers_is_no_array() -> None:
 def test_other_arguments_that_do_not_fit() -> None:
     assert wrong(X, grid(2), P("a"), rows="mine") == (
         'mf.put: rows=\'mine\': expected "all" or "local"'
+    )
+    assert wrong(X, grid(2), P("a"), may_alias="yes") == (
+        "mf.put: may_alias='yes': expected True or False"
     )
     assert wrong(X, {"a": 2}, P("a")).startswith("mf.put: mesh={'a': 2}: expected a jax.sharding")
     assert wrong(X, None, P("a")) == (

@@ -53,7 +53,7 @@ class _Leaf(NamedTuple):
     shared: bool
 
 
-def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
+def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str = "mf.put") -> Any:
     """Places a tree; see `mf.put`.
 
     Args:
@@ -61,6 +61,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
         mesh: the mesh that the user gave, or None.
         specs: the specs that the user gave.
         rows: "all" or "local".
+        may_alias: whether JAX may use memory without a copy. None: if nothing can write to it.
         op: the user's call.
     """
     runtime.check_untraced(op)
@@ -85,11 +86,12 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
                 if not isinstance(leaf, np.ndarray):
                     known.append((leaf.shape, leaf.dtype, None, False))
                     continue
-            known.append((leaf.shape, leaf.dtype, leaf.strides, not leaf.flags.writeable))
+            shared = not leaf.flags.writeable if may_alias is None else may_alias
+            known.append((leaf.shape, leaf.dtype, leaf.strides, shared))
         flat, kind = tree_flatten(specs)
         ambient = runtime.context_mesh() if mesh is None else None
         x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
-        rest = structure, mesh, ambient, kind, tuple(flat), rows, x64
+        rest = structure, mesh, ambient, kind, tuple(flat), rows, may_alias, x64
         while True:
             key = tuple(known), rest
             try:
@@ -97,9 +99,10 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
             except TypeError:  # a wrong spec may have no hash
                 plan = None
             if plan is None:
+                check = _check_options(op, rows, may_alias)
                 found = [_Leaf(*each) for each in known]
-                plan = _keep(key, Plan(Checks(op), tree, found, mesh, specs, rows))
-            copied = [i for i in plan.shared if not _is_shared(leaves[i])]
+                plan = _keep(key, Plan(check, tree, found, mesh, specs, rows))
+            copied = [i for i in plan.shared if not _is_shared(leaves[i], may_alias=may_alias)]
             if not copied:
                 return structure.unflatten(plan(leaves))
             for i in copied:
@@ -109,21 +112,32 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, op: str = "mf.put") -> Any:
         raise
 
 
-def placer(mesh: Any, specs: Any, rows: Any) -> Callable[[Any], Any]:
+def _check_options(op: str, rows: Any, may_alias: Any) -> Checks:
+    """Raises an error if an option is wrong. Returns what raises the errors of the call."""
+    check = Checks(op)
+    check.choice("rows", rows, "all", "local")
+    check.boolean("may_alias", may_alias)
+    return check
+
+
+def placer(mesh: Any, specs: Any, rows: Any, may_alias: Any) -> Callable[[Any], Any]:
     """Returns the function that places batches on any thread as this thread would now.
 
     Args:
         mesh: the mesh that the user gave, or None.
         specs: the specs that the user gave.
         rows: "all" or "local".
+        may_alias: as in `put`.
     """
+    op = "mf.place_batches"
+    _check_options(op, rows, may_alias)
     if mesh is None and any(map(is_spec, tree_flatten(specs)[0])):
         mesh = runtime.context_mesh()
     x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
 
     def place(batch: Any) -> Any:
         with runtime.x64(enabled=x64):
-            return put(batch, mesh, specs, rows, "mf.place_batches")
+            return put(batch, mesh, specs, rows, may_alias, op=op)
 
     return place
 
@@ -146,9 +160,9 @@ def _is_extended(dtype: Any) -> bool:
     return bool(jax.numpy.issubdtype(dtype, jax.dtypes.extended))
 
 
-def _is_shared(array: np.ndarray[Any, Any]) -> bool:
-    """Returns whether the memory of an array is aligned, and nothing can write to it."""
-    return is_read_only(array) and address(array) % _ALIGNED == 0
+def _is_shared(array: np.ndarray[Any, Any], *, may_alias: bool | None) -> bool:
+    """Returns whether memory is aligned, and JAX may use it: by default if it is read-only."""
+    return (may_alias or is_read_only(array)) and address(array) % _ALIGNED == 0
 
 
 plans: dict[Any, Plan] = {}  # by what they depend on
@@ -362,7 +376,6 @@ class Plan:
     def __init__(
         self, check: Checks, tree: Any, leaves: Sequence[_Leaf], mesh: Any, specs: Any, rows: Any
     ) -> None:
-        check.choice("rows", rows, "all", "local")
         arrays = _arrays(check, tree, leaves, mesh, specs)
         if rows == "local":
             _extend(check, arrays)
