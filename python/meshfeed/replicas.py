@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,6 +12,8 @@ from meshfeed._io.arguments import Checks
 from meshfeed._jobs.comparison import Comparison, compare_inside, next_call
 from meshfeed._jobs.options import check_coordinator, check_name
 from meshfeed.coordinator import Coordinator, jax_coordinator
+
+WAIT = 60.0  # seconds to wait for the other processes by default
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +49,9 @@ def check_replicas(
     tree: Any,
     *,
     name: str = "arrays",
+    step: int | None = None,
     coordinator: Coordinator | Literal[False] | None = None,
-    timeout: float = 60.0,
+    timeout: float = WAIT,
 ) -> ReplicaCheck:
     """Checks that all copies of every array are equal, inside this process and across processes.
 
@@ -60,18 +65,23 @@ def check_replicas(
     all processes.
 
     In a job, every process that holds a part calls this function. Its n-th call with a name belongs
-    to the n-th call of the others with that name.
+    to the n-th call of the others with that name. In a loop, pass `step`: if a process leaves out a
+    call, the error names that process and the step. Without it, arrays of two steps are compared,
+    and they differ.
 
     Args:
         tree: the arrays: weights, the states of an optimizer, a restored checkpoint, a batch.
         name: the name of the check in keys between processes, and in errors.
+        step: the number of the training step, which must be equal in all processes.
         coordinator: as in `Loader`. False compares the copies of this process alone.
-        timeout: seconds to wait for the other processes. It includes their hashing.
+        timeout: seconds to wait for the computation of the arrays, and then for the other
+            processes. It includes their hashing.
 
     Raises:
         DataLossError: copies differ. The text names the array, the part of it, and the processes
             and devices with another content than most copies.
-        IncompatibleError: the processes have different trees: paths, shapes, types or shardings.
+        IncompatibleError: the processes have different trees: paths, shapes, types or shardings. Or
+            they make different calls: a process left one out.
         PeerError: a process has not called in time, or its arrays cannot be read.
         InvalidStateError: an array was deleted or donated.
         InvalidArgumentError: a leaf of the tree has no data.
@@ -89,15 +99,22 @@ def check_replicas(
         from meshfeed._jax.replicas import Tree
 
         check_name(check, name)
-        check_coordinator(check, coordinator)
-        seconds = check.seconds("timeout", timeout)
         arrays = Tree(check, tree, alone=coordinator is False)
+        number, seconds = None, WAIT
+        try:
+            check_coordinator(check, coordinator)
+            number = check.optional("step", step, 0, 2**63 - 1)
+            seconds = check.seconds("timeout", timeout)
+        except Exception as e:  # the call counts, and the other processes get the error
+            arrays.unfit = e
         if len(arrays.processes) == 1:
             blocks = compare_inside(arrays)
         else:
             store = coordinator if isinstance(coordinator, Coordinator) else jax_coordinator()
             keys = next_call(store, name, arrays.me, arrays.processes)
-            blocks = Comparison(keys, arrays, seconds).run()
+            caller = sys._getframe(1)
+            line = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
+            blocks = Comparison(keys, arrays, seconds, step=number, line=line).run()
         return ReplicaCheck(
             name=name,
             arrays=len(arrays.names),

@@ -40,7 +40,7 @@ def trained(step: int) -> Array:
     return rows() * np.float32(0.5**step)
 
 
-def kinds(error: mf.Error) -> str:
+def kinds(error: Exception) -> str:
     """Returns the names of the error's class and of its bases."""
     return " ".join(kind.__name__ for kind in (type(error), *type(error).__bases__))
 
@@ -77,7 +77,13 @@ class Scenes:
             "step counter": lambda: {"step": jnp.int32(8 if self.odd else 7)},
             "half": lambda: {"w": self.put(rows() + (jax.process_index() > 1))},
             "deleted": self.deleted,
-            "no data": lambda: {"w": self.put(rows()), "name": "adam" if self.odd else 1},
+        }
+        self.wrong: dict[str, dict[str, Any]] = {
+            "no data": {"tree": {"w": rows(), "name": "adam"}},
+            "no order": {"tree": {"w": rows(), 1: 2}},
+            "timeout": {"timeout": 0},
+            "step": {"step": 0.5},
+            "coordinator": {"coordinator": 3},
         }
 
     def put(self, data: Array, *spec: Any, mesh: Mesh | None = None) -> jax.Array:
@@ -163,12 +169,43 @@ class Scenes:
         return {"w": array}
 
     def play(self, name: str) -> Any:
-        """Compares the arrays of a scene; returns the result, or the class and text of an error."""
-        tree = self.all[name]()
+        """Compares the arrays of a scene."""
+        return checked(self.all[name](), name="scene")
+
+    def mistaken(self, name: str) -> Any:
+        """The odd process gives a wrong argument, and then a right one."""
+        tree = {"w": self.put(rows())}
+        options = {"tree": tree, **(self.wrong[name] if self.odd else {})}
+        return [checked(**options, name="scene"), checked(tree, name="scene")]
+
+    def left_out_with_steps(self) -> Any:
+        """The odd process leaves out the first of two calls."""
+        step = 200 if self.odd else 100
+        return checked({"w": self.put(trained(step), "fsdp")}, name="steps", step=step)
+
+    def left_out(self) -> Any:
+        """As before, but without step=. The calls are at different lines."""
+        options: dict[str, Any] = {"name": "lines"}
         try:
-            return dataclasses.asdict(mf.check_replicas(tree, name="scene"))
+            if not self.odd:
+                mf.check_replicas(self.put(rows(), "fsdp"), **options)
+            else:
+                mf.check_replicas(self.put(rows(1), "fsdp"), **options)
         except mf.Error as e:
             return [kinds(e), str(e)]
+        return None
+
+    def left_out_of_a_loop(self) -> Any:
+        """As before, but with a step in between that waits for the other processes."""
+        step = jax.jit(lambda x: x + x.sum(), out_shardings=NamedSharding(self.mesh, P()))
+        weights = self.put(rows(), "fsdp")
+        step(weights).block_until_ready()  # compiled
+        tree = {"w": step(weights) if self.odd else self.put(rows())}
+        got = checked(tree, name="loop", timeout=SHORT)
+        coordination_client().wait_at_barrier("test/loop", 60_000)
+        if not self.odd:
+            step(weights).block_until_ready()  # ends that of the odd process
+        return got
 
     def never(self) -> Any:
         """The odd process calls after the others have given up."""
@@ -184,6 +221,14 @@ class Scenes:
                 client.key_value_set("test/gave-up", "yes", allow_overwrite=True)
             return [kinds(e), str(e), e.process]
         return None
+
+
+def checked(tree: Any, **options: Any) -> Any:
+    """Compares arrays. Returns the result, or the class and text of an error."""
+    try:
+        return dataclasses.asdict(mf.check_replicas(tree, **options))
+    except (mf.Error, ValueError) as e:
+        return [kinds(e), str(e)]
 
 
 def loaded(place: Place, mesh: Mesh) -> dict[str, tuple[int, bool]]:
@@ -214,10 +259,15 @@ def main() -> None:
         scenes = Scenes(place)
         stored = loaded(place, scenes.mesh)
         got = {name: scenes.play(name) for name in scenes.all}
+        got["wrong"] = {name: scenes.mistaken(name) for name in scenes.wrong}
+        got["left out, with steps"] = scenes.left_out_with_steps()
+        got["left out"] = scenes.left_out()
+        got["left out of a loop"] = scenes.left_out_of_a_loop()
         got["never"] = scenes.never()
         got["alike again"] = scenes.play("replicated")
         client = coordination_client()
         client.wait_at_barrier("test/over", 60_000)
+        got["calls"] = len(scenes.all) + 2 * len(scenes.wrong) + 1  # with the name "scene"
         got["keys"] = [key for key, _ in client.key_value_dir_get_bytes("meshfeed-replicas")]
         got["stored"] = stored
         write(place, "got", got)

@@ -6,6 +6,7 @@ The job also loads an array of a file.
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ HANG = 300
 DATA = "DataLossError Error OSError"
 TREES = "IncompatibleError Error ValueError"
 RESTORE = "; restore the arrays from a checkpoint, and call it after every step to find the cause"
-RESTORE += "; copies also differ if a process left out a call"
+RESTORE += "; copies also differ if a process left out a call: pass step= to know"
+CALLS = "every process that holds a part makes the same calls in the same order"
 SAME = "; give every process the same tree, with the same shardings"
 DIFFER = "the processes have different trees: "
 Scenes = list[dict[str, Any]]
@@ -158,9 +160,8 @@ def test_other_trees(got: Scenes, name: str, text: str) -> None:
 
 def test_a_process_that_never_calls(got: Scenes) -> None:
     """It is named; when it calls at last, it gets the same error. The next call works."""
-    text = "mf.check_replicas: process 2 has not made call 1 with name='late' within 2 s; every "
-    text += "process that holds a part makes the same calls in the same order; see its log, or "
-    text += "raise timeout="
+    text = "mf.check_replicas: process 2 has not made call 1 with name='late' within 2 s; "
+    text += f"{CALLS}; see its log, or raise timeout="
     assert [each["never"] for each in got] == [["PeerError PeerError TimeoutError", text, 2]] * 4
 
 
@@ -175,23 +176,79 @@ def test_arrays_that_cannot_be_read(got: Scenes) -> None:
             assert each["deleted"] == ["PeerError PeerError InvalidStateError", other]
 
 
-def test_a_leaf_without_data_in_one_process(got: Scenes) -> None:
-    """The call of that process counts, so later calls compare the same arrays."""
-    text = "array 'name' is 'adam', which has no data to compare; "
-    own = f"mf.check_replicas: {text}give arrays in dicts, lists and tuples, and leave out others"
-    other = f"mf.check_replicas: process 2: {text}see its log"
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        (
+            "no data",
+            "array 'name' is 'adam', which has no data to compare",
+            "; give arrays in dicts, lists and tuples, and leave out others",
+        ),
+        (
+            "no order",
+            "jax.tree.flatten failed: ValueError('Comparator raised exception while sorting "
+            "pytree dictionary keys.')",
+            "",
+        ),
+        ("timeout", "timeout=0: expected a positive number of seconds", ""),
+        ("step", "step=0.5: expected an integer from 0 to 2^63-1", ""),
+        (
+            "coordinator",
+            "coordinator=3: expected a mf.Coordinator",
+            "; give an object with the five methods of mf.Coordinator, or False for none",
+        ),
+    ],
+)
+def test_a_wrong_argument_in_one_process(got: Scenes, name: str, text: str, hint: str) -> None:
+    """The others get its error at once. Its call counts, so the next calls belong together."""
     for p, each in enumerate(got):
+        first, second = each["wrong"][name]
         if p == 2:
-            assert each["no data"] == ["InvalidArgumentError Error ValueError", own]
+            own = f"mf.check_replicas: {text}{hint}"
+            assert first == ["InvalidArgumentError Error ValueError", own]
         else:
-            assert each["no data"] == ["PeerError PeerError InvalidArgumentError", other]
+            other = f"mf.check_replicas: process 2: {text}; see its log"
+            assert first == ["PeerError PeerError InvalidArgumentError", other]
+        assert second["blocks"] == 1
+
+
+def test_a_call_that_is_left_out(got: Scenes) -> None:
+    """The error names the process and the call, by the step or by the line."""
+    text = "mf.check_replicas: call 1 with name='steps' has step=100 on processes 0, 1 and 3, "
+    text += "step=200 on process 2: process 2 has left out the call of step 100; "
+    assert [each["left out, with steps"] for each in got] == [
+        [TREES, f"{text}{CALLS}, with the same step="]
+    ] * 4
+    line = r"replicas_player\.py:\d+"
+    text = rf"mf\.check_replicas: call 1 with name='lines' is made at {line} on processes 0, 1 and "
+    text += rf"3, {line} on process 2, and their arrays differ; {CALLS}; give calls at different "
+    text += "lines names of their own"
+    for each in got:
+        kinds, found = each["left out"]
+        assert kinds == TREES
+        assert re.fullmatch(text, found), found
+
+
+def test_a_call_that_is_left_out_of_a_loop(got: Scenes) -> None:
+    """Arrays whose computation waits for the other processes are not waited for without end."""
+    own = "in call 1 with name='loop', the arrays were not computed within 2 s: the computation "
+    own += "may wait for another process"
+    hint = "make the same steps and calls in every process, or raise timeout="
+    absent = f"process 2 has not made call 1 with name='loop' within 2 s; {CALLS}; see its log, or "
+    absent += "raise timeout="
+    for p, each in enumerate(got):
+        kinds, text = each["left out of a loop"]
+        assert kinds == "PeerError PeerError TimeoutError"
+        texts = {f"{own}; {hint}"} if p == 2 else {f"process 2: {own}; see its log", absent}
+        assert text.removeprefix("mf.check_replicas: ") in texts
 
 
 def test_keys_that_are_left(got: Scenes) -> None:
     """Only the keys of the last call of each name are left."""
     calls = {"/".join(key.split("/")[:3]) for each in got for key in each["keys"]}
-    last = len(got[0]) - 4  # of the scenes besides "never", "keys" and "stored", counted from 0
-    assert calls == {"meshfeed-replicas/late.0-3/0", f"meshfeed-replicas/scene.0-3/{last}"}
+    names = {call.removesuffix("/0").removeprefix("meshfeed-replicas/") for call in calls}
+    last = f"scene.0-3/{got[0]['calls'] - 1}"
+    assert names == {"late.0-3", "steps.0-3", "lines.0-3", "loop.0-3", last}
 
 
 def test_a_process_reads_its_part_of_a_file(got: Scenes) -> None:

@@ -23,7 +23,8 @@ from tests.python.players import HANG, Memory, together
 P = PartitionSpec
 MESH = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
 RESTORE = "restore the arrays from a checkpoint, and call it after every step to find the cause"
-IN_JOB = f"{RESTORE}; copies also differ if a process left out a call"
+IN_JOB = f"{RESTORE}; copies also differ if a process left out a call: pass step= to know"
+SAME_CALLS = "every process that holds a part makes the same calls in the same order"
 
 
 def put(data: Any, *spec: Any) -> jax.Array:
@@ -193,6 +194,8 @@ def test_deleted_arrays() -> None:
         ({"name": "a/b"}, "name='a/b': expected a printable name without \"/\""),
         ({"name": ""}, "name='': expected a name"),
         ({"timeout": 0}, "timeout=0: expected a positive number of seconds"),
+        ({"step": -1}, "step=-1: expected an integer from 0 to 2^63-1"),
+        ({"step": 1.5}, "step=1.5: expected an integer from 0 to 2^63-1"),
         (
             {"coordinator": True},
             "coordinator=True: expected a mf.Coordinator; "
@@ -217,6 +220,9 @@ class Held:
         self.me = me
         self._holders, self.content = holders, content
 
+    def computed(self) -> bool:
+        return True
+
     def facts(self) -> dict[str, dict[str, Any]]:
         return {name: {"shape": [4]} for name in self.names}
 
@@ -238,22 +244,29 @@ class Held:
         return bytes([self.me if wrong else 99, array % 256, part] * 6)[:16]
 
 
-def call(store: Memory, held: Held, members: Any, name: str = "w", seconds: float = HANG) -> Any:
+def call(
+    store: Memory,
+    held: Held,
+    members: Any,
+    name: str = "w",
+    seconds: float = HANG,
+    **of: Any,
+) -> Any:
     """Compares the arrays of one process; returns the number of blocks, or the error."""
     keys = next_call(store, name, held.me, list(members))
     try:
-        return len(Comparison(keys, held, seconds).run())
+        return len(Comparison(keys, held, seconds, **of).run())
     except Exception as e:
         return e
 
 
-def calls(job: list[Held], store: Memory, **options: Any) -> list[Any]:
-    """Makes the calls of all processes at once."""
+def calls(job: list[Held], store: Memory, of: Any = None, **options: Any) -> list[Any]:
+    """Makes the calls of all processes at once; `of` has the step or line of each."""
     members = [held.me for held in job]
     found: list[Any] = [None] * len(job)
 
     def one(i: int) -> None:
-        found[i] = call(store, job[i], members, **options)
+        found[i] = call(store, job[i], members, **options, **(of[i] if of else {}))
 
     together([lambda i=i: one(i) for i in range(len(job))])  # type: ignore[misc]
     return found
@@ -310,9 +323,96 @@ def test_absent_processes() -> None:
 
 
 def test_the_lowest_process_is_absent() -> None:
-    found = call(Memory(), Held(1, [(0, 1)]), range(2), seconds=0.1)
-    assert isinstance(found, mf.PeerError)
-    assert str(found).startswith("process 0 has not made call 1 ")
+    """When it calls at last, it gets the same error, although the others have called again."""
+    store = Memory()
+    found = [call(store, Held(1, [(0, 1)]), range(2), seconds=0.1) for _ in range(2)]
+    late = call(store, Held(0, [(0, 1)], [(0, 1)]), range(2))
+    texts = [f"process 0 has not made call {n} with name='w' within 0.1 s" for n in (1, 2)]
+    hint = f"{SAME_CALLS}; see its log, or raise timeout="
+    assert [str(e) for e in found] == [f"{text}; {hint}" for text in texts]
+    assert str(late) == f"process 1: {texts[0]}; see its log"
+    assert all(isinstance(e, mf.PeerError) for e in (late, *found))
+
+
+# ---- calls that are left out ----
+
+FIRST, SECOND = "train.py:80", "train.py:120"
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        (
+            (100, 200, 100),
+            "step=100 on processes 0 and 2, step=200 on process 1: "
+            "process 1 has left out the call of step 100",
+        ),
+        (
+            (200, 200, 100),
+            "step=200 on processes 0 and 1, step=100 on process 2: "
+            "processes 0 and 1 have left out the call of step 100",
+        ),
+        ((None, 3, 3), "step=3 on processes 1 and 2, step=None on process 0"),
+    ],
+)
+def test_other_steps(steps: tuple[int | None, ...], text: str) -> None:
+    """The error names the call and the processes, and compares no bytes."""
+    store = Memory()
+    job = [Held(p, [(0, 1, 2)], [(0, 1)]) for p in range(3)]
+    got = calls(job, store, of=[{"step": step} for step in steps])
+    assert all(isinstance(e, mf.IncompatibleError) for e in got)
+    want = f"call 1 with name='w' has {text}; {SAME_CALLS}, with the same step="
+    assert [str(e) for e in got] == [want] * 3
+    assert calls([Held(p, [(0, 1, 2)]) for p in range(3)], store, of=[{"step": 300}] * 3) == [4] * 3
+
+
+@pytest.mark.parametrize("trees", [False, True])
+def test_other_lines(trees: bool) -> None:
+    """If arrays differ, and the calls are not at the same line, a process left out a call."""
+    store = Memory()
+    lines = [{"line": FIRST}, {"line": SECOND}, {"line": FIRST}]
+    assert calls([Held(p, [(0, 1, 2)]) for p in range(3)], store, of=lines) == [4] * 3
+    odd = Held(1, [(0, 1, 2)] * 2) if trees else Held(1, [(0, 1, 2)], [(0, 1)])
+    got = calls([Held(0, [(0, 1, 2)]), odd, Held(2, [(0, 1, 2)])], store, of=lines)
+    assert all(isinstance(e, mf.IncompatibleError) for e in got)
+    assert [str(e) for e in got] == [
+        "call 2 with name='w' is made at train.py:80 on processes 0 and 2, train.py:120 on "
+        f"process 1, and their arrays differ; {SAME_CALLS}; "
+        "give calls at different lines names of their own"
+    ] * 3
+
+
+def test_equal_steps() -> None:
+    """If the step is known to be equal, the error does not say that a call may be left out."""
+    job = [Held(p, [(0, 1, 2)], [(0, 1)] if p == 1 else []) for p in range(3)]
+    text = "array 'x0', index [1:2]: process 1 (device 1) differs from the other 2 copies"
+    got = calls(job, Memory(), of=[{"step": 5, "line": FIRST}] * 3)
+    assert [str(e) for e in got] == [f"{text}; {RESTORE}"] * 3
+
+
+def test_arrays_that_are_never_computed() -> None:
+    """A computation may wait for a process that left out a call: no call waits for it forever."""
+    store = Memory()
+
+    class Computing(Held):
+        def computed(self) -> bool:
+            return False
+
+    job = [Held(0, [(0, 1)]), Computing(1, [(0, 1)])]
+    first, second = calls(job, store, seconds=0.2)
+    text = "in call 1 with name='w', the arrays were not computed within 0.2 s: "
+    text += "the computation may wait for another process"
+    assert str(second) == (
+        f"{text}; make the same steps and calls in every process, or raise timeout="
+    )
+    assert isinstance(second, TimeoutError)
+    assert isinstance(first, mf.PeerError)
+    assert str(first) in (
+        f"process 1: {text}; see its log",
+        "process 1 has not made call 1 with name='w' within 0.2 s; "
+        f"{SAME_CALLS}; see its log, or raise timeout=",
+    )
+    assert calls([Held(p, [(0, 1)]) for p in range(2)], store) == [4] * 2
 
 
 @pytest.mark.parametrize("odd", range(3))
@@ -371,7 +471,7 @@ def test_a_record_is_small() -> None:
         calls([Held(p, [(0, 1)] * n) for p in range(2)], store)
         sizes.append([len(value) for key, value in store.keys.items() if "/record/" in key])
     assert sizes[0] == sizes[1]
-    assert max(sizes[0]) < 300
+    assert max(sizes[0]) < 340
 
 
 def test_a_store_that_fails() -> None:

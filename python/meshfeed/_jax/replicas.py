@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.tree_util import keystr, tree_flatten_with_path
 
-from meshfeed._io.arguments import Checks, shown
+from meshfeed._io.arguments import Checks, cut, shown
 from meshfeed._jax.meshes import axes_of, parts_by_device
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
 from meshfeed._native import calls
@@ -46,22 +46,27 @@ class Tree:
 
     Attributes:
         names: the path of every array.
+        unfit: the first reason why the arrays cannot be compared, or None. `facts` and `blocks`
+            raise it, and no earlier method: a call that fails counts, and the others are told.
         me: this process.
         processes: the processes that compare copies, in ascending order.
     """
 
     def __init__(self, check: Checks, tree: Any, *, alone: bool) -> None:
-        flat, _ = tree_flatten_with_path(tree)
+        self.unfit: Exception | None = None
+        try:
+            flat, _ = tree_flatten_with_path(tree)
+        except Exception as e:  # such as keys without an order, or of a class of the user
+            flat, self.unfit = [], check.misfit(f"jax.tree.flatten failed: {cut(repr(e), 300)}")
         self.names = [keystr(path, simple=True, separator="/") or WHOLE for path, _ in flat]
         if len(set(self.names)) < len(flat):
             self.names = [keystr(path) for path, _ in flat]
         self._leaves: list[Any] = []
-        self._unfit: Error | None = None
         for name, (_, leaf) in zip(self.names, flat, strict=True):
             try:
                 self._leaves.append(_array(check, name, leaf))
             except Error as e:
-                self._unfit = self._unfit or e
+                self.unfit = self.unfit or e
         self.me: int = jax.process_index()
         owners = (leaf.sharding.device_set for leaf in self._leaves if _is_global(leaf))
         processes: set[int] = {device.process_index for devices in owners for device in devices}
@@ -71,11 +76,16 @@ class Tree:
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """Returns what must be equal in all processes besides the bytes, by array."""
-        self._check_leaves()
+        self._check()
         return {
             name: {"shape": list(leaf.shape), "dtype": str(leaf.dtype), **_described(leaf)}
             for name, leaf in zip(self.names, self._leaves, strict=True)
         }
+
+    def computed(self) -> bool:
+        """Returns whether all arrays are computed, or deleted. Arrays of keys cannot tell it."""
+        arrays = (leaf for leaf in self._leaves if hasattr(leaf, "is_ready"))
+        return all(array.is_deleted() or array.is_ready() for array in arrays)
 
     def copies(self, array: int) -> dict[Index, Copies]:
         """Returns the copies of every part of an array, as pairs of process and device."""
@@ -99,7 +109,7 @@ class Tree:
 
     def blocks(self) -> list[Block]:
         """Returns the parts of which this process holds a copy and there is another, hashed."""
-        self._check_leaves()
+        self._check()
         found: dict[tuple[int, Index], Block] = {}
         work: list[tuple[Block, int, Any]] = []
         for array, leaf in enumerate(self._leaves):
@@ -117,13 +127,9 @@ class Tree:
         _hash(work)
         return [found[key] for key in sorted(found)]
 
-    def _check_leaves(self) -> None:
-        """Raises the error of the first leaf without data.
-
-        It is not raised earlier, because the call must count, and the others must be told.
-        """
-        if self._unfit is not None:
-            raise self._unfit
+    def _check(self) -> None:
+        if self.unfit is not None:
+            raise self.unfit
 
 
 def _array(check: Checks, name: str, leaf: Any) -> Any:

@@ -1,10 +1,14 @@
 """Compares the copies of arrays that the processes of a job hold, by digests.
 
 Every process publishes a record: a hash of the names, shapes, types and shardings of its arrays,
-and one hash for each set of processes that hold the same parts. The lowest process compares the
-records. Only if some differ, it asks for the facts of an array or the digests of its parts, each
-from one process of those that agree. Then it publishes the verdict, and all processes return, or
-raise the same error. A record has some hundred bytes, whatever the size of the arrays.
+and one hash for each set of processes that hold the same parts. It also has the step and the line
+of the call, to find calls that do not belong together. The lowest process compares the records.
+Only if some differ, it asks for the facts of an array or the digests of its parts, each from one
+process of those that agree. Then it publishes the verdict, and all processes return, or raise the
+same error. A record has some hundred bytes, whatever the size of the arrays.
+
+If a call fails in a process, the failure is its record. So every call has a number, and calls with
+the same number belong together.
 
 | key | writer | reader | when | the wait ends with the value, or |
 | --- | --- | --- | --- | --- |
@@ -36,6 +40,7 @@ from meshfeed.coordinator import Coordinator
 
 HOST = -1  # this and lower numbers stand for devices that are not known, or host memory
 GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits
+SOON, LATER = 0.0005, 0.01  # seconds between two looks at whether the arrays are computed
 ASKED = 8  # the largest number of different values that are compared in detail
 SHORT = 16  # digits of a digest in an answer
 FIELDS = 3  # the largest number of arrays that an error about trees names
@@ -79,6 +84,9 @@ class Arrays(Protocol):
 
     names: list[str]
     me: int
+
+    def computed(self) -> bool:
+        """Returns whether all arrays are computed, so that hashing them waits for no process."""
 
     def facts(self) -> Facts:
         """Returns what must be equal in all processes besides the bytes, by array."""
@@ -145,11 +153,22 @@ class Comparison:
         keys: the keys of this call, and those of the call before.
         arrays: the arrays of this process.
         seconds: how long to wait for the other processes.
+        step: the step of the call, if the user gave it.
+        line: the line of the user's program that makes the call.
     """
 
-    def __init__(self, keys: tuple[Generation, Generation], arrays: Arrays, seconds: float) -> None:
+    def __init__(
+        self,
+        keys: tuple[Generation, Generation],
+        arrays: Arrays,
+        seconds: float,
+        *,
+        step: int | None = None,
+        line: str = "",
+    ) -> None:
         self._keys, self._earlier = keys
         self._arrays, self._seconds = arrays, seconds
+        self._step, self._line = step, line
         self._sent = 0  # messages
         self._facts: Facts = {}
         self._sets: dict[str, list[Block]] = {}
@@ -159,13 +178,15 @@ class Comparison:
 
         Raises:
             DataLossError: copies differ.
-            IncompatibleError: the trees of the processes differ.
+            IncompatibleError: the processes have different trees, or make different calls.
             PeerError: a process did not call in time, or could not read its arrays.
         """
         try:
-            self._facts, blocks = self._arrays.facts(), self._arrays.blocks()
+            self._facts = self._arrays.facts()
+            self._await_computation()
+            blocks = self._arrays.blocks()
         except BaseException as e:
-            self._keys.set(f"record/{self._me}", {"failed": _told(e)})
+            self._fail(*_told(e))
             raise
         self._sets = _sets(blocks)
         self._keys.set(f"record/{self._me}", self._record())
@@ -177,6 +198,9 @@ class Comparison:
                 raise
         else:
             verdict = self._follow()
+            # The lowest process may call later, and must not compare this record.
+            if verdict.get("code") == errors.Code.Timeout:
+                self._fail(verdict["code"], verdict["message"])
         if verdict:
             raise _error(**verdict)
         return blocks
@@ -185,11 +209,28 @@ class Comparison:
     def _me(self) -> int:
         return self._keys.namespace.me
 
+    def _fail(self, code: int, message: str) -> None:
+        """Publishes that the call failed here, in place of the record."""
+        self._keys.set(f"record/{self._me}", {"failed": (code, message)})
+
+    def _await_computation(self) -> None:
+        """Waits for the arrays. Their computation may wait for a process that is in a call."""
+        pause, until = SOON, time.monotonic() + self._seconds
+        while not self._arrays.computed():
+            if time.monotonic() > until:
+                message = f"in {self._keys.namespace.title}, the arrays were not computed within "
+                message += f"{self._seconds:g} s: the computation may wait for another process"
+                hint = "make the same steps and calls in every process, or raise timeout="
+                raise errors.peer(TimeoutError)(message, hint=hint).at(self._me, -1, -1)
+            time.sleep(pause)
+            pause = min(1.3 * pause, LATER)
+
     def _record(self) -> Record:
         tree = hashlib.sha256(json.dumps(self._facts).encode()).hexdigest()
         sets = {key: _combined(blocks) for key, blocks in self._sets.items()}
         inner = [key for key, blocks in self._sets.items() if not all(b.agrees for b in blocks)]
-        return {"tree": tree, "sets": sets, "inner": inner}
+        call = {"step": self._step, "line": self._line}
+        return {**call, "tree": tree, "sets": sets, "inner": inner}
 
     # ---- all processes but the lowest ----
 
@@ -241,21 +282,30 @@ class Comparison:
 
     def _judge(self, records: Mapping[int, Record]) -> Verdict:
         """Compares the records."""
-        trees = _alike({p: record["tree"] for p, record in records.items()})
+        if len(steps := _by(records, "step")) > 1:
+            return _other_steps(self._keys.namespace.title, steps)
+        wrong = self._wrong(records)
+        trees = list(_by(records, "tree").values())
+        if len(trees) == 1 and not wrong:
+            return {}
+        if len(lines := _by(records, "line")) > 1:
+            return _other_lines(self._keys.namespace.title, lines)
         if len(trees) > 1:
             known = self._ask({}, [processes[0] for processes in trees[:ASKED]])
             return _other_trees([(have, known.get(have[0])) for have in trees])
+        wrong = dict(list(wrong.items())[:ASKED])
+        asked = {processes[0] for groups in wrong.values() for processes in groups[:ASKED]}
+        return self._other_bytes(wrong, self._ask({"sets": list(wrong)}, sorted(asked)))
+
+    def _wrong(self, records: Mapping[int, Record]) -> dict[str, list[list[int]]]:
+        """Returns the sets of processes whose copies differ, in groups with equal hashes."""
         wrong: dict[str, list[list[int]]] = {}
         for key in sorted({key for record in records.values() for key in record["sets"]}):
             have = {p: r["sets"][key] for p, r in records.items() if key in r["sets"]}
             inner = any(key in record["inner"] for record in records.values())
             if len(groups := _alike(have)) > 1 or inner:
-                wrong[key] = groups
-        if not wrong:
-            return {}
-        wrong = dict(list(wrong.items())[:ASKED])
-        asked = {processes[0] for groups in wrong.values() for processes in groups[:ASKED]}
-        return self._other_bytes(wrong, self._ask({"sets": list(wrong)}, sorted(asked)))
+                wrong[key] = list(groups.values())
+        return wrong
 
     def _ask(self, message: Mapping[str, Any], processes: Sequence[int]) -> dict[int, Any]:
         """Asks processes for details. Without an answer in time a process is left out."""
@@ -284,7 +334,7 @@ class Comparison:
         if not found:  # a process has not answered
             found[-1] = f"copies differ on processes {' and '.join(wrong)}"
         verdict = _different(found)
-        return {**verdict, "hint": verdict["hint"] + _OTHER_CALL}
+        return verdict if self._step is not None else {**verdict, "hint": _HINT + _OTHER_CALL}
 
     def _parts(self, key: str) -> Iterator[tuple[int, Index, Copies]]:
         """Yields the parts that a set of processes holds, in the order of their digests."""
@@ -297,8 +347,7 @@ class Comparison:
     def _absent(self, missing: Sequence[int]) -> Verdict:
         title = self._keys.namespace.title
         message = f"{named(missing, 'has', 'have')} not made {title} within {self._seconds:g} s"
-        hint = "every process that holds a part makes the same calls in the same order; see its "
-        hint += "log, or raise timeout="
+        hint = f"{_SAME_CALLS}; see its log, or raise timeout="
         code, process = errors.Code.Timeout, missing[0]
         return {"code": code, "message": message, "hint": hint, "process": process}
 
@@ -307,7 +356,8 @@ class Comparison:
 
 
 _HINT = "restore the arrays from a checkpoint, and call it after every step to find the cause"
-_OTHER_CALL = "; copies also differ if a process left out a call"
+_OTHER_CALL = "; copies also differ if a process left out a call: pass step= to know"
+_SAME_CALLS = "every process that holds a part makes the same calls in the same order"
 
 
 def _error(code: int, message: str, hint: str, process: int | None = None) -> errors.Error:
@@ -356,12 +406,16 @@ def _each(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[An
             yield (process, device), digest
 
 
-def _alike(values: Mapping[int, str]) -> list[list[int]]:
-    """Groups processes with equal values: the largest group first, then by process."""
-    groups: dict[str, list[int]] = {}
+def _by(records: Mapping[int, Record], field: str) -> dict[Any, list[int]]:
+    return _alike({p: record[field] for p, record in records.items()})
+
+
+def _alike(values: Mapping[int, Any]) -> dict[Any, list[int]]:
+    """Groups processes by value: the largest group first, then by process."""
+    groups: dict[Any, list[int]] = {}
     for process, value in sorted(values.items()):
         groups.setdefault(value, []).append(process)
-    return sorted(groups.values(), key=lambda processes: (-len(processes), processes))
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[1])))
 
 
 # ---- messages ----
@@ -392,6 +446,26 @@ def _failed(records: Mapping[int, Record]) -> Verdict:
             text = f"process {process}: {text}"
             return {"code": code, "message": text, "hint": hint, "process": process}
     return {}
+
+
+def _other_steps(title: str, groups: Mapping[int | None, Sequence[int]]) -> Verdict:
+    """Returns the verdict about a call that is for other steps in some processes."""
+    each = (f"step={step} on {named(have)}" for step, have in groups.items())
+    message = f"{title} has {', '.join(each)}"
+    hint = f"{_SAME_CALLS}, with the same step="
+    if None not in groups:
+        first = min(step for step in groups if step is not None)
+        others = sorted(p for step, have in groups.items() if step != first for p in have)
+        message += f": {named(others, 'has', 'have')} left out the call of step {first}"
+    return {"code": errors.Code.Incompatible, "message": message, "hint": hint}
+
+
+def _other_lines(title: str, groups: Mapping[str, Sequence[int]]) -> Verdict:
+    """Returns the verdict about a call that some processes make at another line."""
+    each = (f"{line} on {named(have)}" for line, have in groups.items())
+    message = f"{title} is made at {', '.join(each)}, and their arrays differ"
+    hint = f"{_SAME_CALLS}; give calls at different lines names of their own"
+    return {"code": errors.Code.Incompatible, "message": message, "hint": hint}
 
 
 def _other_trees(known: Sequence[tuple[Sequence[int], Facts | None]]) -> Verdict:
