@@ -20,7 +20,6 @@ import meshfeed as mf
 ROOT = Path(__file__).resolve().parents[2]
 CHOOSE = (ROOT / "docs/choose.md").read_text()
 SUPPORT = (ROOT / "docs/support.md").read_text()
-ROADMAP = (ROOT / "docs/roadmap.md").read_text()
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 

@@ -679,6 +679,10 @@ def test_specs_that_do_not_fit(specs: Any, text: str) -> None:
     assert wrong(tree, grid(4, 2), specs) == f"mf.put: {text}"
 
 
+def test_an_empty_tree_needs_no_mesh() -> None:
+    assert mf.put({"x": []}, None, P("a")) == {"x": []}
+
+
 def test_an_error_shows_no_other_exception() -> None:
     with pytest.raises(mf.InvalidArgumentError) as raised:
         mf.put(np.zeros(3), grid(4, 2), P("a"))

@@ -314,6 +314,8 @@ def _arrays(
         if spec is None:
             message = f"array {name!r} has no spec"
             raise check.misfit(message, "PartitionSpec() puts the whole array on every device")
+    if not names:
+        return []  # an empty tree needs no mesh
     shardings = [None if is_spec(spec) else spec for spec in given]
     mesh = meshes.one_mesh(check, mesh, shardings)
     found = []
