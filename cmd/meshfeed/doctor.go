@@ -321,8 +321,12 @@ const leastMemory = 1 << 30
 
 func hostProblems(f *facts) (found []symptom) {
 	h := f.Host
+	const bound = "; max_host_bytes bounds what a loader takes"
 	if free := h.Memory.FreeBytes; free > 0 && free < leastMemory {
-		found = append(found, symptom{problem.Warning, "only " + sized(free) + " of memory are free", "end other programs, or raise the limit of the control group; max_host_bytes bounds what a loader takes"})
+		found = append(found, symptom{problem.Warning, "only " + sized(free) + " of memory are free", "end other programs" + bound})
+	}
+	if limit, free := h.Memory.LimitBytes, h.Memory.LimitFreeBytes; limit > 0 && free < leastMemory {
+		found = append(found, symptom{problem.Warning, fmt.Sprintf("only %s of the %s that the control group may take are free", sized(free), sized(limit)), "raise the limit of the control group, which Slurm's --mem and the memory limit of a container set" + bound})
 	}
 	if h.HugePages == "never" {
 		found = append(found, symptom{problem.Info, "transparent huge pages are off, so large batches take more time", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root"})
@@ -346,7 +350,7 @@ func pathProblems(f *facts) (found []symptom) {
 	}
 	limit := f.Host.Limits.OpenFiles
 	if limit > 0 && int64(files+spareDescriptors) > limit {
-		found = append(found, symptom{problem.Warning, fmt.Sprintf("a process may open %s, but there are %s, all of which a dataset keeps open", counted(limit, "file"), grouped(int64(files))), fmt.Sprintf("ulimit -Hn %d, or write fewer, larger files", files+spareDescriptors)})
+		found = append(found, symptom{problem.Warning, fmt.Sprintf("a process may open %s, but a dataset keeps %s open, and a program needs %d more", counted(limit, "file"), counted(int64(files), "file"), spareDescriptors), fmt.Sprintf("ulimit -Hn %d, or write fewer, larger files", files+spareDescriptors)})
 	}
 	return found
 }

@@ -43,6 +43,9 @@ type memoryInfo struct {
 	TotalBytes int64 `json:"total_bytes"`
 	FreeBytes  int64 `json:"free_bytes"`
 	LimitBytes int64 `json:"limit_bytes,omitempty"` // of the control group
+
+	// LimitFreeBytes is how much the control group may still take.
+	LimitFreeBytes int64 `json:"limit_free_bytes,omitempty"`
 }
 
 // limitInfo holds limits of this process; 0 means unknown, and -1 that there is none.
@@ -65,6 +68,7 @@ type pathInfo struct {
 // known.
 func hostFacts(root fs.FS, environment []string) hostInfo {
 	meminfo := lines(root, "proc/meminfo")
+	limit, limitFree := groupMemory(root)
 	return hostInfo{
 		CPU: cpuInfo{
 			Name: cpuid.CPU.BrandName, Cores: max(cpuid.CPU.LogicalCores, runtime.NumCPU()), Usable: runtime.GOMAXPROCS(0),
@@ -72,7 +76,7 @@ func hostFacts(root fs.FS, environment []string) hostInfo {
 		},
 		Memory: memoryInfo{
 			TotalBytes: 1024 * number(meminfo, "MemTotal:"), FreeBytes: 1024 * number(meminfo, "MemAvailable:"),
-			LimitBytes: groupLimit(root),
+			LimitBytes: limit, LimitFreeBytes: limitFree,
 		},
 		Limits:      limits(lines(root, "proc/self/limits")),
 		HugePages:   chosen(lines(root, "sys/kernel/mm/transparent_hugepage/enabled")),
@@ -113,34 +117,40 @@ func number(all []string, name string) int64 {
 	return 0
 }
 
-// groupLimit returns the least memory limit of the control group of this process and of
-// its parents; 0 if there is no limit. In a container, the path of the process's own
-// group may not exist.
-func groupLimit(root fs.FS) int64 {
-	least := int64(math.MaxInt64)
+// groupFiles names the files of a control group that describe its memory.
+type groupFiles struct{ base, limit, used, cached string }
+
+var groupVersions = map[bool]groupFiles{
+	false: {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+	true:  {"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+}
+
+// groupMemory returns the least memory limit of the control group of this process and of
+// its parents, and the least that one of them may still take; 0 and 0 if there is no limit.
+// In a container, the path of the process's own group may not exist. The inactive pages of
+// files count as free, because the kernel drops them first.
+func groupMemory(root fs.FS) (limit, free int64) {
+	limit, free = math.MaxInt64, math.MaxInt64
 	for _, line := range lines(root, "proc/self/cgroup") {
 		parts := strings.SplitN(line, ":", 3) // hierarchy:controllers:path; version 2 is "0::path"
-		if len(parts) != 3 {
+		if len(parts) != 3 || parts[1] != "" && !slices.Contains(strings.Split(parts[1], ","), "memory") {
 			continue
 		}
-		base, file := "sys/fs/cgroup", "memory.max"
-		if parts[1] != "" {
-			base, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-		}
-		if parts[1] != "" && !slices.Contains(strings.Split(parts[1], ","), "memory") {
-			continue
-		}
-		for dir := path.Join(base, path.Clean("/"+parts[2])); strings.HasPrefix(dir, base); dir = path.Dir(dir) {
-			text := strings.Join(lines(root, path.Join(dir, file)), "")
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				least = min(least, n)
+		files := groupVersions[parts[1] == ""]
+		for dir := path.Join(files.base, path.Clean("/"+parts[2])); strings.HasPrefix(dir, files.base); dir = path.Dir(dir) {
+			n, err := strconv.ParseInt(strings.Join(lines(root, path.Join(dir, files.limit)), ""), 10, 64)
+			if err != nil || n > 1<<60 { // version 1 writes a huge number if there is no limit
+				continue
 			}
+			used, _ := strconv.ParseInt(strings.Join(lines(root, path.Join(dir, files.used)), ""), 10, 64)
+			used -= number(lines(root, path.Join(dir, "memory.stat")), files.cached)
+			limit, free = min(limit, n), min(free, max(n-used, 0))
 		}
 	}
-	if least > 1<<60 { // version 1 writes a huge number if there is no limit
-		return 0
+	if limit == math.MaxInt64 {
+		return 0, 0
 	}
-	return least
+	return limit, free
 }
 
 // limits parses /proc/self/limits. Go raises the soft limit of open files to the hard
@@ -302,7 +312,7 @@ func (h hostInfo) print(row func(name, text string)) {
 	if h.Memory.TotalBytes > 0 {
 		memory := sized(h.Memory.TotalBytes) + ", of which " + sized(h.Memory.FreeBytes) + " are free"
 		if h.Memory.LimitBytes > 0 {
-			memory += "; limit of the control group " + sized(h.Memory.LimitBytes)
+			memory += fmt.Sprintf("; limit of the control group %s, of which %s are free", sized(h.Memory.LimitBytes), sized(h.Memory.LimitFreeBytes))
 		}
 		row("memory", memory)
 	}

@@ -28,7 +28,7 @@ func healthy() *facts {
 		JAX: &jaxInfo{Backend: "gpu", Devices: []deviceInfo{{Kind: "NVIDIA H100 80GB HBM3", Count: 8, MemoryBytes: 64 << 30}}},
 		Host: hostInfo{
 			CPU:    cpuInfo{Name: "Xeon", Cores: 64, Usable: 16, Level: 4, CacheBytes: 32 << 20, Kernels: kernels("amd64")},
-			Memory: memoryInfo{TotalBytes: 512 << 30, FreeBytes: 500 << 30, LimitBytes: 64 << 30},
+			Memory: memoryInfo{TotalBytes: 512 << 30, FreeBytes: 500 << 30, LimitBytes: 64 << 30, LimitFreeBytes: 60 << 30},
 			Limits: limitInfo{OpenFiles: 4096, LockedBytes: 8 << 20, AddressBytes: -1}, HugePages: "madvise", Accelerator: "an NVIDIA GPU",
 			Environment: map[string]string{"XLA_FLAGS": "--xla_a=1", "JAX_LOG": "\x1b[31m"},
 		},
@@ -49,7 +49,7 @@ C library   /env/libmeshfeed.so.1, ABI 1.0
 JAX         gpu: 8 × NVIDIA H100 80GB HBM3 with 64.0 GiB
 processor   Xeon, 16 of 64 cores, x86-64-v4, last-level cache 32.0 MiB
 copies      assembly with prefetch and streaming stores
-memory      512.0 GiB, of which 500.0 GiB are free; limit of the control group 64.0 GiB
+memory      512.0 GiB, of which 500.0 GiB are free; limit of the control group 64.0 GiB, of which 60.0 GiB are free
 limits      open files 4,096, locked memory 8.0 MiB, address space unlimited
 huge pages  madvise
 hardware    an NVIDIA GPU
@@ -118,7 +118,12 @@ func TestDoctorDiagnoses(t *testing.T) {
 			f.Host.Environment["JAX_PLATFORMS"] = "cpu"
 		}, ""},
 		{"little memory", func(f *facts) { f.Host.Memory.FreeBytes = 512 << 20 },
-			"warning: only 512.0 MiB of memory are free; end other programs, or raise the limit of the control group; max_host_bytes bounds what a loader takes"},
+			"warning: only 512.0 MiB of memory are free; end other programs; max_host_bytes bounds what a loader takes"},
+		{"little memory in the control group", func(f *facts) { f.Host.Memory.LimitFreeBytes = 0 },
+			"warning: only 0 B of the 64.0 GiB that the control group may take are free; raise the limit of the control group, which Slurm's --mem and the memory limit of a container set; max_host_bytes bounds what a loader takes"},
+		{"a small limit", func(f *facts) { f.Host.Memory.LimitBytes, f.Host.Memory.LimitFreeBytes = 512<<20, 400<<20 },
+			"warning: only 400.0 MiB of the 512.0 MiB that the control group may take are free; raise the limit of the control group, which Slurm's --mem and the memory limit of a container set; max_host_bytes bounds what a loader takes"},
+		{"no limit", func(f *facts) { f.Host.Memory.LimitBytes, f.Host.Memory.LimitFreeBytes = 0, 0 }, ""},
 		{"huge pages", func(f *facts) { f.Host.HugePages = "never" },
 			"info: transparent huge pages are off, so large batches take more time; echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, as root"},
 		{"no path", func(f *facts) { f.Paths[0] = pathInfo{Path: "x", Error: "x: no such file or directory"} },
@@ -126,7 +131,9 @@ func TestDoctorDiagnoses(t *testing.T) {
 		{"network", func(f *facts) { f.Paths[0].FileSystem, f.Paths[0].Kind = "nfs4", "network" },
 			"info: data is on nfs4, where a read waits for a server; raise prefetch, or copy the files to a local disk"},
 		{"open files", func(f *facts) { f.Paths[0].Files = 4033 },
-			"warning: a process may open 4,096 files, but there are 4,033, all of which a dataset keeps open; ulimit -Hn 4097, or write fewer, larger files"},
+			"warning: a process may open 4,096 files, but a dataset keeps 4,033 files open, and a program needs 64 more; ulimit -Hn 4097, or write fewer, larger files"},
+		{"a low limit", func(f *facts) { f.Paths, f.Host.Limits.OpenFiles = nil, 10 },
+			"warning: a process may open 10 files, but a dataset keeps 0 files open, and a program needs 64 more; ulimit -Hn 64, or write fewer, larger files"},
 		{"just enough open files", func(f *facts) { f.Paths[0].Files = 4032 }, ""},
 		{"no page", func(f *facts) { f.Build.Page = false },
 			"info: this build has no browser page; install a wheel, or without MESHFEED_PAGE=0; in a checkout run: make page lib"},
@@ -166,6 +173,9 @@ func TestFactsOfTheHost(t *testing.T) {
 		"proc/self/cgroup":                           file("0::/job/a\n"),
 		"sys/fs/cgroup/job/a/memory.max":             file("max\n"),
 		"sys/fs/cgroup/memory.max":                   file("9000000\n"),
+		"sys/fs/cgroup/memory.current":               file("8900000\n"),
+		"sys/fs/cgroup/memory.stat":                  file("anon 1\ninactive_file 200000\n"),
+		"sys/fs/cgroup/job/memory.current":           file("900000\n"),
 		"sys/fs/cgroup/job/memory.max":               file("5000000\n"),
 		"proc/self/limits":                           file("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1024                 4096                 files     \nMax locked memory         unlimited            unlimited            bytes     \nMax address space         2097152              unlimited            bytes     \n"),
 		"sys/kernel/mm/transparent_hugepage/enabled": file("always [madvise] never\n"),
@@ -177,7 +187,7 @@ func TestFactsOfTheHost(t *testing.T) {
 	h := hostFacts(root, []string{"HOME=/root", "JAX_PLATFORMS=tpu", "XLA_FLAGS=--a=1 --b=2", "GOGC=", "SLURM_JOB_ID=7", "AWS_SECRET=x"})
 	h.CPU = cpuInfo{}
 	want := hostInfo{
-		Memory:    memoryInfo{TotalBytes: 8000 << 10, FreeBytes: 6000 << 10, LimitBytes: 5000000},
+		Memory:    memoryInfo{TotalBytes: 8000 << 10, FreeBytes: 6000 << 10, LimitBytes: 5000000, LimitFreeBytes: 300000},
 		Limits:    limitInfo{OpenFiles: 1024, LockedBytes: -1, AddressBytes: 2097152},
 		HugePages: "madvise", Accelerator: "a TPU",
 		Environment: map[string]string{"JAX_PLATFORMS": "tpu", "XLA_FLAGS": "--a=1 --b=2", "GOGC": "", "SLURM_JOB_ID": "7"},
@@ -193,10 +203,12 @@ func TestFactsOfTheHost(t *testing.T) {
 	old := fstest.MapFS{
 		"proc/self/cgroup":                                    file("5:cpu,memory:/docker/1\n4:pids:/\n"),
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":          file("700000\n"),
+		"sys/fs/cgroup/memory/memory.usage_in_bytes":          file("650000\n"),
+		"sys/fs/cgroup/memory/memory.stat":                    file("inactive_file 1\ntotal_inactive_file 10000\n"),
 		"sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": file("9223372036854771712\n"),
 		"dev/nvidiactl":                                       file(""),
 	}
-	if h := hostFacts(old, nil); h.Memory.LimitBytes != 700000 || h.Accelerator != "an NVIDIA GPU" {
+	if h := hostFacts(old, nil); h.Memory.LimitBytes != 700000 || h.Memory.LimitFreeBytes != 60000 || h.Accelerator != "an NVIDIA GPU" {
 		t.Errorf("got %+v", h)
 	}
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 
+ADDRESSES = 1 << 30  # bytes of address space: Go reserves 0.8 GiB, and threads need stacks
 BINARY = os.path.join(os.path.dirname(__file__), "_bin", "meshfeed")
 
 
@@ -25,10 +26,26 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
         arguments[1:1] = ["--python", sys.executable]  # a later --python of the user's wins
+    _check_addresses()
     try:
         os.execv(BINARY, ["meshfeed", *arguments])
     except OSError as e:
         sys.exit(
             f"meshfeed: the command is not in this installation ({e.strerror}: {BINARY}); "
             "reinstall the package, or in a checkout run: make lib"
+        )
+
+
+def _check_addresses() -> None:
+    """Ends this process if `ulimit -v` is too low, because Go would only print its own stacks."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < ADDRESSES:
+        sys.exit(
+            f"meshfeed: the command needs {ADDRESSES >> 20} MiB of addresses, but RLIMIT_AS is "
+            f"{limit >> 20} MiB; raise the limit (ulimit -v {ADDRESSES >> 10}), or limit memory by "
+            "a cgroup, which counts what is used and not what is reserved"
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import NoReturn
@@ -84,6 +86,22 @@ def test_an_installed_package_has_the_version_of_its_installation(
     (tmp_path / "VERSION").write_text("9.9.9\n")
     monkeypatch.setattr(_version, "version", {"meshfeed": "1.2.3"}.__getitem__)
     assert _version.version_at(tmp_path / "site-packages" / "meshfeed") == "1.2.3"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_the_command_says_that_a_limit_is_too_low() -> None:
+    def limited(mib: int) -> subprocess.CompletedProcess[str]:
+        words = f"ulimit -v {mib << 10}; exec '{sys.executable}' -m meshfeed --version"
+        return subprocess.run(["sh", "-c", words], capture_output=True, text=True)
+
+    assert limited(_command.ADDRESSES >> 20).returncode == 0
+    refused = limited((_command.ADDRESSES >> 20) - 1)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "meshfeed: the command needs 1024 MiB of addresses, but RLIMIT_AS is 1023 MiB; raise the "
+        "limit (ulimit -v 1048576), or limit memory by a cgroup, which counts what is used and not "
+        "what is reserved\n"
+    )
 
 
 def test_an_installation_without_the_command_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
