@@ -424,7 +424,7 @@ def _alike(values: Mapping[int, Any]) -> dict[Any, list[int]]:
 def _told(e: BaseException) -> tuple[int, str]:
     """Returns the code and the text of an error for the other processes."""
     if isinstance(e, errors.Error):
-        return e.code, e.message
+        return errors.Code.Timeout if isinstance(e, TimeoutError) else e.code, e.message
     return errors.Code.Internal, f"{type(e).__name__}: {e}".removesuffix(": ")
 
 
