@@ -53,7 +53,8 @@ class StoredArrays(Resource, Mapping[str, StoredArray]):
     """The arrays of a file by name, opened by `mf.open_arrays`. It is a context manager.
 
     Attributes:
-        skipped: the arrays that JAX cannot have, or that cannot be read in parts, with the reasons.
+        skipped: the arrays of types that JAX does not have, and those that cannot be read in parts,
+            with the reasons.
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -83,6 +84,7 @@ class StoredArrays(Resource, Mapping[str, StoredArray]):
 
 
 def _stored(field: Mapping[str, Any]) -> StoredArray:
+    """Converts the description of an array by the C library."""
     name = field.get("logical") or field["dtype"]
     return StoredArray(field["name"], tuple(field["shape"]), dtype_of(name))
 
@@ -256,7 +258,7 @@ def _read(
     whole = {
         "field": field,
         "shape": ["B", *(shape if row else shape[1:])],
-        "dtype": "uint8" if dtype.startswith("float8") else dtype,  # which only Python has
+        "dtype": "uint8" if dtype.startswith("float8") else dtype,  # bytes for the C library
         "spec": [None, *spec] if row else spec,
     }
     size = 1 if row else len(source)

@@ -34,15 +34,15 @@ class Benchmark:
         epochs: how often the iteration began, 1 if the first one had enough batches.
         closed: whether the loop waited for the end of every step.
         seconds: the time of every timed batch: the wait for it, and its step.
-        wait_seconds: the part of it in which the loop waited for the batch.
+        wait_seconds: the part of `seconds` in which the loop waited for the batch.
         ms: the median of `seconds` in milliseconds.
-        mean_ms: the mean, which also counts the seldom ones that take long.
+        mean_ms: the mean, which a few slow batches raise.
         spread_ms: the lower and the upper quartile: half of the batches are between them.
         rows_per_second: rows of the global batch, over the time of all timed batches.
         bytes_per_second: bytes of all arrays of the global batch, over the same time.
         waited: the share of the time in which the loop waited for batches. A step that was
             dispatched before may run meanwhile.
-        step_ms: the mean time of the step with a batch that is there.
+        step_ms: the mean time of the step with a batch that is ready.
         faster: the factor by which the loop would be faster if batches cost no time.
         first_batch_ms: the time of the first batch, with the start of the iteration.
         first_step_ms: the time of the first call of the step, which compiles it.
@@ -135,7 +135,7 @@ class SweepPoint:
         values: the arguments of `make`.
         result: the benchmark; None if the point failed.
         error: the error in one line; None if the point did not fail.
-        traceback: the whole error.
+        traceback: the error with its traceback.
     """
 
     values: Mapping[str, Any]
@@ -253,9 +253,9 @@ class _BenchmarkFunction:
         dispatch. There are two ways to wait for the computation:
 
         - Pipelined, the default: the loop takes the next batch and dispatches its step, and then
-          waits for the end of the step before. So the input works while the devices compute, and at
-          most two steps are under way. This is the speed of a training loop that does not read its
-          results after every step.
+          waits for the end of the step before. So batches are loaded while the devices compute, and
+          at most two steps are under way. This is the speed of a training loop that does not read
+          its results after every step.
         - Closed, with ``closed=True``: the loop waits until the batch is on its devices, then for
           the end of its step, and only then takes the next batch. This is the speed of a loop that
           prints the loss after every step. Nothing overlaps but what the loader reads ahead, so the
@@ -328,7 +328,7 @@ class _BenchmarkFunction:
             closed: as for `mf.benchmark`.
 
         Returns:
-            The table. A point that raises an exception has its error there; the others go on.
+            The table. If a point raises an exception, its row has the error, and the sweep goes on.
 
         Raises:
             InvalidArgumentError: an argument is wrong.
@@ -356,7 +356,7 @@ class _BenchmarkFunction:
             try:
                 result = self._point(make, values, batches=batches, warmup=warmup, closed=closed)
                 found.append(SweepPoint(values, result))
-            except Exception as error:  # of any function
+            except Exception as error:  # `make` and the step may raise any exception
                 first = first or error
                 text = cut(" ".join(f"{type(error).__name__}: {error}".split()), 300)
                 found.append(SweepPoint(values, None, text, traceback.format_exc()))
@@ -369,13 +369,13 @@ class _BenchmarkFunction:
     ) -> Benchmark:
         """Times one point of a sweep."""
         made = make(**values)
-        is_pair = isinstance(made, tuple) and len(made) in (2, 3) and callable(made[1])
-        if isinstance(made, tuple) and not is_pair and any(map(callable, made)):
+        has_step = isinstance(made, tuple) and len(made) in (2, 3) and callable(made[1])
+        if isinstance(made, tuple) and not has_step and any(map(callable, made)):
             with Checks("mf.benchmark.sweep") as check:
                 message = f"make returned {shown(made)}, whose second value is not a function"
                 hint = "return (loader, step) or (loader, step, carry)"
                 raise check.misfit(message, hint)
-        source, step, carry = (*made, None)[:3] if is_pair else (made, None, None)
+        source, step, carry = (*made, None)[:3] if has_step else (made, None, None)
         try:
             return self(source, step, carry=carry, **options)
         finally:

@@ -30,9 +30,9 @@ def put(
     """Places host arrays of any library on a mesh, as global `jax.Array`s.
 
     The arrays are those of NumPy, torch on the CPU, TensorFlow, Grain, and any object with
-    `__array__`, `__dlpack__` or a buffer. Numbers become arrays without dimensions. Nothing is
-    sent between processes, and nothing waits for them; `jax.device_put` would compare the data of
-    all processes in every call.
+    `__array__`, `__dlpack__` or a buffer. Numbers become arrays without dimensions. This function
+    neither sends data to other processes nor waits for them; `jax.device_put` would compare the
+    data of all processes in every call.
 
     By default the returned arrays never change. If memory can be written, it is copied before this
     function returns, so the caller may reuse it. A read-only array is not copied on the CPU if each
@@ -96,9 +96,9 @@ def place_batches(
 ) -> PlacedBatches:
     """Places the batches of another loader, and reads ahead in a thread.
 
-    The thread takes a batch from the iterable, places it as `mf.put` does, and goes on until
-    `prefetch` batches wait. So the program's memory holds at most that many batches in addition to
-    those that it has taken. An exception of the iterable, or of the placement, is raised in the
+    The thread takes a batch from the iterable, places it as `mf.put` does, and repeats this until
+    `prefetch` batches are ready. So memory holds at most that many batches in addition to those
+    that the program has taken. An exception of the iterable, or of the placement, is raised in the
     place of its batch.
 
     Every batch is placed by itself. If the last one has fewer rows, it has another shape, and its
@@ -144,7 +144,7 @@ def place_batches(
 
 @cache
 def _placing() -> Any:
-    """Imports the module that needs JAX."""
+    """Returns the module that needs JAX, which the first call imports."""
     import meshfeed._jax.put as module
 
     return module
@@ -163,7 +163,7 @@ class PlacedBatches(Iterator[Any]):
         self._source, self._place, self._prefetch = iterable, place, prefetch
         self._lock = threading.Lock()  # guards the attributes below
         self._passes: weakref.WeakSet[Pass] = weakref.WeakSet()
-        self._own: Pass | None = None  # of `next`, and of all loops over an iterator
+        self._own: Pass | None = None  # which `next` and all loops over an iterator share
         self._closed = False
 
     def __iter__(self) -> Iterator[Any]:

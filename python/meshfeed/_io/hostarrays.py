@@ -33,7 +33,7 @@ def host(check: Checks, name: str, given: Any) -> _NumPy:
     try:
         return _converted(check, name, given)
     except (TypeError, ValueError, RuntimeError, BufferError, OverflowError) as e:
-        if getattr(e, "op", ""):  # of meshfeed
+        if getattr(e, "op", ""):  # an error of meshfeed itself
             raise
         message = f"array {name!r} of type {_kind(given)} cannot become a NumPy array: "
         message += cut(f"{type(e).__name__}: {e}", 300)
@@ -95,9 +95,9 @@ def check_type(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
 def is_read_only(array: Any) -> bool:
     """Returns whether nothing that is known can write to the memory of an array.
 
-    An array that is not writable may be a view of an array or a buffer that is. A library that
-    exports neither, such as torch, is believed: the array is not writable because the caller of
-    `setflags` said so.
+    An array that is not writable may be a view of an array or a buffer that is. If the memory
+    belongs to an object that shows neither, such as a tensor of torch, the flag of the array
+    decides, which the caller of `setflags` has set.
     """
     while isinstance(array, np.ndarray | memoryview):
         if array.flags.writeable if isinstance(array, np.ndarray) else not array.readonly:

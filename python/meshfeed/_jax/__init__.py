@@ -1,7 +1,7 @@
 """JAX's side of the package: meshes, global arrays over host memory, and trees of arrays.
 
-Only functions of other parts import this part, so that meshfeed works without JAX. `runtime` is the
-only module with JAX's private names.
+Other parts import this part inside of functions only, so that meshfeed works without JAX. Only
+`runtime` uses private names of JAX.
 """
 
 from meshfeed.errors import UnsupportedError

@@ -140,7 +140,7 @@ def _grid(sharding: Any, shape: Sequence[int]) -> tuple[MeshPart, list[Any]]:
 
 
 def _notes(sharding: Any) -> list[str]:
-    """Says which devices this process addresses, and the memory kind if it is not "device"."""
+    """Lists the devices that this process addresses, and the memory kind if not "device"."""
     notes = []
     if not isinstance(sharding, NamedSharding) or has_devices(sharding.mesh):
         here = sorted(d.id for d in sharding.addressable_devices)
@@ -288,7 +288,13 @@ def _columns(rows: Sequence[_Row]) -> list[str]:
 
 
 def _sums(arrays: int, total: int, held: collections.Counter[Any]) -> str:
-    """Writes the bytes of all arrays, and of the device that holds most of `held`."""
+    """Writes the bytes of all arrays, and those of the device that holds the most.
+
+    Args:
+        arrays: the number of arrays.
+        total: the bytes of all arrays.
+        held: the bytes that each device holds.
+    """
     most, least = max(held.values()), min(held.values())
     where = "on each device" if most == least else "on the fullest device"
     count = "1 array" if arrays == 1 else f"{arrays:,} arrays"

@@ -14,7 +14,7 @@ from meshfeed._feed.feed import Build, Feed, Mark
 from meshfeed._jax.meshes import partition_spec
 from meshfeed._jax.placer import DevicePlacer, Placer
 from meshfeed._jax.reshard import Move, resharder
-from meshfeed._jax.runtime import check_untraced, profiles
+from meshfeed._jax.runtime import check_untraced, is_profiling
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks
 
@@ -46,7 +46,8 @@ class ShardedFeed(Feed):
         self.build, self._mesh = build, mesh
         self._placers = [kind(b, sharding) for b, sharding in zip(blocks, wanted, strict=True)]
         self.element_spec = build([placer.struct() for placer in self._placers])
-        # On CPU JAX aliases the memory, so no batch is sent ahead. A mesh has one platform.
+        # A CPU needs no transfer: JAX aliases the memory. So no batch is sent ahead. All devices of
+        # a mesh have one platform.
         self.platform = str(mesh.devices.flat[0].platform)
         self.devices = sum(d.process_index == jax.process_index() for d in mesh.devices.flat)
         self.ahead = 0 if self.platform == "cpu" else 1
@@ -65,20 +66,20 @@ class ShardedFeed(Feed):
         return batch if self._reshard is None else self._reshard(batch)
 
     def marks(self) -> Mark | None:
-        """Returns the marks of JAX's profiler; None if it records no trace.
+        """Returns the annotations of JAX's profiler; None if it records no trace.
 
         Raises:
             InvalidStateError: JAX records a program, which would contain this batch as a constant.
         """
         check_untraced("mf.Loader")
-        return jax.profiler.TraceAnnotation if profiles() else None
+        return jax.profiler.TraceAnnotation if is_profiling() else None
 
     def sent(self, batch: Any) -> set[int]:
         """Returns the arrays of a batch by `id`."""
         return {id(array) for array in jax.tree.leaves(batch)}
 
     def works(self, sent: Collection[int]) -> bool:
-        """Returns whether an array is not ready, beside those that were sent."""
+        """Returns whether an array is not ready that is not in `sent`: whether devices compute."""
         return any(not array.is_ready() and id(array) not in sent for array in jax.live_arrays())
 
     def settle(self) -> None:

@@ -48,7 +48,10 @@ class Maker:
             return self.retry(callback)
 
     def retry(self, callback: Callable[..., Any]) -> jax.Array:
-        """Makes the array after `make` failed. Re-raises the error if no transfer guard is on."""
+        """Makes the array after `make` failed. Re-raises the error if no transfer guard is on.
+
+        Call it in the `except` block of that error.
+        """
         if not is_guarded():
             raise
         self.make = self._unguarded  # a check of the guard in every call takes longer

@@ -36,8 +36,8 @@ _DATA = jax.Array, np.ndarray, np.generic, *_NUMBERS
 class Tree:
     """The arrays of a tree.
 
-    JAX takes an array in host memory, or on devices of one process alone, as equal in all
-    processes. So every process has a copy of it.
+    JAX assumes that an array in host memory, or on devices of one process alone, is equal in all
+    processes. So every process holds a copy of it.
 
     Args:
         check: raises errors with the name of the user's call.
@@ -168,7 +168,7 @@ def _described(leaf: Any) -> dict[str, Any]:
 
 
 def _spec(spec: Any, axes: dict[Any, int]) -> str:
-    """Writes a spec without what has no effect: axes of size 1, and dimensions at its end."""
+    """Writes a spec without entries that have no effect: axes of size 1, and None at its end."""
     found = []
     for entry in entries(spec):
         kept = [name for name in axes_of(entry) if name in axes]
@@ -214,16 +214,16 @@ def _hash(work: Sequence[tuple[Block, int, Any]]) -> None:
     """Hashes copies on several threads, and adds the digests to their blocks."""
     numbers, stop = itertools.count(), threading.Event()
 
-    def some() -> None:
+    def hash_some() -> None:
         while not stop.is_set() and (i := next(numbers)) < len(work):
             block, device, data = work[i]
             block.digests[device], block.size = _digest(data)
 
     with ThreadPoolExecutor(WORKERS, "meshfeed.digests") as pool:
         try:
-            for future in [pool.submit(some) for _ in range(WORKERS)]:
+            for future in [pool.submit(hash_some) for _ in range(WORKERS)]:
                 future.result()
-        finally:  # an error or Ctrl-C ends the others after their copy
+        finally:  # after an error or Ctrl-C, every other thread ends after its current copy
             stop.set()
 
 

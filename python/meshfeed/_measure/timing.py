@@ -64,7 +64,7 @@ class Loop:
     def laps(self, loop: Iterator[Any], count: int) -> list[Lap]:
         """Runs some cycles of the loop, and fewer if the iterator ends."""
         laps: list[Lap] = []
-        under_way: deque[Any] = deque()
+        under_way: deque[Any] = deque()  # results of steps that may still run
         while len(laps) < count:
             begin = _clock()
             batch = next(loop, _END)
@@ -73,7 +73,7 @@ class Loop:
             self._batch = batch
             if self.closed:
                 _wait(batch)
-            came = _clock()
+            received = _clock()
             if self._donates:
                 _wait_for_all(under_way)
             started = _clock()
@@ -84,7 +84,7 @@ class Loop:
             elif len(under_way) > 1 and not _wait(under_way.popleft()):
                 self._donates = True
             end = _clock()
-            laps.append(Lap(end - begin, came - begin, called - started, *self._size(batch)))
+            laps.append(Lap(end - begin, received - begin, called - started, *self._size(batch)))
         begin = _clock()
         _wait_for_all(under_way)
         if len(laps) == 1:  # no further cycle contains the end of its step
@@ -215,7 +215,7 @@ def _check_arguments(check: Checks, step: Callable[..., Any], *, has_carry: bool
     """Checks that a step takes a batch, or a carry and a batch."""
     try:
         signature = inspect.signature(step)
-    except (TypeError, ValueError):  # of a function without one
+    except (TypeError, ValueError):  # such as of a built-in function, which has no signature
         return
     try:
         signature.bind(*[None] * (1 + has_carry))
