@@ -177,10 +177,14 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
     """
     with Checks("mf.diagram") as check:
         check.choice("kind", kind, *get_args(_Kinds), hint=_MESH_HINT if _is_mesh(kind) else "")
+        layout = members.get("layout")
+        if kind == "loading" and not (len(members) == 1 and isinstance(layout, Layout)):
+            message = "loading needs layout=, a Layout, and no other argument"
+            raise check.misfit(message, _LAYOUT_HINT)
         part = _members(check, _planned(members) if kind == "memory" else members)
         if kind == "mesh" and isinstance(part.get("mesh"), dict):
             part = part["mesh"]
-        elif kind == "loading" and "layout" in part:
+        elif kind == "loading":
             part = part["layout"]
         text = json.dumps({"meshfeed": 1, "diagram": {kind: part}})
         try:
@@ -206,6 +210,7 @@ def _planned(members: Mapping[str, Any]) -> dict[str, Any]:
     return {**known, **members, **({"bars": bars} if bars else {})}
 
 
+_LAYOUT_HINT = "mf.layout(mesh, specs, fields, batch_size=n) makes one"
 _MESH_HINT = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
 
 

@@ -411,6 +411,21 @@ KINDS = ["data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collecti
          "loading"]  # fmt: skip
 
 
+@pytest.mark.parametrize("members", [{}, {"layout": 3}, {"layout": [0]}, {"lay": 0}, {"x": 1}])
+def test_the_ways_to_load_need_a_layout(members: dict[str, Any]) -> None:
+    layout = mf.layout({"x": 8}, P("x"), {"x": ("float32", ())}, batch_size=8)
+    if "x" in members:
+        members = {"layout": layout} | members
+    if members.get("layout") == [0]:
+        members = {"layout": [layout]}
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.diagram("loading", **members)
+    assert str(caught.value) == (
+        "mf.diagram: loading needs layout=, a Layout, and no other argument; "
+        "mf.layout(mesh, specs, fields, batch_size=n) makes one"
+    )
+
+
 def test_diagrams_with_wrong_members() -> None:
     with pytest.raises(mf.InvalidArgumentError) as known:
         calls.diagram('{"meshfeed":1,"diagram":{"x":{}}}', svg=False)
