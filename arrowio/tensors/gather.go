@@ -70,8 +70,8 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		return err
 	}
 	for _, c := range copies {
-		for _, again := range c.again {
-			copy(again, c.dst)
+		for _, repeat := range c.repeats {
+			copy(repeat, c.dst)
 		}
 	}
 	for _, c := range copies {
@@ -98,11 +98,11 @@ func cancelled(err error) error {
 	return &status.Error{Code: status.CodeOf(err), Op: "tensors", Msg: "the read was cancelled", Err: err}
 }
 
-// wanted is a part that is read to dst and then copied to again.
+// wanted is a part that is read to dst, and copied from there to repeats.
 type wanted struct {
-	part  int
-	dst   []byte
-	again [][]byte
+	part    int
+	dst     []byte
+	repeats [][]byte
 }
 
 // copies returns the parts to read, and clears the rows of padding.
@@ -119,7 +119,7 @@ func (g *gatherer) copies(records []int64, jobs []source.Job) []wanted {
 			case w.dst == nil:
 				w.dst = row
 			default:
-				w.again = append(w.again, row)
+				w.repeats = append(w.repeats, row)
 			}
 		}
 		if len(w.dst) > 0 {
@@ -152,11 +152,11 @@ func (g *gatherer) read(ctx context.Context, list []wanted) error {
 		}
 	}
 	limit := 2 * runtime.GOMAXPROCS(0) // a task either waits for the disk or copies
-	return guard.Parallel(context.WithoutCancel(ctx), "tensors", len(tasks), limit, func(i int) error { return g.do(ctx, tasks[i]) })
+	return guard.Parallel(context.WithoutCancel(ctx), "tensors", len(tasks), limit, func(i int) error { return g.readChunk(ctx, tasks[i]) })
 }
 
-// do reads a chunk and copies what parts need of it.
-func (g *gatherer) do(ctx context.Context, t task) error {
+// readChunk reads a chunk and copies the bytes that parts need.
+func (g *gatherer) readChunk(ctx context.Context, t task) error {
 	var needed [][2]int
 	for _, w := range t.wanted {
 		for _, b := range g.parts[w.part].boxes {
@@ -278,7 +278,7 @@ func newPart(f source.Field, p source.Part) part {
 
 func newBox(shape []int, size int, ranges [][2]int) box {
 	b := box{length: size, total: 1}
-	whole := true // all inner dimensions are whole, so that the run goes on
+	whole := true // all inner dimensions are whole, so the run continues
 	stride := size
 	for d := len(shape) - 1; d >= 0; d-- {
 		n := ranges[d][1] - ranges[d][0]

@@ -2,6 +2,7 @@ package tensors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"path/filepath"
@@ -64,11 +65,11 @@ func readSafetensors(ctx context.Context, f blob.Blob, head []byte) ([]array, er
 	if err != nil {
 		return nil, damaged(f, "the header is not JSON: %v", err)
 	}
-	return listed(f, header, int64(8+n))
+	return parseEntries(f, header, int64(8+n))
 }
 
-// listed checks the arrays of a header. Their elements begin at an offset.
-func listed(f blob.Blob, header jsontext.Value, start int64) ([]array, error) {
+// parseEntries lists the arrays of a header. Start is the offset of the elements in the file.
+func parseEntries(f blob.Blob, header jsontext.Value, start int64) ([]array, error) {
 	var arrays []array
 	names := map[string]bool{}
 	for name, value := range header.Members() {
@@ -79,7 +80,7 @@ func listed(f blob.Blob, header jsontext.Value, start int64) ([]array, error) {
 		if name == metadata {
 			continue
 		}
-		a, err := parsed(f, name, value, f.Size()-start)
+		a, err := parseEntry(f, name, value, f.Size()-start)
 		if err != nil {
 			return nil, err
 		}
@@ -89,13 +90,13 @@ func listed(f blob.Blob, header jsontext.Value, start int64) ([]array, error) {
 	return arrays, checkOverlap(f, arrays)
 }
 
-// parsed checks one entry of a header. Space is the size of all elements.
-func parsed(f blob.Blob, name string, value jsontext.Value, space int64) (a array, err error) {
+// parseEntry checks an entry of a header. Space is the number of bytes after the header.
+func parseEntry(f blob.Blob, name string, value jsontext.Value, space int64) (a array, err error) {
 	a.name = name
-	dtypeName, ok := value.Get("dtype").Text()
-	offsets, right := integers(value.Get("data_offsets"), 2)
-	shape, fine := integers(value.Get("shape"), maxRank)
-	if !ok || !right || len(offsets) != 2 || !fine {
+	dtypeName, hasType := value.Get("dtype").Text()
+	offsets, hasOffsets := integers(value.Get("data_offsets"), 2)
+	shape, hasShape := integers(value.Get("shape"), maxRank)
+	if !hasType || !hasOffsets || len(offsets) != 2 || !hasShape {
 		return a, damaged(f, "the entry %q of the header needs a dtype, a shape of at most %d dimensions, and data_offsets", name, maxRank)
 	}
 	begin, end := int64(offsets[0]), int64(offsets[1])
@@ -115,7 +116,8 @@ func parsed(f blob.Blob, name string, value jsontext.Value, space int64) (a arra
 	return a, nil
 }
 
-// integers returns a list of numbers from 0 to 2^53, with at most so many elements.
+// integers returns the elements of a list of integers from 0 to 2^53. Most is the largest
+// length.
 func integers(list jsontext.Value, most int) (out []int, ok bool) {
 	if list.Kind() != jsontext.List {
 		return nil, false
@@ -135,10 +137,7 @@ func integers(list jsontext.Value, most int) (out []int, ok bool) {
 func checkOverlap(f blob.Blob, arrays []array) error {
 	sorted := slices.Clone(arrays)
 	slices.SortFunc(sorted, func(a, b array) int {
-		if a.offset != b.offset {
-			return int(max(-1, min(1, a.offset-b.offset)))
-		}
-		return int(max(-1, min(1, a.bytes-b.bytes)))
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.bytes, b.bytes))
 	})
 	for i := 1; i < len(sorted); i++ {
 		if a, b := sorted[i-1], sorted[i]; a.offset+a.bytes > b.offset {
@@ -171,7 +170,7 @@ func (s *Source) readIndex(ctx context.Context, opener blob.Opener, f blob.Blob,
 	names := map[string]bool{}
 	for name, value := range weights.Members() {
 		file, ok := value.Text()
-		if !ok || !plain(file) {
+		if !ok || !isFileName(file) {
 			return damaged(f, "array %q is in the file %s, which is not a name in the directory of the index", name, bytes.TrimSpace(value))
 		}
 		if names[name] {
@@ -192,8 +191,8 @@ func (s *Source) readIndex(ctx context.Context, opener blob.Opener, f blob.Blob,
 	return nil
 }
 
-// plain reports whether a name stands for a file in the same directory.
-func plain(file string) bool {
+// isFileName reports whether a text is the name of a file, without a directory.
+func isFileName(file string) bool {
 	return file != "" && file != "." && file != ".." && !strings.ContainsAny(file, "/\\\x00")
 }
 

@@ -109,7 +109,7 @@ func (s *Source) open(ctx context.Context, opener blob.Opener, path string) (blo
 	return f, err
 }
 
-// readHeader lists the arrays of a file, whose first bytes tell its format.
+// readHeader lists the arrays of a file. The first bytes of the file determine its format.
 func readHeader(ctx context.Context, f blob.Blob) ([]array, error) {
 	head := make([]byte, min(f.Size(), 16))
 	if err := read(ctx, f, head, 0); err != nil {
@@ -152,7 +152,8 @@ func (s *Source) add(arrays []array, file int) error {
 	return nil
 }
 
-// size returns the bytes of an array. ok is false if there are more than an int holds.
+// size returns the bytes of an array. ok is false if a length is negative, or if there are
+// too many bytes.
 func size(shape []int, element int) (n int64, ok bool) {
 	n = int64(element)
 	empty := false

@@ -24,8 +24,8 @@ func newBench() *cobra.Command {
 		Use:   "bench LAYOUT.json FILE…",
 		Short: "measure rows and bytes per second of a layout, and name the limit",
 		Long: `Loads the batches of one process as fast as possible and drops them, to measure the loader alone.
-A plain copy of the same number of bytes is timed in the same run for comparison. Below the numbers is
-what limits the loader, as loader.report() of a Python program says it for a whole loop.`,
+For comparison, it also times a plain copy of the same number of bytes. Below the numbers it names what
+limits the loader, as loader.report() does for a whole loop in Python.`,
 		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },
@@ -129,6 +129,7 @@ func warmUp(ctx context.Context, feed *loader.Loader, most time.Duration) error 
 	return nil
 }
 
+// take loads the next batch and releases it.
 func take(ctx context.Context, feed *loader.Loader) error {
 	b, err := feed.Next(ctx)
 	if err != nil {
@@ -138,6 +139,7 @@ func take(ctx context.Context, feed *loader.Loader) error {
 	return nil
 }
 
+// run loads batches for the given time, and sets the results.
 func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Duration, progress func(done, total int64)) error {
 	before, began := feed.Stats(), time.Now()
 	var waits []float64
@@ -166,7 +168,7 @@ func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Du
 	return nil
 }
 
-// copySeconds returns the median time of a plain copy of n bytes.
+// copySeconds returns the median time in seconds of a copy of n bytes.
 func copySeconds(n int64) float64 {
 	from, to := make([]byte, n), make([]byte, n)
 	copy(to, from) // not timed: the first access to a page allocates it

@@ -91,7 +91,7 @@ func (o doctorOptions) run(cmd *cobra.Command, paths []string) error {
 	return nil
 }
 
-// facts is what the verb doctor finds. The field names in JSON are those of --json.
+// facts is the report of the verb doctor, which --json prints.
 type facts struct {
 	Build    buildInfo  `json:"build"`
 	Python   pythonInfo `json:"python"`
@@ -177,7 +177,7 @@ func buildTags() []string {
 }
 
 // pythonFacts asks a Python for its packages, and then JAX for its devices, each in a
-// child process. Only devices may fail to answer; the packages may come from a slow disk.
+// child process. The first child has at least a minute, because a disk may be slow.
 func pythonFacts(ctx context.Context, python string, timeout time.Duration) (pythonInfo, *jaxInfo) {
 	p := pythonInfo{Executable: python}
 	if err := ask(ctx, python, "packages", max(timeout, time.Minute), &p); err != nil {

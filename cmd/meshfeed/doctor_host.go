@@ -85,7 +85,7 @@ func hostFacts(root fs.FS, environment []string) hostInfo {
 	}
 }
 
-// kernels says how package internal/gather copies rows on an architecture.
+// kernels describes how package internal/gather copies rows on an architecture.
 func kernels(arch string) string {
 	if arch == "amd64" {
 		return "assembly with prefetch and streaming stores"

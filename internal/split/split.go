@@ -38,7 +38,7 @@ type Splitter struct {
 	bytes  int
 }
 
-// piece is a part of a block: one goroutine copies it at once.
+// piece is a part of a block that one goroutine copies.
 type piece struct {
 	array   int // number in arrays
 	block   int // in the order of the process
@@ -46,12 +46,12 @@ type piece struct {
 	program *gather.Program
 }
 
-// pieceBytes is the size of a piece. A smaller one takes less time to copy than another
-// goroutine to start.
+// pieceBytes is the approximate size of a piece. Fewer bytes take too little time to gain
+// from another goroutine.
 const pieceBytes = 4 << 20
 
-// New makes the plan for the arrays of a layout, which are given in its order, and for
-// the blocks of one process.
+// New makes the plan for the arrays and blocks of one process of a layout. The given arrays
+// are in the order of the layout's.
 func New(arrays []layout.Array, blocks []layout.Block, given []Array) (*Splitter, error) {
 	if len(given) != len(arrays) {
 		return nil, fail("the layout has %d arrays, but %d were given", len(arrays), len(given))
