@@ -202,8 +202,9 @@ show(mf.diagram("loading", layout=shared))
 # - *read*: bytes that all processes read, from files or from a shared file system.
 # - *host*: memory of the process that needs most, for a batch and two that are read ahead. Option 1 needs the
 #   whole batch only while it reads, and then keeps its part: 32 + 3 × 8 = 56 in the first table.
-# - *links*: bytes that move between devices.
-# - *network*: bytes that move between processes. In option 4, they are a part of the links.
+# - *links*: bytes that have to move between devices.
+# - *network*: bytes that have to move between processes. In option 4, they are a part of the links. The
+#   collectives that XLA chooses may move more than these two.
 #
 # meshfeed does not offer alternative 1, so the function computes it. Process 0 reads the batch and keeps its
 # part, as in option 1, and sends to every other process what that one needs.
