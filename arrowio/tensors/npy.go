@@ -92,6 +92,10 @@ func (a *array) parseNPY(f blob.Blob, text string, space int64) error {
 		return damaged(f, "array %q of the type %s and the shape (%s) is longer than the %d bytes after its header", a.name, a.stored, parts[3], space)
 	}
 	a.bytes = n
+	if n < space {
+		return damaged(f, "array %q has %d bytes, but %d follow its header", a.name, n, space).
+			WithHint("write the file again; for several arrays use numpy.savez")
+	}
 	return nil
 }
 
@@ -144,7 +148,10 @@ func readNPZ(ctx context.Context, f blob.Blob) ([]array, error) {
 // readMember reads the header of a member. Only members that are stored as they are
 // can be read in parts.
 func readMember(ctx context.Context, f blob.Blob, member *zip.File, name string) (array, error) {
-	if member.Method != zip.Store || member.Flags&1 != 0 {
+	if member.Flags&1 != 0 {
+		return array{name: name, stored: "zip", skipped: "it is encrypted; write the file with numpy.savez"}, nil
+	}
+	if member.Method != zip.Store {
 		return array{name: name, stored: "zip", skipped: "it is compressed; write the file with numpy.savez"}, nil
 	}
 	start, err := member.DataOffset()

@@ -68,7 +68,9 @@ func readSafetensors(ctx context.Context, f blob.Blob, head []byte) ([]array, er
 	return parseEntries(f, header, int64(8+n))
 }
 
-// parseEntries lists the arrays of a header. Start is the offset of the elements in the file.
+// parseEntries lists the arrays of a header. Start is the offset of the elements in
+// the file. They fill the rest of it, as the format demands: bytes that belong to no
+// array could hide anything.
 func parseEntries(f blob.Blob, header jsontext.Value, start int64) ([]array, error) {
 	var arrays []array
 	names := map[string]bool{}
@@ -78,24 +80,56 @@ func parseEntries(f blob.Blob, header jsontext.Value, start int64) ([]array, err
 		}
 		names[name] = true
 		if name == metadata {
+			if !isStringMap(value) {
+				return nil, damaged(f, "the entry %q of the header is not an object of strings", name)
+			}
 			continue
 		}
 		a, err := parseEntry(f, name, value, f.Size()-start)
 		if err != nil {
 			return nil, err
 		}
-		a.offset += start
 		arrays = append(arrays, a)
 	}
-	return arrays, checkOverlap(f, arrays)
+	if err := checkOverlap(f, arrays); err != nil {
+		return nil, err
+	}
+	end := int64(0)
+	for _, a := range append(byOffset(arrays), array{offset: f.Size() - start}) {
+		if a.offset > end {
+			return nil, damaged(f, "the bytes [%d, %d) after the header belong to no array", end, a.offset)
+		}
+		end = a.offset + a.bytes
+	}
+	for i := range arrays {
+		arrays[i].offset += start
+	}
+	return arrays, nil
+}
+
+// isStringMap reports whether a value is null, or an object whose values are strings.
+func isStringMap(value jsontext.Value) bool {
+	for _, v := range value.Members() {
+		if v.Kind() != jsontext.String {
+			return false
+		}
+	}
+	return value.Kind() == jsontext.Object || value.Kind() == jsontext.Null
 }
 
 // parseEntry checks an entry of a header. Space is the number of bytes after the header.
 func parseEntry(f blob.Blob, name string, value jsontext.Value, space int64) (a array, err error) {
 	a.name = name
-	dtypeName, hasType := value.Get("dtype").Text()
-	offsets, hasOffsets := integers(value.Get("data_offsets"), 2)
-	shape, hasShape := integers(value.Get("shape"), maxRank)
+	entry := map[string]jsontext.Value{}
+	for key, v := range value.Members() {
+		if _, twice := entry[key]; twice {
+			return a, damaged(f, "the entry %q of the header has the key %q twice", name, key)
+		}
+		entry[key] = v
+	}
+	dtypeName, hasType := entry["dtype"].Text()
+	offsets, hasOffsets := integers(entry["data_offsets"], 2)
+	shape, hasShape := integers(entry["shape"], maxRank)
 	if !hasType || !hasOffsets || len(offsets) != 2 || !hasShape {
 		return a, damaged(f, "the entry %q of the header needs a dtype, a shape of at most %d dimensions, and data_offsets", name, maxRank)
 	}
@@ -135,16 +169,21 @@ func integers(list jsontext.Value, most int) (out []int, ok bool) {
 
 // checkOverlap returns an error if two arrays share bytes.
 func checkOverlap(f blob.Blob, arrays []array) error {
-	sorted := slices.Clone(arrays)
-	slices.SortFunc(sorted, func(a, b array) int {
-		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.bytes, b.bytes))
-	})
+	sorted := byOffset(arrays)
 	for i := 1; i < len(sorted); i++ {
 		if a, b := sorted[i-1], sorted[i]; a.offset+a.bytes > b.offset {
 			return damaged(f, "the arrays %q and %q share bytes", a.name, b.name)
 		}
 	}
 	return nil
+}
+
+// byOffset returns arrays in the order of their elements; an empty array is before
+// the next one.
+func byOffset(arrays []array) []array {
+	return slices.SortedFunc(slices.Values(arrays), func(a, b array) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.bytes, b.bytes))
+	})
 }
 
 // readIndex reads an index, such as model.safetensors.index.json, and lists the

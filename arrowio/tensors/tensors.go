@@ -7,6 +7,7 @@
 //
 // Files need not be trusted. Every length, offset and shape is checked when the file
 // is opened. No array shares bytes with another one, and none reaches beyond the file.
+// Every byte after the header of safetensors belongs to an array.
 package tensors
 
 import (

@@ -321,6 +321,19 @@ func TestHostile(t *testing.T) {
 		"size.safetensors":    {withHeader(`{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, data), `array "x" of the type F32 and the shape [3] has 8 bytes` + again},
 		"wide.safetensors":    {withHeader(`{"x":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, data), `array "x" of the type F32 and the shape [4294967296 4294967296] has 8 bytes` + again},
 		"shared.safetensors":  {withHeader("{"+one+`,"y":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}`, data), `the arrays "x" and "y" share bytes` + again},
+		"start.safetensors":   {withHeader(`{"x":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}`, data), "the bytes [0, 4) after the header belong to no array" + again},
+		"hole.safetensors":    {withHeader(`{"y":{"dtype":"U8","shape":[2],"data_offsets":[6,8]},"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, data), "the bytes [4, 6) after the header belong to no array" + again},
+		"rest.safetensors":    {withHeader(`{"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, data), "the bytes [4, 8) after the header belong to no array" + again},
+		"nothing.safetensors": {withHeader(`{}`, data), "the bytes [0, 8) after the header belong to no array" + again},
+		"unknown.safetensors": {withHeader(`{"x":{"dtype":"F4","shape":[8],"data_offsets":[0,4]}}`, data), "the bytes [4, 8) after the header belong to no array" + again},
+		"inside.safetensors":  {withHeader("{"+one+`,"y":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}}`, data), `the arrays "x" and "y" share bytes` + again},
+		"meta.safetensors":    {withHeader(`{"__metadata__":{"epoch":3},`+one+"}", data), `the entry "__metadata__" of the header is not an object of strings` + again},
+		"metas.safetensors":   {withHeader(`{"__metadata__":"pt",`+one+"}", data), `the entry "__metadata__" of the header is not an object of strings` + again},
+		"key.safetensors":     {withHeader(`{"x":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, data), `the entry "x" of the header has the key "dtype" twice` + again},
+		"three.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 31 dimensions, and data_offsets` + again},
+		"utf8.safetensors":    {withHeader("{\"\xff\":{}}", data), "the header is not JSON: the byte 0xff is not UTF-8 (at byte 2)" + again},
+		"space.safetensors":   {withHeader(" {"+one+"}", data), "the file does not begin with the header of safetensors" + again},
+		"rest.npy":            {npy("<f4", "False", "(1,)", data), `array "rest" has 4 bytes, but 8 follow its header; write the file again; for several arrays use numpy.savez`},
 		"index.json":          {[]byte(`{"weight_map": {"x": "../x.safetensors"}}`), `array "x" is in the file "../x.safetensors", which is not a name in the directory of the index` + again},
 		"map.json":            {[]byte(`{"weights": {}}`), `the index has no object "weight_map"` + again},
 		"cut.npy":             {npy("<f4", "False", "(3,)", data), `array "cut" of the type <f4 and the shape (3,) is longer than the 8 bytes after its header` + again},
@@ -360,6 +373,72 @@ func TestSkipped(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		_ = src.Close()
+	}
+}
+
+// TestOrderOfArrays: arrays may be in any order, empty ones between others, and the
+// header may be padded.
+func TestOrderOfArrays(t *testing.T) {
+	header := `{"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]},"none":{"dtype":"U8","shape":[0],"data_offsets":[4,4]},
+	  "a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"more":1},"__metadata__":null,"end":{"dtype":"F32","shape":[2,0],"data_offsets":[6,6]}}  `
+	src := openIn(t, blobtest.Memory{"x": withHeader(header, []byte("123456"))}, "x")
+	defer src.Close()
+	g, err := src.Gatherer([]source.Part{{Field: 0, Boxes: [][][2]int{{{0, 2}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]byte, 2)
+	if err := g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil || string(dst) != "56" {
+		t.Errorf("%q, %v", dst, err)
+	}
+}
+
+// TestMembersOfZip: the members of zip files as other programs than NumPy write them.
+func TestMembersOfZip(t *testing.T) {
+	array := npy("<f4", "False", "(2,)", make([]byte, 8))
+	file := func(headers ...*zip.FileHeader) []byte {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		for _, h := range headers {
+			f, err := w.CreateHeader(h) // with the sizes after the data
+			if err == nil && !strings.HasSuffix(h.Name, "/") {
+				_, err = f.Write(array)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	src := openIn(t, blobtest.Memory{"x": file(
+		&zip.FileHeader{Name: "layers/"}, &zip.FileHeader{Name: "layers/0/w.npy"}, &zip.FileHeader{Name: "../b.npy"},
+		&zip.FileHeader{Name: "s.npy", Flags: 1}, &zip.FileHeader{Name: "z.npy", Method: zip.Deflate}, &zip.FileHeader{Name: ".npy"}, &zip.FileHeader{Name: "notes.txt"},
+	)}, "x")
+	defer src.Close()
+	got := ""
+	for _, f := range src.Schema().Fields {
+		got += f.Name + "\n"
+	}
+	for _, s := range src.Schema().Skipped {
+		got += s.Name + ": " + s.Reason + "\n"
+	}
+	want := "layers/0/w\n../b\ns: it is encrypted; write the file with numpy.savez\nz: it is compressed; write the file with numpy.savez\n: it has no name\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	const again = "; write or fetch the file again"
+	for want, bad := range map[string][]byte{
+		`the array "w" is there twice` + again:                                                                     file(&zip.FileHeader{Name: "w.npy"}, &zip.FileHeader{Name: "w.npy"}),
+		`array "w" does not begin with the header of .npy` + again:                                                 npz(t, zip.Store, map[string][]byte{"w.npy": []byte("hello, world")}),
+		`array "w" has 8 bytes, but 9 follow its header; write the file again; for several arrays use numpy.savez`: npz(t, zip.Store, map[string][]byte{"w.npy": append(slices.Clone(array), 0)}),
+	} {
+		_, err := open(t.Context(), blobtest.Memory{"x": bad}, "x")
+		if err == nil || err.Error() != "tensors: x: "+want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 
