@@ -180,12 +180,6 @@ class Dataset(Resource):
             assert hashes is not None
             return str(hashes["sha256"])
 
-    def compared_files(self) -> Files | None:
-        """Returns the files if the processes of a job compare every byte of them, else None."""
-        if self._origin.compared is None:
-            return None
-        return Files(calls.dataset_slice(self.handle, 0, len(self)), self._origin.compared)
-
     def slice(self, start: int, stop: int) -> Dataset:
         """Returns a view of the records from `start` up to `stop`, for example for validation.
 
@@ -212,30 +206,6 @@ class Dataset(Resource):
             handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
-    def warn_of_shuffling(self, fields: Iterable[str]) -> None:
-        """Warns that every shuffled row costs the decoding of a whole record batch.
-
-        That is so if files are compressed and the decoded fields exceed the library's cache.
-
-        Args:
-            fields: the fields that are read.
-        """
-        schema = self.schema
-        rows = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
-        packed = self._origin.packed
-        if packed and sum(rows) * len(self) > _DECODED:
-            path, how = next(iter(packed.items()))
-            log.warning(_SLOW, path, how)
-
-    def warn_of_skipped(self) -> None:
-        """Warns once that some columns cannot be arrays, so that batches leave them out."""
-        skipped = self.skipped
-        if not skipped or self._origin.warned:
-            return
-        self._origin.warned = True
-        why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in skipped[:4]]
-        log.warning(_LEFT_OUT, ", ".join(why) + (", …" if len(skipped) > 4 else ""))
-
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
@@ -247,6 +217,40 @@ class Dataset(Resource):
         raise InvalidStateError(
             message, op="mf.Dataset", hint="send the paths, and open them in the other process"
         )
+
+
+def compared_files(dataset: Dataset) -> Files | None:
+    """Returns the files if the processes of a job compare every byte of them, else None."""
+    if dataset._origin.compared is None:
+        return None
+    return Files(calls.dataset_slice(dataset.handle, 0, len(dataset)), dataset._origin.compared)
+
+
+def warn_of_shuffling(dataset: Dataset, fields: Iterable[str]) -> None:
+    """Warns that every shuffled row costs the decoding of a whole record batch.
+
+    That is so if files are compressed and the decoded fields exceed the library's cache.
+
+    Args:
+        dataset: the dataset.
+        fields: the fields that are read.
+    """
+    schema = dataset.schema
+    rows = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
+    packed = dataset._origin.packed
+    if packed and sum(rows) * len(dataset) > _DECODED:
+        path, how = next(iter(packed.items()))
+        log.warning(_SLOW, path, how)
+
+
+def warn_of_skipped(dataset: Dataset) -> None:
+    """Warns once that some columns cannot be arrays, so that batches leave them out."""
+    skipped = dataset.skipped
+    if not skipped or dataset._origin.warned:
+        return
+    dataset._origin.warned = True
+    why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in skipped[:4]]
+    log.warning(_LEFT_OUT, ", ".join(why) + (", …" if len(skipped) > 4 else ""))
 
 
 def open(

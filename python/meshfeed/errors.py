@@ -62,12 +62,7 @@ class Error(Exception):
     def __init__(self, message: str, *, op: str = "", hint: str = "", path: str = "") -> None:
         super().__init__()
         self.message, self.hint, self.path = message, hint, path
-        self.set_op(op)
-
-    def set_op(self, op: str) -> None:
-        """Sets the call that failed."""
-        text = f"{op}: {self.message}" if op else self.message
-        self.op, self.args = op, (f"{text}; {self.hint}" if self.hint else text,)
+        set_op(self, op)
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -169,15 +164,22 @@ class PeerError(Error):
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (self._origin,), self.__dict__ | {"args": self.args}
 
-    def at(self, process: int, epoch: int, step: int) -> PeerError:
-        """Sets which process failed, and where."""
-        self.process, self.epoch, self.step = process, epoch, step
-        return self
-
 
 # Tracebacks show the name by which users import the class.
 for _cls in (Error, PeerError, *CLASSES.values()):
     _cls.__module__ = "meshfeed"
+
+
+def set_op(error: Error, op: str) -> None:
+    """Sets the call that failed."""
+    text = f"{op}: {error.message}" if op else error.message
+    error.op, error.args = op, (f"{text}; {error.hint}" if error.hint else text,)
+
+
+def at(error: PeerError, process: int, epoch: int = -1, step: int = -1) -> PeerError:
+    """Sets which process failed, and where."""
+    error.process, error.epoch, error.step = process, epoch, step
+    return error
 
 
 def of(code: int, op: str, message: str, hint: str, path: str) -> Error:

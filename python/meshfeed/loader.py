@@ -18,7 +18,7 @@ from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
 from meshfeed._types import BatchT
 from meshfeed.coordinator import Coordinator
-from meshfeed.dataset import Dataset
+from meshfeed.dataset import Dataset, warn_of_shuffling
 from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.planning import Layout
 
@@ -277,7 +277,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """Warns of a shuffle, of a shuffle on a local mesh, and of split micro-batches."""
         if not self.state()["order"].startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
-            source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
+            warn_of_shuffling(source, [array["field"] for array in arrays if array["field"]])
             if local:
                 notices.of_local_mesh()
         if request is not None and isinstance(request.batch.get("size"), list):

@@ -18,6 +18,7 @@ import pytest
 import meshfeed as mf
 from meshfeed._jobs import contents
 from meshfeed._native import calls, files
+from meshfeed.dataset import compared_files
 from tests.python.players import ALIKE, DIFFER, HANG, Memory, threads, together, until
 
 N = 2_400_000  # records: files of more than 16 MiB, which the fingerprint samples
@@ -153,12 +154,12 @@ def test_a_forgotten_loader_ends_its_hash(
 
 def test_slices_compare_the_files_beneath(good: list[Path], stale: list[Path]) -> None:
     with mf.open(good, fingerprint="full") as ds:
-        part = ds.slice(0, 5).compared_files()
+        part = compared_files(ds.slice(0, 5))
         assert part is not None
         assert part.paths == [str(path) for path in good]
         hashes = part.hashes(threading.Event())
         assert hashes is not None
         assert hashes["sha256"] == ds.sha256()
     with mf.open(good) as ds:
-        assert ds.compared_files() is None
+        assert compared_files(ds) is None
     gc.collect()

@@ -77,7 +77,7 @@ def test_errors_survive_pickling() -> None:
 
 @pytest.mark.parametrize("origin", [ValueError, mf.DataLossError, mf.PeerError])
 def test_an_error_of_another_process_survives_pickling(origin: type[BaseException]) -> None:
-    error = errors.peer(origin)("no", op="mf.Loader").at(1, 2, 3)
+    error = errors.at(errors.peer(origin)("no", op="mf.Loader"), 1, 2, 3)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (str(again), again.process, again.epoch, again.step) == ("mf.Loader: no", 1, 2, 3)

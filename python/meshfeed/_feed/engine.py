@@ -24,7 +24,7 @@ from meshfeed._native import calls
 from meshfeed._native.handle import Handle
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
-from meshfeed.dataset import Dataset
+from meshfeed.dataset import Dataset, compared_files
 from meshfeed.planning import Layout
 
 
@@ -76,7 +76,7 @@ class Engine:
         handle = calls.loader_create(source.handle, plan.document, given)
         self.batch = _described(handle, plan)
         self._communicates = peers.communicates(plan.processes, played=request is None)
-        self._files = source.compared_files() if self._communicates else None
+        self._files = compared_files(source) if self._communicates else None
         self.cursor = self._new_cursor(handle, self.batch, self.epochs)
         self._note_order(handle.value)
         self._join(plan)

@@ -14,7 +14,7 @@ from meshfeed._io.arguments import Checks
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
 from meshfeed._plan.trees import Tree, for_all, no_specs, resolve, specs_of
-from meshfeed.dataset import Dataset
+from meshfeed.dataset import Dataset, warn_of_skipped
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
 
@@ -134,7 +134,7 @@ class Request:
         fields = source.schema
         tree = resolve(self.specs, tuple(fields), source.skipped)
         if for_all(self.specs):
-            source.warn_of_skipped()
+            warn_of_skipped(source)
         _check_top(tree, self.batch)
         bare = [leaf.spec is None for leaf in tree.leaves]
         if any(bare) and not all(bare):

@@ -19,6 +19,7 @@ from meshfeed.errors import (
     NotFoundError,
     ReadError,
     UnsupportedError,
+    set_op,
 )
 
 State = dict[str, Any]
@@ -66,7 +67,7 @@ class Checks:
         if isinstance(error, Error) and error.op != self._call:
             if error.message.startswith("this is not a saved state"):
                 error.message = self._state_file + error.message
-            error.set_op(self._call)
+            set_op(error, self._call)
 
     def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
         """Makes the error for an unexpected argument."""

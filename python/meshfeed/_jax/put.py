@@ -23,7 +23,7 @@ from meshfeed._native.splitter import Splitter
 from meshfeed._plan.blocks import Blocks, without_batch
 from meshfeed._plan.localrows import Parts, check_parts
 from meshfeed._plan.trees import no_specs
-from meshfeed.errors import Error
+from meshfeed.errors import Error, set_op
 from meshfeed.planning import Layout
 from meshfeed.specs import Entry, entries, is_spec
 
@@ -108,7 +108,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str 
             for i in copied:
                 known[i] = *known[i][:3], False
     except Error as e:
-        e.set_op(op)
+        set_op(e, op)
         raise
 
 

@@ -364,7 +364,7 @@ def _error(code: int, message: str, hint: str, process: int | None = None) -> er
     if process is None:
         return errors.CLASSES[code](message, hint=hint)
     origin = TimeoutError if code == errors.Code.Timeout else errors.CLASSES[code]
-    return errors.peer(origin)(message, hint=hint).at(process, -1, -1)
+    return errors.at(errors.peer(origin)(message, hint=hint), process)
 
 
 def _sets(blocks: Sequence[Block]) -> dict[str, list[Block]]:

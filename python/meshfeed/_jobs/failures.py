@@ -87,7 +87,7 @@ def error_of(message: Message) -> errors.PeerError:
     if is_departure(message):
         text = f"{describe_departure(message)}, and this process takes another"
         hint = "end the loops of all processes at the same batch"
-        return errors.PeerError(text, op=OP, hint=hint).at(message["process"], -1, -1)
+        return errors.at(errors.PeerError(text, op=OP, hint=hint), message["process"])
     process, epoch, step = message["process"], message["epoch"], message["step"]
     op, text = message.get("op", OP), message["message"]
     if op not in ("", OP):
@@ -100,7 +100,7 @@ def error_of(message: Message) -> errors.PeerError:
     made = errors.peer(_origin(message))(
         text, op=OP, hint=message.get("hint", ""), path=message.get("path", "")
     )
-    return made.at(process, epoch, step)
+    return errors.at(made, process, epoch, step)
 
 
 def _origin(message: Message) -> type[BaseException]:

@@ -66,7 +66,7 @@ def absent(
         hint = "call it before the same batch in every process; see the logs, "
     message += f"reached the next batch of loader {title} within {seconds:g} s"
     error = errors.peer(TimeoutError)(message, op=OP, hint=f"{hint}or raise agree_timeout=")
-    return error.at(missing[0], -1, -1)
+    return errors.at(error, missing[0])
 
 
 def skewed(ahead: Sequence[int], behind: Sequence[int], batches: int) -> str:
