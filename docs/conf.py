@@ -21,6 +21,7 @@ version = release = (ROOT / "VERSION").read_text().strip()
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
@@ -58,6 +59,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_output_stderr = "remove"  # the logs of processes that guides start
 
+autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

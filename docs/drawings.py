@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/architecture.md as SVG, from the code. docs/pages.py writes them."""
+"""Draws the pictures of pages as SVG, from the code. docs/pages.py writes them."""
 
 from __future__ import annotations
 
@@ -68,6 +68,13 @@ class Picture:
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
         title = f"<title>{self._title}</title>"
         return "\n".join([head, title, STYLE, *self._under, *self._over, "</svg>", ""])
+
+
+def replicas() -> str:
+    """Draws a batch on four processes of two devices each, where two processes share a model."""
+    fields = {"image": ("uint8", (224, 224, 3))}
+    axes = {"data": 2, "model": 4}
+    return mf.layout(axes, mf.P("data"), fields, batch_size=16, processes=4).to_svg()
 
 
 # ---- the way of one record ----

@@ -176,6 +176,7 @@ def heading(place: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "troubleshooting.md": troubleshooting,
     "material.md": material,
+    "pictures/replicas.svg": drawings.replicas,
     "pictures/record.svg": drawings.record_way,
     "pictures/packages.svg": drawings.packages,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 DARK = "@media (prefers-color-scheme:dark){"
 ARGUMENTS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>')
 PICTURE = re.compile(r"<svg .*?</svg>", re.DOTALL)
+IMAGE = re.compile(r'<p>(?=<img [^>]*\.svg"[^>]*/></p>)')
 NAME = re.compile(r'(\sid="|href="#|url\(#)')
 BUTTON = '<summary><span class="toctree-toggle"'
 LAYOUT_PAGE = 'href="layout.html'  # in a notebook, the page is beside it
@@ -28,11 +30,16 @@ OPTIONS = {
 }
 SECTIONS = [(title, "params_style") for title in OPTIONS]
 
+# Code in a text that is a name of the reference: `mf.layout(…)`, `loader.report()`.
+NAMED = re.compile(r"(mf|loader)\.(\w+(?:\.\w+)*)(?:\(.*\))?")
+MODULES = {"mf": "meshfeed", "loader": "meshfeed.Loader"}
+
 CODE = re.compile(r"``.*?``|`(?P<code>[^`]+)`|[*|]|_(?=\W)", re.DOTALL)
 
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("doctree-resolved", link_names)
     app.connect("build-finished", name_buttons)
     # Both come before napoleon, which reads the sections of a docstring.
     app.connect("autodoc-process-docstring", mark_code, priority=100)
@@ -63,6 +70,27 @@ def literal(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith("`") else f"\\{found[0]}"
 
 
+def link_names(app: Any, tree: Any, page: str) -> None:
+    """Links a name of the package to the reference, once in each section."""
+    nodes = importlib.import_module("docutils.nodes")  # quick tests do without it
+    entries = app.env.domaindata["py"]["objects"]
+    linked = set()
+    for code in [*tree.findall(nodes.literal)]:
+        name = NAMED.fullmatch(code.astext())
+        entry = entries.get(f"{MODULES[name[1]]}.{name[2]}") if name else None
+        around: Any = code
+        while entry and not isinstance(around, nodes.section | nodes.document):
+            around = around.parent
+            if isinstance(around, nodes.reference | nodes.title):
+                entry = None
+        if entry and (id(around), entry.node_id) not in linked:
+            linked.add((id(around), entry.node_id))
+            place = app.builder.get_relative_uri(page, entry.docname)
+            link = nodes.reference("", "", internal=True, refuri=f"{place}#{entry.node_id}")
+            code.replace_self(link)
+            link += code
+
+
 def group_options(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Divides the arguments of the loader into groups."""
     if name != "meshfeed.Loader":
@@ -88,6 +116,7 @@ def finish(app: Any, name: str, template: str, context: dict[str, Any], tree: An
         page = context["pathto"]("layout.html", 1)
         body = body.replace(DARK, CHOSEN).replace(LAYOUT_PAGE, f'href="{page}')
         body = ARGUMENTS.sub(listed, body)
+        body = IMAGE.sub('<p class="picture" tabindex="0">', body)
         numbers = itertools.count()
         context["body"] = PICTURE.sub(lambda svg: numbered(svg[0], next(numbers)), body)
 

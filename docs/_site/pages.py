@@ -28,6 +28,8 @@ ELSEWHERE = {
 CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
 QUOTED = re.compile(r"(`+)(?:(?!`).)+?\1(?!`)")
 LINK = re.compile(r"(\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
+GO = re.compile(r"^```go\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+TABLE = re.compile(r"^\| level \|.*\n(?:\|.*(?:\n|\Z))+", re.MULTILINE)  # at the top of a guide
 LEXERS = {".py": "python", ".go": "go", ".c": "c", ".h": "c", ".ts": "typescript", ".json": "json"}
 
 
@@ -47,7 +49,8 @@ class Site:
             if source.suffix == ".py":
                 self._guide(source, place)
             else:
-                self.write(place, self.linked(source.read_text(), name, place))
+                text = self.linked(source.read_text(), name, place)
+                self.write(place, self._with_program(text, source))
         while missing := sorted(n for n in self._sources if f"{shown(n)}.md" not in self):
             for name in missing:
                 self._source(name)
@@ -122,15 +125,17 @@ class Site:
         self.write(f"downloads/{source.name}", source.read_text())
         for cell, text in zip(texts, kept, strict=True):
             cell.source = self.linked(text, str(source.relative_to(ROOT)), place)
-        first = texts[0].source.rstrip().split("\n\n")
-        table = next(i for i, part in enumerate(first) if part.startswith("| level"))
-        first.insert(
-            table + 1,
-            f"{{download}}`Notebook <../downloads/{source.stem}.ipynb>` ·"
-            f" {{download}}`Program <../downloads/{source.name}>`",
-        )
-        texts[0].source = "\n\n".join(first)
+        files = {"Notebook": f"{source.stem}.ipynb", "Program": source.name}
+        texts[0].source = with_downloads(texts[0].source, files)
         self.write(notebook, jupytext.writes(guide, fmt="ipynb"))
+
+    def _with_program(self, text: str, source: Path) -> str:
+        """Returns a guide in Markdown with its program, which its blocks of Go are, to download."""
+        blocks = GO.findall(text) if "| level |" in text else []
+        if not blocks:
+            return text
+        self.write(f"downloads/{source.stem}.go", "\n".join(blocks))
+        return with_downloads(text, {"Program": f"{source.stem}.go"})
 
     def _source(self, name: str) -> None:
         """Writes a page that shows a file, or lists a folder."""
@@ -146,6 +151,14 @@ class Site:
         lexer = LEXERS.get(path.suffix, "text")
         code = f"{fence}{{code-block}} {lexer}\n:linenos:\n:force:\n\n{text}\n{fence}\n"
         self.write(place, head + code)
+
+
+def with_downloads(text: str, files: dict[str, str]) -> str:
+    """Returns a guide with links to its files below the table at its top."""
+    links = " · ".join(
+        f"{{download}}`{words} <../downloads/{name}>`" for words, name in files.items()
+    )
+    return TABLE.sub(lambda table: f"{table[0]}\n{links}\n", text, count=1)
 
 
 def places() -> dict[str, str]:

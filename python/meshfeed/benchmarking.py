@@ -246,7 +246,7 @@ class _BenchmarkFunction:
         warmup: int = 5,
         closed: bool = False,
     ) -> Benchmark:
-        """Times a training loop: the wait for every batch and the step on it.
+        """Times a training loop, the wait for every batch and the step on it.
 
         The clock runs while the loop waits for a batch, so slow input counts. JAX dispatches
         computations asynchronously, so a clock around the call of a step alone measures the

@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 from typing import Any, ClassVar
 
-EXIT_PEER_ERROR = 113  # the exit status of a process that `on_peer_error` ends
+#: The exit status of a process that `on_peer_error` ends.
+EXIT_PEER_ERROR = 113
 
 
 class Code(enum.IntEnum):

@@ -5,6 +5,7 @@ tests/website checks the built site.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -13,6 +14,8 @@ import subprocess
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -53,11 +56,56 @@ def test_every_page_is_in_one_table_of_contents() -> None:
 
 
 def test_every_public_name_of_python_is_in_the_reference() -> None:
-    page = (ROOT / "docs/reference/python.md").read_text()
-    named = re.findall(r"^\.\. auto(?:class|function|data):: (\w+)", page, re.MULTILINE)
+    """Each name has an entry on one page, and a line in the table of contents of the reference."""
+    pages_of_names = sorted((ROOT / "docs/reference/python").glob("*.md"))
+    entry = re.compile(r"^\.\. auto(?:class|function|data):: (\w+)", re.MULTILINE)
+    described = [name for page in pages_of_names for name in entry.findall(page.read_text())]
     public = (ROOT / "python/meshfeed/__init__.pyi").read_text()
     names = set(re.findall(r"^from .* import .* as (\w+)$", public, re.MULTILINE))
-    assert sorted(named) == sorted(names - {"strategy", "__version__"})
+    assert sorted(described) == sorted(names - {"strategy", "__version__"})
+    contents = (ROOT / "docs/reference/python.md").read_text()
+    listed = re.findall(r"^   (\w+)$", contents, re.MULTILINE)
+    assert sorted(listed) == sorted(names - {"__version__"})
+
+
+class Entry(NamedTuple):
+    """What Sphinx knows about a name."""
+
+    docname: str
+    node_id: str
+
+
+@pytest.mark.skipif(find_spec("docutils") is None, reason="MESHFEED_DEEP=1: make site builds it")
+def test_a_name_of_the_package_is_a_link_to_its_entry() -> None:
+    nodes = importlib.import_module("docutils.nodes")
+    texts = ["mf.open(…)", "mf.open", "loader.report()", "mf.absent", "open", "step", "mf.open x"]
+    codes = [nodes.literal("", text) for text in texts]
+    linked = nodes.reference("", "", nodes.literal("", "mf.open"))
+    title = nodes.title("", "", nodes.literal("", "mf.open"))
+    sections = [
+        nodes.section("", title, nodes.paragraph("", "", *codes, linked)),
+        nodes.section("", nodes.paragraph("", "", nodes.literal("", "mf.open"))),
+    ]
+    tree = nodes.section("", *sections)
+    app = SimpleNamespace(
+        builder=SimpleNamespace(get_relative_uri=lambda page, to: f"{page}->{to}"),
+        env=SimpleNamespace(domaindata={"py": {"objects": {}}}),
+    )
+    app.env.domaindata["py"]["objects"] = {
+        "meshfeed.open": Entry("datasets", "meshfeed.open"),
+        "meshfeed.Loader.report": Entry("loading", "meshfeed.Loader.report"),
+    }
+    hooks.link_names(app, tree, "guide")
+    found = [
+        (link.astext(), link["refuri"])
+        for link in tree.findall(nodes.reference)
+        if link.attributes.get("refuri")
+    ]
+    assert found == [
+        ("mf.open(…)", "guide->datasets#meshfeed.open"),
+        ("loader.report()", "guide->loading#meshfeed.Loader.report"),
+        ("mf.open", "guide->datasets#meshfeed.open"),
+    ]
 
 
 def test_every_option_of_the_loader_is_in_a_group() -> None:
@@ -135,6 +183,16 @@ weights, step = 0, lambda weights, batch: batch["label"]
     after = "assert (weights.shape, dict(mesh.shape)) == ((256,), {'data': 4, 'model': 2})"
     source = f"import os\nos.chdir({str(tmp_path)!r})\n{before}{program}{after}\n"
     assert "batches the loop waited" in run(source)
+
+
+def test_a_guide_in_go_becomes_a_program(tmp_path: Path) -> None:
+    """tests/python/test_guide_gomlx.py compiles and runs these blocks."""
+    source = ROOT / "docs/guides/gomlx.md"
+    page = pages.Site(tmp_path)._with_program(source.read_text(), source)
+    assert "| 50 MB |\n\n{download}`Program <../downloads/gomlx.go>`\n\nThe Go blocks" in page
+    program = (tmp_path / "downloads/gomlx.go").read_text()
+    assert program.startswith("package main\n")
+    assert program.count("package main") == program.count("func main()") == 1
 
 
 @pytest.mark.skipif(find_spec("jupytext") is None, reason="MESHFEED_DEEP=1: make site builds it")

@@ -17,15 +17,17 @@ const pages = [
   "guides/strategy.html",
   "benchmarks.html",
   "reference/python.html",
+  "reference/python/loading.html",
   "reference/c/meshfeed.html",
   "reference/go/core-loader.html",
   "reference/documents.html",
 ];
 
-const long = "reference/python.html"; // axe needs half a minute for it
-
 // The theme's search button shows "Search Ctrl + K", and screen readers read "Search".
 const rules = { "label-content-name-mismatch": { enabled: false } };
+
+// A scheme changes colors only, so the second one is checked by the rules that read them.
+const ofColors = ["color-contrast", "link-in-text-block"];
 
 // The theme writes what it does to the console. From a folder, the search cannot fetch the pages that it quotes.
 const expected = /\[PST\]|CORS policy|ERR_FAILED|Failed to fetch/;
@@ -34,11 +36,12 @@ const expected = /\[PST\]|CORS policy|ERR_FAILED|Failed to fetch/;
 const onSite = (name, options, run) => inBrowser(name, { expected, ...options }, run);
 
 for (const colorScheme of ["light", "dark"]) {
-  for (const name of pages.filter((name) => colorScheme === "light" || name !== long)) {
+  for (const name of pages) {
     onSite(`axe finds nothing on ${name}, ${colorScheme}`, { colorScheme }, async (page) => {
       await page.goto(new URL(name, site).href);
       await page.evaluate(axe);
-      const options = { rules, preload: false, resultTypes: ["violations"] };
+      const runOnly = colorScheme === "dark" ? ofColors : undefined;
+      const options = { rules, runOnly, preload: false, resultTypes: ["violations"] };
       const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options), options);
       const found = violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" ")}`);
       assert.deepEqual(found, []);
@@ -56,6 +59,17 @@ for (const width of [390, 768]) {
   });
 }
 
+onSite("a picture keeps its size on a phone", { viewport: { width: 390, height: 844 } }, async (page) => {
+  for (const [name, picture] of [["guides/layouts.html", ".cell_output svg"], ["architecture.html", ".picture img"]]) {
+    await page.goto(new URL(name, site).href);
+    const [shown, drawn] = await page
+      .locator(picture)
+      .first()
+      .evaluate((element) => [element.getBoundingClientRect().width, element.naturalWidth ?? element.viewBox.baseVal.width]);
+    assert.equal(Math.round(shown), drawn, name);
+  }
+});
+
 onSite("a picture follows the reader's choice of a scheme", { colorScheme: "light" }, async (page) => {
   await page.goto(new URL("guides/layouts.html", site).href);
   const background = () => page.evaluate(() => getComputedStyle(document.querySelector("svg .mf-bg")).fill);
@@ -64,8 +78,16 @@ onSite("a picture follows the reader's choice of a scheme", { colorScheme: "ligh
   assert.notEqual(await background(), light);
 });
 
+onSite("a plot follows the reader's choice of a scheme", { colorScheme: "light" }, async (page) => {
+  await page.goto(new URL("guides/tuning.html", site).href);
+  const ink = () => page.evaluate(() => getComputedStyle(document.querySelector("svg.mf-plot text")).fill);
+  const light = await ink();
+  await page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
+  assert.notEqual(await ink(), light);
+});
+
 onSite("the search finds a word and a name", {}, async (page) => {
-  for (const [word, place] of [["preemption", "guides/distributed.html"], ["verify_replicas", "reference/python.html"]]) {
+  for (const [word, place] of [["preemption", "guides/distributed.html"], ["verify_replicas", "reference/python/loading.html"]]) {
     await page.goto(new URL(`search.html?q=${word}`, site).href);
     await page.locator(`#search-results a[href*="${place}"]`).first().waitFor();
   }

@@ -117,9 +117,9 @@ def test_an_anchor_is_on_a_page_once() -> None:
 
 
 def test_every_guide_can_be_downloaded() -> None:
-    guides = sorted((SITE.parent / "docs/guides").glob("*.py"))
+    guides = sorted((SITE.parent / "docs/guides").iterdir())
     for guide in guides:
         named = page(SITE / "guides" / f"{guide.stem}.html").links
-        for suffix in (".py", ".ipynb"):
+        for suffix in (".go",) if guide.suffix == ".md" else (".py", ".ipynb"):
             (link,) = [x for x in named if x.endswith(f"/{guide.stem}{suffix}")]
             assert wrong(SITE / "guides" / "x.html", link) is None
