@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,7 @@ test: page lib $(VENV)/.test ## all quick tests, with a table of the time of eac
 test-deep: page lib $(VENV)/.test $(VENV)/.site ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
+	@$(MAKE) --no-print-directory loaders || echo "NOT TESTED: the programs of other loaders, because those could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
 
 check: page lib $(VENV)/.test $(VENV)/.lint ## format, lint, types, imports, other platforms, and all tests
@@ -142,6 +143,16 @@ plugins-absent: $(PLUGINS)/cuda12.ready $(PLUGINS)/cuda13.ready $(PLUGINS)/tpu.r
 gpu-check-go: ## check a PJRT plugin on its hardware: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so
 	@test -n "$(MESHFEED_PJRT_PLUGIN)" || { echo "name the plugin: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so"; exit 2; }
 	MESHFEED_PJRT_PLUGIN="$(MESHFEED_PJRT_PLUGIN)" CGO_ENABLED=1 go test -count=1 -v -timeout 20m -run '^TestReal' ./core/gomlxfeed/xla
+
+# Other loaders, which the deep tests compare with. They are not in .venv, because no other test needs them.
+LOADERS := .build/loaders
+
+$(LOADERS)/.ready: tools/loaders.txt | $(VENV)/pyvenv.cfg
+	rm -rf $(LOADERS)
+	$(PYTHON) -m pip install -q --disable-pip-version-check --no-cache-dir --no-deps -r $< --target $(LOADERS)
+	touch $@
+
+loaders: $(LOADERS)/.ready ## install TensorFlow and Datarax for the guide that compares with them (2 GB)
 
 clean: ## remove everything that make built
 	rm -rf $(VENV) .build build dist site demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules

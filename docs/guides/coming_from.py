@@ -8,15 +8,16 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 5 s | 700 MB |
+# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 6 s | 700 MB |
 #
 # - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
 # - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
 # - [Hugging Face datasets](#hugging-face-datasets) · [Datarax](#datarax) · [Levanter and MaxText](#levanter-and-maxtext)
-# - [Keep your loader](#keep-your-loader)
+# - [Keep your loader](#keep-your-loader) · [Versions](#versions)
 #
-# The running time and memory above are without PyTorch and TensorFlow. If one of the libraries is installed, its half of the
-# comparison runs too, and the batches of both are compared value by value.
+# The running time and memory above are without PyTorch, TensorFlow and Datarax. If one of the libraries is
+# installed, its program runs too, and its batches, losses and weights are compared with ours.
+# [Versions](#versions) says which of them ran.
 
 # %% [markdown]
 # ## Three questions
@@ -36,14 +37,18 @@
 
 # %%
 import builtins
+import functools
+import importlib.metadata
 import importlib.util
 import logging
 import os
+import subprocess
+import sys
 import tempfile
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
@@ -60,11 +65,15 @@ def show(x):
     getattr(builtins, "display", print)(x)
 
 
+@functools.cache
 def installed(name):
-    """Returns whether a library is installed, and says so if it is not."""
+    """Returns whether a library is installed, and prints its version, or that it is not installed."""
     found = importlib.util.find_spec(name) is not None
-    if not found:
-        print(f"skipped: {name} is not installed")
+    print(
+        f"{name} {importlib.metadata.version(name)}"
+        if found
+        else f"skipped: {name} is not installed"
+    )
     return found
 
 
@@ -91,6 +100,11 @@ def compare(ours, theirs):
     return count
 
 
+def labels(steps):
+    """Returns the sorted labels of each step, for the batches of any number of processes."""
+    return [sorted(np.concatenate([batch["label"] for batch in parts])) for parts in steps]
+
+
 # %% [markdown]
 # ## The step
 #
@@ -98,6 +112,7 @@ def compare(ours, theirs):
 # the wrapper of the model and the exchange of gradients.
 
 # %%
+start = np.full(32 * 32 * 3, 0.01, np.float32)
 
 
 @jax.jit
@@ -107,22 +122,30 @@ def step(weights, batch):
     def loss(w):
         return ((batch["image"].reshape(len(batch["label"]), -1) @ w) ** 2).mean()
 
-    return weights - 0.01 * jax.grad(loss)(weights)
+    value, gradient = jax.value_and_grad(loss)(weights)
+    return weights - 1e-4 * gradient, value
 
 
-def train(mesh):
-    """Trains for one epoch of four batches."""
-    weights = jax.device_put(np.ones(32 * 32 * 3, np.float32) / 100, NamedSharding(mesh, P()))
-    with mf.Loader(ds, mesh, P("data"), batch_size=256, shuffle=True, seed=0) as loader:
+def train(mesh, **order):
+    """Trains for one epoch of four batches, and returns the weights and the losses."""
+    weights, losses = jax.device_put(start, NamedSharding(mesh, P())), []
+    with mf.Loader(ds, mesh, P("data"), batch_size=256, **order) as loader:
         for batch in loader:
-            weights = jax.block_until_ready(step(weights, batch))
-    return weights, step.lower(weights, batch).compile().as_text()
+            weights, loss = step(weights, batch)
+            losses.append(float(loss))
+    return np.asarray(weights), losses
 
 
-on_one, _ = train(mf.make_mesh({"data": 1}, devices=jax.devices()[:1]))
-on_eight, program = train(mesh)
+on_one, _ = train(mf.make_mesh({"data": 1}, devices=jax.devices()[:1]), shuffle=True, seed=0)
+on_eight, _ = train(mesh, shuffle=True, seed=0)
 np.testing.assert_allclose(on_one, on_eight, rtol=1e-4)
+
+weights, losses = train(mesh)  # in the order of the data, to compare with the other libraries
+print("losses:", *(f"{loss:.1f}" for loss in losses))
+batch = mf.put({name: array[:256] for name, array in data.items()}, mesh, P("data"))
+program = step.lower(jax.device_put(start, NamedSharding(mesh, P())), batch).compile().as_text()
 print("XLA's program has an all-reduce:", "all-reduce" in program)
+assert losses == sorted(losses, reverse=True)
 assert "all-reduce" in program
 
 # %% [markdown]
@@ -156,20 +179,69 @@ assert "all-reduce" in program
 # | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state_dict()`, one for the job |
 # | `load_state_dict(state)`, on as many ranks and workers | `load_state_dict(state)` or `state=`, on any mesh |
 #
-# Before, in every process:
+# Before, a program for every process. With PyTorch installed, the next cell runs two of them on the CPU:
+
+# %%
+TORCH = """
+import sys
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+folder, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+
+arrays = np.load(f"{folder}/data.npz")
+dataset = TensorDataset(torch.from_numpy(arrays["image"]), torch.from_numpy(arrays["label"]))
+sampler = DistributedSampler(dataset, shuffle=False)
+loader = DataLoader(dataset, batch_size=128, sampler=sampler, drop_last=True)
+
+model = torch.nn.Linear(32 * 32 * 3, 1, bias=False)
+torch.nn.init.constant_(model.weight, 0.01)
+model = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+
+rows, losses = [], []
+for epoch in range(1):
+    sampler.set_epoch(epoch)
+    for image, label in loader:
+        loss = (model(image.flatten(1)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        dist.all_reduce(loss := loss.detach())
+        losses.append(loss.item() / dist.get_world_size())
+        rows.append(label.numpy())
+
+weights = model.module.weight.detach().numpy()[0]
+np.savez(f"{folder}/rank{rank}.npz", weights=weights, losses=losses, rows=rows)
+dist.destroy_process_group()
+"""
+
+if installed("torch"):
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(f"{folder}/data.npz", **data)
+        command = [sys.executable, "-c", TORCH, folder]
+        ranks = [subprocess.Popen([*command, str(rank)]) for rank in range(2)]
+        assert [rank.wait() for rank in ranks] == [0, 0]
+        for rank in range(2):
+            saved = np.load(f"{folder}/rank{rank}.npz")
+            np.testing.assert_allclose(saved["losses"], losses, rtol=1e-4)
+            np.testing.assert_allclose(saved["weights"], weights, rtol=1e-4)
+            for number, seen in enumerate(saved["rows"]):  # every second record
+                assert seen.tolist() == list(range(256 * number + rank, 256 * (number + 1), 2))
+    print("equal losses and weights after", len(losses), "steps of DistributedDataParallel")
+
+# %% [markdown]
+# After: `train` of [the step](#the-step), in every process of any number. In a job of several processes, call
+# `jax.distributed.initialize()` first. The losses and weights are the same, and so are the rows of each
+# global batch. `DistributedDataParallel` sends its gradients while it still computes others, as XLA may do
+# too. Its `DataLoader` runs any Python in its workers, which meshfeed does not.
 #
-# ```python
-# dist.init_process_group("gloo")
-# sampler = DistributedSampler(dataset, shuffle=True, seed=0)
-# loader = StatefulDataLoader(dataset, batch_size=64, sampler=sampler, num_workers=4, drop_last=True)
-# model = DistributedDataParallel(model)
-# for epoch in range(3):
-#     sampler.set_epoch(epoch)
-#     for image, label in loader:
-#         ...
-# ```
-#
-# After, in every process (in a job of several, call `jax.distributed.initialize()` first):
+# A loop that stops and continues on another mesh, with half the batch:
 
 # %%
 run = {"shuffle": True, "seed": 0, "epochs": 3}
@@ -186,9 +258,10 @@ with mf.Loader(ds, pair, P("data"), batch_size=128, **run) as loader:
     assert (loader.epoch, loader.step) == (1, 2)
 
 # %% [markdown]
-# The trap: with `DistributedSampler` the global batch grows with the number of ranks. Records go to ranks
-# in turn, so the same global batch has its rows in another order. Here `batch_size` and the order stay the
-# same on every mesh. With PyTorch installed, the next cell plays four ranks:
+# The trap: with a `DataLoader` of `batch_size=b` on every rank, the global batch grows with the number of
+# ranks. Records go to ranks in turn, so the same global batch has its rows in another order. Here
+# `batch_size` and the order stay the same on every mesh. `DataParallel` scatters one batch to GPUs from one
+# process; without a GPU it calls the model. The next cell plays four ranks:
 
 # %%
 if installed("torch"):
@@ -210,6 +283,11 @@ if installed("torch"):
     print("rows of rank 1:", first[1][:4], "…")
     assert first[1][:4].tolist() == [1, 5, 9, 13]
     assert sorted(np.concatenate(first)) == list(range(256))  # the same set of rows as batch 0
+
+    linear = torch.nn.Linear(3, 1)
+    rows = torch.ones(4, 3)
+    if not torch.cuda.is_available():
+        assert torch.equal(torch.nn.DataParallel(linear)(rows), linear(rows))
 
     if installed("torchdata"):
         from torchdata.stateful_dataloader import StatefulDataLoader
@@ -250,27 +328,10 @@ if installed("torch"):
 # | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
 # | `.map(fn)`, `.filter(fn)` | none: do this in your step, or before you write the data |
 #
-# Before:
-#
-# ```python
-# strategy = tf.distribute.MirroredStrategy()
-# dataset = tf.data.Dataset.from_tensor_slices(data).shuffle(1024, seed=0).batch(256, drop_remainder=True)
-# dataset = strategy.experimental_distribute_dataset(dataset.prefetch(tf.data.AUTOTUNE))
-# with strategy.scope():
-#     model = make_model()
-# for batch in dataset:
-#     loss = strategy.reduce("SUM", strategy.run(train_step, args=(batch,)), axis=None)
-# ```
-#
-# After: the loop of [the step](#the-step). The next cell computes one `run` and `reduce` both ways.
+# Before, with TensorFlow installed, on two virtual CPUs. The sum of the changes of both replicas is
+# TensorFlow's all-reduce. After: `train` of [the step](#the-step), with the same losses and weights.
 
 # %%
-total = jax.jit(lambda batch: batch["label"].sum())
-with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
-    sums = [int(total(batch)) for batch in loader]
-print(sums)
-assert sums == [32640, 98176, 163712, 229248]
-
 if installed("tensorflow"):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
@@ -279,25 +340,44 @@ if installed("tensorflow"):
     cpu = tf.config.list_physical_devices("CPU")[0]
     two = [tf.config.LogicalDeviceConfiguration()] * 2
     tf.config.set_logical_device_configuration(cpu, two)
+
     rows = tf.data.Dataset.from_tensor_slices(data)
     batches = rows.batch(256, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        variable = tf.Variable(start, aggregation=tf.VariableAggregation.SUM)
+
+    def replica_step(batch):
+        """Takes one step in one replica, and returns its part of the loss."""
+        with tf.GradientTape() as tape:
+            flat = tf.reshape(batch["image"], (-1, 32 * 32 * 3))
+            loss = tf.reduce_sum(tf.linalg.matvec(flat, variable) ** 2) / 256  # the global batch
+        variable.assign_sub(1e-4 * tape.gradient(loss, variable))
+        return loss
+
+    @tf.function
+    def global_step(batch):
+        """Runs a step in every replica, and adds up the loss."""
+        return strategy.reduce("SUM", strategy.run(replica_step, args=(batch,)), axis=None)
+
+    distributed = strategy.experimental_distribute_dataset(batches)
+    np.testing.assert_allclose([float(global_step(b)) for b in distributed], losses, rtol=1e-4)
+    np.testing.assert_allclose(variable.numpy(), weights, rtol=1e-4)
+    print("equal losses and weights after", len(losses), "steps of MirroredStrategy")
+
     with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
         print(compare(loader, batches.as_numpy_iterator()), "equal batches")
-
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    local_sum = tf.function(lambda batch: tf.reduce_sum(batch["label"]))
-    theirs = [
-        int(strategy.reduce("SUM", strategy.run(local_sum, args=(batch,)), axis=None))
-        for batch in strategy.experimental_distribute_dataset(batches)
-    ]
-    assert theirs == sums
+    for batch in distributed:  # each replica has half of the rows, in order
+        first, second = strategy.experimental_local_results(batch["label"])
+        assert int(first[-1]) + 1 == int(second[0])
 
     part = [int(row["label"]) for row in rows.shard(4, 1).take(4)]
     assert part == [1, 5, 9, 13]  # every fourth record, whatever the mesh is
 
 # %% [markdown]
 # The trap: `experimental_distribute_dataset` rebatches for replicas, and does not know a model axis across
-# hosts. `shard` before `shuffle` shuffles within each host's part only.
+# hosts. `shard` before `shuffle` shuffles within each host's part only. What tf.data does and meshfeed does
+# not: functions on records, readers of many formats and stores, and buffers that it tunes by itself.
 
 # %% [markdown]
 # ## Grain
@@ -316,15 +396,9 @@ if installed("tensorflow"):
 # | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
 # | `.map`, `.filter`, packing, mixing | none: do this in your step, or before you write the data |
 #
-# Before, in every process:
-#
-# ```python
-# rows = grain.MapDataset.source(source)[jax.process_index()::jax.process_count()]
-# for batch in rows.seed(0).shuffle().batch(64, drop_remainder=True).to_iter_dataset():
-#     batch = jax.make_array_from_process_local_data(sharding, batch)
-# ```
-#
-# After: the loop of [the step](#the-step). Without a shuffle, both deliver the same batches:
+# Before: `grain_part` is what each process runs, and `jax.make_array_from_process_local_data` makes a global
+# array of its batches. After: a loader. The parts of four processes are the rows of the same batches, with
+# and without a shuffle:
 
 # %%
 if installed("grain"):
@@ -339,8 +413,51 @@ if installed("grain"):
         def __getitem__(self, record):
             return {name: array[record] for name, array in data.items()}
 
+    def grain_part(index, count, shuffle):
+        """Yields the batches of one process."""
+        rows = grain.MapDataset.source(Source()).seed(0)
+        rows = rows.shuffle() if shuffle else rows
+        yield from rows[index::count].batch(256 // count, drop_remainder=True).to_iter_dataset()
+
     with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
-        print(compare(loader, grain.MapDataset.source(Source()).batch(256)), "equal batches")
+        print(compare(loader, grain_part(0, 1, shuffle=False)), "equal batches")
+        ours = labels([batch] for batch in loader)
+    for shuffle in (False, True):
+        four = labels(zip(*(grain_part(i, 4, shuffle) for i in range(4)), strict=True))
+        assert four == labels(zip(grain_part(0, 1, shuffle), strict=True))
+        assert (four == ours) == (not shuffle)  # each library shuffles in its own way
+        assert sorted(np.concatenate(four)) == list(range(1024))
+
+# %% [markdown]
+# Grain's `ElasticIterator` continues with another number of processes and another batch, as every loader
+# here does. It takes the batching and the shards over, and refuses filters. What Grain does and meshfeed
+# does not: `map`, `filter`, packing and mixing in Python, with a state that covers them.
+
+# %%
+if installed("grain"):
+
+    def elastic(batch_size, index, count):
+        """Returns Grain's elastic iterator of one process."""
+        options = grain.sharding.ShardOptions(index, count, drop_remainder=True)
+        rows = grain.MapDataset.source(Source())
+        return iter(grain.experimental.ElasticIterator(rows, batch_size, options))
+
+    four = [elastic(256, index, 4) for index in range(4)]
+    for _ in range(2):
+        before = [next(part)["label"] for part in four]
+    two = [elastic(128, index, 2) for index in range(2)]
+    for part in two:
+        part.set_state(four[0].get_state())
+    after = sorted(np.concatenate([next(part)["label"] for part in two]))
+
+    with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
+        ours = [batch["label"].tolist() for _, batch in zip(range(2), loader, strict=False)]
+        state = loader.state()
+    with mf.Loader(ds, mesh, P("data"), batch_size=128, state=state) as loader:
+        continued = next(iter(loader))["label"].tolist()
+    assert sorted(np.concatenate(before)) == ours[1]
+    assert after == continued == list(range(512, 640))
+    print("rows", continued[0], "to", continued[-1], "come next, in both")
 
 # %% [markdown]
 # Now four processes of two devices each, and a copy of the model that spans two processes. Processes 0 and
@@ -373,7 +490,7 @@ if installed("grain"):
 # | --- | --- |
 # | `dataset.save_to_disk(folder)`, `load_from_disk(folder)` | `mf.open(folder)` reads that folder |
 # | a dataset in memory | `mf.from_arrow(dataset.with_format("arrow")[:])` |
-# | `dataset.with_format("jax")`, arrays on one device | `mf.Loader`: global arrays on a mesh |
+# | `dataset.with_format("jax", device=str(d))`, arrays on one device | `mf.Loader`: global arrays on a mesh |
 # | `dataset.with_format("numpy").iter(batch_size=b)` | `mf.Loader(ds, batch_size=b)`: NumPy, without JAX |
 # | `dataset.shuffle(seed=s)` before each epoch, then `flatten_indices()` | `shuffle=True, seed=s` |
 # | `datasets.distributed.split_dataset_by_node(dataset, rank, world_size)` | nothing: rows follow from the mesh and the spec |
@@ -383,11 +500,19 @@ if installed("grain"):
 # | `load_dataset("…", streaming=True)`, `hf://` | none: save to disk first |
 # | `.map(fn)` | the same, before `save_to_disk` |
 #
-# The library writes Arrow files, which meshfeed maps into memory:
+# The library writes Arrow files, and maps them into memory; so does meshfeed. Before: `hugging_face`, in
+# every process. After: a loader of the folder. `split_dataset_by_node` gives each process one contiguous
+# part, so four processes read the same records in an epoch, in other global batches:
 
 # %%
 if installed("datasets"):
     import datasets
+    from datasets.distributed import split_dataset_by_node
+
+    def hugging_face(dataset, rank, world_size):
+        """Yields the batches of one process."""
+        part = split_dataset_by_node(dataset, rank, world_size).with_format("numpy")
+        yield from part.iter(batch_size=256 // world_size, drop_last_batch=True)
 
     datasets.disable_progress_bars()
     with tempfile.TemporaryDirectory() as folder:
@@ -397,18 +522,26 @@ if installed("datasets"):
         corpus = datasets.Dataset.from_dict(data, features=features)
         corpus.save_to_disk(folder)
         with mf.open(folder) as files, mf.Loader(files, mesh, P("data"), batch_size=256) as loader:
-            theirs = corpus.with_format("numpy").iter(batch_size=256)
-            print(compare(loader, theirs), "equal batches from a", files)
+            print(compare(loader, hugging_face(corpus, 0, 1)), "equal batches from a", files)
 
-    from datasets.distributed import split_dataset_by_node
+            ours = labels([batch] for batch in loader)
+            four = labels(zip(*(hugging_face(corpus, rank, 4) for rank in range(4)), strict=True))
+            assert four[0] == [*range(64), *range(256, 320), *range(512, 576), *range(768, 832)]
+            assert four != ours
+            assert sorted(np.concatenate(four)) == sorted(np.concatenate(ours))
 
-    part = split_dataset_by_node(corpus, rank=1, world_size=4)["label"]
-    assert [min(part), max(part)] == [256, 511]  # by rank, as with Grain
+    batch = next(corpus.with_format("jax").iter(batch_size=256))
+    assert len(batch["image"].devices()) == 1
+
+# %% [markdown]
+# What Hugging Face datasets does and meshfeed does not: it downloads, streams, maps, filters and decodes. Its
+# streams know their position since `IterableDataset.state_dict`, except for the rows in a shuffle buffer.
 
 # %% [markdown]
 # ## Datarax
 #
-# Datarax has a quick reference and a guide on sharding. Each of their blocks is here in the same order.
+# Datarax has a quick reference and a guide on sharding. Each of their blocks is here in the same order, first
+# as it is there and then with meshfeed.
 #
 # | Datarax | JAX with meshfeed |
 # | --- | --- |
@@ -421,10 +554,36 @@ if installed("datasets"):
 # | `ArraySharder`, `JaxProcessSharderModule` | nothing: rows follow from the mesh and the spec |
 # | its mesh patterns "data", "model" and "hybrid" | `mf.make_mesh` with these axes: [mesh patterns](quick_reference.py#9-mesh-patterns) |
 #
-# **Quick reference, steps 1 to 4.** The device check is not needed, because a mesh of one device runs the
-# same code:
+# **Quick reference, steps 1 to 4.** Before: a check of the device count, a mesh, a sharding for each array, and
+# `device_put` of each. After: a loader. The check is not needed, because a mesh of one device runs the same code:
 
 # %%
+if installed("datarax"):
+    from datarax.pipeline import Pipeline
+    from datarax.sources import MemorySource, MemorySourceConfig
+    from flax import nnx
+
+    def datarax(batch_size, shuffle=False):
+        """Yields the batches of one epoch."""
+        source = MemorySource(MemorySourceConfig(shuffle=shuffle), data, rngs=nnx.Rngs(0))
+        pipeline = Pipeline(source=source, stages=[], batch_size=batch_size, rngs=nnx.Rngs(0))
+        for _, batch in zip(range(len(source) // batch_size), pipeline, strict=False):
+            yield dict(batch)
+
+
+def datarax_sharded(devices):
+    """Yields batches of Datarax that are split over devices, as its quick reference does."""
+    if len(devices) < 2:
+        yield from datarax(128)
+        return
+    over_all = Mesh(np.array(devices), ("data",))
+    on_batch = NamedSharding(over_all, P("data", None, None, None))
+    for batch in datarax(128):
+        image = jax.device_put(batch["image"], on_batch)
+        label = jax.device_put(batch["label"], NamedSharding(over_all, P("data")))
+        yield {"image": image, "label": label}
+
+
 for count in (1, 2, 8):
     some = mf.make_mesh({"data": -1}, devices=jax.devices()[:count])
     specs = {"image": P("data", None, None, None), "label": P("data")}
@@ -434,12 +593,13 @@ for count in (1, 2, 8):
         print(count, "devices:", rows, "rows each,", batch["image"].sharding.spec)
         assert rows == 128 // count
         assert batch["image"].sharding.spec == specs["image"]
+    if installed("datarax"):
+        with mf.Loader(ds, some, specs, batch_size=128) as loader:
+            print(compare(loader, datarax_sharded(jax.devices()[:count])), "equal batches")
 
 # %% [markdown]
-# **Guide, parts 1 and 2: specs and meshes.** The guide splits three color channels over two devices, which
-# no library can do. Meshfeed says so before anything runs. Its mesh of two axes takes `reshape(2, 2)`,
-# which fails for every count except four. `mf.make_mesh({"data": -1, "model": 2})` takes any count that two
-# divides, and an error names the sizes that do.
+# **Guide, part 1: specs.** The guide splits three color channels over two devices, which no library can do.
+# Before: JAX says so when a batch arrives. After: meshfeed says so before anything runs.
 
 # %%
 on_batch, replicated, on_channels = P("data"), P(), P(None, None, None, "model")
@@ -449,63 +609,96 @@ for spec in (on_batch, replicated, on_channels):
     print(spec, "->", *(errors or [layout.report()["arrays"]["image"]["shard_shape"]]))
     assert bool(errors) == (spec == on_channels)
 
+try:
+    jax.device_put(images[:256], NamedSharding(mesh, on_channels))
+    raise AssertionError("3 channels do not divide by 2")
+except ValueError as error:
+    print("JAX:", error)
+
 # %% [markdown]
-# **Part 3: a pipeline with a batch per device.** The batch is split over the axis "data" and not over all
-# devices. So the total is a multiple of that axis:
+# **Part 2: meshes.** Before: `reshape(2, 2)`, which fails for every count except four. After: any count that two
+# divides, and an error names the sizes that do.
 
 # %%
+try:
+    Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+    raise AssertionError("8 devices are not 2 by 2")
+except ValueError as error:
+    print("before:", error)
+
+assert mf.make_mesh({"data": -1, "model": 2}).shape == {"data": 4, "model": 2}
+try:
+    mf.make_mesh({"data": -1, "model": 3})
+    raise AssertionError("8 devices do not divide by 3")
+except mf.InvalidArgumentError as error:
+    print("after:", error)
+
+# %% [markdown]
+# **Part 3: a pipeline with a batch per device.** The batch is split over the axis "data" and not over all
+# devices. So the total is a multiple of that axis. Before: a function that returns a pipeline and a sharding,
+# and a loop that places each array. After: one argument.
+
+
+# %%
+def datarax_part_3(mesh, per_device):
+    """Yields batches with so many rows per device, as the guide does."""
+    for batch in datarax(per_device * mesh.shape["data"]):
+        yield {name: jax.device_put(batch[name], NamedSharding(mesh, P("data"))) for name in batch}
+
+
 with mf.Loader(ds, mesh, P("data"), batch_size=64 * mesh.shape["data"]) as loader:
     batch = loader.peek()
     show(loader.layout)
+    if installed("datarax"):
+        print(compare(loader, datarax_part_3(mesh, 64)), "equal batches")
 assert batch["image"].shape == (256, 32, 32, 3)
 assert batch["image"].addressable_shards[0].data.shape == (64, 32, 32, 3)
 
 # %% [markdown]
-# **Part 4: measure.** The guide starts its clock after the batch has arrived, so it measures `device_put`
-# alone. `mf.benchmark` counts the wait for the batch and the step, and waits for the devices where it has
-# to. It takes any iterable, so it compares loaders too:
+# **Part 4: measure.** Before: a clock that starts after the batch has arrived, so it measures `device_put` alone.
+# After: `mf.benchmark` counts the wait for the batch and the step, and waits for the devices where it has to. It
+# takes any iterable, so it measures both:
 
 # %%
-weights = jax.device_put(np.ones(32 * 32 * 3, np.float32) / 100, NamedSharding(mesh, P()))
+device_weights = jax.device_put(start, NamedSharding(mesh, P()))
+options = {"carry": device_weights, "batches": 10, "warmup": 2}
 with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
-    measured = mf.benchmark(loader, step, carry=weights, batches=10, warmup=2, closed=True)
+    measured = mf.benchmark(loader, step, closed=True, **options)
 print(measured)
 assert (measured.batches, measured.warmup) == (10, 2)
 
+if installed("datarax"):
+    options |= {"batches": 6, "warmup": 2}  # an epoch of 128 rows has 8 batches
+    print(mf.benchmark(datarax_part_3(mesh, 32), step, closed=True, **options))
+
 # %% [markdown]
-# **Part 5: uneven batches.** The guide pads to a multiple of the device count: a new shape, so JAX compiles
-# again, and an integer instead of a mask. `remainder="pad"` keeps all shapes, pads every array, and adds a
-# boolean mask to every batch:
+# **Part 5: uneven batches.** Before: padding to a multiple of the device count. That is a new shape, so JAX
+# compiles again. The result has an integer instead of a mask, and only if there was padding. After: all
+# shapes stay, and every batch has a boolean mask:
 
 # %%
+last = {name: array[768:1000] for name, array in data.items()}  # 232 rows
+padding = -len(last["label"]) % jax.device_count()
+before = np.pad(last["image"], [(0, padding), (0, 0), (0, 0), (0, 0)])
+print("before:", before.shape)
+
 with mf.Loader(ds.slice(0, 1000), mesh, P("data"), batch_size=256, remainder="pad") as loader:
-    shapes = {(batch["image"].shape, batch["valid"].shape) for batch in loader}
-    real = sum(int(batch["valid"].sum()) for batch in loader)
-print(shapes, real, "real rows")
+    batches = list(loader)
+shapes = {(batch["image"].shape, batch["valid"].shape) for batch in batches}
+real = sum(int(batch["valid"].sum()) for batch in batches)
+print("after: ", *shapes, "with", real, "real rows in all")
+assert before.shape == (232, 32, 32, 3)
 assert (shapes, real) == ({((256, 32, 32, 3), (256,))}, 1000)
+np.testing.assert_array_equal(batches[-1]["image"][:232], last["image"])
 
 # %% [markdown]
-# With Datarax installed, the same source goes through both. A shuffled epoch of its version 0.1.4 draws a
-# new order for each batch, so it repeats some records and leaves out others. Version 0.1.17 has one order
-# per epoch:
+# **Randomness.** A shuffled epoch of Datarax 0.1.4 draws a new order for each batch, so it repeats some records
+# and leaves out others. What Datarax does and meshfeed does not: stages with weights, an epoch in one program
+# of XLA, and augmentation on the devices as part of the pipeline.
 
 # %%
 if installed("datarax"):
-    from datarax.pipeline import Pipeline
-    from datarax.sources import MemorySource, MemorySourceConfig
-    from flax import nnx
-
-    source = MemorySource(MemorySourceConfig(shuffle=False), data, rngs=nnx.Rngs(0))
-    pipeline = Pipeline(source=source, stages=[], batch_size=128, rngs=nnx.Rngs(0))
-    with mf.Loader(ds, batch_size=128) as loader:
-        count = compare(loader, (dict(batch) for _, batch in zip(range(8), pipeline, strict=False)))
-    print(count, "equal batches")
-
-    source = MemorySource(MemorySourceConfig(shuffle=True), data, rngs=nnx.Rngs(0))
-    pipeline = Pipeline(source=source, stages=[], batch_size=128, rngs=nnx.Rngs(0))
-    seen = {
-        int(row) for _, batch in zip(range(8), pipeline, strict=False) for row in batch["label"]
-    }
+    seen = {int(row) for batch in datarax(128, shuffle=True) for row in batch["label"]}
     print(f"a shuffled epoch of Datarax visits {len(seen)} of 1,024 records")
 
 with mf.Loader(ds, batch_size=128, shuffle=True) as loader:
@@ -618,3 +811,20 @@ except mf.InvalidArgumentError as error:
 
 # %%
 ds.close()
+
+# %% [markdown]
+# ## Versions
+#
+# These versions ran beside JAX 0.10.2 on 2026-11-23. "Tests" says how often they run again: `make test` and
+# `make test-deep` run every line of this guide for which the library is installed.
+#
+# | library | version | tests |
+# | --- | --- | --- |
+# | grain | 0.2.18 | `make test` |
+# | datasets | 5.2.0 | `make test` |
+# | tensorflow | 2.21.0 | `make test-deep` |
+# | datarax | 0.1.4 | `make test-deep` |
+# | torch | 2.15.0 | by hand: its package for Linux needs 4 GB of CUDA |
+# | torchdata | 0.11.0 | by hand |
+#
+# Nothing of Levanter and MaxText ran: their part above is what their sources do, in plain JAX.
