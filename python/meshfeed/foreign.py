@@ -30,7 +30,8 @@ def put(
     """Places host arrays of any library on a mesh, as global `jax.Array`s.
 
     The arrays are those of NumPy, torch on the CPU, TensorFlow, Grain, and any object with
-    `__array__`, `__dlpack__` or a buffer. Numbers become arrays without dimensions. This function
+    `__array__`, `__dlpack__` or a buffer. A table is one array, unless its integers would become
+    floats: then give a dict of its columns. Numbers become arrays without dimensions. This function
     neither sends data to other processes nor waits for them; `jax.device_put` would compare the
     data of all processes in every call.
 
@@ -50,9 +51,10 @@ def put(
             the tree may be a prefix of `tree`.
         rows: "all": every process has the whole arrays. "local": every process has its own rows:
             those that its devices hold, in increasing order. The other dimensions are whole. The
-            number of rows in all processes follows from the sharding. Processes that hold the same
-            rows must give equal ones: `mf.check_replicas` compares what they have. A warning is
-            logged if there are such processes.
+            number of rows in all processes follows from the sharding, so all processes must give
+            the same number for each part of the rows. Processes that hold the same rows must give
+            equal ones; a warning is logged if there are such processes. This call cannot notice
+            other numbers or rows, but `mf.check_replicas` compares the arrays of all processes.
         may_alias: whether the arrays may use the memory without a copy. None: if nothing can write
             to it. True: always, as `jax.device_put` does on the CPU. If the caller then writes to
             the memory, the array changes, so write to it no more. False: never.
@@ -63,7 +65,7 @@ def put(
 
     Raises:
         InvalidArgumentError: a spec does not fit its array, or a leaf is no array of numbers.
-        InvalidStateError: the call is inside of a function that JAX traces.
+        InvalidStateError: a `jax.Array` was deleted, or JAX traces the function of the call.
         OutOfRangeError: a 32-bit integer cannot hold a number.
         ForkedError: this process is a forked child.
 
@@ -167,10 +169,9 @@ class PlacedBatches(Iterator[Any]):
         self._closed = False
 
     def __iter__(self) -> Iterator[Any]:
-        if isinstance(self._source, Iterator):
-            return self
         with self._lock:
-            return self._new_pass()
+            self._check_open()
+            return self if isinstance(self._source, Iterator) else self._new_pass()
 
     def __next__(self) -> Any:
         with self._lock:
@@ -183,16 +184,19 @@ class PlacedBatches(Iterator[Any]):
             raise TypeError(f"an object of type {type(self._source).__name__} has no len()")
         return len(self._source)
 
-    def _new_pass(self) -> Pass:
+    def _check_open(self) -> None:
         if self._closed:
             message = "the batches are closed"
             raise InvalidStateError(message, op="mf.place_batches", hint="call it again")
+
+    def _new_pass(self) -> Pass:
+        self._check_open()
         made = Pass(self._source, self._place, self._prefetch)
         self._passes.add(made)
         return made
 
     def close(self) -> None:
-        """Ends all loops and their threads. Batches that were taken stay valid.
+        """Ends all loops and their threads, and refuses new ones. Taken batches stay valid.
 
         A thread ends when the iterable has returned its current batch. This method waits for that,
         but at most for a second. Closing again does nothing.

@@ -166,6 +166,18 @@ def errors() -> dict[str, str]:
     }
 
 
+def counts() -> str:
+    """Returns the error of a comparison when one process has more rows than the others."""
+    rows = 4 if jax.process_index() == 3 else 2
+    batch = {"x": np.zeros((rows, 4), np.float32), "y": np.zeros(2, np.int32)}
+    placed = mf.put(batch, grid(range(8), 8), P("a"), rows="local")
+    try:
+        mf.check_replicas(placed, name="batch")
+    except mf.Error as e:
+        return str(e)
+    return ""
+
+
 class Notices(logging.Handler):
     """Keeps the texts that are logged."""
 
@@ -202,6 +214,7 @@ def play(place: Place) -> None:
         "arrays": arrays(),
         "errors": errors(),
         "noticed": noticed(),
+        "counts": counts(),
     }
     write(place, "got", got)
 

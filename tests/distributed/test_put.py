@@ -41,9 +41,9 @@ def test_jax_arrays(got: Got) -> None:
             "one": "",
             "local": "",
             "again": True,
-            "moved": "mf.put: array 'tree' is a jax.Array on devices of several processes; reshard "
+            "moved": "mf.put: the array is a jax.Array on devices of several processes; reshard "
             "it in a jitted function with out_shardings, which all processes call",
-            "keys": "mf.put: array 'tree' holds PRNG keys, which cannot go to devices of several "
+            "keys": "mf.put: the array holds PRNG keys, which cannot go to devices of several "
             "processes; give jax.random.key_data(keys), and use jax.random.wrap_key_data in the "
             "program",
         }
@@ -61,17 +61,17 @@ BOTH = "processes 0 and 2 give the same {0}, processes 1 and 3 give the same {0}
     ("name", "text"),
     [
         ("all whole", f"every process holds all rows of array 'x', {WHOLE}"),
-        ("columns", f"every process holds all rows of array 'tree', {WHOLE}"),
+        ("columns", f"every process holds all rows of the array, {WHOLE}"),
         (
             "uneven",
-            "array 'x' has 3 rows in process PROCESS, whose devices hold 2 of the 8 parts of its "
-            "rows, so that each part would have 3/2 rows; "
+            "array 'x' has 3 rows in process PROCESS, whose devices hold 2 of the 8 equal parts of "
+            "its rows, but 3 rows do not divide into 2 parts; "
             f"for 8 in all, {EACH.format(2)}; for 16 in all, {EACH.format(4)}",
         ),
         (
             "shared",
-            "array 'x' has 3 rows in process PROCESS, whose devices hold 2 of the 4 parts of its "
-            "rows, so that each part would have 3/2 rows; "
+            "array 'x' has 3 rows in process PROCESS, whose devices hold 2 of the 4 equal parts of "
+            "its rows, but 3 rows do not divide into 2 parts; "
             f"for 4 in all, {BOTH.format(2)}; for 8 in all, {BOTH.format(4)}",
         ),
         (
@@ -96,7 +96,7 @@ def test_wrong_rows(got: Got, name: str, text: str) -> None:
 
 def test_a_process_without_a_device_does_not_know_the_number_of_rows(got: Got) -> None:
     assert [each["errors"]["outside"] for each in got] == [""] * 3 + [
-        "mf.put: process 3 has no device in the mesh, so its rows of array 'tree' do not tell how "
+        "mf.put: process 3 has no device in the mesh, so its rows of the array do not tell how "
         'many there are in all; rows="all" places an array that every process has whole'
     ]
 
@@ -108,3 +108,12 @@ def test_shared_rows_are_noticed_once(got: Got) -> None:
         "rows in the same order; JAX does not compare them, mf.check_replicas does"
     )
     assert [each["noticed"] for each in got] == [[notice]] * 4
+
+
+def test_other_numbers_of_rows_are_found_by_a_comparison(got: Got) -> None:
+    """A call cannot notice them, because it waits for no process."""
+    assert [each["counts"] for each in got] == [
+        "mf.check_replicas: the processes have different trees: array 'x' has the shape [8, 4] on "
+        "processes 0, 1 and 2, [16, 4] on process 3; give every process the same tree, with the "
+        "same shardings"
+    ] * 4

@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 import meshfeed as mf
 from meshfeed._native import library
 from tests.python.interrupts import trials
-from tests.python.test_put import grid, is_within, memory
+from tests.python.putting import grid, is_within, memory
 from tests.python.test_traced import TRACED
 
 P = PartitionSpec
@@ -109,7 +109,8 @@ def test_without_prefetch_nothing_is_read_ahead() -> None:
     assert readers() == []
     batches.close()
     assert source.closed
-    assert list(batches) == []
+    with pytest.raises(StopIteration):
+        next(batches)
 
 
 # ---- loops ----
@@ -176,6 +177,22 @@ def test_a_loop_that_is_left_early_ends_its_thread(way: str) -> None:
     gc.collect()
     over()
     until(lambda: source.closed)
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+@pytest.mark.parametrize("kind", [list, iter])
+def test_a_loop_after_the_close_is_an_error(kind: Callable[[Any], Any], prefetch: int) -> None:
+    """A loop that has begun ends, as that over a closed generator does."""
+    batches = place(kind([batch(n) for n in range(5)]), prefetch=prefetch)
+    loop = iter(batches)
+    next(loop)
+    batches.close()
+    with pytest.raises(StopIteration):
+        next(loop)
+    for _ in range(2):
+        with pytest.raises(mf.InvalidStateError) as caught:
+            list(batches)
+        assert str(caught.value) == "mf.place_batches: the batches are closed; call it again"
 
 
 def test_batches_outlive_the_loop() -> None:
@@ -301,6 +318,43 @@ def test_wrong_arguments_are_errors_at_once() -> None:
     for options in ({"prefetch": -1}, {"prefetch": 1.5}, {"rows": "mine"}, {"may_alias": 3}):
         with pytest.raises(mf.InvalidArgumentError):
             place([], **options)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "specs", "text"),
+    [
+        (2, None, "specs are missing; give one spec for all arrays, such as PartitionSpec("),
+        (P("a"), None, "specs are missing; the mesh is a spec, so write specs= before it"),
+        (
+            None,
+            P("a"),
+            "a PartitionSpec was given without a mesh; pass mesh=, or call jax.set",
+        ),
+        ("mesh", P("a"), "mesh='mesh': expected a jax.sharding.Mesh"),
+        (2, "a", "specs have the leaf 'a'; a spec is written PartitionSpec('a')"),
+        (2, P("z"), 'axis "z" of the specs is not in Mesh(\'a\': 2); use "a"'),
+        (2, {"x": [P("z")]}, 'axis "z" of array "x/0" is not in Mesh(\'a\': 2); use "a"'),
+        (2, P("a", "a"), 'axis "a" partitions dimension 0 and dimension 1 of the specs; an'),
+        (2, P(("a", "a")), 'axis "a" partitions dimension 0 twice of the specs; an'),
+        (2, P(P.UNCONSTRAINED), "P(UNCONSTRAINED,) leaves a dimension unconstrained"),
+        (2, {"x": P(), 1: P()}, "the keys of the dict specs are of the types int, str; JAX "),
+    ],
+    ids=str,
+)
+def test_specs_that_fit_no_batch_are_errors_at_once(mesh: Any, specs: Any, text: str) -> None:
+    with pytest.raises(mf.Error) as caught:
+        mf.place_batches([], grid(2) if mesh == 2 else mesh, specs)
+    assert str(caught.value).startswith(f"mf.place_batches: {text}")
+
+
+def test_shardings_of_two_meshes_are_an_error_at_once() -> None:
+    with pytest.raises(mf.InvalidArgumentError, match="the arrays are on two meshes, "):
+        mf.place_batches([], grid(2), {"x": NamedSharding(grid(4), P())})
+
+
+@pytest.mark.parametrize("specs", [{}, {"x": None}, [P(), P("a", None)], {"x": P(("a", "b"))}])
+def test_specs_that_may_fit_a_batch_are_no_errors(specs: Any) -> None:
+    mf.place_batches([], grid(4, 2), specs)
 
 
 # ---- contexts ----

@@ -91,24 +91,31 @@ def exact(check: Checks, name: str, given: Any) -> _NumPy:
 
 
 def unmasked(check: Checks, name: str, given: Any) -> _NumPy:
-    """Converts an array of any library to NumPy, and refuses missing values.
+    """Converts an array of any library to NumPy, and refuses what would change its values.
 
     Args:
         check: makes errors that name the called function.
         name: the array's name.
-        given: the array.
+        given: the array, or a table whose columns have one type.
 
     Raises:
         InvalidArgumentError: the array cannot be converted.
     """
     try:
-        return _array(given)
+        columns = _columns(given)
+        if columns is not None:
+            return _side_by_side(columns, integers=False)
+        array = _array(given)
+        if array.dtype.kind == "O":
+            hint = "if all have one length, give np.stack(np.asarray(array))"
+            raise _objects(array, given, hint)
     except _MissingError:
         message = f"array {name!r} has missing values, which an array cannot hold"
         method = next((f" with its {name}()" for name in _FILLS if hasattr(given, name)), "")
         raise check.misfit(message, f"replace them{method}") from None
     except _UnfitError as e:
         raise check.misfit(f"array {name!r} {e.message}", e.hint) from e.__cause__
+    return array
 
 
 def _nested(given: Mapping[Any, Any]) -> _UnfitError:
@@ -186,9 +193,20 @@ def _columns(given: Any) -> list[Any] | None:
     return [given.iloc[:, i] for i in range(given.shape[1])]
 
 
-def _side_by_side(columns: list[Any]) -> _NumPy:
-    """Converts the columns of a table to the columns of one array."""
+def _side_by_side(columns: list[Any], *, integers: bool = True) -> _NumPy:
+    """Converts the columns of a table to the columns of one array.
+
+    Args:
+        columns: the columns.
+        integers: whether integers may become floats that hold them. A float32 holds all integers
+            of at most 16 bits.
+    """
     arrays = _each(columns, 1)
+    wide = [a for a in arrays if a.dtype.kind in "iu" and not np.can_cast(a.dtype, np.float32)]
+    if wide and not integers and np.result_type(*arrays).kind in "fc":
+        message = f"is a table whose columns of {wide[0].dtype} would become floats"
+        hint = "give a dict of its columns, or convert the table to one type"
+        raise _UnfitError(message, hint)
     for array, column in zip(arrays, columns, strict=True):
         _check_type(array, column)
     return _stacked(arrays, 1)
@@ -314,12 +332,18 @@ def _narrow(kind: np.dtype[Any]) -> _UnfitError:
     return _UnfitError(f"has the type {kind}, which is not numeric", _NUMBERS)
 
 
-def _objects(array: _NumPy, given: Any) -> _UnfitError:
-    """Makes the error for an array of Python objects."""
+def _objects(array: _NumPy, given: Any, lists: str = _FROM_ARROW) -> _UnfitError:
+    """Makes the error for an array of Python objects.
+
+    Args:
+        array: the array.
+        given: what it was converted from.
+        lists: the hint for a column of lists.
+    """
     kinds = {type(value).__name__ for value in array.flat}
     message = f"holds Python objects of the type {', '.join(sorted(kinds)[:4])}"
     if kinds == {"ndarray"} and hasattr(given, "is_null"):  # a column of Arrow lists
-        return _UnfitError("is a column of lists", _FROM_ARROW)
+        return _UnfitError("is a column of lists", lists)
     if kinds == {"str"}:
         return _UnfitError("holds text, which is not numeric", _codes(given))
     hint = next((remedy for types, remedy in _OBJECTS.items() if kinds <= types), _NUMBERS)

@@ -42,7 +42,7 @@ def host(check: Checks, name: str, given: Any) -> _NumPy:
 
 def _converted(check: Checks, name: str, given: Any) -> _NumPy:
     if isinstance(given, bool | int | float | complex | np.generic):
-        return np.asarray(given)
+        return _of_number(check, name, given)
     if type(given).__module__.partition(".")[0] == "torch":
         return _of_torch(check, name, given)
     if hasattr(given, "__array__"):
@@ -55,6 +55,14 @@ def _converted(check: Checks, name: str, given: Any) -> _NumPy:
         message = f"array {name!r} is {shown(given)}, which is no array"
         raise check.misfit(message, _NUMBERS) from None
     return np.asarray(memory)
+
+
+def _of_number(check: Checks, name: str, given: Any) -> _NumPy:
+    array = np.asarray(given)
+    if array.dtype.kind == "O":
+        message = f"array {name!r} is {shown(given)}, which has more than 64 bits"
+        raise check.misfit(message, "give a smaller number, or float(number)")
+    return array
 
 
 def _kind(given: Any) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,25 +13,26 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
-from jax.tree_util import SequenceKey, tree_flatten, tree_flatten_with_path
+from jax.tree_util import SequenceKey, tree_flatten, tree_flatten_with_path, treedef_is_leaf
 
 from meshfeed._io.arguments import Checks
 from meshfeed._io.hostarrays import address, check_type, host, is_read_only
 from meshfeed._jax import meshes, runtime
 from meshfeed._jax.placer import Maker, Placer
-from meshfeed._jax.trees import broadcast, check_depth, names_of
+from meshfeed._jax.trees import broadcast, check_depth, check_keys, given_leaves, names_of
 from meshfeed._native.calls import HostArray
 from meshfeed._native.splitter import Splitter
 from meshfeed._plan.blocks import Blocks, without_batch
 from meshfeed._plan.localrows import Parts, check_parts
 from meshfeed._plan.trees import no_specs
-from meshfeed.errors import Error, set_op
+from meshfeed.errors import Error, InvalidStateError, set_op
 from meshfeed.planning import Layout
 from meshfeed.specs import Entry, entries, is_spec
 
 _ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
 _PLANS = 32  # the number of plans that are kept
 _MOST = 1024  # arrays that a layout can describe
+_ONLY = "tree"  # the name of an array that is the whole tree
 
 # The types that a layout document can name. Elements of another type are copied as integers.
 _NAMED = {"bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
@@ -65,12 +68,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str 
         op: the user's call.
     """
     runtime.check_untraced(op)
-    structure: Any  # JAX declares no type for it
-    try:
-        leaves, structure = tree_flatten(tree)
-    except (RecursionError, SystemError):  # JAX raises both
-        check_depth(Checks(op), "tree", tree)
-        raise
+    leaves, structure = _flat(op, "tree", tree)
     try:
         # After a copy little of Python's memory is in the caches, so each step here takes long.
         known: list[Any] = []
@@ -78,7 +76,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str 
         for i, leaf in enumerate(leaves):
             if type(leaf) is not np.ndarray:
                 if isinstance(leaf, jax.Array):
-                    leaf = _fetched(leaf)
+                    leaf = _fetched(tree, i, leaf)
                 else:
                     names = names or _names(tree)
                     leaf = host(Checks(op), names[i], leaf)
@@ -88,7 +86,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str 
                     continue
             shared = not leaf.flags.writeable if may_alias is None else may_alias
             known.append((leaf.shape, leaf.dtype, leaf.strides, shared))
-        flat, kind = tree_flatten(specs)
+        flat, kind = _flat(op, "specs", specs)
         ambient = runtime.context_mesh() if mesh is None else None
         x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
         rest = structure, mesh, ambient, kind, tuple(flat), rows, may_alias, x64
@@ -108,8 +106,28 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str 
             for i in copied:
                 known[i] = *known[i][:3], False
     except Error as e:
+        if treedef_is_leaf(structure):
+            _replace_name(e, "the array")
         set_op(e, op)
         raise
+
+
+def _flat(op: str, argument: str, tree: Any) -> tuple[list[Any], Any]:
+    """Returns the leaves of a tree, and its structure."""
+    try:
+        return tree_flatten(tree)
+    except (RecursionError, SystemError):  # JAX raises both
+        check_depth(Checks(op), argument, tree)
+        raise
+    except ValueError:
+        check_depth(Checks(op), argument, tree)
+        check_keys(Checks(op), argument, tree)
+        raise
+
+
+def _replace_name(e: Error, text: str) -> None:
+    """Replaces the name of the array in an error about a tree that is one array."""
+    e.message = re.sub(rf"array (['\"]){_ONLY}\1", text, e.message)
 
 
 def _check_options(op: str, rows: Any, may_alias: Any) -> Checks:
@@ -130,7 +148,14 @@ def placer(mesh: Any, specs: Any, rows: Any, may_alias: Any) -> Callable[[Any], 
         may_alias: as in `put`.
     """
     op = "mf.place_batches"
-    _check_options(op, rows, may_alias)
+    check = _check_options(op, rows, may_alias)
+    _flat(op, "specs", specs)
+    try:
+        _check_specs(check, mesh, specs)
+    except Error as e:
+        _replace_name(e, "the specs")
+        set_op(e, op)
+        raise
     if mesh is None and any(map(is_spec, tree_flatten(specs)[0])):
         mesh = runtime.context_mesh()
     x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
@@ -142,14 +167,43 @@ def placer(mesh: Any, specs: Any, rows: Any, may_alias: Any) -> Callable[[Any], 
     return place
 
 
+def _check_specs(check: Checks, mesh: Any, specs: Any) -> None:
+    """Raises an error if no array can have the specs on the mesh."""
+    _check_given(check, mesh, specs)
+    given = [(path, spec) for path, spec in given_leaves(check, specs, "specs") if spec is not None]
+    if not given:
+        return
+    mesh = meshes.one_mesh(check, mesh, [None if is_spec(spec) else spec for _, spec in given])
+    names = [name or _ONLY for name in names_of([path for path, _ in given])]
+    arrays = []
+    for name, (_, spec) in zip(names, given, strict=True):
+        parts = entries(spec if is_spec(spec) else spec.spec)
+        shape = tuple(
+            math.prod(mesh.shape.get(axis, 1) for axis in meshes.axes_of(entry)) for entry in parts
+        )
+        leaf = _Leaf(shape, np.dtype(np.int8), None, shared=False)
+        arrays.append(_Array(name, leaf, mesh, parts, spec, shape))
+    _check_fit(check, arrays)
+
+
+def _check_given(check: Checks, mesh: Any, specs: Any) -> None:
+    """Raises an error if there are no specs."""
+    if specs is None:
+        hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
+        raise check.misfit("specs are missing", no_specs(mesh, hint))
+
+
 def _names(tree: Any) -> list[str]:
     """Returns the names of the leaves of a tree."""
     paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
-    return [name or "tree" for name in names_of(paths)]
+    return [name or _ONLY for name in names_of(paths)]
 
 
-def _fetched(leaf: jax.Array) -> Any:
-    """Returns an array as it is; in a job, an array of this process alone as a NumPy array."""
+def _fetched(tree: Any, i: int, leaf: jax.Array) -> Any:
+    """Returns a leaf as it is; in a job, an array of this process alone as a NumPy array."""
+    if leaf.is_deleted():
+        message = f"array {_names(tree)[i]!r} was deleted, or donated to a computation"
+        raise InvalidStateError(message, hint="give the arrays that the computation returned")
     if jax.process_count() == 1 or not leaf.is_fully_addressable or _is_extended(leaf.dtype):
         return leaf
     return np.asarray(leaf)  # device_put to several processes would compare it between them
@@ -304,9 +358,7 @@ def _arrays(
     check: Checks, tree: Any, leaves: Sequence[_Leaf], mesh: Any, specs: Any
 ) -> list[_Array]:
     """Lists the arrays of a tree, with the shapes of its leaves."""
-    if specs is None:
-        hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
-        raise check.misfit("specs are missing", no_specs(mesh, hint))
+    _check_given(check, mesh, specs)
     paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
     names = _names(tree)
     given = broadcast(check, "tree", tree, specs, "specs")

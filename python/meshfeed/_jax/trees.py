@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -107,6 +107,31 @@ def check_depth(check: Checks, argument: str, tree: Any) -> None:
         raise check.misfit(message, "give arrays in nested dicts, lists and tuples")
 
 
+def check_keys(check: Checks, argument: str, tree: Any) -> None:
+    """Refuses a dict whose keys cannot be sorted, which JAX cannot flatten.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        argument: the name of the tree in that call.
+        tree: a tree that JAX cannot flatten.
+    """
+    level = [(argument, tree)]
+    while level:
+        where, node = level.pop()
+        if isinstance(node, list | tuple):
+            level += [(f"{where}[{i}]", child) for i, child in enumerate(node)]
+        if not isinstance(node, dict):
+            continue
+        kinds = sorted({type(key).__name__ for key in node})
+        try:
+            sorted(node)
+        except TypeError:
+            message = f"the keys of the dict {where} are of the types {', '.join(kinds)}"
+            hint = "JAX sorts them, so give keys of one type, such as str"
+            raise check.misfit(message, hint) from None
+        level += [(f"{where}[{key!r}]", child) for key, child in node.items()]
+
+
 def _own(leaf: Any) -> Any:
     """Returns the sharding of an array, or None if a compiled function may choose it."""
     if isinstance(leaf, jax.core.Tracer):
@@ -158,33 +183,44 @@ def broadcast(
         given: a tree of shardings and specs, or a prefix of such a tree.
         what: the name of `given` in that call.
     """
-
-    def is_leaf(x: Any) -> bool:
-        return x is None or is_spec(x) or isinstance(x, Sharding)
-
-    structure: Any  # JAX declares no type for it
-    prefix, structure = jax.tree_util.tree_flatten(given, is_leaf)
-    for leaf in prefix:
-        if not is_leaf(leaf):
-            message = f"{what} have the leaf {shown(leaf)}"
-            hint = "a leaf is a NamedSharding, another sharding or a spec"
-            if isinstance(leaf, str):
-                hint = f"a spec is written PartitionSpec({cut(repr(leaf))})"
-            raise check.misfit(message, hint)
+    prefix = [leaf for _, leaf in given_leaves(check, given, what)]
+    structure: Any = jax.tree_util.tree_structure(given, _is_given)  # JAX declares no type for it
     try:
         parts = structure.flatten_up_to(tree)
     except ValueError:
-        message = _difference(argument, tree, given, is_leaf, what)
+        message = _difference(argument, tree, given, what)
         hint = f"give one sharding, or a tree with the keys of {argument}"
         raise check.misfit(message, hint) from None
     return [leaf for leaf, part in zip(prefix, parts, strict=True) for _ in tree_leaves(part)]
 
 
-def _difference(
-    argument: str, tree: Any, given: Any, is_leaf: Callable[[Any], bool], what: str
-) -> str:
+def given_leaves(check: Checks, given: Any, what: str) -> list[tuple[Any, Any]]:
+    """Lists the shardings and the specs of a tree, and its leaves None, with their paths.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        given: the tree.
+        what: the name of `given` in that call.
+    """
+    found: list[tuple[Any, Any]] = tree_flatten_with_path(given, is_leaf=_is_given)[0]
+    for _, leaf in found:
+        if not _is_given(leaf):
+            message = f"{what} have the leaf {shown(leaf)}"
+            hint = "a leaf is a NamedSharding, another sharding or a spec"
+            if isinstance(leaf, str):
+                hint = f"a spec is written PartitionSpec({cut(repr(leaf))})"
+            raise check.misfit(message, hint)
+    return found
+
+
+def _is_given(x: Any) -> bool:
+    """Returns whether an object is a leaf of a tree of shardings and specs."""
+    return x is None or is_spec(x) or isinstance(x, Sharding)
+
+
+def _difference(argument: str, tree: Any, given: Any, what: str) -> str:
     """Describes where a tree of shardings is not a prefix of another tree."""
-    first = [path for path, _ in tree_flatten_with_path(given, is_leaf=is_leaf)[0]]
+    first = [path for path, _ in tree_flatten_with_path(given, is_leaf=_is_given)[0]]
     paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
     starts = set(first)
     for path in paths:

@@ -103,8 +103,8 @@ class Parts:
             raise check.misfit(message, _ALL)
         if rows % held:
             message = f"array {name!r} has {rows} rows in process {process}, whose devices hold "
-            message += f"{held} of the {self.count} parts of its rows, so that each part would "
-            message += f"have {rows}/{held} rows"
+            message += f"{held} of the {self.count} equal parts of its rows, but {rows} rows "
+            message += f"do not divide into {held} parts"
             raise check.misfit(message, self._counts(rows, held))
         return rows // held * self.count
 
