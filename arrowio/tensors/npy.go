@@ -50,8 +50,11 @@ func readNPY(ctx context.Context, f blob.Blob, start, stop int64, name string) (
 	default:
 		return a, unsupported(f, "array %q has version %d.%d of the .npy format", name, head[6], head[7]).WithHint("write it with numpy.save")
 	}
-	if n > maxNPY || n > stop-start-at {
-		return a, damaged(f, "array %q has a header of %d bytes, but only %d follow, and at most %d are allowed", name, n, stop-start-at, maxNPY)
+	if follow := stop - start - at; n > follow {
+		return a, damaged(f, "array %q has a header of %d bytes, but only %d follow", name, n, follow)
+	}
+	if n > maxNPY {
+		return a, damaged(f, "array %q has a header of %d bytes, but may have at most %d", name, n, maxNPY)
 	}
 	text := make([]byte, n)
 	if err := read(ctx, f, text, start+at); err != nil {

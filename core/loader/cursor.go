@@ -114,7 +114,7 @@ func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
 			With("position", c.Position).With("batch", l.grid.batch)
 	}
 	if l.grid.batch > maxListed {
-		return nil, fail(status.ResourceExhausted, "a batch of %d rows is too large to list", l.grid.batch)
+		return nil, fail(status.ResourceExhausted, "a batch of %d rows is too large to list: at most %d rows", l.grid.batch, maxListed)
 	}
 	list := make([]int64, l.grid.batch)
 	valid := l.grid.stepAt(c).Valid

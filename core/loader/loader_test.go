@@ -245,7 +245,7 @@ func TestRecordsOfNoBatch(t *testing.T) {
 func TestRecordsAreBounded(t *testing.T) {
 	l := newLoader(t, digits(1<<30), loader.Options{Layout: newLayout(t, document(1<<27)), Process: 7, Processes: 8})
 	_, err := l.Records(batch.Cursor{})
-	wantError(t, err, status.ResourceExhausted, "loader: a batch of 134217728 rows is too large to list")
+	wantError(t, err, status.ResourceExhausted, "loader: a batch of 134217728 rows is too large to list: at most 67108864 rows")
 }
 
 func TestProcessWithoutDevices(t *testing.T) {

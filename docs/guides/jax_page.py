@@ -333,7 +333,8 @@ assert read == {"full": 128, "inside a process": 128, "across processes": 64}
 # ## Four real processes
 #
 # The programs below run in four processes with two devices each. They join one `jax.distributed` job, as on a
-# cluster. Each process waits for programs, runs them, and prints. This is all it does:
+# cluster. Each process waits for programs, runs them, and prints. `run` sends the source of functions to it,
+# so use a notebook or a file: at its plain prompt, Python keeps no source. This is all a process does:
 
 # %%
 PROCESS = """
