@@ -37,6 +37,7 @@ type Measurements struct {
 	Gathered    int64 // bytes; more than Bytes if whole batches are gathered
 
 	Arrays         int    // of a batch
+	Combinable     int    // how many arrays fewer there were if fields of equal type, shape and spec were one
 	Devices        int    // of this process
 	Platform       string // of the devices, such as "cpu" or "gpu"; empty without devices
 	BatchSize      int64  // rows of a global batch
@@ -56,7 +57,9 @@ type Samples struct {
 	Inside int // steps that were sampled at a random time inside of the step
 	Busy   int // of these, the devices computed
 
-	Step, CPU time.Duration // of sampled steps, and in which their thread ran or waited for a CPU
+	// The time of sampled steps without such a look, and the part of it in which their
+	// thread ran or waited for a CPU. A look takes the interpreter's lock from the thread.
+	Step, CPU time.Duration
 }
 
 // Bound is what limits a loop.
@@ -74,8 +77,23 @@ const (
 	Process         Bound = "process"         // the input of another process
 )
 
-// Change is an argument with the value that removes a bound. Argument is empty if there is
-// nothing to change. Value is JSON.
+// Action is what to do against a bound.
+type Action string
+
+// The actions.
+const (
+	Nothing           Action = "nothing"            // or measure longer, if the bound is Unknown
+	SetArgument       Action = "set-argument"       // the one of Change
+	CombineFields     Action = "combine-fields"     // write fields of equal type and shape as one
+	WriteUncompressed Action = "write-uncompressed" // files
+	MoveFiles         Action = "move-files"         // to a faster disk
+	ReadResultsLater  Action = "read-results-later" // such as float(loss)
+	ReportJob         Action = "report-job"         // call DiagnoseJob, which names the late process
+	CompareProgram    Action = "compare-program"    // of the late process with those of the others
+)
+
+// Change is an argument of the loader with the value that removes a bound. Argument is empty
+// if no argument does. Value is JSON.
 type Change struct{ Argument, Value string }
 
 // Part is a row of the table: a time per batch.
@@ -94,22 +112,25 @@ type Report struct {
 	Process   int     // whose input is the bound, if Bound is Process; -1 if it is not known
 	Cause     Bound   // of that process; empty if it is not known
 	Faster    float64 // how many times as fast the loop would be without the bound
-	Change    Change
+	Action    Action
+	Change    Change   // of Action SetArgument
 	Sentences []string // what was measured, what the bound is, what to change; then silent processes
 	Parts     []Part
 	Samples   Samples
 	Processes []Row // of a job, in ascending order
 	Silent    []int // processes of the job that published no measurements
 
-	input      Bound   // what costs time beside the step; Bound if nothing does
-	own, peers float64 // shares of the time in which the loop waited for its input, and for other processes
+	input Bound // what costs time beside the step; Bound if nothing does
+	loop  *loop
 }
 
-// Row is a process of a job.
+// Row is a process of a job. Its times are per batch.
 type Row struct {
 	Process int
 	Batches int64
 	Waited  float64
+	Step    time.Duration
+	Idle    time.Duration // of the step, in which its devices had no work; -1 if too few steps were sampled
 	Bound   Bound
 	Age     time.Duration
 }

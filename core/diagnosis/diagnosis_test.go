@@ -10,12 +10,14 @@ import (
 
 const ms = time.Millisecond
 
+var none diagnosis.Change
+
 // loop returns measurements of 100 batches with these times of a batch, in milliseconds.
 func loop(wall, wait, handOver, build, gather, storage, decode float64) diagnosis.Measurements {
 	sum := func(f float64) time.Duration { return time.Duration(f * 100 * float64(ms)) }
 	return diagnosis.Measurements{
 		Batches: 100, Wall: sum(wall), Wait: sum(wait), HandOver: sum(handOver), Build: sum(build), Gather: sum(gather), Storage: sum(storage),
-		Decode: sum(decode), Rows: 6400, Bytes: 100 << 20, Gathered: 100 << 20, Arrays: 2, Devices: 8, Platform: "cpu", BatchSize: 64, Prefetch: 2,
+		Decode: sum(decode), Rows: 6400, Bytes: 100 << 20, Gathered: 100 << 20, Arrays: 2, Combinable: 1, Devices: 8, Platform: "cpu", BatchSize: 64, Prefetch: 2,
 	}
 }
 
@@ -37,200 +39,201 @@ func TestVerdicts(t *testing.T) {
 		given  diagnosis.Measurements
 		bound  diagnosis.Bound
 		faster float64
+		action diagnosis.Action
 		change diagnosis.Change
 		text   string
 	}{
 		{
-			"a slow step", loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), diagnosis.Step, 14.3, diagnosis.Change{},
+			"a slow step", loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), diagnosis.Step, 14.3, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 2.0 % of the time: 200 µs of 10 ms a batch.\n" +
 				"Your step bounds it, with 9.8 ms a batch; without it the loop would be 14 times as fast.\n" +
-				"Nothing to change: the input is 14 times faster than your step.",
+				"Nothing to change: the input alone is 14 times as fast.",
 		},
 		{
-			"a compressed file", loop(10, 6, 0.1, 10, 9.8, 0.5, 9), diagnosis.Decode, 2.5, diagnosis.Change{Argument: "compression", Value: "null"},
+			"a compressed file", loop(10, 6, 0.1, 10, 9.8, 0.5, 9), diagnosis.Decode, 2.5, diagnosis.WriteUncompressed, none,
 			"In 100 batches the loop waited for data for 61 % of the time: 6.1 ms of 10 ms a batch.\n" +
 				"Decompressing bounds it, with 9.0 ms a batch; without it the loop would be 2.5 times as fast.\n" +
 				"Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None).",
 		},
 		{
-			"a slow disk", loop(10, 9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 10, diagnosis.Change{Argument: "files", Value: `"local"`},
+			"a slow disk", loop(10, 9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 10, diagnosis.MoveFiles, none,
 			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
 				"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 10 times as fast.\n" +
 				"Copy the files to a faster disk, such as one of this machine: the storage delivers no more.",
 		},
 		{
-			"a step that waits for the file in turn", loop(10, 5, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 2, diagnosis.Change{Argument: "files", Value: `"local"`}, "",
+			"a step that waits for the file in turn", loop(10, 5, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 2, diagnosis.MoveFiles, none, "",
 		},
 		{
-			"rows of large arrays", loop(10, 9, 0.1, 10, 9.8, 0, 0), diagnosis.Gather, 10, diagnosis.Change{},
+			"rows of large arrays", loop(10, 9, 0.1, 10, 9.8, 0, 0), diagnosis.Gather, 10, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
 				"Gathering rows bounds it, with 10 ms a batch; without it the loop would be 10 times as fast.\n" +
 				"Nothing to change but the data: rows are copied at 102 MiB a second; smaller rows or narrower types take less time.",
 		},
 		{
 			"small columns", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Rows = m.Bytes / 100 }),
-			diagnosis.Gather, 10, diagnosis.Change{Argument: "columns", Value: "1"}, "",
+			diagnosis.Gather, 10, diagnosis.CombineFields, none, "",
 		},
 		{
-			"one small column", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Rows, m.Arrays = m.Bytes/100, 1 }),
-			diagnosis.Gather, 10, diagnosis.Change{}, "",
+			"one small column", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Rows, m.Arrays, m.Combinable = m.Bytes/100, 1, 0 }),
+			diagnosis.Gather, 10, diagnosis.Nothing, none, "",
 		},
 		{
-			"many tiny rows", with(loop(10, 9, 0.1, 10, 4, 0, 0), func(m *diagnosis.Measurements) { m.Rows, m.Arrays = m.Bytes/16, 1 }),
-			diagnosis.Gather, 10, diagnosis.Change{},
+			"many tiny rows", with(loop(10, 9, 0.1, 10, 4, 0, 0), func(m *diagnosis.Measurements) { m.Rows, m.Arrays, m.Combinable = m.Bytes/16, 1, 0 }),
+			diagnosis.Gather, 10, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
 				"Gathering rows bounds it, with 10 ms a batch; without it the loop would be 10 times as fast.\n" +
 				"Nothing to change but the data: choosing records takes longer than copying their rows, so that fewer and larger rows take less time.",
 		},
 		{
 			"whole batches", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Gathered *= 4 }),
-			diagnosis.Gather, 10, diagnosis.Change{Argument: "loading", Value: `"process"`}, "",
+			diagnosis.Gather, 10, diagnosis.SetArgument, diagnosis.Change{"loading", `"process"`}, "",
 		},
 		{
-			"many arrays", loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "1024"},
+			"many arrays", loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"},
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
-				"Set batch_size=1024, or combine small fields into one: a hand-over takes the same time for any number of rows.",
+				"Set batch_size=1024, or combine fields of equal type and shape, which saves 1 array: a hand-over takes the same time for any number of rows.",
 		},
 		{
-			"a step that takes most of the time beside many arrays", loop(16, 0.005, 0.956, 0.07, 0.05, 0, 0), diagnosis.Step, 16.7, diagnosis.Change{Argument: "batch_size", Value: "128"},
+			"a step that takes most of the time beside many arrays", loop(16, 0.005, 0.956, 0.07, 0.05, 0, 0), diagnosis.Step, 16.7, diagnosis.SetArgument, diagnosis.Change{"batch_size", "128"},
 			"In 100 batches the loop waited for data for 6.0 % of the time: 961 µs of 16 ms a batch.\n" +
 				"Your step bounds it, with 15 ms a batch; without it the loop would be 17 times as fast.\n" +
-				"The hand-over of batches costs 6.0 % of the time. Set batch_size=128, or combine small fields into one: a hand-over takes the same time for any number of rows.",
+				"The hand-over of batches costs 6.0 % of the time. Set batch_size=128, or combine fields of equal type and shape, which saves 1 array: a hand-over takes the same time for any number of rows.",
 		},
 		{
-			"a hand-over that takes nearly a fifth", loop(10, 0.1, 1.8, 0.1, 0.1, 0, 0), diagnosis.Step, 5.6, diagnosis.Change{Argument: "batch_size", Value: "512"}, "",
+			"a hand-over that takes nearly a fifth", loop(10, 0.1, 1.8, 0.1, 0.1, 0, 0), diagnosis.Step, 5.6, diagnosis.SetArgument, diagnosis.Change{"batch_size", "512"}, "",
 		},
 		{
-			"a hand-over that takes a fifth", loop(10, 0.1, 1.95, 0.1, 0.1, 0, 0), diagnosis.HandOver, 1.2, diagnosis.Change{Argument: "batch_size", Value: "512"}, "",
+			"a hand-over that takes a fifth", loop(10, 0.1, 1.95, 0.1, 0.1, 0, 0), diagnosis.HandOver, 1.2, diagnosis.SetArgument, diagnosis.Change{"batch_size", "512"}, "",
 		},
 		{
-			"a step about as slow as a file", loop(10, 0.9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 1.1, diagnosis.Change{Argument: "files", Value: `"local"`},
+			"a step about as slow as a file", loop(10, 0.9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 1.1, diagnosis.MoveFiles, none,
 			"In 100 batches the loop waited for data for 10 % of the time: 1.0 ms of 10 ms a batch.\n" +
 				"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 1.1 times as fast.\n" +
 				"Copy the files to a faster disk, such as one of this machine: the storage delivers no more.",
 		},
 		{
 			"a slow step without read-ahead", with(loop(10, 1.5, 0.1, 1.5, 1.5, 1.5, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
-			diagnosis.Step, 6.7, diagnosis.Change{Argument: "prefetch", Value: "2"},
+			diagnosis.Step, 6.7, diagnosis.SetArgument, diagnosis.Change{"prefetch", "2"},
 			"In 100 batches the loop waited for data for 16 % of the time: 1.6 ms of 10 ms a batch.\n" +
 				"Your step bounds it, with 8.4 ms a batch; without it the loop would be 6.7 times as fast.\n" +
 				"Reading the files costs 15 % of the time. Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
 		},
 		{
 			"processes that wait little for others", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Peers = 100 * ms }),
-			diagnosis.Step, 14.3, diagnosis.Change{},
+			diagnosis.Step, 14.3, diagnosis.ReportJob, none,
 			"In 100 batches the loop waited for data for 14 % of the time: 1.4 ms of 10 ms a batch.\n" +
 				"Your step bounds it, with 8.6 ms a batch; without it the loop would be 14 times as fast.\n" +
 				"Waiting for other processes costs 10 % of the time. Call loader.report(all_processes=True), which names the process that is late.",
 		},
 		{
 			"a small dataset", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Records = 64 * 30 }),
-			diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "128"}, "",
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "128"}, "",
 		},
 		{
 			"a dataset of a few batches", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Records = 128 }),
-			diagnosis.HandOver, 4, diagnosis.Change{Argument: "columns", Value: "1"},
+			diagnosis.HandOver, 4, diagnosis.CombineFields, none,
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
-				"Combine small fields into one: the time of a hand-over grows with the number of arrays and devices.",
+				"Combine fields of equal type and shape, which saves 1 array: the time of a hand-over grows with the number of arrays and devices.",
 		},
 		{
-			"a single array", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays = 1 }),
-			diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "1024"},
+			"a single array", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays, m.Combinable = 1, 0 }),
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"},
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
 				"Set batch_size=1024: a hand-over takes the same time for any number of rows.",
 		},
 		{
-			"a single array of a few batches", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays, m.Records = 1, 128 }),
-			diagnosis.HandOver, 4, diagnosis.Change{},
+			"a single array of a few batches", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays, m.Combinable, m.Records = 1, 0, 128 }),
+			diagnosis.HandOver, 4, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
-				"Nothing to change: there is one array, and the dataset is too small for larger batches.",
+				"Nothing to change: no arrays can be combined, and the dataset is too small for larger batches.",
 		},
 		{
 			"no batch is sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform = "gpu" }),
-			diagnosis.HandOver, 4, diagnosis.Change{Argument: "device_prefetch", Value: "1"}, "",
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"device_prefetch", "1"}, "",
 		},
 		{
 			"batches are sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform, m.DevicePrefetch = "gpu", 1 }),
-			diagnosis.HandOver, 4, diagnosis.Change{Argument: "batch_size", Value: "1024"}, "",
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"}, "",
 		},
 		{
 			"no read-ahead", with(loop(10, 4, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
-			diagnosis.Storage, 1.7, diagnosis.Change{Argument: "prefetch", Value: "2"},
+			diagnosis.Storage, 1.7, diagnosis.SetArgument, diagnosis.Change{"prefetch", "2"},
 			"In 100 batches the loop waited for data for 41 % of the time: 4.1 ms of 10 ms a batch.\n" +
 				"Reading the files bounds it, with 3.0 ms a batch; without it the loop would be 1.7 times as fast.\n" +
 				"Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
 		},
 		{
 			"no read-ahead on a busy machine", with(loop(10, 4, 0.1, 1, 0.9, 0, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
-			diagnosis.Gather, 1.7, diagnosis.Change{Argument: "prefetch", Value: "2"}, "",
+			diagnosis.Gather, 1.7, diagnosis.SetArgument, diagnosis.Change{"prefetch", "2"}, "",
 		},
 		{
-			"some batches take long", loop(10, 3, 0.1, 4, 3.9, 3, 0), diagnosis.Storage, 1.4, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
+			"some batches take long", loop(10, 3, 0.1, 4, 3.9, 3, 0), diagnosis.Storage, 1.4, diagnosis.SetArgument, diagnosis.Change{"prefetch", "4"}, "",
 		},
 		{
-			"tiny batches", loop(0.02, 0.017, 0.001, 0.004, 0.003, 0, 0), diagnosis.HandOver, 3.3, diagnosis.Change{Argument: "batch_size", Value: "1024"},
+			"tiny batches", loop(0.02, 0.017, 0.001, 0.004, 0.003, 0, 0), diagnosis.HandOver, 3.3, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"},
 			"In 100 batches the loop waited for data for 90 % of the time: 18 µs of 20 µs a batch.\n" +
 				"The hand-over of batches bounds it, with 14 µs a batch; without it the loop would be 3.3 times as fast.\n" +
-				"Set batch_size=1024, or combine small fields into one: a hand-over takes the same time for any number of rows.",
+				"Set batch_size=1024, or combine fields of equal type and shape, which saves 1 array: a hand-over takes the same time for any number of rows.",
 		},
 		{
 			"no memory", with(loop(10, 3, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Bounded = true }),
-			diagnosis.Storage, 1.4, diagnosis.Change{Argument: "max_host_bytes", Value: "5242880"}, "",
+			diagnosis.Storage, 1.4, diagnosis.SetArgument, diagnosis.Change{"max_host_bytes", "5242880"}, "",
 		},
 		{
 			"a forced synchronization of several CPU devices", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced }),
-			diagnosis.Synchronization, 1.3, diagnosis.Change{},
+			diagnosis.Synchronization, 1.3, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
 				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop would be 1.3 times as fast.\n" +
 				"Nothing to change on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.",
 		},
 		{
 			"a forced synchronization", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples, m.Devices = synced, 1 }),
-			diagnosis.Synchronization, 1.3, diagnosis.Change{},
+			diagnosis.Synchronization, 1.3, diagnosis.ReadResultsLater, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
 				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop would be 1.3 times as fast.\n" +
-				"Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
+				"If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
 			"a forced synchronization of a program that also sleeps", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
 				m.Samples, m.Devices = synced, 1
 				m.Samples.Busy = 5
 			}),
-			diagnosis.Synchronization, 1.3, diagnosis.Change{},
+			diagnosis.Synchronization, 1.3, diagnosis.ReadResultsLater, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
 				"A forced synchronization bounds it, with 4.8 ms a batch; without it the loop would be 1.3 times as fast.\n" +
-				"Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
+				"If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
 			"a slow input beside a forced synchronization", with(loop(10, 6, 0.1, 10, 9.8, 0.5, 9), func(m *diagnosis.Measurements) { m.Samples = synced }),
-			diagnosis.Decode, 2.5, diagnosis.Change{Argument: "compression", Value: "null"}, "",
+			diagnosis.Decode, 2.5, diagnosis.WriteUncompressed, none, "",
 		},
 		{
 			"an uneven input beside a forced synchronization", with(loop(10, 3, 0.1, 3.5, 3.4, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced }),
-			diagnosis.Gather, 1.4, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
+			diagnosis.Gather, 1.4, diagnosis.SetArgument, diagnosis.Change{"prefetch", "4"}, "",
 		},
 		{
 			"devices that work at the end of a step", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.Idle = 7 }),
-			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+			diagnosis.Step, 14.3, diagnosis.Nothing, none, "",
 		},
 		{
 			"a slow program", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.Busy = 1 }),
-			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+			diagnosis.Step, 14.3, diagnosis.Nothing, none, "",
 		},
 		{
 			"devices that never run dry", with(loop(10, 3, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Samples = ahead }),
-			diagnosis.Step, 2.5, diagnosis.Change{},
+			diagnosis.Step, 2.5, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 31 % of the time: 3.1 ms of 10 ms a batch.\n" +
 				"Your step bounds it, with 6.9 ms a batch; without it the loop would be 2.5 times as fast.\n" +
 				"Nothing to change: the devices had work whenever a batch was delivered.",
 		},
 		{
 			"other processes", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Peers = 500 * ms }),
-			diagnosis.Process, 2, diagnosis.Change{},
+			diagnosis.Process, 2, diagnosis.ReportJob, none,
 			"In 100 batches the loop waited for data for 54 % of the time: 5.4 ms of 10 ms a batch.\n" +
 				"Waiting for other processes bounds it, with 5.0 ms a batch; without it the loop would be 2.0 times as fast.\n" +
 				"Call loader.report(all_processes=True), which names the process that is late.",
@@ -240,32 +243,32 @@ func TestVerdicts(t *testing.T) {
 				m.Samples = synced
 				m.Samples.Busy, m.Samples.CPU = 9, 60*ms
 			}),
-			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+			diagnosis.Step, 14.3, diagnosis.Nothing, none, "",
 		},
 		{
 			"a program that sleeps after its devices", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
 				m.Samples = synced
 				m.Samples.Busy, m.Samples.CPU = 6, ms
 			}),
-			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+			diagnosis.Step, 14.3, diagnosis.Nothing, none, "",
 		},
 		{
 			"a synchronization that costs nothing", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.CPU = 0 }),
-			diagnosis.Step, 14.3, diagnosis.Change{}, "",
+			diagnosis.Step, 14.3, diagnosis.Nothing, none, "",
 		},
 		{
-			"too few batches", diagnosis.Measurements{Batches: 4, Wall: ms}, diagnosis.Unknown, 1, diagnosis.Change{},
+			"too few batches", diagnosis.Measurements{Batches: 4, Wall: ms}, diagnosis.Unknown, 1, diagnosis.Nothing, none,
 			"After 4 batches beside the first two there is no verdict yet.\nIt needs 5.\nAsk again later.",
 		},
 		{
-			"nothing", diagnosis.Measurements{}, diagnosis.Unknown, 1, diagnosis.Change{},
+			"nothing", diagnosis.Measurements{}, diagnosis.Unknown, 1, diagnosis.Nothing, none,
 			"After 0 batches beside the first two there is no verdict yet.\nIt needs 5.\nAsk after a loop over the loader; passes of one_epoch are not measured.",
 		},
-		{"no input at all", diagnosis.Measurements{Batches: 10, Wall: ms}, diagnosis.Step, 1e6, diagnosis.Change{}, ""},
+		{"no input at all", diagnosis.Measurements{Batches: 10, Wall: ms}, diagnosis.Step, 1e6, diagnosis.Nothing, none, ""},
 	} {
 		r := diagnosis.Diagnose(c.given)
-		if r.Bound != c.bound || r.Change != c.change || r.Faster < c.faster-0.06 || r.Faster > c.faster+0.06 {
-			t.Errorf("%s: got %s, %.2f, %v, want %s, %.2f, %v", c.name, r.Bound, r.Faster, r.Change, c.bound, c.faster, c.change)
+		if r.Bound != c.bound || r.Action != c.action || r.Change != c.change || r.Faster < c.faster-0.06 || r.Faster > c.faster+0.06 {
+			t.Errorf("%s: got %s, %.2f, %s %v, want %s, %.2f, %s %v", c.name, r.Bound, r.Faster, r.Action, r.Change, c.bound, c.faster, c.action, c.change)
 		}
 		if text := strings.Join(r.Sentences, "\n"); c.text != "" && text != c.text {
 			t.Errorf("%s:\ngot\n%s\nwant\n%s", c.name, text, c.text)

@@ -23,6 +23,8 @@ const (
 	smallRow  = 512  // bytes of a row that is located about as slowly as it is copied
 	wastes    = 1.5  // bytes gathered for each byte delivered, above which whole batches are wasteful
 	unhurried = 0.8  // a producer that needs this share of the loop's own time has a reserve
+	looks     = 20   // samples inside of steps, below which a slow program of a job may not show
+	wrongly   = 1e-3 // the chance that samples of equal programs name one of a job's processes
 )
 
 // Diagnose returns the report of one process.
@@ -34,9 +36,9 @@ func diagnose(m Measurements, limit float64) *Report {
 	l := newLoop(m)
 	r := &Report{Batches: m.Batches, Waited: l.waited(), Parts: l.parts(), Samples: m.Samples, Process: -1}
 	v := l.verdict(limit)
-	r.Bound, r.Faster, r.Change, r.input = v.bound, v.faster, v.change, cmp.Or(v.input, v.bound)
+	r.Bound, r.Faster, r.input, r.loop = v.bound, v.faster, cmp.Or(v.input, v.bound), l
+	r.Action, r.Change = v.action, v.change
 	r.Sentences = l.sentences(v)
-	r.own, r.peers = share(l.wait+l.handOver, l.wall), share(l.peers, l.wall)
 	return r
 }
 
@@ -65,7 +67,18 @@ func newLoop(m Measurements) *loop {
 	return l
 }
 
+func duration(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }
+
 func (l *loop) waited() float64 { return share(l.wait+l.peers+l.handOver, l.wall) }
+
+// own returns the share of the time in which the loop waited for its own input.
+func (l *loop) own() float64 { return share(l.wait+l.handOver, l.wall) }
+
+// idle returns the time of a step in which the devices had no work, or false if too few
+// steps were sampled.
+func (l *loop) idle() (seconds float64, known bool) {
+	return l.step * (1 - share(float64(l.Samples.Busy), float64(l.Samples.Inside))), l.Samples.Inside >= probes
+}
 
 func share(part, whole float64) float64 {
 	if whole <= 0 {
@@ -78,7 +91,7 @@ func share(part, whole float64) float64 {
 // run beside them, on other threads.
 func (l *loop) parts() []Part {
 	row := func(name string, seconds float64, note string) Part {
-		return Part{name, time.Duration(math.Round(seconds * 1e9)), share(seconds, l.wall), note}
+		return Part{name, duration(seconds), share(seconds, l.wall), note}
 	}
 	list := []Part{
 		row("wait", l.wait, "for a batch that was not ready"),
@@ -103,14 +116,29 @@ type verdict struct {
 	input  Bound   // what costs time beside the step; empty if nothing does
 	time   float64 // of the bound, in seconds per batch
 	faster float64
+	remedy
+}
+
+// remedy is what to do against a bound.
+type remedy struct {
+	action Action
 	change Change
 	advice string // the last sentence
+}
+
+// set returns the remedy of an argument. The advice begins with it.
+func set(argument, value, advice string) remedy {
+	return remedy{SetArgument, Change{argument, value}, "Set " + argument + "=" + value + advice}
+}
+
+func nothing(advice string) remedy {
+	return remedy{action: Nothing, advice: "Nothing to change" + advice}
 }
 
 func (l *loop) verdict(limit float64) verdict {
 	switch {
 	case l.Batches < fewest || l.wall <= 0:
-		return verdict{bound: Unknown, faster: 1}
+		return verdict{bound: Unknown, faster: 1, remedy: remedy{action: Nothing}}
 	case l.synchronizes():
 		return l.synchronization()
 	case l.waited() < little || l.busy():
@@ -118,7 +146,8 @@ func (l *loop) verdict(limit float64) verdict {
 	}
 	v := l.delaying()
 	if step := l.ownStep(); l.waited() < limit && step.faster > v.faster {
-		step.input, step.change, step.advice = v.bound, v.change, doing[v.bound]+" costs "+Percent(1-1/v.faster)+" of the time. "+v.advice
+		step.input, step.remedy = v.bound, v.remedy
+		step.advice = doing[v.bound] + " costs " + Percent(1-1/v.faster) + " of the time. " + v.advice
 		return step
 	}
 	return v
@@ -148,21 +177,25 @@ func (l *loop) busy() bool {
 //
 // Devices may also have nothing to do because the program is slow. Then the devices' work
 // and the thread's own overlap, or the thread sleeps for most of the step, so that it would
-// gain nothing.
+// gain nothing. On a busy CPU all of them take longer, and devices are found idle at the end
+// of every step. But then the thread waits for a CPU, and is not blocked.
 func (l *loop) synchronizes() bool {
 	s := l.Samples
 	if s.Steps < probes || s.Inside < probes || share(l.wait+l.peers, l.wall) >= little || float64(s.Idle) < mostly*float64(s.Steps) {
 		return false
 	}
 	devices, blocked := l.shares()
-	return devices >= some && devices-blocked <= 2*some && l.synchronization().faster >= 1+some/2
+	return devices >= some && blocked >= max(some, devices/2) && l.synchronization().faster >= 1+some/2
 }
 
 // shares returns the shares of the step in which the devices have work, and in which the
-// thread does not run.
+// thread neither runs nor waits for a CPU.
 func (l *loop) shares() (devices, blocked float64) {
 	s := l.Samples
-	return share(float64(s.Busy), float64(s.Inside)), 1 - share(s.CPU.Seconds(), s.Step.Seconds())
+	if s.Step > 0 {
+		blocked = 1 - share(s.CPU.Seconds(), s.Step.Seconds())
+	}
+	return share(float64(s.Busy), float64(s.Inside)), blocked
 }
 
 // synchronization returns the verdict about a program that waits for its devices. Without
@@ -170,28 +203,30 @@ func (l *loop) shares() (devices, blocked float64) {
 func (l *loop) synchronization() verdict {
 	devices, blocked := l.shares()
 	wait := blocked * l.step // at most, because the thread may also sleep
-	v := verdict{bound: Synchronization, time: min(wait, devices*l.step), faster: factor(l.wall, max(wait, l.wall-wait, l.build, l.handOver))}
-	v.advice = "Read results such as float(loss) only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."
+	least := max(wait, devices*l.step, l.wall-wait, l.input())
+	v := verdict{bound: Synchronization, time: min(wait, devices*l.step), faster: factor(l.wall, least)}
 	if l.Platform == "cpu" && l.Devices > 1 {
-		v.advice = "Nothing to change on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps."
+		v.remedy = nothing(" on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.")
+		return v
 	}
+	v.remedy = remedy{action: ReadResultsLater, advice: "If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."}
 	return v
 }
 
 func (l *loop) ownStep() verdict {
 	v := verdict{bound: Step, time: l.step, faster: factor(l.wall, l.input())}
 	if l.busy() && l.waited() >= little {
-		v.advice = "Nothing to change: the devices had work whenever a batch was delivered."
+		v.remedy = nothing(": the devices had work whenever a batch was delivered.")
 		return v
 	}
-	v.advice = "Nothing to change: the input is " + times(factor(l.step, l.input())) + " faster than your step."
+	v.remedy = nothing(": the input alone is " + times(v.faster) + " as fast.")
 	return v
 }
 
 // waiting returns the verdict about a process that waits for others before a batch.
 func (l *loop) waiting() verdict {
 	v := verdict{bound: Process, time: l.peers, faster: factor(l.wall, max(l.wall-l.peers, l.build))}
-	v.advice = "Call loader.report(all_processes=True), which names the process that is late."
+	v.remedy = remedy{action: ReportJob, advice: "Call loader.report(all_processes=True), which names the process that is late."}
 	return v
 }
 
@@ -201,8 +236,7 @@ func (l *loop) input() float64 { return max(l.build, l.handOver) }
 func (l *loop) handing() verdict {
 	v := verdict{bound: HandOver, time: l.handOver, faster: factor(l.wall, max(l.wall-l.handOver, l.build))}
 	if l.Platform != "" && l.Platform != "cpu" && l.DevicePrefetch == 0 {
-		v.change = Change{"device_prefetch", "1"}
-		v.advice = "Set device_prefetch=1: then a batch is sent to its devices during the step before."
+		v.remedy = set("device_prefetch", "1", ": then a batch is sent to its devices during the step before.")
 		return v
 	}
 	// A hand-over takes about the same time for any number of rows.
@@ -214,22 +248,24 @@ func (l *loop) handing() verdict {
 	for scale > 1 && l.Records > 0 && size*scale*epoch > l.Records {
 		scale /= 2
 	}
-	v.change, v.advice = l.fewer(size, scale)
+	v.remedy = l.fewer(size, scale)
 	return v
 }
 
 // fewer returns how to make fewer arrays.
-func (l *loop) fewer(size, scale int64) (Change, string) {
-	larger := Change{"batch_size", strconv.FormatInt(size*scale, 10)}
+func (l *loop) fewer(size, scale int64) remedy {
+	const rows = ": a hand-over takes the same time for any number of rows."
+	saved := wording.Count(int64(l.Combinable), "array", "arrays")
+	larger := strconv.FormatInt(size*scale, 10)
 	switch {
-	case scale > 1 && l.Arrays > 1:
-		return larger, "Set batch_size=" + larger.Value + ", or combine small fields into one: a hand-over takes the same time for any number of rows."
+	case scale > 1 && l.Combinable > 0:
+		return set("batch_size", larger, ", or combine fields of equal type and shape, which saves "+saved+rows)
 	case scale > 1:
-		return larger, "Set batch_size=" + larger.Value + ": a hand-over takes the same time for any number of rows."
-	case l.Arrays > 1:
-		return Change{"columns", "1"}, "Combine small fields into one: the time of a hand-over grows with the number of arrays and devices."
+		return set("batch_size", larger, rows)
+	case l.Combinable > 0:
+		return remedy{action: CombineFields, advice: "Combine fields of equal type and shape, which saves " + saved + ": the time of a hand-over grows with the number of arrays and devices."}
 	}
-	return Change{}, "Nothing to change: there is one array, and the dataset is too small for larger batches."
+	return nothing(": no arrays can be combined, and the dataset is too small for larger batches.")
 }
 
 // building returns the verdict about a loop that waits for batches to be built.
@@ -251,22 +287,24 @@ func (l *loop) building() verdict {
 	rest := l.wall - l.wait
 	if l.build < unhurried*rest || l.Prefetch == 0 {
 		v.faster = factor(l.wall, max(rest, l.build))
-		if l.Bounded {
-			v.advice = "Raise max_host_bytes: it leaves no memory for batches that are read ahead."
-			v.change = Change{"max_host_bytes", strconv.FormatInt(l.needed(), 10)}
-			return v
-		}
-		ahead := min(max(2*l.Prefetch, 2), deepest)
-		v.change = Change{"prefetch", strconv.FormatInt(ahead, 10)}
-		v.advice = "Set prefetch=" + v.change.Value + ": on average batches are built faster than they are used, but some take long."
-		if l.Prefetch == 0 {
-			v.advice = "Set prefetch=2: with 0, a batch is built only when the loop asks for it."
-		}
+		v.remedy = l.ahead()
 		return v
 	}
 	v.faster = factor(l.wall, max(l.build-v.time, rest))
-	v.change, v.advice = l.remedy(v.bound)
+	v.remedy = l.faster(v.bound)
 	return v
+}
+
+// ahead returns how to read more ahead.
+func (l *loop) ahead() remedy {
+	switch {
+	case l.Bounded:
+		return set("max_host_bytes", strconv.FormatInt(l.needed(), 10), ": less leaves no memory for batches that are read ahead.")
+	case l.Prefetch == 0:
+		return set("prefetch", "2", ": with 0, a batch is built only when the loop asks for it.")
+	}
+	more := min(2*l.Prefetch, deepest)
+	return set("prefetch", strconv.FormatInt(more, 10), ": on average batches are built faster than they are used, but some take long.")
 }
 
 // needed returns the bytes for all batches that are read ahead, and three in use.
@@ -274,21 +312,22 @@ func (l *loop) needed() int64 {
 	return (l.Prefetch + 3) * (l.Bytes / max(l.Batches, 1))
 }
 
-func (l *loop) remedy(bound Bound) (Change, string) {
+// faster returns how to build batches faster.
+func (l *loop) faster(bound Bound) remedy {
 	switch {
 	case bound == Decode:
-		return Change{"compression", "null"}, "Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."
+		return remedy{action: WriteUncompressed, advice: "Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."}
 	case bound == Storage:
-		return Change{"files", `"local"`}, "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."
+		return remedy{action: MoveFiles, advice: "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."}
 	case float64(l.Gathered) > wastes*float64(l.Bytes):
-		return Change{"loading", `"process"`}, `Set loading="process": now every process gathers rows that it does not keep.`
-	case l.Arrays > 1 && l.Bytes < smallRow*l.Rows:
-		return Change{"columns", "1"}, "Write the columns as one column of lists: locating a small row takes longer than copying it."
+		return set("loading", `"process"`, ": now every process gathers rows that it does not keep.")
+	case l.Combinable > 0 && l.Bytes < smallRow*l.Rows:
+		return remedy{action: CombineFields, advice: "Write columns of equal type and shape as one column of lists: locating a small row takes longer than copying it."}
 	case l.other > l.gather:
-		return Change{}, "Nothing to change but the data: choosing records takes longer than copying their rows, so that fewer and larger rows take less time."
+		return nothing(" but the data: choosing records takes longer than copying their rows, so that fewer and larger rows take less time.")
 	}
 	rate := wording.Bytes(int64(float64(l.Gathered)/float64(max(l.Batches, 1))/max(l.gather, 1e-9))) + " a second"
-	return Change{}, "Nothing to change but the data: rows are copied at " + rate + "; smaller rows or narrower types take less time."
+	return nothing(" but the data: rows are copied at " + rate + "; smaller rows or narrower types take less time.")
 }
 
 // factor returns how many times as fast a loop is that takes less time.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
 // The loop waits for a source that takes a second for a row, and its step takes two. So a
@@ -35,4 +36,16 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("bound by %s, %v times as fast, waited %v", r.Bound, r.Faster, r.Waited)
 		}
 	})
+}
+
+// Fields of equal type, shape and partition can be one array. The mask is no field.
+func TestCombinableArrays(t *testing.T) {
+	const text = `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{` +
+		`"a":{"field":"image","shape":["B",2,4],"dtype":"float32","spec":["data"]},"b":{"field":"image","shape":["B",2,4],"dtype":"float32","spec":["data"]},` +
+		`"whole":{"field":"image","shape":["B",2,4],"dtype":"float32"},` +
+		`"label":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":8,"remainder":"pad","mask":"valid"},"dataset":{"records":20}}`
+	l := newLoader(t, digits(20), loader.Options{Layout: documents.Layout(t, text)})
+	if m := l.Measured(loader.Stats{}, time.Second); m.Arrays != 5 || m.Combinable != 1 {
+		t.Errorf("%d of %d arrays can be combined", m.Combinable, m.Arrays)
+	}
 }

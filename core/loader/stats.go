@@ -1,9 +1,11 @@
 package loader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/core/layout"
 )
 
 // Stats holds the totals of a loader and its current state. If ConsumerWait grows,
@@ -63,9 +65,23 @@ func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurement
 		Wall: wall, Wait: now.ConsumerWait - since.ConsumerWait, Stall: now.ProducerWait - since.ProducerWait,
 		Build: now.Build - since.Build, Gather: now.Gather - since.Gather, Storage: now.Storage - since.Storage, Decode: now.Decode - since.Decode,
 		Rows: now.Rows - since.Rows, Bytes: now.Bytes - since.Bytes, Gathered: now.GatheredBytes - since.GatheredBytes,
-		Arrays: len(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
+		Arrays: len(l.o.Layout.Arrays()), Combinable: combinable(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
 		Bounded: l.o.MaxHostBytes > 0 && l.o.MaxHostBytes < (prefetch+1)*l.plan.need(),
 	}
+}
+
+// combinable counts the arrays that a program could save by combining fields: those of
+// fields that have the type, the shape and the partition of an earlier field.
+func combinable(arrays []layout.Array) (n int) {
+	for i, a := range arrays {
+		alike := func(b layout.Array) bool {
+			return b.Kind == layout.Data && a.Type == b.Type && slices.Equal(a.Shape, b.Shape) && a.Sharding.Spec().Equal(b.Sharding.Spec())
+		}
+		if a.Kind == layout.Data && slices.ContainsFunc(arrays[:i], alike) {
+			n++
+		}
+	}
+	return n
 }
 
 // counts holds the sums behind Stats.

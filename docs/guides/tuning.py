@@ -181,13 +181,13 @@ assert 0 <= report.waited <= 1
 # | --- | --- | --- |
 # | `step` | the step takes most of the time | make the step faster; if the input costs 5 to 20 % of the time beside it, the report says how to shorten it |
 # | `synchronization` | the program waits for the devices in every step | do not read results in every step |
-# | `hand-over` | making `jax.Array`s takes long beside the step | larger batches, fewer arrays |
+# | `hand-over` | making `jax.Array`s takes long beside the step | larger batches, one field for several of equal type and shape |
 # | `gather` | copying rows | fewer bytes per row, such as uint8 images; free cores |
 # | `decode` | decompressing | files without compression, smaller record batches |
 # | `storage` | reading files | a local disk, memory for the files, read-ahead |
-# | `process` | another process is late | its report: `loader.report(all_processes=True)` |
+# | `process` | another process is late, by its input or its program | its report: `loader.report(all_processes=True)` |
 #
-# `report.bound` and `report.change` are for programs, `report.to_dict()` is for a log.
+# `report.bound`, `report.action` and `report.change` are for programs, `report.to_dict()` is for a log.
 
 # %% [markdown]
 # ## What to change

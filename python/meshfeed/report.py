@@ -24,6 +24,18 @@ class Part(NamedTuple):
     share: float
 
 
+class Change(NamedTuple):
+    """An argument of the loader, with the value that removes a bound.
+
+    Attributes:
+        argument: its name, such as "prefetch".
+        value: its value, such as 4.
+    """
+
+    argument: str
+    value: Any
+
+
 class Process(NamedTuple):
     """A process of a job.
 
@@ -31,6 +43,9 @@ class Process(NamedTuple):
         process: its number.
         batches: the number of batches measured.
         waited: the share of the wall time in which its loop waited for data.
+        step: the seconds of its step.
+        idle: the seconds of its step in which its devices had no work, because the program had
+            given them none; None if too few steps were sampled, or batches do not go to devices.
         bound: what limits its loop, as in `Report`.
         age: the seconds since it has published its measurements.
     """
@@ -38,6 +53,8 @@ class Process(NamedTuple):
     process: int
     batches: int
     waited: float
+    step: float
+    idle: float | None
     bound: str
     age: float
 
@@ -52,14 +69,19 @@ class Report:
         waited: the share of the wall time in which the loop waited for data: the time in `next`.
         bound: what limits the loop: "step", "synchronization" for a program that waits for its
             devices in every step, "hand-over" for making arrays of a batch, "gather" for copying
-            rows, "decode" for decompressing, "storage" for reading files, "process" for the input
-            of another process, or "unknown" before there are enough batches.
+            rows, "decode" for decompressing, "storage" for reading files, "process" for another
+            process, or "unknown" before there are enough batches.
         cause: what limits that process, if `bound` is "process"; else None.
         process: the number of that process; else None.
         faster: how many times as fast the loop would be without the bound.
-        change: the argument to change with its value, such as ("prefetch", 4); None if there is
-            nothing to change. With the bound "step", it shortens an input that costs 5 to 20 % of
-            the time.
+        action: what to do: "set-argument" for the argument in `change`, "combine-fields" for
+            fields of equal type and shape, "write-uncompressed" and "move-files" for the files,
+            "read-results-later" for results such as `float(loss)`, "report-job" to call
+            `Loader.report` with `all_processes=True`, "compare-program" for the program of the
+            late process, or "nothing". With the bound "step", it shortens an input that costs 5 to
+            20 % of the time.
+        change: the argument to set with its value, such as ("prefetch", 4); None for any other
+            action.
         sentences: what the report says.
         parts: the rows of the table.
         processes: the processes of a job, if the report is on all of them.
@@ -75,11 +97,19 @@ class Report:
         self.cause: str | None = found["cause"]
         self.process: int | None = found["process"]
         self.faster: float = found["faster"]
-        change = found["change"]
-        self.change: tuple[str, Any] | None = None if change is None else (change[0], change[1])
+        self.action: str = found["action"]
+        self.change = None if found["change"] is None else Change(**found["change"])
         self.sentences: Sequence[str] = found["sentences"]
         self.processes = [
-            Process(p["process"], p["batches"], p["waited"], p["bound"], p["age_ns"] / 1e9)
+            Process(
+                p["process"],
+                p["batches"],
+                p["waited"],
+                p["step_ns"] / 1e9,
+                None if p["idle_ns"] is None else p["idle_ns"] / 1e9,
+                p["bound"],
+                p["age_ns"] / 1e9,
+            )
             for p in found["processes"]
         ]
         self.silent: Sequence[int] = found["silent"]
@@ -94,7 +124,8 @@ class Report:
         return calls.diagnose(self._document, "text")
 
     def __repr__(self) -> str:
-        return f"Report(bound={self.bound!r}, waited={self.waited}, change={self.change})"
+        what = f"action={self.action!r}, change={self.change}"
+        return f"Report(bound={self.bound!r}, waited={self.waited}, {what})"
 
     def _repr_html_(self) -> str:
         return calls.diagnose(self._document, "html")

@@ -39,12 +39,12 @@ func HTML(r *diagnosis.Report) string {
 	p.Tag("</tbody></table></div>")
 	rows, rest := processes(r)
 	if len(rows) > 0 {
-		head(p, []string{"process", "batches", "waited", "bound", "measured"})
+		head(p, heads)
 		for _, row := range rows {
 			p.Tag("<tr>")
 			for i, cell := range row {
 				class := ""
-				if i < 3 {
+				if i < 5 {
 					class = "n"
 				}
 				p.Element("td", class, cell)

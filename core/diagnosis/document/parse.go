@@ -62,7 +62,7 @@ const maxProcess = 1<<31 - 1
 // keys lists the keys of the measurements of a process.
 var keys = []string{
 	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns",
-	"rows", "bytes", "gathered_bytes", "arrays", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples",
+	"rows", "bytes", "gathered_bytes", "arrays", "combinable", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples",
 }
 
 func (p *parser) measurements() (m diagnosis.Measurements, err error) {
@@ -74,7 +74,7 @@ func (p *parser) measurements() (m diagnosis.Measurements, err error) {
 		"batches": &m.Batches, "rows": &m.Rows, "bytes": &m.Bytes, "gathered_bytes": &m.Gathered,
 		"batch_size": &m.BatchSize, "records": &m.Records, "prefetch": &m.Prefetch, "device_prefetch": &m.DevicePrefetch,
 	}
-	ints := map[string]*int{"process": &m.Process, "arrays": &m.Arrays, "devices": &m.Devices}
+	ints := map[string]*int{"process": &m.Process, "arrays": &m.Arrays, "combinable": &m.Combinable, "devices": &m.Devices}
 	err = p.Members("measurements", 0, keys, func(key string) (err error) {
 		switch {
 		case times[key] != nil:

@@ -25,9 +25,9 @@ func Text(r *diagnosis.Report) string {
 	if len(rows) == 0 {
 		return b.String()
 	}
-	fmt.Fprintf(b, "\n%7s %10s %11s  %-15s %s\n", "process", "batches", "waited", "bound", "measured")
-	for _, row := range rows {
-		fmt.Fprintf(b, "%7s %10s %11s  %-15s %s\n", row[0], row[1], row[2], row[3], row[4])
+	b.WriteByte('\n')
+	for _, row := range append([][]string{heads}, rows...) {
+		fmt.Fprintf(b, "%7s %10s %10s %10s %13s  %-15s %s\n", row[0], row[1], row[2], row[3], row[4], row[5], row[6])
 	}
 	if rest != "" {
 		b.WriteString(rest + "\n")
@@ -46,6 +46,9 @@ func indent(name string) string {
 	return name
 }
 
+// heads are the titles of the table of processes.
+var heads = []string{"process", "batches", "waited", "step", "devices idle", "bound", "measured"}
+
 // processes returns the cells of the table of processes, and a text about the rest. If the
 // processes are many, the table lists the late ones and the first of the others.
 func processes(r *diagnosis.Report) (rows [][]string, rest string) {
@@ -53,12 +56,16 @@ func processes(r *diagnosis.Report) (rows [][]string, rest string) {
 		if len(rows) == maxRows && p.Process != r.Process {
 			continue
 		}
-		measured := "now"
+		measured, idle := "now", "unknown"
 		if p.Age > 0 {
 			measured = diagnosis.Duration(p.Age.Seconds()) + " ago"
 		}
+		if p.Idle >= 0 {
+			idle = diagnosis.Duration(p.Idle.Seconds())
+		}
 		rows = append(rows, []string{
-			strconv.Itoa(p.Process), wording.Thousands(p.Batches), diagnosis.Percent(p.Waited), string(p.Bound), measured,
+			strconv.Itoa(p.Process), wording.Thousands(p.Batches), diagnosis.Percent(p.Waited),
+			diagnosis.Duration(p.Step.Seconds()), idle, string(p.Bound), measured,
 		})
 	}
 	if n := len(r.Processes) - len(rows); n > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/tests/reports"
 )
 
 // whole is a document with every key of a transformer.
@@ -228,7 +229,7 @@ func FuzzAdvise(f *testing.F) {
 func checkText(t *testing.T, text []byte) {
 	d, err := document.Parse(text)
 	if err != nil {
-		refused(t, err)
+		reports.Refused(t, err)
 		return
 	}
 	first := document.Canonical(d)
@@ -247,26 +248,8 @@ func checkText(t *testing.T, text []byte) {
 		t.Fatalf("Check of %s returns %v, but Advise %v", first, checked, err)
 	}
 	if err != nil {
-		refused(t, err)
+		reports.Refused(t, err)
 		return
 	}
-	if !json.Valid(document.Report(r)) {
-		t.Fatalf("the report of %s is not JSON", first)
-	}
-	for line := range strings.Lines(document.Text(d, r)) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > document.Columns {
-			t.Fatalf("the text about %s has a line of %d columns: %s", first, n, line)
-		}
-	}
-}
-
-// refused checks that an error is InvalidArgument with a path.
-func refused(t *testing.T, err error) {
-	var e *status.Error
-	if !errors.As(err, &e) || e.Code != status.InvalidArgument {
-		t.Fatalf("%v is not InvalidArgument", err)
-	}
-	if _, ok := e.Attr("path").(string); !ok {
-		t.Fatalf("%v has no path", err)
-	}
+	reports.Check(t, document.Report(r), document.Text(d, r))
 }

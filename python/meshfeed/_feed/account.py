@@ -59,12 +59,15 @@ class AccountMixin:
 
         JAX dispatches a step, and its devices compute it later. So at some steps the loader looks
         whether the devices have work. If they have none whenever the program asks for a batch, but
-        have some within its steps, then the program waits for them, for example in `float(loss)`.
+        have some within its steps while its thread sleeps, then the program waits for them, for
+        example in `float(loss)`.
 
         Args:
-            all_processes: whether to report on the whole job, and to name a late process. Every
-                process publishes its measurements every few seconds; this call reads the newest of
-                each, and waits for none. Any process may call it alone.
+            all_processes: whether to report on the whole job, and to name a late process: one whose
+                input or whose program the others wait for. A slower device does not show, because
+                the other devices wait for it with work. Every process publishes its measurements
+                every few seconds; this call reads the newest of each, and waits for none. Any
+                process may call it alone.
 
         Raises:
             InvalidStateError: the loader is closed; ask before that.
@@ -75,10 +78,10 @@ class AccountMixin:
             >>> for batch in loader:
             ...     time.sleep(0.02)  # the step
             >>> report = loader.report()
-            >>> report.bound, report.change
-            ('step', None)
+            >>> report.bound, report.action
+            ('step', 'nothing')
             >>> print(report.sentences[2])  # doctest: +ELLIPSIS
-            Nothing to change: the input is ... times faster than your step.
+            Nothing to change: the input alone is ... times as fast.
         """
         with Checks("Loader.report") as check:
             check.boolean("all_processes", all_processes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -160,6 +160,7 @@ class Engine:
             **self.cursor.measured(),
             "process": self._process,
             "arrays": len(info["arrays"]),
+            "combinable": _combinable(info["arrays"]),
             "devices": feed.devices,
             "platform": feed.platform,
             "batch_size": batch.rows,
@@ -236,6 +237,12 @@ class Engine:
         """Changes the engine to the new mesh, before another thread takes a batch."""
         self.batch, self._request = batch, request
         self._join(plan)
+
+
+def _combinable(arrays: Sequence[dict[str, Any]]) -> int:
+    """Returns how many arrays fewer there were if fields of equal type and shape were one."""
+    fields = [(a["dtype"], a["shape"], a["target_spec"]) for a in arrays if a["kind"] == "data"]
+    return sum(field in fields[:n] for n, field in enumerate(fields))
 
 
 def _described(handle: Handle, plan: Plan) -> Batch:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from time import perf_counter_ns as now
 from typing import Any
 
 from meshfeed._feed.cursor import Cursor, Item, Make
@@ -84,10 +85,10 @@ class JoinedCursor(Cursor):
         cluster, sampling = self._cluster, self._sampling
         if cluster is None or cluster.left:
             return super().take()
-        began = time.perf_counter_ns()
+        began = now()
         with nullcontext() if self.marks is None else self.marks("meshfeed.agree"):
             self._meet(cluster)
-        self.clock.peers += time.perf_counter_ns() - began
+        self.clock.peers += now() - began
         progress, peers = cluster.progress, cluster.peers
         progress.ask()
         # The departure is an error only if there is another batch: that process never takes it.

@@ -1,9 +1,12 @@
 """Samples what the devices do at some steps, to tell a forced synchronization from a slow step.
 
 A sample begins when `next` returns a batch, and ends when the next batch is asked for. At both
-times, and at a time between them, it looks whether the devices have work: whether an array
-of the program is not ready. If the devices compute during the step, but never at its end, the
-program waits for them. Nothing is sent to the devices.
+times it looks whether the devices have work: whether an array of the program is not ready. Every
+second sample looks at a time between them, too. If the devices compute during the step, but never
+at its end, the program may wait for them. Nothing is sent to the devices.
+
+The other samples measure how long the program's thread runs. A look inside of the step would
+change this time, because it takes the lock of the interpreter from the program's thread.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from meshfeed._feed.feed import Feed
 from meshfeed._native import library
 
 GOLDEN = (5**0.5 - 1) / 2
-LONGEST = 1.0  # seconds from the begin of a sample to the look inside of the step
+LONGEST = 1.0  # seconds that the exit of the interpreter waits for a look
 
 
 class Sample:
@@ -30,42 +33,50 @@ class Sample:
     Args:
         feed: reports whether its devices have work.
         sent: the arrays of the batch by `id`. Their transfer is not the work of a step.
-        seconds: the time to the look inside of the step.
+        seconds: the time to the look inside of the step. None: measure how long the thread runs.
 
     Attributes:
         cost: nanoseconds that the begin of the sample took.
+        dry: whether the devices had no work when the batch was delivered.
         busy: whether the devices had work inside of the step; None if nothing has looked.
     """
 
-    def __init__(self, feed: Feed, sent: Collection[int], seconds: float) -> None:
+    def __init__(self, feed: Feed, sent: Collection[int], seconds: float | None) -> None:
         self._feed, self._sent = feed, sent
         self.cost = 0
         self.busy: bool | None = None
         self.dry = not feed.works(sent)
+        self._timer = None if seconds is None else self._started(seconds)
+        self._thread, self._ran = threading.get_ident(), None if self._timer else _running()
+
+    def _started(self, seconds: float) -> threading.Timer:
+        """Starts a thread that looks at the devices after some seconds."""
         # If the loop is dropped before the time, the thread must not look at arrays of the program.
         look = weakref.WeakMethod(self._look)
-        self._timer = threading.Timer(min(seconds, LONGEST), _call, [look])
-        self._timer.daemon = True
+        timer = threading.Timer(seconds, _call, [look])
+        timer.daemon = True
         _end_at_exit()
-        _timers.add(self._timer)
+        _timers.add(timer)
         with suppress(RuntimeError):  # no more threads
-            self._timer.start()
-        self._thread, self._cpu = threading.get_ident(), _running()
+            timer.start()
+        return timer
 
     def _look(self) -> None:
         with suppress(Exception):  # an array is deleted meanwhile
             self.busy = self._feed.works(self._sent)
 
-    def end(self) -> tuple[bool, int] | None:
+    def end(self) -> tuple[bool, int | None] | None:
         """Ends the sample. Returns whether the devices have no work, and how long the thread ran.
 
-        It returns None if another thread asks for the next batch.
+        The second value is None if it was not measured. The method returns None if another thread
+        asks for the next batch.
         """
-        cpu = _running() - self._cpu
-        self._timer.cancel()
+        ran = None if self._ran is None else _running() - self._ran
+        if self._timer is not None:
+            self._timer.cancel()
         if threading.get_ident() != self._thread:
             return None
-        return not self._feed.works(self._sent), cpu
+        return not self._feed.works(self._sent), ran
 
 
 class Samples:
@@ -91,22 +102,23 @@ class Samples:
             usual: seconds that a step usually takes.
         """
         self.begun += 1
-        return Sample(feed, feed.sent(batch), usual * (0.02 + 0.96 * (GOLDEN * self.begun % 1)))
+        look = usual * (0.02 + 0.96 * (GOLDEN * self.begun / 2 % 1))
+        return Sample(feed, feed.sent(batch), None if self.begun % 2 else look)
 
     def add(self, sample: Sample, step: int) -> None:
         """Ends a sample of a step of some nanoseconds, and adds it."""
         busy = sample.busy  # before the look at the end
         if (ended := sample.end()) is None:
             return
-        idle, cpu = ended
+        idle, ran = ended
         found = {
             "steps": 1,
             "idle": idle,
             "dry": sample.dry,
             "inside": busy is not None,
             "busy": bool(busy),
-            "step_ns": step,
-            "cpu_ns": min(cpu, step),
+            "step_ns": 0 if ran is None else step,
+            "cpu_ns": 0 if ran is None else min(ran, step),
         }
         for name, value in found.items():
             self._sums[name] += int(value)
@@ -125,7 +137,8 @@ def _call(method: weakref.WeakMethod[Callable[[], None]]) -> None:
 def _running() -> int:
     """Returns for how many nanoseconds this thread has run, or has waited for a CPU.
 
-    The kernel's documentation of the file is sched-stats.rst. Without it, the waits do not count.
+    The kernel's documentation of the file is sched-stats.rst. Without it, waits for a CPU do not
+    count as running.
     """
     try:
         with Path("/proc/thread-self/schedstat").open(encoding="ascii") as file:
