@@ -175,7 +175,7 @@ func TestFactsOfTheHost(t *testing.T) {
 		"sys/fs/cgroup/memory.max":                   file("9000000\n"),
 		"sys/fs/cgroup/memory.current":               file("8900000\n"),
 		"sys/fs/cgroup/memory.stat":                  file("anon 1\ninactive_file 200000\n"),
-		"sys/fs/cgroup/job/memory.current":           file("900000\n"),
+		"sys/fs/cgroup/job/memory.current":           file("4800000\n"),
 		"sys/fs/cgroup/job/memory.max":               file("5000000\n"),
 		"proc/self/limits":                           file("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1024                 4096                 files     \nMax locked memory         unlimited            unlimited            bytes     \nMax address space         2097152              unlimited            bytes     \n"),
 		"sys/kernel/mm/transparent_hugepage/enabled": file("always [madvise] never\n"),
@@ -187,7 +187,7 @@ func TestFactsOfTheHost(t *testing.T) {
 	h := hostFacts(root, []string{"HOME=/root", "JAX_PLATFORMS=tpu", "XLA_FLAGS=--a=1 --b=2", "GOGC=", "SLURM_JOB_ID=7", "AWS_SECRET=x"})
 	h.CPU = cpuInfo{}
 	want := hostInfo{
-		Memory:    memoryInfo{TotalBytes: 8000 << 10, FreeBytes: 6000 << 10, LimitBytes: 5000000, LimitFreeBytes: 300000},
+		Memory:    memoryInfo{TotalBytes: 8000 << 10, FreeBytes: 6000 << 10, LimitBytes: 5000000, LimitFreeBytes: 200000},
 		Limits:    limitInfo{OpenFiles: 1024, LockedBytes: -1, AddressBytes: 2097152},
 		HugePages: "madvise", Accelerator: "a TPU",
 		Environment: map[string]string{"JAX_PLATFORMS": "tpu", "XLA_FLAGS": "--a=1 --b=2", "GOGC": "", "SLURM_JOB_ID": "7"},

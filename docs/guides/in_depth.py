@@ -214,6 +214,7 @@ def place(mesh):
         "bias": np.zeros(64),
         "out": random.normal(scale=0.1, size=(64, 10)),
     }
+    params = {name: np.float32(values) for name, values in params.items()}
     split = P("model")
     specs = {"conv": P(), "hidden": P(None, "model"), "bias": split, "out": split}
     return mf.put(params, mesh, specs)
@@ -685,16 +686,20 @@ def job(processes, kill_after=None):
         for rank in range(processes)
     ]
     losses, log = {}, []
-    for line in members[0].stdout:
-        log.append(line)
-        if line.startswith("step "):
-            _, done, loss = line.split()
-            losses[int(done)] = float(loss)
-            if int(done) == kill_after:
-                for member in reversed(members):
-                    member.kill()
-    ended = [member.wait() for member in members]
-    members[0].stdout.close()
+    try:
+        for line in members[0].stdout:
+            log.append(line)
+            if line.startswith("step "):
+                _, done, loss = line.split()
+                losses[int(done)] = float(loss)
+                if int(done) == kill_after:
+                    for member in reversed(members):
+                        member.kill()
+        ended = [member.wait() for member in members]
+    finally:
+        for member in members:
+            member.kill()  # after Ctrl-C; a process that has ended stays as it is
+        members[0].stdout.close()
     assert kill_after in losses or not any(ended), "".join(log)
     return losses
 
