@@ -552,6 +552,12 @@ if installed("datasets"):
 # | `with mesh:` around the loop, which JAX deprecates | nothing: batches know their mesh |
 # | `jax.device_put(batch["image"], sharding)` | nothing: batches arrive on their devices |
 # | `ArraySharder`, `JaxProcessSharderModule` | nothing: rows follow from the mesh and the spec |
+# | `use_sharding = len(devices) >= 2` | nothing: one device is a mesh of size one |
+# | `create_sharded_pipeline(source, mesh, per_device)` | `mf.Loader(ds, mesh, specs, batch_size=per_device * mesh.shape["data"])` |
+# | `benchmark_sharding(pipeline, mesh, num_batches, warmup)` | `mf.benchmark(loader, step, batches=50, warmup=5)` |
+# | `handle_uneven_batches(batch, mesh, target)` | `remainder="pad"` |
+# | `prefetch_to_device` | `device_prefetch=` |
+# | `pipeline.step()`, `pipeline.scan(step_fn)` | none: batches come from the host, and the loop is yours |
 # | its mesh patterns "data", "model" and "hybrid" | `mf.make_mesh` with these axes: [mesh patterns](quick_reference.py#9-mesh-patterns) |
 #
 # **Quick reference, steps 1 to 4.** Before: a check of the device count, a mesh, a sharding for each array, and

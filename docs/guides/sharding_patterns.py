@@ -7,7 +7,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | [Quick reference](quick_reference.py); what a matrix product is; `pip install '.[jax]'` | 4 s | 500 MB |
+# | intermediate | [Quick reference](quick_reference.py); what a matrix product is; `pip install '.[jax]'` | 6 s | 600 MB |
 #
 # A pattern says which axis of a mesh splits which array. There are few of them, and large jobs combine them.
 # This guide goes from one array on four devices to GPT-3 on thousands. Each drawing is made by `mf.draw` or
@@ -30,6 +30,8 @@
 # %%
 import builtins
 import re
+import tempfile
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -776,12 +778,55 @@ assert report.batches > 0
 # | --- | --- |
 # | the loop | `mf.benchmark(loader, step)` times the wait for a batch and the step, over meshes and batch sizes, too |
 # | the input | `loader.report()`: the share of the time that the loop waited, what limits it, what to change |
-# | communication | a trace of `jax.profiler` has every collective; `mf.advise` computes how long it should take |
-# | one device | the same trace, device by device; `mf.advise` reports unequal stages of a pipeline |
+# | communication | the collectives in a trace, as below; `mf.advise` computes how long they should take |
+# | one device | its row in the trace; `mf.advise` reports unequal stages of a pipeline |
 # | one process | `loader.report(all_processes=True)`; the log names processes that come late (`late_after=`) |
 # | the network | the bytes of a collective over its time in the trace, against the bandwidth of the link |
 #
-# [Tuning](tuning.py#the-report) explains the report, and reads a [trace](tuning.py#a-trace).
+# [Tuning](tuning.py#the-report) explains the report. A trace of `jax.profiler` has every operation of every
+# device. So it says how long a device computes, and how long it is in collectives. It also says whether all
+# devices have as much to do, and how many bytes a second a collective moves. Here are ten steps of the pair
+# of matrices from [tensor parallelism](#tensor-parallelism), on four by two devices:
+
+# %%
+halves = jax.device_put(w_host[:512, :1024], NamedSharding(mesh, P(None, "model")))
+back = jax.device_put(w_host[:1024, :512], NamedSharding(mesh, P("model", None)))
+tokens = jax.device_put(x_host[:, :512], NamedSharding(mesh, P("data")))
+feed_forward = jax.jit(pair, out_shardings=NamedSharding(mesh, P("data")))
+feed_forward(halves, back, tokens).block_until_ready()
+with tempfile.TemporaryDirectory() as folder:
+    with jax.profiler.trace(folder):
+        for _ in range(10):
+            feed_forward(halves, back, tokens).block_until_ready()
+    (path,) = Path(folder).rglob("*.xplane.pb")
+    trace = jax.profiler.ProfileData.from_file(str(path))
+
+spent = {device.id: {"computes": 0, "communicates": 0} for device in jax.devices()}
+reductions = 0
+for plane in trace.planes:
+    for event in (event for line in plane.lines for event in line.events):
+        stats = dict(event.stats)
+        if "hlo_op" in stats:
+            reduces = stats["hlo_op"].startswith("all-reduce")
+            kind = "communicates" if reduces else "computes"
+            spent[stats["device_ordinal"]][kind] += event.duration_ns / 10**6
+            reductions += reduces
+
+for device, times in spent.items():
+    print(f"device {device}:", *(f"{kind} {ms:6.2f} ms" for kind, ms in times.items()))
+work = [times["computes"] for times in spent.values()]
+waits = sum(times["communicates"] for times in spent.values()) / reductions
+part = tokens.addressable_shards[0].data.nbytes  # a ring of two sends this once: 2 (n - 1) / n
+print(f"load: the busiest device has {max(work) / np.mean(work):.2f} times the mean")
+print(f"link: {part:,} bytes in {waits:.3f} ms are {part / waits / 10**6:.2f} GB/s")
+assert reductions == 10 * 8
+assert part == 32 * 512 * 4
+
+# %% [markdown]
+# A device that waits for another is inside the collective, so unequal work shows as communication of the
+# devices that have less. That is why both columns belong together. On virtual devices most of the time in a
+# collective is such waiting, since eight devices share a few cores. On a GPU or TPU the same events are on a
+# line for each device.
 
 # %% [markdown]
 # ## What the usual tables get wrong
