@@ -45,7 +45,7 @@ func (p Matmul) Draw() (*Diagram, error) {
 	if x.shape[1] != w.shape[0] {
 		return nil, invalid("/w/shape/0", "x has %d columns, but w has %d rows", x.shape[1], w.shape[0]).WithHint("use %d", x.shape[1])
 	}
-	return product{m, x, w, int64(p.Type.Size())}.draw()
+	return product{m, x, w, p.Type}.draw()
 }
 
 // operand is a matrix of a product: x, w or y.
@@ -94,9 +94,9 @@ func (o *operand) local() []int { return o.tiles.Index(0).Shape() }
 
 // product is a product that can be drawn.
 type product struct {
-	mesh *mesh.Mesh
-	x, w *operand
-	size int64 // bytes of an element of y
+	mesh  *mesh.Mesh
+	x, w  *operand
+	dtype dtype.Type // of the elements of y
 }
 
 func (p product) draw() (*Diagram, error) {
@@ -110,8 +110,8 @@ func (p product) draw() (*Diagram, error) {
 	}
 	if inner := x.axes[1]; len(inner) > 0 {
 		rows, columns := y.localSizes()
-		bytes := rows * columns * p.size
-		moves = append(moves, fmt.Sprintf("Each result is a part of a sum: an all-reduce over %s adds %s on every device.", axisNames(inner), wording.Bytes(bytes)))
+		bytes := rows * columns * int64(p.dtype.Size())
+		moves = append(moves, fmt.Sprintf("Each result is a part of a sum: an all-reduce over %s adds %s of %s on every device.", axisNames(inner), wording.Bytes(bytes), p.dtype))
 	}
 	if moves == nil {
 		moves = []string{"No data moves between devices."}

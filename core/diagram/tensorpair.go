@@ -25,7 +25,8 @@ func (p TensorPair) Draw() (*Diagram, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	x, z := []int{p.Rows, p.Hidden}, wording.Bytes(int64(p.Rows)*int64(p.Hidden)*int64(p.Type.Size()))
+	x := []int{p.Rows, p.Hidden}
+	z := fmt.Sprintf("%s of %s", wording.Bytes(int64(p.Rows)*int64(p.Hidden)*int64(p.Type.Size())), p.Type)
 	d := &Diagram{title: fmt.Sprintf("Tensor parallel pair on %s", wording.Count(int64(p.Devices), "device", "devices"))}
 	split := p.column("y", "columns", p.Inner, false)
 	input, output := p.column("x", "all", 0, false), p.column("z", "all", 0, false)

@@ -249,7 +249,7 @@ for n in (2, 4, 8):
 # together, and one all-reduce at the end is enough [[Megatron](https://arxiv.org/abs/1909.08053), section 3]:
 
 # %%
-show(mf.diagram("tensor_pair", devices=2, rows=16, hidden=64, inner=256))
+show(mf.diagram("tensor_pair", devices=2, rows=16, hidden=64, inner=256, dtype="float32"))
 
 # %% [markdown]
 # Compiled, with the other choices beside it:
