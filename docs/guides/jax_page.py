@@ -338,7 +338,7 @@ assert read == {"full": 128, "inside a process": 128, "across processes": 64}
 
 # %%
 PROCESS = """
-import json, logging, os, sys
+import json, logging, os, sys, traceback
 import jax, numpy as np
 import meshfeed as mf
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -349,7 +349,11 @@ os.dup2(2, 1)  # output of C++ libraries goes to stderr
 jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=4, process_id=int(rank),
                            cluster_detection_method="deactivate")
 for program in sys.stdin:
-    exec(json.loads(program))
+    try:
+        exec(json.loads(program))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)  # at once: an ordinary exit waits for the other processes
     print("done")
 jax.distributed.shutdown()
 """
