@@ -271,11 +271,10 @@ mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* tex
    Times are sums over the batches. wall_ns is that of the loop; wait_ns, build_ns,
    gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes and gathered_bytes are the
    differences of two mf_stats. hand_over_ns is what the program does with a batch before its
-   step, and peers_ns is for other processes. Further keys are process, age_ns, arrays, combinable,
-   devices, platform, batch_size, records, prefetch, device_prefetch, bounded and samples; beside "processes",
-   "silent" lists the processes of a job without measurements. A key that is left out is 0. MF_TEXT returns
-   three sentences and a table, MF_JSON the report, and MF_HTML an element for a page, without a script. An
-   error of the document has a JSON Pointer in mf_error.path. */
+   step, and peers_ns is for other processes. A key that is left out is 0. measurements.schema.json
+   has all keys. MF_TEXT returns three sentences and a table, MF_JSON the report, which
+   diagnosis.schema.json describes, and MF_HTML an element for a page, without a script. An error
+   of the document has a JSON Pointer in mf_error.path. */
 mf_status mf_diagnose(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* ---- datasets --------------------------------------------------------- */

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	diagnoses "github.com/meshfeed/meshfeed/core/diagnosis/document"
 	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
 	memories "github.com/meshfeed/meshfeed/core/memory/document"
@@ -15,14 +16,15 @@ import (
 )
 
 func newSchema() *cobra.Command {
-	kinds := []string{"layout", "strategy", "memory", "diagram"}
-	schemas := []func() string{layouts.Schema, strategies.Schema, memories.Schema, diagrams.Schema}
+	kinds := []string{"layout", "strategy", "memory", "diagram", "measurements", "diagnosis"}
+	schemas := []func() string{layouts.Schema, strategies.Schema, memories.Schema, diagrams.Schema, diagnoses.Schema, diagnoses.ReportSchema}
 	return &cobra.Command{
-		Use:   "schema [layout|strategy|memory|diagram]",
+		Use:   "schema [layout|strategy|memory|diagram|measurements|diagnosis]",
 		Short: "print the JSON Schema of a kind of documents",
-		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, or of the documents that "meshfeed advise",
-"meshfeed memory" and "meshfeed draw" read, for editors and generators. Every valid document matches it.
-The commands also check rules that a schema cannot express.`,
+		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, of the documents that "meshfeed advise",
+"meshfeed memory" and "meshfeed draw" read, of the measurements of a loop, or of their diagnosis, which
+loader.report() returns. Every valid document matches it. The commands also check rules that a schema
+cannot express.`,
 		Example: "  meshfeed schema > layout.schema.json\n  meshfeed schema strategy > strategy.schema.json",
 		Args:    need(0, 1, "at most one kind of document"),
 		RunE: func(cmd *cobra.Command, args []string) error {

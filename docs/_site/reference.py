@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from docs._site.pages import ROOT, Site
 
 COMMAND = ROOT / "python/meshfeed/_bin/meshfeed"
-DOCUMENTS = ("layout", "strategy", "memory", "diagram")
+DOCUMENTS = ("layout", "strategy", "memory", "diagram", "measurements", "diagnosis")
 
 
 def build(site: Site) -> None:
@@ -83,7 +83,8 @@ def _documents() -> str:
         "",
     ]
     for kind in DOCUMENTS:
-        schema = json.loads((ROOT / f"core/{kind}/document/{kind}.schema.json").read_text())
+        (path,) = ROOT.glob(f"core/*/document/{kind}.schema.json")
+        schema = json.loads(path.read_text())
         defs = schema["$defs"]
         page += [
             f"(schema-{kind})=",

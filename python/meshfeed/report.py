@@ -116,7 +116,11 @@ class Report:
         self.parts = [Part(p["name"], p["ns"] / 1e9, p["share"]) for p in found["parts"]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the report as numbers and texts for a log, such as `json.dump` writes them."""
+        """Returns the report as numbers and texts for a log, such as `json.dump` writes them.
+
+        `meshfeed schema diagnosis` prints the JSON Schema, which is also the file
+        diagnosis.schema.json in the package.
+        """
         report: dict[str, Any] = json.loads(calls.diagnose(self._document, "json"))
         return report
 

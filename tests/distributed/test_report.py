@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.distributed.job import Job
@@ -71,6 +74,13 @@ def test_a_slow_program(got: Got) -> None:
         assert third == TAIL
         one, late, two = report["processes"]
         assert late["idle_ns"] > max(one["idle_ns"], two["idle_ns"])
+
+
+def test_reports_fit_their_schema(got: Got) -> None:
+    path = Path(__file__).parents[2] / "core/diagnosis/document/diagnosis.schema.json"
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    for report in (report for each in got for report in each.values()):
+        validator.validate(report)
 
 
 def test_own_measurements_are_new(got: Got) -> None:

@@ -95,8 +95,10 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "lib/libmeshfeed.so",
         "lib/libmeshfeed.so.1",
         "lib/pkgconfig/meshfeed.pc",
+        "share/meshfeed/diagnosis.schema.json",
         "share/meshfeed/diagram.schema.json",
         "share/meshfeed/layout.schema.json",
+        "share/meshfeed/measurements.schema.json",
         "share/meshfeed/memory.schema.json",
         "share/meshfeed/strategy.schema.json",
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
+import numpy as np
 import pytest
 
 import meshfeed as mf
@@ -65,6 +66,20 @@ MEMORY = json.loads("""
  "activation_bytes": [1024, 4096], "capacity_bytes": 1048576}
 """)
 
+# An accepted measurements document with all members.
+MEASUREMENTS = json.loads("""
+{"meshfeed": 1, "silent": [3, 1],
+ "processes": [{
+  "process": 1, "batches": 400, "age_ns": 1000, "wall_ns": 4000000000, "wait_ns": 2400000000,
+  "peers_ns": 100000000, "hand_over_ns": 20000000, "build_ns": 4000000000, "gather_ns": 390000000,
+  "storage_ns": 20000000, "decode_ns": 350000000, "stall_ns": 10000000, "rows": 25600,
+  "bytes": 1000000, "gathered_bytes": 4000000, "arrays": 5, "combinable": 2, "devices": 8,
+  "platform": "gpu", "batch_size": 64, "records": 10000, "prefetch": 2, "device_prefetch": 1,
+  "bounded": true,
+  "samples": {"steps": 40, "idle": 39, "dry": 38, "inside": 20, "busy": 18, "step_ns": 4000000,
+              "cpu_ns": 1000000}}, {"process": 2}]}
+""")
+
 # Errors of a text that does not have the form of a document. The schema has all these rules.
 STRUCTURAL = (
     r"is not a key|needs the key|is longer than|outside ±2|is not written|more than \d+ elements"
@@ -116,12 +131,14 @@ KINDS = {
         documents("core/diagram/document/testdata/*.json"),
         STRUCTURAL + "|is not an element type|no (schedule|operation) |is empty|is already",
     ),
+    "measurements": Kind(partial(calls.diagnose, form="json"), [MEASUREMENTS], STRUCTURAL),
 }
 SCHEMAS = {
-    name: json.loads((ROOT / f"core/{name}/document/{name}.schema.json").read_text())
-    for name in KINDS
+    path.name.removesuffix(".schema.json"): json.loads(path.read_text())
+    for path in ROOT.glob("core/*/document/*.schema.json")
 }
 every_kind = pytest.mark.parametrize("name", KINDS)
+every_schema = pytest.mark.parametrize("name", sorted(SCHEMAS))
 
 
 class Maker:
@@ -238,7 +255,7 @@ def changed(r: random.Random, document: Any) -> Any:
     return document
 
 
-@every_kind
+@every_schema
 def test_the_schema_is_valid(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
     assert SCHEMAS[name]["$id"] == f"urn:meshfeed:{name}:1"
@@ -288,14 +305,46 @@ def members(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, member in schema.get("properties", {}).items():
             yield f"{path}/{name}", member
         for key, part in schema.items():
-            if key not in ("if", "then"):
+            if key not in ("if", "then", "else"):
                 yield from members(part, f"{path}/{key}")
     elif isinstance(schema, list):
         for i, part in enumerate(schema):
             yield from members(part, f"{path}/{i}")
 
 
-@every_kind
+def test_reports_fit_the_schema_of_reports(seed: int) -> None:
+    """The diagnoses of random measurements, one or several processes each."""
+    r, kind = random.Random(seed), KINDS["measurements"]
+    validator = jsonschema.Draft202012Validator(SCHEMAS["diagnosis"])
+    maker = Maker(r, SCHEMAS["measurements"])
+    bounds = set()
+    for made in range(1000):
+        document = maker.make(SCHEMAS["measurements"]) if made % 2 else copy.deepcopy(MEASUREMENTS)
+        for process in document["processes"]:
+            for name in r.sample(["wait_ns", "decode_ns", "peers_ns", "wall_ns", "prefetch"], 2):
+                process[name] = r.choice([0, 1, 3_000_000_000, r.randrange(2**53)])
+        report = json.loads(kind.read(json.dumps(document)))
+        validator.validate(report)
+        bounds.add(report["bound"])
+    assert len(bounds) > 4
+
+
+def test_reports_of_loaders_fit_the_schemas() -> None:
+    measurements = jsonschema.Draft202012Validator(SCHEMAS["measurements"])
+    diagnosis = jsonschema.Draft202012Validator(SCHEMAS["diagnosis"])
+    data = {"x": np.zeros((256, 4), np.float32), "y": np.zeros((256, 4), np.float32)}
+    with mf.from_arrays(data) as ds, mf.Loader(ds, batch_size=8, epochs=-1) as loader:
+        batches = iter(loader)
+        for taken in (0, 1, 2, 20):
+            for _ in range(taken):
+                next(batches)
+            for all_processes in (False, True):
+                report = loader.report(all_processes=all_processes)
+                measurements.validate(json.loads(report._document))
+                diagnosis.validate(report.to_dict())
+
+
+@every_schema
 def test_every_member_has_a_description(name: str) -> None:
     found = list(members(SCHEMAS[name], ""))
     assert len(found) > 15
@@ -303,8 +352,11 @@ def test_every_member_has_a_description(name: str) -> None:
     assert [path for path, m in found if "description" not in resolved(root, m)] == []
 
 
-def test_schemas_share_the_definitions_of_layouts() -> None:
+def test_schemas_share_definitions() -> None:
     layout, memory = SCHEMAS["layout"]["$defs"], SCHEMAS["memory"]["$defs"]
     shared = ("name", "size", "sizes", "spec", "mesh")
     assert {name: memory[name] for name in shared} == {name: layout[name] for name in shared}
     assert SCHEMAS["diagram"]["$defs"]["layout"] == SCHEMAS["layout"]
+    diagnosis, measurements = (SCHEMAS[name]["$defs"] for name in ("diagnosis", "measurements"))
+    for name in diagnosis.keys() & measurements.keys():
+        assert diagnosis[name] == measurements[name], name
