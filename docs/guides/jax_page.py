@@ -726,18 +726,25 @@ def stream(part, parts, rows):
 
 def one_stream_per_process():
     mesh = Mesh(np.array(jax.devices()), ("data",))
-    host_batch = next(stream(jax.process_index(), parts=4, rows=4))
-    batch = mf.put(host_batch, mesh, P("data"), rows="local")
-    print(batch["x"].shape, "rows", held(batch["x"]))
+    for part in (jax.process_index(), (jax.process_index() + 1) % 4):
+        host_batch = next(stream(part, parts=4, rows=4))
+        x = mf.put(host_batch, mesh, P("data"), rows="local")["x"]
+        mean = jax.jit(lambda x: (x**2).mean())(x)
+        print("rows", held(x))
+        print(x.shape, f"mean of squares {float(mean):.1f}")
 
 
 printed = job.run(one_stream_per_process, held, stream)
-assert all(lines[0].startswith("(16, 16)") for lines in printed)
+assert all(lines[1] == lines[3] == printed[0][1] for lines in printed)
+assert printed[0][1].startswith("(16, 16)")
+assert [lines[2] for lines in printed[:3]] == [lines[0] for lines in printed[1:]]
 
 # %% [markdown]
 # That is the page's first program: four rows from each process become a batch of 16. It rests on what the
 # page calls a very important trick. Every replica of the model does the same, so it does not matter which
-# rows come to which replica. Each *group of replicas* can have a stream of its own.
+# rows come to which replica. The program shows it. In its second turn, each process takes the stream of its
+# neighbor, and a mean over the batch stays the same. So each *group of replicas* can have a stream of its
+# own.
 #
 # A group is not a process. With the model across processes, 0 and 2 are one group, and must read the same
 # stream. The layout knows the groups, and `mf.put` logs them. On a mesh in another order, two processes may
@@ -766,7 +773,7 @@ def one_stream_per_group():
         for step, batch in enumerate(batches):
             if step == 0:
                 print(f"group {group} of {groups}, rows", held(batch["x"]))
-            mf.check_replicas(batch)
+            mf.check_replicas(batch, step=step)
     print(step + 1, "batches, all replicas equal")
     log.removeHandler(printer)
 
