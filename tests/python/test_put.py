@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import random
 import threading
 from typing import Any
@@ -16,8 +17,10 @@ import meshfeed as mf
 from meshfeed._jax import put as placing
 from tests.python.putting import (
     P,
-    drawn_leaf,
+    check_equal,
+    drawn_memory,
     drawn_mesh,
+    drawn_spec,
     frozen,
     grid,
     same,
@@ -26,16 +29,24 @@ from tests.python.test_traced import EAGER
 
 
 def test_random_arrays_are_those_of_device_put(seed: int) -> None:
-    for n in range(150):
+    """Of any mesh, spec, type and memory, with and without x64, all bits and shards are equal."""
+    for n in range(10_000 if os.environ.get("MESHFEED_DEEP") else 150):
         r = random.Random(f"{seed}.{n}")
         mesh = drawn_mesh(r)
-        pairs = [drawn_leaf(r, mesh) for _ in range(r.randint(1, 4))]
-        tree = {str(i): host for i, (host, _) in enumerate(pairs)}
-        specs = {str(i): spec for i, (_, spec) in enumerate(pairs)}
-        for _ in range(2):  # the second time with the plan of the first
-            got = mf.put(tree, mesh, specs)
-            for i, (host, spec) in enumerate(pairs):
-                same(got[str(i)], host, NamedSharding(mesh, spec))
+        specs = [drawn_spec(r, mesh) for _ in range(r.randint(1, 4))]
+        tree = {str(i): drawn_memory(r, shape) for i, (_, shape) in enumerate(specs)}
+        given = {str(i): spec for i, (spec, _) in enumerate(specs)}
+        with jax.enable_x64(r.random() < 0.3):
+            want = {
+                key: jax.device_put(host.copy(), NamedSharding(mesh, given[key]))
+                for key, host in tree.items()
+            }
+            for _ in range(3):  # from the second time on with the plan of the first
+                options: Any = {"may_alias": r.choice([None, True, False])}
+                options["rows"] = r.choice(["all", "local"])
+                got = mf.put(tree, mesh, given, **options)
+                for key in tree:
+                    check_equal(got[key], want[key], f"case {n}: {mesh} {given[key]} {options}")
 
 
 def test_large_arrays_are_cut_by_several_threads() -> None:

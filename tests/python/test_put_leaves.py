@@ -334,3 +334,13 @@ def test_arrays_that_were_deleted(spec: P) -> None:
         "mf.put: array 'n/x' was deleted, or donated to a computation; give the arrays that the "
         "computation returned"
     )
+
+
+def test_types_of_which_jax_has_no_arrays() -> None:
+    """JAX has a name for these types, but cannot make their arrays."""
+    with jax.transfer_guard("disallow_explicit"):
+        assert wrong({"x": np.zeros(8, ml_dtypes.float6_e2m3fn)}, grid(2), P("a")) == (
+            "mf.put: array 'x' has the type float6_e2m3fn, which JAX does not have; give it in a "
+            "wider type, such as array.astype(np.float32)"
+        )
+        assert mf.put(np.ones(8, ml_dtypes.int4), grid(2), P("a")).dtype == ml_dtypes.int4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 import math
 import re
 import threading
@@ -13,7 +14,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
-from jax.tree_util import SequenceKey, tree_flatten, tree_flatten_with_path, treedef_is_leaf
+from jax.tree_util import (
+    SequenceKey,
+    all_leaves,
+    tree_flatten,
+    tree_flatten_with_path,
+    treedef_is_leaf,
+)
 
 from meshfeed._io.arguments import Checks
 from meshfeed._io.hostarrays import address, check_type, host, is_read_only
@@ -28,6 +35,8 @@ from meshfeed._plan.trees import no_specs
 from meshfeed.errors import Error, InvalidStateError, set_op
 from meshfeed.planning import Layout
 from meshfeed.specs import Entry, entries, is_spec
+
+log = logging.getLogger("meshfeed")
 
 _ALIGNED = 64  # bytes: JAX copies memory on the host with a smaller alignment
 _PLANS = 32  # the number of plans that are kept
@@ -107,7 +116,7 @@ def put(tree: Any, mesh: Any, specs: Any, rows: Any, may_alias: Any, *, op: str 
                 known[i] = *known[i][:3], False
     except Error as e:
         if treedef_is_leaf(structure):
-            _replace_name(e, "the array")
+            e.message = _without_name(e.message)
         set_op(e, op)
         raise
 
@@ -125,9 +134,9 @@ def _flat(op: str, argument: str, tree: Any) -> tuple[list[Any], Any]:
         raise
 
 
-def _replace_name(e: Error, text: str) -> None:
-    """Replaces the name of the array in an error about a tree that is one array."""
-    e.message = re.sub(rf"array (['\"]){_ONLY}\1", text, e.message)
+def _without_name(text: str, what: str = "the array") -> str:
+    """Replaces the name of an array that is the whole tree."""
+    return re.sub(rf"array (['\"]){_ONLY}\1", what, text)
 
 
 def _check_options(op: str, rows: Any, may_alias: Any) -> Checks:
@@ -153,7 +162,7 @@ def placer(mesh: Any, specs: Any, rows: Any, may_alias: Any) -> Callable[[Any], 
     try:
         _check_specs(check, mesh, specs)
     except Error as e:
-        _replace_name(e, "the specs")
+        e.message = _without_name(e.message, "the specs")
         set_op(e, op)
         raise
     if mesh is None and any(map(is_spec, tree_flatten(specs)[0])):
@@ -374,6 +383,7 @@ def _arrays(
     for path, name, leaf, spec in zip(paths, names, leaves, given, strict=True):
         if leaf.strides is not None:
             check_type(check, name, leaf.dtype)
+            _check_has(check, name, leaf.dtype)
         parts = entries(spec if is_spec(spec) else spec.spec)
         if parts and leaf.shape == () and path and isinstance(path[-1], SequenceKey):
             message = f"array {name!r} is a number in a list, but its spec has dimensions"
@@ -382,10 +392,28 @@ def _arrays(
     return found
 
 
-def _extend(check: Checks, arrays: Sequence[_Array]) -> None:
+def _check_has(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
+    """Raises an error if this release of JAX cannot make arrays of a type of ml_dtypes."""
+    if str(dtype) in _NAMED:
+        return
+    try:
+        with jax.transfer_guard_host_to_device("allow"):
+            jax.device_put(np.zeros((), dtype))
+    except (TypeError, jax.errors.JaxRuntimeError):
+        message = f"array {name!r} has the type {dtype}, which JAX does not have"
+        hint = "give it in a wider type, such as array.astype(np.float32)"
+        raise check.misfit(message, hint) from None
+
+
+def _extend(check: Checks, arrays: Sequence[_Array], *, is_single: bool) -> None:
     """Sets the global shapes of arrays of which every process has its own rows.
 
     An array whose spec does not fit keeps its shape: `_check_fit` reports it.
+
+    Args:
+        check: raises errors with the name of the user's call.
+        arrays: the arrays.
+        is_single: whether the tree is one array.
     """
     cut: list[tuple[_Array, Parts]] = []
     for array in arrays:
@@ -393,7 +421,9 @@ def _extend(check: Checks, arrays: Sequence[_Array]) -> None:
         fits = array.shape and all(axis in array.mesh.shape for axis in axes)
         if fits and array.leaf.strides is not None:
             cut.append((array, meshes.parts(array.mesh, axes)))
-    check_parts(check, [(array.name, array.shape[0], parts) for array, parts in cut])
+    notice = check_parts(check, [(array.name, array.shape[0], parts) for array, parts in cut])
+    if notice:
+        log.warning("%s", _without_name(notice) if is_single else notice)
     process = runtime.process_index()
     for array, parts in cut:
         local = array.shape[0]
@@ -432,7 +462,7 @@ class Plan:
     ) -> None:
         arrays = _arrays(check, tree, leaves, mesh, specs)
         if rows == "local":
-            _extend(check, arrays)
+            _extend(check, arrays, is_single=all_leaves([tree]))
         if arrays:
             _check_fit(check, arrays)
         self.shared = [i for i, a in enumerate(arrays) if a.is_shared]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from meshfeed._io.arguments import Checks
-
-log = logging.getLogger("meshfeed")
 
 _ALL = 'rows="all" places an array that every process has whole'
 _LISTED = 6  # groups of processes in an error
@@ -129,8 +126,10 @@ def _and(group: Sequence[int]) -> str:
     return ", ".join(map(str, group[:-1])) + f" and {group[-1]}"
 
 
-def check_parts(check: Checks, arrays: Sequence[tuple[str, int, Parts]]) -> None:
-    """Refuses arrays whose processes cannot have rows of their own, and logs shared rows.
+def check_parts(check: Checks, arrays: Sequence[tuple[str, int, Parts]]) -> str:
+    """Refuses arrays whose processes cannot have rows of their own.
+
+    Returns a warning if processes share rows, or "".
 
     Args:
         check: raises errors with the name of the user's call.
@@ -154,7 +153,5 @@ def check_parts(check: Checks, arrays: Sequence[tuple[str, int, Parts]]) -> None
                 hint = "name the same axes for dimension 0 of both, or put this array by a call of "
                 hint += 'its own with rows="all"'
                 raise check.misfit(message, hint)
-    for name, _, parts in several:
-        if parts.overlap and not parts.is_whole:
-            log.warning("%s", parts.notice(name))
-            break
+    shared = (p.notice(name) for name, _, p in several if p.overlap and not p.is_whole)
+    return next(shared, "")
