@@ -851,7 +851,7 @@ assert len(after) == 16
 #
 # The page names two arrays that are no batches: the weights of a checkpoint, and a large image that is split
 # by place. The question is the same: which part does each device need? `mf.open_arrays` opens a safetensors,
-# .npy or .npz file, and `mf.load_array` loads an array of it with any sharding. Each process reads only the
+# .npy or .npz file, and `mf.load_arrays` loads its arrays with any shardings. Each process reads only the
 # bytes that its devices hold.
 #
 # safetensors is a simple format: the length of a header, a header with type, shape and place of each array,
@@ -882,13 +882,11 @@ save_safetensors("older.safetensors", pair | {"out": pair["out"] + 1})
 def checkpoint():
     mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
     specs = {"in": P(None, "model"), "out": P("model", None)}
+    shardings = {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
 
     def load(path):
         with mf.open_arrays(path) as stored:
-            return {
-                name: mf.load_array(stored, name, NamedSharding(mesh, specs[name]))
-                for name in stored
-            }
+            return mf.load_arrays(stored, shardings)
 
     weights = load("weights.safetensors")
     for line in str(mf.draw(weights)).splitlines()[2:5]:

@@ -8,6 +8,7 @@ from meshfeed.advice import advise as advise
 from meshfeed.arrays import StoredArray as StoredArray
 from meshfeed.arrays import StoredArrays as StoredArrays
 from meshfeed.arrays import load_array as load_array
+from meshfeed.arrays import load_arrays as load_arrays
 from meshfeed.arrays import open_arrays as open_arrays
 from meshfeed.backend import Devices as Devices
 from meshfeed.backend import devices as devices

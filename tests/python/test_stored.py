@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
+from safetensors import SafetensorError, safe_open
 from safetensors import numpy as safetensors
 
 import meshfeed as mf
+import meshfeed.arrays as stored_arrays
+from meshfeed._native import calls
 from tests.python.data import assert_sharded, mesh_of
 
 P = PartitionSpec
@@ -47,9 +51,14 @@ def loads(path: Path, want: dict[str, np.ndarray[Any, Any]], *spec: Any) -> None
         assert {name: (a.shape, a.dtype) for name, a in stored.items()} == {
             name: (array.shape, array.dtype) for name, array in want.items()
         }
+        targets = {
+            name: sharding(*spec) if array.ndim else sharding() for name, array in want.items()
+        }
+        loaded = mf.load_arrays(stored, targets)
+        assert list(loaded) == list(want)
         for name, array in want.items():
-            target = sharding(*spec) if array.ndim else sharding()
-            assert_sharded(mf.load_array(stored, name, target), narrowed(array), target)
+            for found in (loaded[name], mf.load_array(stored, name, targets[name])):
+                assert_sharded(found, narrowed(array), targets[name])
 
 
 # ---- formats ----
@@ -115,6 +124,176 @@ def test_random_arrays(tmp_path: Path, seed: int) -> None:
         with mf.open_arrays(path) as stored:
             target, whole = sharding(*entries), narrowed(values(name, shape))
             assert_sharded(mf.load_array(stored, "x", target), whole, target)
+
+
+# ---- many arrays at once ----
+
+
+def test_arrays_of_several_meshes(tmp_path: Path) -> None:
+    """The mapping may name some of the arrays, on any mesh, in any order."""
+    arrays = {name: values("float32") + i for i, name in enumerate("abcd")}
+    safetensors.save_file(arrays, tmp_path / "x.safetensors")
+    half = mf.make_mesh({"model": -1}, devices=jax.devices()[4:])
+    other = NamedSharding(half, P("model"))
+    targets = {"d": sharding("data"), "a": other, "c": sharding(None, "data")}
+    with mf.open_arrays(tmp_path / "x.safetensors") as stored:
+        loaded = mf.load_arrays(stored, targets)
+        assert list(loaded) == ["d", "a", "c"]
+        for name, target in targets.items():
+            assert_sharded(loaded[name], arrays[name], target)
+        with jax.set_mesh(MESH):
+            everything = mf.load_arrays(stored, P("model"))
+        assert mf.load_arrays(stored, {}) == {}
+    assert list(everything) == list(stored)
+    for name, array in everything.items():
+        assert_sharded(array, arrays[name], sharding("model"))
+
+
+def test_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays are read together up to a number of bytes or arrays; a larger one is read alone."""
+    sizes = [3, 3, 3, 20, 1, 9, 1, *[1] * 12]
+    whole = {f"x{i:02}": np.full((n, 4), i, np.int8) for i, n in enumerate(sizes)}
+    safetensors.save_file(whole, tmp_path / "x.safetensors")
+    made: list[list[str]] = []
+    create = calls.loader_create
+
+    def watched(dataset: int, layout: str, options: Any) -> Any:
+        made.append(list(json.loads(layout)["arrays"]))
+        return create(dataset, layout, options)
+
+    monkeypatch.setattr(calls, "loader_create", watched)
+    monkeypatch.setattr(stored_arrays, "TOGETHER", 40)
+    monkeypatch.setattr(stored_arrays, "MOST", 5)
+    with mf.open_arrays(tmp_path / "x.safetensors") as stored:
+        loaded = mf.load_arrays(stored, sharding())
+    for name, array in whole.items():
+        assert_sharded(loaded[name], array, sharding())
+    assert [[int(name[1:]) for name in names] for names in made] == [
+        *([0, 1, 2], [3], [4, 5], [6, 7, 8, 9, 10], [11, 12, 13, 14, 15], [16, 17, 18])
+    ]
+
+
+def test_many_arrays(tmp_path: Path) -> None:
+    """There may be more than a layout has, which is 1,024."""
+    arrays = {f"x{i}": np.full(8, i, np.int32) for i in range(1100)}
+    safetensors.save_file(arrays, tmp_path / "x.safetensors")
+    with mf.open_arrays(tmp_path / "x.safetensors") as stored:
+        loaded = mf.load_arrays(stored, sharding("data"))
+    assert {name: int(array[0]) for name, array in loaded.items()} == {
+        f"x{i}": i for i in range(1100)
+    }
+
+
+@pytest.mark.parametrize(
+    ("shardings", "kind", "text"),
+    [
+        (
+            {"v": P()},
+            mf.NotFoundError,
+            "the file has no array 'v'; there are 'w'",
+        ),
+        (
+            {"w": None},
+            mf.InvalidArgumentError,
+            "shardings['w']=None: expected a NamedSharding or a PartitionSpec; "
+            "PartitionSpec() puts the whole array on every device",
+        ),
+        (
+            sharding("data", "model", None),
+            mf.InvalidArgumentError,
+            "spec P('data', 'model', None) of array \"w\" has 3 entries, but shape (8, 4) has "
+            "rank 2; give at most one entry per dimension",
+        ),
+        (
+            P("data"),
+            mf.InvalidArgumentError,
+            "a PartitionSpec was given without a mesh; use NamedSharding(mesh, spec), or call "
+            "jax.set_mesh(mesh) first",
+        ),
+    ],
+)
+def test_wrong_shardings(tmp_path: Path, shardings: Any, kind: Any, text: str) -> None:
+    np.savez(tmp_path / "a.npz", w=values("float32"))
+    with mf.open_arrays(tmp_path / "a.npz") as stored, pytest.raises(kind) as caught:
+        mf.load_arrays(stored, shardings)
+    assert str(caught.value) == f"mf.load_arrays: {text}"
+
+
+def test_only_stored_arrays(tmp_path: Path) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.load_arrays(mf.from_arrays({"w": values("float32")}), P())  # type: ignore[arg-type]
+    assert str(caught.value).startswith("mf.load_arrays: stored=")
+    assert str(caught.value).endswith("expected stored arrays; open them with mf.open_arrays")
+
+
+def test_loading_is_no_part_of_a_program(tmp_path: Path) -> None:
+    """Inside of jit, the array would be a constant."""
+    np.savez(tmp_path / "a.npz", w=values("float32"))
+    with mf.open_arrays(tmp_path / "a.npz") as stored:
+        ways: dict[str, Callable[[], Any]] = {
+            "mf.load_array": lambda: mf.load_array(stored, "w", sharding()),
+            "mf.load_arrays": lambda: mf.load_arrays(stored, sharding())["w"],
+        }
+        for call, load in ways.items():
+            with pytest.raises(mf.InvalidStateError) as caught:
+                jax.jit(lambda x, load=load: x + load())(1.0)
+            assert str(caught.value) == (
+                f"{call}: an array would be loaded inside of a function that JAX traces: the "
+                "program would hold it as a constant; load arrays outside of jax.jit, scan and "
+                "the like, and pass them as arguments"
+            )
+            assert jax.grad(lambda x, load=load: x * load()[0, 0])(1.0) == 0
+
+
+# ---- what the file may not have ----
+
+
+def entry(begin: int, end: int, **other: Any) -> dict[str, Any]:
+    return {"dtype": "U8", "shape": [end - begin], "data_offsets": [begin, end], **other}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"x": entry(4, 8)},
+        {"x": entry(0, 4), "y": entry(6, 8)},
+        {"x": entry(0, 4)},
+        {"x": entry(0, 4), "y": entry(2, 8)},
+        {"x": entry(0, 8), "y": entry(0, 8)},
+        {},
+        {"x": entry(0, 8), "y": entry(4, 4)},
+        {"x": entry(0, 8), "y": entry(8, 8)},
+        {"x": entry(4, 8), "y": entry(0, 4)},
+        {"x": entry(0, 8, shape=[9])},
+        {"x": entry(0, 8, shape=[-8])},
+        {"x": entry(0, 8, shape=[8.0])},
+        {"x": entry(0, 8, dtype="F32", shape=[2])},
+        {"x": entry(0, 8, data_offsets=[8, 0])},
+        {"x": entry(0, 8, data_offsets=[0, 8, 8])},
+        {"x": entry(0, 8, more=1)},
+        {"x": entry(0, 8), "__metadata__": {"a": 1}},
+        {"x": entry(0, 8), "__metadata__": {"a": "1"}},
+        {"x": entry(0, 8), "__metadata__": None},
+        {"x": entry(0, 8), "__metadata__": "a"},
+        [],
+    ],
+    ids=str,
+)
+def test_the_reference_accepts_the_same_files(tmp_path: Path, header: Any) -> None:
+    text = json.dumps(header).encode()
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    try:
+        with safe_open(path, "np") as file:
+            want = sorted(file.keys())
+    except SafetensorError:
+        want = None
+    try:
+        with mf.open_arrays(path) as stored:
+            got = sorted(stored)
+    except mf.DataLossError:
+        got = None
+    assert got == want
 
 
 # ---- what is delivered ----

@@ -110,15 +110,17 @@ def check_untraced(op: str) -> None:
     Args:
         op: the user's call.
     """
-    if not _traces_nothing() and _records():
+    if is_traced():
         message = "a batch was asked for inside of a function that JAX traces: the program "
         message += "would hold that one batch as a constant, and never get another"
         hint = "take batches outside of jax.jit, scan and the like, and pass them as arguments"
         raise InvalidStateError(message, op=op, hint=hint)
 
 
-def _records() -> bool:
+def is_traced() -> bool:
     """Returns whether JAX records operations into a program. `grad` and `vmap` alone do not."""
+    if _traces_nothing():
+        return False
     with jax.transfer_guard("allow"):
         return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
 
