@@ -49,7 +49,7 @@ type Measurements struct {
 	Samples Samples
 }
 
-// Samples tell what the devices did at some steps.
+// Samples describe what the devices did at some steps.
 type Samples struct {
 	Steps  int // that were sampled
 	Idle   int // of these, the devices had nothing to do when the next batch was asked for
@@ -57,8 +57,8 @@ type Samples struct {
 	Inside int // steps that were sampled at a random time inside of the step
 	Busy   int // of these, the devices computed
 
-	// The time of sampled steps without such a look, and the part of it in which their
-	// thread ran or waited for a CPU. A look takes the interpreter's lock from the thread.
+	// The time of the steps without a sample inside, and the part of it in which their thread
+	// ran or waited for a CPU. A sample inside takes the interpreter's lock from the thread.
 	Step, CPU time.Duration
 }
 

@@ -16,19 +16,19 @@ const (
 	none      lateness = iota
 	byInput            // it waits for its input, and most others do not
 	byPeers            // most others wait for it before their batches
-	byBatches          // it has taken fewer batches, which take it longer
+	byBatches          // it has taken fewer batches, and needs more time for each
 	byDevices          // its devices have no work for longer parts of the step
 )
 
 // DiagnoseJob returns the report of a job, from the newest measurements of its processes.
-// Silent are the processes that published none.
+// Silent lists the processes that published none.
 //
 // In a job, a step usually waits for all processes, so that it takes the same time in each.
-// If one process waits for data and most others do not, its input is what bounds the job.
-// If most others wait for one process before their batches, its step does. If they wait in
-// collectives of the step, their devices have work meanwhile. The devices of the process
-// whose program is slow have none. A device that is slow itself has work like all others, so
-// that it does not show.
+// If one process waits for data and most others do not, its input bounds the job. If most
+// others wait for one process before their batches, its step does. If they wait in
+// collectives of the step, their devices have work meanwhile, and only the devices of the
+// process with a slow program have none. A slow device has work like all others, so it is
+// not found.
 func DiagnoseJob(all []Measurements, silent []int) *Report {
 	all = slices.SortedFunc(slices.Values(all), func(a, b Measurements) int { return cmp.Compare(a.Process, b.Process) })
 	if len(all) == 0 {
@@ -42,7 +42,7 @@ func DiagnoseJob(all []Measurements, silent []int) *Report {
 	for i, r := range reports {
 		rows[i] = r.row(seen)
 	}
-	most, why := latest(reports)
+	most, why := mostLate(reports)
 	r := reports[most]
 	switch {
 	case why != none:
@@ -72,9 +72,9 @@ func (r *Report) row(seen bool) Row {
 	return row
 }
 
-// latest returns the report that stands for a job, with the evidence: the late process's if
+// mostLate returns the report that stands for a job, with the evidence: the late process's if
 // there is one, else that of the process that waits longest for its input.
-func latest(reports []*Report) (most int, why lateness) {
+func mostLate(reports []*Report) (most int, why lateness) {
 	own := func(r *Report) float64 { return r.loop.own() }
 	ahead := func(r *Report) float64 { return -share(r.loop.peers, r.loop.wall) }
 	wall := func(r *Report) float64 { return r.loop.wall }
@@ -177,8 +177,8 @@ func (r *Report) compare(format string, of func(*Report) float64, other *Report)
 // unseen returns the sentence on a job in which no process is late, as far as it is known.
 func unseen(reports []*Report) string {
 	for _, r := range reports {
-		if (r.Samples.Inside < looks || r.Samples.Busy == 0) && r.Bound != Unknown {
-			return fmt.Sprintf("Whether they wait for the program of one process is not known: that takes %d or more samples of steps, and devices that work in some.", looks)
+		if (r.Samples.Inside < minProbes || r.Samples.Busy == 0) && r.Bound != Unknown {
+			return fmt.Sprintf("Whether they wait for the program of one process is not known: that takes %d or more samples of steps, and devices that work in some.", minProbes)
 		}
 	}
 	return "No process stands out by its input or its program. A slower device would not show: the other devices wait for it with work."

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	fewest    = 5    // batches that a verdict needs
-	little    = 0.05 // a share of the wall time that is not worth a change
-	much      = 0.2  // a share of the wall time above which a loop is bound by its input, as in TensorFlow's profiler
-	epoch     = 10   // batches of an epoch that a larger batch size leaves
-	probes    = 5    // samples that a verdict needs
-	mostly    = 0.8  // a share of samples
-	some      = 0.2  // a share of samples that is more than chance
-	fastest   = 1e6  // the largest factor of a report
-	deepest   = 64   // the largest prefetch that a report recommends
-	smallRow  = 512  // bytes of a row that is located about as slowly as it is copied
-	wastes    = 1.5  // bytes gathered for each byte delivered, above which whole batches are wasteful
-	unhurried = 0.8  // a producer that needs this share of the loop's own time has a reserve
-	looks     = 20   // samples inside of steps, below which a slow program of a job may not show
-	wrongly   = 1e-3 // the chance that samples of equal programs name one of a job's processes
+	minBatches  = 5    // that a verdict needs
+	little      = 0.05 // a share of the wall time that is not worth a change
+	much        = 0.2  // a share of the wall time above which a loop is bound by its input, as in TensorFlow's profiler
+	minSteps    = 10   // of an epoch, with a recommended batch size
+	minSamples  = 5    // that a verdict about the devices needs
+	mostly      = 0.8  // a share of samples
+	some        = 0.2  // a share of samples that is more than chance
+	maxFactor   = 1e6  // the largest factor of a report
+	maxPrefetch = 64   // the largest prefetch that a report recommends
+	smallRow    = 512  // bytes of a row, which is located in about the time of its copy
+	wasteful    = 1.5  // bytes gathered for each byte delivered, above which each process should gather its own rows
+	reserve     = 0.8  // a producer that needs at most this share of the loop's own time is fast enough on average
+	minProbes   = 20   // samples inside of steps, below which a slow program of a job may not be found
+	wrongly     = 1e-3 // the chance that samples of equal programs name one of a job's processes
 )
 
 // Diagnose returns the report of one process.
@@ -77,7 +77,7 @@ func (l *loop) own() float64 { return share(l.wait+l.handOver, l.wall) }
 // idle returns the time of a step in which the devices had no work, or false if too few
 // steps were sampled.
 func (l *loop) idle() (seconds float64, known bool) {
-	return l.step * (1 - share(float64(l.Samples.Busy), float64(l.Samples.Inside))), l.Samples.Inside >= probes
+	return l.step * (1 - share(float64(l.Samples.Busy), float64(l.Samples.Inside))), l.Samples.Inside >= minSamples
 }
 
 func share(part, whole float64) float64 {
@@ -137,7 +137,7 @@ func nothing(advice string) remedy {
 
 func (l *loop) verdict(limit float64) verdict {
 	switch {
-	case l.Batches < fewest || l.wall <= 0:
+	case l.Batches < minBatches || l.wall <= 0:
 		return verdict{bound: Unknown, faster: 1, remedy: remedy{action: Nothing}}
 	case l.synchronizes():
 		return l.synchronization()
@@ -168,7 +168,7 @@ func (l *loop) delaying() verdict {
 // data then costs nothing, because the program runs ahead of its devices.
 func (l *loop) busy() bool {
 	s := l.Samples
-	return s.Steps >= probes && float64(s.Dry) < (1-mostly)*float64(s.Steps)
+	return s.Steps >= minSamples && float64(s.Dry) < (1-mostly)*float64(s.Steps)
 }
 
 // synchronizes reports whether the program waits for its devices in every step: they
@@ -181,7 +181,7 @@ func (l *loop) busy() bool {
 // of every step. But then the thread waits for a CPU, and is not blocked.
 func (l *loop) synchronizes() bool {
 	s := l.Samples
-	if s.Steps < probes || s.Inside < probes || share(l.wait+l.peers, l.wall) >= little || float64(s.Idle) < mostly*float64(s.Steps) {
+	if s.Steps < minSamples || s.Inside < minSamples || share(l.wait+l.peers, l.wall) >= little || float64(s.Idle) < mostly*float64(s.Steps) {
 		return false
 	}
 	devices, blocked := l.shares()
@@ -245,7 +245,7 @@ func (l *loop) handing() verdict {
 		scale *= 2
 	}
 	size := max(l.BatchSize, 1)
-	for scale > 1 && l.Records > 0 && size*scale*epoch > l.Records {
+	for scale > 1 && l.Records > 0 && size*scale*minSteps > l.Records {
 		scale /= 2
 	}
 	v.remedy = l.fewer(size, scale)
@@ -285,7 +285,7 @@ func (l *loop) building() verdict {
 		v.bound, v.time = Storage, l.storage
 	}
 	rest := l.wall - l.wait
-	if l.build < unhurried*rest || l.Prefetch == 0 {
+	if l.build < reserve*rest || l.Prefetch == 0 {
 		v.faster = factor(l.wall, max(rest, l.build))
 		v.remedy = l.ahead()
 		return v
@@ -303,7 +303,7 @@ func (l *loop) ahead() remedy {
 	case l.Prefetch == 0:
 		return set("prefetch", "2", ": with 0, a batch is built only when the loop asks for it.")
 	}
-	more := min(2*l.Prefetch, deepest)
+	more := min(2*l.Prefetch, maxPrefetch)
 	return set("prefetch", strconv.FormatInt(more, 10), ": on average batches are built faster than they are used, but some take long.")
 }
 
@@ -319,7 +319,7 @@ func (l *loop) faster(bound Bound) remedy {
 		return remedy{action: WriteUncompressed, advice: "Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."}
 	case bound == Storage:
 		return remedy{action: MoveFiles, advice: "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."}
-	case float64(l.Gathered) > wastes*float64(l.Bytes):
+	case float64(l.Gathered) > wasteful*float64(l.Bytes):
 		return set("loading", `"process"`, ": now every process gathers rows that it does not keep.")
 	case l.Combinable > 0 && l.Bytes < smallRow*l.Rows:
 		return remedy{action: CombineFields, advice: "Write columns of equal type and shape as one column of lists: locating a small row takes longer than copying it."}
@@ -332,8 +332,8 @@ func (l *loop) faster(bound Bound) remedy {
 
 // factor returns how many times as fast a loop is that takes less time.
 func factor(before, after float64) float64 {
-	if after*fastest <= before {
-		return fastest
+	if after*maxFactor <= before {
+		return maxFactor
 	}
 	return max(before/after, 1)
 }

@@ -160,24 +160,24 @@ def test_a_sample_sees_the_work_of_devices() -> None:
         assert not feed.works(())
 
 
-def test_a_dropped_sample_looks_at_nothing() -> None:
+def test_a_dropped_sample_probes_nothing() -> None:
     """A loop may end inside of a sampled step. Then the sample's thread keeps nothing alive."""
-    looked = threading.Event()
+    probed = threading.Event()
 
     class Watched(Feed):
         def works(self, sent: Collection[int]) -> bool:
-            looked.set()
+            probed.set()
             return False
 
     sample = Sample(Watched(lambda arrays: arrays, []), (), 0.05)
-    assert looked.is_set()
-    looked.clear()
+    assert probed.is_set()
+    probed.clear()
     dropped, timer = weakref.ref(sample), sample._timer
     del sample
     assert dropped() is None
     assert timer is not None
     timer.join(HANG)
-    assert not looked.is_set()
+    assert not probed.is_set()
 
 
 def test_a_slow_program_is_no_synchronization() -> None:
@@ -295,7 +295,7 @@ def test_a_closed_loader() -> None:
 
 
 def test_a_program_that_ends_within_a_sampled_step() -> None:
-    """Its thread for the look at the devices neither delays the exit nor fails in it."""
+    """Its thread that probes the devices neither delays the exit nor fails in it."""
     process = started(
         """
 import jax
@@ -305,7 +305,7 @@ loop = iter(mf.Loader(ds, jax.make_mesh((1,), ("data",)), P("data"), batch_size=
 for n in range(8):
     batch = next(loop)
     if n > 4 and loop._cursor.clock.sample is not None:
-        print("ok")  # the look at the step is due in up to half a second
+        print("ok")  # the probe of the step is due in up to half a second
         break
     time.sleep(0.5)
 """

@@ -57,7 +57,7 @@ class AccountMixin:
         `one_epoch`. A `remesh` begins anew. The time in `next` counts as waiting for data: until a
         batch is ready, and to make its arrays. All other time of the loop counts as the step.
 
-        JAX dispatches a step, and its devices compute it later. So at some steps the loader looks
+        JAX dispatches a step, and its devices compute it later. So at some steps the loader checks
         whether the devices have work. If they have none whenever the program asks for a batch, but
         have some within its steps while its thread sleeps, then the program waits for them, for
         example in `float(loss)`.

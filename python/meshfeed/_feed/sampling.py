@@ -1,11 +1,11 @@
 """Samples what the devices do at some steps, to tell a forced synchronization from a slow step.
 
 A sample begins when `next` returns a batch, and ends when the next batch is asked for. At both
-times it looks whether the devices have work: whether an array of the program is not ready. Every
-second sample looks at a time between them, too. If the devices compute during the step, but never
+times it probes the devices: they have work if an array of the program is not ready. Every second
+sample also probes them once inside of the step. If the devices compute during the step, but never
 at its end, the program may wait for them. Nothing is sent to the devices.
 
-The other samples measure how long the program's thread runs. A look inside of the step would
+The other samples measure how long the program's thread runs. A probe inside of the step would
 change this time, because it takes the lock of the interpreter from the program's thread.
 """
 
@@ -24,7 +24,7 @@ from meshfeed._feed.feed import Feed
 from meshfeed._native import library
 
 GOLDEN = (5**0.5 - 1) / 2
-LONGEST = 1.0  # seconds that the exit of the interpreter waits for a look
+LONGEST = 1.0  # seconds that the exit of the interpreter waits for each probe
 
 
 class Sample:
@@ -33,12 +33,12 @@ class Sample:
     Args:
         feed: reports whether its devices have work.
         sent: the arrays of the batch by `id`. Their transfer is not the work of a step.
-        seconds: the time to the look inside of the step. None: measure how long the thread runs.
+        seconds: the time to the probe inside of the step. None: measure how long the thread runs.
 
     Attributes:
-        cost: nanoseconds that the begin of the sample took.
+        cost: nanoseconds that the start of the sample took.
         dry: whether the devices had no work when the batch was delivered.
-        busy: whether the devices had work inside of the step; None if nothing has looked.
+        busy: whether the devices had work inside of the step; None without a probe.
     """
 
     def __init__(self, feed: Feed, sent: Collection[int], seconds: float | None) -> None:
@@ -46,23 +46,23 @@ class Sample:
         self.cost = 0
         self.busy: bool | None = None
         self.dry = not feed.works(sent)
-        self._timer = None if seconds is None else self._started(seconds)
+        self._timer = None if seconds is None else self._start_timer(seconds)
         self._thread, self._ran = threading.get_ident(), None if self._timer else _running()
 
-    def _started(self, seconds: float) -> threading.Timer:
-        """Starts a thread that looks at the devices after some seconds."""
-        # If the loop is dropped before the time, the thread must not look at arrays of the program.
-        look = weakref.WeakMethod(self._look)
-        timer = threading.Timer(seconds, _call, [look])
+    def _start_timer(self, seconds: float) -> threading.Timer:
+        """Starts a thread that probes the devices after some seconds."""
+        # If the loop is dropped before the time, the thread must not use arrays of the program.
+        probe = weakref.WeakMethod(self._probe)
+        timer = threading.Timer(seconds, _call, [probe])
         timer.daemon = True
         _end_at_exit()
         _timers.add(timer)
-        with suppress(RuntimeError):  # no more threads
+        with suppress(RuntimeError):  # if no thread can start, there is no probe
             timer.start()
         return timer
 
-    def _look(self) -> None:
-        with suppress(Exception):  # an array is deleted meanwhile
+    def _probe(self) -> None:
+        with suppress(Exception):  # such as of an array that is deleted meanwhile
             self.busy = self._feed.works(self._sent)
 
     def end(self) -> tuple[bool, int | None] | None:
@@ -94,7 +94,7 @@ class Samples:
     def begin(self, feed: Feed, batch: Any, usual: float) -> Sample:
         """Begins a sample of the step with a batch.
 
-        The times of the looks are spread evenly over the steps, by multiples of the golden ratio.
+        The times of the probes are spread evenly over the steps, by multiples of the golden ratio.
 
         Args:
             feed: reports whether its devices have work.
@@ -102,12 +102,12 @@ class Samples:
             usual: seconds that a step usually takes.
         """
         self.begun += 1
-        look = usual * (0.02 + 0.96 * (GOLDEN * self.begun / 2 % 1))
-        return Sample(feed, feed.sent(batch), None if self.begun % 2 else look)
+        probe = usual * (0.02 + 0.96 * (GOLDEN * self.begun / 2 % 1))
+        return Sample(feed, feed.sent(batch), None if self.begun % 2 else probe)
 
     def add(self, sample: Sample, step: int) -> None:
         """Ends a sample of a step of some nanoseconds, and adds it."""
-        busy = sample.busy  # before the look at the end
+        busy = sample.busy  # a probe that runs during `end` does not count
         if (ended := sample.end()) is None:
             return
         idle, ran = ended
@@ -153,7 +153,7 @@ _timers: weakref.WeakSet[threading.Timer] = weakref.WeakSet()
 
 @functools.cache
 def _end_at_exit() -> None:
-    """Makes the timers end before the interpreter: later, a call of JAX could abort the process."""
+    """Ends the timers before the interpreter ends: a later call of JAX could abort the process."""
     library.before_exit(_end)
 
 
