@@ -699,9 +699,10 @@ for lines in printed:
 
 # %% [markdown]
 # Every process raises the error, and the text names the array, the part of it, and the processes and devices.
-# Call it once after weights are restored, and where you look for a cause after every step. A `mf.Loader`
-# needs no call: its processes compare what they deliver in the first steps (`verify_replicas=`, in [From one
-# process to many](distributed.py#how-it-is-noticed)).
+# Call it once after weights are restored. Where you look for a cause, call it after every step, with `step=`:
+# then a process that left out a call is named, too. A `mf.Loader` needs no call: its processes compare what
+# they deliver in the first steps (`verify_replicas=`, in [From one process to
+# many](distributed.py#how-it-is-noticed)).
 
 # %% [markdown]
 # ## Batches of other loaders
