@@ -336,11 +336,20 @@ def test_arrays_that_were_deleted(spec: P) -> None:
     )
 
 
-def test_types_of_which_jax_has_no_arrays() -> None:
-    """JAX has a name for these types, but cannot make their arrays."""
-    with jax.transfer_guard("disallow_explicit"):
+@pytest.mark.parametrize("guard", ["allow", "disallow", "disallow_explicit"])
+def test_types_of_which_jax_has_no_arrays(guard: str) -> None:
+    """JAX has a name for the type, but cannot make its arrays."""
+    with jax.transfer_guard(guard):
         assert wrong({"x": np.zeros(8, ml_dtypes.float6_e2m3fn)}, grid(2), P("a")) == (
             "mf.put: array 'x' has the type float6_e2m3fn, which JAX does not have; give it in a "
             "wider type, such as array.astype(np.float32)"
         )
-        assert mf.put(np.ones(8, ml_dtypes.int4), grid(2), P("a")).dtype == ml_dtypes.int4
+
+
+def test_a_guard_of_explicit_transfers_does_not_change_the_types_of_jax() -> None:
+    mesh, host = grid(2), np.ones(8, ml_dtypes.int4)
+    with (
+        jax.transfer_guard("disallow_explicit"),
+        pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed host-to-device transfer"),
+    ):
+        mf.put(host, mesh, P("a"))
