@@ -40,9 +40,9 @@ from meshfeed.coordinator import Coordinator
 
 HOST = -1  # this and lower numbers stand for devices that are not known, or host memory
 GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits
-SOON, LATER = 0.0005, 0.01  # seconds between two looks at whether the arrays are computed
+SHORTEST, LONGEST = 0.0005, 0.01  # pauses in seconds while the arrays are computed
 ASKED = 8  # the largest number of different values that are compared in detail
-SHORT = 16  # digits of a digest in an answer
+DIGITS = 16  # of a digest in an answer
 FIELDS = 3  # the largest number of arrays that an error about trees names
 
 Index = tuple[tuple[int, int], ...]
@@ -73,8 +73,8 @@ class Block:
         """Whether the copies of this process are equal."""
         return len(set(self.digests.values())) == 1
 
-    def evidence(self) -> bytes:
-        """Returns what is hashed: one digest if all are equal, else the digests of all devices."""
+    def hashed(self) -> bytes:
+        """Returns the bytes to hash: one digest if all are equal, else those of all devices."""
         found = sorted(self.digests.items())
         return found[0][1] if self.agrees else b"".join(digest for _, digest in found)
 
@@ -136,7 +136,7 @@ def compare_inside(arrays: Arrays) -> list[Block]:
     for block in blocks:
         if not block.agrees and block.array not in found:
             digests = {(arrays.me, device): d.hex() for device, d in block.digests.items()}
-            found[block.array] = _odd(arrays.names[block.array], block.index, digests)
+            found[block.array] = _differing(arrays.names[block.array], block.index, digests)
     if found:
         raise _error(**_different(found))
     return blocks
@@ -186,7 +186,7 @@ class Comparison:
             self._await_computation()
             blocks = self._arrays.blocks()
         except BaseException as e:
-            self._fail(*_told(e))
+            self._fail(*_code_and_text(e))
             raise
         self._sets = _sets(blocks)
         self._keys.set(f"record/{self._me}", self._record())
@@ -194,7 +194,7 @@ class Comparison:
             try:
                 verdict = self._lead()
             except BaseException as e:  # such as Ctrl-C: the others need not wait
-                self._send({"verdict": _failed({self._me: {"failed": _told(e)}})})
+                self._send({"verdict": _failed({self._me: {"failed": _code_and_text(e)}})})
                 raise
         else:
             verdict = self._follow()
@@ -215,15 +215,15 @@ class Comparison:
 
     def _await_computation(self) -> None:
         """Waits for the arrays. Their computation may wait for a process that is in a call."""
-        pause, until = SOON, time.monotonic() + self._seconds
+        pause, until = SHORTEST, time.monotonic() + self._seconds
         while not self._arrays.computed():
             if time.monotonic() > until:
                 message = f"in {self._keys.namespace.title}, the arrays were not computed within "
                 message += f"{self._seconds:g} s: the computation may wait for another process"
                 hint = "make the same steps and calls in every process, or raise timeout="
-                raise errors.peer(TimeoutError)(message, hint=hint).at(self._me, -1, -1)
+                raise errors.at(errors.peer(TimeoutError)(message, hint=hint), self._me)
             time.sleep(pause)
-            pause = min(1.3 * pause, LATER)
+            pause = min(1.3 * pause, LONGEST)
 
     def _record(self) -> Record:
         tree = hashlib.sha256(json.dumps(self._facts).encode()).hexdigest()
@@ -303,7 +303,7 @@ class Comparison:
         for key in sorted({key for record in records.values() for key in record["sets"]}):
             have = {p: r["sets"][key] for p, r in records.items() if key in r["sets"]}
             inner = any(key in record["inner"] for record in records.values())
-            if len(groups := _alike(have)) > 1 or inner:
+            if len(groups := _grouped(have)) > 1 or inner:
                 wrong[key] = list(groups.values())
         return wrong
 
@@ -328,9 +328,9 @@ class Comparison:
         for key, groups in wrong.items():
             by = {p: answers[have[0]][key] for have in groups if have[0] in answers for p in have}
             for i, (array, index, copies) in enumerate(self._parts(key)):
-                digests = dict(_each(i, copies, by))
+                digests = dict(_copy_digests(i, copies, by))
                 if len(set(digests.values())) > 1 and array not in found:
-                    found[array] = _odd(self._arrays.names[array], index, digests)
+                    found[array] = _differing(self._arrays.names[array], index, digests)
         if not found:  # a process has not answered
             found[-1] = f"copies differ on processes {' and '.join(wrong)}"
         verdict = _different(found)
@@ -376,7 +376,7 @@ def _sets(blocks: Sequence[Block]) -> dict[str, list[Block]]:
 
 
 def _combined(blocks: Sequence[Block]) -> str:
-    return hashlib.sha256(b"".join(block.evidence() for block in blocks)).hexdigest()
+    return hashlib.sha256(b"".join(block.hashed() for block in blocks)).hexdigest()
 
 
 def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
@@ -385,21 +385,21 @@ def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
     Another process with the same hash has the same digests on devices of its own.
     """
     inner = {
-        str(i): [digest.hex()[:SHORT] for _, digest in sorted(block.digests.items())]
+        str(i): [digest.hex()[:DIGITS] for _, digest in sorted(block.digests.items())]
         for i, block in enumerate(blocks)
         if not block.agrees
     }
-    firsts = (next(iter(block.digests.values())).hex()[:SHORT] for block in blocks)
+    firsts = (next(iter(block.digests.values())).hex()[:DIGITS] for block in blocks)
     return {"digests": "".join(firsts), "inner": inner}
 
 
-def _each(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[Any, str]]:
+def _copy_digests(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[Any, str]]:
     """Yields every copy of a part, whose process has answered, with its digest."""
     for process in by.keys() & {process for process, _ in copies}:
         devices = sorted(device for holder, device in copies if holder == process)
         digests = by[process]["inner"].get(str(part))
         if digests is None:
-            digests = [by[process]["digests"][SHORT * part : SHORT * (part + 1)]] * len(devices)
+            digests = [by[process]["digests"][DIGITS * part : DIGITS * (part + 1)]] * len(devices)
         if len(digests) != len(devices):  # the devices of a local array of another process
             devices = [HOST - i for i in range(len(digests))]
         for device, digest in zip(devices, digests, strict=True):
@@ -407,10 +407,10 @@ def _each(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[An
 
 
 def _by(records: Mapping[int, Record], field: str) -> dict[Any, list[int]]:
-    return _alike({p: record[field] for p, record in records.items()})
+    return _grouped({p: record[field] for p, record in records.items()})
 
 
-def _alike(values: Mapping[int, Any]) -> dict[Any, list[int]]:
+def _grouped(values: Mapping[int, Any]) -> dict[Any, list[int]]:
     """Groups processes by value: the largest group first, then by process."""
     groups: dict[Any, list[int]] = {}
     for process, value in sorted(values.items()):
@@ -421,7 +421,7 @@ def _alike(values: Mapping[int, Any]) -> dict[Any, list[int]]:
 # ---- messages ----
 
 
-def _told(e: BaseException) -> tuple[int, str]:
+def _code_and_text(e: BaseException) -> tuple[int, str]:
     """Returns the code and the text of an error for the other processes."""
     if isinstance(e, errors.Error):
         return errors.Code.Timeout if isinstance(e, TimeoutError) else e.code, e.message
@@ -498,8 +498,8 @@ def _other_trees(known: Sequence[tuple[Sequence[int], Facts | None]]) -> Verdict
     return {"code": errors.Code.Incompatible, "message": message, "hint": hint}
 
 
-def _odd(name: str, index: Index, digests: Mapping[tuple[int, int], str]) -> str:
-    """Describes a part whose copies differ, and names those that differ from most others."""
+def _differing(name: str, index: Index, digests: Mapping[tuple[int, int], str]) -> str:
+    """Describes a part whose copies differ, and names the copies that differ from most others."""
     part = f", index [{', '.join(f'{a}:{b}' for a, b in index)}]" if index else ""
     groups: dict[str, Copies] = defaultdict(list)
     for copy, digest in digests.items():
