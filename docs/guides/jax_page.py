@@ -50,7 +50,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import jax
 import numpy as np
 import pyarrow as pa
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
@@ -282,7 +282,17 @@ print("collectives:", *used)
 assert used
 
 # %% [markdown]
-# XLA inserted the collectives. That is all of option 4: one more sharding, and traffic on the links.
+# XLA inserted the collectives. That is all of option 4: one more sharding, and traffic on the links. The
+# meshes of this guide have Auto axes. On [Explicit axes](../guide.md#explicit-and-auto-axes), the function is
+# `jax.sharding.reshard`:
+
+# %%
+explicit = mf.make_mesh({"y": 2, "x": 4}, axis_types=AxisType.Explicit)
+wanted = NamedSharding(explicit, P("y", "x"))
+loaded = mf.put(x, explicit, P(None, ("y", "x")))
+tiled = jax.jit(lambda x: jax.sharding.reshard(x, wanted))(loaded)
+print(loaded.sharding.spec, "became", tiled.sharding.spec)
+assert (np.asarray(tiled) == x).all()
 
 # %% [markdown]
 # ## Three replications
