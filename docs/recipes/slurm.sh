@@ -1,5 +1,5 @@
 #!/bin/bash
-# sbatch slurm.sh: one process per GPU. JAX finds Slurm's numbers by itself.
+# DATA=/data SAVED=/saved sbatch slurm.sh: one process per GPU. JAX finds Slurm's numbers by itself.
 #SBATCH --job-name=train
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=8
@@ -10,6 +10,7 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 
+: "${DATA:?name the folder of the data}" "${SAVED:?name the folder for weights and state}"
 export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"  # from Slurm 22.05 on, srun ignores the other one
 status=0
 srun --kill-on-bad-exit=1 python train.py "$DATA/train-*.arrow" "$SAVED/train.npz" || status=$?

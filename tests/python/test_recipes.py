@@ -145,6 +145,16 @@ def test_slurm_requeues_a_job_that_was_stopped(
     assert (tmp_path / "scontrol.txt").exists() == requeued
 
 
+@pytest.mark.parametrize("name", ["DATA", "SAVED"])
+def test_slurm_needs_two_folders(tmp_path: Path, name: str) -> None:
+    host = Host(tmp_path, rows=2)
+    host.program("srun", "echo started")
+    status, output = host.run("bash", "slurm.sh", **{name: ""}, SLURM_JOB_ID="7")
+    assert status == 1
+    assert f"{name}: name the folder" in output
+    assert "started" not in output
+
+
 def test_a_tpu_slice(tmp_path: Path) -> None:
     host = Host(tmp_path, rows=256)
     status, output = host.run("bash", "tpu.sh", TPU="name", ZONE="zone")
