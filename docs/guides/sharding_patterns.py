@@ -316,7 +316,7 @@ assert in_the_step["all-gather"] == 2
 # One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up; XLA makes
 # it a reduce-scatter on GPUs and TPUs, and an all-reduce on CPUs.
 #
-# Here a gathered matrix stays until the backward pass. That is no saving if there are many layers. With
+# Here a gathered matrix stays in memory until the backward pass, so with many layers nothing is saved. With
 # `jax.checkpoint` around a layer, the backward pass gathers its weights again:
 
 

@@ -148,7 +148,8 @@ def memory(
 
     Args:
         tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays. An
-            array without a sharding is counted as a whole on every device.
+            array without a sharding is counted as a whole on every device, and a NumPy array with
+            JAX's type: without x64, float64 takes 4 bytes.
         shardings: a sharding or a spec for every array, for parts of the tree, or for all of it.
             By default the arrays' own shardings.
         optimizer: the name of an optimizer ("adamw", "adafactor", "lion", "sgd", "momentum" or
