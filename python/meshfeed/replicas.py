@@ -107,7 +107,7 @@ def check_replicas(
             seconds = check.seconds("timeout", timeout)
         except Exception as e:  # the call counts, and the other processes get the error
             arrays.unfit = e
-        if len(arrays.processes) == 1:
+        if arrays.processes == [arrays.me] or arrays.me not in arrays.processes:
             blocks = compare_inside(arrays)
         else:
             store = coordinator if isinstance(coordinator, Coordinator) else jax_coordinator()

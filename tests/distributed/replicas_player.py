@@ -70,6 +70,7 @@ class Scenes:
             "another shape": lambda: {"w": self.put(rows()[:8] if self.odd else rows())},
             "another spec": lambda: {"w": self.put(rows(), "replica" if self.odd else "fsdp")},
             "another mesh order": lambda: {"w": self.put(rows(), "fsdp", mesh=self.reordered)},
+            "another kind": lambda: {"w": rows() if self.odd else self.put(rows())},
             "missing leaf": self.missing,
             "another seed": lambda: {"w": self.put(rows(seed=1 if self.odd else 0), "fsdp")},
             "a payload of NaN": self.payload,
@@ -207,6 +208,18 @@ class Scenes:
             step(weights).block_until_ready()  # ends that of the odd process
         return got
 
+    def on_some_processes(self) -> Any:
+        """The last two processes hold no part, and call when the others have called three times."""
+        half = Mesh(np.array(jax.devices()[:4]), ("fsdp",))
+        data = rows()
+        array = jax.make_array_from_callback(
+            data.shape, NamedSharding(half, P()), lambda index: data[index], dtype=data.dtype
+        )
+        client, first = coordination_client(), jax.process_index() < 2
+        got = [checked(array, name="half", timeout=SHORT) for _ in range(3 if first else 0)]
+        client.wait_at_barrier("test/half", 60_000)
+        return got or [checked(array, name="half", timeout=SHORT)]
+
     def never(self) -> Any:
         """The odd process calls after the others have given up."""
         tree = {"w": self.put(rows())}
@@ -263,6 +276,7 @@ def main() -> None:
         got["left out, with steps"] = scenes.left_out_with_steps()
         got["left out"] = scenes.left_out()
         got["left out of a loop"] = scenes.left_out_of_a_loop()
+        got["on some processes"] = scenes.on_some_processes()
         got["never"] = scenes.never()
         got["alike again"] = scenes.play("replicated")
         client = coordination_client()

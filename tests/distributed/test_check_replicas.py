@@ -150,12 +150,24 @@ def test_other_bytes(got: Scenes, name: str, text: str) -> None:
             "array 'w' has the devices 0 1 2048 2049 4096 4097 6144 6145 on processes 0, 1 and 3, "
             "4096 4097 6144 6145 0 1 2048 2049 on process 2",
         ),
+        (
+            "another kind",
+            "array 'w' has the kind global on processes 0, 1 and 3, local on process 2",
+        ),
         ("missing leaf", "array 'bias' is missing on process 2"),
     ],
 )
 def test_other_trees(got: Scenes, name: str, text: str) -> None:
     for each in got:
         assert each[name] == [TREES, f"mf.check_replicas: {DIFFER}{text}{SAME}"]
+
+
+def test_processes_without_a_part(got: Scenes) -> None:
+    """They have nothing to compare, and do not wait for the others."""
+    for p, each in enumerate(got):
+        found = each["on some processes"]
+        assert [f["processes"] for f in found] == [[0, 1]] * len(found)
+        assert [f["blocks"] for f in found] == ([1] * 3 if p < 2 else [0])
 
 
 def test_a_process_that_never_calls(got: Scenes) -> None:
@@ -248,7 +260,7 @@ def test_keys_that_are_left(got: Scenes) -> None:
     calls = {"/".join(key.split("/")[:3]) for each in got for key in each["keys"]}
     names = {call.removesuffix("/0").removeprefix("meshfeed-replicas/") for call in calls}
     last = f"scene.0-3/{got[0]['calls'] - 1}"
-    assert names == {"late.0-3", "steps.0-3", "lines.0-3", "loop.0-3", last}
+    assert names == {"late.0-3", "steps.0-3", "lines.0-3", "loop.0-3", "half.0-1/2", last}
 
 
 def test_a_process_reads_its_part_of_a_file(got: Scenes) -> None:

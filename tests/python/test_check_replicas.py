@@ -15,6 +15,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import meshfeed as mf
+from meshfeed._jax import replicas
 from meshfeed._jobs import comparison
 from meshfeed._jobs.comparison import Block, Comparison, Copies, Index, next_call
 from tests.python.data import digits
@@ -175,6 +176,37 @@ def test_leaves_without_data(tree: Any, text: str) -> None:
 def test_traced_arrays() -> None:
     with pytest.raises(mf.InvalidArgumentError, match="array 'x' is traced: inside of a function"):
         jax.jit(lambda x: mf.check_replicas({"x": x}))(jnp.ones(3))
+
+
+def test_a_call_in_a_traced_function() -> None:
+    """It would compare arrays of outside once, and not in every step."""
+    weights = put(np.ones(8, np.float32))
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        jax.jit(lambda x: (mf.check_replicas(weights), x)[1])(1.0)
+    assert str(caught.value) == (
+        "mf.check_replicas: the arrays would be compared once, when JAX traces the function around "
+        "it; call it outside of jax.jit, scan and the like"
+    )
+    assert jax.grad(lambda x: (mf.check_replicas(weights), x)[1])(1.0) == 1
+
+
+def test_memory_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most four parts of arrays are copied to the host at once."""
+    meeting, most = threading.Barrier(replicas.WORKERS), [0]
+    running, lock, digest = [0], threading.Lock(), replicas._digest
+
+    def counted(data: Any) -> tuple[bytes, int]:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        meeting.wait(HANG)
+        with lock:
+            running[0] -= 1
+        return digest(data)
+
+    monkeypatch.setattr(replicas, "_digest", counted)
+    mf.check_replicas([put(np.ones(8, np.float32)) for _ in range(5)])  # 40 copies
+    assert most == [4]
 
 
 def test_deleted_arrays() -> None:

@@ -18,6 +18,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 
 from meshfeed._io.arguments import Checks, cut, shown
 from meshfeed._jax.meshes import axes_of, parts_by_device
+from meshfeed._jax.runtime import is_traced
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
 from meshfeed._native import calls
 from meshfeed.errors import Error, InvalidStateError
@@ -29,6 +30,7 @@ LISTED = 16  # ids of devices in a text
 
 _parts = functools.lru_cache(256)(parts_by_device)
 
+_UNTRACED = "call it outside of jax.jit, scan and the like"
 _NUMBERS = bool, int, float, complex
 _DATA = jax.Array, np.ndarray, np.generic, *_NUMBERS
 
@@ -73,12 +75,20 @@ class Tree:
         self.processes = sorted(processes or range(jax.process_count()))
         if alone:
             self.processes = [self.me]
+        if self.unfit is None and is_traced():
+            message = "the arrays would be compared once, when JAX traces the function around it"
+            self.unfit = check.misfit(message, _UNTRACED)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """Returns what must be equal in all processes besides the bytes, by array."""
         self._check()
         return {
-            name: {"shape": list(leaf.shape), "dtype": str(leaf.dtype), **_described(leaf)}
+            name: {
+                "shape": list(leaf.shape),
+                "dtype": str(leaf.dtype),
+                "kind": "global" if _is_global(leaf) else "local",
+                **_described(leaf),
+            }
             for name, leaf in zip(self.names, self._leaves, strict=True)
         }
 
@@ -137,7 +147,7 @@ def _array(check: Checks, name: str, leaf: Any) -> Any:
     where = f"array {name!r}"
     if isinstance(leaf, jax.core.Tracer):
         message = f"{where} is traced: inside of a function that JAX traces there is no data"
-        raise check.misfit(message, "call it outside of jax.jit, scan and the like")
+        raise check.misfit(message, _UNTRACED)
     if not isinstance(leaf, _DATA):
         message = f"{where} is {shown(leaf)}, which has no data to compare"
         raise check.misfit(message, "give arrays in dicts, lists and tuples, and leave out others")
