@@ -8,7 +8,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 6 s | 700 MB |
+# | beginner | one of these libraries, a little JAX; `pip install '.[jax,arrow]'` | 6 s | 850 MB |
 #
 # - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
 # - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
@@ -787,18 +787,34 @@ for loading in ("process", "reshard"):
 #
 # If another loader has to prepare the rows, keep it, and let meshfeed place its batches. `mf.put` makes
 # global arrays of one batch of any library: no collective, no comparison over the network, any sharding.
-# `mf.place_batches` does it for an iterable, ahead of the step:
+# `mf.place_batches` does it for an iterable, ahead of the step. Arrays and tensors of these libraries are taken
+# as they are:
 
 # %%
-stream = [{name: array[256 * i : 256 * (i + 1)] for name, array in data.items()} for i in range(4)]
+streams = {
+    "NumPy": [
+        {name: array[i : i + 256] for name, array in data.items()} for i in range(0, 1024, 256)
+    ]
+}
+if installed("torch"):
+    loader = DataLoader(dataset, 256)
+    streams["PyTorch"] = ({"image": image, "label": label} for image, label in loader)
+if installed("tensorflow"):
+    streams["TensorFlow"] = tf.data.Dataset.from_tensor_slices(data).batch(256)
 if installed("grain"):
-    stream = grain.MapDataset.source(Source()).batch(256)
+    streams["Grain"] = grain.MapDataset.source(Source()).batch(256)
+if installed("datasets"):
+    columns = datasets.Dataset.from_dict(data, features=features).with_format("numpy")
+    streams["Hugging Face"] = columns.iter(batch_size=256)
+if installed("datarax"):
+    streams["Datarax"] = datarax(256)
 
-with (
-    mf.place_batches(stream, mesh, P("data")) as placed,
-    mf.Loader(ds, mesh, P("data"), batch_size=256) as loader,
-):
-    print(compare(loader, placed), "equal batches")
+for name, stream in streams.items():
+    with (
+        mf.place_batches(stream, mesh, P("data")) as placed,
+        mf.Loader(ds, mesh, P("data"), batch_size=256) as loader,
+    ):
+        print(compare(loader, placed), "equal batches of", name)
 
 # %% [markdown]
 # Here the whole batch is in every process, `rows="all"`. If each process has its own rows, pass
