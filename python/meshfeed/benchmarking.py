@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown
-from meshfeed._measure import plots
+from meshfeed._measure import plots, tables
 from meshfeed._measure.timing import Lap, Loop
 
 if TYPE_CHECKING:
@@ -95,29 +95,29 @@ class Benchmark:
 
     def _repr_html_(self) -> str:
         head, rows = self._lines()
-        return plots.html_list(rows, head)
+        return tables.html_list(rows, head)
 
     def _lines(self) -> tuple[str, list[tuple[str, str]]]:
         """Returns the heading and the lines of the table."""
         regime = "closed" if self.closed else "pipelined"
         regime = regime if self.first_step_ms is not None else "without a step"
         head = f"{_count(self.batches, 'batch')} after {self.warmup} to warm up, {regime}"
-        low, high = (plots.digits(ms) for ms in self.spread_ms)
+        low, high = (tables.digits(ms) for ms in self.spread_ms)
         rates = [f"{self.rows_per_second:,.0f} rows/s"] if self.rows_per_second else []
-        rates += [f"{plots.size(self.bytes_per_second)}/s"] if self.bytes_per_second else []
+        rates += [f"{tables.size(self.bytes_per_second)}/s"] if self.bytes_per_second else []
         waiting = [f"{100 * self.waited:.1f} % of the time"]
         if self.step_ms is not None:
-            waiting.append(f"the step alone takes {plots.digits(self.step_ms)} ms")
+            waiting.append(f"the step alone takes {tables.digits(self.step_ms)} ms")
         if self.faster is not None:
             waiting.append(f"without the input {self.faster:.2f} times as fast")
-        first = [f"batch {plots.digits(self.first_batch_ms)} ms"]
+        first = [f"batch {tables.digits(self.first_batch_ms)} ms"]
         if self.first_step_ms is not None:
-            first.append(f"step {plots.digits(self.first_step_ms)} ms")
-        memory = [f"{name} {plots.size(n)}" for name, n in self.memory.items() if n is not None]
-        median = f", median {plots.digits(self.ms)} ms (half of them {low} to {high} ms)"
+            first.append(f"step {tables.digits(self.first_step_ms)} ms")
+        memory = [f"{name} {tables.size(n)}" for name, n in self.memory.items() if n is not None]
+        median = f", median {tables.digits(self.ms)} ms (half of them {low} to {high} ms)"
         median = median if self.batches > 1 else ""
         lines = [
-            ("time", f"{plots.digits(self.mean_ms)} ms per batch{median}"),
+            ("time", f"{tables.digits(self.mean_ms)} ms per batch{median}"),
             ("throughput", ", ".join(rates)),
             ("waiting", "; ".join(waiting) if self.first_step_ms is not None else ""),
             ("first", ", ".join(first)),
@@ -187,7 +187,7 @@ class Sweep:
 
     def __str__(self) -> str:
         head, rows, errors = self._table()
-        return "\n".join([plots.text_table(head, rows), *errors])
+        return "\n".join([tables.text_table(head, rows), *errors])
 
     def __repr__(self) -> str:
         failed = sum(point.result is None for point in self.points)
@@ -195,7 +195,7 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         head, rows, errors = self._table()
-        return plots.html_table(head, rows, errors)
+        return tables.html_table(head, rows, errors)
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Returns the heading, the rows and the errors below them."""
@@ -203,23 +203,23 @@ class Sweep:
         head = [*names, "ms per batch", "half of them", "rows/s", "MB/s", "waited", "MB per device"]
         rows, errors = [], []
         for point in self.points:
-            labels = [plots.label(point.values[name]) for name in names]
+            labels = [tables.label(point.values[name]) for name in names]
             if point.result is None:
                 rows.append([*labels, "failed", "", "", "", "", ""])
-                errors.append(f"failed: {plots.point_name(point.values)}: {point.error}")
+                errors.append(f"failed: {tables.point_name(point.values)}: {point.error}")
                 continue
             r = point.result
-            low, high = (plots.digits(ms) for ms in r.spread_ms)
+            low, high = (tables.digits(ms) for ms in r.spread_ms)
             batch, rate = r.memory["batch"], r.bytes_per_second
             rows.append(
                 [
                     *labels,
-                    plots.digits(r.ms),
+                    tables.digits(r.ms),
                     f"{low} to {high}",
                     "" if r.rows_per_second is None else f"{r.rows_per_second:,.0f}",
-                    "" if rate is None else plots.digits(rate / 1e6),
+                    "" if rate is None else tables.digits(rate / 1e6),
                     f"{100 * r.waited:.1f} %",
-                    "" if batch is None else plots.digits(batch / 1e6),
+                    "" if batch is None else tables.digits(batch / 1e6),
                 ]
             )
         return head, rows, errors
@@ -473,4 +473,4 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     known = value is None or isinstance(value, bool | int | float | str)
-    return value if known else plots.label(value)
+    return value if known else tables.label(value)
