@@ -145,6 +145,10 @@ func readNPZ(ctx context.Context, f blob.Blob) ([]array, error) {
 		}
 		arrays = append(arrays, a)
 	}
+	if len(arrays) == 0 && len(archive.File) > 0 {
+		return nil, unsupported(f, "this zip file has no .npy member; its first member is %q", archive.File[0].Name).
+			WithHint("write weights of torch.save with safetensors.torch.save_file")
+	}
 	return arrays, checkOverlap(f, arrays)
 }
 

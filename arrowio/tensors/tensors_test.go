@@ -341,6 +341,7 @@ func TestHostile(t *testing.T) {
 		"large.npy":           {append([]byte("\x93NUMPY\x02\x00\x01\x00\x01\x00"), make([]byte, 65537)...), `array "large" has a header of 65537 bytes, but may have at most 65536` + again},
 		"version.npy":         {append([]byte("\x93NUMPY\x09\x00"), data...), `array "version" has version 9.0 of the .npy format; write it with numpy.save`},
 		"negative.npy":        {npy("<f4", "False", "(-1,)", data), ""},
+		"torch.pt":            {npz(t, zip.Store, map[string][]byte{"archive/data.pkl": {}}), `this zip file has no .npy member; its first member is "archive/data.pkl"; write weights of torch.save with safetensors.torch.save_file`},
 		"zip.npz":             {[]byte("PK\x03\x04 and nothing else"), "the zip directory cannot be read: zip: not a valid zip file" + again},
 	}
 	for name, c := range cases {

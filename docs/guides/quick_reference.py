@@ -26,6 +26,9 @@
 # TPUs, leave out the two lines with "cpu". The rest is the same for every kind of device. The sizes
 # below divide over 1, 2, 4, 8 or 16 devices.
 #
+# To run it in pieces, paste its cells into a notebook or into IPython. Python's own prompt ends a function at
+# an empty line.
+#
 # Each `assert` checks a statement of the text. If you change a size, some of them fail: that shows what
 # depends on it.
 
