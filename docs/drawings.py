@@ -91,17 +91,20 @@ def record_way() -> str:
     ((first, end),) = report["processes"][PROCESS]["rows"]
     with mf.Loader(ds, layout=plan, process=PROCESS, shuffle=True) as loader:
         records = loader.records(epoch=0, position=BATCH * STEP)[first:end].tolist()
-    devices = report["arrays"]["label"]["devices"]
     picture = Picture(
         LEFT + BATCH * CELL + 8,
         f"Step {STEP} in process {PROCESS}: from positions to records, to the file, to a block,"
         " to two devices",
     )
-    wide = BATCH * CELL / len(records)
+    label_lanes(picture)
+    draw_positions(picture, first, end)
+    draw_records(picture, records)
+    draw_devices(picture, report["arrays"]["label"]["devices"])
+    return picture.svg()
 
-    def middle(i: int) -> float:
-        return LEFT + (i + 0.5) * wide
 
+def label_lanes(picture: Picture) -> None:
+    """Writes the names and the meanings of the lanes, by their heights in the picture."""
     start = BATCH * STEP
     lanes = {
         26: (
@@ -118,19 +121,35 @@ def record_way() -> str:
         picture.text(4, y + 8, lane)
         for i, line in enumerate(words):
             picture.text(4, y + 22 + 13 * i, line, "small")
+
+
+def draw_positions(picture: Picture, first: int, end: int) -> None:
+    """Draws the positions of the batch, and lines from the rows [first, end) to their records."""
+    wide = BATCH * CELL / (end - first)
     for i in range(BATCH):
         mine = first <= i < end
         picture.box(LEFT + i * CELL, 26, CELL, 24, "", "mine" if mine else "box")
         if mine:
-            picture.line(LEFT + (i + 0.5) * CELL, 50, middle(i - first), 92, "path")
+            x = LEFT + (i - first + 0.5) * wide
+            picture.line(LEFT + (i + 0.5) * CELL, 50, x, 92, "path")
+
+
+def draw_records(picture: Picture, records: list[int]) -> None:
+    """Draws the records in the order, in the files and in the block, with lines between them."""
+    wide = BATCH * CELL / len(records)
     picture.box(LEFT, 166, BATCH * CELL, 24)
     for i, record in enumerate(records):
+        middle = LEFT + (i + 0.5) * wide
         at = LEFT + BATCH * CELL * record / RECORDS
-        picture.line(middle(i), 116, at, 166, "path")
-        picture.line(at, 190, middle(i), 240, "path")
+        picture.line(middle, 116, at, 166, "path")
+        picture.line(at, 190, middle, 240, "path")
         picture.box(at - 1.5, 166, 3, 24, "", "mine")
         for y in (92, 240):
             picture.box(LEFT + i * wide, y, wide, 24, str(record), "mine")
+
+
+def draw_devices(picture: Picture, devices: list[dict[str, int]]) -> None:
+    """Draws the devices, and lines from the block to those of the process."""
     size = BATCH * CELL / len(devices)
     for i, device in enumerate(devices):
         mine = device["process"] == PROCESS
@@ -138,7 +157,6 @@ def record_way() -> str:
         picture.box(LEFT + i * size + 4, 306, size - 8, 28, name, "mine" if mine else "box")
         if mine:
             picture.line(LEFT + BATCH * CELL / 2, 264, LEFT + (i + 0.5) * size, 306, "path")
-    return picture.svg()
 
 
 # ---- the packages ----
@@ -184,7 +202,7 @@ def edges() -> dict[str, list[str]]:
 
 
 def ranks(used: Mapping[str, list[str]]) -> list[list[str]]:
-    """Returns the packages in rows, so that every arrow points down, and crossings are few."""
+    """Returns the packages in rows: every arrow points down, and few arrows cross."""
 
     @functools.cache
     def height(package: str) -> int:

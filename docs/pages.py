@@ -61,7 +61,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def shown(text: str) -> str:
-    """Returns how a symptom is written: a description in words, or a part of a message."""
+    """Returns a symptom in Markdown: a description in parentheses, or a part of a message."""
     return text[1:-1] if text.startswith("(") else f"`{text.strip()}`"
 
 
@@ -72,11 +72,11 @@ def symptom(item: dict[str, str]) -> str:
     return "\n  ".join([f"- **{shown(item['see'])}**\\", *words])
 
 
-def explained() -> list[list[str]]:
+def problem_rows() -> list[list[str]]:
     """Returns code, reports and explanation of every problem that a report may have.
 
-    The first code of a mesh that is left out ends the problems of strategies. Rules and
-    assumptions follow it.
+    `meshfeed explain` lists the problems first. The reasons to leave out a mesh, the rules and the
+    assumptions follow them.
     """
     listed = [line.split()[0] for line in run("explain").splitlines()[1:]]
     rows = []
@@ -112,7 +112,7 @@ def troubleshooting() -> str:
     parts.append(
         "## Problems of reports\n\nThe codes of `check`, `plan`, `memory` and `advise`."
         " `meshfeed explain` also lists\nthe rules and assumptions of the planner.\n\n"
-        + table(["code", "report of", "meaning and remedy"], explained())
+        + table(["code", "report of", "meaning and remedy"], problem_rows())
     )
     return "\n".join(parts)
 
@@ -155,15 +155,15 @@ def material() -> str:
         rows = []
         for item in (item for item in items if item["from"] == text):
             number += 1
-            links = ", ".join(f"[{heading(place)}]({place})" for place in item["where"])
+            links = ", ".join(f"[{heading(link)}]({link})" for link in item["where"])
             rows.append([str(number), item["item"], f"{links} {item.get('not', '')}".strip()])
         parts.append(f"## {title}\n\n{table(['#', 'item', 'where'], rows)}")
     return "\n".join(parts)
 
 
-def heading(place: str) -> str:
+def heading(link: str) -> str:
     """Returns the page and the heading that a link leads to."""
-    path, _, anchor = place.partition("#")
+    path, _, anchor = link.partition("#")
     text = (DOCS / path).read_text()
     if path.endswith(".py"):  # a guide, whose text is in comments
         text = re.sub("^# ", "", text, flags=re.MULTILINE)
