@@ -78,19 +78,21 @@ html_static_path = [str(ROOT / "docs/_site/static")]
 templates_path = [str(ROOT / "docs/_site/templates")]
 html_css_files = ["site.css"]
 html_context = {"default_mode": "auto"}
-html_extra_path = [str(ROOT / "wasm/page/dist/layout.html")]
+html_extra_path = [str(ROOT / "wasm/page/dist/layout.html"), str(ROOT / "docs/_site/extra")]
+html_favicon = str(ROOT / "docs/_site/static/favicon.svg")
+html_search_scorer = str(ROOT / "docs/_site/static/scorer.js")
 html_copy_source = False
 html_show_sphinx = False
 html_sidebars = {"index": [], "cookbook": []}
 html_theme_options = {
-    "logo": {"text": "meshfeed"},
+    "logo": {"text": "meshfeed", "image_light": html_favicon, "image_dark": html_favicon},
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
     "navbar_end": ["layout-page", "theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["site-version"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
     "secondary_sidebar_items": ["page-toc"],

@@ -50,6 +50,8 @@ class Site:
                 self._guide(source, place)
             else:
                 text = self.linked(source.read_text(), name, place)
+                if name == "README.md":  # the start page has the name of the project
+                    text = text.replace("# meshfeed\n", "# Overview\n", 1)
                 self.write(place, self._with_program(text, source))
         while missing := sorted(n for n in self._sources if f"{shown(n)}.md" not in self):
             for name in missing:

@@ -33,6 +33,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from itertools import zip_longest
 
@@ -153,6 +154,11 @@ jax.distributed.shutdown()
 """
 
 
+def say(message):
+    """Prints a message in lines of 100 characters."""
+    print(textwrap.fill(message, 100, subsequent_indent="    "))
+
+
 def launch(play, processes=4, devices=2, quiet=False):
     """Runs a function in new processes, and returns the lines that each printed."""
     with socket.socket() as free:
@@ -186,7 +192,7 @@ def launch(play, processes=4, devices=2, quiet=False):
     for turn in [] if quiet else zip_longest(*lines):
         for rank, line in enumerate(turn):
             if line is not None:
-                print(f"process {rank}: {line}".rstrip())
+                say(f"process {rank}: {line}".rstrip())
     return lines
 
 
@@ -365,7 +371,7 @@ for wrong in sum(certificates[:3]), whole + certificates[0]:
     try:
         wrong.check()
     except mf.DataLossError as error:
-        print(f"{type(error).__name__}: {error}")
+        say(f"{type(error).__name__}: {error}")
     else:
         raise AssertionError("an incomplete run passed")
 assert whole.complete(epochs=1)

@@ -3,8 +3,8 @@
 # %% [markdown]
 # # Tuning
 #
-# After this guide you can measure an input, name what limits a training loop, change the one argument that
-# matters, and start the result on a cluster.
+# After this guide you can measure an input, name the bottleneck of a training loop, change the one argument
+# that matters, and start the result on a cluster.
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |

@@ -93,6 +93,30 @@ onSite("the search finds a word and a name", {}, async (page) => {
   }
 });
 
+onSite("the search shows what explains before what records", {}, async (page) => {
+  for (const [words, place] of [
+    ["bottleneck", "guides/tuning.html"],
+    ["multiple gpus", "index.html"],
+    ["pytorch", "guides/coming_from.html"],
+    ["c library", "reference/c-library.html"],
+    ["gomlx", "guides/gomlx.html"],
+    ["resume", "guide.html"],
+  ]) {
+    await page.goto(new URL(`search.html?q=${encodeURIComponent(words)}`, site).href);
+    await page.locator("#search-results .search-summary").filter({ hasText: "found" }).waitFor();
+    const found = await page.locator("#search-results li > a").evaluateAll((links) => links.slice(0, 5).map((a) => a.getAttribute("href")));
+    assert.ok(found.some((link) => link.startsWith(place)), `${words}: ${found}`);
+  }
+});
+
+onSite("a page that does not exist leads to the start page", {}, async (page) => {
+  await page.goto(new URL("404.html", site).href);
+  const roots = await page.evaluate(() => ["/a.html", "/x/a.html", "/x/guides/a.html", "/x/reference/c/a", "/x/"].map(root));
+  assert.deepEqual(roots, ["/", "/x/", "/x/", "/x/", "/x/"]);
+  await page.getByText("start page").click();
+  assert.match(page.url(), /\/site\/index\.html$/);
+});
+
 onSite("a link in a guide opens the layout page with its layout", {}, async (page) => {
   await page.goto(new URL("guides/layouts.html", site).href);
   await page.locator('a[href*="layout.html#v1="]').nth(1).click();

@@ -1,0 +1,16 @@
+// Orders the results of the search. Pages that explain come before records and generated lists.
+const RECORDS = /^(changelog|rationale|material|benchmarks|conformance|source\/|reference\/(codes|documents|go\/|command\/))/;
+const GUIDES = /^(start|install|choose|guide|jobs|cookbook|troubleshooting|guides\/|reference\/(c-library|python\/))/;
+
+var Scorer = {
+  score: ([page, , , , score]) => score + (RECORDS.test(page) ? -12 : GUIDES.test(page) ? 4 : 0),
+  // The rest is as Sphinx has it.
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
