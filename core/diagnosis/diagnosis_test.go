@@ -87,25 +87,25 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"whole batches", with(loop(10, 9, 0.1, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Gathered *= 4 }),
-			diagnosis.Gather, 10, diagnosis.SetArgument, diagnosis.Change{"loading", `"process"`}, "",
+			diagnosis.Gather, 10, diagnosis.SetArgument, diagnosis.Change{Argument: "loading", Value: `"process"`}, "",
 		},
 		{
-			"many arrays", loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"},
+			"many arrays", loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "1024"},
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
 				"Set batch_size=1024, or combine fields of equal type and shape, which saves 1 array: a hand-over takes the same time for any number of rows.",
 		},
 		{
-			"a step that takes most of the time beside many arrays", loop(16, 0.005, 0.956, 0.07, 0.05, 0, 0), diagnosis.Step, 16.7, diagnosis.SetArgument, diagnosis.Change{"batch_size", "128"},
+			"a step that takes most of the time beside many arrays", loop(16, 0.005, 0.956, 0.07, 0.05, 0, 0), diagnosis.Step, 16.7, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "128"},
 			"In 100 batches the loop waited for data for 6.0 % of the time: 961 µs of 16 ms a batch.\n" +
 				"Your step bounds it, with 15 ms a batch; without it the loop would be 17 times as fast.\n" +
 				"The hand-over of batches costs 6.0 % of the time. Set batch_size=128, or combine fields of equal type and shape, which saves 1 array: a hand-over takes the same time for any number of rows.",
 		},
 		{
-			"a hand-over that takes nearly a fifth", loop(10, 0.1, 1.8, 0.1, 0.1, 0, 0), diagnosis.Step, 5.6, diagnosis.SetArgument, diagnosis.Change{"batch_size", "512"}, "",
+			"a hand-over that takes nearly a fifth", loop(10, 0.1, 1.8, 0.1, 0.1, 0, 0), diagnosis.Step, 5.6, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "512"}, "",
 		},
 		{
-			"a hand-over that takes a fifth", loop(10, 0.1, 1.95, 0.1, 0.1, 0, 0), diagnosis.HandOver, 1.2, diagnosis.SetArgument, diagnosis.Change{"batch_size", "512"}, "",
+			"a hand-over that takes a fifth", loop(10, 0.1, 1.95, 0.1, 0.1, 0, 0), diagnosis.HandOver, 1.2, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "512"}, "",
 		},
 		{
 			"a step about as slow as a file", loop(10, 0.9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 1.1, diagnosis.MoveFiles, none,
@@ -115,7 +115,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"a slow step without read-ahead", with(loop(10, 1.5, 0.1, 1.5, 1.5, 1.5, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
-			diagnosis.Step, 6.7, diagnosis.SetArgument, diagnosis.Change{"prefetch", "2"},
+			diagnosis.Step, 6.7, diagnosis.SetArgument, diagnosis.Change{Argument: "prefetch", Value: "2"},
 			"In 100 batches the loop waited for data for 16 % of the time: 1.6 ms of 10 ms a batch.\n" +
 				"Your step bounds it, with 8.4 ms a batch; without it the loop would be 6.7 times as fast.\n" +
 				"Reading the files costs 15 % of the time. Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
@@ -129,7 +129,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"a small dataset", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Records = 64 * 30 }),
-			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "128"}, "",
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "128"}, "",
 		},
 		{
 			"a dataset of a few batches", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Records = 128 }),
@@ -140,7 +140,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"a single array", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Arrays, m.Combinable = 1, 0 }),
-			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"},
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "1024"},
 			"In 100 batches the loop waited for data for 76 % of the time: 1.5 ms of 2.0 ms a batch.\n" +
 				"The hand-over of batches bounds it, with 1.5 ms a batch; without it the loop would be 4.0 times as fast.\n" +
 				"Set batch_size=1024: a hand-over takes the same time for any number of rows.",
@@ -153,49 +153,53 @@ func TestVerdicts(t *testing.T) {
 				"Nothing to change: no arrays can be combined, and the dataset is too small for larger batches.",
 		},
 		{
+			"no read-ahead beside a hand-over that cannot be shorter", with(loop(4, 0.3, 0.6, 0.3, 0.3, 0, 0), func(m *diagnosis.Measurements) { m.Combinable, m.Records, m.Prefetch = 0, 128, 0 }),
+			diagnosis.Gather, 1.1, diagnosis.SetArgument, diagnosis.Change{Argument: "prefetch", Value: "2"}, "",
+		},
+		{
 			"no batch is sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform = "gpu" }),
-			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"device_prefetch", "1"}, "",
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{Argument: "device_prefetch", Value: "1"}, "",
 		},
 		{
 			"batches are sent ahead", with(loop(2, 0.01, 1.5, 0.1, 0.1, 0, 0), func(m *diagnosis.Measurements) { m.Platform, m.DevicePrefetch = "gpu", 1 }),
-			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"}, "",
+			diagnosis.HandOver, 4, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "1024"}, "",
 		},
 		{
 			"no read-ahead", with(loop(10, 4, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
-			diagnosis.Storage, 1.7, diagnosis.SetArgument, diagnosis.Change{"prefetch", "2"},
+			diagnosis.Storage, 1.7, diagnosis.SetArgument, diagnosis.Change{Argument: "prefetch", Value: "2"},
 			"In 100 batches the loop waited for data for 41 % of the time: 4.1 ms of 10 ms a batch.\n" +
 				"Reading the files bounds it, with 3.0 ms a batch; without it the loop would be 1.7 times as fast.\n" +
 				"Set prefetch=2: with 0, a batch is built only when the loop asks for it.",
 		},
 		{
 			"no read-ahead on a busy machine", with(loop(10, 4, 0.1, 1, 0.9, 0, 0), func(m *diagnosis.Measurements) { m.Prefetch = 0 }),
-			diagnosis.Gather, 1.7, diagnosis.SetArgument, diagnosis.Change{"prefetch", "2"}, "",
+			diagnosis.Gather, 1.7, diagnosis.SetArgument, diagnosis.Change{Argument: "prefetch", Value: "2"}, "",
 		},
 		{
-			"some batches take long", loop(10, 3, 0.1, 4, 3.9, 3, 0), diagnosis.Storage, 1.4, diagnosis.SetArgument, diagnosis.Change{"prefetch", "4"}, "",
+			"some batches take long", loop(10, 3, 0.1, 4, 3.9, 3, 0), diagnosis.Storage, 1.4, diagnosis.SetArgument, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
 		},
 		{
-			"tiny batches", loop(0.02, 0.017, 0.001, 0.004, 0.003, 0, 0), diagnosis.HandOver, 3.3, diagnosis.SetArgument, diagnosis.Change{"batch_size", "1024"},
+			"tiny batches", loop(0.02, 0.017, 0.001, 0.004, 0.003, 0, 0), diagnosis.HandOver, 3.3, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "1024"},
 			"In 100 batches the loop waited for data for 90 % of the time: 18 µs of 20 µs a batch.\n" +
 				"The hand-over of batches bounds it, with 14 µs a batch; without it the loop would be 3.3 times as fast.\n" +
 				"Set batch_size=1024, or combine fields of equal type and shape, which saves 1 array: a hand-over takes the same time for any number of rows.",
 		},
 		{
 			"no memory", with(loop(10, 3, 0.1, 4, 3.9, 3, 0), func(m *diagnosis.Measurements) { m.Bounded = true }),
-			diagnosis.Storage, 1.4, diagnosis.SetArgument, diagnosis.Change{"max_host_bytes", "5242880"}, "",
+			diagnosis.Storage, 1.4, diagnosis.SetArgument, diagnosis.Change{Argument: "max_host_bytes", Value: "5242880"}, "",
 		},
 		{
 			"a forced synchronization of several CPU devices", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced }),
 			diagnosis.Synchronization, 1.3, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
-				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop would be 1.3 times as fast.\n" +
+				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop could be up to 1.3 times as fast.\n" +
 				"Nothing to change on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.",
 		},
 		{
 			"a forced synchronization", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples, m.Devices = synced, 1 }),
 			diagnosis.Synchronization, 1.3, diagnosis.ReadResultsLater, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
-				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop would be 1.3 times as fast.\n" +
+				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop could be up to 1.3 times as fast.\n" +
 				"If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
@@ -205,7 +209,7 @@ func TestVerdicts(t *testing.T) {
 			}),
 			diagnosis.Synchronization, 1.3, diagnosis.ReadResultsLater, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
-				"A forced synchronization bounds it, with 4.8 ms a batch; without it the loop would be 1.3 times as fast.\n" +
+				"A forced synchronization bounds it, with 4.8 ms a batch; without it the loop could be up to 1.3 times as fast.\n" +
 				"If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
@@ -214,7 +218,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"an uneven input beside a forced synchronization", with(loop(10, 3, 0.1, 3.5, 3.4, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced }),
-			diagnosis.Gather, 1.4, diagnosis.SetArgument, diagnosis.Change{"prefetch", "4"}, "",
+			diagnosis.Gather, 1.4, diagnosis.SetArgument, diagnosis.Change{Argument: "prefetch", Value: "4"}, "",
 		},
 		{
 			"devices that work at the end of a step", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples = synced; m.Samples.Idle = 7 }),

@@ -32,7 +32,11 @@ func (l *loop) sentences(v verdict) []string {
 	}
 	first := fmt.Sprintf("In %s the loop waited for data for %s of the time: %s of %s a batch.",
 		wording.Count(l.Batches, "batch", "batches"), Percent(l.waited()), Duration(l.wait+l.peers+l.handOver), Duration(l.wall))
-	second := fmt.Sprintf("%s bounds it, with %s a batch; without it the loop would be %s as fast.", doing[v.bound], Duration(v.time), times(v.faster))
+	would := "would be "
+	if v.bound == Synchronization {
+		would = "could be up to " // if the thread and the devices do not share the CPUs
+	}
+	second := fmt.Sprintf("%s bounds it, with %s a batch; without it the loop %s%s as fast.", doing[v.bound], Duration(v.time), would, times(v.faster))
 	return []string{first, second, v.advice}
 }
 

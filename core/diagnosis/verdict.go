@@ -159,7 +159,9 @@ func (l *loop) delaying() verdict {
 	case l.peers > max(l.wait, l.handOver):
 		return l.waiting()
 	case l.handOver > l.wait:
-		return l.handing()
+		if v := l.handing(); v.action != Nothing || share(l.wait, l.wall) < little {
+			return v
+		}
 	}
 	return l.building()
 }
