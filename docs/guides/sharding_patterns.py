@@ -313,8 +313,9 @@ print(in_the_step)
 assert in_the_step["all-gather"] == 2
 
 # %% [markdown]
-# One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up; XLA makes
-# it a reduce-scatter on GPUs and TPUs, and an all-reduce on CPUs.
+# One spec per array, and XLA gathers both matrices. The remaining collective adds the gradients up. It is an
+# all-reduce on CPUs; XLA's compiler for GPUs has a pass, ReduceScatterCreator, that makes a reduce-scatter of
+# it.
 #
 # Here a gathered matrix stays in memory until the backward pass, so with many layers nothing is saved. With
 # `jax.checkpoint` around a layer, the backward pass gathers its weights again:
