@@ -18,11 +18,20 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// plan makes the layout of one int32 array over four processes of two devices each.
-func plan(t *testing.T, rows, columns int, spec string) *layout.Layout {
+// plan makes the layout of int32 arrays "x", "y", … over four processes of two devices
+// each, which are in any order.
+func plan(t *testing.T, r *rand.Rand, rows, columns int, specs ...string) *layout.Layout {
 	t.Helper()
-	text := fmt.Sprintf(`{"meshfeed": 1, "mesh": {"axes": [["a", 4], ["b", 2]], "processes": 4},
-		"arrays": {"x": {"shape": ["B", %d], "dtype": "int32", "spec": %s}}, "batch": {"size": %d}}`, columns, spec, rows)
+	devices := make([]string, 8)
+	for i, id := range r.Perm(8) {
+		devices[i] = fmt.Sprintf("[%d, %d]", id/2, id)
+	}
+	arrays := make([]string, len(specs))
+	for i, spec := range specs {
+		arrays[i] = fmt.Sprintf(`"%c": {"shape": ["B", %d], "dtype": "int32", "spec": %s}`, 'x'+i, columns, spec)
+	}
+	text := fmt.Sprintf(`{"meshfeed": 1, "mesh": {"axes": [["a", 4], ["b", 2]], "devices": [%s]},
+		"arrays": {%s}, "batch": {"size": %d}}`, strings.Join(devices, ", "), strings.Join(arrays, ", "), rows)
 	d, err := document.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -42,9 +51,9 @@ type memory struct {
 	array split.Array
 }
 
-func newMemory(r *rand.Rand, typ dtype.Type, rows, columns []int) *memory {
+func newMemory(r *rand.Rand, name string, typ dtype.Type, rows, columns []int) *memory {
 	size := typ.Size()
-	m := &memory{array: split.Array{Name: "x", Type: typ, Shape: []int{len(rows), len(columns)}}}
+	m := &memory{array: split.Array{Name: name, Type: typ, Shape: []int{len(rows), len(columns)}}}
 	gap := 1 + r.IntN(2)
 	strides := []int{gap * len(columns) * size, gap * size}
 	if r.IntN(2) == 0 {
@@ -75,10 +84,13 @@ func (m *memory) address() uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(m.bytes))) + uintptr(m.first)
 }
 
-// held lists the indices of one dimension that the blocks of a process hold.
-func held(blocks []layout.Block, d int) []int {
+// held lists the indices of one dimension that the blocks of an array hold.
+func held(blocks []layout.Block, array, d int) []int {
 	var out []int
 	for _, b := range blocks {
+		if b.Array != array {
+			continue
+		}
 		for i := b.Index[d][0]; i < b.Index[d][1]; i++ {
 			if !slices.Contains(out, i) {
 				out = append(out, i)
@@ -111,36 +123,49 @@ func expect(index sharding.Index) []byte {
 func TestSplit(t *testing.T) {
 	specs := []string{`["a"]`, `["b"]`, `[["b", "a"]]`, `["b", "a"]`, `[null, "a"]`, `[null, ["a", "b"]]`, `[]`}
 	random.Rounds(t, 200, 5000, func(t *testing.T, r *rand.Rand) {
-		l := plan(t, 8*(1+r.IntN(3)), 8*(1+r.IntN(3)), specs[r.IntN(len(specs))])
-		a := l.Arrays()[0]
+		l := plan(t, r, 8*(1+r.IntN(3)), 8*(1+r.IntN(3)), specs[r.IntN(len(specs))], specs[r.IntN(len(specs))])
 		blocks := l.Process(r.IntN(4)).Blocks
-		axes := [][]int{count(a.Shape[0]), count(a.Shape[1])}
-		for d := range axes {
-			if r.IntN(2) == 0 {
-				axes[d] = held(blocks, d)
+		var arrays []*memory
+		for i, a := range l.Arrays() {
+			axes := [][]int{count(a.Shape[0]), count(a.Shape[1])}
+			for d := range axes {
+				if r.IntN(2) == 0 {
+					axes[d] = held(blocks, i, d)
+				}
 			}
+			arrays = append(arrays, newMemory(r, a.Name, []dtype.Type{dtype.Int32, dtype.Int64}[r.IntN(2)], axes[0], axes[1]))
 		}
-		m := newMemory(r, []dtype.Type{dtype.Int32, dtype.Int64}[r.IntN(2)], axes[0], axes[1])
-		s, err := split.New(l.Arrays(), blocks, []split.Array{m.array})
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, s, m, blocks)
+		check(t, l, blocks, arrays)
 	})
 }
 
-func check(t *testing.T, s *split.Splitter, m *memory, blocks []layout.Block) {
+func check(t *testing.T, l *layout.Layout, blocks []layout.Block, arrays []*memory) {
 	t.Helper()
-	got := make([][]byte, len(blocks))
-	for i, b := range blocks {
-		got[i] = make([]byte, len(expect(b.Index)))
+	given := make([]split.Array, len(arrays))
+	data := make([]uintptr, len(arrays))
+	for i, m := range arrays {
+		given[i], data[i] = m.array, m.address()
 	}
-	if err := s.Split([]uintptr{m.address()}, func(i int) []byte { return got[i] }); err != nil {
+	s, err := split.New(l.Arrays(), blocks, given)
+	if err != nil {
 		t.Fatal(err)
 	}
+	got := make([][]byte, len(blocks))
+	want := make([][]byte, len(blocks))
 	for i, b := range blocks {
-		if !slices.Equal(got[i], expect(b.Index)) {
-			t.Errorf("block %v of %v is wrong", b.Index, m.array)
+		want[i] = expect(b.Index)
+		got[i] = make([]byte, len(want[i]))
+	}
+	if err := s.Split(data, func(i int) []byte { return got[i] }); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range arrays {
+		clear(m.bytes[len(m.bytes)/2:]) // the memory need not stay valid
+		clear(m.bytes)
+	}
+	for i, b := range blocks {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("block %v of %v is wrong", b.Index, given[b.Array])
 		}
 	}
 }
@@ -149,24 +174,23 @@ func check(t *testing.T, s *split.Splitter, m *memory, blocks []layout.Block) {
 func TestLarge(t *testing.T) {
 	r := random.New(t)
 	for _, spec := range []string{`[]`, `["b"]`, `[null, "b"]`} {
-		l := plan(t, 4096, 1000, spec)
-		blocks := l.Process(1).Blocks
-		m := newMemory(r, dtype.Int64, count(4096), count(1000))
-		s, err := split.New(l.Arrays(), blocks, []split.Array{m.array})
-		if err != nil {
-			t.Fatal(err)
+		l := plan(t, r, 4096, 1000, spec)
+		for range 3 {
+			m := newMemory(r, "x", dtype.Int64, count(4096), count(1000))
+			check(t, l, l.Process(1).Blocks, []*memory{m})
 		}
-		check(t, s, m, blocks)
 	}
 }
 
-// TestRange: a number that int32 cannot hold is an error, which names the first one.
+// TestRange: a number that int32 cannot hold is an error, which names the first one. Two
+// goroutines find a number each, at the end of a piece and at the start of the next one.
 func TestRange(t *testing.T) {
-	l := plan(t, 4096, 1000, `[]`)
-	m := newMemory(random.New(t), dtype.Int64, count(4096), count(1000))
+	r := random.New(t)
+	l := plan(t, r, 4096, 1000, `[]`)
+	m := newMemory(r, "x", dtype.Int64, count(4096), count(1000))
 	at := func(i, j int) []byte { return m.bytes[m.first+i*m.array.Strides[0]+j*m.array.Strides[1]:] }
-	binary.NativeEndian.PutUint64(at(7, 0), 1<<40)
-	binary.NativeEndian.PutUint64(at(4000, 0), 1<<50)
+	binary.NativeEndian.PutUint64(at(1364, 0), 1<<40)
+	binary.NativeEndian.PutUint64(at(1365, 0), 1<<50)
 	s, err := split.New(l.Arrays(), l.Process(0).Blocks, []split.Array{m.array})
 	if err != nil {
 		t.Fatal(err)
@@ -182,8 +206,8 @@ func TestRange(t *testing.T) {
 
 // TestErrors: arrays that do not fit the layout are errors.
 func TestErrors(t *testing.T) {
-	l := plan(t, 16, 8, `["a"]`)
-	blocks := l.Process(0).Blocks
+	l := plan(t, random.New(t), 16, 8, `["a"]`)
+	blocks := l.Process(0).Blocks[:1]
 	right := split.Array{Name: "x", Type: dtype.Int32, Shape: []int{16, 8}}
 	for _, test := range []struct {
 		change func(*split.Array)
@@ -209,7 +233,10 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Split(nil, nil); err == nil || !strings.Contains(err.Error(), "cuts 1 arrays, but 0 were given") {
-		t.Errorf("got %v", err)
+	for _, n := range []int{0, 2} {
+		want := fmt.Sprintf("split: the splitter cuts 1 arrays, but %d were given", n)
+		if err := s.Split(make([]uintptr, n), nil); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
