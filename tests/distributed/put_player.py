@@ -168,6 +168,12 @@ def errors() -> dict[str, str]:
     }
 
 
+def ways() -> list[tuple[int, ...]]:
+    """Returns the shapes of an array that every process has whole, or as its own rows."""
+    mesh, host = grid(range(8), 8), np.zeros((8, 2), np.float32)
+    return [mf.put(host, mesh, P("a"), rows=way).shape for way in ("all", "local", "all")]
+
+
 def counts() -> str:
     """Returns the error of a comparison when one process has more rows than the others."""
     rows = 4 if jax.process_index() == 3 else 2
@@ -219,6 +225,7 @@ def play(place: Place) -> None:
             "errors": errors(),
             "noticed": noticed(),
             "counts": counts(),
+            "ways": ways(),
         }
     write(place, "got", got)
 

@@ -43,6 +43,10 @@ def test_random_arrays(got: Got) -> None:
     assert [each["wrong"] for each in got] == [[]] * 4
 
 
+def test_the_number_of_rows_follows_from_what_they_are(got: Got) -> None:
+    assert [each["ways"] for each in got] == [[(8, 2), (32, 2), (8, 2)]] * 4
+
+
 def test_streams_of_each_process(got: Got) -> None:
     assert [each["streamed"] for each in got] == [["8 arrays"]] * 4
 

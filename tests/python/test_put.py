@@ -115,6 +115,20 @@ def test_trees_keep_their_kind_and_specs_may_be_a_prefix() -> None:
     assert mf.put({}, mesh, P("a")) == {}
 
 
+def test_a_plan_belongs_to_a_mesh_and_to_a_tree_of_specs() -> None:
+    """The same arrays may have another mesh, or the same specs in other places."""
+    x = frozen((8, 8))
+    for mesh in (grid(4, 2), grid(2, 4), grid(4, 2)):
+        same(mf.put(x, mesh, P("a")), x, NamedSharding(mesh, P("a")))
+    mesh, tree = grid(4, 2), {"x": [x, x], "y": [x, x]}
+    for specs, wanted in (
+        ({"x": [P("a"), P("b")], "y": P(None, "a")}, [P("a"), P("b"), P(None, "a"), P(None, "a")]),
+        ({"x": P("a"), "y": [P("b"), P(None, "a")]}, [P("a"), P("a"), P("b"), P(None, "a")]),
+    ):
+        placed = jax.tree.leaves(mf.put(tree, mesh, specs))
+        assert [leaf.sharding.spec for leaf in placed] == wanted
+
+
 def test_an_empty_tree_needs_no_mesh() -> None:
     assert mf.put({"x": []}, None, P("a")) == {"x": []}
 

@@ -147,12 +147,14 @@ def test_a_list_of_numbers_is_no_array() -> None:
 
 
 def test_other_arguments_that_do_not_fit() -> None:
-    assert wrong(X, grid(2), P("a"), rows="mine") == (
-        'mf.put: rows=\'mine\': expected "all" or "local"'
-    )
-    assert wrong(X, grid(2), P("a"), may_alias="yes") == (
-        "mf.put: may_alias='yes': expected True or False"
-    )
+    for leaf in (X, jax.numpy.zeros(8)):  # the second one has no host memory
+        mf.put(leaf, grid(2), P("a"))  # whose plan is not that of the other calls
+        assert wrong(leaf, grid(2), P("a"), rows="mine") == (
+            'mf.put: rows=\'mine\': expected "all" or "local"'
+        )
+        assert wrong(leaf, grid(2), P("a"), may_alias="yes") == (
+            "mf.put: may_alias='yes': expected True or False"
+        )
     assert wrong(X, {"a": 2}, P("a")).startswith("mf.put: mesh={'a': 2}: expected a jax.sharding")
     assert wrong(X, None, P("a")) == (
         "mf.put: a PartitionSpec was given without a mesh; pass mesh=, or call jax.set_mesh(mesh) "
