@@ -91,8 +91,19 @@ class Layout:
     def report(self, *, tables: bool = False) -> dict[str, Any]:
         """Returns everything that is known about the layout, as `meshfeed plan --json` prints it.
 
+        What each device needs is in ``["arrays"][name]["devices"]``: its process, its id, and the
+        [start, stop) of every dimension.
+
         Args:
             tables: whether to list every device also in meshes of more than 1,024.
+
+        Examples:
+            >>> import meshfeed as mf
+            >>> specs, fields = {"x": mf.P("data")}, {"x": ("float32", (6,))}
+            >>> layout = mf.layout({"data": 4}, specs, fields, batch_size=8, processes=2)
+            >>> devices = layout.report()["arrays"]["x"]["devices"]
+            >>> [device["index"] for device in devices if device["process"] == 1]
+            [[[4, 6], [0, 6]], [[6, 8], [0, 6]]]
         """
         with Checks("Layout.report"):
             return calls.layout_report(self._text, tables=tables)
