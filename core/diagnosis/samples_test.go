@@ -17,11 +17,11 @@ type program struct {
 	own    float64 // of the thread, in a step
 	device float64 // of the device, which begins after the first tenth of own
 	waits  bool    // whether the thread waits for the device at the end of a step
-	busy   float64 // the longest wait for a CPU, for the thread, the device and the look each
+	busy   float64 // the longest wait for a CPU, for the thread, the device and the probe each
 	locked float64 // the share of own in which the thread is blocked by a lock
 }
 
-// run returns the measurements of some steps with two kinds of samples in turn: some look at
+// run returns the measurements of some steps with two kinds of samples in turn: some probe
 // the device inside of the step, the others measure the thread. The program is slower than its
 // device unless it waits, so that the device is idle at the end of a step.
 func (p program) run(r *rand.Rand, steps int) diagnosis.Measurements {

@@ -78,9 +78,12 @@ def test_specs_that_do_not_fit(specs: Any, text: str) -> None:
 
 
 def test_an_error_shows_no_other_exception() -> None:
-    with pytest.raises(mf.InvalidArgumentError) as raised:
-        mf.put(np.zeros(3), grid(4, 2), P("a"))
-    assert raised.value.__context__ is None
+    endless: list[Any] = []
+    endless.append(endless)
+    for tree in (np.zeros(3), endless):
+        with pytest.raises(mf.InvalidArgumentError) as raised:
+            mf.put(tree, grid(4, 2), P("a"))
+        assert raised.value.__context__ is None
 
 
 def test_specs_in_place_of_the_mesh() -> None:

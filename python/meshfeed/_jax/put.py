@@ -89,13 +89,12 @@ def _flat(op: str, argument: str, tree: Any) -> tuple[list[Any], Any]:
     """Returns the leaves of a tree, and its structure."""
     try:
         return tree_flatten(tree)
-    except (RecursionError, SystemError):  # JAX raises both
-        check_depth(Checks(op), argument, tree)
-        raise
-    except ValueError:
-        check_depth(Checks(op), argument, tree)
+    except (RecursionError, SystemError, ValueError) as e:  # JAX raises all three
+        failed = e
+    check_depth(Checks(op), argument, tree)
+    if isinstance(failed, ValueError):
         check_keys(Checks(op), argument, tree)
-        raise
+    raise failed
 
 
 def _check_options(op: str, rows: Any, may_alias: Any) -> Checks:
