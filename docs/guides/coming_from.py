@@ -729,6 +729,9 @@ assert len(seen) == 1024
 # | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow files only |
 # | MaxText's `grain_use_elastic_iterator` | every loader |
 # | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
+#
+# What both do and meshfeed does not: they mix and pack streams of tokens, and train whole models on large TPU
+# slices, where meshfeed has never run. Levanter can also change the batch size on a schedule.
 
 # %% [markdown]
 # What Levanter does for a batch, in plain JAX: each device asks for its index, and the rows of it are
