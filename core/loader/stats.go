@@ -1,7 +1,7 @@
 package loader
 
 import (
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
@@ -73,13 +73,16 @@ func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurement
 // combinable counts the arrays that a program could save by combining fields: those of
 // fields that have the type, the shape and the partition of an earlier field.
 func combinable(arrays []layout.Array) (n int) {
-	for i, a := range arrays {
-		alike := func(b layout.Array) bool {
-			return b.Kind == layout.Data && a.Type == b.Type && slices.Equal(a.Shape, b.Shape) && a.Sharding.Spec().Equal(b.Sharding.Spec())
+	seen := map[string]bool{}
+	for _, a := range arrays {
+		if a.Kind != layout.Data {
+			continue
 		}
-		if a.Kind == layout.Data && slices.ContainsFunc(arrays[:i], alike) {
+		kind := fmt.Sprint(a.Type, a.Shape, a.Sharding.Spec())
+		if seen[kind] {
 			n++
 		}
+		seen[kind] = true
 	}
 	return n
 }

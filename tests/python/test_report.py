@@ -147,6 +147,8 @@ def test_a_sample_sees_the_work_of_devices() -> None:
         x = jax.block_until_ready(next(iter(loader)))["x"]
         sample = Sample(feed, feed.sent({"x": x}), 100.0)
         assert sample.dry
+        assert sample._timer is not None
+        assert sample._timer.interval == 100.0
         y = jnp.ones((1000, 1000))
         for _ in range(4):
             y = compute(y)  # for some tenths of a second
@@ -178,6 +180,26 @@ def test_a_dropped_sample_probes_nothing() -> None:
     assert timer is not None
     timer.join(HANG)
     assert not probed.is_set()
+
+
+def test_a_short_step_is_no_synchronization() -> None:
+    """The thread never sleeps. So it is not blocked, however busy the machine is."""
+    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
+    x = jnp.ones((100, 100))
+    with (
+        mf.from_arrays(FIELDS) as ds,
+        mf.Loader(ds, mesh, P("data"), batch_size=16, epochs=-1) as loader,
+    ):
+        for _ in loader:
+            x = compute(x)
+            work(0.001)
+            report = loader.report()
+            samples = report.to_dict()["samples"]
+            assert report.bound != "synchronization", f"{samples}\n{report}"
+            if samples["steps"] >= 40:
+                break
+    x.block_until_ready()
+    assert samples["cpu_ns"] > 0.8 * samples["step_ns"], samples
 
 
 def test_a_slow_program_is_no_synchronization() -> None:

@@ -241,8 +241,8 @@ class Engine:
 
 def _combinable(arrays: Sequence[dict[str, Any]]) -> int:
     """Returns how many arrays fewer there were if fields of equal type and shape were one."""
-    fields = [(a["dtype"], a["shape"], a["target_spec"]) for a in arrays if a["kind"] == "data"]
-    return sum(field in fields[:n] for n, field in enumerate(fields))
+    fields = [a for a in arrays if a["kind"] == "data"]
+    return len(fields) - len({repr((a["dtype"], a["shape"], a["target_spec"])) for a in fields})
 
 
 def _described(handle: Handle, plan: Plan) -> Batch:
