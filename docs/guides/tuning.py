@@ -338,11 +338,12 @@ show(scaling.plot("scaling.svg"))
 #
 # **Slurm**: [slurm.sh](../recipes/slurm.sh). JAX reads `SLURM_JOB_ID`, `SLURM_STEP_NODELIST`, `SLURM_NTASKS`,
 # `SLURM_PROCID` and `SLURM_LOCALID`, which `srun` sets, and takes one GPU per process. `srun
-# --kill-on-bad-exit=1` ends the job when a process fails. The time limit sends a SIGTERM five minutes early, and
-# the status 75 puts the job back into the queue.
+# --wait=60` ends the job a minute after its first process has ended. The time limit sends a SIGTERM five minutes
+# early, and the status 75 puts the job back into the queue. With `--kill-on-bad-exit=1`, `srun` would kill the
+# processes that end a moment after the first one, and its status can be 137 instead of 75.
 #
 # ```bash
-# srun --kill-on-bad-exit=1 python train.py "$DATA/train-*.arrow" "$SAVED/train.npz" || status=$?
+# srun --kill-on-bad-exit=0 --wait=60 python train.py "$DATA/train-*.arrow" "$SAVED/train.npz" || status=$?
 # if [ "$status" -eq 75 ]; then  # saved after a SIGTERM: five minutes before the time limit
 #   scontrol requeue "$SLURM_JOB_ID"
 # fi

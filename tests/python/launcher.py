@@ -1,11 +1,11 @@
 """Plays `srun` and `gcloud`: starts two processes of a command on this machine, as they would.
 
-    launcher.py srun --kill-on-bad-exit=1 python train.py …
+    launcher.py srun --kill-on-bad-exit=0 --wait=60 python train.py …
     launcher.py gcloud compute tpus tpu-vm ssh NAME … --command='python3 train.py …'
 
 It sets the environment variables from which JAX finds out about the job. If STOP_WHEN names a file,
-process 0 gets a SIGTERM as soon as this file changes. The exit status is that of the last process
-that failed.
+process 0 gets a SIGTERM as soon as this file changes. The exit status is the highest of all
+processes, where that of a signal is 128 and its number ("RETURN VALUE" in srun's manual).
 """
 
 from __future__ import annotations
@@ -53,7 +53,15 @@ def changed(path: str) -> int:
     return os.stat(path).st_mtime_ns if Path(path).exists() else 0
 
 
+def option(arguments: list[str], name: str) -> int:
+    """Returns the number of an option; 0 if it is not there."""
+    values = [word.removeprefix(name) for word in arguments if word.startswith(name)]
+    return int(values[-1]) if values else 0
+
+
 def main(launcher: str, arguments: list[str]) -> int:
+    kill = option(arguments, "--kill-on-bad-exit=")
+    wait = option(arguments, "--wait=")
     watched = os.environ.pop("STOP_WHEN", None)
     before = changed(watched) if watched else 0
     processes = [
@@ -68,14 +76,16 @@ def main(launcher: str, arguments: list[str]) -> int:
             if watched and changed(watched) != before:
                 processes[0].send_signal(signal.SIGTERM)
                 watched = None
-            if time.monotonic() > end:
-                return 1
+            if ended != [None] * PROCESSES and wait:
+                end, wait = min(end, time.monotonic() + wait), 0
+            if time.monotonic() > end or (kill and any(ended)):
+                break
             time.sleep(0.02)
     finally:
         for process in processes:
             process.kill()
-            process.wait()
-    return max(ended, key=lambda status: abs(status or 0)) or 0
+    statuses = [process.wait() for process in processes]
+    return max(status if status >= 0 else 128 - status for status in statuses)
 
 
 if __name__ == "__main__":
