@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docs._site.pages import ROOT
+
 # Pictures follow the scheme of the system. On the site, the reader may choose another one.
 DARK = "@media (prefers-color-scheme:dark){"
 ARGUMENTS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>')
@@ -17,6 +19,15 @@ NAME = re.compile(r'(\sid="|href="#|url\(#)')
 BUTTON = '<summary><span class="toctree-toggle"'
 LAYOUT_PAGE = 'href="layout.html'  # in a notebook, the page is beside it
 CHOSEN = 'html[data-theme="dark"] {'
+
+PRIVATE = re.compile(r"\b_types\.(\w+)")
+CHOICES: dict[str, str] = dict(
+    re.findall(
+        r"^ {4}(\w+) = (Literal\[.*\])$",
+        (ROOT / "python/meshfeed/_types.py").read_text(),
+        re.MULTILINE,
+    )
+)
 
 # The options of the loader, in groups. Each group is a section of its docstring on the site.
 OPTIONS = {
@@ -38,7 +49,7 @@ CODE = re.compile(r"``.*?``|`(?P<code>[^`]+)`|[*|]|_(?=\W)", re.DOTALL)
 
 
 def setup(app: Any) -> None:
-    app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("autodoc-process-signature", show_signature)
     app.connect("doctree-resolved", link_names)
     app.connect("build-finished", name_buttons)
     # Both come before napoleon, which reads the sections of a docstring.
@@ -47,13 +58,18 @@ def setup(app: Any) -> None:
     app.connect("html-page-context", finish)
 
 
-def hide_constructor(
-    app: Any, what: str, name: str, obj: Any, options: Any, signature: str, returned: str
-) -> tuple[str, None] | None:
-    """Shows the arguments of a class only if its docstring describes them."""
+def show_signature(
+    app: Any, what: str, name: str, obj: Any, options: Any, signature: Any, returned: Any
+) -> tuple[str, str | None]:
+    """Shows the arguments of a class only if its docstring describes them, and no private types."""
     if what in ("class", "exception") and "Args:" not in (obj.__doc__ or ""):
         return "", None
-    return None
+    return public(signature or ""), public(returned) if returned else None
+
+
+def public(annotations: str) -> str:
+    """Replaces the private types of arguments by the values that they stand for."""
+    return PRIVATE.sub(lambda name: CHOICES.get(name[1], name[1]), annotations)
 
 
 def mark_code(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

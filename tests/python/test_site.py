@@ -15,7 +15,7 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -119,6 +119,15 @@ def test_every_option_of_the_loader_is_in_a_group() -> None:
     for title in hooks.OPTIONS:
         assert f"{title}:" in text
     assert "Args:" not in text
+
+
+def test_signatures_show_no_private_types() -> None:
+    given = "(specs: _types.Tree, remainder: _types.Remainder | None = None)"
+    shown = '(specs: Tree, remainder: Literal["drop", "pad", "error"] | None = None)'
+    function = (None, "function", "x", None, None)
+    assert hooks.show_signature(*function, given, "_types.Tree") == (shown, "Tree")
+    assert hooks.show_signature(*function, given, None) == (shown, None)
+    assert hooks.show_signature(None, "class", "x", mf.Field, None, given, None) == ("", None)
 
 
 def test_code_in_docstrings_is_code_on_the_site() -> None:
