@@ -307,7 +307,6 @@ assert len(spans["meshfeed.next"]) == 16 + 1  # the last one finds the end of th
 
 # %%
 scaling = mf.benchmark.sweep(make, {"devices": [1, 2, 4, 8], "batch_size": [100, 256]}, batches=10)
-show(scaling)
 failed = [dict(point.values) for point in scaling.points if point.error]
 assert failed == [{"devices": 8, "batch_size": 100}]
 shares = [

@@ -11,7 +11,7 @@ from meshfeed._io.arguments import attribute, cut
 
 # Notebooks have rules for cells, with selectors of two classes.
 _STYLE = """<style>
-.mf-table{overflow-x:auto}
+.mf-table{overflow-x:auto;font:14px/1.5 system-ui,sans-serif}
 .mf-table table{border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit}
 .mf-table caption{caption-side:top;text-align:left;padding:4px 8px;color:inherit}
 .mf-table.mf-table :is(th,td){padding:2px 8px;text-align:left;vertical-align:top}
