@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import meshfeed as mf
 from tests.distributed.play import write
 from tests.distributed.process import Place, joined
-from tests.python.putting import drawn_memory
+from tests.python.putting import drawn_memory, memory
 
 P = PartitionSpec
 Host = npt.NDArray[Any]
@@ -126,11 +126,14 @@ def arrays() -> dict[str, Any]:
     sharding = NamedSharding(mesh, P("b"))
     one = jax.device_put(host, jax.local_devices()[1])
     placed = mf.put(one, specs=sharding)
+    half = NamedSharding(grid((0, 1, 2, 4), 4), P("a"))
+    whole = memory((16, 16))
     rows = held(sharding, host.shape, jax.process_index())
     local = mf.put(jax.device_put(host[rows]), specs=sharding, rows="local")
     return {
         "one": wrong(placed, host, sharding),
         "local": wrong(local, host, sharding),
+        "outside": wrong(mf.put(whole, specs=half, may_alias=True), whole, half),
         "again": mf.put(placed, specs=sharding) is placed,
         "moved": text(placed, mesh, P("a")),
         "keys": text(jax.random.key(0), mesh, P()),

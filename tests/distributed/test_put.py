@@ -56,6 +56,7 @@ def test_jax_arrays(got: Got) -> None:
         assert each["arrays"] == {
             "one": "",
             "local": "",
+            "outside": "",
             "again": True,
             "moved": "mf.put: the array is a jax.Array on devices of several processes; reshard "
             "it in a jitted function with out_shardings, which all processes call",

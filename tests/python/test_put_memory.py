@@ -117,9 +117,26 @@ def test_other_read_only_memory_is_copied(host: Host, spec: PartitionSpec) -> No
     assert not is_within(got, host)
 
 
+@pytest.mark.parametrize(
+    ("host", "spec"),
+    [
+        (frozen((64, 1024)), P(None, "a")),
+        (frozen((64, 1024))[::32], P()),
+        (frozen((64, 64)).T, P()),
+    ],
+    ids=["columns", "stepped", "transposed"],
+)
+def test_blocks_with_gaps_are_not_left_to_jax(host: Host, spec: PartitionSpec) -> None:
+    """JAX copies them too, but more slowly, and after the call has returned."""
+    mf.put(host, grid(4, 2), spec, may_alias=True)
+    (plan,) = placing.plans.values()
+    assert plan.shared == []
+
+
 def test_blocks_behind_dimensions_of_size_one_are_shared() -> None:
     host = frozen((1, 1, 64, 32))
     assert is_within(mf.put(host, grid(4, 2), P(None, None, "b")), host)
+    assert is_within(mf.put(host[0, :, None], grid(4, 2), P(None, None, "b")), host)
     assert not is_within(mf.put(host, grid(4, 2), P(None, None, None, "b")), host)
 
 
