@@ -716,8 +716,8 @@ assert len(seen) == 1024
 # ## Levanter and MaxText
 #
 # Levanter asks the sharding which rows each device needs, as meshfeed does. It stops at whole rows, and
-# stacks examples in Python. MaxText loads each batch split over all axes of the mesh, and moves it to the
-# sharding of the model inside the jitted step.
+# stacks examples in Python. MaxText's processes load parts of each batch by their numbers. They form an array
+# that is split over all axes of the mesh, and `jax.device_put` moves it to the sharding of the model.
 #
 # | Levanter, MaxText | JAX with meshfeed |
 # | --- | --- |
@@ -725,17 +725,17 @@ assert len(seen) == 1024
 # | Levanter's TensorStore cache of tokens | Arrow files: [the cookbook](../cookbook.md#tokens-from-hugging-face) writes them |
 # | Levanter's state, the number of the step | `loader.state()`; the batch size may change as well |
 # | Levanter's padding with zeros | `remainder="pad"`, zeros and a mask |
-# | MaxText's batch over all axes, resharded in the step | `loading="reshard"` and `loader.reshard(batch)` in the step, or the default, which moves nothing |
+# | MaxText's batch over all axes, moved before the step | the default, which moves nothing; or `loading="reshard"` and `loader.reshard(batch)` in the step |
 # | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow files only |
 # | MaxText's `grain_use_elastic_iterator` | every loader |
 # | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
 #
 # What both do and meshfeed does not: they mix and pack streams of tokens, and train whole models on large TPU
-# slices, where meshfeed has never run. Levanter can also change the batch size on a schedule.
+# slices, where meshfeed has never run. Both can also change the batch size on a schedule.
 
 # %% [markdown]
 # What Levanter does for a batch, in plain JAX: each device asks for its index, and the rows of it are
-# stacked. What MaxText does: the batch arrives split over all axes, and the step moves it. All three
+# stacked. What MaxText does: the batch arrives split over all axes, and is moved. All three
 # deliver the same batches.
 
 # %%
@@ -756,10 +756,9 @@ def levanter():
         yield batch
 
 
-@jax.jit
 def moved(batch):
-    """Moves a batch, as the first lines of MaxText's step do."""
-    return jax.lax.with_sharding_constraint(batch, sharding)
+    """Moves a batch, as MaxText's loader does before each step."""
+    return jax.device_put(batch, sharding)
 
 
 with mf.Loader(ds, mesh, P("data"), batch_size=256) as loader:
@@ -772,8 +771,9 @@ with (
     print(compare(loader, map(moved, over_all)), "equal batches")
 
 # %% [markdown]
-# The two ways of MaxText, as plans of four processes. "reshard" reads each row once in the whole job, and
-# sends the rest over the network in every step:
+# Both ways, as plans of four processes. "process" reads what the devices need, and some rows in two processes.
+# "reshard" reads each row once in the whole job, as MaxText does, and sends the rest over the network in every
+# step:
 
 # %%
 for loading in ("process", "reshard"):
