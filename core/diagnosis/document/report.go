@@ -47,42 +47,55 @@ func Report(r *diagnosis.Report) []byte {
 	w.Key("sentences").Strings(r.Sentences...)
 	w.Key("parts").Open('[')
 	for _, p := range r.Parts {
-		w.Open('{')
-		w.Key("name").String(p.Name)
-		w.Key("ns").Int(int64(p.Time))
-		w.Key("share").Fixed(thousandths(p.Share))
-		w.Close('}')
+		writePart(w, p)
 	}
 	w.Close(']')
-	w.Key("samples").Open('{')
-	s := r.Samples
-	for _, n := range []struct {
-		key   string
-		value int64
-	}{{"steps", int64(s.Steps)}, {"idle", int64(s.Idle)}, {"dry", int64(s.Dry)}, {"inside", int64(s.Inside)}, {"busy", int64(s.Busy)}, {"step_ns", int64(s.Step)}, {"cpu_ns", int64(s.CPU)}} {
-		w.Key(n.key).Int(n.value)
-	}
-	w.Close('}')
+	w.Key("samples")
+	writeSamples(w, r.Samples)
 	w.Key("processes").Open('[')
 	for _, p := range r.Processes {
-		w.Open('{')
-		w.Key("process").Int(int64(p.Process))
-		w.Key("batches").Int(p.Batches)
-		w.Key("waited").Fixed(thousandths(p.Waited))
-		w.Key("step_ns").Int(int64(p.Step))
-		if w.Key("idle_ns"); p.Idle < 0 {
-			w.Null()
-		} else {
-			w.Int(int64(p.Idle))
-		}
-		w.Key("bound").String(string(p.Bound))
-		w.Key("age_ns").Int(int64(p.Age))
-		w.Close('}')
+		writeProcess(w, p)
 	}
 	w.Close(']')
 	w.Key("silent").Ints(r.Silent...)
 	w.Close('}')
 	return w.Text
+}
+
+func writePart(w *jsontext.Writer, p diagnosis.Part) {
+	w.Open('{')
+	w.Key("name").String(p.Name)
+	w.Key("ns").Int(int64(p.Time))
+	w.Key("share").Fixed(thousandths(p.Share))
+	w.Close('}')
+}
+
+func writeSamples(w *jsontext.Writer, s diagnosis.Samples) {
+	w.Open('{')
+	w.Key("steps").Int(int64(s.Steps))
+	w.Key("idle").Int(int64(s.Idle))
+	w.Key("dry").Int(int64(s.Dry))
+	w.Key("inside").Int(int64(s.Inside))
+	w.Key("busy").Int(int64(s.Busy))
+	w.Key("step_ns").Int(int64(s.Step))
+	w.Key("cpu_ns").Int(int64(s.CPU))
+	w.Close('}')
+}
+
+func writeProcess(w *jsontext.Writer, p diagnosis.Row) {
+	w.Open('{')
+	w.Key("process").Int(int64(p.Process))
+	w.Key("batches").Int(p.Batches)
+	w.Key("waited").Fixed(thousandths(p.Waited))
+	w.Key("step_ns").Int(int64(p.Step))
+	if w.Key("idle_ns"); p.Idle < 0 {
+		w.Null()
+	} else {
+		w.Int(int64(p.Idle))
+	}
+	w.Key("bound").String(string(p.Bound))
+	w.Key("age_ns").Int(int64(p.Age))
+	w.Close('}')
 }
 
 func thousandths(f float64) int64 { return int64(math.Round(1000 * f)) }

@@ -35,10 +35,10 @@ func Text(r *diagnosis.Report) string {
 	return b.String()
 }
 
-// inside lists the parts of a part.
+// inside has the names of the parts of build.
 var inside = map[string]bool{"storage": true, "decode": true, "gather": true, "other": true}
 
-// indent moves a part of another part to the right.
+// indent returns the name of a part, indented if it is a part of build.
 func indent(name string) string {
 	if inside[name] {
 		return "  " + name
