@@ -254,7 +254,7 @@ def loaded(place: Place, mesh: Mesh) -> dict[str, tuple[int, bool]]:
     with mf.open_arrays(place.folder / "w.safetensors") as stored:
         for spec in specs:  # the first one imports modules, which are read too
             before = read_bytes()
-            array = mf.load_array(stored, "w", NamedSharding(mesh, spec))
+            array = mf.load_arrays(stored, {"w": NamedSharding(mesh, spec)})["w"]
             size, whole = read_bytes() - before, np.arange(2**20, dtype=np.int32).reshape(256, -1)
             shards = array.addressable_shards
             right = all(np.array_equal(shard.data, whole[shard.index]) for shard in shards)
