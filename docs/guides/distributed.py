@@ -175,11 +175,13 @@ def launch(play, processes=4, devices=2, quiet=False):
         job.append(
             subprocess.Popen([sys.executable, "-u", "-c", code], env=env, stdout=out, stderr=err)
         )
-    while None in (ended := [process.poll() for process in job]) and not any(ended):
-        time.sleep(0.05)
-    for process in job:
-        process.kill()
-        process.wait()
+    try:
+        while None in (ended := [process.poll() for process in job]) and not any(ended):
+            time.sleep(0.05)
+    finally:
+        for process in job:
+            process.kill()
+            process.wait()
     lines, errors = [], []
     for out, err in logs:
         with out, err:
