@@ -87,6 +87,14 @@ def test_the_first_part_is_named() -> None:
         mf.check_replicas(flipped(put(np.zeros((8, 4), np.float32), "data"), {3, 5}))
 
 
+def test_names_that_are_not_unique() -> None:
+    """If two paths have the same short form, arrays have the long one."""
+    good = put(np.zeros(4, np.float32))
+    tree = {"a/b": good, "a": {"b": flipped(good, {3})}}
+    with pytest.raises(mf.DataLossError, match=r"array \"\['a'\]\['b'\]\", index"):
+        mf.check_replicas(tree)
+
+
 def test_bits_are_compared() -> None:
     """-0.0 and 0.0 differ, and so do NaNs with other bits; equal NaNs do not."""
     assert mf.check_replicas(put(np.full(4, np.nan, np.float32))).blocks == 1
@@ -164,6 +172,16 @@ def test_transfer_guard() -> None:
             "give arrays in dicts, lists and tuples, and leave out others",
         ),
         (np.array([None]), "array 'tree' holds Python objects; give arrays of numbers"),
+        (
+            [1, "adam", "sgd"],
+            "array '1' is 'adam', which has no data to compare; "
+            "give arrays in dicts, lists and tuples, and leave out others",
+        ),
+        (
+            {1: 2, "a": 3},
+            "jax.tree.flatten failed: ValueError('Comparator raised exception while sorting pytree "
+            "dictionary keys.')",
+        ),
     ],
 )
 def test_leaves_without_data(tree: Any, text: str) -> None:

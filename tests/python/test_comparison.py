@@ -169,6 +169,25 @@ def test_another_order_of_arrays() -> None:
     assert [str(e) for e in calls(job, Memory())] == [text] * 2
 
 
+def test_a_process_that_does_not_answer() -> None:
+    """If it ends after its record, the error still says which processes differ."""
+    store, held = Memory(), Held(1, [(0, 1)], [(0, 1)])
+    keys, earlier = next_call(store, "w", 1, [0, 1])
+    other = Comparison((keys, earlier), held, HANG)
+    other._sets = comparison._sets(held.blocks())
+    other._facts = held.facts()
+    keys.set("record/1", other._record())
+    found = call(store, Held(0, [(0, 1)]), range(2), seconds=0.1)
+    assert isinstance(found, mf.DataLossError)
+    assert str(found) == f"copies differ on processes 0-1; {IN_JOB}"
+
+
+def test_many_processes_are_counted() -> None:
+    text = comparison._located([(p, d) for p in range(14) for d in (2 * p, 2 * p + 1)])
+    assert text.startswith("process 0 (devices 0 and 1), process 1 (devices 2 and 3), ")
+    assert text.endswith(", process 11 (devices 22 and 23) and 2 more processes")
+
+
 def test_several_sets_differ() -> None:
     """The first array is named, whichever processes hold it, and the others are counted."""
     holders: list[tuple[int, ...]] = [(1, 2), (0, 1)]
