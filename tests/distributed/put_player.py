@@ -136,6 +136,7 @@ def arrays() -> dict[str, Any]:
         "outside": wrong(mf.put(whole, specs=half, may_alias=True), whole, half),
         "again": mf.put(placed, specs=sharding) is placed,
         "moved": text(placed, mesh, P("a")),
+        "own keys": mf.put(jax.random.key(7), grid(jax_local(), 2), P()).sharding.num_devices,
         "keys": text(jax.random.key(0), mesh, P()),
     }
 

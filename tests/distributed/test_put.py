@@ -60,6 +60,7 @@ def test_jax_arrays(got: Got) -> None:
             "again": True,
             "moved": "mf.put: the array is a jax.Array on devices of several processes; reshard "
             "it in a jitted function with out_shardings, which all processes call",
+            "own keys": 2,
             "keys": "mf.put: the array holds PRNG keys, which cannot go to devices of several "
             "processes; give jax.random.key_data(keys), and use jax.random.wrap_key_data in the "
             "program",
