@@ -12,7 +12,7 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDevic
 from jax.tree_util import keystr
 
 from meshfeed._io.arguments import Checks, attribute, cut
-from meshfeed._jax.meshes import abstract_mesh, has_devices
+from meshfeed._jax.meshes import abstract_mesh, has_devices, shown_mesh
 from meshfeed._jax.trees import Leaf, leaves
 from meshfeed._plan.questions import plain
 from meshfeed.errors import Error
@@ -105,7 +105,7 @@ class Placement:
             where = "one device"
         rest = f"the others are on {self.size} devices"
         if self._mesh is not None:
-            rest = f"the others are on {_shown(self._mesh)}"
+            rest = f"the others are on {shown_mesh(self._mesh)}"
         message = f"array {array.name!r} is on {where}, but {rest}"
         raise self._check.misfit(message, _MOVE)
 
@@ -117,10 +117,6 @@ def _entries(array: Leaf, spec: Any) -> list[Any]:
     except Error as e:
         e.message = f"array {array.name!r}: {e.message}"
         raise
-
-
-def _shown(mesh: Any) -> str:
-    return "Mesh(" + ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) + ")"
 
 
 def _devices(mesh: Any) -> frozenset[Any] | None:

@@ -21,6 +21,7 @@ from meshfeed._jax.meshes import (
     has_devices,
     named_sharding,
     parts_by_device,
+    shown_mesh,
 )
 from meshfeed._jax.runtime import context_mesh
 from meshfeed._native import calls
@@ -211,8 +212,7 @@ def _meshes(found: Sequence[trees.Leaf]) -> list[str]:
     meshes: dict[str, int] = {}
     for sharding in (leaf.sharding for leaf in found):
         if isinstance(sharding, NamedSharding):
-            axes = ", ".join(f"{name!r}: {size}" for name, size in sharding.mesh.shape.items())
-            meshes[f"Mesh({axes})"] = sharding.mesh.size
+            meshes[shown_mesh(sharding.mesh)] = sharding.mesh.size
     lines = [f"{mesh}  {size:,} device{'s' * (size != 1)}" for mesh, size in meshes.items()]
     return [*lines, ""] if lines else []
 

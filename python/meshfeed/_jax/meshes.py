@@ -60,6 +60,11 @@ def abstract_mesh() -> Any:
     return None if mesh.empty else mesh
 
 
+def shown_mesh(mesh: Any) -> str:
+    """Writes the axes of a mesh with their sizes, such as "Mesh('data': 4, 'model': 2)"."""
+    return "Mesh(" + ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items()) + ")"
+
+
 def has_devices(mesh: Any) -> bool:
     """Returns whether a mesh has devices. An `AbstractMesh` has axes only."""
     return isinstance(mesh, Mesh) and not mesh.empty
