@@ -451,7 +451,7 @@ def test_ctrl_c_ends_a_wait_at_once() -> None:
     over()
 
 
-def test_ctrl_c_at_any_place_leaves_a_loop_that_goes_on() -> None:
+def test_ctrl_c_at_any_point_leaves_a_loop_that_goes_on() -> None:
     """Ctrl-C may lose the batch that is being taken."""
     with place(iter(Source()), prefetch=1) as batches:
         last, places = number(next(batches)), 0

@@ -178,7 +178,7 @@ def test_a_tree_that_is_put_once_leaves_no_memory_behind() -> None:
     del got, again
 
 
-def test_ctrl_c_at_any_place_loses_no_memory() -> None:
+def test_ctrl_c_at_any_point_loses_no_memory() -> None:
     mesh, host = grid(4, 2), memory((64, 64))
     for _ in range(2):
         mf.put(host, mesh, P("a"))
