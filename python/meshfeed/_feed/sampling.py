@@ -137,15 +137,15 @@ def _call(method: weakref.WeakMethod[Callable[[], None]]) -> None:
 def _running() -> int:
     """Returns for how many nanoseconds this thread has run, or has waited for a CPU.
 
-    The kernel's documentation of the file is sched-stats.rst. Without it, waits for a CPU do not
-    count as running.
+    The kernel's documentation of the file is sched-stats.rst. Its first number, the time on a CPU,
+    may be some milliseconds old. Without the file, waits for a CPU do not count.
     """
     try:
         with Path("/proc/thread-self/schedstat").open(encoding="ascii") as file:
-            runs, waits, *_ = file.read().split()
+            waits = int(file.read().split()[1])
     except OSError:
-        return thread_time_ns()
-    return int(runs) + int(waits)
+        waits = 0
+    return waits + thread_time_ns()
 
 
 _timers: weakref.WeakSet[threading.Timer] = weakref.WeakSet()
