@@ -42,26 +42,17 @@ type cacheEntry struct {
 // the background, and its result is kept.
 func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*table.Decoded, error)) (*table.Decoded, error) {
 	entry, added := c.entry(key)
-	if added {
-		guard.Go("arrowio", func() error {
-			value, err := decode()
-			if err != nil {
-				return err
-			}
-			entry.value = value
-			c.finish(entry)
-			return nil
-		}, func(err error) {
-			entry.err = err
-			c.finish(entry)
-		})
-	}
-	select {
-	case <-entry.ready: // at once, in most calls
-		return entry.value, entry.err
-	default:
+	if !added {
+		select {
+		case <-entry.ready: // at once, in most calls
+			return entry.value, entry.err
+		default:
+		}
 	}
 	began := time.Now()
+	if added {
+		c.fill(entry, decode)
+	}
 	select {
 	case <-entry.ready:
 		countWait(ctx, time.Since(began), entry.value)
@@ -69,6 +60,22 @@ func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*tab
 	case <-ctx.Done():
 		return nil, status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the gather was ended: %w", ctx.Err())
 	}
+}
+
+// fill starts decode in the background, and finishes the entry with its result.
+func (c *decodeCache) fill(entry *cacheEntry, decode func() (*table.Decoded, error)) {
+	guard.Go("arrowio", func() error {
+		value, err := decode()
+		if err != nil {
+			return err
+		}
+		entry.value = value
+		c.finish(entry)
+		return nil
+	}, func(err error) {
+		entry.err = err
+		c.finish(entry)
+	})
 }
 
 // countWait adds the wait for decoded buffers to the times of a gather: to those of the

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -46,6 +47,22 @@ func TestCacheDecodesOnce(t *testing.T) {
 	}
 	if made.Load() != 1 {
 		t.Errorf("decoded %d times", made.Load())
+	}
+}
+
+// TestCacheCountsEveryDecode: a gather that decodes has waited, even if the decoding ends
+// before the gather looks.
+func TestCacheCountsEveryDecode(t *testing.T) {
+	var c decodeCache
+	var times source.Times
+	ctx := source.WithTimes(context.Background(), &times)
+	for batch := range int32(20_000) {
+		_, err := c.get(ctx, cacheKey{batch, 0}, func() (*table.Decoded, error) {
+			return &table.Decoded{Reading: 1}, nil
+		})
+		if storage, _ := times.Take(); err != nil || storage <= 0 {
+			t.Fatalf("decode %d: a wait of %v, %v", batch, storage, err)
+		}
 	}
 }
 
