@@ -128,6 +128,7 @@ def arrays() -> dict[str, Any]:
     placed = mf.put(one, specs=sharding)
     half = NamedSharding(grid((0, 1, 2, 4), 4), P("a"))
     whole = memory((16, 16))
+    copies = mf.put(host, mesh, P())
     rows = held(sharding, host.shape, jax.process_index())
     local = mf.put(jax.device_put(host[rows]), specs=sharding, rows="local")
     return {
@@ -135,6 +136,7 @@ def arrays() -> dict[str, Any]:
         "local": wrong(local, host, sharding),
         "outside": wrong(mf.put(whole, specs=half, may_alias=True), whole, half),
         "again": mf.put(placed, specs=sharding) is placed,
+        "again local": mf.put(copies, mesh, P(), rows="local") is copies,
         "moved": text(placed, mesh, P("a")),
         "own keys": mf.put(jax.random.key(7), grid(jax_local(), 2), P()).sharding.num_devices,
         "keys": text(jax.random.key(0), mesh, P()),

@@ -58,6 +58,7 @@ def test_jax_arrays(got: Got) -> None:
             "local": "",
             "outside": "",
             "again": True,
+            "again local": True,
             "moved": "mf.put: the array is a jax.Array on devices of several processes; reshard "
             "it in a jitted function with out_shardings, which all processes call",
             "own keys": 2,
