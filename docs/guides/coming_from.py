@@ -226,7 +226,12 @@ if installed("torch"):
         np.savez(f"{folder}/data.npz", **data)
         command = [sys.executable, "-c", TORCH, folder]
         ranks = [subprocess.Popen([*command, str(rank)]) for rank in range(2)]
-        assert [rank.wait() for rank in ranks] == [0, 0]
+        try:
+            assert [rank.wait(timeout=300) for rank in ranks] == [0, 0]
+        finally:  # a rank that is left alone waits for half an hour
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
         for rank in range(2):
             saved = np.load(f"{folder}/rank{rank}.npz")
             np.testing.assert_allclose(saved["losses"], losses, rtol=1e-4)
