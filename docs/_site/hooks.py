@@ -60,11 +60,13 @@ def setup(app: Any) -> None:
 
 def show_signature(
     app: Any, what: str, name: str, obj: Any, options: Any, signature: Any, returned: Any
-) -> tuple[str, str | None]:
+) -> tuple[str, str | None] | None:
     """Shows the arguments of a class only if its docstring describes them, and no private types."""
     if what in ("class", "exception") and "Args:" not in (obj.__doc__ or ""):
         return "", None
-    return public(signature or ""), public(returned) if returned else None
+    if signature is None:  # an attribute, for which Sphinx takes no signature
+        return None
+    return public(signature), public(returned) if returned else None
 
 
 def public(annotations: str) -> str:

@@ -128,6 +128,8 @@ def test_signatures_show_no_private_types() -> None:
     assert hooks.show_signature(*function, given, "_types.Tree") == (shown, "Tree")
     assert hooks.show_signature(*function, given, None) == (shown, None)
     assert hooks.show_signature(None, "class", "x", mf.Field, None, given, None) == ("", None)
+    attribute = (None, "property", "x", mf.Loader.epoch, None)
+    assert hooks.show_signature(*attribute, None, "") is None
 
 
 def test_code_in_docstrings_is_code_on_the_site() -> None:
