@@ -178,7 +178,7 @@ func (r *Report) compare(format string, of func(*Report) float64, other *Report)
 func unseen(reports []*Report) string {
 	for _, r := range reports {
 		if (r.Samples.Inside < minProbes || r.Samples.Busy == 0) && r.Bound != Unknown {
-			return fmt.Sprintf("Whether they wait for the program of one process is not known: that takes %d or more samples of steps, and devices that work in some.", minProbes)
+			return fmt.Sprintf("Whether the processes wait for the program of one of them is not known: that takes %d or more samples of steps, and devices that work in some.", minProbes)
 		}
 	}
 	return "No process stands out by its input or its program. A slower device would not show: the other devices wait for it with work."

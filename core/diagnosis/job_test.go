@@ -144,7 +144,7 @@ func TestNoLateProcess(t *testing.T) {
 
 // If no process is late, the report says what would not show.
 func TestUnseenProgram(t *testing.T) {
-	const unknown = "Whether they wait for the program of one process is not known: that takes 20 or more samples of steps, and devices that work in some."
+	const unknown = "Whether the processes wait for the program of one of them is not known: that takes 20 or more samples of steps, and devices that work in some."
 	for _, c := range []struct {
 		inside, busy int
 		idle         time.Duration

@@ -273,9 +273,14 @@ func (l *loop) fewer(size, scale int64) remedy {
 // building returns the verdict about a loop that waits for batches to be built.
 //
 // A batch takes about as long as its wait, unless waking the threads takes longer than
-// building the batch, because batches are small.
+// building the batch, because batches are small. Read-ahead hides the waking if the step
+// takes longer. Threads then wait for a CPU now and then.
 func (l *loop) building() verdict {
 	if l.build < l.wait/2 && l.Prefetch > 0 && !l.Bounded {
+		if l.step > l.wait {
+			late := ": a batch is built in " + Duration(l.build) + ", but some come late. On a busy machine, the threads that build them wait for a CPU."
+			return verdict{bound: Gather, time: l.wait, faster: factor(l.wall, l.wall-l.wait), remedy: l.more(late)}
+		}
 		l.handOver, l.wait = l.handOver+l.wait-l.build, l.build
 		return l.handing()
 	}
@@ -305,8 +310,12 @@ func (l *loop) ahead() remedy {
 	case l.Prefetch == 0:
 		return set("prefetch", "2", ": with 0, a batch is built only when the loop asks for it.")
 	}
-	more := min(2*l.Prefetch, maxPrefetch)
-	return set("prefetch", strconv.FormatInt(more, 10), ": on average batches are built faster than they are used, but some take long.")
+	return l.more(": on average batches are built faster than they are used, but some take long.")
+}
+
+// more returns the remedy to read twice as far ahead.
+func (l *loop) more(advice string) remedy {
+	return set("prefetch", strconv.FormatInt(min(2*l.Prefetch, maxPrefetch), 10), advice)
 }
 
 // needed returns the bytes for all batches that are read ahead, and three in use.

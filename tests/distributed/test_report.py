@@ -92,7 +92,7 @@ def test_own_measurements_are_new(got: Got) -> None:
 def test_no_late_process(got: Got) -> None:
     for report in (each["alike"] for each in got):
         assert (report["bound"], report["process"], report["action"]) == ("step", None, "nothing")
-        assert report["sentences"][3].startswith("Whether they wait for the program of one ")
+        assert report["sentences"][3].startswith("Whether the processes wait for the program ")
 
 
 def test_silent_processes(got: Got) -> None:
