@@ -30,8 +30,8 @@ def main() -> None:
     try:
         os.execv(BINARY, ["meshfeed", *arguments])
     except OSError as e:
-        sys.exit(
-            f"meshfeed: the command is not in this installation ({e.strerror}: {BINARY}); "
+        _refuse(
+            f"the command is not in this installation ({e.strerror}: {BINARY}); "
             "reinstall the package, or in a checkout run: make lib"
         )
 
@@ -44,8 +44,14 @@ def _check_addresses() -> None:
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESSES:
-        sys.exit(
-            f"meshfeed: the command needs {ADDRESSES >> 20} MiB of addresses, but RLIMIT_AS is "
+        _refuse(
+            f"the command needs {ADDRESSES >> 20} MiB of addresses, but RLIMIT_AS is "
             f"{limit >> 20} MiB; raise the limit (ulimit -v {ADDRESSES >> 10}), or limit memory by "
             "a cgroup, which counts what is used and not what is reserved"
         )
+
+
+def _refuse(message: str) -> None:
+    """Ends this process with the status of a command that could not do its work."""
+    print(f"meshfeed: {message}", file=sys.stderr)
+    sys.exit(2)

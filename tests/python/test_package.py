@@ -96,7 +96,7 @@ def test_the_command_says_that_a_limit_is_too_low() -> None:
 
     assert limited(_command.ADDRESSES >> 20).returncode == 0
     refused = limited((_command.ADDRESSES >> 20) - 1)
-    assert refused.returncode == 1
+    assert refused.returncode == 2  # it could not do its work
     assert refused.stderr == (
         "meshfeed: the command needs 1024 MiB of addresses, but RLIMIT_AS is 1023 MiB; raise the "
         "limit (ulimit -v 1048576), or limit memory by a cgroup, which counts what is used and not "
@@ -104,12 +104,15 @@ def test_the_command_says_that_a_limit_is_too_low() -> None:
     )
 
 
-def test_an_installation_without_the_command_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_without_the_command_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(_command, "BINARY", "/no/such/meshfeed")
     with pytest.raises(SystemExit) as caught:
         _command.main()
-    assert str(caught.value) == (
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == (
         "meshfeed: the command is not in this installation "
         "(No such file or directory: /no/such/meshfeed); "
-        "reinstall the package, or in a checkout run: make lib"
+        "reinstall the package, or in a checkout run: make lib\n"
     )
