@@ -150,6 +150,9 @@ func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return d.table.Gatherer(parts)
 }
 
+// Reader implements source.Source.
+func (d *Dataset) Reader(fields []int) (source.Reader, error) { return d.table.Reader(fields) }
+
 // Close implements source.Source.
 func (d *Dataset) Close() error { return d.table.Calls.Close(source.Patience) }
 

@@ -145,7 +145,7 @@ func TestAddAFormat(t *testing.T) {
 	}
 	var rows []byte
 	for i, field := range d.Schema().Fields {
-		g, err := d.Gatherer([]source.Part{table.WholeRow(i, field)})
+		g, err := d.Gatherer([]source.Part{d.Schema().Whole(i)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -51,7 +50,7 @@ func factsOf(t *testing.T, o Options, patterns ...string) (f facts) {
 	f.verified, err = d.Verify(t.Context(), VerifyOptions{Hash: true})
 	check(err)
 	for i, field := range d.Schema().Fields {
-		g, err := d.Gatherer([]source.Part{table.WholeRow(i, field)})
+		g, err := d.Gatherer([]source.Part{d.Schema().Whole(i)})
 		check(err)
 		defer g.Close()
 		records := []int64{f.records - 1, -1, 0}
@@ -166,7 +165,7 @@ func TestGatherOfDecodedRowsEndsWithItsContext(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		s := &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
 		d := openFileThrough(t, "../internal/arrowmeta/testdata/lz4.arrow", func(f *os.File) io.ReaderAt { s.File = f; return s })
-		g, err := d.Gatherer([]source.Part{table.WholeRow(0, d.Schema().Fields[0])})
+		g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
 		if err != nil {
 			t.Fatal(err)
 		}

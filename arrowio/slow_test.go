@@ -13,7 +13,6 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -75,7 +74,7 @@ func openFileThrough(t *testing.T, path string, wrap func(f *os.File) io.ReaderA
 func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended chan error) {
 	s = &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
 	d = openThrough(t, func(f *os.File) io.ReaderAt { s.File = f; return s })
-	g, err := d.Gatherer([]source.Part{table.WholeRow(0, d.Schema().Fields[0])})
+	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +252,7 @@ func TestTruncatedAfterOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := d.Gatherer([]source.Part{table.WholeRow(0, d.Schema().Fields[0])})
+		g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
 		if err != nil {
 			t.Fatal(err)
 		}

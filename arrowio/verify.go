@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
@@ -119,7 +118,7 @@ func (v *verifier) rows() error {
 	fields, n := v.d.table.Schema.Fields, v.d.Len()
 	parts, width := make([]source.Part, len(fields)), 0
 	for i, f := range fields {
-		parts[i] = table.WholeRow(i, f)
+		parts[i] = v.d.table.Schema.Whole(i)
 		width += f.RowBytes()
 	}
 	if width == 0 {

@@ -13,7 +13,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/cdata"
 	"github.com/apache/arrow/go/v17/arrow/memory/mallocator"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -108,7 +107,7 @@ func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []testColu
 		if f.Name != c.name || f.Type != c.dtype || !slices.Equal(f.Shape, c.shape) {
 			t.Fatalf("field %+v is not column %s %v %v", f, c.name, c.dtype, c.shape)
 		}
-		part := table.WholeRow(i, f)
+		part := s.Schema().Whole(i)
 		if f.Nullable {
 			part.Fill = map[dtype.Type]any{dtype.Float32: -1.0, dtype.Bool: true}[f.Type]
 		} else if slices.ContainsFunc(rows, c.null) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/block"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -41,6 +42,9 @@ func (s *Source) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	}
 	return g, nil
 }
+
+// Reader implements source.Source.
+func (s *Source) Reader(fields []int) (source.Reader, error) { return cut.Reader(s, fields) }
 
 type gatherer struct {
 	source *Source

@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/cut"
 )
 
 // table is a dataset in memory with one contiguous field of bytes. It copies row by
@@ -35,6 +36,8 @@ func (s *table) Close() error { return nil }
 func (s *table) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return &tableGatherer{s, parts}, nil
 }
+
+func (s *table) Reader(fields []int) (source.Reader, error) { return cut.Reader(s, fields) }
 
 type tableGatherer struct {
 	s     *table

@@ -101,59 +101,144 @@ func (v *view) Gatherer(parts []Part) (Gatherer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &viewGatherer{Gatherer: g, view: v}, nil
+	return &viewGatherer{Gatherer: g, renumbering: renumbering{view: v}}, nil
+}
+
+// Reader implements Source.
+func (v *view) Reader(fields []int) (Reader, error) {
+	if err := v.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer v.calls.Leave()
+	r, err := v.src.Reader(fields)
+	if err != nil {
+		return nil, err
+	}
+	return &viewReader{Reader: r, renumbering: renumbering{view: v}}, nil
 }
 
 // Close implements Source.
 func (v *view) Close() error { return v.calls.Close(Patience) }
 
-// viewGatherer adds the start of the view to record numbers.
-type viewGatherer struct {
-	Gatherer
+// renumbering adds the start of a view to record numbers.
+type renumbering struct {
 	view  *view
 	lists sync.Pool // of *[]int64, one for each call under way
 }
 
-// Gather implements Gatherer.
-func (g *viewGatherer) Gather(ctx context.Context, records []int64, jobs []Job) error {
-	return g.view.call(ctx, func(ctx context.Context) error {
-		list := g.list()
-		defer g.lists.Put(list)
-		for _, r := range records {
-			if r < -1 || r >= g.view.Len() {
-				return status.Errorf(status.OutOfRange, "source", "record %d is outside the %d records of the slice", r, g.view.Len()).With("record", r)
-			}
-			if r >= 0 { // -1 is padding
-				r += g.view.start
-			}
-			*list = append(*list, r)
+// all returns the numbers of records in the source below. Padding, which is -1, stays
+// as it is if the call permits it.
+func (n *renumbering) all(records []int64, padding bool) (*[]int64, error) {
+	list := n.list()
+	for _, r := range records {
+		if r < -1 || r >= n.view.Len() || r < 0 && !padding {
+			n.lists.Put(list)
+			return nil, n.outOfRange(r)
 		}
-		return g.Gatherer.Gather(ctx, *list, jobs)
-	})
+		if r >= 0 {
+			r += n.view.start
+		}
+		*list = append(*list, r)
+	}
+	return list, nil
 }
 
-// Ahead implements Gatherer. Gather reports the records that are out of range.
-func (g *viewGatherer) Ahead(records []int64) {
-	if g.view.calls.Enter() != nil {
+func (n *renumbering) outOfRange(record int64) error {
+	return status.Errorf(status.OutOfRange, "source", "record %d is outside the %d records of the slice", record, n.view.Len()).With("record", record)
+}
+
+// ahead announces the records that exist. Gather and Read report the others.
+func (n *renumbering) ahead(records []int64, announce func(records []int64)) {
+	if n.view.calls.Enter() != nil {
 		return
 	}
-	defer g.view.calls.Leave()
-	list := g.list()
-	defer g.lists.Put(list)
+	defer n.view.calls.Leave()
+	list := n.list()
+	defer n.lists.Put(list)
 	for _, r := range records {
-		if r >= 0 && r < g.view.Len() {
-			*list = append(*list, g.view.start+r)
+		if r >= 0 && r < n.view.Len() {
+			*list = append(*list, n.view.start+r)
 		}
 	}
-	g.Gatherer.Ahead(*list)
+	announce(*list)
 }
 
 // list returns an empty list, with the capacity that an earlier call needed.
-func (g *viewGatherer) list() *[]int64 {
-	list, ok := g.lists.Get().(*[]int64)
+func (n *renumbering) list() *[]int64 {
+	list, ok := n.lists.Get().(*[]int64)
 	if !ok {
 		list = new([]int64)
 	}
 	*list = (*list)[:0]
 	return list
 }
+
+// viewGatherer gathers from the source below.
+type viewGatherer struct {
+	Gatherer
+	renumbering
+}
+
+// Gather implements Gatherer.
+func (g *viewGatherer) Gather(ctx context.Context, records []int64, jobs []Job) error {
+	return g.view.call(ctx, func(ctx context.Context) error {
+		list, err := g.all(records, true)
+		if err != nil {
+			return err
+		}
+		defer g.lists.Put(list)
+		return g.Gatherer.Gather(ctx, *list, jobs)
+	})
+}
+
+// Ahead implements Gatherer.
+func (g *viewGatherer) Ahead(records []int64) { g.ahead(records, g.Gatherer.Ahead) }
+
+// viewReader reads from the source below.
+type viewReader struct {
+	Reader
+	renumbering
+}
+
+// Read implements Reader. The spans have the record numbers of the source below until
+// their rows are found.
+func (r *viewReader) Read(ctx context.Context, spans []Span, use func() error) error {
+	return r.view.call(ctx, func(ctx context.Context) error {
+		for i := range spans {
+			if record := spans[i].Record; record < 0 || record >= r.view.Len() {
+				return r.outOfRange(record)
+			}
+		}
+		shift(spans, r.view.start)
+		shifted := true
+		restore := func() {
+			if shifted {
+				shift(spans, -r.view.start)
+			}
+			shifted = false
+		}
+		defer restore()
+		return r.Reader.Read(ctx, spans, func() error { restore(); return use() })
+	})
+}
+
+func shift(spans []Span, by int64) {
+	for i := range spans {
+		spans[i].Record += by
+	}
+}
+
+// Lengths implements Reader.
+func (r *viewReader) Lengths(ctx context.Context, field int, records, out []int64) error {
+	return r.view.call(ctx, func(ctx context.Context) error {
+		list, err := r.all(records, false)
+		if err != nil {
+			return err
+		}
+		defer r.lists.Put(list)
+		return r.Reader.Lengths(ctx, field, *list, out)
+	})
+}
+
+// Ahead implements Reader.
+func (r *viewReader) Ahead(records []int64) { r.ahead(records, r.Reader.Ahead) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
@@ -212,4 +213,11 @@ func ExampleSlice() {
 	// Output:
 	// 80 20
 	// source: the slice [80, 101) does not lie within the 100 records of the dataset; use 0 <= start <= stop <= 100
+}
+
+// TestSliceConformance runs the suite of all sources over a slice of a slice.
+func TestSliceConformance(t *testing.T) {
+	sourcetest.Run(t, func(t *testing.T) source.Source {
+		return slice(t, slice(t, numbers(), 10, 90), 5, 50)
+	})
 }

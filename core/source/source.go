@@ -1,14 +1,16 @@
-// Package source defines what a dataset is to meshfeed: fields whose rows have a
-// fixed shape, addressed by record number.
+// Package source defines what a dataset is to meshfeed: fields, whose rows are
+// addressed by record number. The rows of a fixed field all have one shape. Those of
+// a ragged field are lists, text or bytes, whose length varies.
 //
 // A [Source] knows the shape and type of every field from metadata alone. It
-// returns a [Gatherer] for parts of its rows, and the gatherer copies these
-// parts of chosen records into the caller's memory, one call per step. The source
-// alone decides where the bytes are: in a mapping, a file or a decoder.
+// returns a [Gatherer] for parts of the rows of fixed fields, and the gatherer copies
+// these parts of chosen records into the caller's memory, one call per step. It also
+// returns a [Reader], which reads whole rows of any fields; views are built on it.
+// The source alone decides where the bytes are: in a mapping, a file or a decoder.
 //
-// A source that computes or assembles its rows implements the smaller role
-// [Reader], of which package cut makes a Gatherer. Package sourcetest holds the
-// tests that every implementation must pass.
+// Package cut makes a Gatherer of a Reader, and a Reader of a Gatherer, so that a
+// source implements only one of them. Package sourcetest holds the tests that every
+// implementation must pass.
 package source
 
 import (
@@ -33,10 +35,15 @@ type Source interface {
 	Fingerprint(ctx context.Context) (Fingerprint, error)
 
 	// Gatherer resolves parts of rows for one pass over the records. It fails
-	// if a part does not fit the schema, if a field may hold nulls and the
-	// part has no Fill, or if the field cannot be delivered as Part.To. If a
-	// narrower integer cannot hold a number, its gather fails with OutOfRange.
+	// if a part does not fit the schema, if its field is ragged, if a field may
+	// hold nulls and the part has no Fill, or if the field cannot be delivered as
+	// Part.To. If a narrower integer cannot hold a number, its gather fails with
+	// OutOfRange.
 	Gatherer(parts []Part) (Gatherer, error)
+
+	// Reader returns a reader of whole rows of some fields, fixed or ragged. The
+	// error is InvalidArgument for a number that is not a field's.
+	Reader(fields []int) (Reader, error)
 
 	// Close cancels the gathers under way and waits for them, at most one
 	// second if they read files. The last gather to end releases the source's
@@ -60,19 +67,48 @@ func (s Schema) Field(name string) (number int, field Field, ok bool) {
 	return 0, Field{}, false
 }
 
-// Field is one column whose rows all have the same shape.
+// Fixed returns the numbers of the fields that are not ragged.
+func (s Schema) Fixed() []int {
+	list := make([]int, 0, len(s.Fields))
+	for i, f := range s.Fields {
+		if f.Ragged == 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// CheckFields returns an error if a number in a list is not a field's.
+func (s Schema) CheckFields(fields []int) error {
+	for _, i := range fields {
+		if i < 0 || i >= len(s.Fields) {
+			return status.Errorf(status.InvalidArgument, "source", "there is no field %d among %d", i, len(s.Fields))
+		}
+	}
+	return nil
+}
+
+// Field is one column of rows.
 type Field struct {
 	Name     string
 	Type     dtype.Type
 	Shape    []int // of one row; empty for a scalar
 	Nullable bool  // some record has a null here, or metadata cannot exclude it
 
-	// Logical is the type that the integers of Type stand for, as Arrow
-	// prints it: "timestamp[us, tz=UTC]". It is empty for plain numbers.
+	// Ragged is the number of leading dimensions whose size varies from row to
+	// row: 0 for a fixed field, 1 for lists, text and bytes, 2 for lists of lists or
+	// of text. Shape is then the shape of one element of the innermost lists: it is
+	// empty for lists of numbers, for text and for bytes.
+	Ragged int
+
+	// Logical is the type that the values of Type stand for, as Arrow prints it:
+	// "timestamp[us, tz=UTC]", or "string" and "binary" for bytes. It is empty for
+	// plain numbers.
 	Logical string
 }
 
-// RowBytes returns the size of one row in bytes.
+// RowBytes returns the size in bytes of one row, or of one element of the innermost
+// lists of a ragged field.
 func (f Field) RowBytes() int {
 	n := f.Type.Size()
 	for _, d := range f.Shape {
@@ -112,6 +148,24 @@ func (p Part) Bytes(typ dtype.Type) int {
 		total += n
 	}
 	return total
+}
+
+// Whole returns the part that consists of whole rows of a fixed field, with zeros in
+// place of nulls.
+func (s Schema) Whole(field int) Part {
+	f := s.Fields[field]
+	box := make([][2]int, len(f.Shape))
+	for d, n := range f.Shape {
+		box[d] = [2]int{0, n}
+	}
+	p := Part{Field: field, Boxes: [][][2]int{box}}
+	if f.Nullable {
+		p.Fill = int64(0)
+		if f.Type == dtype.Bool {
+			p.Fill = false
+		}
+	}
+	return p
 }
 
 // Job asks a gather for the part of records[Rows[0]:Rows[1]], row after row in C

@@ -25,11 +25,14 @@ type Program struct {
 
 // compile makes the program of a part of field f.
 //
-// The error is InvalidArgument for boxes outside the row, a fill value that the
+// The error is InvalidArgument for a ragged field, boxes outside the row, a fill value that the
 // delivered type cannot hold, and a field that may hold nulls without a fill value.
 // It is Unsupported for a delivered type that is neither the field's own nor the one
 // that JAX narrows it to, such as int32 for int64.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
+	if f.Ragged > 0 {
+		return nil, fail("the rows of field %q differ in length, and arrays have one shape", f.Name).With("field", f.Name)
+	}
 	to := p.To
 	if to == dtype.Invalid {
 		to = f.Type

@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/audit":    {"internal/arrowmeta"},
 	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
-	"arrowio/tensors":           {"internal/block", "internal/jsontext", "arrowio/internal/local"},
+	"arrowio/tensors":           {"internal/block", "core/source/cut", "internal/jsontext", "arrowio/internal/local"},
 	"arrowio/internal/goarrow":  {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/goarrow"},
 	"arrowio/records18":         {"arrowio/internal/goarrow"},

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -118,6 +119,12 @@ func (s *Source) Close() error {
 	return nil
 }
 
+func (s *Source) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // Gatherer opens a gatherer.
 func (s *Source) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	s.mu.Lock()
@@ -125,13 +132,27 @@ func (s *Source) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if s.closed {
 		return nil, errClosed()
 	}
-	g, err := cut.Gatherer(&reader{s}, s.Schema(), parts)
+	g, err := cut.Gatherer(&reader{s: s}, s.Schema(), parts)
 	if err != nil {
 		return nil, err
 	}
 	s.counts.Gatherers++
 	s.counts.Parts = append(s.counts.Parts, parts)
 	return &gatherer{g, s}, nil
+}
+
+// Reader opens a reader, which counts as a gatherer. Its reads are not counted.
+func (s *Source) Reader(fields []int) (source.Reader, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed()
+	}
+	if err := s.Schema().CheckFields(fields); err != nil {
+		return nil, err
+	}
+	s.counts.Gatherers++
+	return &reader{s: s, fields: fields}, nil
 }
 
 func errClosed() error { return status.New(status.InvalidState, "synthetic", "the dataset is closed") }
@@ -171,15 +192,28 @@ func (g *gatherer) count(records []int64) error {
 }
 
 // reader computes rows.
-type reader struct{ s *Source }
+type reader struct {
+	source.FixedReader
+	s      *Source
+	fields []int // nil for all
+}
 
 // Read implements source.Reader.
 func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if r.s.isClosed() {
+		return errClosed()
+	}
 	for i := range spans {
 		span := &spans[i]
+		if r.fields != nil && !slices.Contains(r.fields, span.Field) {
+			return status.Errorf(status.InvalidArgument, "synthetic", "field %d is not among the fields of the reader", span.Field)
+		}
+		if span.Record < 0 || span.Record >= r.s.records {
+			return status.Errorf(status.OutOfRange, "synthetic", "there is no record %d", span.Record)
+		}
 		f := r.s.fields[span.Field]
 		span.Row = make([]byte, f.RowBytes())
 		for e, size := 0, f.Type.Size(); e*size < len(span.Row); e++ {

@@ -68,7 +68,7 @@ type blocks struct {
 func newBlocks(s source.Source, limit int64) *blocks {
 	p := &blocks{source: s}
 	for i, f := range s.Schema().Fields {
-		part := WholeRow(i, f)
+		part := s.Schema().Whole(i)
 		p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
 		if f.Nullable { // hashed again with 1 in place of nulls, so that nulls differ from zeros
 			part.Fill = int64(1)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/cut"
 )
 
 // Memory is a source over a table in memory. Close waits for the last gather without
@@ -31,6 +31,16 @@ func (m *Memory) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return m.table.Gatherer(parts)
 }
 
+// Reader implements source.Source.
+func (m *Memory) Reader(fields []int) (source.Reader, error) {
+	for _, i := range fields {
+		if i >= 0 && i < len(m.table.Strides) && m.table.Strides[i] != nil {
+			return cut.Reader(m, fields)
+		}
+	}
+	return m.table.Reader(fields)
+}
+
 // Coverage implements source.Covered.
 func (m *Memory) Coverage() (hashed, of int64) { return Coverage(m) }
 
@@ -50,20 +60,3 @@ func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 
 // Close implements source.Source.
 func (m *Memory) Close() error { return m.table.Calls.Close(0) }
-
-// WholeRow returns the part that consists of whole rows of a field, with zeros for
-// nulls.
-func WholeRow(number int, f source.Field) source.Part {
-	box := make([][2]int, len(f.Shape))
-	for d, n := range f.Shape {
-		box[d] = [2]int{0, n}
-	}
-	p := source.Part{Field: number, Boxes: [][][2]int{box}}
-	if f.Nullable {
-		p.Fill = int64(0)
-		if f.Type == dtype.Bool {
-			p.Fill = false
-		}
-	}
-	return p
-}

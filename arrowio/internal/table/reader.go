@@ -13,6 +13,7 @@ import (
 
 // rowReader implements source.Reader for some fields of a table.
 type rowReader struct {
+	source.FixedReader
 	table  *Table
 	fields []*readField
 	pool   sync.Pool // of *readState
@@ -36,6 +37,22 @@ func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 		return s
 	}
 	return r
+}
+
+// Reader returns a reader of whole rows of some fields.
+func (t *Table) Reader(fields []int) (source.Reader, error) {
+	if err := t.Calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer t.Calls.Leave()
+	if err := t.Schema.CheckFields(fields); err != nil {
+		return nil, err
+	}
+	columns, err := t.load(fields)
+	if err != nil {
+		return nil, err
+	}
+	return newRowReader(t, fields, columns), nil
 }
 
 // readState is the working memory of one call of Read or Ahead.
@@ -102,7 +119,11 @@ func (r *rowReader) rows(s *readState, spans []source.Span) error {
 		for to < len(spans) && spans[to].Field == field {
 			to++
 		}
-		if err := s.traversal.rows(r.field(field), spans[from:to], s.located[from:to]); err != nil {
+		f := r.field(field)
+		if f == nil {
+			return status.Errorf(status.InvalidArgument, "arrowio", "field %d is not among the fields of the reader", field)
+		}
+		if err := s.traversal.rows(f, spans[from:to], s.located[from:to]); err != nil {
 			return err
 		}
 	}

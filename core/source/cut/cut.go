@@ -1,6 +1,9 @@
-// Package cut builds a [source.Gatherer] from a [source.Reader]. The gatherer cuts
-// whole rows into the blocks that a loader asks for, converts their elements and
-// fills nulls. So a source that computes its rows needs no code for these.
+// Package cut builds a [source.Gatherer] from a [source.Reader], and the reverse.
+//
+// The gatherer cuts whole rows into the blocks that a loader asks for, converts their
+// elements and fills nulls. So a source that computes its rows needs no code for
+// these. The reader gathers whole rows of fixed fields, for a source whose rows are
+// copied by a gatherer of its own.
 package cut
 
 import (

@@ -48,11 +48,24 @@ func (s *computed) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return cut.Gatherer(&reader{source: s}, s.Schema(), parts)
 }
 
+func (s *computed) Reader(fields []int) (source.Reader, error) {
+	if err := s.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.calls.Leave()
+	if err := s.Schema().CheckFields(fields); err != nil {
+		return nil, err
+	}
+	return &reader{source: s, fields: fields}, nil
+}
+
 func (s *computed) Close() error { return s.calls.Close(0) }
 
 // reader destroys its rows after their use.
 type reader struct {
+	source.FixedReader
 	source *computed
+	fields []int // nil for all
 	closed bool
 
 	mu    sync.Mutex
@@ -71,6 +84,9 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 		span := &spans[i]
 		if span.Row != nil || span.Nulls != nil {
 			return status.New(status.Internal, "test", "a span is not empty")
+		}
+		if r.fields != nil && !slices.Contains(r.fields, span.Field) {
+			return status.Errorf(status.InvalidArgument, "test", "field %d", span.Field)
 		}
 		if span.Record < 0 || span.Record >= records {
 			return status.Errorf(status.OutOfRange, "test", "record %d", span.Record)
@@ -131,6 +147,52 @@ func TestConformance(t *testing.T) {
 			return make([]byte, 8*[]int{6, 1}[field])
 		},
 	}.Run(t)
+}
+
+// gathered is a source whose readers gather.
+type gathered struct{ *computed }
+
+func (s gathered) Reader(fields []int) (source.Reader, error) { return cut.Reader(s.computed, fields) }
+
+// TestReader runs the suite of all sources over a reader of gathered rows. It finds the
+// nulls of the source.
+func TestReader(t *testing.T) {
+	sourcetest.Run(t, func(*testing.T) source.Source { return gathered{newComputed()} })
+
+	r, err := gathered{newComputed()}.Reader([]int{1, 0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := []source.Span{{Field: 0, Record: 3}, {Field: 0, Record: 5}, {Field: 1, Record: 3}, {Field: 1, Record: 5}, {Field: 0, Record: 4}}
+	err = r.Read(t.Context(), spans, func() error {
+		for i, null := range []bool{true, false, true, false, false} {
+			if spans[i].Null() != null {
+				t.Errorf("span %d is %+v", i, spans[i])
+			}
+		}
+		if want := []bool{false, true, false, false, false, false}; !slices.Equal(spans[1].Nulls, want) || spans[4].Nulls != nil {
+			t.Errorf("nulls %v and %v", spans[1].Nulls, spans[4].Nulls)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReaderOfRagged refuses a ragged field.
+func TestReaderOfRagged(t *testing.T) {
+	_, err := cut.Reader(words{newComputed()}, []int{0})
+	if want := `source: field "text" is ragged, and its source only gathers rows of one shape`; status.CodeOf(err) != status.Unsupported || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// words is a source with a ragged field.
+type words struct{ *computed }
+
+func (words) Schema() source.Schema {
+	return source.Schema{Fields: []source.Field{{Name: "text", Type: dtype.Uint8, Ragged: 1, Logical: "string"}}}
 }
 
 // TestFill replaces nulls inside rows, whole rows of nulls, and neither padding

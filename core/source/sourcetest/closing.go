@@ -15,10 +15,11 @@ const hang = 20 * time.Second
 // closeWhileGathering closes the source during gathers. They may succeed, or fail
 // because the source is closed.
 func (r *run) closeWhileGathering() {
-	if len(r.src.Schema().Fields) == 0 {
-		r.Skip("no fields")
+	fixed := r.fixed()
+	if len(fixed) == 0 {
+		r.Skip("no fixed fields")
 	}
-	g, f := r.gatherer(r.whole(0)), r.src.Schema().Fields[0]
+	g, f := r.gatherer(r.whole(fixed[0])), r.src.Schema().Fields[fixed[0]]
 	records := r.sample(64)
 	running, ended := make(chan struct{}, 4), make(chan error, 4)
 	for range cap(running) {
@@ -61,9 +62,10 @@ func (r *run) closeWhileGathering() {
 // all others fail with InvalidState.
 func (r *run) closed() {
 	var g source.Gatherer
-	if len(r.src.Schema().Fields) > 0 {
-		g = r.gatherer(r.whole(0))
+	if fixed := r.fixed(); len(fixed) > 0 {
+		g = r.gatherer(r.whole(fixed[0]))
 	}
+	reader := r.reader(r.all()...)
 	for range 2 {
 		if err := r.src.Close(); err != nil {
 			r.Errorf("Close: %v", err)
@@ -73,7 +75,21 @@ func (r *run) closed() {
 		g.Ahead([]int64{-1})
 		r.expect(g.Gather(context.Background(), nil, nil), status.InvalidState, "a gather after Close")
 	}
-	_, err := r.src.Gatherer(nil)
+	reader.Ahead([]int64{0})
+	for i, f := range r.src.Schema().Fields {
+		if r.src.Len() == 0 {
+			break
+		}
+		err := reader.Read(context.Background(), []source.Span{{Field: i}}, func() error { return nil })
+		r.expect(err, status.InvalidState, "a read after Close")
+		if f.Ragged > 0 {
+			err = reader.Lengths(context.Background(), i, []int64{0}, make([]int64, 1))
+			r.expect(err, status.InvalidState, "lengths after Close")
+		}
+	}
+	_, err := r.src.Reader(nil)
+	r.expect(err, status.InvalidState, "Reader after Close")
+	_, err = r.src.Gatherer(nil)
 	r.expect(err, status.InvalidState, "Gatherer after Close")
 	_, err = r.src.Fingerprint(context.Background())
 	r.expect(err, status.InvalidState, "Fingerprint after Close")

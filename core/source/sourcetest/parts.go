@@ -14,7 +14,8 @@ import (
 
 // boxes compares gathers of random parts of rows with the same parts of whole rows.
 func (r *run) boxes() {
-	for i, f := range r.src.Schema().Fields {
+	for _, i := range r.fixed() {
+		f := r.src.Schema().Fields[i]
 		records := r.sample(20)
 		rows := r.read(r.gatherer(r.whole(i)), f.RowBytes(), records)
 		for range 10 {
@@ -34,7 +35,7 @@ func (r *run) boxes() {
 // randomPart draws up to three boxes that differ only in dimension 0.
 func (r *run) randomPart(field int) source.Part {
 	f := r.src.Schema().Fields[field]
-	p := source.Part{Field: field, Fill: zero(f)}
+	p := source.Part{Field: field, Fill: r.whole(field).Fill}
 	if len(f.Shape) == 0 {
 		p.Boxes = [][][2]int{{}}
 		return p
@@ -77,13 +78,13 @@ func cut(row []byte, f source.Field, p source.Part) []byte {
 // jobs gathers many jobs in one call, for several parts and overlapping ranges. It
 // compares each job with a gather of its own.
 func (r *run) jobs() {
-	fields := r.src.Schema().Fields
-	if len(fields) == 0 {
-		r.Skip("no fields")
+	fields, fixed := r.src.Schema().Fields, r.fixed()
+	if len(fixed) == 0 {
+		r.Skip("no fixed fields")
 	}
 	var parts []source.Part
 	for range 6 {
-		parts = append(parts, r.randomPart(r.random.IntN(len(fields))))
+		parts = append(parts, r.randomPart(fixed[r.random.IntN(len(fixed))]))
 	}
 	g, records := r.gatherer(parts...), r.sample(60)
 	var jobs []source.Job
@@ -121,7 +122,8 @@ func (r *run) badJobs(g source.Gatherer, records []int64) {
 // conversions gathers fields of 64 bits as 32 bits, and compares the values with
 // those of 64 bits.
 func (r *run) conversions() {
-	for i, f := range r.src.Schema().Fields {
+	for _, i := range r.fixed() {
+		f := r.src.Schema().Fields[i]
 		to := f.Type.Narrow()
 		if to == f.Type {
 			continue
@@ -185,8 +187,8 @@ func (r *run) badParts() {
 	}
 	refuse("a field beyond the last", source.Part{Field: len(fields), Boxes: [][][2]int{{}}})
 	refuse("field -1", source.Part{Field: -1, Boxes: [][][2]int{{}}})
-	for i, f := range fields {
-		whole := r.whole(i)
+	for _, i := range r.fixed() {
+		f, whole := fields[i], r.whole(i)
 		refuse("a part without boxes", source.Part{Field: i, Fill: whole.Fill})
 		refuse("a box of another rank", source.Part{Field: i, Fill: whole.Fill, Boxes: [][][2]int{append(whole.Boxes[0], [2]int{0, 1})}})
 		for _, to := range dtype.All() {

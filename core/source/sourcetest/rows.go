@@ -13,7 +13,8 @@ import (
 // rows gathers whole rows together and one by one, and compares them with each
 // other and with the reference.
 func (r *run) rows() {
-	for i, f := range r.src.Schema().Fields {
+	for _, i := range r.fixed() {
+		f := r.src.Schema().Fields[i]
 		g, width := r.gatherer(r.whole(i)), f.RowBytes()
 		records := r.sample(20)
 		for k := range min(r.src.Len(), 20) {
@@ -40,7 +41,8 @@ func (r *run) rows() {
 // gather of no records succeeds.
 func (r *run) bounds() {
 	n := r.src.Len()
-	for i, f := range r.src.Schema().Fields {
+	for _, i := range r.fixed() {
+		f := r.src.Schema().Fields[i]
 		g := r.gatherer(r.whole(i))
 		for _, bad := range []int64{n, n + 1, -2, -1 << 62, 1 << 62} {
 			dst := make([]byte, 2*f.RowBytes())
@@ -57,7 +59,8 @@ func (r *run) bounds() {
 func (r *run) cancelled() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for i, f := range r.src.Schema().Fields {
+	for _, i := range r.fixed() {
+		f := r.src.Schema().Fields[i]
 		g := r.gatherer(r.whole(i))
 		err := g.Gather(ctx, []int64{-1}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, f.RowBytes())}})
 		r.expect(err, status.Cancelled, "a cancelled gather")
@@ -67,7 +70,8 @@ func (r *run) cancelled() {
 // concurrency checks that gathers of one gatherer on several goroutines return the
 // right rows.
 func (r *run) concurrency() {
-	for i, f := range r.src.Schema().Fields {
+	for _, i := range r.fixed() {
+		f := r.src.Schema().Fields[i]
 		g, width := r.gatherer(r.whole(i)), f.RowBytes()
 		records := r.sample(40)
 		want := r.read(g, width, records)

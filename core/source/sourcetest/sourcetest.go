@@ -6,8 +6,8 @@
 //	}
 //
 // The suite asks the source for its fields and records. It compares parts of rows,
-// jobs and conversions with whole rows, and whole rows with [Suite].Row if that is
-// set. Random choices follow from a seed, which every failure prints and the
+// jobs and conversions with whole rows, gathered rows with rows of a reader, and whole
+// rows with [Suite].Row and [Suite].Ragged if these are set. Random choices follow from a seed, which every failure prints and the
 // environment variable SOURCETEST_SEED sets.
 package sourcetest
 
@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -31,8 +30,12 @@ type Suite struct {
 	// of the test.
 	Open func(t *testing.T) source.Source
 
-	// Row returns the bytes of a whole row, with zeros for nulls. It may be nil.
+	// Row returns the bytes of a whole row of a fixed field, with zeros for nulls. It
+	// may be nil.
 	Row func(field int, record int64) []byte
+
+	// Ragged reads a row of a ragged field, as a [source.Reader] does. It may be nil.
+	Ragged func(span *source.Span)
 }
 
 // Run tests a source without a reference for its rows.
@@ -51,6 +54,10 @@ func (s Suite) Run(t *testing.T) {
 		{"Jobs", (*run).jobs},
 		{"Conversions", (*run).conversions},
 		{"Parts", (*run).badParts},
+		{"Readers", (*run).readers},
+		{"BadReads", (*run).badReads},
+		{"ConcurrentReads", (*run).concurrentReads},
+		{"RaggedGathers", (*run).raggedGathers},
 		{"Concurrency", (*run).concurrency},
 		{"Cancelled", (*run).cancelled},
 		{"CloseWhileGathering", (*run).closeWhileGathering},
@@ -92,25 +99,7 @@ type run struct {
 }
 
 // whole returns the part of a whole field.
-func (r *run) whole(field int) source.Part {
-	f := r.src.Schema().Fields[field]
-	box := make([][2]int, len(f.Shape))
-	for d, n := range f.Shape {
-		box[d] = [2]int{0, n}
-	}
-	return source.Part{Field: field, Boxes: [][][2]int{box}, Fill: zero(f)}
-}
-
-// zero returns the fill value of a field that may have nulls.
-func zero(f source.Field) any {
-	switch {
-	case !f.Nullable:
-		return nil
-	case f.Type == dtype.Bool:
-		return false
-	}
-	return int64(0)
-}
+func (r *run) whole(field int) source.Part { return r.src.Schema().Whole(field) }
 
 // gatherer creates a gatherer, or fails the test if the source rejects the parts.
 func (r *run) gatherer(parts ...source.Part) source.Gatherer {
