@@ -25,8 +25,10 @@ class ReplicaCheck:
         arrays: the number of arrays.
         blocks: of how many parts of arrays this process compared its copies.
         bytes: how many bytes of this process were compared.
-        processes: the processes that compared their copies.
-        single: the names of arrays whose parts have only one copy each, so nothing is compared.
+        processes: the processes that compared their copies. It is this process alone if it holds no
+            part of the arrays that several processes hold.
+        single: the names of arrays of which these processes hold at most one copy of each part, so
+            nothing is compared.
     """
 
     name: str
@@ -38,7 +40,7 @@ class ReplicaCheck:
 
     def __str__(self) -> str:
         if len(self.single) == self.arrays:
-            return f"{self.name}: none of {self.arrays} arrays has replicas, so none was compared"
+            return f"{self.name}: none of {self.arrays} arrays has replicas that are compared here"
         processes = "1 process" if len(self.processes) == 1 else f"{len(self.processes)} processes"
         text = f"{self.name}: {self.arrays - len(self.single)} of {self.arrays} arrays have "
         text += f"replicas, all equal on {processes}; this one compared {self.bytes:,} bytes "
@@ -84,7 +86,7 @@ def check_replicas(
             they make different calls: a process left one out.
         PeerError: a process has not called in time, or its arrays cannot be read.
         InvalidStateError: an array was deleted or donated.
-        InvalidArgumentError: a leaf of the tree has no data.
+        InvalidArgumentError: a leaf of the tree has no data, or is on devices of one other process.
         UnsupportedError: the processes cannot communicate.
 
     Examples:
@@ -107,7 +109,7 @@ def check_replicas(
             seconds = check.seconds("timeout", timeout)
         except Exception as e:  # the call counts, and the other processes get the error
             arrays.unfit = e
-        if arrays.processes == [arrays.me] or arrays.me not in arrays.processes:
+        if arrays.processes == [arrays.me]:
             blocks = compare_inside(arrays)
         else:
             store = coordinator if isinstance(coordinator, Coordinator) else jax_coordinator()

@@ -78,6 +78,7 @@ class Scenes:
             "step counter": lambda: {"step": jnp.int32(8 if self.odd else 7)},
             "half": lambda: {"w": self.put(rows() + (jax.process_index() > 1))},
             "deleted": self.deleted,
+            "on one process": lambda: {"v": self.first(1), "w": self.put(rows())},
         }
         self.wrong: dict[str, dict[str, Any]] = {
             "no data": {"tree": {"w": rows(), "name": "adam"}},
@@ -91,6 +92,14 @@ class Scenes:
         """Makes a global array of which this process holds its parts of `data`."""
         sharding = NamedSharding(mesh or self.mesh, P(*spec))
         return jax.make_array_from_callback(data.shape, sharding, lambda index: data[index])
+
+    def first(self, processes: int) -> jax.Array:
+        """Makes an array of which each device of the first processes has a copy."""
+        mesh = Mesh(np.array(jax.devices()[: 2 * processes]), ("fsdp",))
+        data, whole = rows(), NamedSharding(mesh, P())
+        return jax.make_array_from_callback(
+            data.shape, whole, lambda index: data[index], dtype=data.dtype
+        )
 
     def mixed(self) -> Any:
         """Arrays of all kinds, as in the state of a training program."""
@@ -210,15 +219,11 @@ class Scenes:
 
     def on_some_processes(self) -> Any:
         """The last two processes hold no part, and call when the others have called three times."""
-        half = Mesh(np.array(jax.devices()[:4]), ("fsdp",))
-        data = rows()
-        array = jax.make_array_from_callback(
-            data.shape, NamedSharding(half, P()), lambda index: data[index], dtype=data.dtype
-        )
         client, first = coordination_client(), jax.process_index() < 2
-        got = [checked(array, name="half", timeout=SHORT) for _ in range(3 if first else 0)]
+        tree = {"w": self.first(2), "local": rows(self.odd)}
+        got = [checked(tree, name="half", timeout=SHORT) for _ in range(3 if first else 0)]
         client.wait_at_barrier("test/half", 60_000)
-        return got or [checked(array, name="half", timeout=SHORT)]
+        return got or [checked(tree, name="half", timeout=SHORT)]
 
     def never(self) -> Any:
         """The odd process calls after the others have given up."""

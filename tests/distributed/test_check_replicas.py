@@ -163,11 +163,25 @@ def test_other_trees(got: Scenes, name: str, text: str) -> None:
 
 
 def test_processes_without_a_part(got: Scenes) -> None:
-    """They have nothing to compare, and do not wait for the others."""
+    """They compare nothing, and do not say that their own arrays are equal to others."""
     for p, each in enumerate(got):
         found = each["on some processes"]
-        assert [f["processes"] for f in found] == [[0, 1]] * len(found)
-        assert [f["blocks"] for f in found] == ([1] * 3 if p < 2 else [0])
+        assert len(found) == (3 if p < 2 else 1)
+        for one in found:
+            assert one["processes"] == ([0, 1] if p < 2 else [p])
+            assert (one["blocks"], one["single"]) == ((2, []) if p < 2 else (0, ["local", "w"]))
+
+
+def test_an_array_on_devices_of_one_process(got: Scenes) -> None:
+    """To its process it is a local array, of which the others must have one too."""
+    text = "array 'v' is on devices of process 0 alone"
+    hint = "leave it out: to that process it is an array of which every process has its own"
+    expected = f"mf.check_replicas: {text}; {hint}"
+    first, *others = [each["on one process"] for each in got]
+    assert first[0].split()[0] == "PeerError"
+    assert first[1].startswith(f"mf.check_replicas: process 1: {text}; ")
+    for each in others:
+        assert each == ["InvalidArgumentError Error ValueError", expected]
 
 
 def test_a_process_that_never_calls(got: Scenes) -> None:
@@ -198,9 +212,8 @@ def test_arrays_that_cannot_be_read(got: Scenes) -> None:
         ),
         (
             "no order",
-            "jax.tree.flatten failed: ValueError('Comparator raised exception while sorting "
-            "pytree dictionary keys.')",
-            "",
+            "the keys of the dict tree are of the types int, str",
+            "; JAX sorts them, so give keys of one type, such as str",
         ),
         ("timeout", "timeout=0: expected a positive number of seconds", ""),
         ("step", "step=0.5: expected an integer from 0 to 2^63-1", ""),

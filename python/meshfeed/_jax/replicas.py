@@ -19,6 +19,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 from meshfeed._io.arguments import Checks, cut, shown
 from meshfeed._jax.meshes import axes_of, parts_by_device
 from meshfeed._jax.runtime import is_traced
+from meshfeed._jax.trees import check_depth, check_keys
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
 from meshfeed._native import calls
 from meshfeed.errors import Error, InvalidStateError
@@ -51,29 +52,29 @@ class Tree:
         unfit: the first reason why the arrays cannot be compared, or None. `facts` and `blocks`
             raise it, and no earlier method: a call that fails counts, and the others are told.
         me: this process.
-        processes: the processes that compare copies, in ascending order.
+        processes: the processes that compare copies, in ascending order. It is this process
+            alone if it holds no part of the arrays that several processes hold.
     """
 
     def __init__(self, check: Checks, tree: Any, *, alone: bool) -> None:
         self.unfit: Exception | None = None
         try:
-            flat, _ = tree_flatten_with_path(tree)
-        except Exception as e:  # such as keys without an order, or of a class of the user
-            flat, self.unfit = [], check.misfit(f"jax.tree.flatten failed: {cut(repr(e), 300)}")
+            flat = _flat(check, tree)
+        except Error as e:
+            flat, self.unfit = [], e
         self.names = [keystr(path, simple=True, separator="/") or WHOLE for path, _ in flat]
         if len(set(self.names)) < len(flat):
             self.names = [keystr(path) for path, _ in flat]
         self._leaves: list[Any] = []
         for name, (_, leaf) in zip(self.names, flat, strict=True):
             try:
-                self._leaves.append(_array(check, name, leaf))
+                self._leaves.append(_array(check, name, leaf, alone=alone))
             except Error as e:
                 self.unfit = self.unfit or e
         self.me: int = jax.process_index()
-        owners = (leaf.sharding.device_set for leaf in self._leaves if _is_global(leaf))
-        processes: set[int] = {device.process_index for devices in owners for device in devices}
+        processes = set[int]().union(*map(_owners, filter(_is_global, self._leaves)))
         self.processes = sorted(processes or range(jax.process_count()))
-        if alone:
+        if alone or self.me not in self.processes:
             self.processes = [self.me]
         if self.unfit is None and is_traced():
             message = "the arrays would be compared once, when JAX traces the function around it"
@@ -142,7 +143,18 @@ class Tree:
             raise self.unfit
 
 
-def _array(check: Checks, name: str, leaf: Any) -> Any:
+def _flat(check: Checks, tree: Any) -> list[tuple[Any, Any]]:
+    """Returns the leaves of a tree with their paths."""
+    try:
+        return tree_flatten_with_path(tree)[0]
+    except Exception as e:  # such as keys without an order, or of a class of the user
+        failed = f"jax.tree.flatten failed: {cut(repr(e), 300)}"
+    check_depth(check, WHOLE, tree)
+    check_keys(check, WHOLE, tree)
+    raise check.misfit(failed)
+
+
+def _array(check: Checks, name: str, leaf: Any, *, alone: bool) -> Any:
     """Returns a leaf that has data, as an array of JAX or NumPy."""
     where = f"array {name!r}"
     if isinstance(leaf, jax.core.Tracer):
@@ -155,7 +167,16 @@ def _array(check: Checks, name: str, leaf: Any) -> Any:
         leaf = np.asarray(leaf)
         if leaf.dtype.hasobject:
             raise check.misfit(f"{where} holds Python objects", "give arrays of numbers")
+    if not alone and _is_global(leaf) and len(owner := _owners(leaf)) == 1:
+        message = f"{where} is on devices of process {min(owner)} alone"
+        hint = "leave it out: to that process it is an array of which every process has its own"
+        raise check.misfit(message, hint)
     return leaf
+
+
+def _owners(leaf: Any) -> set[int]:
+    """Returns the processes that hold parts of an array on devices."""
+    return {device.process_index for device in leaf.sharding.device_set}
 
 
 def _is_global(leaf: Any) -> bool:
