@@ -35,10 +35,10 @@ type Source interface {
 	Fingerprint(ctx context.Context) (Fingerprint, error)
 
 	// Gatherer resolves parts of rows for one pass over the records. It fails
-	// if a part does not fit the schema, if its field is ragged, if a field may
-	// hold nulls and the part has no Fill, or if the field cannot be delivered as
-	// Part.To. If a narrower integer cannot hold a number, its gather fails with
-	// OutOfRange.
+	// if a part does not fit the schema, if its field is ragged, or if the field
+	// cannot be delivered as Part.To. It also fails if a field may hold nulls and
+	// the part has no Fill. If a narrower integer cannot hold a number, its gather
+	// fails with OutOfRange.
 	Gatherer(parts []Part) (Gatherer, error)
 
 	// Reader returns a reader of whole rows of some fields, fixed or ragged. The
