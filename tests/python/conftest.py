@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,9 @@ import pytest
 from meshfeed._measure import timing
 from meshfeed._native import library
 from tests.python.simulated import Machine
+
+# A shell starts background jobs with SIGINT ignored. Tests of Ctrl-C then wait forever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
 
