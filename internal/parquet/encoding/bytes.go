@@ -1,0 +1,78 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Bytes holds values of variable length, one after the other: value i is
+// Data[Offsets[i]:Offsets[i+1]]. The zero value with a Limit holds none.
+type Bytes struct {
+	Offsets []int64 // empty, or 0 and the ends of the values
+	Data    []byte
+	Limit   int64 // the largest length of Data
+}
+
+// Len returns the number of values.
+func (b *Bytes) Len() int { return max(0, len(b.Offsets)-1) }
+
+// Value returns value i.
+func (b *Bytes) Value(i int) []byte { return b.Data[b.Offsets[i]:b.Offsets[i+1]] }
+
+// grow makes room for n values of size bytes in all.
+func (b *Bytes) grow(n int, size int64) error {
+	if size > b.Limit-int64(len(b.Data)) {
+		return fmt.Errorf("the values have more than %d bytes", b.Limit)
+	}
+	if len(b.Offsets) == 0 {
+		b.Offsets = append(make([]int64, 0, n+1), 0)
+	}
+	return nil
+}
+
+// Append adds a value, which may be part of Data.
+func (b *Bytes) Append(value []byte) error {
+	if err := b.grow(1, int64(len(value))); err != nil {
+		return err
+	}
+	b.Data = append(b.Data, value...)
+	b.Offsets = append(b.Offsets, int64(len(b.Data)))
+	return nil
+}
+
+// PlainBytes adds n values: each is its length in four bytes, and its bytes.
+func PlainBytes(to *Bytes, src []byte, n int) error {
+	if int64(n)*4 > int64(len(src)) {
+		return errShort
+	}
+	if err := to.grow(n, int64(len(src)-4*n)); err != nil {
+		return err
+	}
+	for range n {
+		if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
+			return errShort
+		}
+		end := 4 + int(binary.LittleEndian.Uint32(src))
+		to.Data = append(to.Data, src[4:end]...)
+		to.Offsets = append(to.Offsets, int64(len(to.Data)))
+		src = src[end:]
+	}
+	return nil
+}
+
+// Gather adds the values of a dictionary with these indices, which must be below
+// dictionary.Len().
+func (b *Bytes) Gather(dictionary *Bytes, indices []uint32) error {
+	size := int64(0)
+	for _, i := range indices {
+		size += dictionary.Offsets[i+1] - dictionary.Offsets[i]
+	}
+	if err := b.grow(len(indices), size); err != nil {
+		return err
+	}
+	for _, i := range indices {
+		b.Data = append(b.Data, dictionary.Value(int(i))...)
+		b.Offsets = append(b.Offsets, int64(len(b.Data)))
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Runs reads a sequence of numbers of up to 32 bits in the hybrid of run lengths and
+// bit packing. Levels, indices of dictionaries and booleans are stored in it.
+type Runs struct {
+	src   []byte
+	width int // bits of a number
+	left  int // numbers that were not read yet
+}
+
+// Run is a part of a sequence: either Count times the number Value, or, if Packed is
+// not nil, Count numbers for [Unpack].
+type Run struct {
+	Count  int
+	Value  uint32
+	Packed []byte
+}
+
+// NewRuns returns the runs of n numbers of width bits.
+func NewRuns(src []byte, width, n int) (Runs, error) {
+	if width < 0 || width > 32 {
+		return Runs{}, fmt.Errorf("numbers of %d bits instead of 0 to 32", width)
+	}
+	return Runs{src, width, n}, nil
+}
+
+// Width returns the number of bits of a number.
+func (r *Runs) Width() int { return r.width }
+
+// Left returns the number of numbers that follow.
+func (r *Runs) Left() int { return r.left }
+
+// Next returns the next run, which has at least one number. It fails if the sequence
+// ends before its last number.
+func (r *Runs) Next() (Run, error) {
+	for r.left > 0 {
+		head, n := binary.Uvarint(r.src)
+		if n <= 0 {
+			return Run{}, errShort
+		}
+		r.src = r.src[n:]
+		var run Run
+		var err error
+		if head&1 == 1 {
+			run, err = r.packed(head >> 1)
+		} else {
+			run, err = r.repeated(head >> 1)
+		}
+		if err != nil {
+			return Run{}, err
+		}
+		if r.left -= run.Count; run.Count > 0 {
+			return run, nil
+		}
+	}
+	return Run{}, errShort
+}
+
+// repeated reads a number that occurs count times.
+func (r *Runs) repeated(count uint64) (Run, error) {
+	size := (r.width + 7) / 8
+	if len(r.src) < size {
+		return Run{}, errShort
+	}
+	value := uint32(0)
+	for i := range size {
+		value |= uint32(r.src[i]) << (8 * i)
+	}
+	r.src = r.src[size:]
+	if r.width < 32 && value>>r.width != 0 {
+		return Run{}, fmt.Errorf("the number %d has more than %d bits", value, r.width)
+	}
+	return Run{Count: int(min(count, uint64(r.left))), Value: value}, nil
+}
+
+// packed reads groups of 8 packed numbers. The last group of a sequence may be filled
+// up, or end with the byte of the last number.
+func (r *Runs) packed(groups uint64) (Run, error) {
+	if r.width == 0 {
+		return Run{Count: int(min(8*min(groups, 1<<40), uint64(r.left)))}, nil
+	}
+	count := int(min(8*min(groups, 1<<40), uint64(r.left)))
+	size := int(min(uint64(r.width)*min(groups, 1<<40), uint64(len(r.src))))
+	if need := (count*r.width + 7) / 8; size < need {
+		return Run{}, errShort
+	}
+	run := Run{Count: count, Packed: r.src[:size:size]}
+	r.src = r.src[size:]
+	return run, nil
+}
+
+// Unpack sets dst to the first numbers of width bits that are packed in src, beginning
+// with the lowest bits. Width is from 0 to 32, and src has at least len(dst) numbers.
+func Unpack(dst []uint32, src []byte, width int) {
+	mask := uint64(1)<<width - 1
+	whole := 0 // numbers whose 8 bytes from their first one on are in src
+	if last := (len(src) - 8) * 8; width > 0 && last >= 0 {
+		whole = min(len(dst), last/width+1)
+	}
+	for i := range whole {
+		bit := i * width
+		dst[i] = uint32(binary.LittleEndian.Uint64(src[bit>>3:]) >> (bit & 7) & mask)
+	}
+	for i := whole; i < len(dst); i++ {
+		bit, word := i*width, [8]byte{}
+		copy(word[:], src[min(bit>>3, len(src)):])
+		dst[i] = uint32(binary.LittleEndian.Uint64(word[:]) >> (bit & 7) & mask)
+	}
+}
