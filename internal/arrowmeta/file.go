@@ -104,6 +104,27 @@ func ReadFile(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 	return f, nil
 }
 
+// FooterOf returns the offset and the size of the footer of an Arrow IPC file, which has
+// size bytes, from its last ones. Found is false if they are those of no such file. The
+// errors are those of [Read].
+func FooterOf(last []byte, size int64) (offset int64, n int, found bool, err error) {
+	if len(last) < trailer || string(last[len(last)-len(magic):]) != magic {
+		return 0, 0, false, nil
+	}
+	at, n, err := findFooter(last[len(last)-trailer:], size)
+	return at.offset, n, true, err
+}
+
+// ReadFooter reads the schema of the footer that begins at an offset. The errors are those
+// of [Read].
+func ReadFooter(footer []byte, offset int64) (Schema, error) {
+	var f File
+	if err := f.decodeFooter(footer, offset); err != nil {
+		return Schema{}, position{"footer", -1, offset}.damaged(err)
+	}
+	return f.Schema, nil
+}
+
 // findFooter returns the position and the size of the footer from the last bytes of
 // a file.
 func findFooter(last []byte, size int64) (at position, n int, err error) {

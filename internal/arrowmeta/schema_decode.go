@@ -1,5 +1,10 @@
 package arrowmeta
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Bounds on schemas. Both are far above the numbers in real schemas. They bound the
 // memory and the recursion that a hostile schema can cause.
 const (
@@ -9,6 +14,29 @@ const (
 
 // schemaDecoder counts the fields of a schema while it builds them.
 type schemaDecoder struct{ fields int }
+
+// ReadSchema reads the message of a schema, which begins with its length, as a stream
+// does.
+func ReadSchema(message []byte) (Schema, error) {
+	if len(message) < 8 {
+		return Schema{}, errors.New("the message is cut short")
+	}
+	skip, n := prefix(message)
+	if n <= 0 || n > int64(len(message)-skip) {
+		return Schema{}, fmt.Errorf("a message of %d bytes, but only %d are there", n, len(message)-skip)
+	}
+	var fb flatbuf
+	fb.reset(message[skip : skip+int(n)])
+	m := decodeMessage(&fb)
+	if m.kind != schemaMessage {
+		fb.fail(0, "a %s instead of a schema", messageName(m.kind))
+	}
+	if fb.err != nil {
+		return Schema{}, fb.err
+	}
+	s := decodeSchema(m.header)
+	return s, fb.err
+}
 
 // decodeSchema reads the FlatBuffers table Schema.
 func decodeSchema(t table) Schema {

@@ -42,6 +42,11 @@ var allowed = map[string][]string{
 	"internal/gather":           {"core/dtype"},
 	"internal/arrowmeta":        {"core/dtype"},
 	"internal/arrowtype":        {"internal/arrowmeta"},
+	"internal/thrift":           {},
+	"internal/parquet":          {"internal/arrowmeta", "internal/thrift"},
+	"internal/parquet/encoding": {},
+	"internal/parquet/levels":   {"internal/parquet", "internal/parquet/encoding"},
+	"internal/tail":             {"internal/parquet"},
 	"core/hardware":             {"core/mesh"},
 	"core/pipeline":             {},
 	"core/diagnosis":            {"internal/wording"},
@@ -93,7 +98,7 @@ var allowed = map[string][]string{
 	"cmd/meshfeed":         {"core/loader", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "internal/markup", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/envelope":      {},
-	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype"},
+	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype", "internal/tail"},
 	"wasm/guest/internal/reactor": {},
 	"wasm/guest/layout":           {"wasm/guest/internal/reactor", "wasm/internal/reply"},
 	"wasm/internal/advice":        {"wasm/internal/envelope", "core/strategy/document", "core/diagram/document", "core/layout/document", "core/hardware", "core/transformer"},
@@ -103,6 +108,8 @@ var allowed = map[string][]string{
 	// conformance suites, which the tests of implementations import
 	"core/sampler/samplertest": {"core/sampler"},
 	"core/source/sourcetest":   {"core/source"},
+
+	"internal/parquet/encoding/encodingtest": {},
 
 	"arrowio/internal/blob/blobtest": {"arrowio/internal/blob"},
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
+	"github.com/meshfeed/meshfeed/internal/parquet/encoding/encodingtest"
 )
 
 // Examples of the format's documentation (Encodings.md).
@@ -21,7 +22,7 @@ func TestExamplesOfTheFormat(t *testing.T) {
 	}
 	for _, c := range [][]int64{{1, 2, 3, 4, 5}, {7, 5, 3, 1, 2, 3, 4, 5}} {
 		got := make([]int64, len(c))
-		if _, err := encoding.Delta(got, encodeDelta(c, 128, 4)); err != nil || !slices.Equal(got, c) {
+		if _, err := encoding.Delta(got, encodingtest.Delta(c, 128, 4)); err != nil || !slices.Equal(got, c) {
 			t.Errorf("differences: %v, %v, want %v", got, err, c)
 		}
 	}
@@ -31,12 +32,12 @@ func TestExamplesOfTheFormat(t *testing.T) {
 		t.Errorf("split streams: %x, %v, want %x", split, err, want)
 	}
 	words := encoding.Bytes{Limit: 100}
-	lengths := encodeDelta([]int64{5, 5, 6, 6}, 128, 4)
+	lengths := encodingtest.Delta([]int64{5, 5, 6, 6}, 128, 4)
 	if err := encoding.DeltaLengths(&words, append(lengths, "HelloWorldFoobarABCDEF"...), 4); err != nil || fmt.Sprintf("%q", words.Data) != `"HelloWorldFoobarABCDEF"` || !slices.Equal(words.Offsets, []int64{0, 5, 10, 16, 22}) {
 		t.Errorf("lengths: %q %v, %v", words.Data, words.Offsets, err)
 	}
 	words = encoding.Bytes{Limit: 100}
-	prefixes, suffixes := encodeDelta([]int64{0, 2, 0, 3}, 128, 4), encodeDelta([]int64{4, 2, 4, 4}, 128, 4)
+	prefixes, suffixes := encodingtest.Delta([]int64{0, 2, 0, 3}, 128, 4), encodingtest.Delta([]int64{4, 2, 4, 4}, 128, 4)
 	words = encoding.Bytes{Limit: 100}
 	if err := encoding.DeltaBytes(&words, slices.Concat(prefixes, suffixes, []byte("axislebabyhood")), 4); err != nil || string(words.Data) != "axisaxlebabybabhood" {
 		t.Errorf("prefixes: %q %v, %v", words.Data, words.Offsets, err)
@@ -62,7 +63,7 @@ func TestRuns(t *testing.T) {
 			}
 		}
 		size := uint64(slices.Max(append([]uint32{0}, numbers...))) + 1
-		src := append([]byte{byte(width)}, encodeRuns(rng, numbers, width)...)
+		src := append([]byte{byte(width)}, encodingtest.Runs(rng, numbers, width)...)
 		got := make([]uint32, n)
 		if err := encoding.Indices(got, src, int(size)); err != nil || !slices.Equal(got, numbers) {
 			t.Fatalf("width %d: %v, %v, want %v", width, got, err, numbers)
@@ -95,10 +96,10 @@ func TestBooleans(t *testing.T) {
 			wide[i] = uint64(v)
 		}
 		got := make([]byte, n)
-		if err := encoding.PlainBooleans(got, packBits(wide, 1)); err != nil || !bytes.Equal(got, want) {
+		if err := encoding.PlainBooleans(got, encodingtest.PackBits(wide, 1)); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("plain: %v, %v, want %v", got, err, want)
 		}
-		runs := encodeRuns(rng, numbers, 1)
+		runs := encodingtest.Runs(rng, numbers, 1)
 		src := append(binary.LittleEndian.AppendUint32(nil, uint32(len(runs))), runs...)
 		clear(got)
 		if err := encoding.RunBooleans(got, src); err != nil || !bytes.Equal(got, want) {
@@ -119,7 +120,7 @@ func TestDelta(t *testing.T) {
 		}
 		parts := 1 + rng.IntN(4)
 		block := parts * 32 * (1 + rng.IntN(3))
-		src := encodeDelta(numbers, block, parts)
+		src := encodingtest.Delta(numbers, block, parts)
 		got := make([]int64, len(numbers))
 		rest, err := encoding.Delta(got, append(src, "rest"...))
 		if err != nil || !slices.Equal(got, numbers) || string(rest) != "rest" {
@@ -155,10 +156,10 @@ func TestBytes(t *testing.T) {
 		forms := map[string]func(to *encoding.Bytes) error{
 			"plain": func(to *encoding.Bytes) error { return encoding.PlainBytes(to, plain, n) },
 			"lengths": func(to *encoding.Bytes) error {
-				return encoding.DeltaLengths(to, append(encodeDelta(lengths, 128, 4), want...), n)
+				return encoding.DeltaLengths(to, append(encodingtest.Delta(lengths, 128, 4), want...), n)
 			},
 			"prefixes": func(to *encoding.Bytes) error {
-				return encoding.DeltaBytes(to, slices.Concat(encodeDelta(prefixes, 128, 4), encodeDelta(suffixes, 128, 4), tails), n)
+				return encoding.DeltaBytes(to, slices.Concat(encodingtest.Delta(prefixes, 128, 4), encodingtest.Delta(suffixes, 128, 4), tails), n)
 			},
 		}
 		for name, decode := range forms {
@@ -183,7 +184,7 @@ func TestLimit(t *testing.T) {
 	}
 	prefixes[0], suffixes[0] = 0, 1000
 	words := encoding.Bytes{Limit: 1 << 20}
-	err := encoding.DeltaBytes(&words, slices.Concat(encodeDelta(prefixes, 128, 4), encodeDelta(suffixes, 128, 4), long), n)
+	err := encoding.DeltaBytes(&words, slices.Concat(encodingtest.Delta(prefixes, 128, 4), encodingtest.Delta(suffixes, 128, 4), long), n)
 	if err == nil || err.Error() != "the values have more than 1048576 bytes" || cap(words.Data) > 2<<20 {
 		t.Errorf("%v, with %d bytes", err, cap(words.Data))
 	}
@@ -200,8 +201,8 @@ func TestLimit(t *testing.T) {
 func FuzzDecoders(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	f.Add([]byte{3, 2, 5}, uint16(8), byte(3))
-	f.Add(encodeDelta([]int64{1, 2, 3, 500, -7}, 128, 4), uint16(5), byte(8))
-	f.Add(append([]byte{5}, encodeRuns(rng, []uint32{1, 1, 1, 7, 31}, 5)...), uint16(5), byte(4))
+	f.Add(encodingtest.Delta([]int64{1, 2, 3, 500, -7}, 128, 4), uint16(5), byte(8))
+	f.Add(append([]byte{5}, encodingtest.Runs(rng, []uint32{1, 1, 1, 7, 31}, 5)...), uint16(5), byte(4))
 	f.Fuzz(func(t *testing.T, src []byte, count uint16, width byte) {
 		n := int(count)
 		src = src[:len(src):len(src)]

@@ -6,10 +6,11 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/tail"
 	"github.com/meshfeed/meshfeed/wasm/internal/envelope"
 )
 
-// Schema describes an Arrow or Parquet file of size bytes, from its last bytes:
+// Schema describes an Arrow or Parquet file of size bytes, from its last bytes, data:
 //
 //	{"format":"arrow","fields":[{"name","type","shape","dtype","loadable","why"}],"rows":null,"need":0,"error":null}
 //
@@ -17,15 +18,15 @@ import (
 // from the data. If a field cannot be loaded, its shape and dtype are null, and why
 // is the reason. If need is not 0, the tail was too short and there are no fields:
 // call Schema again with the last need bytes.
-func Schema(tail []byte, size float64) []byte {
-	t, err := &arrowmeta.Tail{Rows: -1}, error(nil)
+func Schema(data []byte, size float64) []byte {
+	t, err := &tail.File{Rows: -1}, error(nil)
 	if size >= 0 && size <= layout.MaxInteger && size == float64(int64(size)) {
-		t, err = arrowmeta.ReadTail(tail, int64(size))
+		t, err = tail.Read(data, int64(size))
 	} else {
 		err = status.New(status.InvalidArgument, "schema", "the size of the file is not an integer from 0 to 2^53")
 	}
 	if err != nil {
-		t = &arrowmeta.Tail{Rows: -1}
+		t = &tail.File{Rows: -1}
 	}
 	w := envelope.Begin()
 	orNull(w.Key("format"), t.Format)

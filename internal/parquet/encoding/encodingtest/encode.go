@@ -1,4 +1,6 @@
-package encoding_test
+// Package encodingtest writes the encodings of Parquet, in every form that the format permits,
+// chosen at random, for tests.
+package encodingtest
 
 import (
 	"encoding/binary"
@@ -6,10 +8,8 @@ import (
 	"math/rand/v2"
 )
 
-// The encoders of this file write every form that the format permits, chosen at random.
-
-// packBits packs numbers of width bits, from the lowest bit on, and fills up the last byte.
-func packBits(numbers []uint64, width int) []byte {
+// PackBits packs numbers of width bits, from the lowest bit on, and fills up the last byte.
+func PackBits(numbers []uint64, width int) []byte {
 	out := make([]byte, (len(numbers)*width+7)/8)
 	for i, v := range numbers {
 		for b := range width {
@@ -21,8 +21,8 @@ func packBits(numbers []uint64, width int) []byte {
 	return out
 }
 
-// encodeRuns writes numbers in runs and packed groups of random lengths.
-func encodeRuns(rng *rand.Rand, numbers []uint32, width int) (out []byte) {
+// Runs writes numbers in runs and packed groups of random lengths.
+func Runs(rng *rand.Rand, numbers []uint32, width int) (out []byte) {
 	for len(numbers) > 0 {
 		same := 1
 		for same < len(numbers) && numbers[same] == numbers[0] {
@@ -47,14 +47,14 @@ func encodeRuns(rng *rand.Rand, numbers []uint32, width int) (out []byte) {
 		for i, v := range numbers[:n] {
 			wide[i] = uint64(v)
 		}
-		out = append(out, packBits(wide, width)...)
+		out = append(out, PackBits(wide, width)...)
 		numbers = numbers[n:]
 	}
 	return out
 }
 
-// encodeDelta writes integers as differences, in blocks of a size.
-func encodeDelta(numbers []int64, block, parts int) (out []byte) {
+// Delta writes integers as differences, in blocks of a size.
+func Delta(numbers []int64, block, parts int) (out []byte) {
 	out = binary.AppendUvarint(out, uint64(block))
 	out = binary.AppendUvarint(out, uint64(parts))
 	out = binary.AppendUvarint(out, uint64(len(numbers)))
@@ -80,7 +80,7 @@ func encodeDelta(numbers []int64, block, parts int) (out []byte) {
 				}
 			}
 			if at+part*len(list) < end {
-				body = append(body, packBits(list, width)...)
+				body = append(body, PackBits(list, width)...)
 			} else {
 				width = 77 // a writer may leave anything for a part without values
 			}

@@ -1,4 +1,4 @@
-package arrowmeta_test
+package tail_test
 
 import (
 	"bytes"
@@ -9,9 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/tail"
 )
 
 func describe(s *arrowmeta.Schema) string {
@@ -30,7 +34,7 @@ func describe(s *arrowmeta.Schema) string {
 
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
+	data, err := os.ReadFile("../arrowmeta/testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +65,7 @@ var asParquet = strings.NewReplacer(
 func TestParquetFooter(t *testing.T) {
 	for name, want := range map[string]string{"arrow.parquet": asArrow, "plain.parquet": asParquet} {
 		data := readFile(t, name)
-		got, err := arrowmeta.ReadTail(data, int64(len(data)))
+		got, err := tail.Read(data, int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +80,12 @@ func TestTailNeedsNoMoreThanItSays(t *testing.T) {
 	for _, name := range []string{"arrow.parquet", "plain.parquet", "fixed.arrow", "nested.arrow", "huggingface.stream", "nothing.arrow"} {
 		data := readFile(t, name)
 		size := int64(len(data))
-		whole, err := arrowmeta.ReadTail(data, size)
+		whole, err := tail.Read(data, size)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		for n := range data {
-			got, err := arrowmeta.ReadTail(data[len(data)-n:], size)
+			got, err := tail.Read(data[len(data)-n:], size)
 			if err != nil {
 				t.Fatalf("%s: the last %d bytes: %v", name, n, err)
 			}
@@ -101,11 +105,11 @@ func TestTailNeedsNoMoreThanItSays(t *testing.T) {
 // TestRowsOfWholeFiles counts the rows of complete files.
 func TestRowsOfWholeFiles(t *testing.T) {
 	data := readFile(t, "fixed.arrow")
-	whole, err := arrowmeta.ReadTail(data, int64(len(data)))
+	whole, err := tail.Read(data, int64(len(data)))
 	if err != nil || whole.Rows != 5 {
 		t.Errorf("%v rows, %v", whole, err)
 	}
-	tail, err := arrowmeta.ReadTail(data[8:], int64(len(data)))
+	tail, err := tail.Read(data[8:], int64(len(data)))
 	if err != nil || tail.Rows != -1 || len(tail.Schema.Fields) == 0 {
 		t.Errorf("%v rows, %v", tail, err)
 	}
@@ -129,33 +133,41 @@ const (
 
 func TestParquetByHand(t *testing.T) {
 	data := footerOf(schema1 + rows3 + "\x00")
-	got, err := arrowmeta.ReadTail(data, int64(len(data)))
+	got, err := tail.Read(data, int64(len(data)))
 	if err != nil || describe(&got.Schema) != "x: int32 = int32[]" || got.Rows != 3 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 // stored is field 5 of a footer, the metadata, with Arrow's schema.
-func stored(columns ...fields) string {
-	text := base64.StdEncoding.EncodeToString(streamOf(schemaOf(columns...), 0))
+func stored(t *testing.T, columns ...arrow.Field) string {
+	t.Helper()
+	var stream bytes.Buffer
+	if err := ipc.NewWriter(&stream, ipc.WithSchema(arrow.NewSchema(columns, nil))).Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := base64.StdEncoding.EncodeToString(stream.Bytes())
 	return "\x29\x1c\x18\x0cARROW:schema\x18" + string(binary.AppendUvarint(nil, uint64(len(text)))) + text + "\x00"
 }
 
 // Arrow's schema is used only if it lists the columns of the file.
 func TestStoredSchemaOfOtherColumns(t *testing.T) {
+	column := func(name string) arrow.Field {
+		return arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int32, Metadata: arrow.NewMetadata([]string{"unit"}, []string{"m"})}
+	}
 	for name, c := range map[string]struct{ meta, want string }{
-		"the same":   {stored(tripleField("x")), "x: fixed_size_list<float32>[3] = float32[3]"},
-		"other name": {stored(tripleField("y")), "x: int32 = int32[]"},
-		"one more":   {stored(tripleField("x"), tripleField("y")), "x: int32 = int32[]"},
-		"none":       {stored(), "x: int32 = int32[]"},
+		"the same":   {stored(t, column("x")), "m"},
+		"other name": {stored(t, column("y")), ""},
+		"one more":   {stored(t, column("x"), column("y")), ""},
+		"none":       {stored(t), ""},
 	} {
 		data := footerOf(schema1 + rows3 + c.meta + "\x00")
-		got, err := arrowmeta.ReadTail(data, int64(len(data)))
+		got, err := tail.Read(data, int64(len(data)))
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if text := describe(&got.Schema); text != c.want {
-			t.Errorf("%s: got %s, want %s", name, text, c.want)
+		if text, _ := got.Schema.Fields[0].Metadata.Get("unit"); text != c.want || describe(&got.Schema) != "x: int32 = int32[]" {
+			t.Errorf("%s: got %q of %s, want %q", name, text, describe(&got.Schema), c.want)
 		}
 	}
 }
@@ -186,7 +198,7 @@ func TestParquetRefused(t *testing.T) {
 		"ARROW:schema: offset 1684234849 does not lead forward into the metadata": footerOf(schema1 + rows3 + pair(base64.StdEncoding.EncodeToString([]byte("\xff\xff\xff\xff\x04\x00\x00\x00abcd"))) + "\x00"),
 		`column "x" has -1 children and values of 0 bytes`:                        footerOf("\x29\x1c\x48\x01x\x15\x01\x00" + rows3 + "\x00"),
 	} {
-		_, err := arrowmeta.ReadTail(data, int64(len(data)))
+		_, err := tail.Read(data, int64(len(data)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -203,28 +215,28 @@ func TestDamagedParquet(t *testing.T) {
 	footer := string(data[len(data)-8-n : len(data)-8])
 	for k := range n {
 		cut := footerOf(footer[:k])
-		if got, err := arrowmeta.ReadTail(cut, int64(len(cut))); err == nil {
+		if got, err := tail.Read(cut, int64(len(cut))); err == nil {
 			t.Fatalf("%d of %d bytes are a footer: %+v", k, n, got)
 		}
 		changed := []byte(footer)
 		changed[k] ^= 0xff
 		whole := footerOf(string(changed))
-		if got, err := arrowmeta.ReadTail(whole, int64(len(whole))); err == nil {
+		if got, err := tail.Read(whole, int64(len(whole))); err == nil {
 			describe(&got.Schema)
 		}
 	}
 }
 
 func TestTailRefused(t *testing.T) {
-	if _, err := arrowmeta.ReadTail(make([]byte, 9), 8); err == nil || err.Error() != "arrowmeta: 9 bytes are not the last of 8" {
+	if _, err := tail.Read(make([]byte, 9), 8); err == nil || err.Error() != "tail: 9 bytes are not the last of 8" {
 		t.Errorf("got %v", err)
 	}
-	want := "arrowmeta: the file has no footer of Arrow or Parquet at its end, and is too large to be read whole: 1073741824 bytes; a stream of record batches can be looked at with meshfeed inspect"
-	if _, err := arrowmeta.ReadTail(make([]byte, 100), 1<<30); err == nil || err.Error() != want {
+	want := "tail: the file has no footer of Arrow or Parquet at its end, and is too large to be read whole: 1073741824 bytes; a stream of record batches can be looked at with meshfeed inspect"
+	if _, err := tail.Read(make([]byte, 100), 1<<30); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	huge := append(binary.LittleEndian.AppendUint32(make([]byte, 50), 1<<25), "ARROW1"...)
-	if _, err := arrowmeta.ReadTail(huge, 1<<30); err == nil || !strings.Contains(err.Error(), "the footer has 33554432 bytes, but at most 16777216 are read here") {
+	if _, err := tail.Read(huge, 1<<30); err == nil || !strings.Contains(err.Error(), "the footer has 33554432 bytes, but at most 16777216 are read here") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -236,13 +248,13 @@ func FuzzTail(f *testing.F) {
 		f.Add(data[len(data)-min(len(data), 3000):], int64(1<<40))
 	}
 	f.Add(footerOf(schema1+rows3+"\x00"), int64(1<<20))
-	f.Fuzz(func(t *testing.T, tail []byte, size int64) {
-		got, err := arrowmeta.ReadTail(bytes.Clone(tail), size)
+	f.Fuzz(func(t *testing.T, data []byte, size int64) {
+		got, err := tail.Read(bytes.Clone(data), size)
 		if err != nil {
 			return
 		}
-		if got.Need < 0 || got.Need > size || got.Need > 0 && got.Need <= int64(len(tail)) {
-			t.Errorf("%d of %d bytes need %d", len(tail), size, got.Need)
+		if got.Need < 0 || got.Need > size || got.Need > 0 && got.Need <= int64(len(data)) {
+			t.Errorf("%d of %d bytes need %d", len(data), size, got.Need)
 		}
 		describe(&got.Schema)
 		arrowtype.Describe(&got.Schema)

@@ -1,0 +1,327 @@
+// Package parquet reads the metadata of Parquet files: the schema, the row groups and the
+// headers of pages, as the format's parquet.thrift defines them.
+//
+// The metadata are not trusted: what [ReadFile] returns lies within the file, and all
+// numbers are in range. Package encoding decodes the values of pages.
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/thrift"
+)
+
+// A Parquet file begins with the magic "PAR1". It ends with its metadata, their length, and
+// the magic again, or "PARE" if the metadata are encrypted.
+const (
+	Magic     = "PAR1"
+	Encrypted = "PARE"
+	Trailer   = 8 // bytes of the length and the magic
+)
+
+// FooterOf returns the offset and the size of the footer of a file, which has size bytes,
+// from its last ones. The error is DataLoss, or Unsupported for an encrypted footer.
+func FooterOf(last []byte, size int64) (offset int64, n int, err error) {
+	end := max(size-Trailer, 0)
+	if bytes.HasSuffix(last, []byte(Encrypted)) {
+		return 0, 0, status.Errorf(status.Unsupported, "parquet", "the footer of the Parquet file is encrypted").
+			WithHint("write it with a plain footer, or as an Arrow IPC file").With("offset", end)
+	}
+	if len(last) < Trailer || !bytes.HasSuffix(last, []byte(Magic)) {
+		return 0, 0, Damaged("end of the file", end, errors.New("no footer"))
+	}
+	n = int(binary.LittleEndian.Uint32(last[len(last)-Trailer:]))
+	if offset = end - int64(n); n == 0 || offset < int64(len(Magic)) {
+		return 0, 0, Damaged("end of the file", end, fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
+	}
+	return offset, n, nil
+}
+
+// Damaged returns the error for a part of a file, at an offset, that does not follow the
+// format.
+func Damaged(what string, offset int64, err error) error {
+	return status.Errorf(status.DataLoss, "parquet", "%s at byte %d: %w", what, offset, err).
+		WithHint("the data are damaged or cut short; write them again").With("offset", offset)
+}
+
+// File is the metadata of a file.
+type File struct {
+	Schema arrowmeta.Schema
+	Rows   int64
+	Leaves []Leaf
+	Firsts []int // by field of the schema: the number of its first leaf
+	Groups []Group
+}
+
+// Group is a row group.
+type Group struct {
+	Rows   int64
+	Chunks []Chunk // one for each leaf
+}
+
+// Chunk is a leaf of a row group: consecutive pages.
+type Chunk struct {
+	Offset, Length int64 // in the file
+	Values         int64 // levels, which include nulls and empty lists
+	Nulls          int64 // values that are null, and empty lists; -1 if unknown
+	Unpacked       int64 // bytes of the pages after decompression
+	Codec          Codec
+	Index          Extent // of its OffsetIndex; empty if there is none
+}
+
+// Extent is a range of a file's bytes.
+type Extent struct{ Offset, Length int64 }
+
+// Codec is the compression of pages (the enum CompressionCodec).
+type Codec int32
+
+// The codecs.
+const (
+	Uncompressed Codec = iota
+	Snappy
+	Gzip
+	LZO
+	Brotli
+	LZ4Hadoop // blocks with the frames of Hadoop, or without any
+	Zstd
+	LZ4
+)
+
+var codecNames = [...]string{"", "snappy", "gzip", "lzo", "brotli", "lz4 (Hadoop)", "zstd", "lz4"}
+
+// String returns the name of the codec, "" for uncompressed pages.
+func (c Codec) String() string {
+	if c >= 0 && int(c) < len(codecNames) {
+		return codecNames[c]
+	}
+	return fmt.Sprintf("codec %d", int32(c))
+}
+
+// fileMetaData is the struct FileMetaData.
+type fileMetaData struct {
+	elements []element
+	rows     int64
+	meta     arrowmeta.Metadata
+	groups   []rowGroup
+}
+
+// rowGroup is the struct RowGroup.
+type rowGroup struct {
+	rows   int64
+	chunks []columnChunk
+}
+
+// columnChunk holds fields of the structs ColumnChunk and ColumnMetaData.
+type columnChunk struct {
+	path                  string // of another file with the pages
+	encrypted, present    bool
+	physical              Physical
+	codec                 Codec
+	values, packed, plain int64 // number of values; bytes of the pages, compressed and not
+	data, dictionary      int64 // offset of the first data page, and of the dictionary page
+	index, indexLength    int64
+	nulls                 int64
+}
+
+// ReadSchema reads the schema of a footer and the number of rows, and skips the row groups.
+func ReadSchema(footer []byte) (s arrowmeta.Schema, rows int64, err error) {
+	f, err := readMetaData(footer, false)
+	if err != nil {
+		return s, 0, err
+	}
+	t, err := newTree(f.elements)
+	if err != nil {
+		return s, 0, err
+	}
+	s, err = t.schema(f.meta)
+	return s, f.rows, err
+}
+
+// ReadFile reads the footer of a file. End is the offset where the footer begins, before
+// which all pages lie.
+func ReadFile(footer []byte, end int64) (*File, error) {
+	m, err := readMetaData(footer, true)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(m.elements)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Rows: m.rows, Leaves: t.leaves, Firsts: t.firsts, Groups: make([]Group, len(m.groups))}
+	if f.Schema, err = t.schema(m.meta); err != nil {
+		return nil, err
+	}
+	left := m.rows
+	for i := range m.groups {
+		g := &m.groups[i]
+		if g.rows < 0 || g.rows > left {
+			return nil, fmt.Errorf("row group %d has %d rows of %d", i, g.rows, m.rows)
+		}
+		left -= g.rows
+		if f.Groups[i], err = g.checked(f.Leaves, end); err != nil {
+			return nil, fmt.Errorf("row group %d: %w", i, err)
+		}
+	}
+	if left != 0 {
+		return nil, fmt.Errorf("the row groups have %d rows fewer than the file's %d", left, m.rows)
+	}
+	return f, nil
+}
+
+// checked returns the row group if its chunks are those of the leaves and lie before end.
+func (g *rowGroup) checked(leaves []Leaf, end int64) (Group, error) {
+	out := Group{Rows: g.rows, Chunks: make([]Chunk, len(g.chunks))}
+	if len(g.chunks) != len(leaves) {
+		return out, fmt.Errorf("%d columns of %d", len(g.chunks), len(leaves))
+	}
+	for i := range g.chunks {
+		var err error
+		if out.Chunks[i], err = g.chunks[i].checked(&leaves[i], g.rows, end); err != nil {
+			return out, fmt.Errorf("column %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+func (c *columnChunk) checked(leaf *Leaf, rows, end int64) (out Chunk, err error) {
+	start := c.data
+	if c.dictionary > 0 && c.dictionary < start {
+		start = c.dictionary
+	}
+	switch {
+	case c.encrypted:
+		return out, errors.New("its pages are encrypted")
+	case c.path != "":
+		return out, fmt.Errorf("its pages are in another file, %q", c.path)
+	case !c.present:
+		return out, errors.New("no metadata")
+	case c.physical != leaf.Physical:
+		return out, fmt.Errorf("values of type %v in a column of type %v", c.physical, leaf.Physical)
+	case c.values < 0 || c.values > arrowmeta.MaxRows || leaf.MaxRepetition() == 0 && c.values != rows || c.values < rows:
+		return out, fmt.Errorf("%d values for %d rows", c.values, rows)
+	case start < int64(len(Magic)) || c.packed < 0 || c.packed > end-start || c.plain < 0:
+		return out, fmt.Errorf("%d bytes at byte %d lie outside of the data", c.packed, start)
+	}
+	out = Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Codec: c.codec}
+	if c.index > 0 && c.indexLength > 0 && c.indexLength <= end-c.index {
+		out.Index = Extent{c.index, c.indexLength}
+	}
+	return out, nil
+}
+
+// readMetaData reads the struct FileMetaData.
+func readMetaData(footer []byte, groups bool) (*fileMetaData, error) {
+	f, r := &fileMetaData{rows: -1}, thrift.New(footer, "footer")
+	const many = arrowmeta.MaxFields
+	r.Struct(func(id int, kind thrift.Kind) {
+		switch {
+		case id == 2:
+			f.elements = thrift.Structs(r, kind, many, "columns", readElement)
+		case id == 3:
+			f.rows = r.Int64(kind)
+		case id == 4 && groups:
+			f.groups = thrift.Structs(r, kind, 1<<24, "row groups", readGroup)
+		case id == 5:
+			f.meta = thrift.Structs(r, kind, many, "pairs of metadata", readPair)
+		default:
+			r.Skip(kind)
+		}
+	})
+	if f.rows < 0 || f.rows > arrowmeta.MaxRows {
+		r.Fail("%d rows", f.rows)
+	}
+	return f, r.Err()
+}
+
+// readPair reads the struct KeyValue.
+func readPair(r *thrift.Reader) (kv arrowmeta.KeyValue) {
+	r.Struct(func(id int, kind thrift.Kind) {
+		switch id {
+		case 1:
+			kv.Key = r.String(kind)
+		case 2:
+			kv.Value = r.String(kind)
+		default:
+			r.Skip(kind)
+		}
+	})
+	return kv
+}
+
+// readGroup reads the struct RowGroup.
+func readGroup(r *thrift.Reader) (g rowGroup) {
+	r.Struct(func(id int, kind thrift.Kind) {
+		switch id {
+		case 1:
+			g.chunks = thrift.Structs(r, kind, arrowmeta.MaxFields, "columns", readChunk)
+		case 3:
+			g.rows = r.Int64(kind)
+		default:
+			r.Skip(kind)
+		}
+	})
+	return g
+}
+
+// readChunk reads the struct ColumnChunk.
+func readChunk(r *thrift.Reader) columnChunk {
+	c := columnChunk{nulls: -1}
+	r.Struct(func(id int, kind thrift.Kind) {
+		switch id {
+		case 1:
+			c.path = r.String(kind)
+		case 3:
+			c.present = true
+			r.Nested(kind, func(id int, kind thrift.Kind) { c.read(r, id, kind) })
+		case 4:
+			c.index = r.Int64(kind)
+		case 5:
+			c.indexLength = int64(r.Int32(kind))
+		case 8, 9:
+			c.encrypted = true
+			r.Skip(kind)
+		default:
+			r.Skip(kind)
+		}
+	})
+	if !c.present && !c.encrypted {
+		r.Fail("a column has no metadata") // at once, so that a list of empty structs takes no memory
+	}
+	return c
+}
+
+// read reads a field of the struct ColumnMetaData.
+func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
+	switch id {
+	case 1:
+		c.physical = Physical(r.Int32(kind))
+	case 4:
+		c.codec = Codec(r.Int32(kind))
+	case 5:
+		c.values = r.Int64(kind)
+	case 6:
+		c.plain = r.Int64(kind)
+	case 7:
+		c.packed = r.Int64(kind)
+	case 9:
+		c.data = r.Int64(kind)
+	case 11:
+		c.dictionary = r.Int64(kind)
+	case 12:
+		r.Nested(kind, func(id int, kind thrift.Kind) {
+			if id == 3 { // of the struct Statistics
+				c.nulls = r.Int64(kind)
+			} else {
+				r.Skip(kind)
+			}
+		})
+	default:
+		r.Skip(kind)
+	}
+}

@@ -1,0 +1,245 @@
+// Package levels turns the repetition and definition levels of Parquet into the offsets
+// and validity bitmaps of Arrow ("Dremel: Interactive Analysis of Web-Scale Datasets",
+// VLDB 2010, section 4; the format's page "Nested Encoding").
+//
+// Every entry of a column chunk has two levels. The repetition level tells which list the
+// entry continues: 0 begins a row, and level i+1 adds an element to the current list i.
+// The definition level tells how much of the path to the value is there. The largest
+// stands for a value; with a smaller one, a node of the path is null, or a list is empty.
+//
+// Levels are stored in runs. A [Builder] uses whole runs where it can: a column without
+// nulls and lists costs nothing per row, and lists of numbers cost about a bit operation
+// per element.
+package levels
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/meshfeed/meshfeed/internal/parquet"
+	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
+)
+
+// Shape holds the offsets and bitmaps of a column.
+type Shape struct {
+	Lists   []List // one for each repeated node, from the outermost
+	Valid   Bitmap // of the values
+	Values  int64  // slots of values, null or not
+	Present int64  // values that are not null, which the pages hold
+}
+
+// List is a level of lists. List i has the elements Offsets[i] to Offsets[i+1].
+type List struct {
+	Offsets []int64 // one more than there are lists
+	Valid   Bitmap
+}
+
+// Len returns the number of lists.
+func (l *List) Len() int64 { return int64(len(l.Offsets)) - 1 }
+
+// Builder builds a shape page by page.
+type Builder struct {
+	shape   Shape
+	element []uint32 // by list: the definition level from which on an element is there
+	rows    int64
+	max     uint32 // definition level of a value
+	last    uint32 // definition level of the last entry
+	scratch [2][]uint32
+}
+
+// NewBuilder returns the builder for a leaf.
+func NewBuilder(leaf *parquet.Leaf) *Builder {
+	b := &Builder{max: uint32(leaf.MaxDefinition())}
+	for _, n := range leaf.Nodes {
+		if n.Repetition == parquet.Repeated {
+			b.element = append(b.element, uint32(n.Definition))
+			b.shape.Lists = append(b.shape.Lists, List{})
+		}
+	}
+	return b
+}
+
+// Widths returns the numbers of bits of a repetition and of a definition level.
+func (b *Builder) Widths() (repetition, definition int) {
+	return bits.Len(uint(len(b.element))), bits.Len32(b.max)
+}
+
+// Page adds the levels of a page, which has n entries. It returns the number of values
+// that the page holds. A column whose levels have no bits needs no runs.
+func (b *Builder) Page(repetitions, definitions *encoding.Runs, n int) (present int64, err error) {
+	before := b.shape.Present
+	r := segment{runs: repetitions, fixed: len(b.element) == 0, scratch: &b.scratch[0]}
+	d := segment{runs: definitions, fixed: b.max == 0, scratch: &b.scratch[1]}
+	for n > 0 {
+		if err := r.fill(n); err != nil {
+			return 0, fmt.Errorf("repetition levels: %w", err)
+		}
+		if err := d.fill(n); err != nil {
+			return 0, fmt.Errorf("definition levels: %w", err)
+		}
+		m := min(r.left, d.left)
+		if err := b.add(&r, &d, m); err != nil {
+			return 0, err
+		}
+		r.skip(m)
+		d.skip(m)
+		n -= m
+	}
+	return b.shape.Present - before, nil
+}
+
+// Finish returns the shape, if it has this number of rows.
+func (b *Builder) Finish(rows int64) (*Shape, error) {
+	if b.rows != rows {
+		return nil, fmt.Errorf("%d rows instead of %d", b.rows, rows)
+	}
+	below := b.shape.Values
+	for i := len(b.shape.Lists) - 1; i >= 0; i-- {
+		l := &b.shape.Lists[i]
+		l.Offsets = append(l.Offsets, below)
+		below = l.Len()
+	}
+	return &b.shape, nil
+}
+
+// segment is a part of a run, of levels that were not added yet.
+type segment struct {
+	runs    *encoding.Runs
+	fixed   bool // there are no bits, so that all levels are 0
+	left    int
+	same    bool // all levels are value
+	value   uint32
+	levels  []uint32  // unless same
+	scratch *[]uint32 // for levels
+}
+
+// fill reads the next run, unless a part of one is left.
+func (s *segment) fill(n int) error {
+	if s.left > 0 {
+		return nil
+	}
+	if s.fixed {
+		s.left, s.same = n, true
+		return nil
+	}
+	run, err := s.runs.Next()
+	if err != nil {
+		return err
+	}
+	s.left, s.value, s.same = run.Count, run.Value, run.Packed == nil
+	if !s.same {
+		if cap(*s.scratch) < run.Count {
+			*s.scratch = make([]uint32, run.Count)
+		}
+		s.levels = (*s.scratch)[:run.Count]
+		encoding.Unpack(s.levels, run.Packed, s.runs.Width())
+	}
+	return nil
+}
+
+func (s *segment) skip(n int) {
+	if s.left -= n; !s.same {
+		s.levels = s.levels[n:]
+	}
+}
+
+// add adds n entries, which both segments have.
+func (b *Builder) add(r, d *segment, n int) error {
+	if d.same && d.value == b.max {
+		switch {
+		case len(b.element) == 0:
+			b.values(n)
+			return nil
+		case len(b.element) == 1 && b.last >= b.element[0]:
+			return b.elements(r, n)
+		}
+	}
+	for i := range n {
+		rep, def := r.value, d.value
+		if !r.same {
+			rep = r.levels[i]
+		}
+		if !d.same {
+			def = d.levels[i]
+		}
+		if err := b.entry(rep, def); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values adds n values of a column without lists.
+func (b *Builder) values(n int) {
+	b.rows += int64(n)
+	b.shape.Valid.add(b.shape.Values, true, n)
+	b.shape.Values += int64(n)
+	b.shape.Present += int64(n)
+	b.last = b.max
+}
+
+// elements adds n values of lists that are not nested. The entry before is an element
+// too, so that each may continue its list.
+func (b *Builder) elements(r *segment, n int) error {
+	l, at := &b.shape.Lists[0], b.shape.Values
+	if r.same && r.value > 1 {
+		return fmt.Errorf("repetition level %d, of at most 1", r.value)
+	}
+	lists := len(l.Offsets)
+	for i := 0; i < n && !(r.same && r.value == 1); i++ {
+		if r.same || r.levels[i] == 0 {
+			l.Offsets = append(l.Offsets, at+int64(i))
+		} else if r.levels[i] > 1 {
+			return fmt.Errorf("repetition level %d, of at most 1", r.levels[i])
+		}
+	}
+	added := len(l.Offsets) - lists
+	l.Valid.add(int64(lists), true, added)
+	b.rows += int64(added)
+	b.shape.Valid.add(at, true, n)
+	b.shape.Values += int64(n)
+	b.shape.Present += int64(n)
+	b.last = b.max
+	return nil
+}
+
+// entry adds one entry.
+func (b *Builder) entry(rep, def uint32) error {
+	switch {
+	case rep > uint32(len(b.element)):
+		return fmt.Errorf("repetition level %d, of at most %d", rep, len(b.element))
+	case def > b.max:
+		return fmt.Errorf("definition level %d, of at most %d", def, b.max)
+	case rep == 0:
+		b.rows++
+	case b.rows == 0:
+		return fmt.Errorf("the first repetition level is %d", rep)
+	case def < b.element[rep-1] || b.last < b.element[rep-1]:
+		return fmt.Errorf("repetition level %d continues a list that has no elements", rep)
+	}
+	b.last = def
+	for i := range b.shape.Lists {
+		l := &b.shape.Lists[i]
+		if rep <= uint32(i) { // the entry begins a list
+			l.Valid.add(int64(len(l.Offsets)), def+1 >= b.element[i], 1)
+			l.Offsets = append(l.Offsets, b.elementsOf(i))
+		}
+		if def < b.element[i] { // null or empty: no element begins
+			return nil
+		}
+	}
+	b.shape.Valid.add(b.shape.Values, def == b.max, 1)
+	b.shape.Values++
+	if def == b.max {
+		b.shape.Present++
+	}
+	return nil
+}
+
+// elementsOf returns the number of elements of all lists of a level so far.
+func (b *Builder) elementsOf(i int) int64 {
+	if i+1 < len(b.shape.Lists) {
+		return int64(len(b.shape.Lists[i+1].Offsets))
+	}
+	return b.shape.Values
+}
