@@ -3,6 +3,7 @@ module github.com/meshfeed/meshfeed
 go 1.26.5
 
 require (
+	github.com/andybalholm/brotli v1.2.3
 	github.com/apache/arrow-go/v18 v18.6.0
 	github.com/apache/arrow/go/v17 v17.0.0
 	github.com/cockroachdb/datadriven v1.0.3

@@ -11,7 +11,7 @@ import (
 )
 
 // formats are the formats of files, in the order in which they are tried.
-var formats = []format{ipcFile, ipcStream}
+var formats = []format{ipcFile, ipcStream, parquetFormat{}}
 
 // format is a kind of file. The package comment explains how to add one.
 type format interface {

@@ -221,7 +221,7 @@ func sorted(paths []string) []string {
 }
 
 // suffixes are those of Arrow files in a directory.
-var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather"}
+var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".parquet"}
 
 // isArrow reports whether a file has the suffix of an Arrow file.
 func isArrow(path string) bool {

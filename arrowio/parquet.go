@@ -1,0 +1,231 @@
+package arrowio
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/parquet"
+	"github.com/meshfeed/meshfeed/internal/parquet/chunk"
+)
+
+// parquetFormat is the format of Parquet files. Their units are row groups.
+type parquetFormat struct{}
+
+func (parquetFormat) recognize(head []byte, size int64) bool {
+	return size >= int64(len(parquet.Magic)+parquet.Trailer) && len(head) >= 4 && string(head[:4]) == parquet.Magic
+}
+
+func (parquetFormat) open(ctx context.Context, content *resident.File) (contents, error) {
+	size := content.Size()
+	trailer := make([]byte, parquet.Trailer)
+	if err := content.ReadFull(ctx, trailer, size-parquet.Trailer); err != nil {
+		return nil, err
+	}
+	offset, n, err := parquet.FooterOf(trailer, size)
+	if err != nil {
+		return nil, err
+	}
+	if n > arrowmeta.MaxFooter {
+		return nil, status.Errorf(status.Unsupported, "parquet", "the footer has %d bytes, but at most %d are read", n, arrowmeta.MaxFooter).
+			WithHint("write larger row groups").With("offset", offset)
+	}
+	footer := make([]byte, n)
+	if err := content.ReadFull(ctx, footer, offset); err != nil {
+		return nil, err
+	}
+	meta, err := parquet.ReadFile(footer, offset)
+	if err != nil {
+		return nil, parquet.Damaged("footer", offset, err)
+	}
+	c := &parquetFile{content: content, meta: meta}
+	c.facts = metadata{format: "parquet", schema: &meta.Schema, digest: sha256.Sum256(footer), located: slices.Repeat([]bool{true}, len(meta.Schema.Fields))}
+	for i := range meta.Groups {
+		c.facts.units = append(c.facts.units, groupExtent(&meta.Groups[i]))
+	}
+	return c, nil
+}
+
+// groupExtent returns the bytes from the first chunk of a row group to the last.
+func groupExtent(g *parquet.Group) (e extent) {
+	for i := range g.Chunks {
+		c := &g.Chunks[i]
+		end := max(e.offset+e.length, c.Offset+c.Length)
+		if i == 0 || c.Offset < e.offset {
+			e.offset = c.Offset
+		}
+		e.length = end - e.offset
+	}
+	return e
+}
+
+// parquetFile is the contents of a Parquet file.
+type parquetFile struct {
+	content *resident.File
+	meta    *parquet.File
+	facts   metadata
+}
+
+func (c *parquetFile) metadata() *metadata { return &c.facts }
+
+func (c *parquetFile) unchecked() []Unchecked { return nil }
+
+func (c *parquetFile) scan(_ context.Context, first, last int, visit func(i int, u unit) error) error {
+	for i := first; i < last; i++ {
+		if err := visit(i, parquetGroup{c, i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *parquetFile) dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
+	return make([][]*arrowtype.Dictionary, len(columns)), nil // decode looks values up
+}
+
+// leaves returns the numbers of the leaves of a column: from first to last-1.
+func (c *parquetFile) leaves(column int) (first, last int) {
+	last = len(c.meta.Leaves)
+	if column+1 < len(c.meta.Firsts) {
+		last = c.meta.Firsts[column+1]
+	}
+	return c.meta.Firsts[column], last
+}
+
+// maxUnpacked bounds what one column of a row group takes in memory.
+const maxUnpacked = 1 << 30
+
+// chunk reads and decodes a leaf of a row group.
+func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool) (col *chunk.Column, reading time.Duration, err error) {
+	g := &c.meta.Groups[group]
+	stored := &g.Chunks[leaf]
+	if stored.Length > maxUnpacked {
+		return nil, 0, fmt.Errorf("%d bytes, but at most %d are read at once", stored.Length, maxUnpacked)
+	}
+	began := time.Now()
+	data := make([]byte, stored.Length)
+	if err := c.content.ReadFull(ctx, data, stored.Offset); err != nil {
+		return nil, 0, err
+	}
+	reading = time.Since(began)
+	err = guard.Call("arrowio", func() (err error) {
+		decode := chunk.Decode
+		if shape {
+			decode = chunk.DecodeShape
+		}
+		col, err = decode(data, stored, &c.meta.Leaves[leaf], g.Rows, maxUnpacked)
+		return err
+	})
+	return col, reading, err
+}
+
+func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
+	began := time.Now()
+	first, _ := c.leaves(column)
+	col, reading, err := c.chunk(ctx, group, first, lists)
+	if err == nil && !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
+		err = errors.New("it has nulls, but the metadata of the file say that it has none")
+	}
+	var out *table.Decoded
+	if err == nil {
+		out, err = arrowBuffers(col, &c.meta.Leaves[first], field, lists)
+	}
+	if err != nil {
+		var known *status.Error
+		if errors.As(err, &known) && known.Code != status.Internal {
+			return nil, err // of the disk
+		}
+		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: row group %d: %w", field.Name, group, err).
+			WithHint("the data are damaged; write them again").With("field", field.Name).With("row group", group)
+	}
+	out.Reading, out.Unpacking = reading, time.Since(began)-reading
+	return out, nil
+}
+
+// complete reports whether neither a value nor a list is null.
+func complete(col *chunk.Column) bool {
+	return col.Valid == nil && !slices.ContainsFunc(col.Lists, func(l chunk.List) bool { return l.Valid != nil })
+}
+
+// verify decodes every leaf of every row group.
+func (c *parquetFile) verify(ctx context.Context, _ []int, progress func(bytes int64)) error {
+	left := c.content.Size()
+	for i := range c.meta.Groups {
+		for leaf := range c.meta.Leaves {
+			if _, _, err := c.chunk(ctx, i, leaf, false); err != nil {
+				return status.Errorf(status.CodeOf(err), "arrowio", "column %d: row group %d: %w", leaf, i, err)
+			}
+		}
+		n := min(c.facts.units[i].length, left)
+		left -= n
+		progress(n)
+	}
+	progress(left)
+	return nil
+}
+
+// parquetGroup is a row group.
+type parquetGroup struct {
+	file  *parquetFile
+	group int
+}
+
+func (g parquetGroup) chunkOf(column int) (*parquet.Chunk, *parquet.Leaf) {
+	leaf, _ := g.file.leaves(column)
+	return &g.file.meta.Groups[g.group].Chunks[leaf], &g.file.meta.Leaves[leaf]
+}
+
+func (g parquetGroup) rows() int64 { return g.file.meta.Groups[g.group].Rows }
+
+// encoding is not empty even if the pages are not compressed, because they must be
+// decoded all the same.
+func (g parquetGroup) encoding() string {
+	if chunks := g.file.meta.Groups[g.group].Chunks; len(chunks) > 0 && chunks[0].Codec != parquet.Uncompressed {
+		return chunks[0].Codec.String()
+	}
+	return "pages"
+}
+
+func (g parquetGroup) hasNulls(column int) bool {
+	c, leaf := g.chunkOf(column)
+	for _, n := range leaf.Nodes {
+		if n.Repetition == parquet.Optional {
+			return c.Nulls != 0
+		}
+	}
+	return false
+}
+
+// setPositions has no positions, because the values must be decoded.
+func (g parquetGroup) setPositions(to *table.Column, batch, column int) {
+	for n := range to.Planes {
+		p := &to.Planes[n]
+		if p.Valid != nil {
+			p.Valid[batch] = -1
+		}
+		if p.Length != nil {
+			p.Length[batch] = g.file.meta.Groups[g.group].Chunks[g.file.meta.Firsts[column]].Values
+		}
+	}
+}
+
+func (g parquetGroup) uneven(column int, field *arrowtype.Field) (string, error) {
+	c, leaf := g.chunkOf(column)
+	want := int64(1)
+	for n := range field.Levels[:len(field.Levels)-1] {
+		want *= int64(field.List(n).Length())
+	}
+	if c.Nulls == 0 && leaf.MaxRepetition() > 0 && c.Values != g.rows()*want {
+		return countReason(g.rows(), c.Values, want), nil
+	}
+	return "", nil
+}

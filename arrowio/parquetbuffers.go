@@ -1,0 +1,123 @@
+package arrowio
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/parquet"
+	"github.com/meshfeed/meshfeed/internal/parquet/chunk"
+)
+
+// arrowBuffers returns the buffers of a column as its field has them. If lists is true,
+// the column has no values.
+func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
+	last := len(field.Levels) - 1
+	if len(col.Lists) != last {
+		return nil, fmt.Errorf("lists nested %d deep instead of %d", len(col.Lists), last)
+	}
+	out := &table.Decoded{Levels: make([]table.DecodedLevel, last+1)}
+	for n := range last {
+		list, l := field.List(n), &col.Lists[n]
+		if list.Direct() {
+			if err := col.FixLists(n, int64(list.Length())); err != nil {
+				return nil, err
+			}
+		}
+		to := &out.Levels[n]
+		to.Valid, to.Length = l.Valid, l.Len()
+		if !list.Direct() {
+			to.Data = offsetBytes(l.Offsets, int(list.Buffer().Bits/8))
+		}
+		out.Bytes += int64(len(to.Valid) + len(to.Data))
+	}
+	to := &out.Levels[last]
+	to.Valid, to.Length = col.Valid, col.Values
+	if !lists {
+		var err error
+		if to.Data, err = valueBytes(col, leaf, field.Levels[last].(arrowtype.Values)); err != nil {
+			return nil, err
+		}
+	}
+	out.Bytes += int64(len(to.Valid) + len(to.Data))
+	return out, nil
+}
+
+// offsetBytes writes offsets as integers of width bytes.
+func offsetBytes(offsets []int64, width int) []byte {
+	b := make([]byte, 0, len(offsets)*width)
+	for _, o := range offsets {
+		if width == 4 {
+			b = binary.LittleEndian.AppendUint32(b, uint32(o))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, uint64(o))
+		}
+	}
+	return b
+}
+
+// valueBytes returns the values as Arrow stores them.
+func valueBytes(col *chunk.Column, leaf *parquet.Leaf, values arrowtype.Values) ([]byte, error) {
+	size := values.Size()
+	switch stored := int64(leaf.Physical.Bits(leaf.Length)); {
+	case leaf.Physical == parquet.Boolean && size == 1:
+		return packBits(col.Fixed), nil
+	case stored == size:
+		return col.Fixed, nil
+	case leaf.Physical == parquet.Int96 && size == 64:
+		return nanoseconds(col)
+	case leaf.Physical == parquet.Int32 && (size == 8 || size == 16):
+		return narrow(col.Fixed, int(size/8))
+	}
+	return nil, fmt.Errorf("values of type %v cannot be values of %d bits", leaf.Physical, size)
+}
+
+// packBits packs booleans, which are bytes, into bits.
+func packBits(values []byte) []byte {
+	b := make([]byte, (len(values)+7)/8)
+	for i, v := range values {
+		b[i>>3] |= v << (i & 7)
+	}
+	return b
+}
+
+// narrow returns integers of 32 bits as integers of width bytes, signed or not.
+func narrow(values []byte, width int) ([]byte, error) {
+	b := make([]byte, 0, len(values)/4*width)
+	bits := 8 * width
+	for ; len(values) > 0; values = values[4:] {
+		v := int32(binary.LittleEndian.Uint32(values))
+		if v < -1<<(bits-1) || v >= 1<<bits {
+			return nil, fmt.Errorf("the value %d has more than %d bits", v, bits)
+		}
+		if b = append(b, byte(v)); width == 2 {
+			b = append(b, byte(v>>8))
+		}
+	}
+	return b, nil
+}
+
+// unixDay is the Julian day number of 1970-01-01.
+const unixDay = 2440588
+
+// nanoseconds returns timestamps of the type INT96, which are the nanoseconds of a day and
+// the Julian day number, as nanoseconds since 1970.
+func nanoseconds(col *chunk.Column) ([]byte, error) {
+	const day = 24 * 60 * 60 * 1_000_000_000
+	b := make([]byte, 0, col.Values*8)
+	for i := range col.Values {
+		v, at := col.Fixed[12*i:], int64(0)
+		if col.Valid.Get(i) {
+			days, ns := int64(binary.LittleEndian.Uint32(v[8:]))-unixDay, int64(binary.LittleEndian.Uint64(v))
+			if days < math.MinInt64/day+1 || days > math.MaxInt64/day-1 || ns < 0 || ns > day {
+				return nil, errors.New("a timestamp outside of the years 1678 to 2261, which 64 bits of nanoseconds hold")
+			}
+			at = days*day + ns
+		}
+		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+	}
+	return b, nil
+}

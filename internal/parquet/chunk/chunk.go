@@ -1,0 +1,296 @@
+// Package chunk decodes the column chunks of Parquet files into the buffers of Arrow
+// arrays: offsets, validity bitmaps and values.
+//
+// Everything is counted against the metadata: the entries of the pages against those of
+// the chunk, rows against those of the row group, and bytes against a limit. So a damaged
+// chunk ends with an error and never with other values, as far as levels, sizes and
+// checksums can tell.
+package chunk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/meshfeed/meshfeed/internal/parquet"
+	"github.com/meshfeed/meshfeed/internal/parquet/codec"
+	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
+	"github.com/meshfeed/meshfeed/internal/parquet/levels"
+)
+
+// Column is a decoded chunk. Slots of nulls hold zeros, or values without bytes.
+type Column struct {
+	levels.Shape
+	Fixed []byte         // Values values of the leaf's physical type; booleans are bytes 0 and 1
+	Bytes encoding.Bytes // if the physical type is ByteArray
+}
+
+// Decode decodes the chunk of a leaf in a row group with this many rows. Data holds the
+// bytes of the chunk. The column takes at most limit bytes, and so does each page.
+func Decode(data []byte, c *parquet.Chunk, leaf *parquet.Leaf, rows, limit int64) (*Column, error) {
+	d := decoder{data: data, chunk: c, leaf: leaf, width: (leaf.Physical.Bits(leaf.Length) + 7) / 8, limit: limit}
+	return d.run(rows)
+}
+
+// DecodeShape decodes the offsets and bitmaps of a chunk, as Decode does, and no values.
+func DecodeShape(data []byte, c *parquet.Chunk, leaf *parquet.Leaf, rows, limit int64) (*Column, error) {
+	d := decoder{data: data, chunk: c, leaf: leaf, limit: limit, shapeOnly: true}
+	return d.run(rows)
+}
+
+func (d *decoder) run(rows int64) (*Column, error) {
+	if err := d.prepare(); err != nil {
+		return nil, err
+	}
+	size := len(d.data)
+	for number := 0; d.left > 0; number++ {
+		at := size - len(d.data)
+		if err := d.page(); err != nil {
+			return nil, fmt.Errorf("page %d at byte %d of the column: %w", number, at, err)
+		}
+	}
+	return d.finish(rows)
+}
+
+// decoder is the state of Decode.
+type decoder struct {
+	data  []byte // pages that were not decoded yet
+	chunk *parquet.Chunk
+	leaf  *parquet.Leaf
+	width int   // bytes of a value; 0 for ByteArray
+	limit int64 // bytes
+	left  int64 // entries
+
+	shapeOnly  bool
+	shape      *levels.Builder
+	dictionary *values // nil before the dictionary page
+	values     values
+	unpacked   []byte
+	indices    []uint32
+	integers   []int64
+}
+
+// values holds values that are not null.
+type values struct {
+	fixed []byte
+	bytes encoding.Bytes
+	count int
+}
+
+// prepare checks that the chunk can be decoded within the limit.
+func (d *decoder) prepare() error {
+	if !codec.Supported(d.chunk.Codec) {
+		return fmt.Errorf("its pages are compressed with %v, which is not read", d.chunk.Codec)
+	}
+	if !d.shapeOnly && d.width == 0 && d.leaf.Physical != parquet.ByteArray && d.leaf.Physical != parquet.Fixed {
+		return fmt.Errorf("its values have the %v", d.leaf.Physical)
+	}
+	each := int64(max(d.width, 8) + 9*d.leaf.MaxRepetition() + 1) // bytes: of the value or its offset, of lists, of bitmaps
+	if d.left = d.chunk.Values; d.left > d.limit/each {
+		return fmt.Errorf("%d values take more than %d bytes", d.left, d.limit)
+	}
+	d.shape = levels.NewBuilder(d.leaf)
+	d.values.bytes.Limit = d.limit
+	if d.shapeOnly {
+		return nil
+	}
+	if d.leaf.Physical == parquet.ByteArray {
+		d.values.bytes.Offsets = append(make([]int64, 0, d.left+1), 0)
+		d.values.bytes.Data = make([]byte, 0, min(d.chunk.Unpacked, d.limit, 64*int64(len(d.data))))
+	} else {
+		d.values.fixed = make([]byte, 0, d.left*int64(d.width))
+	}
+	return nil
+}
+
+// page decodes the next page.
+func (d *decoder) page() error {
+	if len(d.data) == 0 {
+		return fmt.Errorf("the column ends %d values early", d.left)
+	}
+	p, _, err := parquet.ReadPage(d.data)
+	if err != nil {
+		return err
+	}
+	if p.Stored > len(d.data)-p.Header {
+		return fmt.Errorf("a page of %d bytes, but the column has only %d more", p.Stored, len(d.data)-p.Header)
+	}
+	stored := d.data[p.Header : p.Header+p.Stored]
+	d.data = d.data[p.Header+p.Stored:]
+	if p.HasCRC && crc32.ChecksumIEEE(stored) != p.CRC {
+		return errors.New("the checksum differs")
+	}
+	if int64(p.Size) > d.limit {
+		return fmt.Errorf("a page of %d bytes after decompression, more than %d", p.Size, d.limit)
+	}
+	switch p.Kind {
+	case parquet.DictionaryPage:
+		return d.readDictionary(&p, stored)
+	case parquet.DataPage:
+		return d.version1(&p, stored)
+	case parquet.DataPageV2:
+		return d.version2(&p, stored)
+	}
+	return nil // an index, or a type of page that is not known here, has no values
+}
+
+// unpack returns the decompressed bytes of a page, or of its values: size bytes.
+func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
+	if d.chunk.Codec == parquet.Uncompressed {
+		if len(stored) != size {
+			return nil, fmt.Errorf("%d bytes instead of %d", len(stored), size)
+		}
+		return stored, nil
+	}
+	if size == 0 {
+		return nil, nil
+	}
+	if size/maxRatio > len(stored) {
+		return nil, fmt.Errorf("%d bytes cannot be %d after decompression", len(stored), size)
+	}
+	if cap(d.unpacked) < size {
+		d.unpacked = make([]byte, size)
+	}
+	out := d.unpacked[:size]
+	return out, codec.Decompress(out, stored, d.chunk.Codec)
+}
+
+// maxRatio is above the best ratio of all codecs. Brotli and zstd write a block of one
+// repeated byte, of up to 16 MiB or 128 KiB, in a few bytes.
+const maxRatio = 4 << 20
+
+func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
+	if d.dictionary != nil || d.left < d.chunk.Values {
+		return errors.New("a dictionary that is not the first page")
+	}
+	if p.Encoding != parquet.Plain && p.Encoding != parquet.PlainDictionary {
+		return fmt.Errorf("a dictionary in the encoding %v", p.Encoding)
+	}
+	src, err := d.unpack(stored, p.Size)
+	if err != nil {
+		return err
+	}
+	if int64(p.Values) > d.limit/int64(max(d.width, 8)) {
+		return fmt.Errorf("a dictionary of %d values takes more than %d bytes", p.Values, d.limit)
+	}
+	dictionary := &values{bytes: encoding.Bytes{Limit: d.limit}}
+	if err := d.decode(dictionary, parquet.Plain, src, p.Values); err != nil {
+		return err
+	}
+	d.dictionary = dictionary
+	return nil
+}
+
+// version1 decodes a data page whose levels are compressed with its values.
+func (d *decoder) version1(p *parquet.Page, stored []byte) error {
+	src, err := d.unpack(stored, p.Size)
+	if err != nil {
+		return err
+	}
+	cut := func(width int, how parquet.Encoding) (part []byte, err error) {
+		if width == 0 {
+			return nil, nil
+		}
+		if how != parquet.RLE {
+			return nil, fmt.Errorf("levels in the encoding %v, which old writers used, are not read", how)
+		}
+		if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
+			return nil, errors.New("the levels are longer than the page")
+		}
+		end := 4 + int(binary.LittleEndian.Uint32(src))
+		part, src = src[4:end], src[end:]
+		return part, nil
+	}
+	rWidth, dWidth := d.shape.Widths()
+	repetitions, err := cut(rWidth, p.Repetitions)
+	if err != nil {
+		return err
+	}
+	definitions, err := cut(dWidth, p.Definitions)
+	if err != nil {
+		return err
+	}
+	present, err := d.levels(repetitions, definitions, p.Values)
+	if err != nil {
+		return err
+	}
+	return d.decode(&d.values, p.Encoding, src, present)
+}
+
+// version2 decodes a data page whose levels come first and are not compressed.
+func (d *decoder) version2(p *parquet.Page, stored []byte) error {
+	repetitions := stored[:p.RepetitionBytes]
+	definitions := stored[p.RepetitionBytes : p.RepetitionBytes+p.DefinitionBytes]
+	src, size := stored[p.RepetitionBytes+p.DefinitionBytes:], p.Size-p.RepetitionBytes-p.DefinitionBytes
+	if p.Compressed {
+		var err error
+		if src, err = d.unpack(src, size); err != nil {
+			return err
+		}
+	}
+	present, err := d.levels(repetitions, definitions, p.Values)
+	if err != nil {
+		return err
+	}
+	return d.decode(&d.values, p.Encoding, src, present)
+}
+
+// levels adds the levels of a page with n entries, and returns how many values it has.
+func (d *decoder) levels(repetitions, definitions []byte, n int) (present int, err error) {
+	if int64(n) > d.left {
+		return 0, fmt.Errorf("%d values, but the column has only %d more", n, d.left)
+	}
+	d.left -= int64(n)
+	rWidth, dWidth := d.shape.Widths()
+	r, err := encoding.NewRuns(repetitions, rWidth, n)
+	if err != nil {
+		return 0, err
+	}
+	def, err := encoding.NewRuns(definitions, dWidth, n)
+	if err != nil {
+		return 0, err
+	}
+	count, err := d.shape.Page(&r, &def, n)
+	return int(count), err
+}
+
+// finish returns the column with a slot for every null.
+func (d *decoder) finish(rows int64) (*Column, error) {
+	shape, err := d.shape.Finish(rows)
+	if err != nil {
+		return nil, err
+	}
+	c := &Column{Shape: *shape, Fixed: d.values.fixed, Bytes: d.values.bytes}
+	if c.Valid != nil && !d.shapeOnly {
+		c.spread(d.width)
+	}
+	return c, nil
+}
+
+// spread moves the values, which lie one after the other, to their slots.
+func (c *Column) spread(width int) {
+	from := c.Present
+	if c.Bytes.Offsets != nil {
+		ends := append(c.Bytes.Offsets, make([]int64, c.Values-c.Present)...)
+		for slot := c.Values - 1; slot >= 0; slot-- {
+			ends[slot+1] = ends[from]
+			if c.Valid.Get(slot) {
+				from--
+			}
+		}
+		c.Bytes.Offsets = ends
+		return
+	}
+	w := int64(width)
+	fixed := append(c.Fixed, make([]byte, (c.Values-c.Present)*w)...)
+	for slot := c.Values - 1; slot >= 0 && from <= slot; slot-- {
+		if c.Valid.Get(slot) {
+			from--
+			copy(fixed[slot*w:(slot+1)*w], fixed[from*w:])
+		} else {
+			clear(fixed[slot*w : (slot+1)*w])
+		}
+	}
+	c.Fixed = fixed
+}

@@ -1,0 +1,125 @@
+package chunk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/internal/parquet"
+	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
+)
+
+// decode adds n values that are stored in an encoding.
+func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) error {
+	if n == 0 || d.shapeOnly {
+		return nil
+	}
+	to.count += n
+	if how == parquet.RLEDictionary || how == parquet.PlainDictionary {
+		return d.lookUp(to, src, n)
+	}
+	if d.leaf.Physical == parquet.ByteArray {
+		return decodeBytes(&to.bytes, how, src, n)
+	}
+	start := len(to.fixed)
+	to.fixed = slices.Grow(to.fixed, n*d.width)[:start+n*d.width]
+	return d.decodeFixed(to.fixed[start:], how, src, n)
+}
+
+func decodeBytes(to *encoding.Bytes, how parquet.Encoding, src []byte, n int) error {
+	switch how {
+	case parquet.Plain:
+		return encoding.PlainBytes(to, src, n)
+	case parquet.DeltaLengthByteArray:
+		return encoding.DeltaLengths(to, src, n)
+	case parquet.DeltaByteArray:
+		return encoding.DeltaBytes(to, src, n)
+	}
+	return unknown(how, parquet.ByteArray)
+}
+
+func unknown(how parquet.Encoding, p parquet.Physical) error {
+	return fmt.Errorf("values of type %v in the encoding %v are not read", p, how)
+}
+
+// decodeFixed sets dst to n values of a fixed width.
+func (d *decoder) decodeFixed(dst []byte, how parquet.Encoding, src []byte, n int) error {
+	p := d.leaf.Physical
+	switch {
+	case how == parquet.Plain && p == parquet.Boolean:
+		return encoding.PlainBooleans(dst, src)
+	case how == parquet.Plain:
+		return encoding.PlainFixed(dst, src)
+	case how == parquet.RLE && p == parquet.Boolean:
+		return encoding.RunBooleans(dst, src)
+	case how == parquet.ByteStreamSplit && p != parquet.Boolean && p != parquet.Int96:
+		return encoding.ByteStreamSplit(dst, src, d.width)
+	case how == parquet.DeltaBinaryPacked && (p == parquet.Int32 || p == parquet.Int64):
+		return d.decodeDeltas(dst, src, n)
+	case how == parquet.DeltaByteArray && p == parquet.Fixed:
+		b := encoding.Bytes{Limit: int64(len(dst))}
+		if err := encoding.DeltaBytes(&b, src, n); err != nil {
+			return err
+		}
+		for i := range n {
+			if len(b.Value(i)) != d.width {
+				return fmt.Errorf("a value of %d bytes instead of %d", len(b.Value(i)), d.width)
+			}
+		}
+		copy(dst, b.Data)
+		return nil
+	}
+	return unknown(how, p)
+}
+
+func (d *decoder) decodeDeltas(dst, src []byte, n int) error {
+	d.integers = slices.Grow(d.integers[:0], n)[:n]
+	if _, err := encoding.Delta(d.integers, src); err != nil {
+		return err
+	}
+	for i, v := range d.integers {
+		if d.width == 4 {
+			binary.LittleEndian.PutUint32(dst[4*i:], uint32(v))
+		} else {
+			binary.LittleEndian.PutUint64(dst[8*i:], uint64(v))
+		}
+	}
+	return nil
+}
+
+// lookUp adds n values of the dictionary.
+func (d *decoder) lookUp(to *values, src []byte, n int) error {
+	if d.dictionary == nil || to == d.dictionary {
+		return errors.New("indices into a dictionary that is not there")
+	}
+	d.indices = slices.Grow(d.indices[:0], n)[:n]
+	if err := encoding.Indices(d.indices, src, d.dictionary.count); err != nil {
+		return err
+	}
+	if d.leaf.Physical == parquet.ByteArray {
+		return to.bytes.Gather(&d.dictionary.bytes, d.indices)
+	}
+	start, w := len(to.fixed), d.width
+	to.fixed = slices.Grow(to.fixed, n*w)[:start+n*w]
+	gatherFixed(to.fixed[start:], d.dictionary.fixed, d.indices, w)
+	return nil
+}
+
+// gatherFixed copies values of a dictionary, each of width bytes.
+func gatherFixed(dst, dictionary []byte, indices []uint32, width int) {
+	switch width {
+	case 4:
+		for i, k := range indices {
+			binary.LittleEndian.PutUint32(dst[4*i:], binary.LittleEndian.Uint32(dictionary[4*int(k):]))
+		}
+	case 8:
+		for i, k := range indices {
+			binary.LittleEndian.PutUint64(dst[8*i:], binary.LittleEndian.Uint64(dictionary[8*int(k):]))
+		}
+	default:
+		for i, k := range indices {
+			copy(dst[i*width:(i+1)*width], dictionary[int(k)*width:])
+		}
+	}
+}

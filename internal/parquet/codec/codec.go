@@ -1,0 +1,167 @@
+// Package codec decompresses the pages of Parquet files.
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/parquet"
+)
+
+// maxWindow bounds the window of a zstd frame.
+const maxWindow = 128 << 20
+
+// Supported reports whether Decompress knows a codec.
+func Supported(c parquet.Codec) bool { return c == parquet.Uncompressed || decoders[c] != nil }
+
+// Decompress fills dst with the bytes of a compressed page, which must be as many. It
+// allocates no more than a constant amount of memory beside dst.
+func Decompress(dst, src []byte, c parquet.Codec) error {
+	decode := decoders[c]
+	if decode == nil {
+		return fmt.Errorf("compressed with %v, which is not read", c)
+	}
+	if err := guard.Call("parquet", func() error { return decode(dst, src) }); err != nil {
+		return fmt.Errorf("%v: %w", c, err)
+	}
+	return nil
+}
+
+var decoders = map[parquet.Codec]func(dst, src []byte) error{
+	parquet.Snappy:    unsnappy,
+	parquet.Gzip:      ungzip,
+	parquet.Brotli:    unbrotli,
+	parquet.Zstd:      unzstd,
+	parquet.LZ4:       unlz4,
+	parquet.LZ4Hadoop: unlz4Hadoop,
+}
+
+var errSize = errors.New("the page does not have the size that its header promises")
+
+func unsnappy(dst, src []byte) error {
+	if n, err := s2.DecodedLen(src); err != nil || n != len(dst) {
+		return errors.Join(err, errSize)
+	}
+	_, err := s2.Decode(dst, src)
+	return err
+}
+
+func unlz4(dst, src []byte) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	n, err := lz4.UncompressBlock(src, dst)
+	if err == nil && n != len(dst) {
+		err = errSize
+	}
+	return err
+}
+
+// unlz4Hadoop decompresses the codec LZ4 of old writers: blocks of Hadoop, each with its
+// sizes in eight bytes, and from other writers a single block without sizes.
+func unlz4Hadoop(dst, src []byte) error {
+	if unhadoop(dst, src) == nil {
+		return nil
+	}
+	return unlz4(dst, src)
+}
+
+func unhadoop(dst, src []byte) error {
+	for len(src) > 0 {
+		if len(src) < 8 {
+			return errSize
+		}
+		size, stored := uint64(binary.BigEndian.Uint32(src)), uint64(binary.BigEndian.Uint32(src[4:]))
+		if size > uint64(len(dst)) || stored > uint64(len(src)-8) {
+			return errSize
+		}
+		if err := unlz4(dst[:size], src[8:8+stored]); err != nil {
+			return err
+		}
+		dst, src = dst[size:], src[8+stored:]
+	}
+	if len(dst) > 0 {
+		return errSize
+	}
+	return nil
+}
+
+// The decoders are kept, because making one takes longer than decoding a small page.
+var (
+	gzips   sync.Pool // of *gzip.Reader
+	brotlis sync.Pool // of *brotli.Reader
+	zstds   sync.Pool // of *zstd.Decoder
+)
+
+func ungzip(dst, src []byte) (err error) {
+	r, ok := gzips.Get().(*gzip.Reader)
+	if !ok {
+		r = new(gzip.Reader)
+	}
+	if err := r.Reset(bytes.NewReader(src)); err != nil {
+		return err
+	}
+	if err := exactly(r, dst); err != nil {
+		return err
+	}
+	gzips.Put(r)
+	return nil
+}
+
+func unbrotli(dst, src []byte) error {
+	r, ok := brotlis.Get().(*brotli.Reader)
+	if !ok {
+		r = brotli.NewReader(nil)
+	}
+	if err := r.Reset(bytes.NewReader(src)); err != nil {
+		return err
+	}
+	if err := exactly(r, dst); err != nil {
+		return err
+	}
+	brotlis.Put(r)
+	return nil
+}
+
+// exactly fills dst, and checks that no more bytes follow.
+func exactly(r io.Reader, dst []byte) error {
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return err
+	}
+	var more [1]byte
+	if n, err := io.ReadFull(r, more[:]); n > 0 || err != io.EOF {
+		return errSize
+	}
+	return nil
+}
+
+func unzstd(dst, src []byte) error {
+	r, ok := zstds.Get().(*zstd.Decoder)
+	if !ok {
+		var err error
+		r, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return err
+		}
+	}
+	out, err := r.DecodeAll(src, dst[:0:len(dst)])
+	if err != nil {
+		return err
+	}
+	zstds.Put(r)
+	if len(out) != len(dst) {
+		return errSize
+	}
+	return nil
+}
