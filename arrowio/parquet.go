@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -15,7 +16,6 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/guard"
 	"github.com/meshfeed/meshfeed/internal/parquet"
-	"github.com/meshfeed/meshfeed/internal/parquet/chunk"
 )
 
 // parquetFormat is the format of Parquet files. Their units are row groups.

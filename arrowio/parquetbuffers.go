@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
-	"github.com/meshfeed/meshfeed/internal/parquet/chunk"
 )
 
 // arrowBuffers returns the buffers of a column as its field has them. If lists is true,

@@ -13,8 +13,8 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
 	"github.com/meshfeed/meshfeed/internal/parquet"
-	"github.com/meshfeed/meshfeed/internal/parquet/codec"
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
 	"github.com/meshfeed/meshfeed/internal/parquet/levels"
 )
