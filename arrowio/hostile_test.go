@@ -22,13 +22,13 @@ import (
 
 var mutations = flag.Int("mutations", 10000, "number of damaged files")
 
-// validFiles returns files with every kind of column, each of at most 4 KiB. The
-// script generate.py in their directory writes them.
+// validFiles returns files with every kind of column, each of at most 8 KiB. The
+// scripts generate.py in their directories write them.
 func validFiles(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for _, pattern := range []string{"*.arrow", "*.stream"} {
-		paths, err := filepath.Glob(filepath.Join("../internal/arrowmeta/testdata", pattern))
+	for _, pattern := range []string{"../internal/arrowmeta/testdata/*.arrow", "../internal/arrowmeta/testdata/*.stream", "testdata/parquet/*.parquet"} {
+		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("no %s: %v", pattern, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
@@ -104,12 +105,32 @@ func (c *parquetFile) leaves(column int) (first, last int) {
 // maxUnpacked bounds what one column of a row group takes in memory.
 const maxUnpacked = 1 << 30
 
+// decode reads and decodes a column of a row group. All columns that are fields have one
+// leaf.
+func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
+	began := time.Now()
+	first, _ := c.leaves(column)
+	col, reading, err := c.chunk(ctx, group, first, lists)
+	if err != nil {
+		return nil, c.failed(group, column, err)
+	}
+	if !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
+		return nil, c.failed(group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
+	}
+	out, err := arrowBuffers(col, &c.meta.Leaves[first], field, lists)
+	if err != nil {
+		return nil, c.failed(group, column, err)
+	}
+	out.Reading, out.Unpacking = reading, time.Since(began)-reading
+	return out, nil
+}
+
 // chunk reads and decodes a leaf of a row group.
 func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool) (col *chunk.Column, reading time.Duration, err error) {
 	g := &c.meta.Groups[group]
 	stored := &g.Chunks[leaf]
 	if stored.Length > maxUnpacked {
-		return nil, 0, fmt.Errorf("%d bytes, but at most %d are read at once", stored.Length, maxUnpacked)
+		return nil, 0, parquet.Unsupported(fmt.Sprintf("%d bytes, but at most %d are read at once", stored.Length, maxUnpacked))
 	}
 	began := time.Now()
 	data := make([]byte, stored.Length)
@@ -128,27 +149,17 @@ func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool) (c
 	return col, reading, err
 }
 
-func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
-	began := time.Now()
-	first, _ := c.leaves(column)
-	col, reading, err := c.chunk(ctx, group, first, lists)
-	if err == nil && !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
-		err = errors.New("it has nulls, but the metadata of the file say that it has none")
+// failed returns the error for a column of a row group. It does not change an error that
+// has a code, such as that of a failed read.
+func (c *parquetFile) failed(group, column int, err error) error {
+	var known *status.Error
+	if errors.As(err, &known) {
+		return err
 	}
-	var out *table.Decoded
-	if err == nil {
-		out, err = arrowBuffers(col, &c.meta.Leaves[first], field, lists)
-	}
-	if err != nil {
-		var known *status.Error
-		if errors.As(err, &known) && known.Code != status.Internal {
-			return nil, err // of the disk
-		}
-		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: row group %d: %w", field.Name, group, err).
-			WithHint("the data are damaged; write them again").With("field", field.Name).With("row group", group)
-	}
-	out.Reading, out.Unpacking = reading, time.Since(began)-reading
-	return out, nil
+	code, hint := parquet.Refuse(err)
+	name := c.meta.Schema.Fields[column].Name
+	return status.Errorf(code, "arrowio", "field %q: row group %d: %w", name, group, err).
+		WithHint("%s", hint).With("field", name).With("row group", group)
 }
 
 // complete reports whether neither a value nor a list is null.
@@ -156,13 +167,17 @@ func complete(col *chunk.Column) bool {
 	return col.Valid == nil && !slices.ContainsFunc(col.Lists, func(l chunk.List) bool { return l.Valid != nil })
 }
 
-// verify decodes every leaf of every row group.
-func (c *parquetFile) verify(ctx context.Context, _ []int, progress func(bytes int64)) error {
+// verify decodes the columns that are not fields. The caller gathers all rows of fields,
+// which decodes the others.
+func (c *parquetFile) verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
 	left := c.content.Size()
 	for i := range c.meta.Groups {
-		for leaf := range c.meta.Leaves {
-			if _, _, err := c.chunk(ctx, i, leaf, false); err != nil {
-				return status.Errorf(status.CodeOf(err), "arrowio", "column %d: row group %d: %w", leaf, i, err)
+		for column := range c.meta.Schema.Fields {
+			if slices.Contains(fields, column) {
+				continue
+			}
+			if err := c.verifyColumn(ctx, i, column); err != nil {
+				return c.failed(i, column, err)
 			}
 		}
 		n := min(c.facts.units[i].length, left)
@@ -170,6 +185,25 @@ func (c *parquetFile) verify(ctx context.Context, _ []int, progress func(bytes i
 		progress(n)
 	}
 	progress(left)
+	return nil
+}
+
+func (c *parquetFile) verifyColumn(ctx context.Context, group, column int) error {
+	first, last := c.leaves(column)
+	for leaf := first; leaf < last; leaf++ {
+		col, _, err := c.chunk(ctx, group, leaf, false)
+		if err != nil {
+			return err
+		}
+		if !c.meta.Leaves[leaf].Text {
+			continue
+		}
+		for k := range col.Bytes.Len() {
+			if !utf8.Valid(col.Bytes.Value(k)) {
+				return fmt.Errorf("value %d is not UTF-8", k)
+			}
+		}
+	}
 	return nil
 }
 
@@ -205,7 +239,8 @@ func (g parquetGroup) hasNulls(column int) bool {
 	return false
 }
 
-// setPositions has no positions, because the values must be decoded.
+// setPositions has no positions, because the values must be decoded. The number of
+// values bounds the number of elements of each level, which decode counts.
 func (g parquetGroup) setPositions(to *table.Column, batch, column int) {
 	for n := range to.Planes {
 		p := &to.Planes[n]

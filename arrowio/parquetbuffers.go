@@ -23,7 +23,7 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	for n := range last {
 		list, l := field.List(n), &col.Lists[n]
 		if list.Direct() {
-			if err := col.FixLists(n, int64(list.Length())); err != nil {
+			if err := col.FixLists(n, int64(list.Length()), maxUnpacked); err != nil {
 				return nil, err
 			}
 		}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/thrift"
@@ -177,21 +178,49 @@ func (l *logical) read(r *thrift.Reader, parameter int, kind thrift.Kind) {
 // units are the members of the union TimeUnit.
 var units = [...]arrowmeta.Unit{1: arrowmeta.Millisecond, arrowmeta.Microsecond, arrowmeta.Nanosecond}
 
+// annotates lists the physical types of each logical type (LogicalTypes.md). Other logical
+// types have no effect on how values are read.
+var annotates = map[int][]Physical{
+	logicalString: {ByteArray}, logicalEnum: {ByteArray}, logicalJSON: {ByteArray}, logicalDecimal: {Int32, Int64, ByteArray, Fixed},
+	logicalDate: {Int32}, logicalTime: {Int32, Int64}, logicalTimestamp: {Int64}, logicalInteger: {Int32, Int64}, logicalFloat16: {Fixed},
+	logicalInterval: {Fixed},
+}
+
+// check returns an error unless the values of a column can have its logical type.
+func (e *element) check() error {
+	l := &e.logical
+	allowed, known := annotates[l.kind]
+	switch {
+	case known && !slices.Contains(allowed, e.physical):
+		return fmt.Errorf("column %q has values of type %v with the logical type %d", e.name, e.physical, l.kind)
+	case l.kind == logicalInteger && !slices.Contains([]int{8, 16, 32, 64}, l.bits), l.kind == logicalInteger && (l.bits == 64) != (e.physical == Int64):
+		return fmt.Errorf("column %q has values of type %v with integers of %d bits", e.name, e.physical, l.bits)
+	case (l.kind == logicalTime || l.kind == logicalTimestamp) && l.unit == arrowmeta.NoUnit:
+		return fmt.Errorf("column %q has times of an unknown unit", e.name)
+	case l.kind == logicalTime && (l.unit == arrowmeta.Millisecond) != (e.physical == Int32):
+		return fmt.Errorf("column %q has values of type %v with times in %v", e.name, e.physical, l.unit)
+	case l.kind == logicalFloat16 && e.length != 2:
+		return fmt.Errorf("column %q has numbers of type float16 in %d bytes", e.name, e.length)
+	}
+	return nil
+}
+
 // leaf returns the type of the values of a column.
 func (e *element) leaf() arrowmeta.Type {
 	l := &e.logical
 	switch l.kind {
-	case logicalString, logicalEnum, logicalJSON:
+	case logicalString, logicalJSON:
 		return arrowmeta.Type{Kind: arrowmeta.String}
 	case logicalDecimal:
-		return arrowmeta.Type{Kind: arrowmeta.Decimal, BitWidth: 128, Precision: l.precision, Scale: l.scale}
+		t := arrowmeta.Type{Kind: arrowmeta.Decimal, BitWidth: 128, Precision: l.precision, Scale: l.scale}
+		if l.precision > 38 {
+			t.BitWidth = 256
+		}
+		return t
 	case logicalDate:
 		return arrowmeta.Type{Kind: arrowmeta.Date, BitWidth: 32, Unit: arrowmeta.Day}
 	case logicalTime:
-		if e.physical == Int32 {
-			return arrowmeta.Type{Kind: arrowmeta.Time, BitWidth: 32, Unit: l.unit}
-		}
-		return arrowmeta.Type{Kind: arrowmeta.Time, BitWidth: 64, Unit: l.unit}
+		return arrowmeta.Type{Kind: arrowmeta.Time, BitWidth: e.physical.Bits(0), Unit: l.unit}
 	case logicalTimestamp:
 		t := arrowmeta.Type{Kind: arrowmeta.Timestamp, BitWidth: 64, Unit: l.unit}
 		if l.utc {

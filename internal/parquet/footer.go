@@ -42,11 +42,25 @@ func FooterOf(last []byte, size int64) (offset int64, n int, err error) {
 	return offset, n, nil
 }
 
-// Damaged returns the error for a part of a file, at an offset, that does not follow the
-// format.
+// Unsupported is an error for data that follow the format, but are not read here.
+type Unsupported string
+
+// Error implements error.
+func (u Unsupported) Error() string { return string(u) }
+
+// Refuse returns the code and the hint of the error for a part of a file. The code is
+// DataLoss, because the part does not follow the format, unless err wraps [Unsupported].
+func Refuse(err error) (status.Code, string) {
+	if errors.As(err, new(Unsupported)) {
+		return status.Unsupported, "write the file without it, or as an Arrow IPC file"
+	}
+	return status.DataLoss, "the data are damaged or cut short; write them again"
+}
+
+// Damaged returns the error for a part of a file at an offset.
 func Damaged(what string, offset int64, err error) error {
-	return status.Errorf(status.DataLoss, "parquet", "%s at byte %d: %w", what, offset, err).
-		WithHint("the data are damaged or cut short; write them again").With("offset", offset)
+	code, hint := Refuse(err)
+	return status.Errorf(code, "parquet", "%s at byte %d: %w", what, offset, err).WithHint("%s", hint).With("offset", offset)
 }
 
 // File is the metadata of a file.
@@ -68,14 +82,10 @@ type Group struct {
 type Chunk struct {
 	Offset, Length int64 // in the file
 	Values         int64 // levels, which include nulls and empty lists
-	Nulls          int64 // values that are null, and empty lists; -1 if unknown
+	Nulls          int64 // of the values, and of lists as the writer counts them; -1 if unknown
 	Unpacked       int64 // bytes of the pages after decompression
 	Codec          Codec
-	Index          Extent // of its OffsetIndex; empty if there is none
 }
-
-// Extent is a range of a file's bytes.
-type Extent struct{ Offset, Length int64 }
 
 // Codec is the compression of pages (the enum CompressionCodec).
 type Codec int32
@@ -124,7 +134,6 @@ type columnChunk struct {
 	codec                 Codec
 	values, packed, plain int64 // number of values; bytes of the pages, compressed and not
 	data, dictionary      int64 // offset of the first data page, and of the dictionary page
-	index, indexLength    int64
 	nulls                 int64
 }
 
@@ -196,23 +205,21 @@ func (c *columnChunk) checked(leaf *Leaf, rows, end int64) (out Chunk, err error
 	}
 	switch {
 	case c.encrypted:
-		return out, errors.New("its pages are encrypted")
+		return out, Unsupported("its pages are encrypted")
 	case c.path != "":
-		return out, fmt.Errorf("its pages are in another file, %q", c.path)
+		return out, Unsupported(fmt.Sprintf("its pages are in another file, %q", c.path))
 	case !c.present:
 		return out, errors.New("no metadata")
 	case c.physical != leaf.Physical:
 		return out, fmt.Errorf("values of type %v in a column of type %v", c.physical, leaf.Physical)
 	case c.values < 0 || c.values > arrowmeta.MaxRows || leaf.MaxRepetition() == 0 && c.values != rows || c.values < rows:
 		return out, fmt.Errorf("%d values for %d rows", c.values, rows)
+	case c.values == 0: // there are no pages, or one without values, at offset 0
+		return Chunk{Offset: int64(len(Magic)), Nulls: c.nulls, Codec: c.codec}, nil
 	case start < int64(len(Magic)) || c.packed < 0 || c.packed > end-start || c.plain < 0:
 		return out, fmt.Errorf("%d bytes at byte %d lie outside of the data", c.packed, start)
 	}
-	out = Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Codec: c.codec}
-	if c.index > 0 && c.indexLength > 0 && c.indexLength <= end-c.index {
-		out.Index = Extent{c.index, c.indexLength}
-	}
-	return out, nil
+	return Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Codec: c.codec}, nil
 }
 
 // readMetaData reads the struct FileMetaData.
@@ -279,10 +286,6 @@ func readChunk(r *thrift.Reader) columnChunk {
 		case 3:
 			c.present = true
 			r.Nested(kind, func(id int, kind thrift.Kind) { c.read(r, id, kind) })
-		case 4:
-			c.index = r.Int64(kind)
-		case 5:
-			c.indexLength = int64(r.Int32(kind))
 		case 8, 9:
 			c.encrypted = true
 			r.Skip(kind)

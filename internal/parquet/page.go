@@ -64,20 +64,19 @@ type Page struct {
 	DefinitionBytes, RepetitionBytes int
 	Compressed                       bool
 
-	CRC         uint32 // of the stored bytes, if HasCRC
-	HasCRC      bool
-	hasSubtitle bool // the struct of the page's type is there
+	CRC    uint32 // of the stored bytes, if HasCRC
+	HasCRC bool
 }
 
-// MaxPageHeader bounds the size of a header. Statistics in it may be as long as values.
-const MaxPageHeader = 16 << 20
+// headers are the fields of the struct PageHeader with the structs of the types.
+var headers = [...]int{DataPage: 5, DictionaryPage: 7, DataPageV2: 8}
 
 // ReadPage reads the header of a page, with which data begin. Data may be longer than the
-// header. If they may be too short, more is true, and the caller should try again with
-// more of them.
-func ReadPage(data []byte) (p Page, more bool, err error) {
+// header.
+func ReadPage(data []byte) (p Page, err error) {
 	r := thrift.New(data, "page header")
 	p.Compressed = true
+	header := 0 // the struct that was read
 	r.Struct(func(id int, kind thrift.Kind) {
 		switch id {
 		case 1:
@@ -89,23 +88,24 @@ func ReadPage(data []byte) (p Page, more bool, err error) {
 		case 4:
 			p.CRC, p.HasCRC = uint32(r.Int32(kind)), true
 		case 5, 7, 8:
-			p.hasSubtitle = true
+			header = id
 			r.Nested(kind, func(field int, kind thrift.Kind) { p.read(r, id, field, kind) })
 		default:
 			r.Skip(kind)
 		}
 	})
 	if err := r.Err(); err != nil {
-		return Page{}, len(data) < MaxPageHeader, err
+		return Page{}, err
 	}
 	p.Header = r.Pos()
-	if p.Stored < 0 || p.Size < 0 || p.Values < 0 || p.DefinitionBytes < 0 || p.RepetitionBytes < 0 || p.DefinitionBytes > p.Stored-p.RepetitionBytes || p.DefinitionBytes > p.Size-p.RepetitionBytes {
-		return Page{}, false, fmt.Errorf("a page of %d values in %d bytes, %d after decompression", p.Values, p.Stored, p.Size)
+	levels := p.DefinitionBytes + p.RepetitionBytes
+	if p.Stored < 0 || p.Size < 0 || p.Values < 0 || p.DefinitionBytes < 0 || p.RepetitionBytes < 0 || levels > p.Stored || levels > p.Size {
+		return Page{}, fmt.Errorf("a page of %d values in %d bytes, %d after decompression", p.Values, p.Stored, p.Size)
 	}
-	if p.Kind != IndexPage && p.Kind <= DataPageV2 && !p.hasSubtitle {
-		return Page{}, false, fmt.Errorf("a page of type %d without its header", p.Kind)
+	if p.Kind >= 0 && int(p.Kind) < len(headers) && p.Kind != IndexPage && header != headers[p.Kind] {
+		return Page{}, fmt.Errorf("a page of type %d without its header", p.Kind)
 	}
-	return p, false, nil
+	return p, nil
 }
 
 // read reads a field of the structs DataPageHeader (5), DictionaryPageHeader (7) and

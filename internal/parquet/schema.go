@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
@@ -12,6 +13,7 @@ import (
 type Leaf struct {
 	Physical Physical
 	Length   int    // bytes of a value, for Fixed
+	Text     bool   // the values are UTF-8
 	Nodes    []Node // from the field to the values
 }
 
@@ -102,13 +104,19 @@ func (b *builder) next(above []Node) arrowmeta.Field {
 	}
 	e := b.elements[0]
 	b.elements = b.elements[1:]
+	if e.children == 0 && e.physical == group || e.repetition < Required || e.repetition > Repeated {
+		b.fail("column %q has neither values nor columns, or an unknown repetition", e.name)
+	}
 	nodes := append(above[:len(above):len(above)], e.node(above))
 	f := arrowmeta.Field{Name: e.name, Nullable: e.repetition == Optional}
-	if e.children > 0 || e.physical == group {
+	if e.children > 0 {
 		f.Type = b.group(e, nodes)
 	} else {
+		if err := e.check(); err != nil {
+			b.fail("%w", err)
+		}
 		f.Type = e.leaf()
-		b.tree.leaves = append(b.tree.leaves, Leaf{e.physical, e.length, nodes})
+		b.tree.leaves = append(b.tree.leaves, Leaf{e.physical, e.length, f.Type.Kind == arrowmeta.String, nodes})
 	}
 	if e.repetition == Repeated {
 		f = arrowmeta.Field{Name: e.name, Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Name: "item", Type: f.Type}}}}
@@ -165,7 +173,7 @@ func listOf(e element, name string, entry arrowmeta.Field) arrowmeta.Type {
 // same columns. A tool that does not know Arrow may have dropped columns and copied the
 // metadata.
 func (t *tree) schema(meta arrowmeta.Metadata) (arrowmeta.Schema, error) {
-	own := arrowmeta.Schema{Fields: t.fields, Metadata: meta}
+	own := arrowmeta.Schema{Fields: t.fields, Metadata: slices.DeleteFunc(slices.Clone(meta), func(kv arrowmeta.KeyValue) bool { return kv.Key == arrowSchema })}
 	text, ok := meta.Get(arrowSchema)
 	if !ok {
 		return own, nil
@@ -191,7 +199,6 @@ func (t *tree) schema(meta arrowmeta.Metadata) (arrowmeta.Schema, error) {
 		fields[i] = restored(own.Fields[i], stored.Fields[i])
 	}
 	own.Fields = fields
-	own.Metadata = stored.Metadata
 	return own, nil
 }
 

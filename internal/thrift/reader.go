@@ -165,20 +165,6 @@ func (r *Reader) String(kind Kind) string {
 	return string(r.bytes())
 }
 
-// Int32s reads a list of values of the type I32.
-func (r *Reader) Int32s(kind Kind) (list []int32) {
-	if !r.want(kind, List) {
-		return nil
-	}
-	element, n := r.list()
-	if n > 0 && r.want(element, I32) {
-		for i := 0; i < n && r.err == nil; i++ {
-			list = append(list, int32(r.integer()))
-		}
-	}
-	return list
-}
-
 // Skip skips the value of a field.
 func (r *Reader) Skip(kind Kind) { r.skip(kind, false) }
 

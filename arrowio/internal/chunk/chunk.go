@@ -23,6 +23,7 @@ import (
 type Column struct {
 	levels.Shape
 	Fixed []byte         // Values values of the leaf's physical type; booleans are bytes 0 and 1
+	Width int            // bytes of a value in Fixed
 	Bytes encoding.Bytes // if the physical type is ByteArray
 }
 
@@ -81,10 +82,10 @@ type values struct {
 // prepare checks that the chunk can be decoded within the limit.
 func (d *decoder) prepare() error {
 	if !codec.Supported(d.chunk.Codec) {
-		return fmt.Errorf("its pages are compressed with %v, which is not read", d.chunk.Codec)
+		return parquet.Unsupported(fmt.Sprintf("its pages are compressed with %v, which is not read", d.chunk.Codec))
 	}
-	if !d.shapeOnly && d.width == 0 && d.leaf.Physical != parquet.ByteArray && d.leaf.Physical != parquet.Fixed {
-		return fmt.Errorf("its values have the %v", d.leaf.Physical)
+	if d.leaf.Physical < parquet.Boolean || d.leaf.Physical > parquet.Fixed {
+		return parquet.Unsupported(fmt.Sprintf("its values have the %v", d.leaf.Physical))
 	}
 	each := int64(max(d.width, 8) + 9*d.leaf.MaxRepetition() + 1) // bytes: of the value or its offset, of lists, of bitmaps
 	if d.left = d.chunk.Values; d.left > d.limit/each {
@@ -92,14 +93,14 @@ func (d *decoder) prepare() error {
 	}
 	d.shape = levels.NewBuilder(d.leaf)
 	d.values.bytes.Limit = d.limit
-	if d.shapeOnly {
-		return nil
-	}
-	if d.leaf.Physical == parquet.ByteArray {
-		d.values.bytes.Offsets = append(make([]int64, 0, d.left+1), 0)
-		d.values.bytes.Data = make([]byte, 0, min(d.chunk.Unpacked, d.limit, 64*int64(len(d.data))))
-	} else {
-		d.values.fixed = make([]byte, 0, d.left*int64(d.width))
+	likely := 64 * int64(len(d.data)) // bytes; a damaged chunk may promise many more
+	switch {
+	case d.shapeOnly:
+	case d.leaf.Physical == parquet.ByteArray:
+		d.values.bytes.Offsets = append(make([]int64, 0, min(d.left, likely)+1), 0)
+		d.values.bytes.Data = make([]byte, 0, min(d.chunk.Unpacked, d.limit, likely))
+	default:
+		d.values.fixed = make([]byte, 0, min(d.left*int64(d.width), likely))
 	}
 	return nil
 }
@@ -109,7 +110,7 @@ func (d *decoder) page() error {
 	if len(d.data) == 0 {
 		return fmt.Errorf("the column ends %d values early", d.left)
 	}
-	p, _, err := parquet.ReadPage(d.data)
+	p, err := parquet.ReadPage(d.data)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (d *decoder) page() error {
 	case parquet.DataPageV2:
 		return d.version2(&p, stored)
 	}
-	return nil // an index, or a type of page that is not known here, has no values
+	return nil // an index has no values; the format asks readers to skip other pages
 }
 
 // unpack returns the decompressed bytes of a page, or of its values: size bytes.
@@ -193,7 +194,7 @@ func (d *decoder) version1(p *parquet.Page, stored []byte) error {
 			return nil, nil
 		}
 		if how != parquet.RLE {
-			return nil, fmt.Errorf("levels in the encoding %v, which old writers used, are not read", how)
+			return nil, parquet.Unsupported(fmt.Sprintf("levels in the encoding %v are not read", how))
 		}
 		if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
 			return nil, errors.New("the levels are longer than the page")
@@ -261,15 +262,18 @@ func (d *decoder) finish(rows int64) (*Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Column{Shape: *shape, Fixed: d.values.fixed, Bytes: d.values.bytes}
+	if n := d.chunk.Nulls; d.leaf.MaxRepetition() == 0 && n >= 0 && n != shape.Values-shape.Present {
+		return nil, fmt.Errorf("%d nulls, but %d in its metadata", shape.Values-shape.Present, n)
+	}
+	c := &Column{Shape: *shape, Fixed: d.values.fixed, Width: d.width, Bytes: d.values.bytes}
 	if c.Valid != nil && !d.shapeOnly {
-		c.spread(d.width)
+		c.spread()
 	}
 	return c, nil
 }
 
 // spread moves the values, which lie one after the other, to their slots.
-func (c *Column) spread(width int) {
+func (c *Column) spread() {
 	from := c.Present
 	if c.Bytes.Offsets != nil {
 		ends := append(c.Bytes.Offsets, make([]int64, c.Values-c.Present)...)
@@ -282,7 +286,7 @@ func (c *Column) spread(width int) {
 		c.Bytes.Offsets = ends
 		return
 	}
-	w := int64(width)
+	w := int64(c.Width)
 	fixed := append(c.Fixed, make([]byte, (c.Values-c.Present)*w)...)
 	for slot := c.Values - 1; slot >= 0 && from <= slot; slot-- {
 		if c.Valid.Get(slot) {

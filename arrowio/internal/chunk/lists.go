@@ -3,6 +3,7 @@ package chunk
 import (
 	"fmt"
 
+	"github.com/meshfeed/meshfeed/internal/parquet"
 	"github.com/meshfeed/meshfeed/internal/parquet/levels"
 )
 
@@ -11,8 +12,8 @@ type List = levels.List
 
 // FixLists checks that the lists of a level have size elements each. Arrow's lists of a
 // fixed size have elements also where a list is null, but Parquet stores none. So
-// FixLists adds elements that are null to these lists.
-func (c *Column) FixLists(level int, size int64) error {
+// FixLists adds elements that are null to these lists. The column takes at most limit bytes.
+func (c *Column) FixLists(level int, size, limit int64) error {
 	l := &c.Lists[level]
 	nulls := false
 	for i := range l.Len() {
@@ -24,79 +25,68 @@ func (c *Column) FixLists(level int, size int64) error {
 		nulls = nulls || !valid && size > 0
 	}
 	if nulls {
-		return c.pad(level, size)
+		return c.pad(level, size, limit)
 	}
 	return nil
 }
 
 // pad adds size elements to every null list of a level.
-func (c *Column) pad(level int, size int64) error {
+func (c *Column) pad(level int, size, limit int64) error {
 	l := &c.Lists[level]
-	lists := l.Len()
-	if size > maxPadded/max(1, lists) {
-		return fmt.Errorf("%d lists of %d elements are too many", lists, size)
+	if each := int64(c.Width + 9); size > limit/each/l.Len() {
+		return fmt.Errorf("%d lists of %d elements take more than %d bytes", l.Len(), size, limit)
 	}
-	from := make([]int64, 0, lists*size) // by element: where it was; -1 for a new one
-	for i := range lists {
-		for k := range size {
-			if l.Valid.Get(i) {
-				from = append(from, l.Offsets[i]+k)
-			} else {
-				from = append(from, -1)
-			}
-		}
-		l.Offsets[i] = i * size
-	}
-	l.Offsets[lists] = lists * size
 	if level+1 < len(c.Lists) {
-		c.Lists[level+1] = movedLists(&c.Lists[level+1], from)
-		return nil
+		c.Lists[level+1] = padLists(l, &c.Lists[level+1], size)
+	} else if c.Bytes.Offsets != nil {
+		return parquet.Unsupported("null lists of text in lists of a fixed size are not read")
+	} else {
+		c.padValues(l, size)
 	}
-	return c.moveValues(from)
+	for i := range l.Offsets {
+		l.Offsets[i] = int64(i) * size
+	}
+	return nil
 }
 
-// maxPadded bounds the elements of lists that pad makes.
-const maxPadded = 1 << 28
-
-// movedLists returns lists in a new order. New ones are null. Their elements stay where
-// they are.
-func movedLists(l *List, from []int64) List {
-	out := List{Offsets: make([]int64, 0, len(from)+1), Valid: make(levels.Bitmap, (len(from)+7)/8)}
-	end := l.Offsets[0]
-	for i, k := range from {
-		out.Offsets = append(out.Offsets, end)
-		if k < 0 {
-			continue
-		}
-		end = l.Offsets[k+1]
-		if l.Valid.Get(k) {
-			out.Valid[i>>3] |= 1 << (i & 7)
+// padLists returns the lists that are elements of l, with size empty lists, which are
+// null, for each null list of l.
+func padLists(l, elements *List, size int64) List {
+	n := l.Len() * size
+	out := List{Offsets: make([]int64, 1, n+1), Valid: make(levels.Bitmap, (n+7)/8)}
+	end := elements.Offsets[0]
+	out.Offsets[0] = end
+	for i := range l.Len() {
+		for k := range size {
+			if from := l.Offsets[i] + k; l.Valid.Get(i) {
+				end = elements.Offsets[from+1]
+				out.Valid.Set(i*size+k, elements.Valid.Get(from))
+			}
+			out.Offsets = append(out.Offsets, end)
 		}
 	}
-	out.Offsets = append(out.Offsets, end)
 	return out
 }
 
-// moveValues puts values in a new order. New ones are null.
-func (c *Column) moveValues(from []int64) error {
-	valid := make(levels.Bitmap, (len(from)+7)/8)
-	width := int64(0)
-	if c.Values > 0 {
-		width = int64(len(c.Fixed)) / c.Values
+// padValues adds size nulls for each null list of l.
+func (c *Column) padValues(l *List, size int64) {
+	n, w := l.Len()*size, int64(c.Width)
+	valid := make(levels.Bitmap, (n+7)/8)
+	var fixed []byte
+	if c.Fixed != nil { // not of DecodeShape
+		fixed = make([]byte, n*w)
 	}
-	fixed := make([]byte, int64(len(from))*width)
-	for i, k := range from {
-		if k < 0 {
+	for i := range l.Len() {
+		if !l.Valid.Get(i) {
 			continue
 		}
-		copy(fixed[int64(i)*width:], c.Fixed[k*width:(k+1)*width])
-		if c.Valid.Get(k) {
-			valid[i>>3] |= 1 << (i & 7)
+		from, to := l.Offsets[i], i*size
+		for k := range size {
+			valid.Set(to+k, c.Valid.Get(from+k))
+		}
+		if fixed != nil {
+			copy(fixed[to*w:(to+size)*w], c.Fixed[from*w:])
 		}
 	}
-	if c.Bytes.Offsets != nil {
-		return fmt.Errorf("null lists of text in lists of a fixed size are not read")
-	}
-	c.Fixed, c.Valid, c.Values = fixed, valid, int64(len(from))
-	return nil
+	c.Fixed, c.Valid, c.Values = fixed, valid, n
 }

@@ -40,7 +40,7 @@ func decodeBytes(to *encoding.Bytes, how parquet.Encoding, src []byte, n int) er
 }
 
 func unknown(how parquet.Encoding, p parquet.Physical) error {
-	return fmt.Errorf("values of type %v in the encoding %v are not read", p, how)
+	return parquet.Unsupported(fmt.Sprintf("values of type %v in the encoding %v are not read", p, how))
 }
 
 // decodeFixed sets dst to n values of a fixed width.

@@ -7,6 +7,13 @@ type Bitmap []byte
 // Get reports whether slot i holds a value.
 func (b Bitmap) Get(i int64) bool { return b == nil || b[i>>3]>>(i&7)&1 == 1 }
 
+// Set marks slot i if valid is true. The bitmap has a zero for the slot.
+func (b Bitmap) Set(i int64, valid bool) {
+	if valid {
+		b[i>>3] |= 1 << (i & 7)
+	}
+}
+
 // add sets n slots from slot `at` on, after which there are none.
 func (b *Bitmap) add(at int64, valid bool, n int) {
 	if *b == nil {

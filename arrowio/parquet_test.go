@@ -1,0 +1,194 @@
+package arrowio_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// parquetFiles returns small Parquet files of several writers, encodings and codecs. The
+// script generate.py in their directory writes them.
+func parquetFiles(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/parquet/*.parquet")
+	if err != nil || len(paths) < 9 {
+		t.Fatalf("%d files: %v", len(paths), err)
+	}
+	return paths
+}
+
+// gatherRows gathers all rows of a field.
+func gatherRows(t testing.TB, ds *arrowio.Dataset, field int) []byte {
+	t.Helper()
+	f := ds.Schema().Fields[field]
+	g, err := ds.Gatherer([]source.Part{whole(field, f)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	records := make([]int64, ds.Len())
+	for i := range records {
+		records[i] = int64(i)
+	}
+	dst := make([]byte, len(records)*f.RowBytes())
+	if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+		t.Fatalf("field %q: %v", f.Name, err)
+	}
+	return dst
+}
+
+// TestParquetGolden compares each file with an Arrow file, which holds what pyarrow reads
+// from it.
+func TestParquetGolden(t *testing.T) {
+	for _, path := range parquetFiles(t) {
+		for _, io := range []string{"map", "read"} {
+			got, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{IO: io})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer got.Close()
+			want, err := arrowio.Open(strings.TrimSuffix(path, "parquet") + "arrow")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer want.Close()
+			if a, b := kindsOf(got), kindsOf(want); a != b || got.Len() != want.Len() {
+				t.Fatalf("%s: %d rows of\n%s\nwant %d rows of\n%s", path, got.Len(), a, want.Len(), b)
+			}
+			for i, f := range got.Schema().Fields {
+				if !bytes.Equal(gatherRows(t, got, i), gatherRows(t, want, i)) {
+					t.Errorf("%s, %s: field %q differs from what pyarrow reads", path, io, f.Name)
+				}
+			}
+			if _, err := got.Verify(t.Context(), arrowio.VerifyOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// kindsOf describes the fields and the skipped columns of a dataset.
+func kindsOf(ds *arrowio.Dataset) string {
+	var lines []string
+	s := ds.Schema()
+	for _, f := range s.Fields {
+		lines = append(lines, fmt.Sprintf("%s: %v%v %s", f.Name, f.Type, f.Shape, f.Logical))
+	}
+	for _, f := range s.Skipped {
+		lines = append(lines, f.Name+": "+f.Reason)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestParquetFacts: what the command inspect shows of a file.
+func TestParquetFacts(t *testing.T) {
+	ds, err := arrowio.Open("testdata/parquet/nulls.parquet", "testdata/parquet/nulls.parquet")
+	if err == nil {
+		t.Fatal("a file was accepted twice")
+	}
+	if ds, err = arrowio.Open("testdata/parquet/nulls.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	f := ds.Files()[0]
+	if f.Format != "parquet" || f.Compression != "lz4" || f.Records != 23 || f.Batches != 3 || f.LargestBatch != 9 {
+		t.Errorf("%+v", f)
+	}
+	for _, f := range ds.Schema().Fields {
+		if !f.Nullable {
+			t.Errorf("field %q has nulls", f.Name)
+		}
+	}
+}
+
+// TestParquetSchemasDiffer: files that are one dataset need the same columns.
+func TestParquetSchemasDiffer(t *testing.T) {
+	_, err := arrowio.Open("testdata/parquet/delta.parquet", "testdata/parquet/lists.parquet")
+	const want = `arrowio: testdata/parquet/lists.parquet: column 0 is "fixed", but "i" in testdata/parquet/delta.parquet; ` +
+		"all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
+	if status.CodeOf(err) != status.Incompatible || err.Error() != want {
+		t.Error(err)
+	}
+}
+
+// TestTruncatedParquet truncates a file at every byte, or all files with MESHFEED_DEEP=1.
+// Open must refuse every truncated file.
+func TestTruncatedParquet(t *testing.T) {
+	for _, from := range parquetFiles(t) {
+		if filepath.Base(from) != "duckdb.parquet" && os.Getenv("MESHFEED_DEEP") == "" {
+			continue
+		}
+		data, path := contentOf(t, from), filepath.Join(t.TempDir(), "cut.parquet")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for n := len(data) - 1; n >= 0; n-- {
+			if err := os.Truncate(path, int64(n)); err != nil {
+				t.Fatal(err)
+			}
+			ds, err := arrowio.Open(path)
+			if err == nil {
+				ds.Close()
+				t.Fatalf("%s: the first %d of %d bytes were opened", from, n, len(data))
+			}
+			named(t, path, err)
+		}
+	}
+}
+
+func contentOf(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestDamagedPages changes bytes of the pages, one after the other. The file has checksums
+// of its pages, so all damage of values must be found. Damage of a page's header may
+// change nothing that is read.
+func TestDamagedPages(t *testing.T) {
+	data, path := contentOf(t, "testdata/parquet/nulls.parquet"), filepath.Join(t.TempDir(), "x.parquet")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, err := gatherAll(t, path, "read")
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, refused, tried := 5, 0, 0
+	if os.Getenv("MESHFEED_DEEP") != "" {
+		step = 1
+	}
+	footer := len(data) - 8 - int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	for at := 4; at < footer; at += step {
+		damaged := slices.Clone(data)
+		damaged[at] ^= byte(1 + at%255)
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := gatherAll(t, path, "read")
+		tried++
+		switch {
+		case err != nil:
+			named(t, path, err)
+			refused++
+		case !slices.EqualFunc(got, want, bytes.Equal):
+			t.Errorf("other values after byte %d was changed", at)
+		}
+	}
+	if refused < tried*3/4 {
+		t.Errorf("only %d of %d damages were found", refused, tried)
+	}
+}
