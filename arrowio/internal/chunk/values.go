@@ -22,10 +22,16 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 	if d.leaf.Physical == parquet.ByteArray {
 		return decodeBytes(&to.bytes, how, src, n)
 	}
+	if plain := how == parquet.Plain || how == parquet.ByteStreamSplit; plain && len(src) < n*d.leaf.Physical.Bits(d.leaf.Length)/8 {
+		return errShort // before memory is allocated
+	}
 	start := len(to.fixed)
 	to.fixed = slices.Grow(to.fixed, n*d.width)[:start+n*d.width]
 	return d.decodeFixed(to.fixed[start:], how, src, n)
 }
+
+// errShort is the error of a page with fewer bytes than its values take.
+var errShort = errors.New("the page ends before its last value")
 
 func decodeBytes(to *encoding.Bytes, how parquet.Encoding, src []byte, n int) error {
 	switch how {

@@ -58,9 +58,6 @@ func unsnappy(dst, src []byte) error {
 }
 
 func unlz4(dst, src []byte) error {
-	if len(dst) == 0 {
-		return nil
-	}
 	n, err := lz4.UncompressBlock(src, dst)
 	if err == nil && n != len(dst) {
 		err = errSize
