@@ -159,12 +159,12 @@ func (d *Dataset) Close() error { return d.table.Calls.Close(source.Patience) }
 // FileInfo describes one file of a dataset.
 type FileInfo struct {
 	Path         string
-	Format       string // "file" or "stream"
+	Format       string // "file", "stream" or "parquet"
 	Records      int64
 	Batches      int
 	LargestBatch int64  // rows
 	Bytes        int64  // of the whole file
-	Compression  string // "", "lz4" or "zstd"; a compressed batch is decoded whole to read one row, which is slow to shuffle
+	Compression  string // such as "zstd"; "pages" for Parquet without compression; if not empty, a batch is decoded whole to read one row, which is slow to shuffle
 }
 
 // Files describes the files in the order of their records.

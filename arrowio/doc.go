@@ -1,5 +1,5 @@
-// Package arrowio makes sources of records for a loader: from one or many Arrow
-// IPC files and streams ([Open]), and from Go slices ([FromSlices]). Its
+// Package arrowio makes sources of records for a loader: from one or many files of
+// Arrow IPC or Parquet ([Open]), and from Go slices ([FromSlices]). Its
 // subpackages records and records18 make sources from record batches of the Arrow
 // library for Go, v17 and v18.
 //

@@ -45,14 +45,14 @@ type Options struct {
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 
-// Open opens Arrow IPC files or streams as one dataset: paths, globs and
+// Open opens files of Arrow IPC or Parquet as one dataset: paths, globs and
 // directories. The error is NotFound if there is no file, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})
 }
 
-// OpenFiles opens Arrow IPC files or streams as one dataset: see [Open]. If ctx
+// OpenFiles opens files of Arrow IPC or Parquet as one dataset: see [Open]. If ctx
 // ends before it returns, the error has the code of ctx.
 func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, error) {
 	if err := o.check(); err != nil {

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -22,14 +23,14 @@ import (
 // parquetFormat is the format of Parquet files. Their units are row groups.
 type parquetFormat struct{}
 
-func (parquetFormat) recognize(head []byte, size int64) bool {
-	return size >= int64(len(parquet.Magic)+parquet.Trailer) && len(head) >= 4 && string(head[:4]) == parquet.Magic
+func (parquetFormat) recognize(head []byte, _ int64) bool {
+	return bytes.HasPrefix(head, []byte(parquet.Magic)) || bytes.HasPrefix(head, []byte(parquet.Encrypted))
 }
 
 func (parquetFormat) open(ctx context.Context, content *resident.File) (contents, error) {
 	size := content.Size()
-	trailer := make([]byte, parquet.Trailer)
-	if err := content.ReadFull(ctx, trailer, size-parquet.Trailer); err != nil {
+	trailer := make([]byte, min(size, parquet.Trailer))
+	if err := content.ReadFull(ctx, trailer, size-int64(len(trailer))); err != nil {
 		return nil, err
 	}
 	offset, n, err := parquet.FooterOf(trailer, size)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // maxFiles bounds a dataset; all its files stay open.
@@ -115,9 +114,9 @@ func (f finder) glob(pattern string) ([]choice, error) {
 		return nil, f.nothingMatches(pattern, dirs)
 	}
 	for _, dir := range dirs {
-		if f.holdsArrow(dir) {
+		if ext, ok := f.arrowIn(dir); ok {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q matches files, and the directory %s with Arrow files in it, which would be left out", pattern, dir).
-				WithHint("say which are meant, as in %s or %s", pattern+suffixes[0], filepath.Join(pattern, "*"+suffixes[0])).With("path", dir)
+				WithHint("say which are meant, as in %s or %s", pattern+ext, filepath.Join(pattern, "*"+ext)).With("path", dir)
 		}
 	}
 	return chosen(sorted(files), f.narrower(pattern, files)), nil
@@ -156,7 +155,8 @@ func (f finder) nothingMatches(pattern string, dirs []string) error {
 		if len(dirs) > 1 {
 			e.Msg = fmt.Sprintf("no file matches %q, only %d directories", pattern, len(dirs))
 		}
-		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+suffixes[0]))
+		ext, _ := f.arrowIn(dirs[0])
+		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+ext))
 	}
 	dir := filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
 	entries, err := f.opener.List(f.ctx, dir)
@@ -220,7 +220,7 @@ func sorted(paths []string) []string {
 	return paths
 }
 
-// suffixes are those of Arrow files in a directory.
+// suffixes are those of files of Arrow and Parquet in a directory.
 var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".parquet"}
 
 // isArrow reports whether a file has the suffix of an Arrow file.
@@ -257,31 +257,35 @@ func (f finder) directory(dir string) ([]choice, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, status.Errorf(status.NotFound, "arrowio", "%s: the directory has no Arrow file (%s)", dir, strings.Join(suffixes, ", ")).
+		return nil, status.Errorf(status.NotFound, "arrowio", "%s: the directory has no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
 			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
 	}
 	for _, sub := range dirs {
-		if !hidden(sub) && f.holdsArrow(sub) {
+		if ext, ok := f.arrowIn(sub); ok && !hidden(sub) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has Arrow files, and so has %s in it, which would be left out", dir, sub).
-				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+suffixes[0]), filepath.Join(dir, "*", "*"+suffixes[0])).With("path", dir)
+				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+ext), filepath.Join(dir, "*", "*"+ext)).With("path", dir)
 		}
 	}
 	return chosen(sorted(files), ""), nil
 }
 
-// holdsArrow reports whether a directory has an Arrow file.
-func (f finder) holdsArrow(dir string) bool {
+// arrowIn returns the suffix of the first Arrow file in a directory. If there is none, ok
+// is false, and the suffix is that of most files.
+func (f finder) arrowIn(dir string) (ext string, ok bool) {
 	entries, err := f.opener.List(f.ctx, dir)
-	return err == nil && slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) })
+	i := slices.IndexFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) })
+	if err != nil || i < 0 {
+		return suffixes[0], false
+	}
+	return filepath.Ext(entries[i].Name), true
 }
 
 // alternative suggests what to open instead of a directory without Arrow files.
 func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
-	if i := slices.IndexFunc(dirs, f.holdsArrow); i >= 0 {
-		return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+suffixes[0])
-	}
-	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return strings.EqualFold(filepath.Ext(e.Name), ".parquet") }) {
-		return arrowmeta.ParquetHint
+	for _, sub := range dirs {
+		if ext, ok := f.arrowIn(sub); ok {
+			return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+ext)
+		}
 	}
 	return f.listed(dir, entries)
 }

@@ -34,7 +34,7 @@ func badPaths(t *testing.T) {
 		"x.arrow.gz": packed.Bytes(), "page.arrow": []byte("<!DOCTYPE html><title>Sign in"),
 		"lfs.arrow": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "cut.arrow": number[:len(number)-20],
 
-		"none/readme.txt": nil, "many/a.csv": nil, "many/b.csv": nil, "many/c.csv": nil, "many/d.csv": nil, "parquet/a.parquet": nil, "deep/sub/x.arrow": number,
+		"none/readme.txt": nil, "many/a.csv": nil, "many/b.csv": nil, "many/c.csv": nil, "many/d.csv": nil, "parquet/key=1/a.parquet": nil, "short.parquet": []byte("PAR1"), "secret.parquet": []byte("PARE and more of it PARE"), "deep/sub/x.arrow": number,
 		"new.zarr/zarr.json": nil, "old.zarr/.zarray": nil, "group.zarr/.zgroup": nil,
 		"both/x.arrow": number, "both/sub/y.arrow": number, "fine/x.arrow": number, "fine/.cache/y.arrow": number, "fine/notes/n.txt": nil,
 		"splits/train/x.arrow": number, "splits/test/x.arrow": number, "mixed/x.arrow": number, "mixed/readme.txt": []byte("Read me."),
@@ -72,8 +72,8 @@ func TestOpenRefused(t *testing.T) {
 		foreign   = ": this is no Arrow IPC file or stream: it "
 		again     = "; whatever wrote or downloaded it did not finish: make it again"
 		oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
-		toIPC     = `reading Parquet is planned; until then: write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.parquet; pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet"), "out.arrow", compression="uncompressed")`
-		noArrow   = ": the directory has no Arrow file (.arrow, .arrows, .ipc, .feather); "
+		damaged   = "; the data are damaged or cut short; write them again"
+		noArrow   = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); "
 		instead   = "; copy or download the directory again, or open its files by name, as in "
 		zarr      = `: this is no directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
 		noFile    = ", not a file; rows are read in any order: copy its content into a file first"
@@ -88,7 +88,7 @@ func TestOpenRefused(t *testing.T) {
 		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
 		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"},
 
-		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 34 more`},
+		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 36 more`},
 		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
 		{"void/*", status.NotFound, `no file matches "void/*"; HERE/void is empty`},
 		{"nowhere/at/all/*.arrow", status.NotFound, `no file matches "nowhere/at/all/*.arrow"; HERE has no nowhere`},
@@ -104,7 +104,9 @@ func TestOpenRefused(t *testing.T) {
 		{"both/*", status.InvalidArgument, `"both/*" matches files, and the directory both/sub with Arrow files in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow`},
 		{"both", status.InvalidArgument, "both: the directory has Arrow files, and so has both/sub in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow"},
 
-		{"p.parquet", status.Unsupported, "p.parquet" + foreign + "is a Parquet file; " + toIPC},
+		{"p.parquet", status.DataLoss, "p.parquet: end of the file at byte 16: a footer of 544500000 bytes in a file of 24" + damaged},
+		{"short.parquet", status.DataLoss, "short.parquet: end of the file at byte 0: no footer" + damaged},
+		{"secret.parquet", status.Unsupported, "secret.parquet: the footer of the Parquet file is encrypted; write it with a plain footer, or as an Arrow IPC file"},
 		{"empty.arrow", status.DataLoss, "empty.arrow" + foreign + "is empty" + again},
 		{"text.csv", status.Unsupported, "text.csv" + foreign + `is text and begins with "name,age\nx,1\n"; if it is a table: write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.csv; pyarrow.feather.write_feather(pyarrow.csv.read_csv("in.csv"), "out.arrow", compression="uncompressed"); other text must become numbers first, such as token ids`},
 		{"x.arrow.gz", status.Unsupported, "x.arrow.gz" + foreign + "is compressed with gzip; unpack it first: rows are read in any order, which a packed file does not allow"},
@@ -114,7 +116,7 @@ func TestOpenRefused(t *testing.T) {
 
 		{"none", status.NotFound, "none" + noArrow + "HERE/none holds readme.txt"},
 		{"void", status.NotFound, "void" + noArrow + "HERE/void is empty"},
-		{"parquet", status.NotFound, "parquet" + noArrow + toIPC},
+		{"parquet", status.NotFound, "parquet" + noArrow + "files in subdirectories are taken by a glob: parquet/*/*.parquet"},
 		{"new.zarr", status.Unsupported, "new.zarr" + zarr},
 		{"old.zarr", status.Unsupported, "old.zarr" + zarr},
 		{"group.zarr", status.Unsupported, "group.zarr" + zarr},

@@ -17,7 +17,7 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "list fields, row shapes, files, and columns that cannot be arrays",
-		Long: `Opens Arrow IPC files, streams, globs and directories as one dataset. Prints its fields, its files,
+		Long: `Opens files of Arrow IPC and Parquet, streams, globs and directories as one dataset. Prints its fields, its files,
 and the columns that cannot be arrays, with the reason. Reads metadata only; for the fingerprint it also
 reads samples of the data, or all data up to 16 MiB.`,
 		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
@@ -181,7 +181,7 @@ func (i *inspection) printFiles(out io.Writer) error {
 		return err
 	}
 	if compressed {
-		fmt.Fprintln(out, "\nReading one row of a compressed record batch decodes the whole batch, so shuffling is slow. Write training data without compression.")
+		fmt.Fprintln(out, "\nReading one row decodes a whole compressed record batch, or a row group of Parquet, so shuffling is slow. Write training data as Arrow IPC without compression.")
 	}
 	return nil
 }

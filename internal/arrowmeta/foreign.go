@@ -20,7 +20,6 @@ var otherFormats = []struct {
 	{isTFRecord, "a TFRecord file", samples},
 	{isTar, "a tar archive", samples},
 	{isNPZ, "an archive of NumPy files", `as records: mf.from_arrays(dict(numpy.load("in.npz"))); ` + weights},
-	{starts("PAR1"), "a Parquet file", ParquetHint},
 	{starts("FEA1"), "a Feather file of version 1", rewrite},
 	{starts("ORC"), "an ORC file", with("orc", `read_table("in.orc")`)},
 	{starts("Obj\x01"), "an Avro file", rewrite},
@@ -38,9 +37,6 @@ var otherFormats = []struct {
 	{starts("version https://git-lfs."), "a pointer of Git LFS", "fetch what it points to: git lfs pull"},
 	{isText, "text", "if it is a table: " + with("csv", `read_csv("in.csv")`) + "; other text must become numbers first, such as token ids"},
 }
-
-// ParquetHint explains how to convert a Parquet file.
-var ParquetHint = "reading Parquet is planned; until then: " + with("parquet", `read_table("in.parquet")`)
 
 var objects = "if each line is an object: " + with("json", `read_json("in.json")`)
 

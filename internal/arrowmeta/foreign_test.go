@@ -63,7 +63,6 @@ func TestForeign(t *testing.T) {
 		{"text that is cut in a character", []byte("x" + strings.Repeat("é", 500)), status.Unsupported, `is text and begins with "x` + strings.Repeat("é", 15) + `\xc3"` + csv},
 		{"objects", []byte("{\"x\": 1}\n{\"x\": 2}\n"), status.Unsupported, "is JSON" + json},
 		{"a list after a byte order mark", []byte("\ufeff \n[1, 2]"), status.Unsupported, "is JSON" + json},
-		{"parquet", []byte("PAR1 and more bytes"), status.Unsupported, "is a Parquet file; reading Parquet is planned; until then: " + pyarrow + `parquet; pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet")` + out},
 		{"orc", []byte("ORC and more bytes"), status.Unsupported, "is an ORC file; " + pyarrow + `orc; pyarrow.feather.write_feather(pyarrow.orc.read_table("in.orc")` + out},
 		{"npy", []byte("\x93NUMPY\x01\x00"), status.Unsupported, `is a NumPy file; as records: mf.from_arrays({"x": numpy.load("in.npy", mmap_mode="r")}); ` + weights},
 		{"npz", member("x.npy"), status.Unsupported, `is an archive of NumPy files; as records: mf.from_arrays(dict(numpy.load("in.npz"))); ` + weights},

@@ -26,8 +26,8 @@ Paths = str | os.PathLike[str]
 _PATH = (str, bytes, os.PathLike)
 _DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
 _SLOW = (
-    "%s is compressed (%s), and shuffled: every row takes the decoding of a whole record batch; "
-    "write the files without compression, such as by "
+    "%s is encoded (%s), and shuffled: every row takes the decoding of a whole record batch or row "
+    "group; write the data as Arrow IPC without compression, such as by "
     'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
 )
 _TIMES = (
@@ -91,7 +91,7 @@ class _Origin:
     """The state that a dataset shares with its slices.
 
     Attributes:
-        packed: the compression of each compressed file, by path.
+        packed: the encoding of each file whose rows must be decoded, by path.
         logical: `Field.logical` by field, for types of NumPy, which the library does not know.
         compared: the files of `mf.open(fingerprint="full")`, whose every byte is compared; or None.
         warned: whether the warning about skipped columns was logged.
@@ -209,7 +209,7 @@ class Dataset(Resource):
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
-        packed = ", compressed: slow to shuffle" if self._origin.packed else ""
+        packed = ", encoded: slow to shuffle" if self._origin.packed else ""
         return "\n".join([f"Dataset of {len(self)} records{packed}", *lines])
 
     def __reduce__(self) -> NoReturn:
@@ -227,9 +227,9 @@ def compared_files(dataset: Dataset) -> Files | None:
 
 
 def warn_of_shuffling(dataset: Dataset, fields: Iterable[str]) -> None:
-    """Warns that every shuffled row costs the decoding of a whole record batch.
+    """Warns that every shuffled row costs the decoding of a whole record batch or row group.
 
-    That is so if files are compressed and the decoded fields exceed the library's cache.
+    That is so if files are encoded and the decoded fields exceed the library's cache.
 
     Args:
         dataset: the dataset.
@@ -261,7 +261,7 @@ def open(
     duplicates: Literal["refuse", "allow"] = "refuse",
     fingerprint: Literal["sampled", "full"] = "sampled",
 ) -> Dataset:
-    """Opens Arrow IPC files and streams.
+    """Opens Parquet files, and Arrow IPC files and streams.
 
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
@@ -281,8 +281,8 @@ def open(
     Raises:
         NotFoundError: there is no such file.
         InvalidArgumentError: a file is found twice; the message names both paths.
-        UnsupportedError: a file has another format, such as CSV or Parquet; the message says how
-            to convert it.
+        UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
+            what to do.
         DataLossError: a file is damaged; the message names the file and the place in it.
     """
     with Checks("mf.open") as check:

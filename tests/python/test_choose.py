@@ -45,11 +45,13 @@ def test_planned_rows() -> None:
 def test_files_that_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(pa.table({"x": [1, 2]}), path)
-    with pytest.raises(mf.UnsupportedError, match="Parquet"):
-        mf.open(str(path))
+    assert len(mf.open(path)) == 2
+    path.with_suffix(".csv").write_text("x\n1\n")
+    with pytest.raises(mf.UnsupportedError, match="text"):
+        mf.open(path.with_suffix(".csv"))
     with pytest.raises(mf.UnsupportedError, match="URL"):
         mf.open("gs://bucket/x.arrow")
-    assert row(CHOOSE, "files")[1] == "Arrow IPC; safetensors and `.npy` for weights"
+    assert row(CHOOSE, "files")[1] == "Arrow IPC, Parquet; safetensors and `.npy` for weights"
     assert row(CHOOSE, "object stores")[1].startswith("no")
 
 
