@@ -84,17 +84,20 @@ func packBits(values []byte) []byte {
 	return b
 }
 
-// narrow returns integers of 32 bits as integers of width bytes, signed or not.
+// narrow returns integers of 32 bits as integers of width bytes, 1 or 2, signed or not.
 func narrow(values []byte, width int) ([]byte, error) {
-	b := make([]byte, 0, len(values)/4*width)
-	bits := 8 * width
-	for ; len(values) > 0; values = values[4:] {
-		v := int32(binary.LittleEndian.Uint32(values))
-		if v < -1<<(bits-1) || v >= 1<<bits {
-			return nil, fmt.Errorf("the value %d has more than %d bits", v, bits)
+	n := len(values) / 4
+	b := make([]byte, n*width)
+	lowest, span := int32(-1)<<(8*width-1), uint32(3)<<(8*width-1)
+	for i := range n {
+		v := int32(binary.LittleEndian.Uint32(values[4*i:]))
+		if uint32(v-lowest) >= span {
+			return nil, fmt.Errorf("the value %d has more than %d bits", v, 8*width)
 		}
-		if b = append(b, byte(v)); width == 2 {
-			b = append(b, byte(v>>8))
+		if width == 1 {
+			b[i] = byte(v)
+		} else {
+			binary.LittleEndian.PutUint16(b[2*i:], uint16(v))
 		}
 	}
 	return b, nil
