@@ -91,10 +91,10 @@ func rowsOf(records []arrow.Record, name string, size int) (rows [][]byte) {
 func TestGoldenFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, data := range validFiles(t) {
-		records, err := batchesOf(data)
-		if name == "temporal.arrow" { // decimal32, which arrow/go v17 does not know
+		if name == "temporal.arrow" || strings.HasSuffix(name, ".parquet") { // decimal32, which arrow/go v17 does not know; TestParquetGolden
 			continue
 		}
+		records, err := batchesOf(data)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -180,18 +180,20 @@ var units = [...]arrowmeta.Unit{1: arrowmeta.Millisecond, arrowmeta.Microsecond,
 
 // annotates lists the physical types of each logical type (LogicalTypes.md). Other logical
 // types have no effect on how values are read.
-var annotates = map[int][]Physical{
+var annotates = [...][]Physical{
 	logicalString: {ByteArray}, logicalEnum: {ByteArray}, logicalJSON: {ByteArray}, logicalDecimal: {Int32, Int64, ByteArray, Fixed},
 	logicalDate: {Int32}, logicalTime: {Int32, Int64}, logicalTimestamp: {Int64}, logicalInteger: {Int32, Int64}, logicalFloat16: {Fixed},
-	logicalInterval: {Fixed},
 }
 
 // check returns an error unless the values of a column can have its logical type.
 func (e *element) check() error {
 	l := &e.logical
-	allowed, known := annotates[l.kind]
+	var allowed []Physical
+	if l.kind >= 0 && l.kind < len(annotates) {
+		allowed = annotates[l.kind]
+	}
 	switch {
-	case known && !slices.Contains(allowed, e.physical):
+	case allowed != nil && !slices.Contains(allowed, e.physical):
 		return fmt.Errorf("column %q has values of type %v with the logical type %d", e.name, e.physical, l.kind)
 	case l.kind == logicalInteger && !slices.Contains([]int{8, 16, 32, 64}, l.bits), l.kind == logicalInteger && (l.bits == 64) != (e.physical == Int64):
 		return fmt.Errorf("column %q has values of type %v with integers of %d bits", e.name, e.physical, l.bits)

@@ -51,8 +51,10 @@ func (u Unsupported) Error() string { return string(u) }
 // Refuse returns the code and the hint of the error for a part of a file. The code is
 // DataLoss, because the part does not follow the format, unless err wraps [Unsupported].
 func Refuse(err error) (status.Code, string) {
-	if errors.As(err, new(Unsupported)) {
-		return status.Unsupported, "write the file without it, or as an Arrow IPC file"
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		if _, ok := cause.(Unsupported); ok {
+			return status.Unsupported, "write the file without it, or as an Arrow IPC file"
+		}
 	}
 	return status.DataLoss, "the data are damaged or cut short; write them again"
 }

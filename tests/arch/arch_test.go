@@ -112,6 +112,7 @@ var allowed = map[string][]string{
 	"core/source/sourcetest":   {"core/source"},
 
 	"internal/parquet/encoding/encodingtest": {},
+	"internal/thrift/thrifttest":             {},
 
 	"arrowio/internal/blob/blobtest": {"arrowio/internal/blob"},
 }

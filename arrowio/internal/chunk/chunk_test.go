@@ -291,7 +291,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestFixLists gives null lists of a fixed size the elements that Arrow requires.
+// TestFixLists: null lists of a fixed size get the elements that Arrow requires.
 func TestFixLists(t *testing.T) {
 	// [[1 2] null [null 4]]
 	p := page{n: 5, levels: slices.Concat(sized(bits(0, 1, 0, 0, 1)), sized(pairs(3, 3, 0, 2, 3))), body: int32s(1, 2, 4)}

@@ -6,9 +6,9 @@
 // Fixed-width values are little-endian bytes, as Arrow stores them. Values of variable
 // length go to [Bytes].
 //
-// Pages are not trusted. A decoder reads only the bytes that it was given, fails if a
-// page has too few values, and allocates no more than a few words for each value, and
-// the bytes that the limit of a Bytes permits. So the caller bounds the number of values.
+// Pages are not trusted. A decoder reads only the bytes that it was given, and fails if a
+// page has too few values. It allocates at most a few words for each value, and the bytes
+// that the limit of a [Bytes] permits. So the caller bounds the number of values.
 // Its errors name neither page nor column; the caller adds them.
 package encoding
 
