@@ -1,0 +1,284 @@
+"""Parquet files of several writers have the values that pyarrow reads, or a column is refused.
+
+The matrix has every encoding, codec, page version and size that the writers offer, row groups of
+several sizes, nested lists, dictionaries and nulls. MESHFEED_DEEP=1 tests all combinations.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import meshfeed as mf
+
+N = 700
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+CODECS = ["none", "snappy", "gzip", "zstd", "lz4", "brotli"]
+
+# Columns that cannot be arrays, with words of the reason.
+REFUSED = {
+    "price": "arrays have no decimal type",
+    "pair": "a struct has no single type",
+    "nothing": "it holds nothing but nulls",
+    "map": "a map",
+}
+RAGGED = {"text", "code", "raw", "ragged"}  # rows of varying length are not compared here
+
+
+def with_nulls(array: pa.Array, rng: np.random.Generator, share: float) -> pa.Array:
+    """Replaces a share of the values by nulls."""
+    gone = rng.random(len(array)) < share
+    keep = pa.array([None if g else i for i, g in enumerate(gone)], pa.int64())
+    return array.take(keep)
+
+
+def table(nulls: float) -> pa.Table:
+    """Returns a table with a column of every type, some of them with nulls."""
+    rng = np.random.default_rng(7)
+    columns: dict[str, Any] = {}
+    for d in INTEGERS:
+        i = np.iinfo(d)
+        columns[d] = rng.integers(i.min, i.max, N, dtype=d, endpoint=True)
+    for d in ("float16", "float32", "float64"):
+        columns[d] = rng.standard_normal(N).astype(d)
+    columns["few"] = rng.integers(0, 5, N)
+    columns["sorted"] = np.arange(N) * 3
+    columns["bool"] = rng.random(N) < 0.5
+    big = rng.integers(0, 10**9, N)
+    for unit, zone in [("s", None), ("ms", None), ("us", "UTC"), ("ns", "Europe/Berlin")]:
+        columns[f"at_{unit}"] = pa.array(big, pa.timestamp(unit, zone))
+    columns["day"] = pa.array((big % 20000).astype("i4"), pa.date32())
+    columns["clock_ms"] = pa.array((big % 86_400_000).astype("i4"), pa.time32("ms"))
+    columns["clock_ns"] = pa.array(big, pa.time64("ns"))
+    columns["lasts"] = pa.array(big, pa.duration("us"))
+    columns["fixed"] = pa.array([rng.bytes(5) for _ in range(N)], pa.binary(5))
+    floats = pa.array(rng.random(N * 12).astype("f4"))
+    columns["vector"] = pa.FixedSizeListArray.from_arrays(floats, 12)
+    pairs = pa.FixedSizeListArray.from_arrays(floats, 3)
+    columns["matrix"] = pa.FixedSizeListArray.from_arrays(pairs, 4)
+    pixels = pa.array(rng.integers(0, 256, N * 30, dtype="u1"))
+    columns["image"] = pa.FixedSizeListArray.from_arrays(pixels, 30)
+    columns["list"] = pa.array(rng.integers(0, 9, (N, 4)).tolist(), pa.list_(pa.int64()))
+    columns["lists"] = pa.array(rng.random((N, 2, 3)).tolist(), pa.list_(pa.list_(pa.float64())))
+    columns["coded"] = pa.array(rng.integers(0, 9, N)).dictionary_encode()
+    words = pa.array([f"word {i % 9}" for i in range(N)])
+    columns["text"], columns["code"] = words, words.dictionary_encode()
+    columns["raw"] = pa.array([rng.bytes(i % 7) for i in range(N)])
+    columns["price"] = pa.array(big).cast(pa.decimal128(21, 2))
+    columns["pair"] = pa.array([{"a": 1, "b": 2.0}] * N)
+    columns["nothing"] = pa.nulls(N)
+    columns["ragged"] = pa.array([[0] * (i % 3) for i in range(N)])
+    columns["map"] = pa.array([[("a", 1)]] * N, pa.map_(pa.string(), pa.int32()))
+    if nulls:
+        for name in columns:
+            if name != "nothing":
+                columns[name] = with_nulls(pa.array(columns[name]), rng, nulls)
+    return pa.table(columns)
+
+
+TABLES = {nulls: table(nulls) for nulls in (0.0, 0.1)}
+
+
+def values(column: pa.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns what pyarrow reads as an array, with zeros for nulls."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    rows = column.to_pylist()
+    if pa.types.is_fixed_size_binary(column.type):
+        rows = [None if v is None else list(v) for v in rows]
+
+    def filled(value: Any, shape: tuple[int, ...]) -> Any:
+        if value is None:
+            return np.zeros(shape, dtype)
+        return [filled(v, shape[1:]) for v in value] if shape else dtype.type(value)
+
+    return np.array([filled(row, shape) for row in rows], dtype).reshape(len(rows), *shape)
+
+
+def compare(path: Path, want: pa.Table | None = None) -> None:
+    """Compares every field with what pyarrow reads, and the refused columns with REFUSED."""
+    want = want or pq.read_table(path)
+    with mf.open(path) as ds:
+        for skipped in ds.skipped:
+            assert skipped.name in RAGGED or REFUSED[skipped.name] in skipped.reason, skipped
+        assert {*ds.schema, *(s.name for s in ds.skipped)} == set(want.column_names)
+        fields = {name: f for name, f in ds.schema.items() if name not in RAGGED}
+        fill = {name: False if f.dtype == "bool" else 0 for name, f in fields.items()}
+        with mf.Loader(ds, specs=list(fields), batch_size=len(want), fill=fill) as loader:
+            batch = loader.peek()
+        for name, field in fields.items():
+            expected = values(want[name].combine_chunks(), field.shape, batch[name].dtype)
+            np.testing.assert_array_equal(batch[name], expected, err_msg=name)
+            if pa.types.is_temporal(want[name].type):
+                assert field.logical == str(want[name].type)
+
+
+def pyarrow_options(deep: bool) -> Iterator[dict[str, Any]]:
+    """Yields options of pyarrow's writer: each value of each option, or all combinations."""
+    options: dict[str, list[Any]] = {
+        "compression": CODECS,
+        "data_page_version": ["1.0", "2.0"],
+        "use_dictionary": [True, False],
+        "data_page_size": [None, 300],
+        "row_group_size": [N, 150],
+        "store_schema": [True, False],
+        "write_page_checksum": [True, False],
+    }
+    if deep:
+        for combination in itertools.product(*options.values()):
+            yield dict(zip(options, combination, strict=True))
+        return
+    for i, codec in enumerate(CODECS):
+        choice = {name: v[(i >> k) % len(v)] for k, (name, v) in enumerate(options.items())}
+        yield choice | {"compression": codec}
+
+
+def test_pyarrow(tmp_path: Path, deep: bool) -> None:
+    path = tmp_path / "x.parquet"
+    for nulls, options in itertools.product(TABLES, pyarrow_options(deep)):
+        options["write_batch_size"] = 20 if options["data_page_size"] else None
+        pq.write_table(TABLES[nulls], path, **options)
+        compare(path)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_encodings(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "x.parquet"
+    encodings = {
+        "PLAIN": [*INTEGERS, "float32", "float64", "fixed", "vector"],
+        "DELTA_BINARY_PACKED": [*INTEGERS, "sorted", "list"],
+        "BYTE_STREAM_SPLIT": ["float16", "float32", "float64", "int32", "int64", "fixed", "vector"],
+        "DELTA_BYTE_ARRAY": ["fixed", "text"],
+        "RLE": ["bool"],
+    }
+    for (encoding, names), nulls in itertools.product(encodings.items(), TABLES):
+        part = TABLES[nulls].select(names)
+        for size in (None, 200):
+            nested = {"vector": "vector.list.element", "list": "list.list.element"}
+            chosen = {nested.get(name, name): encoding for name in names}
+            pq.write_table(
+                part,
+                path,
+                column_encoding=chosen,
+                use_dictionary=False,
+                data_page_version=version,
+                data_page_size=size,
+                write_batch_size=10,
+            )
+            found = pq.ParquetFile(path).metadata.row_group(0).column(0).encodings
+            assert encoding in found
+            compare(path)
+
+
+def test_like_spark(tmp_path: Path) -> None:
+    """Old lists, timestamps of 96 bits, and a schema of Parquet alone."""
+    path = tmp_path / "x.parquet"
+    for nulls, version in itertools.product(TABLES, ["1.0", "2.4"]):
+        pq.write_table(
+            TABLES[nulls].drop_columns(["map", "nothing"]),
+            path,
+            flavor="spark",
+            version=version,
+            use_compliant_nested_type=False,
+            store_schema=False,
+            compression="snappy",
+        )
+        compare(path)
+
+
+def test_polars(tmp_path: Path, deep: bool) -> None:
+    path = tmp_path / "x.parquet"
+    names = [*INTEGERS, "float32", "float64", "few", "sorted", "bool", "at_ms", "at_us", "day"]
+    names += ["vector", "matrix", "image", "list", "lists", "text", "raw", "pair", "ragged"]
+    sizes = [(N, None), (150, 500)] if deep else [(150, 500)]
+    codecs = ["uncompressed", "snappy", "gzip", "brotli", "zstd", "lz4"]
+    for nulls, codec, (group, page) in itertools.product(TABLES, codecs, sizes):
+        frame = pl.from_arrow(TABLES[nulls].select(names))
+        assert isinstance(frame, pl.DataFrame)
+        frame.write_parquet(path, compression=codec, row_group_size=group, data_page_size=page)
+        compare(path)
+
+
+def test_duckdb(tmp_path: Path, deep: bool) -> None:
+    """Compares with the table that was written: pyarrow 26 cannot read all differences of DuckDB.
+
+    DuckDB 2.0 writes null arrays with wrong levels, which pyarrow and meshfeed refuse.
+    """
+    path = tmp_path / "x.parquet"
+    names = [*INTEGERS, "float32", "float64", "few", "sorted", "bool", "at_us", "day"]
+    names += ["list", "lists", "text", "raw", "ragged"]
+    codecs = ["uncompressed", "snappy", "gzip", "brotli", "zstd", "lz4_raw"]
+    versions = ["V1", "V2"]
+    for nulls, (i, codec) in itertools.product(TABLES, enumerate(codecs)):
+        part = TABLES[nulls].select(names if nulls else [*names, "vector", "matrix", "image"])
+        with duckdb.connect() as db:
+            db.register("part", part)
+            for version in versions if deep else [versions[i % 2]]:
+                how = f"FORMAT parquet, COMPRESSION {codec}, PARQUET_VERSION {version}"
+                db.execute(f"COPY part TO '{path}' ({how}, ROW_GROUP_SIZE 2048)")
+                compare(path, part)
+
+
+def test_empty_files(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    part = TABLES[0.0].select(["int32", "vector", "bool"])
+    for empty in (part.slice(0, 0), part.schema.empty_table(), part.select([])):
+        pq.write_table(empty, path)
+        with mf.open(path) as ds:
+            assert len(ds) == 0
+            assert list(ds.schema) == empty.column_names
+    with pq.ParquetWriter(path, part.schema) as writer:
+        writer.write_table(part.slice(0, 10))
+        writer.write_table(part.slice(0, 0))
+        writer.write_table(part.slice(10))
+    compare(path)
+
+
+def test_encrypted_columns(tmp_path: Path) -> None:
+    import pyarrow.parquet.encryption as pe
+
+    class Plain(pe.KmsClient):  # type: ignore[misc]
+        def __init__(self, _: Any) -> None:
+            super().__init__()
+
+        def wrap_key(self, key: bytes, _: str) -> bytes:
+            return key.hex().encode()
+
+        def unwrap_key(self, wrapped: bytes, _: str) -> bytes:
+            return bytes.fromhex(wrapped.decode())
+
+    for plain in (True, False):
+        config = pe.EncryptionConfiguration(
+            footer_key="f", column_keys={"c": ["x"]}, plaintext_footer=plain
+        )
+        factory = pe.CryptoFactory(Plain)
+        how = factory.file_encryption_properties(pe.KmsConnectionConfig(), config)
+        path = tmp_path / "x.parquet"
+        with pq.ParquetWriter(path, pa.schema({"x": pa.int32()}), encryption_properties=how) as w:
+            w.write_table(pa.table({"x": pa.array([1, 2], pa.int32())}))
+        with pytest.raises(mf.UnsupportedError, match="encrypted"):
+            mf.open(path)
+
+
+def test_several_files(tmp_path: Path) -> None:
+    """A glob and a directory of Parquet files, one of which has another schema."""
+    part = TABLES[0.0].select(["int64", "vector"])
+    pq.write_table(part.slice(0, 300), tmp_path / "a.parquet", row_group_size=70)
+    pq.write_table(part.slice(300), tmp_path / "b.parquet")
+    want = part["int64"].to_numpy()
+    for place in (tmp_path, tmp_path / "*.parquet"):
+        with mf.open(place) as ds, mf.Loader(ds, batch_size=100, shuffle=True, epochs=1) as loader:
+            got = np.concatenate([batch["int64"] for batch in loader])
+            assert sorted(got) == sorted(want)
+    pq.write_table(part.select(["int64"]), tmp_path / "c.parquet")
+    with pytest.raises(mf.IncompatibleError, match="there are 1 columns, but 2 in"):
+        mf.open(tmp_path)
