@@ -18,6 +18,7 @@ const cacheBytes = 256 << 20
 type cacheKey struct {
 	batch int32
 	field int
+	lists bool // without values
 }
 
 // decodeCache keeps the decoded buffers that were used most recently. If several

@@ -25,7 +25,7 @@ func TestCacheDecodesOnce(t *testing.T) {
 	}
 	results := make(chan error, 8)
 	get := func() error {
-		_, err := c.get(context.Background(), cacheKey{1, 2}, slow)
+		_, err := c.get(context.Background(), cacheKey{1, 2, false}, slow)
 		results <- err
 		return nil
 	}
@@ -36,7 +36,7 @@ func TestCacheDecodesOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := c.get(ctx, cacheKey{1, 2}, slow); status.CodeOf(err) != status.Cancelled {
+	if _, err := c.get(ctx, cacheKey{1, 2, false}, slow); status.CodeOf(err) != status.Cancelled {
 		t.Errorf("a cancelled wait: %v", err)
 	}
 	close(release)
@@ -57,7 +57,7 @@ func TestCacheCountsEveryDecode(t *testing.T) {
 	var times source.Times
 	ctx := source.WithTimes(context.Background(), &times)
 	for batch := range int32(20_000) {
-		_, err := c.get(ctx, cacheKey{batch, 0}, func() (*table.Decoded, error) {
+		_, err := c.get(ctx, cacheKey{batch, 0, false}, func() (*table.Decoded, error) {
 			return &table.Decoded{Reading: 1}, nil
 		})
 		if storage, _ := times.Take(); err != nil || storage <= 0 {
@@ -70,7 +70,7 @@ func TestCacheCountsEveryDecode(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	var c decodeCache
 	get := func(batch int32, bytes int64, err error) (made bool) {
-		_, got := c.get(context.Background(), cacheKey{batch, 0}, func() (*table.Decoded, error) {
+		_, got := c.get(context.Background(), cacheKey{batch, 0, false}, func() (*table.Decoded, error) {
 			made = true
 			return &table.Decoded{Bytes: bytes}, err
 		})

@@ -17,13 +17,13 @@ const maxDecoded = 2 << 30
 // Decode implements table.Store. If the gather that began a decoding is canceled,
 // the decoding goes on, because another gather may wait for it. A close of the
 // dataset cancels it.
-func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Decoded, error) {
-	return s.cache.get(ctx, cacheKey{batch, field}, func() (*table.Decoded, error) {
+func (s *store) Decode(ctx context.Context, batch int32, field int, lists bool) (*table.Decoded, error) {
+	return s.cache.get(ctx, cacheKey{batch, field, lists}, func() (*table.Decoded, error) {
 		if err := s.table.Calls.Enter(); err != nil {
 			return nil, err
 		}
 		defer s.table.Calls.Leave()
-		return (*Dataset)(s).decode(s.life, batch, s.table.Fields[field], s.columns[field], false)
+		return (*Dataset)(s).decode(s.life, batch, s.table.Fields[field], s.columns[field], lists)
 	})
 }
 
@@ -52,6 +52,12 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
 	for n, level := range field.Levels {
 		node, to := u.batch.Node(col), &out.Levels[n]
+		if field.Inline(n) {
+			if err := u.text(col, out, n, field.Levels[n-1].Buffer().Bits/8); err != nil {
+				return nil, err
+			}
+			break
+		}
 		to.Length = node.Length
 		var err error
 		if col.Validity && node.Nulls > 0 {
@@ -60,18 +66,37 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 			}
 		}
 		_, isList := level.(arrowtype.List)
-		if level.Buffer().Bits > 0 && (isList || !u.lists) {
+		if level.Buffer().Bits > 0 && (isList || !u.lists || field.TextDictionary() != nil) {
 			if to.Data, err = u.buffer(col, dataBuffer(col), node.Length); err != nil {
 				return nil, err
 			}
 		}
 		out.Bytes += int64(len(to.Valid) + len(to.Data))
-		out.Reading, out.Unpacking = u.reading, u.unpacking
-		if n+1 < len(field.Levels) {
+		if n+1 < len(field.Levels) && !field.Inline(n+1) {
 			col = &col.Children[0]
 		}
 	}
+	out.Reading, out.Unpacking = u.reading, u.unpacking
 	return out, nil
+}
+
+// text reads the bytes of text, which level n of the decoded column holds. It reads none if
+// the caller wants no values.
+func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width int64) (err error) {
+	to, above := &out.Levels[n], &out.Levels[n-1]
+	if above.Length == 0 {
+		return nil
+	}
+	if to.Length = arrowtype.Integer(above.Data[above.Length*width:], int(width)); to.Length < 0 || to.Length > maxDecoded {
+		return fmt.Errorf("its text ends at byte %d", to.Length)
+	}
+	if u.lists {
+		return nil
+	}
+	// Writers may store more text than the offsets use, such as that of a sliced array.
+	to.Data, err = u.unpack(u.batch.Buffers(col)[dataBuffer(col)+1], to.Length, maxDecoded, above.Length)
+	out.Bytes += int64(len(to.Data))
+	return err
 }
 
 // buffer returns a buffer's decompressed bytes: at least as many as the column's
@@ -82,6 +107,14 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	if !ok || need > maxDecoded {
 		return nil, fmt.Errorf("a buffer for %d values", length)
 	}
+	// A writer may pad a buffer, to a multiple of 64 bytes or more. A much larger
+	// size means that the file is damaged.
+	return u.unpack(at, need, need+need/8+4096, length)
+}
+
+// unpack returns the decompressed bytes of a buffer for length values: at least need, and
+// at most limit bytes.
+func (u *unpacker) unpack(at arrowmeta.Buffer, need, limit, length int64) ([]byte, error) {
 	stored := make([]byte, at.Length)
 	began := time.Now()
 	_, err := u.r.ReadAt(stored, u.body+at.Offset)
@@ -92,9 +125,7 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	}
 	defer func() { u.unpacking += time.Since(read) }()
 	out, err := pooled.unpack(u.batch.Compression, stored, func(size int64) error {
-		// A writer may pad a buffer, to a multiple of 64 bytes or more. A much
-		// larger size means that the file is damaged.
-		if size < need || size > need+need/8+4096 {
+		if size < need || size > limit {
 			return fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
 		}
 		return nil

@@ -74,7 +74,7 @@ func replacedInFile(batch int, id int64) error {
 func extend(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool) []*arrowtype.Dictionary {
 	last := list[len(list)-1]
 	if delta {
-		next.Values, next.Len = append(last.Values, next.Values...), last.Len+next.Len
+		next = last.Append(next)
 	}
 	if next.From == last.From {
 		list = list[:len(list)-1]
@@ -107,5 +107,17 @@ func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatc
 		}
 	}
 	data := decoded.Levels[len(decoded.Levels)-1].Data
+	out := &arrowtype.Dictionary{From: int32(c.firstUser(block)), Len: b.Length}
+	if values.HasInline(0) {
+		if b.Length == 0 {
+			out.Offsets = []int64{0}
+			return out, nil
+		}
+		if err := out.SetText(decoded.Levels[0].Data, data, int(values.Levels[0].Buffer().Bits/8)); err != nil {
+			return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).
+				WithHint("the data are damaged; write them again").With("field", values.Name)
+		}
+		return out, nil
+	}
 	return &arrowtype.Dictionary{From: int32(c.firstUser(block)), Len: b.Length, Values: data[:b.Length*int64(values.RowBytes())]}, nil
 }

@@ -2,6 +2,7 @@ package arrowio_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,7 +47,11 @@ func TestGatherErrors(t *testing.T) {
 		{arrow.PrimitiveTypes.Int64, `[1]`, 0, 1, status.OutOfRange, `arrowio: record 1 of 1`},
 	} {
 		path := saveJSON(t, arrow.Field{Name: "x", Type: c.typ}, c.json)
-		ds, err := arrowio.Open(path)
+		var o arrowio.Options
+		if c.typ == arrow.DataType(lists) {
+			o.Shapes = map[string][]int{"x": {2}}
+		}
+		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,16 +79,9 @@ func TestSkipped(t *testing.T) {
 		typ        arrow.DataType
 		json, want string
 	}{
-		{arrow.BinaryTypes.String, `["a"]`, "text has no fixed size; store token ids as a fixed-size list of integers"},
-		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1,2],[3]]`, "its lists differ in length: 2 lists hold 3 values, where 2 each would be 4; pad or cut them to one length"},
-		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1],[2,3]]`, "its lists differ in length: 2 lists hold 3 values, where 1 each would be 2; pad or cut them to one length"},
-		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[],[]]`, "record 0, which its shape is taken from, has an empty list in dimension 0; give its shape"},
-		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[]`, "its lists have no declared length, and there is no record to take it from; give its shape"},
-		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[null]`, "its first records are null; give its shape"},
 		{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}), `[{"a":1}]`, "a struct has no single type; store its children as columns of their own"},
 		{&arrow.Decimal128Type{Precision: 5, Scale: 2}, `["1.25"]`, "arrays have no decimal type; cast it to float64 or to an integer"},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a"]`,
-			"its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[]`, "a map has no single type; store plain columns"},
 	} {
 		ds, err := arrowio.Open(saveJSON(t, arrow.Field{Name: "x", Type: c.typ, Nullable: true}, c.json))
 		if err != nil {
@@ -91,6 +89,43 @@ func TestSkipped(t *testing.T) {
 		}
 		if s := ds.Schema().Skipped; len(s) != 1 || s[0].Reason != c.want {
 			t.Errorf("%v %s: got %+v\nwant %s", c.typ, c.json, ds.Schema(), c.want)
+		}
+		ds.Close()
+	}
+}
+
+// TestRaggedFields checks which columns are ragged, and the shape of their elements.
+func TestRaggedFields(t *testing.T) {
+	number := arrow.ListOf(arrow.PrimitiveTypes.Int32)
+	for _, c := range []struct {
+		typ        arrow.DataType
+		json, want string
+	}{
+		{arrow.BinaryTypes.String, `["a"]`, "uint8[] ragged 1 string"},
+		{arrow.BinaryTypes.LargeBinary, `[]`, "uint8[] ragged 1 large_binary"},
+		{number, `[[1,2],[3]]`, "int32[] ragged 1 "},
+		{number, `[[1,2],[3],[4,5,6]]`, "int32[] ragged 1 "}, // as many values as lists of two have
+		{number, `[[1],[2,3]]`, "int32[] ragged 1 "},
+		{number, `[[],[]]`, "int32[] ragged 1 "},
+		{number, `[]`, "int32[] ragged 1 "},
+		{number, `[null]`, "int32[] ragged 1 "},
+		{number, `[[1,2],null,[3,4]]`, "int32[2] ragged 0 "},
+		{arrow.ListOf(number), `[[[1],[2,3]],[]]`, "int32[] ragged 2 "},
+		{arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32)), `[[[1,2]],[]]`, "int32[2] ragged 1 "},
+		{arrow.FixedSizeListOf(2, number), `[[[1],[2,3]]]`, "int32[] ragged 2 "},
+		{arrow.ListOf(arrow.FixedWidthTypes.Timestamp_us), `[[],[]]`, "int64[] ragged 1 timestamp[us, tz=UTC]"},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a"]`, "uint8[] ragged 1 string"},
+	} {
+		ds, err := arrowio.Open(saveJSON(t, arrow.Field{Name: "x", Type: c.typ, Nullable: true}, c.json))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range ds.Schema().Fields {
+			got = fmt.Sprintf("%v%v ragged %d %s", f.Type, f.Shape, f.Ragged, f.Logical)
+		}
+		if got != c.want {
+			t.Errorf("%v %s: got %s, want %s", c.typ, c.json, got, c.want)
 		}
 		ds.Close()
 	}
@@ -175,7 +210,7 @@ func TestShapes(t *testing.T) {
 		{map[string][]int{"x": {4, 2}}, `arrowio: field "x" cannot have rows of shape [4 2]: 1 lists hold 3 values, 3 each, where the shape of the rows needs 4; leave its shape out, correct it, or pad or cut the lists to one length`},
 		{map[string][]int{"x": {1 << 40, 2}}, `arrowio: field "x" cannot have rows of shape [1099511627776 2]: that is too large; leave its shape out, or correct it`},
 		{map[string][]int{"n": {1}}, `arrowio: field "n" has one value in each record, not rows of shape [1]; leave its shape out, or correct it`},
-		{map[string][]int{"s": {1}}, `arrowio: a shape is given for "s", which cannot be an array: text has no fixed size; store token ids as a fixed-size list of integers`},
+		{map[string][]int{"s": {1}}, `arrowio: field "s" holds text or bytes, whose rows have no shape; leave its shape out, or correct it`},
 		{map[string][]int{"y": {3}}, `arrowio: a shape is given for "y", but there is no such column; there are "x", "n", "s"`},
 	} {
 		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: c.shapes})

@@ -3,7 +3,10 @@ package arrowio
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
@@ -41,31 +44,84 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 	if err != nil {
 		return nil, nil, err
 	}
-	lists := map[int]*arrowtype.Field{} // columns with lists whose type declares no length
+	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
+	uneven := make([]string, len(fields))
 	for i, f := range fields {
 		if !d.files[0].located[i] {
 			reasons[i] = "a column before it has a type that is not known"
 		}
-		if reasons[i] == "" && f.LastOffsets() >= 0 {
-			lists[i] = f
-		}
-		if reasons[i] != "" || !f.Open() {
+		if reasons[i] != "" || f.Ragged > 0 || f.LastOffsets() < 0 {
 			continue
 		}
-		reasons[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(ctx, f, i, shape) })
-		if err != nil {
-			return nil, nil, err
+		if lists[i] = f; f.Open() {
+			uneven[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(ctx, f, i, shape) })
+			if err != nil {
+				return nil, nil, err
+			}
 		}
 	}
-	if err := d.ragged(ctx, lists, reasons); err != nil {
+	if err := d.uneven(ctx, lists, uneven); err != nil {
 		return nil, nil, err
 	}
-	return fields, reasons, misfit(lists, reasons, o.Shapes)
+	if err := misfit(lists, uneven, o.Shapes); err != nil {
+		return nil, nil, err
+	}
+	for i, f := range lists {
+		if uneven[i] == "" && o.Shapes[f.Name] == nil {
+			if uneven[i], err = d.unevenStart(ctx, f, i); err != nil {
+				return nil, nil, err
+			}
+		}
+		if uneven[i] != "" {
+			f.MakeRagged()
+		}
+	}
+	return fields, reasons, nil
+}
+
+// startRecords is how many records' lists are checked when a dataset is opened. Lists of
+// different lengths may have as many values as lists of one length, but hardly in many
+// record batches.
+const startRecords = 64 << 10
+
+// unevenStart returns the reason why the lists of the first records differ in length, or
+// "". It leaves damaged offsets to the gather that needs them.
+func (d *Dataset) unevenStart(ctx context.Context, f *arrowtype.Field, number int) (reason string, err error) {
+	records := min(d.Len(), startRecords)
+	if records == 0 {
+		return "", nil
+	}
+	last, _ := d.table.Index.Locate(records - 1)
+	column, err := d.find(ctx, f, number, int(last)+1)
+	if err != nil {
+		return "", err
+	}
+	r := listReader{ctx: ctx, d: d, field: f, number: number, column: column}
+	for record := int64(0); record < records; {
+		batch, row := d.table.Index.Locate(record)
+		rows := min(d.table.Index.Rows(int(batch))-row, records-record)
+		lists, err := r.open(batch)
+		if err == nil {
+			err = lists.Check(row, row+rows, record)
+		}
+		var uneven *table.Uneven
+		switch {
+		case errors.As(err, &uneven):
+			return uneven.Reason(), nil
+		case ctx.Err() != nil:
+			return "", readError(d.files[0].path, ctx.Err())
+		case err != nil:
+			return "", nil
+		}
+		record += rows
+	}
+	return "", nil
 }
 
 // misfit returns the error for a column of lists whose given shape does not fit.
 func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[string][]int) error {
-	for i, f := range columns {
+	for _, i := range slices.Sorted(maps.Keys(columns)) {
+		f := columns[i]
 		if given := shapes[f.Name]; given != nil && reasons[i] != "" {
 			reason, _, _ := strings.Cut(reasons[i], "; ")
 			return status.Errorf(status.InvalidArgument, "arrowio", "field %q cannot have rows of shape %v: %s", f.Name, given, reason).
@@ -75,9 +131,10 @@ func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[strin
 	return nil
 }
 
-// ragged adds a reason for every column whose lists cannot be rows of one shape.
-// It reads the headers of the record batches and a few offsets.
-func (d *Dataset) ragged(ctx context.Context, columns map[int]*arrowtype.Field, reasons []string) error {
+// uneven adds a reason for every column whose lists cannot be rows of one shape. It
+// reads the headers of the record batches, a few offsets, and all offsets of the first
+// records.
+func (d *Dataset) uneven(ctx context.Context, columns map[int]*arrowtype.Field, reasons []string) error {
 	if len(columns) == 0 {
 		return nil
 	}

@@ -119,7 +119,9 @@ func checkGolden(t *testing.T, rng *rand.Rand, ds *arrowio.Dataset, name string,
 	for _, k := range rng.Perm(int(ds.Len())) {
 		order = append(order, int64(k))
 	}
-	for n, f := range ds.Schema().Fields {
+	everyRaggedRow(t, ds, records)
+	for _, n := range ds.Schema().Fixed() {
+		f := ds.Schema().Fields[n]
 		got, err := gatherField(ds, n, f, order)
 		if err != nil && strings.Contains(err.Error(), "has a list of") {
 			continue // lists of several lengths are no rows of one shape
@@ -145,7 +147,7 @@ func TestGoldenFields(t *testing.T) {
 		"primitive.stream":   "label int32[], half float16[], maybe bool[] nullable, wide uint64[]",
 		"fixed.arrow":        "image float32[4 3], bytes uint8[4], holes int8[2] nullable",
 		"huggingface.stream": "image float32[2 3], open uint8[3 2 1], label int64[], tokens int32[4], ragged int8[1 2 2], box float32[2 2]",
-		"polars.arrow":       "x float64[]",
+		"polars.arrow":       "x float64[], l int64[] ragged 1",
 	} {
 		ds, err := arrowio.Open(filepath.Join("../internal/arrowmeta/testdata", name))
 		if err != nil {
@@ -154,6 +156,9 @@ func TestGoldenFields(t *testing.T) {
 		var got []string
 		for _, f := range ds.Schema().Fields {
 			s := fmt.Sprintf("%s %v%v", f.Name, f.Type, f.Shape)
+			if f.Ragged > 0 {
+				s += fmt.Sprintf(" ragged %d", f.Ragged)
+			}
 			if f.Nullable {
 				s += " nullable"
 			}

@@ -128,6 +128,9 @@ func gatherField(ds *arrowio.Dataset, i int, f source.Field, records []int64) ([
 	if f.RowBytes() > maxGathered/len(records) {
 		return nil, nil
 	}
+	if f.Ragged > 0 {
+		return readRagged(ds, i, records)
+	}
 	g, err := ds.Gatherer([]source.Part{whole(i, f)})
 	if err != nil {
 		return nil, err

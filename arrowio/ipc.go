@@ -120,6 +120,14 @@ func (u *ipcBatch) hasNulls(column int) bool {
 func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
 	b, col, body := u.header, &u.file.meta.Columns[column], u.file.facts.units[u.number].offset
 	for n := range to.Planes {
+		if n > 0 && len(col.Children) == 0 { // the bytes of text
+			p, bytes := &to.Planes[n], b.Buffers(col)[dataBuffer(col)+1]
+			p.Data[batch], p.Length[batch] = body+bytes.Offset, bytes.Length
+			if p.Valid != nil {
+				p.Valid[batch] = -1
+			}
+			break
+		}
 		if n > 0 {
 			col = &col.Children[0]
 		}

@@ -51,7 +51,7 @@ func (c *listChecks) check(ctx context.Context, d *Dataset, fields []int, start,
 		c.known = map[int][2]int64{}
 	}
 	for _, field := range fields {
-		if field < 0 || field >= len(d.table.Fields) || d.table.Fields[field].LastOffsets() < 0 {
+		if field < 0 || field >= len(d.table.Fields) || d.table.Fields[field].Ragged > 0 || d.table.Fields[field].LastOffsets() < 0 {
 			continue
 		}
 		if k, ok := c.known[field]; ok && k[0] <= start && stop <= k[1] {

@@ -82,13 +82,14 @@ func TestListsThatAreRaggedLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := saveBatches(t, c.stream, batchesOfColumn(lists(c.typ), c.rows...), c.options...)
-			ds, err := arrowio.Open(path)
+			shapes := arrowio.Options{Shapes: map[string][]int{"x": {3}}}
+			ds, err := arrowio.OpenFiles(t.Context(), []string{path}, shapes)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer ds.Close()
-			if len(ds.Schema().Fields) != 1 {
-				t.Fatalf("metadata alone tell: %+v", ds.Schema())
+			if f := ds.Schema().Fields[0]; f.Ragged != 0 {
+				t.Fatalf("metadata alone tell: %+v", f)
 			}
 			for range 2 { // only a success is remembered
 				err = source.Check(context.Background(), ds, []int{0})
@@ -110,6 +111,30 @@ func TestListsThatAreRaggedLate(t *testing.T) {
 	}
 }
 
+// TestListsOfEqualSums: lists whose number of values fits lists of one length are ragged if
+// the first 65,536 records show it. After them, the check before the first gather does.
+func TestListsOfEqualSums(t *testing.T) {
+	for even, ragged := range map[int]int{0: 1, 64<<10 - 1000: 1, 64 << 10: 0} {
+		b := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int32)
+		for range even {
+			b.Append(true)
+			b.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{1, 2, 3}, nil)
+		}
+		column, err := array.Concatenate([]arrow.Array{b.NewArray(), lists(b.Type())}, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds, err := arrowio.Open(saveBatches(t, false, batchesOfColumn(column, 500)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := ds.Schema().Fields[0]; f.Ragged != ragged {
+			t.Errorf("after %d lists of three: %+v", even, f)
+		}
+		ds.Close()
+	}
+}
+
 // TestListsThatAreRaggedInMemory: lists in memory are checked when the source is
 // created.
 func TestListsThatAreRaggedInMemory(t *testing.T) {
@@ -118,9 +143,8 @@ func TestListsThatAreRaggedInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const reason = "its lists differ in length: record 990 has 2 values in dimension 0, where the shape [3] of the rows needs 3; pad or cut them to one length"
-	if s := ds.Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || s.Skipped[0].Reason != reason {
-		t.Errorf("got %+v\nwant the reason %s", s, reason)
+	if s := ds.Schema(); len(s.Fields) != 1 || s.Fields[0].Ragged != 1 || len(s.Fields[0].Shape) != 0 {
+		t.Errorf("got %+v", s)
 	}
 	_, err = records.New(batches[0].Schema(), batches, records.Options{Shapes: map[string][]int{"x": {3}}})
 	const want = `arrowio: field "x": record 990 has a list of 2 values in dimension 0, where the shape [3] of the rows needs 3; pad or cut the lists to one length, or give the right shape`

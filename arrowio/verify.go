@@ -34,8 +34,8 @@ type Verification struct {
 //   - offsets, views, run ends and unions refer to existing values;
 //   - indices lie in their dictionary, and text is UTF-8.
 //
-// Verify then gathers all rows of every field. A list whose length differs from the
-// field's shape is an error. The error for damage names the file and the position.
+// Verify then gathers all rows of every fixed field. A list whose length differs from
+// the field's shape is an error. The error for damage names the file and the position.
 // [Verification].Unchecked lists what Verify does not check.
 func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (Verification, error) {
 	v := verifier{d: d, ctx: ctx, o: o}
@@ -100,9 +100,13 @@ func (v *verifier) files() error {
 		defer mu.Unlock()
 		v.progress(bytes)
 	}
+	var fixed []int // columns of which rows gathers all values
+	for _, i := range v.d.table.Schema.Fixed() {
+		fixed = append(fixed, v.d.columns[i])
+	}
 	return parallel(len(v.d.files), func(i int) error {
 		f := v.d.files[i]
-		err := f.contents.verify(v.ctx, v.d.columns, progress)
+		err := f.contents.verify(v.ctx, fixed, progress)
 		if changed := f.content.Check(); changed != nil {
 			return changed // the change may explain err
 		}
@@ -113,13 +117,13 @@ func (v *verifier) files() error {
 // verifyBytes is the approximate size of one gather.
 const verifyBytes = 8 << 20
 
-// rows gathers every row.
+// rows gathers every row of the fixed fields.
 func (v *verifier) rows() error {
-	fields, n := v.d.table.Schema.Fields, v.d.Len()
+	fields, n := v.d.table.Schema.Fixed(), v.d.Len()
 	parts, width := make([]source.Part, len(fields)), 0
-	for i, f := range fields {
-		parts[i] = v.d.table.Schema.Whole(i)
-		width += f.RowBytes()
+	for i, number := range fields {
+		parts[i] = v.d.table.Schema.Whole(number)
+		width += v.d.table.Schema.Fields[number].RowBytes()
 	}
 	if width == 0 {
 		v.progress(v.report.Bytes)
@@ -138,8 +142,8 @@ func (v *verifier) rows() error {
 		for i := range m {
 			records[i] = from + int64(i)
 		}
-		for i, f := range fields {
-			size := m * f.RowBytes()
+		for i, number := range fields {
+			size := m * v.d.table.Schema.Fields[number].RowBytes()
 			jobs[i], rest = source.Job{Part: i, Rows: [2]int{0, m}, Dst: rest[:size]}, rest[size:]
 		}
 		if err := g.Gather(v.ctx, records[:m], jobs); err != nil {

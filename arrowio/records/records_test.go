@@ -139,8 +139,21 @@ func ExampleNew() {
 	rows := make([]byte, 8)
 	err = g.Gather(context.Background(), []int64{2, 0}, []source.Job{{Rows: [2]int{0, 2}, Dst: rows}})
 	fmt.Println(ds.Len(), "records;", rows, err)
-	fmt.Println(ds.Schema().Skipped[0].Name, "is no field:", ds.Schema().Skipped[0].Reason)
+
+	r, err := ds.Reader([]int{1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := []source.Span{{Field: 1, Record: 2}}
+	err = r.Read(context.Background(), text, func() error {
+		fmt.Printf("%s %s\n", ds.Schema().Fields[1].Logical, text[0].Row)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// 3 records; [12 0 0 0 10 0 0 0] <nil>
-	// text is no field: text has no fixed size; store token ids as a fixed-size list of integers
+	// string c
 }

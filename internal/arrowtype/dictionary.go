@@ -20,14 +20,18 @@ func (dictionaryKind) describe(d *description, f *arrowmeta.Field) string {
 	reason := values.field(&plain)
 	index, ok := f.Dictionary.Index.DType()
 	switch {
+	case reason != "" && (f.Type.Kind == arrowmeta.StringView || f.Type.Kind == arrowmeta.BinaryView):
+		return "its dictionary holds string views, which are not read; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars"
 	case reason != "":
-		switch f.Type.Kind {
-		case arrowmeta.String, arrowmeta.LargeString, arrowmeta.StringView:
-			return "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"
-		}
 		return reason
 	case !ok || !index.IsInteger():
 		return "its dictionary has indices of type " + f.Dictionary.Index.String() + "; store plain values"
+	case values.text && len(values.Levels) == 2:
+		d.text, d.Type, d.Logical = true, values.Type, values.Logical
+		d.lists++
+		d.Shape = append(d.Shape, -1)
+		d.Levels = append(d.Levels, &TextDictionary{dictionary{width: index.Size(), signed: f.Dictionary.Index.Signed, values: values.Field, size: 1}})
+		return ""
 	case slices.Contains(values.Shape, -1):
 		return "its dictionary holds lists of variable length; store plain values"
 	case values.Dictionary() != nil:
@@ -51,9 +55,28 @@ type dictionary struct {
 
 // Dictionary holds the values of a dictionary as rows, one after the other.
 type Dictionary struct {
-	From   int32 // first record batch that uses it
-	Len    int64
-	Values []byte
+	From    int32 // first record batch that uses it
+	Len     int64
+	Values  []byte
+	Offsets []int64 // of text: where each value begins, and where the last one ends
+}
+
+// Append returns the dictionary with the values of another one after its own. The result
+// may share memory with both.
+func (d *Dictionary) Append(next *Dictionary) *Dictionary {
+	out := &Dictionary{From: next.From, Len: d.Len + next.Len, Values: append(d.Values, next.Values...)}
+	if next.Offsets == nil {
+		return out
+	}
+	first := int64(0)
+	if out.Offsets = d.Offsets; len(d.Offsets) > 0 {
+		first = d.Offsets[d.Len]
+		out.Offsets = out.Offsets[:d.Len] // the end of the last value is written again
+	}
+	for _, at := range next.Offsets {
+		out.Offsets = append(out.Offsets, first+at-next.Offsets[0])
+	}
+	return out
 }
 
 func (l *dictionary) Buffer() Buffer { return Buffer{Bits: 8 * int64(l.width)} }
@@ -82,12 +105,21 @@ func (l *dictionary) Copy(dst []byte, d *Data, count int64) error {
 
 // value returns the row that an index stands for.
 func (l *dictionary) value(d *Data, i int) ([]byte, error) {
+	index, err := l.index(d, i)
+	if err != nil {
+		return nil, err
+	}
+	return d.Dictionary.Values[index*l.size : (index+1)*l.size], nil
+}
+
+// index returns an index that lies in the dictionary.
+func (l *dictionary) index(d *Data, i int) (int64, error) {
 	index := Integer(d.Bytes[i*l.width:], l.width)
 	if !l.signed && l.width < 8 {
 		index &= 1<<(8*l.width) - 1
 	}
 	if index < 0 || index >= d.Dictionary.Len {
-		return nil, fmt.Errorf("its index %d lies outside the dictionary of %d values", index, d.Dictionary.Len)
+		return 0, fmt.Errorf("its index %d lies outside the dictionary of %d values", index, d.Dictionary.Len)
 	}
-	return d.Dictionary.Values[index*l.size : (index+1)*l.size], nil
+	return index, nil
 }

@@ -30,6 +30,9 @@ func rows(f *arrowmeta.Field) string {
 	if field == nil {
 		return reason
 	}
+	if field.Ragged > 0 {
+		return fmt.Sprintf("%v%v ragged %d", field.Type, field.Shape, field.Ragged)
+	}
 	return fmt.Sprintf("%v%v", field.Type, field.Shape)
 }
 
@@ -183,7 +186,7 @@ func TestDescribe(t *testing.T) {
 	}
 	want := []string{
 		"int32[-1 2][3 2]", "int32[-1][-1]", "int32[-1][-1]", "a column before it has the same name; rename one of them",
-		"text has no fixed size; store token ids as a fixed-size list of integers",
+		"uint8[][]",
 		"it has no name; give the column one", "its name is not UTF-8; rename the column",
 		"it is the index of a pandas table; drop it with df.reset_index(drop=True), or make it a column with df.reset_index()",
 	}
@@ -244,8 +247,9 @@ func TestDictionaries(t *testing.T) {
 		{list, number, "its dictionary holds lists of variable length; store plain values"},
 		{number, arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, "its dictionary has indices of type float32; store plain values"},
 		{number, list, "its dictionary has indices of type list<int32>; store plain values"},
-		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
-		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
+		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "uint8[] ragged 1"},
+		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "its dictionary holds string views, which are not read; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars"},
+		{arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Type: arrowmeta.Type{Kind: arrowmeta.String}}}}, number, "its dictionary holds lists of variable length; store plain values"},
 		{arrowmeta.Type{Kind: arrowmeta.Null}, number, "it holds nothing but nulls; leave the column out"},
 	} {
 		f := arrowmeta.Field{Name: "x", Type: c.values, Dictionary: &arrowmeta.Dictionary{Index: c.index}}

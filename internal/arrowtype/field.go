@@ -22,12 +22,15 @@ type Field struct {
 	Name    string
 	Type    dtype.Type
 	Shape   []int   // of a row; -1 for the length of a list that is not known yet
-	Logical string  // the date, time, timestamp, duration or interval that integers stand for; "" for plain numbers
+	Ragged  int     // leading dimensions whose size varies; Shape is then that of one element of the innermost lists
+	Logical string  // the date, time, timestamp, duration or interval that integers stand for, or the type of text; "" for plain numbers
 	Levels  []Level // from the column to its values
 
 	// Declared is Shape with the lengths that metadata declare. The rows need
 	// not have them.
 	Declared []int
+
+	described []int // Shape as the type of the column describes it
 }
 
 // Describe describes every column of a schema. A column whose rows cannot be
@@ -95,6 +98,10 @@ func Of(f *arrowmeta.Field) (field *Field, reason string) {
 	if reason := d.field(f); reason != "" {
 		return nil, reason
 	}
+	d.described = d.Shape
+	if d.text {
+		d.MakeRagged()
+	}
 	return d.Field, ""
 }
 
@@ -103,6 +110,7 @@ type description struct {
 	*Field
 	lists  int // levels of lists so far
 	binary int // bytes of a fixed-size binary value
+	text   bool
 }
 
 // field adds the levels of a column or of a list's child, then applies its
@@ -187,7 +195,10 @@ func (f *Field) List(n int) List { return f.Levels[n].(List) }
 // Dictionary describes the values of the column's dictionary; it is nil if the
 // column has none.
 func (f *Field) Dictionary() *Field {
-	if d, ok := f.Values().(*dictionary); ok {
+	switch d := f.Values().(type) {
+	case *dictionary:
+		return d.values
+	case *TextDictionary:
 		return d.values
 	}
 	return nil

@@ -26,3 +26,10 @@ func (l fixedSizeList) Length() int { return int(l) }
 func (l fixedSizeList) Children(start, count int64, _ []byte) (first, n int64, err error) {
 	return start * int64(l), count * int64(l), nil
 }
+
+func (l fixedSizeList) Lengths(_ []byte, out []int64) error {
+	for i := range out {
+		out[i] = int64(l)
+	}
+	return nil
+}

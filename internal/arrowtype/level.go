@@ -19,7 +19,7 @@ type kind interface {
 
 // kinds lists all kinds. The first that matches describes a field; the last
 // matches every field.
-var kinds = []kind{dictionaryKind{}, fixedSizeListKind{}, listKind{}, fixedSizeBinaryKind{}, booleanKind{}, numberKind{}, refusedKind{}}
+var kinds = []kind{dictionaryKind{}, fixedSizeListKind{}, listKind{}, textKind{}, fixedSizeBinaryKind{}, booleanKind{}, numberKind{}, refusedKind{}}
 
 // Buffer is the size of a level's data buffer: Bits for each element and for
 // Extra elements more. Bits is 0 if the level has no such buffer.
@@ -56,6 +56,10 @@ type List interface {
 	// these lists, if the level has a buffer. The error is a [LengthError] if
 	// a list has another length than Length.
 	Children(start, count int64, data []byte) (first, n int64, err error)
+
+	// Lengths writes the length of each list to out. It returns an error if the
+	// offsets in data are negative, or decrease.
+	Lengths(data []byte, out []int64) error
 }
 
 // Values is the last level of a column.

@@ -2,6 +2,7 @@ package arrowtype
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
@@ -42,6 +43,21 @@ func (l *list) Children(_, count int64, offsets []byte) (first, n int64, err err
 	}
 	first = l.offset(offsets, 0)
 	return first, l.offset(offsets, int(count)) - first, nil
+}
+
+func (l *list) Lengths(offsets []byte, out []int64) error {
+	from := l.offset(offsets, 0)
+	if from < 0 {
+		return fmt.Errorf("its list begins at element %d", from)
+	}
+	for i := range out {
+		to := l.offset(offsets, i+1)
+		if to < from {
+			return fmt.Errorf("its list goes from element %d to %d", from, to)
+		}
+		out[i], from = to-from, to
+	}
+	return nil
 }
 
 func (l *list) offset(offsets []byte, i int) int64 { return Integer(offsets[i*l.width:], l.width) }

@@ -15,10 +15,10 @@ func (refusedKind) describe(_ *description, f *arrowmeta.Field) string { return 
 
 func refusal(t *arrowmeta.Type) string {
 	switch t.Kind {
-	case arrowmeta.String, arrowmeta.LargeString, arrowmeta.StringView:
-		return "text has no fixed size; store token ids as a fixed-size list of integers"
-	case arrowmeta.Binary, arrowmeta.LargeBinary, arrowmeta.BinaryView:
-		return "binary values have no fixed size; store decoded elements as a fixed-size list, or bytes as fixed-size binary"
+	case arrowmeta.StringView:
+		return "string views are not read; cast it to string: cast(pyarrow.string()) in pyarrow, compat_level=CompatLevel.oldest() in polars"
+	case arrowmeta.BinaryView:
+		return "binary views are not read; cast it to binary: cast(pyarrow.binary()) in pyarrow, compat_level=CompatLevel.oldest() in polars"
 	case arrowmeta.Struct:
 		return "a struct has no single type; store its children as columns of their own"
 	case arrowmeta.Decimal:

@@ -1,6 +1,7 @@
 package arrowtype
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -28,6 +29,9 @@ func (f *Field) Measure(first func(shape []int) (reason string, err error)) (rea
 // field has folds a row of the same number of elements. It fails if the shape
 // contradicts the schema.
 func (f *Field) Resolve(shape []int) error {
+	if f.Ragged > 0 {
+		return errors.New("holds text or bytes, whose rows have no shape")
+	}
 	if len(shape) > len(f.Shape) && f.fold(shape) {
 		return nil
 	}

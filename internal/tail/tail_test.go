@@ -27,7 +27,11 @@ func describe(s *arrowmeta.Schema) string {
 			lines = append(lines, fmt.Sprintf("%s: %s", f.Name, f.TypeString()))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s = %v%v", f.Name, f.TypeString(), rows.Type, rows.Shape))
+		line := fmt.Sprintf("%s: %s = %v%v", f.Name, f.TypeString(), rows.Type, rows.Shape)
+		if rows.Ragged > 0 {
+			line += fmt.Sprint(" ragged ", rows.Ragged)
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -46,7 +50,7 @@ tokens: fixed_size_list<int32>[2] = int32[2]
 ragged: list<int64> = int64[-1]
 label: uint8 = uint8[]
 half: float16 = float16[]
-text: string
+text: string = uint8[] ragged 1
 raw: fixed_size_binary[2] = uint8[2]
 when: timestamp[us, tz=UTC] = int64[]
 day: date32[day] = int32[]

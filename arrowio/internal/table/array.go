@@ -32,14 +32,17 @@ const maxElements = 1 << 46
 
 // check returns an error if the length or the offset is impossible, a buffer is
 // missing, or a buffer is too small for the elements. The level describes which
-// buffers an array of its type has.
-func (a *Array) check(level arrowtype.Level) error {
+// buffers an array of its type has. If inline is true, the bytes of text follow.
+func (a *Array) check(level arrowtype.Level, inline bool) error {
 	if a == nil || a.Length < 0 || a.Length > maxElements || a.Offset < 0 || a.Offset > maxElements {
 		return fmt.Errorf("no possible length or offset")
 	}
 	data, want := level.Buffer(), 2
 	if data.Bits == 0 {
 		want = 1
+	}
+	if inline {
+		want++
 	}
 	if len(a.Buffers) != want {
 		return fmt.Errorf("%d buffers instead of %d", len(a.Buffers), want)

@@ -73,13 +73,19 @@ func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, re
 		}
 	}
 	b.finish(len(r.Rows))
+	if field.Ragged > 0 || field.LastOffsets() < 0 {
+		return b.column, "", nil
+	}
 	if field.Open() {
 		reason, err = field.Measure(func(shape []int) (string, error) { return r.firstShape(field, b.column, shape), nil })
 	}
-	if reason == "" && err == nil && field.LastOffsets() >= 0 {
+	if reason == "" && err == nil {
 		reason, err = r.checkLists(field, b.column)
 	}
-	return b.column, reason, err
+	if reason != "" {
+		field.MakeRagged()
+	}
+	return b.column, "", err
 }
 
 // lists returns a reader of a column's list offsets in one record batch.

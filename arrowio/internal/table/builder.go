@@ -21,7 +21,10 @@ type builder struct {
 func (b *builder) batch(a *Array, shift, rows int64) error {
 	need := rows // elements of the level that the rows use; 0 below a level with offsets
 	for n, level := range b.field.Levels {
-		if err := a.check(level); err != nil {
+		if b.field.Inline(n) {
+			return b.text(n, a)
+		}
+		if err := a.check(level, b.field.HasInline(n)); err != nil {
 			return fmt.Errorf("level %d has %w", n, err)
 		}
 		if need > a.Length-shift {
@@ -46,6 +49,9 @@ func (b *builder) batch(a *Array, shift, rows int64) error {
 			}
 			shift = 0
 		}
+		if b.field.Inline(n + 1) {
+			continue
+		}
 		if a = a.Child(); a == nil {
 			return fmt.Errorf("level %d has not one child", n)
 		}
@@ -66,6 +72,26 @@ func (b *builder) add(n int, a *Array, shift int64) {
 	}
 	p.Length = append(p.Length, a.Length)
 	p.Shift = append(p.Shift, shift)
+}
+
+// text adds the bytes of text, which level n holds. Their number is known from the size of
+// the buffer, or from the last offset.
+func (b *builder) text(n int, a *Array) error {
+	bytes := a.Buffers[2].Bytes
+	if width := int(b.field.Levels[n-1].Buffer().Bits / 8); bytes < 0 {
+		bytes = 0
+		if a.Length > 0 {
+			last := bytesAt(uintptr(a.Buffers[1].At)+uintptr(a.Offset+a.Length)*uintptr(width), int64(width))
+			bytes = arrowtype.Integer(last, width)
+		}
+	}
+	if bytes > 0 && a.Buffers[2].At == nil {
+		return fmt.Errorf("level %d has no values", n)
+	}
+	p := &b.column.Planes[n]
+	p.Valid, p.Shift = append(p.Valid, -1), append(p.Shift, 0)
+	p.Data, p.Length = append(p.Data, int64(uintptr(a.Buffers[2].At))), append(p.Length, max(bytes, 0))
+	return nil
 }
 
 // finish drops the lists of a level that are not needed: Valid if no batch has
@@ -124,12 +150,18 @@ func (b *builder) dictionary(indices *Array) error {
 	}
 	count, first, last := a.Length, int64(0), len(f.Levels)-1 // first: where the values begin, in elements of the level
 	for n, level := range f.Levels {
-		if a.check(level) != nil {
+		if f.Inline(n) {
+			return b.textDictionary(n, a)
+		}
+		if a.check(level, f.HasInline(n)) != nil {
 			return fmt.Errorf("its dictionary does not fit its type")
 		}
 		if a.NullCount() != 0 {
 			b.reason = "its dictionary holds nulls; drop them from the values"
 			return nil
+		}
+		if f.HasInline(n) {
+			continue
 		}
 		first += a.Offset
 		if n == last {
@@ -150,12 +182,39 @@ func (b *builder) dictionary(indices *Array) error {
 	return nil
 }
 
+// textDictionary adds a dictionary of text, whose bytes are level n.
+func (b *builder) textDictionary(n int, a *Array) error {
+	column := &Column{Planes: make([]Plane, n+1)}
+	text := builder{field: b.field.Dictionary(), column: column}
+	text.add(0, a, a.Offset)
+	if err := text.text(n, a); err != nil {
+		return fmt.Errorf("its dictionary: %w", err)
+	}
+	d := &arrowtype.Dictionary{Len: a.Length}
+	if a.Length > 0 {
+		size := text.field.Levels[0].Buffer()
+		from, length := size.Bytes(a.Offset, a.Length)
+		offsets := bytesAt(uintptr(column.Planes[0].Data[0]+from), length)
+		values := bytesAt(uintptr(column.Planes[n].Data[0]), column.Planes[n].Length[0])
+		if err := d.SetText(offsets, values, int(size.Bits/8)); err != nil {
+			return fmt.Errorf("its dictionary is damaged: %w", err)
+		}
+	}
+	b.appendDictionary(d)
+	return nil
+}
+
 func (b *builder) addDictionary(values unsafe.Pointer, offset, count, rowBytes int64) {
-	d := &arrowtype.Dictionary{Len: count, Values: unsafe.Slice((*byte)(unsafe.Add(values, offset)), count*rowBytes)}
+	b.appendDictionary(&arrowtype.Dictionary{Len: count, Values: unsafe.Slice((*byte)(unsafe.Add(values, offset)), count*rowBytes)})
+}
+
+// appendDictionary adds a dictionary for the last batch, unless it is that of the batch
+// before.
+func (b *builder) appendDictionary(d *arrowtype.Dictionary) {
 	d.From = int32(len(b.column.Planes[len(b.column.Planes)-1].Data) - 1)
 	list := b.column.Dictionaries
 	if len(list) > 0 {
-		if last := list[len(list)-1]; last.Len == d.Len && unsafe.SliceData(last.Values) == unsafe.SliceData(d.Values) {
+		if last := list[len(list)-1]; last.Len == d.Len && slices.Equal(last.Offsets, d.Offsets) && unsafe.SliceData(last.Values) == unsafe.SliceData(d.Values) {
 			return
 		}
 	}

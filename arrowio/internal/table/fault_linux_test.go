@@ -64,7 +64,7 @@ func (s *shrunkStore) Acquire(context.Context, []resident.Span, []uintptr) (Leas
 }
 func (s *shrunkStore) Ahead([]resident.Span) { panic("all is in memory") }
 func (s *shrunkStore) Encoded(int32) bool    { return false }
-func (s *shrunkStore) Decode(context.Context, int32, int) (*Decoded, error) {
+func (s *shrunkStore) Decode(context.Context, int32, int, bool) (*Decoded, error) {
 	panic("nothing is encoded")
 }
 func (s *shrunkStore) Check([]int32) error            { return nil }

@@ -25,7 +25,8 @@ const blockBytes = 256 << 10
 
 // Fingerprint hashes a source in memory: the schema, the number of records, and
 // the values of all rows. If these values are larger than wholeBytes, it hashes only
-// blocks of rows that are evenly spread. The result does not depend on the division
+// blocks of rows that are evenly spread. The size of ragged rows is estimated from rows
+// that are evenly spread, too. The result does not depend on the division
 // into record batches, on strides, or on the bytes of null values.
 func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
 	return fingerprint(ctx, s, wholeBytes)
@@ -34,19 +35,30 @@ func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, erro
 // Coverage returns how many bytes of rows [Fingerprint] hashes, and how many there
 // are. A field with nulls counts twice, because it is hashed twice.
 func Coverage(s source.Source) (hashed, of int64) {
-	p := newBlocks(s, wholeBytes)
+	p, err := newBlocks(context.Background(), s, wholeBytes)
+	if err != nil {
+		return 0, 0
+	}
 	return p.records() * p.rowBytes, s.Len() * p.rowBytes
 }
 
 func fingerprint(ctx context.Context, s source.Source, limit int64) (out source.Fingerprint, err error) {
 	h := sha256.New()
 	for _, f := range s.Schema().Fields {
-		text, _ := json.Marshal([]any{f.Name, f.Type, append([]int{}, f.Shape...)}) // cannot fail for strings and numbers
+		facts := []any{f.Name, f.Type, append([]int{}, f.Shape...)}
+		if f.Ragged > 0 {
+			facts = append(facts, f.Ragged)
+		}
+		text, _ := json.Marshal(facts) // cannot fail for strings and numbers
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 		h.Write(text)
 	}
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(s.Len())))
-	if err := newBlocks(s, limit).hash(ctx, h); err != nil {
+	blocks, err := newBlocks(ctx, s, limit)
+	if err == nil {
+		err = blocks.hash(ctx, h)
+	}
+	if err != nil {
 		return out, err
 	}
 	copy(out[:], h.Sum(nil))
@@ -57,7 +69,9 @@ func fingerprint(ctx context.Context, s source.Source, limit int64) (out source.
 type blocks struct {
 	source   source.Source
 	parts    []source.Part
-	rowBytes int64 // of all parts
+	ragged   []int // ragged fields
+	fixed    int64 // bytes of a row of all parts
+	rowBytes int64 // fixed, and the estimate for ragged fields
 	rows     int64 // of every block but the last
 	all      int64 // number of blocks
 	chosen   int64 // number of blocks that are hashed
@@ -65,23 +79,32 @@ type blocks struct {
 
 // newBlocks chooses the blocks to hash: up to limit bytes in total, but at least two
 // blocks if there are two.
-func newBlocks(s source.Source, limit int64) *blocks {
+func newBlocks(ctx context.Context, s source.Source, limit int64) (*blocks, error) {
 	p := &blocks{source: s}
 	for i, f := range s.Schema().Fields {
+		if f.Ragged > 0 {
+			p.ragged = append(p.ragged, i)
+			continue
+		}
 		part := s.Schema().Whole(i)
-		p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
+		p.parts, p.fixed = append(p.parts, part), p.fixed+int64(f.RowBytes())
 		if f.Nullable { // hashed again with 1 in place of nulls, so that nulls differ from zeros
 			part.Fill = int64(1)
 			if f.Type == dtype.Bool {
 				part.Fill = true
 			}
-			p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
+			p.parts, p.fixed = append(p.parts, part), p.fixed+int64(f.RowBytes())
 		}
 	}
+	ragged, err := p.raggedBytes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.rowBytes = p.fixed + ragged
 	p.rows = max(1, blockBytes/max(p.rowBytes, 1))
 	p.all = (s.Len() + p.rows - 1) / p.rows
 	p.chosen = min(p.all, max(2, limit/max(1, p.rows*p.rowBytes)))
-	return p
+	return p, nil
 }
 
 // block returns the records of the k-th block that is hashed. The first and the
@@ -110,7 +133,14 @@ func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 	}
 	defer g.Close()
 	fields := p.source.Schema().Fields
-	buffer, jobs := make([]byte, min(p.rows, p.source.Len())*p.rowBytes), make([]source.Job, len(p.parts))
+	rows, err := source.Reader(nil), error(nil)
+	if len(p.ragged) > 0 {
+		if rows, err = p.source.Reader(p.ragged); err != nil {
+			return err
+		}
+		defer rows.Close()
+	}
+	buffer, jobs := make([]byte, min(p.rows, p.source.Len())*p.fixed), make([]source.Job, len(p.parts))
 	records := make([]int64, min(p.rows, p.source.Len()))
 	for k := range p.chosen {
 		if err := ctx.Err(); err != nil {
@@ -132,6 +162,9 @@ func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 		}
 		sum := xxh3.Hash128(buffer[:used]).Bytes()
 		h.Write(sum[:])
+		if err := hashRagged(ctx, rows, p.ragged, records[:n], h); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -80,7 +80,11 @@ func TestFingerprintOfPart(t *testing.T) {
 		{9 * rows, 1, []int64{0, 8}},
 	} {
 		s := &numbers{values: make([]int64, c.records)}
-		p, want := newBlocks(s, c.most), []int64(nil)
+		p, err := newBlocks(t.Context(), s, c.most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int64
 		for _, block := range c.want {
 			for r := block * rows; r < min((block+1)*rows, c.records); r++ {
 				want = append(want, r)

@@ -13,7 +13,6 @@ import (
 
 // rowReader implements source.Reader for some fields of a table.
 type rowReader struct {
-	source.FixedReader
 	table  *Table
 	fields []*readField
 	pool   sync.Pool // of *readState
@@ -60,9 +59,12 @@ type readState struct {
 	files
 	ctx       context.Context // ends with the context of the gather, or when the table is closed
 	located   []located       // of each span
+	spans     []source.Span   // of a call of Lengths
 	leases    []Lease
 	scratch   arena[byte]
 	nulls     arena[bool]
+	counts    arena[int64]
+	lists     arena[[]int64]
 	traversal traversal
 }
 
@@ -73,16 +75,24 @@ type located struct {
 	base  uintptr // address of the batch's file; 0 if its bytes must be acquired
 }
 
-// reset releases the leases, and makes the memory ready for the next call.
-func (s *readState) reset() {
+// release releases the leases.
+func (s *readState) release() {
 	for _, l := range s.leases {
 		l.Release()
 	}
 	clear(s.leases)
 	s.leases = s.leases[:0]
+}
+
+// reset releases the leases, and makes the memory ready for the next call.
+func (s *readState) reset() {
+	s.release()
 	s.ctx, s.traversal.spans, s.traversal.decoded = nil, nil, nil
 	s.scratch.reset()
 	s.nulls.reset()
+	s.counts.reset()
+	clear(s.lists.all)
+	s.lists.reset()
 	s.files.reset()
 }
 
@@ -112,6 +122,53 @@ func (r *rowReader) Read(ctx context.Context, spans []source.Span, use func() er
 	})
 }
 
+// Lengths implements source.Reader.
+func (r *rowReader) Lengths(ctx context.Context, field int, records, out []int64) error {
+	if err := r.table.Calls.Enter(); err != nil {
+		return err
+	}
+	defer r.table.Calls.Leave()
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	f := r.field(field)
+	switch {
+	case f == nil:
+		return r.unknown(field)
+	case f.field.Ragged == 0:
+		return source.FixedReader{}.Lengths(ctx, field, records, out)
+	}
+	s := r.pool.Get().(*readState)
+	defer r.pool.Put(s)
+	defer s.reset()
+	var stop func()
+	s.ctx, stop = r.table.Calls.Join(ctx)
+	defer stop()
+	for from := 0; from < len(records); from += lengthsAtOnce {
+		to := min(from+lengthsAtOnce, len(records))
+		s.spans = s.spans[:0]
+		for _, record := range records[from:to] {
+			s.spans = append(s.spans, source.Span{Field: field, Record: record})
+		}
+		if err := s.locate(s.spans); err != nil {
+			return err
+		}
+		if err := s.guarded(func() error { return s.traversal.lengths(f, s.spans, s.located, out[from:to]) }); err != nil {
+			return err
+		}
+		s.release()
+	}
+	return nil
+}
+
+// lengthsAtOnce is the number of records whose offsets are read together.
+const lengthsAtOnce = 64 << 10
+
+// unknown returns the error for a field that the reader was not made for.
+func (r *rowReader) unknown(field int) error {
+	return status.Errorf(status.InvalidArgument, "arrowio", "field %d is not among the fields of the reader", field)
+}
+
 // rows finds the rows of the spans, field by field.
 func (r *rowReader) rows(s *readState, spans []source.Span) error {
 	for from, to := 0, 0; from < len(spans); from = to {
@@ -121,7 +178,7 @@ func (r *rowReader) rows(s *readState, spans []source.Span) error {
 		}
 		f := r.field(field)
 		if f == nil {
-			return status.Errorf(status.InvalidArgument, "arrowio", "field %d is not among the fields of the reader", field)
+			return r.unknown(field)
 		}
 		if err := s.traversal.rows(f, spans[from:to], s.located[from:to]); err != nil {
 			return err

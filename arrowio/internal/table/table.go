@@ -84,8 +84,9 @@ type Store interface {
 	// Encoded reports whether the buffers of a file have to be decoded.
 	Encoded(file int32) bool
 
-	// Decode returns the buffers of one field in a record batch of such a file.
-	Decode(ctx context.Context, batch int32, field int) (*Decoded, error)
+	// Decode returns the buffers of one field in a record batch of such a file. If
+	// lists is true, it may leave out the buffers of values.
+	Decode(ctx context.Context, batch int32, field int, lists bool) (*Decoded, error)
 
 	// Check fails if a file of a list has changed since it was opened.
 	Check(files []int32) error
@@ -94,7 +95,8 @@ type Store interface {
 	Named(batch int32, err error) error
 }
 
-// Decoded holds the buffers of a field in one record batch, by level.
+// Decoded holds the buffers of a field in one record batch, by level. Text has two levels:
+// its offsets and validity, then its bytes, whose Length is their number.
 type Decoded struct {
 	Levels []DecodedLevel
 	Bytes  int64
@@ -190,7 +192,7 @@ func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
 // Add appends a field.
 func (t *Table) Add(f *arrowtype.Field, nullable bool) {
 	t.Fields = append(t.Fields, f)
-	t.Schema.Fields = append(t.Schema.Fields, source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Logical: f.Logical})
+	t.Schema.Fields = append(t.Schema.Fields, source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Ragged: f.Ragged, Logical: f.Logical})
 }
 
 // File returns the number of the file that holds a record batch.

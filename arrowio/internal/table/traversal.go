@@ -35,6 +35,9 @@ type traversal struct {
 	located []located     // of each span
 	order   []int32       // indices of the spans in compressed batches, sorted by batch
 
+	begun    []int32 // indices of the spans of the runs at the top level
+	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of ragged fields only
+
 	decoded *Decoded // the batch of all runs, decoded; nil if it is not compressed
 	runs    []run
 	next    []run    // the divided runs, which then become runs
@@ -43,6 +46,7 @@ type traversal struct {
 	data    arrowtype.Data
 	batch   int32 // whose dictionary data has; -1 for none
 
+	first     [1]int64        // the length of a list in level 0
 	wanted    []int           // indices of the runs whose bytes must be acquired
 	pieces    []resident.Span // of each wanted run
 	addresses []uintptr       // of each piece
@@ -51,12 +55,10 @@ type traversal struct {
 // rows sets the rows of the spans. It decodes compressed batches one by one, so
 // that only one has to be in memory.
 func (t *traversal) rows(f *readField, spans []source.Span, located []located) error {
-	t.readField, t.spans, t.located, t.decoded = f, spans, located, nil
-	t.runs, t.order = t.runs[:0], t.order[:0]
-	scalar := len(f.field.Levels) == 1 && !f.field.Packed()
+	t.start(f, spans, located)
+	scalar := len(f.field.Levels) == 1 && !f.field.Packed() && f.field.Ragged == 0
 	values := f.field.Values()
 	buffer := values.Buffer()
-	t.batch = -1
 	for i := range spans {
 		switch l := &located[i]; {
 		case t.encoded && t.table.encoded(l.batch):
@@ -72,18 +74,33 @@ func (t *traversal) rows(f *readField, spans []source.Span, located []located) e
 	if err := t.descend(); err != nil {
 		return err
 	}
-	slices.SortStableFunc(t.order, func(a, b int32) int { return cmp.Compare(located[a].batch, located[b].batch) })
+	return t.decodeEach(false, t.descend)
+}
+
+// start prepares for the rows of some spans.
+func (t *traversal) start(f *readField, spans []source.Span, located []located) {
+	t.readField, t.spans, t.located, t.decoded = f, spans, located, nil
+	t.runs, t.begun, t.order, t.batch = t.runs[:0], t.begun[:0], t.order[:0], -1
+	if f.field.Ragged > 0 {
+		t.elements = slices.Grow(t.elements[:0], len(spans))[:len(spans)]
+	}
+}
+
+// decodeEach decodes the batches of the ordered spans one by one, and calls do for the
+// rows of each. If lists is true, it leaves out values.
+func (t *traversal) decodeEach(lists bool, do func() error) error {
+	slices.SortStableFunc(t.order, func(a, b int32) int { return cmp.Compare(t.located[a].batch, t.located[b].batch) })
 	for from, to := 0, 0; from < len(t.order); from = to {
-		batch := located[t.order[from]].batch
-		t.runs = t.runs[:0]
-		for ; to < len(t.order) && located[t.order[to]].batch == batch; to++ {
+		batch := t.located[t.order[from]].batch
+		t.runs, t.begun = t.runs[:0], t.begun[:0]
+		for ; to < len(t.order) && t.located[t.order[to]].batch == batch; to++ {
 			t.begin(t.order[to])
 		}
 		var err error
-		if t.decoded, err = t.table.Store.Decode(t.ctx, batch, t.number); err != nil {
+		if t.decoded, err = t.table.Store.Decode(t.ctx, batch, t.number, lists); err != nil {
 			return err
 		}
-		if err := t.descend(); err != nil {
+		if err := do(); err != nil {
 			return err
 		}
 	}
@@ -119,6 +136,7 @@ func (t *traversal) useBatch(batch int32) {
 func (t *traversal) begin(span int32) {
 	l := &t.located[span]
 	t.runs = append(t.runs, run{span, l.batch, l.row, 1, 0})
+	t.begun = append(t.begun, span)
 }
 
 // descend replaces the runs level by level, from rows down to values, then sets
@@ -129,26 +147,48 @@ func (t *traversal) descend() error {
 	}
 	t.gaps = t.gaps[:0]
 	for n := range t.field.Levels {
-		plane := &t.column.Planes[n]
-		if plane.Shift != nil {
-			for i := range t.runs {
-				t.runs[i].start += plane.Shift[t.runs[i].batch]
-			}
-		}
-		if err := t.dropNulls(n); err != nil {
+		if err := t.enter(n); err != nil {
 			return err
 		}
 		if n == len(t.field.Levels)-1 {
 			break
 		}
-		if err := t.children(n); err != nil {
+		children := t.children
+		if n < t.field.Ragged {
+			children = t.ragged
+		}
+		if err := children(n); err != nil {
 			return err
 		}
+	}
+	if dictionary := t.field.TextDictionary(); dictionary != nil {
+		return t.texts(len(t.field.Levels)-1, dictionary)
 	}
 	if err := t.values(len(t.field.Levels) - 1); err != nil {
 		return err
 	}
+	t.empty()
 	t.markNulls()
+	return nil
+}
+
+// enter prepares the runs of a level: it skips the elements in front of the buffers, and
+// divides the runs at nulls.
+func (t *traversal) enter(n int) error {
+	if n > 0 && n < t.field.Ragged {
+		t.innerLists(n)
+	}
+	if shift := t.column.Planes[n].Shift; shift != nil {
+		for i := range t.runs {
+			t.runs[i].start += shift[t.runs[i].batch]
+		}
+	}
+	if err := t.dropNulls(n); err != nil {
+		return err
+	}
+	if n == 0 && t.field.Ragged > 0 {
+		t.present()
+	}
 	return nil
 }
 
@@ -164,7 +204,10 @@ func (t *traversal) dropNulls(n int) error {
 	if err := t.fetch(positions, decoded, arrowtype.Buffer{Bits: 1}); err != nil {
 		return err
 	}
-	each := t.field.Elements(n)
+	each := int64(0) // a null list of a ragged level has no elements
+	if n >= t.field.Ragged {
+		each = t.field.Elements(n)
+	}
 	t.next = t.next[:0]
 	for i, r := range t.runs {
 		bits, first := t.bytes[i], r.start&7
@@ -187,7 +230,7 @@ func (t *traversal) dropNulls(n int) error {
 // null records that the elements [from, to) of a run are null. Each is how many
 // elements of the array one of them holds.
 func (t *traversal) null(r run, from, to, each int64) {
-	if from < to {
+	if from < to && each > 0 {
 		t.gaps = append(t.gaps, gap{r.span, (r.at + from) * each, (r.at + to) * each})
 	}
 }
@@ -237,15 +280,15 @@ func (t *traversal) values(n int) error {
 	if err := t.fetchData(n, buffer); err != nil {
 		return err
 	}
-	each, row := t.field.Elements(n), int64(t.field.RowElements())
+	each := t.field.Elements(n)
 	size := each * int64(t.field.Type.Size())
 	d := &t.data
 	for i := range t.runs {
 		r := &t.runs[i]
 		t.useBatch(r.batch)
-		span := &t.spans[r.span]
+		span, row := &t.spans[r.span], t.rowElements(r.span)
 		d.Bytes, d.Bit = t.bytes[i], r.start*buffer.Bits&7
-		if r.count*each == row && t.decoded == nil {
+		if r.count*each == int64(row) && t.decoded == nil {
 			var err error
 			if span.Row, err = values.Row(d, r.count); err != nil {
 				return t.failed(r, n, err)
@@ -255,7 +298,7 @@ func (t *traversal) values(n int) error {
 			}
 		}
 		if span.Row == nil {
-			span.Row = t.scratch.take(int(row) * t.field.Type.Size())
+			span.Row = t.scratch.take(row * t.field.Type.Size())
 		}
 		if err := values.Copy(span.Row[r.at*size:(r.at+r.count)*size], d, r.count); err != nil {
 			return t.failed(r, n, err)
@@ -273,7 +316,7 @@ func (t *traversal) markNulls() {
 			continue
 		}
 		if span.Nulls == nil {
-			span.Nulls = t.nulls.take(t.field.RowElements())
+			span.Nulls = t.nulls.take(t.rowElements(g.span))
 		}
 		for i := g.from; i < g.to; i++ {
 			span.Nulls[i] = true
@@ -316,6 +359,8 @@ func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Bu
 		switch {
 		case position < 0:
 			t.bytes[i] = nil
+		case length == 0:
+			t.bytes[i] = none
 		case base != 0 || t.table.Store == nil:
 			t.bytes[i] = bytesAt(base+uintptr(position+from), length)
 		default:

@@ -1,0 +1,203 @@
+package table
+
+import (
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+)
+
+// none are the bytes of a list without elements, which is not null.
+var none = []byte{}
+
+// present sets the elements of the rows that have a run: one list in level 0. The other
+// rows are null.
+func (t *traversal) present() {
+	for _, span := range t.begun {
+		t.elements[span] = -1
+	}
+	for i := range t.runs {
+		t.elements[t.runs[i].span] = 1
+	}
+	if t.field.Ragged < 2 {
+		return
+	}
+	for i := range t.runs {
+		t.spans[t.runs[i].span].Lists = t.lists.take(t.field.Ragged - 1)
+	}
+}
+
+// innerLists makes the lengths of the lists in a level below the first, as if all of
+// these lists were null.
+func (t *traversal) innerLists(n int) {
+	for _, span := range t.begun {
+		if t.elements[span] < 0 {
+			continue
+		}
+		list := t.counts.take(int(t.elements[span]))
+		for i := range list {
+			list[i] = -1
+		}
+		t.spans[span].Lists[n-1] = list
+	}
+}
+
+// ragged replaces the runs of lists of a ragged level by runs of their elements, and sets
+// the lengths of the lists.
+func (t *traversal) ragged(n int) error {
+	list := t.field.List(n)
+	buffer := list.Buffer()
+	if err := t.fetchData(n, buffer); err != nil {
+		return err
+	}
+	t.restart()
+	kept := t.runs[:0] // the runs with elements
+	for i := range t.runs {
+		r, data := &t.runs[i], []byte(nil)
+		if buffer.Bits > 0 {
+			data = t.bytes[i]
+		}
+		lengths := t.listsOf(n, r)
+		err := list.Lengths(data, lengths)
+		if err != nil {
+			return t.failed(r, n, err)
+		}
+		first, count, _ := list.Children(r.start, r.count, data)
+		if !list.Direct() {
+			if length := t.length(n+1, r.batch); first > length-count {
+				return t.failed(r, n, fmt.Errorf("its list goes from element %d to %d of %d", first, first+count, length))
+			}
+		}
+		if count > 0 {
+			kept = append(kept, run{r.span, r.batch, first, count, t.elements[r.span]})
+			t.elements[r.span] += count
+		}
+	}
+	t.runs = kept
+	return nil
+}
+
+// restart sets the elements of the rows to 0, to count those of the next level.
+func (t *traversal) restart() {
+	for _, span := range t.begun {
+		t.elements[span] = min(t.elements[span], 0)
+	}
+}
+
+// listsOf returns the lengths of the lists of a run in level n, which are not set yet.
+func (t *traversal) listsOf(n int, r *run) []int64 {
+	if n == 0 {
+		return t.first[:]
+	}
+	return t.spans[r.span].Lists[n-1][r.at : r.at+r.count]
+}
+
+// rowElements returns the number of elements of a row.
+func (t *traversal) rowElements(span int32) int {
+	if t.field.Ragged > 0 {
+		return int(t.elements[span]) * t.field.RowElements()
+	}
+	return t.field.RowElements()
+}
+
+// empty sets the rows of a ragged field that are not null and have no values: empty
+// lists, and lists of nulls.
+func (t *traversal) empty() {
+	if t.field.Ragged == 0 {
+		return
+	}
+	for _, span := range t.begun {
+		switch row := &t.spans[span].Row; {
+		case *row != nil || t.elements[span] < 0:
+		case t.elements[span] == 0:
+			*row = none
+		default:
+			*row = t.scratch.take(t.rowElements(span) * t.field.Type.Size())
+		}
+	}
+}
+
+// texts sets the rows of a column of indices into a dictionary of text. A row that is one
+// text is used in place.
+func (t *traversal) texts(n int, level *arrowtype.TextDictionary) error {
+	if err := t.fetchData(n, level.Buffer()); err != nil {
+		return err
+	}
+	t.restart()
+	for i := range t.runs {
+		r := &t.runs[i]
+		lengths := t.listsOf(n, r)
+		err := t.text(level, i, func(k int64, text []byte) {
+			lengths[k] = int64(len(text))
+			t.elements[r.span] += int64(len(text))
+			if n == 0 {
+				t.spans[r.span].Row = text[:len(text):len(text)]
+			}
+		})
+		if err != nil {
+			return t.failed(r, n, err)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	for _, span := range t.begun {
+		switch size := t.elements[span]; {
+		case size == 0:
+			t.spans[span].Row = none
+		case size > 0:
+			t.spans[span].Row = t.scratch.take(int(size))[:0]
+		}
+	}
+	for i := range t.runs {
+		row := &t.spans[t.runs[i].span].Row
+		_ = t.text(level, i, func(_ int64, text []byte) { *row = append(*row, text...) })
+	}
+	return nil
+}
+
+// text visits the text of each index of a run.
+func (t *traversal) text(level *arrowtype.TextDictionary, i int, use func(k int64, text []byte)) error {
+	r := &t.runs[i]
+	t.useBatch(r.batch)
+	t.data.Bytes = t.bytes[i]
+	return level.Text(&t.data, r.count, use)
+}
+
+// lengths writes the lengths of the rows of a ragged field.
+func (t *traversal) lengths(f *readField, spans []source.Span, located []located, out []int64) error {
+	t.start(f, spans, located)
+	for i := range spans {
+		if out[i] = -1; t.encoded && t.table.encoded(located[i].batch) {
+			t.order = append(t.order, int32(i))
+		} else {
+			t.begin(int32(i))
+		}
+	}
+	first := func() error { return t.firstLengths(out) }
+	if err := first(); err != nil {
+		return err
+	}
+	return t.decodeEach(true, first)
+}
+
+// firstLengths writes the lengths of the lists in level 0.
+func (t *traversal) firstLengths(out []int64) error {
+	if len(t.runs) == 0 {
+		return nil
+	}
+	if err := t.enter(0); err != nil {
+		return err
+	}
+	level := func() error { return t.ragged(0) }
+	if dictionary := t.field.TextDictionary(); dictionary != nil && len(t.field.Levels) == 1 {
+		level = func() error { return t.texts(0, dictionary) }
+	}
+	if err := level(); err != nil {
+		return err
+	}
+	for _, span := range t.begun {
+		out[span] = t.elements[span]
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package arrowtype
+
+// MakeRagged makes all list levels down to the last one of variable length ragged, because
+// their lists differ in length. Shape becomes the shape of an element of that level.
+func (f *Field) MakeRagged() {
+	for n := range f.Levels {
+		if l, ok := f.Levels[n].(*list); ok {
+			l.length = -1
+		}
+	}
+	f.Ragged = f.LastOffsets() + 1
+	if f.TextDictionary() != nil {
+		f.Ragged = len(f.Levels)
+	}
+	f.Shape = append([]int{}, f.described[f.Ragged:]...)
+}
+
+// TextDictionary returns the last level if it holds indices into a dictionary of text,
+// otherwise nil.
+func (f *Field) TextDictionary() *TextDictionary {
+	d, _ := f.Values().(*TextDictionary)
+	return d
+}
+
+// TextDictionary is a level of indices into a dictionary of text. Each element is a list of
+// bytes, which lie in the dictionary.
+type TextDictionary struct{ dictionary }
+
+// Text returns the bytes that each of some indices stands for.
+func (l *TextDictionary) Text(d *Data, count int64, use func(i int64, text []byte)) error {
+	for i := range count {
+		index, err := l.index(d, int(i))
+		if err != nil {
+			return err
+		}
+		use(i, d.Dictionary.Values[d.Dictionary.Offsets[index]:d.Dictionary.Offsets[index+1]])
+	}
+	return nil
+}
