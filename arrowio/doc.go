@@ -10,10 +10,12 @@
 //	defer ds.Close()
 //
 // [Open] reads only metadata: the schema, and the header of every record
-// batch. Columns whose rows all have one shape become fields. The others are
-// listed in Schema().Skipped with the reason and a remedy. Gather, which a loader
-// calls for each batch, copies rows in any order to the memory of the batch. If a
-// file is not compressed, its rows are copied once, straight from the file.
+// batch. Columns whose rows all have one shape become fields. So do text, bytes and
+// lists of different lengths, as ragged fields. The others are listed in
+// Schema().Skipped with the reason and a remedy. Gather, which a loader calls for
+// each batch, copies rows of fixed fields in any order to the memory of the batch.
+// If a file is not compressed, its rows are copied once, straight from the file.
+// A Reader returns whole rows, also ragged ones.
 //
 // The records of the files follow each other in the order in which the files are
 // given. The files of a glob or a directory are sorted by base name, then path. Those

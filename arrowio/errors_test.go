@@ -114,7 +114,7 @@ func TestRaggedFields(t *testing.T) {
 		{arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32)), `[[[1,2]],[]]`, "int32[2] ragged 1 "},
 		{arrow.FixedSizeListOf(2, number), `[[[1],[2,3]]]`, "int32[] ragged 2 "},
 		{arrow.ListOf(arrow.FixedWidthTypes.Timestamp_us), `[[],[]]`, "int64[] ragged 1 timestamp[us, tz=UTC]"},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a"]`, "uint8[] ragged 1 string"},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a"]`, "uint8[] ragged 1 dictionary<values=string, indices=int8>"},
 	} {
 		ds, err := arrowio.Open(saveJSON(t, arrow.Field{Name: "x", Type: c.typ, Nullable: true}, c.json))
 		if err != nil {

@@ -40,7 +40,9 @@ type contents interface {
 	scan(ctx context.Context, first, last int, visit func(i int, u unit) error) error
 
 	// decode reads and decompresses a column of a unit. If lists is true, it
-	// leaves out values, so that the caller can check the lengths of lists.
+	// leaves out values, so that the caller can read the lengths of lists. It then
+	// still returns the indices of a dictionary of text, and the number of bytes of
+	// text. See [table.Decoded] for the levels of text.
 	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error)
 
 	// dictionaries reads the dictionaries of columns, as fields describe them.

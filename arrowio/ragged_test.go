@@ -95,7 +95,7 @@ func raggedBatches(r *rand.Rand, stream bool, sizes ...int) []arrow.Record {
 	return batches
 }
 
-// insertWords gives the dictionary of a column all its values.
+// insertWords inserts all values into the dictionary of a column.
 func insertWords(b array.Builder) {
 	switch b := b.(type) {
 	case *array.Float32DictionaryBuilder:

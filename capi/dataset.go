@@ -169,6 +169,9 @@ type fieldInfo struct {
 	Shape    []int  `json:"shape"`
 	Nullable bool   `json:"nullable"`
 	Logical  string `json:"logical,omitempty"`
+	Ragged   int    `json:"ragged,omitempty"`
+	Kind     string `json:"type,omitempty"`   // of a ragged field
+	Reason   string `json:"reason,omitempty"` // why a ragged field is not an array
 }
 
 type skippedInfo struct {
@@ -186,7 +189,11 @@ type fileInfo struct {
 func infoOf(s source.Source) info {
 	out := info{Records: s.Len(), Fields: []fieldInfo{}, Skipped: []skippedInfo{}, Files: []fileInfo{}}
 	for _, f := range s.Schema().Fields {
-		out.Fields = append(out.Fields, fieldInfo{f.Name, f.Type.String(), append([]int{}, f.Shape...), f.Nullable, f.Logical})
+		field := fieldInfo{Name: f.Name, Type: f.Type.String(), Shape: append([]int{}, f.Shape...), Nullable: f.Nullable, Logical: f.Logical, Ragged: f.Ragged}
+		if f.Ragged > 0 {
+			field.Kind, field.Reason = f.TypeString(), f.Why()
+		}
+		out.Fields = append(out.Fields, field)
 	}
 	for _, k := range s.Schema().Skipped {
 		out.Skipped = append(out.Skipped, skippedInfo(k))

@@ -375,7 +375,10 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
       "files": [{"path": "...", "records": 1797}],
       "fingerprinted": {"bytes": 575040, "of": 575040}}
    If the integers of a field have a logical type, such as "timestamp[us]", the field
-   has the member "logical". A file of compressed record batches, which is slow to
+   has the member "logical". A ragged field, whose rows are lists, text or bytes of
+   different lengths, has "ragged": the number of leading dimensions that vary. Its "shape"
+   is that of an element behind them, its "type" is such as "list<int32>" or "string", and
+   "reason" says why a loader refuses it. A file of compressed record batches, which is slow to
    shuffle, has the member "compression": "lz4" or "zstd". In "fingerprinted", "bytes"
    is how many bytes the fingerprint covers, and "of" is the size of the data. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);

@@ -12,15 +12,18 @@ import (
 )
 
 func newInspect() *cobra.Command {
-	var asJSON bool
+	var asJSON, lengths bool
 	var files arrowio.Options
 	cmd := &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "list fields, row shapes, files, and columns that cannot be arrays",
 		Long: `Opens files of Arrow IPC and Parquet, streams, globs and directories as one dataset. Prints its fields, its files,
 and the columns that cannot be arrays, with the reason. Reads metadata only; for the fingerprint it also
-reads samples of the data, or all data up to 16 MiB.`,
-		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
+reads samples of the data, or all data up to 16 MiB.
+
+With --lengths it reads the length of every row of ragged fields (lists, text and bytes), and prints the
+smallest, the median, the 99th percentile and the largest. It reads offsets and no values.`,
+		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --lengths --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ds, err := arrowio.OpenFiles(cmd.Context(), args, files)
@@ -36,6 +39,14 @@ reads samples of the data, or all data up to 16 MiB.`,
 			i.Covered.Bytes, i.Covered.Of = ds.Coverage()
 			i.addSchema(ds.Schema())
 			i.addFiles(ds.Files())
+			if lengths {
+				update, finish := newProgress(cmd.ErrOrStderr(), "reading lengths")
+				err := i.addLengths(cmd.Context(), ds, update)
+				finish()
+				if err != nil {
+					return err
+				}
+			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), i)
 			}
@@ -43,6 +54,7 @@ reads samples of the data, or all data up to 16 MiB.`,
 		},
 	}
 	datasetFlags(cmd, &files, &asJSON)
+	cmd.Flags().BoolVar(&lengths, "lengths", false, "read the lengths of ragged rows")
 	return cmd
 }
 
@@ -72,9 +84,13 @@ type fieldFacts struct {
 	Name     string `json:"name"`
 	DType    string `json:"dtype"`
 	Shape    []int  `json:"shape"`
-	RowBytes int    `json:"row_bytes"`
+	RowBytes int    `json:"row_bytes,omitempty"` // of a fixed field
 	Nullable bool   `json:"nullable"`
 	Logical  string `json:"logical,omitempty"`
+
+	Ragged  int          `json:"ragged,omitempty"`
+	Type    string       `json:"type,omitempty"` // of a ragged field
+	Lengths *lengthFacts `json:"lengths,omitempty"`
 }
 
 type skippedFacts struct {
@@ -107,7 +123,11 @@ func (i *inspection) addSchema(s source.Schema) {
 		if shape == nil {
 			shape = []int{}
 		}
-		i.Fields = append(i.Fields, fieldFacts{f.Name, f.Type.String(), shape, f.RowBytes(), f.Nullable, f.Logical})
+		facts := fieldFacts{Name: f.Name, DType: f.Type.String(), Shape: shape, RowBytes: f.RowBytes(), Nullable: f.Nullable, Logical: f.Logical}
+		if f.Ragged > 0 {
+			facts.RowBytes, facts.Ragged, facts.Type = 0, f.Ragged, f.TypeString()
+		}
+		i.Fields = append(i.Fields, facts)
 	}
 	for _, s := range s.Skipped {
 		i.Skipped = append(i.Skipped, skippedFacts(s))
@@ -147,15 +167,31 @@ func (i *inspection) printFields(out io.Writer) error {
 	rows := [][]string{{"FIELD", "TYPE", "ROW", "BYTES PER ROW", ""}}
 	for _, f := range i.Fields {
 		var notes []string
-		if f.Logical != "" {
+		bytes := grouped(int64(f.RowBytes))
+		switch {
+		case f.Ragged > 0:
+			notes, bytes = append(notes, f.Type+": rows differ in length, so a loader leaves it out"), "varies"
+		case f.Logical != "":
 			notes = append(notes, "stands for "+f.Logical)
 		}
-		if f.Nullable {
+		if f.Nullable && f.Ragged == 0 {
 			notes = append(notes, "may hold nulls: needs a fill value")
 		}
-		rows = append(rows, []string{f.Name, f.DType, shapeText(f.Shape), grouped(int64(f.RowBytes)), strings.Join(notes, "; ")})
+		rows = append(rows, []string{f.Name, f.DType, f.rowText(), bytes, strings.Join(notes, "; ")})
 	}
-	return table(out, rows)
+	if err := table(out, rows); err != nil {
+		return err
+	}
+	return i.printLengths(out)
+}
+
+// rowText formats the shape of a row, with … for a size that varies.
+func (f *fieldFacts) rowText() string {
+	text := strings.TrimSuffix(strings.Repeat("… × ", f.Ragged), " × ")
+	if f.Ragged == 0 || len(f.Shape) > 0 {
+		return strings.TrimPrefix(text+" × "+shapeText(f.Shape), " × ")
+	}
+	return text
 }
 
 func (i *inspection) printSkipped(out io.Writer) error {

@@ -114,9 +114,13 @@ const maxPrefetch = 1 << 16
 
 // checkArrays compares the arrays with the dataset's fields.
 func (c *checker) checkArrays(lay *layout.Layout, schema source.Schema) {
-	fields := make([]layout.FieldSpec, len(schema.Fields))
-	for i, f := range schema.Fields {
-		fields[i] = layout.FieldSpec{Name: f.Name, Shape: f.Shape, Type: f.Type}
+	fields, others := make([]layout.FieldSpec, 0, len(schema.Fields)), schema.Skipped
+	for _, f := range schema.Fields {
+		if f.Ragged > 0 {
+			others = append(others[:len(others):len(others)], source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: f.Why()})
+			continue
+		}
+		fields = append(fields, layout.FieldSpec{Name: f.Name, Shape: f.Shape, Type: f.Type})
 	}
 	for _, a := range lay.Arrays() {
 		switch a.Kind {
@@ -124,14 +128,15 @@ func (c *checker) checkArrays(lay *layout.Layout, schema source.Schema) {
 			c.add(fail(status.InvalidArgument, "array %q has no batch dimension, so it cannot be loaded", a.Name).
 				WithHint("begin its shape with the batch dimension, or plan it in a layout of its own"))
 		case layout.Data:
-			c.add(checkArray(a, fields, schema.Skipped))
+			c.add(checkArray(a, fields, others))
 		}
 	}
 }
 
-// checkArray returns the first problem between an array and its field.
-func checkArray(a layout.Array, fields []layout.FieldSpec, skipped []source.Skipped) error {
-	for _, s := range skipped {
+// checkArray returns the first problem between an array and its field. Others are the
+// columns that cannot be arrays.
+func checkArray(a layout.Array, fields []layout.FieldSpec, others []source.Skipped) error {
+	for _, s := range others {
 		if s.Name == a.Field {
 			return fail(status.Unsupported, "array %q takes column %q of type %s, which cannot be an array: %s", a.Name, s.Name, s.Type, s.Reason)
 		}

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -150,11 +151,12 @@ func TestEmptyDataset(t *testing.T) {
 	wantError(t, err, status.InvalidArgument, "loader: an epoch of 0 records has no step of 8; the dataset is empty")
 }
 
-// skipping has a column that cannot be an array.
+// skipping has a column that cannot be an array, and a ragged field.
 type skipping struct{ source.Source }
 
 func (s skipping) Schema() source.Schema {
 	schema := s.Source.Schema()
+	schema.Fields = append(slices.Clone(schema.Fields), source.Field{Name: "tokens", Type: dtype.Int32, Ragged: 2})
 	schema.Skipped = []source.Skipped{{Name: "caption", Type: "utf8", Reason: "its rows have different lengths"}}
 	return schema
 }
@@ -164,6 +166,9 @@ func TestSkippedColumn(t *testing.T) {
 	d.Arrays[0].Field = "caption"
 	_, err := loader.New(skipping{digits(80)}, loader.Options{Layout: newLayout(t, d)})
 	wantError(t, err, status.Unsupported, `loader: array "image" takes column "caption" of type utf8, which cannot be an array: its rows have different lengths`)
+	d.Arrays[0].Field = "tokens"
+	_, err = loader.New(skipping{digits(80)}, loader.Options{Layout: newLayout(t, d)})
+	wantError(t, err, status.Unsupported, `loader: array "image" takes column "tokens" of type list<list<int32>>, which cannot be an array: its rows are lists of different lengths; pad or cut them to one length`)
 }
 
 // The wait for a fingerprint can be canceled.

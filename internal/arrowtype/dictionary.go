@@ -27,7 +27,7 @@ func (dictionaryKind) describe(d *description, f *arrowmeta.Field) string {
 	case !ok || !index.IsInteger():
 		return "its dictionary has indices of type " + f.Dictionary.Index.String() + "; store plain values"
 	case values.text && len(values.Levels) == 2:
-		d.text, d.Type, d.Logical = true, values.Type, values.Logical
+		d.text, d.Type, d.Logical = true, values.Type, f.TypeString()
 		d.lists++
 		d.Shape = append(d.Shape, -1)
 		d.Levels = append(d.Levels, &TextDictionary{dictionary{width: index.Size(), signed: f.Dictionary.Index.Signed, values: values.Field, size: 1}})

@@ -23,7 +23,7 @@ type Field struct {
 	Type    dtype.Type
 	Shape   []int   // of a row; -1 for the length of a list that is not known yet
 	Ragged  int     // leading dimensions whose size varies; Shape is then that of one element of the innermost lists
-	Logical string  // the date, time, timestamp, duration or interval that integers stand for, or the type of text; "" for plain numbers
+	Logical string  // the date, time, timestamp, duration or interval that integers stand for, or the type of text and bytes; "" for plain numbers
 	Levels  []Level // from the column to its values
 
 	// Declared is Shape with the lengths that metadata declare. The rows need

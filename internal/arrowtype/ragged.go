@@ -1,5 +1,7 @@
 package arrowtype
 
+import "strings"
+
 // MakeRagged makes all list levels down to the last one of variable length ragged, because
 // their lists differ in length. Shape becomes the shape of an element of that level.
 func (f *Field) MakeRagged() {
@@ -13,6 +15,20 @@ func (f *Field) MakeRagged() {
 		f.Ragged = len(f.Levels)
 	}
 	f.Shape = append([]int{}, f.described[f.Ragged:]...)
+}
+
+// Why returns why the rows of a ragged field are not rows of an array, with a remedy. It is
+// empty for a field that the type alone does not make ragged.
+func (f *Field) Why() string {
+	switch {
+	case f.Ragged == 0:
+		return ""
+	case f.TextDictionary() != nil:
+		return "its dictionary holds text; store the indices instead"
+	case strings.Contains(f.Logical, "string"):
+		return "text has no fixed size; store token ids as a fixed-size list of integers"
+	}
+	return "binary values have no fixed size; store decoded elements as a fixed-size list, or bytes as fixed-size binary"
 }
 
 // TextDictionary returns the last level if it holds indices into a dictionary of text,

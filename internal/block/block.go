@@ -31,7 +31,7 @@ type Program struct {
 // that JAX narrows it to, such as int32 for int64.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	if f.Ragged > 0 {
-		return nil, fail("the rows of field %q differ in length, and arrays have one shape", f.Name).With("field", f.Name)
+		return nil, fail("field %q cannot be an array: %s", f.Name, f.Why()).With("field", f.Name)
 	}
 	to := p.To
 	if to == dtype.Invalid {

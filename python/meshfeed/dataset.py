@@ -1,4 +1,4 @@
-"""Datasets: records with fields of fixed shape, from Arrow files, Arrow objects or NumPy."""
+"""Datasets: records with fields, from Arrow files, Arrow objects or NumPy."""
 
 from __future__ import annotations
 
@@ -50,15 +50,18 @@ _TABLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A column of the dataset whose rows have one shape.
+    """A column of the dataset: rows of one shape, or ragged rows, whose length varies.
 
     Attributes:
         name: its name.
-        dtype: the name of the element type, such as "float32" or "bfloat16".
-        shape: the shape of one row; empty for a scalar.
+        dtype: the name of the element type, such as "float32" or "bfloat16"; "uint8" for text.
+        shape: the shape of one row; empty for a scalar. If the field is ragged, the shape of one
+            element of its lists.
         nullable: whether a record may have a null here.
-        logical: the type whose stored integers these are, such as "timestamp[us, tz=UTC]" of
-            Arrow or "datetime64[s]" of NumPy; empty for plain numbers.
+        logical: the type whose stored values these are, such as "timestamp[us, tz=UTC]" of Arrow,
+            "datetime64[s]" of NumPy, or "string"; empty for plain numbers.
+        ragged: the number of leading dimensions whose size varies: 0 for rows of one shape, 1 for
+            lists, text and bytes, 2 for lists of lists or of text.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Field:
     shape: tuple[int, ...]
     nullable: bool
     logical: str = ""
+    ragged: int = 0
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -74,7 +78,8 @@ class Field:
 
     def __str__(self) -> str:
         stored = f" ({self.logical})" if self.logical else ""
-        return f"{self.name}: {self.dtype}{list(self.shape) or ''}{stored}"
+        sizes = ", ".join(["…"] * self.ragged + [str(n) for n in self.shape])
+        return f"{self.name}: {self.dtype}{f'[{sizes}]' if sizes else ''}{stored}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,14 +137,21 @@ class Dataset(Resource):
                 shape=tuple(f["shape"]),
                 nullable=f["nullable"],
                 logical=f.get("logical", known.get(n, "")),
+                ragged=f.get("ragged", 0),
             )
             for f in self._facts["fields"]
         }
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The columns that cannot be arrays, with the reasons."""
+        """The columns that are no fields, because their type is not read, with the reasons."""
         return [Skipped(s["name"], s["type"], s["reason"]) for s in self._facts["skipped"]]
+
+    @property
+    def _not_arrays(self) -> list[Skipped]:
+        """The ragged fields and the skipped columns, with the reasons."""
+        ragged = [f for f in self._facts["fields"] if f.get("ragged")]
+        return [Skipped(f["name"], f["type"], f["reason"]) for f in ragged] + self.skipped
 
     def fingerprint(self) -> str:
         """Returns a hash of schema and content, the same on every host that has the same data.
@@ -243,9 +255,19 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str]) -> None:
         log.warning(_SLOW, path, how)
 
 
+def fixed_fields(dataset: Dataset) -> dict[str, Field]:
+    """Returns the fields whose rows have one shape, so that they can be arrays."""
+    return {name: field for name, field in dataset.schema.items() if not field.ragged}
+
+
+def not_arrays(dataset: Dataset) -> list[Skipped]:
+    """Returns the columns that cannot be arrays, with the reasons."""
+    return dataset._not_arrays
+
+
 def warn_of_skipped(dataset: Dataset) -> None:
     """Warns once that some columns cannot be arrays, so that batches leave them out."""
-    skipped = dataset.skipped
+    skipped = not_arrays(dataset)
     if not skipped or dataset._origin.warned:
         return
     dataset._origin.warned = True

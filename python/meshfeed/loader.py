@@ -18,7 +18,7 @@ from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
 from meshfeed._types import BatchT
 from meshfeed.coordinator import Coordinator
-from meshfeed.dataset import Dataset, warn_of_shuffling
+from meshfeed.dataset import Dataset, fixed_fields, not_arrays, warn_of_shuffling
 from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.planning import Layout
 
@@ -235,7 +235,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )
-            reasons = {s.name: s.reason for s in source.skipped}
+            reasons = {s.name: s.reason for s in not_arrays(source)}
             options = Options(
                 order=check.order(order, shuffle),
                 seed=check.optional("seed", seed, -WIDE, WIDE),
@@ -245,7 +245,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 max_host_bytes=check.optional("max_host_bytes", max_host_bytes, 1, WIDE),
                 state=None if state is None else check.state(state),
                 ignore_dataset=check.ignores(dataset),
-                fill=check.fills(fill, tuple(source.schema), reasons),
+                fill=check.fills(fill, tuple(fixed_fields(source)), reasons),
             )
             check.loading(loading)
             request: Request | None = None

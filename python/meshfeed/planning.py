@@ -282,6 +282,7 @@ def layout(
     """
     with Checks("mf.layout") as check:
         skipped: Sequence[Skipped] = getattr(fields, "skipped", ())
+        skipped = getattr(fields, "_not_arrays", skipped)
         facts = check.fields(fields)
         if hasattr(fields, "schema"):
             records = len(fields) if records is None else records

@@ -79,13 +79,10 @@ def test_an_unknown_type_is_skipped_alone(tmp_path: Path) -> None:
     ids=["Enum", "Categorical", "pandas", "pyarrow"],
 )
 def test_categories_of_text_have_numbers(table: Any, codes: Callable[[Any], Any]) -> None:
-    with mf.from_arrow(table) as ds:
-        (reason,) = reasons(ds).values()
-        assert reason.endswith(
-            "its dictionary holds text; store the indices instead: "
-            "column.combine_chunks().indices in pyarrow, to_physical() in polars, "
-            "cat.codes in pandas"
-        )
+    with mf.from_arrow(table) as ds, pytest.raises(mf.UnsupportedError) as caught:
+        mf.Loader(ds, specs=["e"], batch_size=1)
+    remedy = "column.combine_chunks().indices in pyarrow, to_physical() in polars"
+    assert f"; store the indices instead: {remedy}" in str(caught.value)
     with mf.from_arrow(codes(table)) as ds:
         assert len(set(rows(ds, fill={"e": 0})["e"].tolist())) == 2
 
@@ -129,8 +126,8 @@ def test_skipped_columns_are_named_once(caplog: pytest.LogCaptureFixture) -> Non
             mf.Loader(ds, batch_size=1).close()
             mf.Loader(part, mesh_of((1,)), P(), batch_size=1).close()
     assert caplog.messages == [
-        "columns that cannot be arrays are not in the batches: 't' (text has no fixed size), "
-        "'d' (it holds nothing but nulls); "
+        "columns that cannot be arrays are not in the batches: 't' (its rows are text of different "
+        "lengths), 'd' (it holds nothing but nulls); "
         "specs that name fields, such as a list of names, avoid this warning"
     ]
 
@@ -140,8 +137,8 @@ def test_a_fill_value_for_a_skipped_column() -> None:
         with pytest.raises(mf.UnsupportedError) as caught:
             mf.Loader(ds, batch_size=1, fill={"t": 0})
     assert str(caught.value) == (
-        "mf.Loader: fill={'t': 0}: column 't' is not an array: text has no fixed size; "
-        "store token ids as a fixed-size list of integers"
+        "mf.Loader: fill={'t': 0}: column 't' is not an array: its rows are text of "
+        "different lengths; store token ids as lists of one length"
     )
 
 
@@ -164,8 +161,8 @@ def test_a_fill_value_for_a_skipped_column() -> None:
         ),
         (
             {"t": (1,)},
-            'a shape is given for "t", which cannot be an array: text has no fixed size; '
-            "store token ids as a fixed-size list of integers",
+            'field "t" holds text or bytes, whose rows have no shape; '
+            "leave its shape out, or correct it",
             None,
         ),
         (

@@ -201,19 +201,46 @@ def test_shuffling_compressed_files_is_a_warning(
     assert message.endswith('write_feather(table, path, compression="uncompressed")')
 
 
-def test_columns_that_cannot_be_arrays_are_listed(tmp_path: Path) -> None:
-    mixed = pa.table({"text": ["a", "bc"], "x": pa.array([1, 2], pa.int8())})
+def test_columns_that_are_no_fields_are_listed() -> None:
+    mixed = pa.table({"pair": [{"a": 1}, {"a": 2}], "x": pa.array([1, 2], pa.int8())})
     with mf.from_arrow(mixed) as ds:
         assert list(ds.schema) == ["x"]
         (skipped,) = ds.skipped
-        assert skipped.name == "text"
+        assert skipped.name == "pair"
         assert skipped.reason
+
+
+def test_ragged_fields_are_in_the_schema(tmp_path: Path) -> None:
+    """Text, bytes and lists of several lengths are fields, but not arrays of a loader."""
+    columns = {
+        "x": pa.array([1, 2, 3], pa.int8()),
+        "text": ["a", None, "bc"],
+        "tokens": [[1], [], [2, 3]],
+        "boxes": pa.array([[[1.0, 2.0]], [], None], pa.list_(pa.list_(pa.float32(), 2))),
+        "words": [["a"], ["b", "c"], []],
+    }
+    path = tmp_path / "x.arrow"
+    pyarrow.feather.write_feather(pa.table(columns), path, compression="uncompressed")
+    listing = (
+        "Dataset of 3 records\n"
+        "  x: int8\n"
+        "  text: uint8[…] (string) (may hold nulls)\n"
+        "  tokens: int64[…]\n"
+        "  boxes: float32[…, 2] (may hold nulls)\n"
+        "  words: uint8[…, …] (string)"
+    )
+    for ds in (mf.open(path), mf.from_arrow(pa.table(columns))):
+        with ds, mf.Loader(ds, batch_size=3) as loader:
+            assert repr(ds) == listing
+            assert [f.ragged for f in ds.schema.values()] == [0, 1, 1, 1, 2]
+            assert ds.skipped == []
+            assert list(next(iter(loader))) == ["x"]
 
 
 def test_a_column_that_cannot_be_an_array_is_an_error_with_the_reason() -> None:
     """The error does not say that the column is missing."""
-    message = "array 't' takes column 'text', which is not an array: text has no fixed size; "
-    message += "store token ids as a fixed-size list of integers"
+    message = "array 't' takes column 'text', which is not an array: its rows are text of "
+    message += "different lengths; store token ids as lists of one length"
     specs = {"n": mf.Array("n"), "t": mf.Array("text")}
     with mf.from_arrow(pa.table({"n": [1, 2], "text": ["a", "b"]})) as ds:
         with pytest.raises(mf.UnsupportedError) as e:

@@ -14,7 +14,7 @@ from meshfeed._io.arguments import Checks
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
 from meshfeed._plan.trees import Tree, for_all, no_specs, resolve, specs_of
-from meshfeed.dataset import Dataset, warn_of_skipped
+from meshfeed.dataset import Dataset, fixed_fields, not_arrays, warn_of_skipped
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
 
@@ -99,7 +99,7 @@ class Request:
         """
         if self.mesh is not None or self.specs is None:
             return self
-        tree = resolve(self.specs, tuple(self.source.schema), self.source.skipped)
+        tree = resolve(self.specs, tuple(fixed_fields(self.source)), not_arrays(self.source))
         if all(leaf.spec is None or leaf.sharding is not None for leaf in tree.leaves):
             return self
         return dataclasses.replace(self, mesh=_context_mesh())
@@ -107,7 +107,7 @@ class Request:
     def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
         """Returns the same request for another mesh, and for other specs unless they are None."""
         if specs is None:
-            tree = resolve(self.specs, tuple(self.source.schema))
+            tree = resolve(self.specs, tuple(fixed_fields(self.source)))
             if all(leaf.spec is None for leaf in tree.leaves):
                 message = "this loader gives NumPy arrays, and has no mesh"
                 raise check.misfit(message, "give specs= too, or make another with state=")
@@ -131,8 +131,8 @@ class Request:
     def plan(self, check: Checks) -> Plan:
         """Writes the layout document, and finds the process and the feed."""
         source, options = self.source, self.options
-        fields = source.schema
-        tree = resolve(self.specs, tuple(fields), source.skipped)
+        fields = fixed_fields(source)
+        tree = resolve(self.specs, tuple(fields), not_arrays(source))
         if for_all(self.specs):
             warn_of_skipped(source)
         _check_top(tree, self.batch)

@@ -229,7 +229,7 @@ class Checks:
         try:
             found = fields
             if attribute(fields, "schema") is not None:
-                found = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
+                found = {f.name: (f.dtype, f.shape) for f in fields.schema.values() if not f.ragged}
             given = [
                 (name, dtype, list(map(operator.index, shape)))
                 for name, (dtype, shape) in found.items()

@@ -44,6 +44,9 @@ func writeFields(w *jsontext.Writer, s *arrowmeta.Schema) {
 	fields, why := arrowtype.Describe(s)
 	w.Open('[')
 	for i := range s.Fields {
+		if why[i] == "" {
+			why[i] = fields[i].Why()
+		}
 		w.Open('{')
 		w.Key("name").String(s.Fields[i].Name)
 		w.Key("type").String(s.Fields[i].TypeString())

@@ -1,0 +1,45 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+)
+
+// IsText reports whether the rows of a ragged field, or the elements of their lists, are
+// text in UTF-8. Data are not trusted: reading a row does not check its bytes.
+func (f Field) IsText() bool { return f.Ragged > 0 && strings.Contains(f.Logical, "string") }
+
+// TypeString returns the type of a row: "string", "list<int32>", "list<list<float32[3]>>".
+func (f Field) TypeString() string {
+	inner, lists := f.Type.String(), f.Ragged
+	if len(f.Shape) > 0 {
+		inner += strings.ReplaceAll(fmt.Sprint(f.Shape), " ", ", ")
+	}
+	if f.Logical != "" {
+		inner = f.Logical
+		if f.IsText() || f.isBytes() {
+			lists--
+		}
+	}
+	return strings.Repeat("list<", lists) + inner + strings.Repeat(">", lists)
+}
+
+// isBytes reports whether the innermost lists are values of Arrow's binary types.
+func (f Field) isBytes() bool { return f.Ragged > 0 && strings.Contains(f.Logical, "binary") }
+
+// Why returns why the rows of a ragged field are not rows of an array, with a remedy. It is
+// empty for a fixed field.
+func (f Field) Why() string {
+	what := "lists of different lengths; pad or cut them to one length"
+	switch {
+	case f.Ragged == 0:
+		return ""
+	case strings.HasPrefix(f.Logical, "dictionary<"):
+		what = "categories, given as text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"
+	case f.IsText():
+		what = "text of different lengths; store token ids as lists of one length"
+	case f.isBytes():
+		what = "bytes of different lengths; store decoded elements as lists of one length"
+	}
+	return "its rows are " + what
+}
