@@ -111,14 +111,15 @@ const maxUnpacked = 1 << 30
 func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
 	began := time.Now()
 	first, _ := c.leaves(column)
-	col, reading, err := c.chunk(ctx, group, first, lists)
+	shape := lists && !field.HasInline(0) // the offsets of text are in its values
+	col, reading, err := c.chunk(ctx, group, first, shape)
 	if err != nil {
 		return nil, c.failed(group, column, err)
 	}
 	if !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
 		return nil, c.failed(group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
 	}
-	out, err := arrowBuffers(col, &c.meta.Leaves[first], field, lists)
+	out, err := arrowBuffers(col, &c.meta.Leaves[first], field, shape)
 	if err != nil {
 		return nil, c.failed(group, column, err)
 	}

@@ -16,10 +16,14 @@ import (
 // the column has no values.
 func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
 	last := len(field.Levels) - 1
+	text := field.Inline(last)
+	if text {
+		last-- // the offsets of the text
+	}
 	if len(col.Lists) != last {
 		return nil, fmt.Errorf("lists nested %d deep instead of %d", len(col.Lists), last)
 	}
-	out := &table.Decoded{Levels: make([]table.DecodedLevel, last+1)}
+	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
 	for n := range last {
 		list, l := field.List(n), &col.Lists[n]
 		if list.Direct() {
@@ -36,7 +40,13 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	}
 	to := &out.Levels[last]
 	to.Valid, to.Length = col.Valid, col.Values
-	if !lists {
+	switch {
+	case text && !lists:
+		if err := textBuffers(col, out.Levels[last:], int(field.Levels[last].Buffer().Bits/8)); err != nil {
+			return nil, err
+		}
+		out.Bytes += int64(len(out.Levels[last+1].Data))
+	case !lists:
 		var err error
 		if to.Data, err = valueBytes(col, leaf, field.Levels[last].(arrowtype.Values)); err != nil {
 			return nil, err
@@ -44,6 +54,19 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	}
 	out.Bytes += int64(len(to.Valid) + len(to.Data))
 	return out, nil
+}
+
+// textBuffers sets the offsets and the bytes of text, whose values are col.Bytes.
+func textBuffers(col *chunk.Column, to []table.DecodedLevel, width int) error {
+	if int64(len(col.Bytes.Offsets)) != col.Values+1 {
+		return fmt.Errorf("%d values of type %v instead of %d", len(col.Bytes.Offsets)-1, parquet.ByteArray, col.Values)
+	}
+	if size := int64(len(col.Bytes.Data)); width == 4 && size > math.MaxInt32 {
+		return fmt.Errorf("%d bytes of text in a column whose offsets have 32 bits", size)
+	}
+	to[0].Data = offsetBytes(col.Bytes.Offsets, width)
+	to[1].Data, to[1].Length = col.Bytes.Data, int64(len(col.Bytes.Data))
+	return nil
 }
 
 // offsetBytes writes offsets as integers of width bytes.

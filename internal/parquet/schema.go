@@ -203,7 +203,7 @@ func (t *tree) schema(meta arrowmeta.Metadata) (arrowmeta.Schema, error) {
 }
 
 // restored returns a field with what only Arrow's schema says of it: the lengths of lists,
-// durations, time zones and extension types. All else is Parquet's, because it describes
+// durations, time zones, extension types, and offsets of 64 bits for text. All else is Parquet's, because it describes
 // what is stored: Arrow's timestamps of seconds are stored as milliseconds.
 func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 	f, t, s := own, &own.Type, &stored.Type
@@ -221,6 +221,8 @@ func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 	case t.Kind == arrowmeta.Timestamp && s.Kind == arrowmeta.Timestamp:
 		f.Type.TimeZone = s.TimeZone
 	case t.Kind == arrowmeta.Int && t.BitWidth == 64 && s.Kind == arrowmeta.Duration:
+		f.Type = *s
+	case t.Kind == arrowmeta.String && s.Kind == arrowmeta.LargeString, t.Kind == arrowmeta.Binary && s.Kind == arrowmeta.LargeBinary:
 		f.Type = *s
 	case t.Kind == arrowmeta.FixedSizeBinary && s.Kind == arrowmeta.FixedSizeBinary, t.Kind == s.Kind:
 	default:

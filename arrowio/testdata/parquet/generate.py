@@ -139,3 +139,21 @@ copy("polars")
 query = f"SELECT i AS x, i::FLOAT AS f, [i, i + 1] AS l, i % 2 = 0 AS yes FROM range({N}) t(i)"
 duckdb.sql(f"COPY ({query}) TO '{HERE / 'duckdb.parquet'}' (FORMAT parquet)")
 copy("duckdb")
+
+# Rows of different lengths, with nulls at every level.
+words = ["", "a", "täg", "longer than the others", None]
+ragged = {
+    "text": pa.array([words[i % 5] for i in range(N)]),
+    "raw": pa.array([bytes(range(i % 7)) for i in range(N)], pa.large_binary()),
+    "numbers": pa.array([None if i % 6 == 5 else list(range(i % 4)) for i in range(N)]),
+    "holes": pa.array([[None, i] * (i % 3) for i in range(N)], pa.list_(pa.float32())),
+    "deep": pa.array([[[i] * (k % 3) for k in range(i % 4)] for i in range(N)]),
+    "null deep": pa.array([[None, [True, None]] * (i % 3) for i in range(N)]),
+    "texts": pa.array([[words[k] for k in range(i % 6)] for i in range(N)]),
+    "boxes": pa.array(
+        [[[i, k] for k in range(i % 4)] for i in range(N)], pa.list_(pa.list_(pa.int16(), 2))
+    ),
+    "category": pa.array([words[i % 4] for i in range(N)]).dictionary_encode(),
+}
+save("ragged", pa.table(ragged), compression="zstd", data_page_size=60, write_batch_size=4)
+save("ragged_plain", pa.table(ragged), compression="none", use_dictionary=False, store_schema=False)
