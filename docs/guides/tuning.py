@@ -241,8 +241,8 @@ for point in files.points:
     )
 
 print(mf.open("zstd-4096.arrow"))
-assert "compressed" in str(mf.open("zstd-4096.arrow"))
-assert "compressed" not in str(mf.open("uncompressed-16.arrow"))
+assert "encoded" in str(mf.open("zstd-4096.arrow"))
+assert "encoded" not in str(mf.open("uncompressed-16.arrow"))
 
 # %% [markdown]
 # Write training files with `compression="uncompressed"`. `to_feather` and `write_feather` compress unless they
