@@ -17,15 +17,15 @@ func (f Field) TypeString() string {
 	}
 	if f.Logical != "" {
 		inner = f.Logical
-		if f.IsText() || f.isBytes() {
+		if f.IsText() || f.IsBytes() {
 			lists--
 		}
 	}
 	return strings.Repeat("list<", lists) + inner + strings.Repeat(">", lists)
 }
 
-// isBytes reports whether the innermost lists are values of Arrow's binary types.
-func (f Field) isBytes() bool { return f.Ragged > 0 && strings.Contains(f.Logical, "binary") }
+// IsBytes reports whether the innermost lists are values of Arrow's binary types.
+func (f Field) IsBytes() bool { return f.Ragged > 0 && strings.Contains(f.Logical, "binary") }
 
 // Why returns why the rows of a ragged field are not rows of an array, with a remedy. It is
 // empty for a fixed field.
@@ -38,7 +38,7 @@ func (f Field) Why() string {
 		what = "categories, given as text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"
 	case f.IsText():
 		what = "text of different lengths; store token ids as lists of one length"
-	case f.isBytes():
+	case f.IsBytes():
 		what = "bytes of different lengths; store decoded elements as lists of one length"
 	}
 	return "its rows are " + what

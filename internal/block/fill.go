@@ -149,3 +149,7 @@ func toFloat16(v float64) uint16 {
 	}
 	return sign | uint16((exponent+13)<<10+int(n)) // the leading bit of n adds 1 to the exponent
 }
+
+// Element encodes a boolean or a number of any Go type as one element of a type. The
+// second result is false if the type cannot hold the value.
+func Element(to dtype.Type, value any) ([]byte, bool) { return element(to, widest(value)) }

@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"internal/block":          {"core/source", "internal/gather"},
 	"internal/split":          {"core/layout", "internal/gather"},
 	"core/source/cut":         {"internal/block"},
+	"core/view":               {"core/source/cut"},
 	"core/strategy/document":  {"core/strategy", "core/diagram", "core/layout/document", "internal/markup"},
 	"core/diagnosis/document": {"core/diagnosis", "internal/markup"},
 	"core/memory/document":    {"core/memory", "core/layout/document", "internal/markup"},

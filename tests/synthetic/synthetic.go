@@ -1,5 +1,6 @@
 // Package synthetic is a dataset for tests. A formula computes every element from
-// the field, the record and the index in the row. So a test can compare batches
+// the field, the record and the index in the row. Rows of fields with one ragged
+// dimension have 0 to 9 elements. So a test can compare batches
 // without stored data, with any number of records.
 //
 // The source counts its calls. A hook can simulate a disk: it may delay, fail or
@@ -58,6 +59,33 @@ func Value(field string, record int64, element int) uint32 {
 	x ^= x >> 31
 	x *= 0x94d049bb133111eb
 	return uint32(x >> 33) // 31 bits: every 64-bit integer can be narrowed
+}
+
+// Length returns the length of the row of a ragged field: 0 to 9, or -1 for null if the
+// field is nullable.
+func Length(f source.Field, record int64) int64 {
+	v := Value(f.Name, record, -1)
+	if f.Nullable && v%5 == 0 {
+		return -1
+	}
+	return int64((v >> 8) % 10)
+}
+
+// Row returns the elements of a row; nil for a null row of a ragged field.
+func Row(f source.Field, record int64) []byte {
+	size := f.RowBytes()
+	if f.Ragged > 0 {
+		length := Length(f, record)
+		if length < 0 {
+			return nil
+		}
+		size *= int(length)
+	}
+	row := make([]byte, size)
+	for e, n := 0, f.Type.Size(); e*n < len(row); e++ {
+		Put(row[e*n:], f.Type, Value(f.Name, record, e))
+	}
+	return row
 }
 
 // Put writes a number as an element of a type.
@@ -214,13 +242,30 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 		if span.Record < 0 || span.Record >= r.s.records {
 			return status.Errorf(status.OutOfRange, "synthetic", "there is no record %d", span.Record)
 		}
-		f := r.s.fields[span.Field]
-		span.Row = make([]byte, f.RowBytes())
-		for e, size := 0, f.Type.Size(); e*size < len(span.Row); e++ {
-			Put(span.Row[e*size:], f.Type, Value(f.Name, span.Record, e))
-		}
+		span.Row = Row(r.s.fields[span.Field], span.Record)
 	}
 	return use()
+}
+
+// Lengths implements source.Reader.
+func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) error {
+	f := r.s.fields[field]
+	if f.Ragged == 0 {
+		return r.FixedReader.Lengths(ctx, field, records, out)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.s.isClosed() {
+		return errClosed()
+	}
+	for i, record := range records {
+		if record < 0 || record >= r.s.records {
+			return status.Errorf(status.OutOfRange, "synthetic", "there is no record %d", record)
+		}
+		out[i] = Length(f, record)
+	}
+	return nil
 }
 
 // Ahead implements source.Reader.

@@ -1,0 +1,284 @@
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/cut"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/block"
+)
+
+// Padding describes the rows of [Pad].
+type Padding struct {
+	Length   int  // elements of every row
+	Value    any  // of the elements that are added: a number or a boolean; nil for 0
+	Left     bool // add them in front of the row, not after it
+	Truncate bool // keep the first elements of a longer row, which is an error otherwise
+}
+
+// LengthSuffix is what [Pad] appends to the name of the padded field, to name the field
+// of the lengths.
+const LengthSuffix = "_length"
+
+// Pad returns a view in which the rows of a ragged field all have one length. A field of
+// type int32 after it holds how many elements of each row are its own. A null row becomes
+// a row of padding of length 0. Text and bytes become bytes.
+//
+// A row that is too long is an error of the gather that needs it, and of [source.Check].
+func Pad(src source.Source, field string, p Padding) (source.Source, error) {
+	schema := src.Schema()
+	number, f, err := raggedField(schema, field)
+	if err != nil {
+		return nil, err
+	}
+	v := &pad{src: src, number: number, options: p, ragged: f, calls: source.NewCalls("view", "pad", nil)}
+	if v.value, err = paddingValue(f, p.Value); err != nil {
+		return nil, err
+	}
+	if limit := maxPaddedBytes / max(f.RowBytes(), 1); p.Length < 1 || p.Length > limit {
+		return nil, status.Errorf(status.OutOfRange, "view", "the length of field %q is %d, but must be from 1 to %d", field, p.Length, limit).With("field", field)
+	}
+	if _, _, ok := schema.Field(field + LengthSuffix); ok {
+		return nil, status.Errorf(status.InvalidArgument, "view", "the dataset already has a field %q, which pad would add", field+LengthSuffix).
+			WithHint("rename that field").With("field", field+LengthSuffix)
+	}
+	padded := f
+	padded.Ragged, padded.Shape = 0, append([]int{p.Length}, f.Shape...)
+	if f.IsText() || f.IsBytes() { // neither has nulls within a row
+		padded.Logical, padded.Nullable = "", false
+	}
+	lengths := source.Field{Name: field + LengthSuffix, Type: dtype.Int32, Shape: []int{}}
+	fields := slices.Clone(schema.Fields)
+	fields[number] = padded
+	v.schema = source.Schema{Fields: slices.Insert(fields, number+1, lengths), Skipped: schema.Skipped}
+	return v, nil
+}
+
+// maxPaddedBytes bounds a padded row.
+const maxPaddedBytes = 1 << 31
+
+// raggedField finds a field of which one dimension varies.
+func raggedField(schema source.Schema, name string) (number int, f source.Field, err error) {
+	number, f, ok := schema.Field(name)
+	switch {
+	case !ok:
+		return 0, f, status.Errorf(status.NotFound, "view", "there is no field %q to pad", name).With("field", name)
+	case f.Ragged == 0:
+		return 0, f, status.Errorf(status.InvalidArgument, "view", "field %q has rows of one shape, which need no padding", name).With("field", name)
+	case f.Ragged > 1:
+		return 0, f, status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, and only their first dimension can be padded", name, f.TypeString()).
+			WithHint("store the lists flat").With("field", name)
+	}
+	return number, f, nil
+}
+
+// paddingValue encodes the value of added elements.
+func paddingValue(f source.Field, value any) ([]byte, error) {
+	if value == nil {
+		return make([]byte, f.Type.Size()), nil
+	}
+	b, ok := block.Element(f.Type, value)
+	if !ok {
+		return nil, status.Errorf(status.InvalidArgument, "view", "field %q cannot be padded with %v: %v cannot hold it", f.Name, value, f.Type).
+			WithHint("give a value of the type of the field").With("field", f.Name)
+	}
+	return b, nil
+}
+
+// pad is a view with a padded field, and a field of its lengths after it.
+type pad struct {
+	src     source.Source
+	schema  source.Schema
+	number  int          // of the field, in src and in the view
+	ragged  source.Field // the field in src
+	options Padding
+	value   []byte // one element
+	calls   *source.Calls
+}
+
+// below returns the number of a field of the view in src.
+func (v *pad) below(field int) int {
+	if field > v.number {
+		return field - 1
+	}
+	return field
+}
+
+// made reports whether the view makes the rows of a field.
+func (v *pad) made(field int) bool { return field == v.number || field == v.number+1 }
+
+func (v *pad) call(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := v.calls.Enter(); err != nil {
+		return err
+	}
+	defer v.calls.Leave()
+	ctx, stop := v.calls.Join(ctx)
+	defer stop()
+	return do(ctx)
+}
+
+// Schema implements source.Source.
+func (v *pad) Schema() source.Schema { return v.schema }
+
+// Len implements source.Source.
+func (v *pad) Len() int64 { return v.src.Len() }
+
+// Close implements source.Source.
+func (v *pad) Close() error { return v.calls.Close(source.Patience) }
+
+// Coverage implements source.Covered.
+func (v *pad) Coverage() (hashed, of int64) {
+	if c, ok := v.src.(source.Covered); ok {
+		return c.Coverage()
+	}
+	return 0, 0
+}
+
+// Fingerprint hashes the fingerprint below, the field and how it is padded.
+func (v *pad) Fingerprint(ctx context.Context) (f source.Fingerprint, err error) {
+	err = v.call(ctx, func(ctx context.Context) error {
+		whole, err := v.src.Fingerprint(ctx)
+		if err != nil {
+			return err
+		}
+		text := append([]byte("meshfeed pad\n"), whole[:]...)
+		for _, n := range []int{v.number, v.options.Length, flag(v.options.Left), flag(v.options.Truncate)} {
+			text = binary.LittleEndian.AppendUint64(text, uint64(n))
+		}
+		sum := sha256.Sum256(append(text, v.value...))
+		copy(f[:], sum[:])
+		return nil
+	})
+	return f, err
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Check implements source.Checker. It reads the lengths of the rows, unless longer rows
+// are truncated.
+func (v *pad) Check(ctx context.Context, fields []int, start, stop int64) error {
+	return v.call(ctx, func(ctx context.Context) error {
+		var others []int
+		padded := false
+		for _, field := range fields {
+			if padded = padded || v.made(field); !v.made(field) {
+				others = append(others, v.below(field))
+			}
+		}
+		if c, ok := v.src.(source.Checker); ok && len(others) > 0 {
+			if err := c.Check(ctx, others, start, stop); err != nil {
+				return err
+			}
+		}
+		if !padded || v.options.Truncate {
+			return nil
+		}
+		return v.checkLengths(ctx, start, stop)
+	})
+}
+
+// lengthsAtOnce is the number of records whose lengths are checked together.
+const lengthsAtOnce = 64 << 10
+
+// checkLengths returns an error if a row of the records [start, stop) is too long.
+func (v *pad) checkLengths(ctx context.Context, start, stop int64) error {
+	r, err := v.src.Reader([]int{v.number})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	size := min(lengthsAtOnce, max(stop-start, 0))
+	records, lengths := make([]int64, size), make([]int64, size)
+	for from := start; from < stop; from += size {
+		n := min(size, stop-from)
+		for i := range n {
+			records[i] = from + i
+		}
+		if err := r.Lengths(ctx, v.number, records[:n], lengths[:n]); err != nil {
+			return err
+		}
+		for i, length := range lengths[:n] {
+			if length > int64(v.options.Length) {
+				return v.tooLong(from+int64(i), length)
+			}
+		}
+	}
+	return nil
+}
+
+func (v *pad) tooLong(record, length int64) error {
+	return status.Errorf(status.OutOfRange, "view", "field %q: record %d has %d elements, but pad makes rows of %d", v.ragged.Name, record, length, v.options.Length).
+		WithHint("give a larger length, or truncate longer rows").With("field", v.ragged.Name).With("record", record)
+}
+
+// Reader implements source.Source.
+func (v *pad) Reader(fields []int) (source.Reader, error) {
+	if err := v.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer v.calls.Leave()
+	if err := v.schema.CheckFields(fields); err != nil {
+		return nil, err
+	}
+	below := make([]int, len(fields))
+	for i, field := range fields {
+		below[i] = v.below(field)
+	}
+	r, err := v.src.Reader(below)
+	if err != nil {
+		return nil, err
+	}
+	return &padReader{view: v, below: r, fields: slices.Clone(fields)}, nil
+}
+
+// Gatherer implements source.Source. The gatherer below writes the blocks of all fields
+// that the view does not make.
+func (v *pad) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	if err := v.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer v.calls.Leave()
+	set, err := block.Compile(v.schema, parts, nil)
+	if err != nil {
+		return nil, err
+	}
+	g := &padGatherer{view: v, set: set, parts: make([]padPart, len(parts))}
+	var made, stored []source.Part
+	for i, p := range parts {
+		if v.made(p.Field) {
+			g.parts[i] = padPart{true, len(made)}
+			made = append(made, p)
+			continue
+		}
+		g.parts[i] = padPart{false, len(stored)}
+		p.Field = v.below(p.Field)
+		stored = append(stored, p)
+	}
+	if g.stored, err = v.src.Gatherer(stored); err != nil {
+		return nil, err
+	}
+	if len(made) == 0 {
+		return g, nil
+	}
+	r, err := v.Reader([]int{v.number, v.number + 1})
+	if err != nil {
+		_ = g.stored.Close()
+		return nil, err
+	}
+	if g.made, err = cut.Gatherer(r, v.schema, made); err != nil {
+		_ = r.Close()
+		_ = g.stored.Close()
+		return nil, err
+	}
+	return g, nil
+}
