@@ -78,18 +78,26 @@ typedef struct mfi_pool mfi_pool;
 /* The memory of one batch. Once it is delivered, it is an mf_batch. */
 typedef struct mfi_slot mfi_slot;
 
+/* What a block is in a record batch. */
+typedef enum mfi_role {
+  MFI_COLUMN,
+  MFI_MASK, /* not in it, because a record batch has no padding rows */
+  MFI_NULLS /* which elements of the block before it are null, one byte each */
+} mfi_role;
+
 /* The description of a block. */
 typedef struct mfi_block {
   int32_t array;
+  mfi_role role;
   mf_dtype dtype;
   int32_t ndim;
   int64_t n_holders;
   int64_t bytes;
 } mfi_block;
 
-/* Creates a pool for n blocks that keeps at most max_idle idle slots. NULL if out of
-   memory. */
-mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle);
+/* Creates a pool for n blocks that keeps at most max_idle idle slots. rows counts the rows
+   of a batch that has one batch dimension, and is -1 for others. NULL if out of memory. */
+mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle, int64_t rows);
 
 /* Adds the next block. dims holds shape, start and global shape, with ndim numbers each,
    then the holders: the mesh positions of the devices that hold it. Returns the offset of
@@ -129,6 +137,19 @@ void mfi_slot_deliver(mfi_slot* slot, mf_batch** out);
 
 /* Describes block i in full. False if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
+
+/* The same for the batches of a pool, without their memory. */
+bool mfi_pool_block(const mfi_pool* pool, int32_t i, mf_tensor* tensor);
+
+/* Return the role of a block that exists, and where it begins in the memory of a batch. */
+mfi_role mfi_pool_block_role(const mfi_pool* pool, int32_t i);
+int64_t mfi_pool_block_offset(const mfi_pool* pool, int32_t i);
+
+/* Returns the rows that mfi_pool_new got. */
+int64_t mfi_pool_rows(const mfi_pool* pool);
+
+/* Returns the pool of a batch, which exists as long as the batch. */
+const mfi_pool* mfi_batch_pool(const mf_batch* batch);
 
 /* ---- queue.c ---- */
 
@@ -210,6 +231,11 @@ struct DLManagedTensorVersioned;
    False if out of memory: then release is never called. */
 bool mfi_dlpack(const mf_tensor* block, mfi_release release, void* context,
                 struct DLManagedTensorVersioned** versioned, struct DLManagedTensor** legacy);
+
+/* ---- arrow.c ---- */
+
+/* Stores a pool in a variable of C. */
+void mfi_set_pool(mfi_pool** out, mfi_pool* pool);
 
 /* ---- devices.c ---- */
 

@@ -34,6 +34,7 @@ struct mfi_pool {
 
   atomic_int_fast64_t refs; /* one until mfi_pool_close, and one per slot that is not idle */
   int64_t max_idle;
+  int64_t rows;  /* see mfi_pool_new */
   int64_t bytes; /* of one slot */
   int32_t n, capacity;
   block blocks[];
@@ -56,13 +57,14 @@ static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 
 /* ---- pools ---- */
 
-mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle) {
+mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle, int64_t rows) {
   mfi_pool* pool = calloc(1, sizeof *pool + (size_t)n * sizeof(block));
   if (!pool)
     return NULL;
   pthread_mutex_init(&pool->lock, NULL);
   atomic_init(&pool->refs, 1);
   pool->max_idle = max_idle;
+  pool->rows = rows;
   pool->capacity = n;
   return pool;
 }
@@ -281,8 +283,7 @@ void mf_batch_release(mf_batch* batch) {
     return_slot(slot, true);
 }
 
-bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
-  const mfi_pool* pool = ((const mfi_slot*)batch)->pool;
+bool mfi_pool_block(const mfi_pool* pool, int32_t i, mf_tensor* tensor) {
   if (i < 0 || i >= pool->n)
     return false;
   const block* b = &pool->blocks[i];
@@ -291,7 +292,6 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
       .struct_size = sizeof *tensor,
       .array = b->info.array,
       .name = b->name,
-      .data = (char*)batch->data + b->offset,
       .bytes = b->info.bytes,
       .dtype = b->info.dtype,
       .ndim = ndim,
@@ -301,6 +301,22 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
       .holders = b->dims + 3 * ndim,
       .n_holders = b->info.n_holders,
   };
+  return true;
+}
+
+mfi_role mfi_pool_block_role(const mfi_pool* pool, int32_t i) { return pool->blocks[i].info.role; }
+
+int64_t mfi_pool_block_offset(const mfi_pool* pool, int32_t i) { return pool->blocks[i].offset; }
+
+int64_t mfi_pool_rows(const mfi_pool* pool) { return pool->rows; }
+
+const mfi_pool* mfi_batch_pool(const mf_batch* batch) { return ((const mfi_slot*)batch)->pool; }
+
+bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
+  const mfi_pool* pool = mfi_batch_pool(batch);
+  if (!mfi_pool_block(pool, i, tensor))
+    return false;
+  tensor->data = (char*)batch->data + pool->blocks[i].offset;
   return true;
 }
 

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -31,38 +32,60 @@ type pool struct {
 
 // newPool creates the pool for the blocks of a process, with one owner.
 func newPool(l *layout.Layout, process, prefetch int) (*pool, error) {
+	rows := int64(-1)
+	if len(l.BatchShape()) == 1 {
+		rows = l.BatchSize()
+	}
 	blocks := l.Process(process).Blocks
-	p := &pool{c: C.mfi_pool_new(C.int32_t(len(blocks)), C.int64_t(prefetch+spare))}
-	if p.c == nil {
-		return nil, noMemory("the description of %d blocks", len(blocks))
+	p, err := emptyPool(len(blocks), prefetch+spare, rows)
+	if err != nil {
+		return nil, err
 	}
 	arrays := l.Arrays()
 	for _, b := range blocks {
-		if err := p.add(&arrays[b.Array], b); err != nil {
-			C.mfi_pool_close(p.c)
+		a := &arrays[b.Array]
+		_, dims := blockDims(a.Shape, b)
+		description := C.mfi_block{
+			array: C.int32_t(b.Array), role: roles[a.Kind], dtype: dlpack(a.Type),
+			ndim: C.int32_t(len(b.Index)), n_holders: C.int64_t(len(b.Holders)), bytes: C.int64_t(bytesOf(a.Type, b.Index.Shape())),
+		}
+		if err := p.add(a.Name, description, dims); err != nil {
+			p.release()
 			return nil, err
 		}
+	}
+	return p, nil
+}
+
+// roles has the kinds of arrays that are no columns of a record batch.
+var roles = map[layout.Kind]C.mfi_role{layout.Mask: C.MFI_MASK}
+
+// emptyPool creates a pool for n blocks, with one owner. Rows is that of mfi_pool_new.
+func emptyPool(n, idle int, rows int64) (*pool, error) {
+	p := &pool{c: C.mfi_pool_new(C.int32_t(n), C.int64_t(idle), C.int64_t(rows))}
+	if p.c == nil {
+		return nil, noMemory("the description of %d blocks", n)
 	}
 	return p.retain(), nil
 }
 
 // add describes the next block to C.
-func (p *pool) add(a *layout.Array, b layout.Block) error {
-	bytes := a.Type.Size()
-	for _, n := range b.Index.Shape() {
+func (p *pool) add(name string, b C.mfi_block, dims *C.int64_t) error {
+	at := C.mfi_pool_add(p.c, b, chars(name), C.size_t(len(name)), dims)
+	if at < 0 {
+		return noMemory("the description of array %q", name)
+	}
+	p.offsets, p.sizes = append(p.offsets, int(at)), append(p.sizes, int(b.bytes))
+	return nil
+}
+
+// bytesOf returns the size of an array.
+func bytesOf(t dtype.Type, shape []int) int {
+	bytes := t.Size()
+	for _, n := range shape {
 		bytes *= n
 	}
-	_, dims := blockDims(a.Shape, b)
-	description := C.mfi_block{
-		array: C.int32_t(b.Array), dtype: dlpack(a.Type),
-		ndim: C.int32_t(len(b.Index)), n_holders: C.int64_t(len(b.Holders)), bytes: C.int64_t(bytes),
-	}
-	at := C.mfi_pool_add(p.c, description, chars(a.Name), C.size_t(len(a.Name)), dims)
-	if at < 0 {
-		return noMemory("the description of array %q", a.Name)
-	}
-	p.offsets, p.sizes = append(p.offsets, int(at)), append(p.sizes, bytes)
-	return nil
+	return bytes
 }
 
 // blockDims lists the numbers that describe a block: its shape, its start, the

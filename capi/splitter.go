@@ -22,6 +22,7 @@ type splitterObject struct {
 	arrays []arrayInfo
 	pool   *pool
 	inputs int
+	rows   int64
 }
 
 func (*splitterObject) String() string          { return "a splitter" }
@@ -68,7 +69,7 @@ func newSplitter(l *layout.Layout, process int, list *C.mfi_array, n C.int32_t) 
 	if err != nil {
 		return nil, err
 	}
-	return &splitterObject{Splitter: splitter, arrays: describeArrays(l, process, pool), pool: pool, inputs: len(given)}, nil
+	return &splitterObject{Splitter: splitter, arrays: describeArrays(l, process, pool), pool: pool, inputs: len(given), rows: l.BatchSize()}, nil
 }
 
 //export mfgo_splitter_info
@@ -95,7 +96,7 @@ func mfgo_split(h C.uint64_t, data *C.mfi_address, n C.int32_t, out **C.mf_batch
 			m.Free()
 			return err
 		}
-		C.mfi_slot_describe(m.slot, C.mfi_step{}, nil, 0)
+		C.mfi_slot_describe(m.slot, C.mfi_step{rows: C.int64_t(s.rows)}, nil, 0)
 		C.mfi_slot_deliver(m.slot, out)
 		return nil
 	})

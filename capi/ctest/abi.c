@@ -113,6 +113,13 @@ int main(void) {
   FIELD(mf_picture, array);
   FIELD(mf_picture, dims);
   FIELD(mf_picture, width);
+  STRUCT(mf_python);
+  FIELD(mf_python, struct_size);
+  FIELD(mf_python, reserved);
+  FIELD(mf_python, capsule_context);
+  FIELD(mf_python, lock);
+  FIELD(mf_python, unlock);
+  FIELD(mf_python, drop);
   STRUCT(mf_row_shape);
   FIELD(mf_row_shape, field);
   FIELD(mf_row_shape, shape);

@@ -30,6 +30,9 @@ static void null_arguments(mf_batch* batch) {
   CHECK(mf_batch_dlpack(batch, 0, NULL) == MF_INVALID_ARGUMENT);
   CHECK(mf_batch_dlpack_legacy(batch, 0, NULL) == MF_INVALID_ARGUMENT);
   CHECK(mf_batch_arrow(batch, 0, NULL, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_batch_record(NULL, NULL, 0, NULL, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_batch_record(batch, NULL, 1, NULL, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_batch_stream(batch, NULL, 0, NULL) == MF_INVALID_ARGUMENT);
   mf_batch_release(NULL);
   mf_batch_retain(NULL);
   mf_bytes_free(NULL);

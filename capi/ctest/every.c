@@ -38,6 +38,7 @@ static struct {
   mf_stats stats;
   struct DLManagedTensorVersioned* tensor;
   struct DLManagedTensor* legacy;
+  struct ArrowArrayStream stream;
 } out;
 
 static void fill(void) {
@@ -106,6 +107,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, bytes, mf_dataset_info(h.dataset, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_fingerprint(h.dataset, -1, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_hash(h.dataset, -1, &out.bytes, &error));
+  CLEARS(NO_HANDLE, stream, mf_dataset_stream(h.dataset, NULL, 0, &out.stream, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_slice(h.dataset, 0, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, &out.handle.loader, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_info(h.loader, &out.bytes, &error));
@@ -173,6 +175,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("path", mf_dataset_open_tensors(NULL, &out.handle.dataset, &error));
   NAMES("dataset", mf_dataset_open_tensors(path, NULL, &error));
   NAMES("stream", mf_dataset_open_stream(NULL, NULL, &out.handle.dataset, &error));
+  NAMES("stream", mf_dataset_stream(h.dataset, NULL, 0, NULL, &error));
+  NAMES("formats", mf_dataset_stream(h.dataset, NULL, 1, &out.stream, &error));
   NAMES("array", mf_dataset_open_record_batch(NULL, &schema, NULL, &out.handle.dataset, &error));
   NAMES("schema", mf_dataset_open_record_batch(&array, NULL, NULL, &out.handle.dataset, &error));
   NAMES("arrays", mf_dataset_open_arrays(NULL, 1, NULL, NULL, &out.handle.dataset, &error));

@@ -397,6 +397,16 @@ mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_byte
    computation. */
 mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error);
 
+/* Exports a dataset as an Arrow C stream, whose record batches have at most 2^20 rows and
+   16 MiB, or one row if a row is larger. Columns are as in mf_batch_record. A null element
+   is null, and a row whose elements are all null is a null row. formats is as in
+   mf_batch_record; its entries belong to the fields of mf_dataset_info. Ragged fields are
+   left out. The stream stays
+   valid after the release of the dataset. Its get_next waits for data, and fails after
+   mf_cancel_all with ECANCELED. Its get_last_error returns the message of the error. */
+mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int32_t n,
+                            struct ArrowArrayStream* stream, mf_error* error);
+
 /* Creates a dataset of the records [start, stop). */
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error);
@@ -610,11 +620,60 @@ mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVers
 mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** tensor);
 
 /* Exports block i through the Arrow C data interface. The first dimension becomes the
-   length, and each further one a fixed-size list. Booleans become arrow.bool8. The
-   array holds a reference to the batch until it is released. The release callbacks set
-   release to NULL, and do nothing if it is NULL. MF_UNSUPPORTED for types that Arrow
-   does not have (bfloat16, complex). */
+   length, and each further one a fixed-size list. The array uses the memory of the batch,
+   except for types that Arrow stores in another way: booleans become bits, and bfloat16
+   becomes float32. A complex number becomes a list of its two parts, in the same memory.
+   The array holds a reference to the batch until it is released. The release callbacks set
+   release to NULL, and do nothing if it is NULL. MF_UNSUPPORTED for an array without
+   dimensions, and for lists of more than 2^31 - 1 elements. */
 mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema);
+
+/* Exports a batch as a record batch: a struct array with a child for each array, in the
+   order of mf_loader_info. Each child is exported as mf_batch_arrow exports a block. The
+   record batch has batch->rows rows. So it has no padding rows, and the mask is not in it.
+   array or schema may be NULL.
+   formats may replace the format strings of element types, such as "tsu:UTC" for an int64
+   array of timestamps: formats[i] is that of array i. NULL, and arrays from n on, keep their
+   own. The size of the elements must be equal.
+   MF_UNSUPPORTED if this process does not hold each array in one block, if an array has not
+   one row for each row of the batch, or if the batch has several batch dimensions. */
+mf_status mf_batch_record(mf_batch* batch, const char* const* formats, int32_t n, struct ArrowArray* array,
+                          struct ArrowSchema* schema);
+
+/* Exports a batch as a stream of that one record batch, for consumers that read streams
+   only. The stream holds a reference to the batch until it is released. */
+mf_status mf_batch_stream(mf_batch* batch, const char* const* formats, int32_t n,
+                          struct ArrowArrayStream* stream);
+
+/* ---- Python ------------------------------------------------------------ */
+
+/* The functions of Python's C API that the callbacks below need. */
+typedef struct mf_python {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void* (*capsule_context)(void* capsule); /* PyCapsule_GetContext */
+  int (*lock)(void);                       /* PyGILState_Ensure */
+  void (*unlock)(int state);               /* PyGILState_Release */
+  void (*drop)(void* object);              /* Py_DecRef */
+} mf_python;
+
+/* Sets these functions. After mf_python_set(NULL), which a program calls when the
+   interpreter exits, the callbacks do nothing. */
+void mf_python_set(const mf_python* functions);
+
+/* A callback for mf_dataset_open_arrays: drops a reference to a Python object, under the
+   interpreter's lock. A consumer may release a stream while an exception is set, when no
+   function in Python can run. */
+void mf_python_drop(void* object);
+
+/* The kinds of Arrow structs. */
+enum { MF_ARROW_SCHEMA = 0, MF_ARROW_ARRAY = 1, MF_ARROW_STREAM = 2 };
+
+/* Returns a cleared struct for a capsule, or NULL if out of memory. The capsule's context
+   has to be this address, and its destructor mf_python_capsule_free. The destructor
+   releases the struct, unless a consumer has moved it out, and frees it. */
+void* mf_python_capsule_new(int32_t kind);
+void mf_python_capsule_free(void* capsule);
 
 /* ---- objects in the whole library, for leak tests ---------------------- */
 

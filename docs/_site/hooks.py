@@ -31,7 +31,7 @@ CHOICES: dict[str, str] = dict(
 
 # The options of the loader, in groups. Each group is a section of its docstring on the site.
 OPTIONS = {
-    "What to load": "source mesh specs batch_size layout process loading extras fill",
+    "What to load": "source mesh specs batch_size layout process loading extras fill arrow",
     "In which order": "shuffle order seed epochs remainder mask_name mask_spec",
     "How far ahead": "prefetch device_prefetch max_host_bytes",
     "Where to continue": "state dataset",

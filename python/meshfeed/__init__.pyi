@@ -55,6 +55,7 @@ from meshfeed.placed import Shard as Shard
 from meshfeed.planning import Layout as Layout
 from meshfeed.planning import Problem as Problem
 from meshfeed.planning import layout as layout
+from meshfeed.records import RecordBatch as RecordBatch
 from meshfeed.replicas import ReplicaCheck as ReplicaCheck
 from meshfeed.replicas import check_replicas as check_replicas
 from meshfeed.report import Report as Report

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from meshfeed._io import arraylike
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, no_fields
 from meshfeed._native import arrow, calls
 from meshfeed._native.files import Files
 from meshfeed._native.handle import Handle, Resource
@@ -35,10 +35,8 @@ _TIMES = (
     "give array.view(np.int64) to avoid this warning"
 )
 
-_LEFT_OUT = (
-    "columns that cannot be arrays are not in the batches: %s; "
-    "specs that name fields, such as a list of names, avoid this warning"
-)
+_LEFT_OUT = "columns that cannot be arrays are not in the %s: %s; %s"
+_SPECS = "specs that name fields, such as a list of names, avoid this warning"
 
 # For objects that are not tables: a method that identifies the type, and the advice in the error.
 _TABLES = {
@@ -218,6 +216,33 @@ class Dataset(Resource):
             handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Returns a capsule of an Arrow stream of all records, in order.
+
+        `pyarrow.table(ds)`, `polars.DataFrame(ds)` and `FROM ds` in DuckDB call it. The record
+        batches have at most 16 MiB and 2^20 rows, so a consumer of a stream need not hold all. The
+        stream stays valid after the dataset is closed. Ragged fields and skipped columns are left
+        out, with a warning.
+
+        Args:
+            requested_schema: ignored, as the protocol allows; the consumer casts.
+        """
+        with Checks("Dataset.__arrow_c_stream__"):
+            capsule = self._stream()
+            warn_of_skipped(self, "Arrow stream", "print(ds) lists them")
+            return capsule
+
+    def __arrow_c_schema__(self) -> Any:
+        """Returns a capsule of the Arrow schema of the fields."""
+        with Checks("Dataset.__arrow_c_schema__"):
+            return arrow.schema_of_stream(self._stream())
+
+    def _stream(self) -> Any:
+        if not fixed_fields(self):
+            raise no_fields(self._not_arrays)
+        formats = [arrow.format_of(field.logical) for field in self.schema.values()]
+        return arrow.stream_of_dataset(self.handle, formats)
+
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
@@ -265,14 +290,21 @@ def not_arrays(dataset: Dataset) -> list[Skipped]:
     return dataset._not_arrays
 
 
-def warn_of_skipped(dataset: Dataset) -> None:
-    """Warns once that some columns cannot be arrays, so that batches leave them out."""
+def warn_of_skipped(dataset: Dataset, where: str = "batches", remedy: str = _SPECS) -> None:
+    """Warns once that some columns cannot be arrays, so that batches or a stream have none.
+
+    Args:
+        dataset: the dataset.
+        where: what leaves them out.
+        remedy: what the user can do.
+    """
     skipped = not_arrays(dataset)
     if not skipped or dataset._origin.warned:
         return
     dataset._origin.warned = True
     why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in skipped[:4]]
-    log.warning(_LEFT_OUT, ", ".join(why) + (", …" if len(skipped) > 4 else ""))
+    names = ", ".join(why) + (", …" if len(skipped) > 4 else "")
+    log.warning(_LEFT_OUT, where, names, remedy)
 
 
 def open(

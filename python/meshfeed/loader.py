@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from meshfeed import _types
     from meshfeed.backend import Devices
+    from meshfeed.records import RecordBatch
     from meshfeed.specs import Spec
 
 
@@ -75,6 +77,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             the program keeps; more is a ResourceExhaustedError. By default no limit. JAX
             dispatches computations asynchronously, and each holds its batch until it has run. At
             the limit the loader waits for those dispatched, and raises if that frees nothing.
+        arrow: whether batches are `RecordBatch`es, which pyarrow, polars and other libraries of
+            Arrow read without a copy. They have no padding rows: with remainder="pad" the last one
+            has fewer rows, and there is no mask. Not with a mesh or specs.
         state: the state to continue from, from `state()` or the path given to `save_state`; by
             default the loader begins at the first record.
         dataset: "check", the default, refuses the state of another dataset; "ignore" accepts
@@ -160,6 +165,19 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         *,
         specs: list[str] | None = None,
         batch_size: int | tuple[int, ...],
+        arrow: Literal[False] = False,
+        **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[RecordBatch],
+        source: Dataset,
+        /,
+        *,
+        specs: list[str] | None = None,
+        batch_size: int,
+        arrow: Literal[True],
         **options: Unpack[_types.WholeOptions],
     ) -> None: ...
 
@@ -222,6 +240,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         loading: _types.Loading = "process",
         layout: Layout | None = None,
         process: int | None = None,
+        arrow: bool = False,
         name: str | None = None,
         coordinator: Coordinator | Literal[False] | None = None,
         agree_timeout: float = 60.0,
@@ -248,11 +267,17 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 fill=check.fills(fill, tuple(fixed_fields(source)), reasons),
             )
             check.loading(loading)
+            arrow = bool(check.boolean("arrow", arrow))
             request: Request | None = None
             if layout is None:
                 batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
+                if arrow and isinstance(batch["size"], list):
+                    expected = (
+                        "a number beside arrow=True: a record batch has one dimension of rows"
+                    )
+                    raise check.wrong("batch_size", batch_size, expected)
                 request = Request(source, mesh, specs, batch, mask_name, loading, options)
-                request = request.on_context()
+                request = dataclasses.replace(request.on_context(), arrow=arrow)
                 plan = request.plan(check)
             else:
                 others = {
@@ -263,6 +288,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                     "mask_spec": mask_spec,
                     "extras": extras,
                     "loading": loading,
+                    "arrow": arrow or None,
                 }
                 mesh = target_mesh(check, layout, mesh, process, others)
                 if process is None:

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from meshfeed._feed.arrowfeed import ArrowFeed
 from meshfeed._feed.feed import BlocksFeed, Build, Feed
 from meshfeed._feed.options import Options
 from meshfeed._io.arguments import Checks
+from meshfeed._native.arrow import format_of
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
 from meshfeed._plan.trees import Tree, for_all, no_specs, resolve, specs_of
@@ -57,6 +59,7 @@ class Request:
         loading: "process", "global", "device" or "reshard", as in `Loader`.
         options: the other options. Order, seed and prefetch also go into the layout document.
         planned: the other parts of the layout document, if the user gave a layout.
+        arrow: whether batches are record batches.
     """
 
     source: Dataset
@@ -67,6 +70,7 @@ class Request:
     loading: str
     options: Options
     planned: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    arrow: bool = False
 
     @classmethod
     def of_layout(
@@ -142,6 +146,12 @@ class Request:
             message = f"array {name!r} has no spec, but others have one"
             hint = "give every array a spec; P() puts the whole array on every device"
             raise InvalidArgumentError(message, hint=hint)
+        if self.arrow and not all(bare):
+            name = tree.leaves[bare.index(False)].name
+            message = (
+                f"arrow=True gives whole batches in host memory, but array {name!r} has a spec"
+            )
+            raise check.misfit(message, "leave out mesh and specs, or give a list of field names")
         target = _whole(check, tree, self) if all(bare) else _sharded(check, tree, self)
         facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
         given = {"order": options.order, "seed": options.seed}
@@ -253,6 +263,10 @@ def _whole(check: Checks, tree: Tree, request: Request) -> _Target:
         hint = "give specs, or leave out mesh= for NumPy arrays"
         raise check.misfit(message, no_specs(request.mesh, hint))
     no_mesh = documents.MeshPart.of([])
+    if request.arrow:
+        schema = request.source.schema
+        formats = [format_of(schema[leaf.field].logical) for leaf in tree.leaves]
+        return _Target(no_mesh, 0, lambda blocks: ArrowFeed(blocks, formats))
     return _Target(no_mesh, 0, lambda blocks: Feed(_with_extras(tree, blocks), blocks))
 
 

@@ -377,3 +377,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def no_fields(skipped: Sequence[Any]) -> InvalidArgumentError:
+    """Returns the error for a dataset without fields, from the columns that it skips."""
+    reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
+    message = f"the dataset has no field, because no column is an array: {reasons}"
+    return InvalidArgumentError(message)

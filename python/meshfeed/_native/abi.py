@@ -165,6 +165,25 @@ class DevicesOptions(ctypes.Structure):
     )
 
 
+class Python(ctypes.Structure):
+    """`mf_python`."""
+
+    _fields_ = fields(
+        (c_uint32, "struct_size reserved"),
+        (c_void_p, "capsule_context lock unlock drop"),
+    )
+
+    def __init__(self) -> None:
+        names = (
+            "PyCapsule_GetContext",
+            "PyGILState_Ensure",
+            "PyGILState_Release",
+            "Py_DecRef",
+        )
+        functions = (ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p) for name in names)
+        super().__init__(ctypes.sizeof(Python), 0, *(function.value for function in functions))
+
+
 # Flags of the header, without MF_. Each belongs to another function or struct, so numbers repeat.
 ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
@@ -172,7 +191,8 @@ IGNORE_DATASET = 1
 TEXT, SVG, JSON, HTML, DOCUMENT = range(5)
 NO_PREFLIGHT = 1
 
-RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
+# The kinds of Arrow structs, by the names of their capsules.
+ARROW = {b"arrow_schema": 0, b"arrow_array": 1, b"arrow_array_stream": 2}
 
 _TEXT = (c_char_p, c_size_t)
 _ERROR = c_void_p
@@ -200,10 +220,11 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_open_tensors": (c_char_p, c_void_p, _ERROR),
     "mf_dataset_open_stream": (c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_record_batch": (c_void_p, c_void_p, c_void_p, c_void_p, _ERROR),
-    "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),
+    "mf_dataset_open_arrays": (c_void_p, c_int32, c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_info": (c_uint64, c_void_p, _ERROR),
     "mf_dataset_fingerprint": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_hash": (c_uint64, c_int64, c_void_p, _ERROR),
+    "mf_dataset_stream": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
@@ -226,6 +247,12 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_split": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_batch_retain": (c_void_p,),
     "mf_batch_release": (c_void_p,),
+    "mf_batch_record": (c_void_p, c_void_p, c_int32, c_void_p, c_void_p),
+    "mf_batch_stream": (c_void_p, c_void_p, c_int32, c_void_p),
+    "mf_python_set": (c_void_p,),
+    "mf_python_drop": (c_void_p,),
+    "mf_python_capsule_new": (c_int32,),
+    "mf_python_capsule_free": (c_void_p,),
     "mf_digest": (c_void_p, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_digest_memory": (c_void_p, c_size_t, c_void_p, _ERROR),
     "mf_devices_open": (*_TEXT, c_void_p, c_void_p, _ERROR),
@@ -247,6 +274,10 @@ RESULTS: dict[str, Any] = {
     "mf_cancel_all": None,
     "mf_batch_retain": None,
     "mf_batch_release": None,
+    "mf_python_set": None,
+    "mf_python_drop": None,
+    "mf_python_capsule_new": c_void_p,
+    "mf_python_capsule_free": None,
     "mf_live_handles": c_int64,
     "mf_live_batches": c_int64,
     "mf_live_bytes": c_int64,

@@ -14,9 +14,9 @@ from ctypes import byref, c_char_p, c_int32, c_int64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._native import abi
-from meshfeed._native.abi import RELEASE, Array, Bytes, DType, Stats
+from meshfeed._native.abi import Array, Bytes, DType, Stats
 from meshfeed._native.handle import Handle
-from meshfeed._native.library import SLICE_MS, borrowed, call, library
+from meshfeed._native.library import SLICE_MS, call, library
 from meshfeed.errors import Code, NotFoundError
 
 if TYPE_CHECKING:
@@ -197,10 +197,6 @@ def dataset_from_record_batch(array: int, schema: int, shapes: Shapes | None) ->
     return _created("dataset", "mf_dataset_open_record_batch", *at, byref(options))
 
 
-# A function in Python could be interrupted by Ctrl-C, and the arrays would leak.
-_drop_borrowed = RELEASE(borrowed.pop)
-
-
 def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
     """Lends NumPy arrays to a dataset until no handle needs them."""
     descriptions = (Array * len(arrays))()
@@ -209,8 +205,8 @@ def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
         out.data = array.ctypes.data
         _describe(out, name, array.dtype, array.shape, array.strides)
     lent = list(arrays.values())
-    borrowed[id(lent)] = lent
-    release = _drop_borrowed, id(lent)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(lent))
+    release = library().mf_python_drop, id(lent)
     return _created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *release)
 
 

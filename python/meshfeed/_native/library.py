@@ -65,7 +65,8 @@ def _opened(path: Path) -> ctypes.CDLL:
     if misfit := _misfit(lib, path):
         hint = "install package and library of one version, or in a checkout run: make lib"
         raise errors.IncompatibleError(misfit, op="python", hint=hint, path=str(path))
-    _at_exit(lib.mf_cancel_all)
+    lib.mf_python_set(byref(abi.Python()))
+    _at_exit(lib)
     return lib
 
 
@@ -83,7 +84,6 @@ def _misfit(lib: ctypes.CDLL, path: Path) -> str:
 
 
 exiting: list[bool] = []  # not empty when the interpreter exits
-borrowed: dict[int, Any] = {}  # objects whose memory C borrows, by the context of their release
 
 # The weak references that release a handle when its object is collected, by id. Python does not
 # call a weak reference that is garbage itself, so the object must not be its only owner.
@@ -91,7 +91,7 @@ ends: dict[int, Release] = {}
 _releasing: set[threading.Thread] = set()
 
 
-def _at_exit(cancel_all: Callable[[], None]) -> None:
+def _at_exit(lib: ctypes.CDLL) -> None:
     """Makes the exit of the interpreter end running calls. It frees nothing.
 
     A thread that waits in C must wake before the interpreter joins its threads. That is earlier
@@ -101,13 +101,14 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
     def end_calls() -> None:
         exiting.append(True)
         ends.clear()
-        cancel_all()
+        lib.mf_cancel_all()
         # A release of borrowed memory calls back into Python, and is quick. A release that waits
         # for a file calls nothing back, and may continue.
         for thread in tuple(_releasing):
             thread.join(SLICE_MS / 1000)
-        # A gather may still read borrowed memory, so this reference is never dropped.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(borrowed))
+        # From here on, releases of borrowed memory and of capsules keep it: a gather may still
+        # read it, and the interpreter soon has no lock to take.
+        lib.mf_python_set(None)
 
     before_exit(end_calls)
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshfeed._io.arguments import nearest, shown
+from meshfeed._io.arguments import nearest, no_fields, shown
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
 from meshfeed.specs import Array, Entry, P, entries, is_sharding, is_spec
 
@@ -55,9 +55,7 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
         UnsupportedError: the leaf's field is a column that cannot be an array.
     """
     if not fields and for_all(specs):
-        reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
-        message = f"the dataset has no field, because no column is an array: {reasons}"
-        raise InvalidArgumentError(message)
+        raise no_fields(skipped)
     if specs is None:
         specs = list(fields)
     if isinstance(specs, list) and all(isinstance(name, str) for name in specs):
