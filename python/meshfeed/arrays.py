@@ -210,7 +210,8 @@ def load_arrays(
     Args:
         stored: what `mf.open_arrays` returned.
         shardings: for the name of every array to load its sharding, as in `mf.load_array`; or one
-            sharding, by which all arrays of the file are loaded.
+            sharding, by which all arrays of the file are loaded. Then none may be in
+            `stored.skipped`.
 
     Returns:
         The arrays by name, in the order of `shardings` or of the file.
@@ -218,7 +219,7 @@ def load_arrays(
     Raises:
         InvalidArgumentError: a sharding does not fit the shape of its array.
         NotFoundError: the file has no array of a name.
-        UnsupportedError: an array of the file cannot be loaded; `stored.skipped` has the reason.
+        UnsupportedError: one of these arrays cannot be loaded; `stored.skipped` has the reason.
         ResourceExhaustedError: an array's part of this process has more than 64 GiB.
 
     Examples:
@@ -238,7 +239,14 @@ def load_arrays(
         _check_untraced()
         if not isinstance(stored, StoredArrays):
             raise check.wrong("stored", stored, "stored arrays", "open them with mf.open_arrays")
-        given = shardings if isinstance(shardings, Mapping) else dict.fromkeys(stored, shardings)
+        if isinstance(shardings, Mapping):
+            given = shardings
+        else:
+            if stored.skipped:
+                raise _skipped(
+                    stored.skipped[0], "dict.fromkeys(stored, sharding) loads the others"
+                )
+            given = dict.fromkeys(stored, shardings)
         arrays = [
             _stored_array(check, stored, name, sharding, f"shardings[{name!r}]")
             for name, sharding in given.items()
@@ -337,12 +345,18 @@ def _not_stored(source: StoredArrays, name: str) -> NotFoundError | UnsupportedE
     """Makes the error for an array that a file does not have, or that is skipped."""
     for skipped in source.skipped:
         if skipped.name == name:
-            reason, _, hint = skipped.reason.partition("; ")
-            return UnsupportedError(f"array {name!r} cannot be loaded: {reason}", hint=hint)
+            return _skipped(skipped)
     if not source:
         message = f"the file has no array {name!r}, and none that can be loaded"
         return NotFoundError(message, hint="print(stored.skipped) lists the others")
     return NotFoundError(f"the file has no array {name!r}", hint=nearest(name, tuple(source)))
+
+
+def _skipped(array: Skipped, *remedies: str) -> UnsupportedError:
+    """Makes the error for an array that cannot be loaded."""
+    reason, *hints = array.reason.split("; ", 1)
+    message = f"array {array.name!r} cannot be loaded: {reason}"
+    return UnsupportedError(message, hint="; ".join([*hints, *remedies]))
 
 
 # ---- loading ----

@@ -12,7 +12,7 @@ import numpy as np
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown
 from meshfeed._measure import plots, tables
-from meshfeed._measure.timing import Lap, Loop
+from meshfeed._measure.timing import Lap, Loop, is_source
 
 if TYPE_CHECKING:
     import os
@@ -214,7 +214,7 @@ class Sweep:
             rows.append(
                 [
                     *labels,
-                    tables.digits(r.ms),
+                    tables.digits(r.mean_ms),
                     f"{low} to {high}",
                     "" if r.rows_per_second is None else f"{r.rows_per_second:,.0f}",
                     "" if rate is None else tables.digits(rate / 1e6),
@@ -369,10 +369,13 @@ class _BenchmarkFunction:
     ) -> Benchmark:
         """Times one point of a sweep."""
         made = make(**values)
-        has_step = isinstance(made, tuple) and len(made) in (2, 3) and callable(made[1])
-        if isinstance(made, tuple) and not has_step and any(map(callable, made)):
+        several = isinstance(made, tuple) and len(made) > 0
+        has_step = several and len(made) in (2, 3) and (made[1] is None or callable(made[1]))
+        if several and not has_step and (any(map(callable, made)) or is_source(made[0])):
             with Checks("mf.benchmark.sweep") as check:
-                message = f"make returned {shown(made)}, whose second value is not a function"
+                message = f"make returned {shown(made)}"
+                if len(made) in (2, 3):
+                    message += ", whose second value is not a function"
                 hint = "return (loader, step) or (loader, step, carry)"
                 raise check.misfit(message, hint)
         source, step, carry = (*made, None)[:3] if has_step else (made, None, None)
@@ -417,7 +420,7 @@ def _measure(check: Checks, loop: Loop, batches: int, warmup: int) -> Benchmark:
     """Runs a loop."""
     laps = loop.laps(loop.again(), batches + warmup)
     if not laps:
-        hint = "a generator that was used before is empty; make a new one"
+        hint = "a used generator, and a loader after its last epoch, are empty; make a new one"
         raise check.wrong("source", loop.source, "at least one batch", hint)
     skipped = warmup if len(laps) > warmup else len(laps) // 2
     timed, notes = laps[skipped:], []

@@ -29,20 +29,11 @@ def put(
 ) -> Any:
     """Places host arrays of any library on a mesh, as global `jax.Array`s.
 
-    The arrays are those of NumPy, torch on the CPU, TensorFlow, Grain, and any object with
-    `__array__`, `__dlpack__` or a buffer. A table is one array, unless its integers would become
-    floats: then give a dict of its columns. Numbers become arrays without dimensions. This function
-    neither sends data to other processes nor waits for them; `jax.device_put` would compare the
-    data of all processes in every call.
-
-    By default the returned arrays never change. If memory can be written, it is copied before this
-    function returns, so the caller may reuse it. A read-only array is not copied on the CPU if each
-    of its blocks is contiguous and begins at a multiple of 64 bytes. JAX then uses its memory and
-    keeps it alive, and no other library may write to it. `array.setflags(write=False)` makes an
-    array read-only. A view of a writable array counts as writable. A file mapped with
-    `mmap_mode="r"` counts as read-only: if the file is written, the array changes.
-
-    64-bit numbers are narrowed if JAX runs without x64, and integers that do not fit are an error.
+    The arrays are those of NumPy, torch on the CPU, TensorFlow, Grain, images of Pillow, and any
+    object with `__array__`, `__array_interface__`, `__dlpack__` or a buffer. A table is one array,
+    unless its integers would become floats: then give a dict of its columns. Numbers become arrays
+    without dimensions. This function neither sends data to other processes nor waits for them;
+    `jax.device_put` would compare the data of all processes in every call.
 
     Args:
         tree: an array, or dicts, lists, tuples and other pytrees of arrays.

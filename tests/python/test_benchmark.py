@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -253,6 +254,32 @@ def test_a_sweep_whose_function_returns_the_step_first() -> None:
     assert str(error.value).endswith(
         "whose second value is not a function; return (loader, step) or (loader, step, carry)"
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "second"),
+    [((None, None, 1), False), ((len, 1.0, 2.0), False), ((), False), ((BATCH,), True)],
+)
+def test_a_sweep_whose_function_returns_other_values(more: tuple[Any, ...], second: bool) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        mf.benchmark.sweep(lambda n: (iter([BATCH] * n), *more), {"n": [9]})
+    assert str(error.value).startswith("mf.benchmark.sweep: make returned (<list_iterator object")
+    assert str(error.value).endswith("; return (loader, step) or (loader, step, carry)")
+    assert ("whose second value is not a function" in str(error.value)) == second
+
+
+def test_a_sweep_without_a_step(machine: Callable[..., Machine]) -> None:
+    host = machine(3, 0)
+    table = mf.benchmark.sweep(lambda n: (host.batches(n), None), {"n": [9]}, batches=4, warmup=1)
+    assert [point.result.ms for point in table.points if point.result] == [pytest.approx(3)]
+
+
+def test_a_sweep_shows_the_mean_that_its_rates_are_of(machine: Callable[..., Machine]) -> None:
+    (point, *_) = swept(machine).points
+    assert point.result is not None
+    result = dataclasses.replace(point.result, mean_ms=80.0, ms=64.0, rows_per_second=100.0)
+    table = mf.Sweep((dataclasses.replace(point, result=result),))
+    assert str(table).splitlines()[1].split()[2:7] == ["80.0", "64.0", "to", "64.0", "100"]
 
 
 def test_a_wrong_carry() -> None:

@@ -106,6 +106,15 @@ def test_wrong_axes(axes: Any, text: str) -> None:
     assert str(caught.value) == f"mf.make_mesh: {text}"
 
 
+def test_a_device_that_is_given_twice() -> None:
+    first, second = jax.devices()[:2]
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.make_mesh({"data": -1}, devices=[first, second, first])
+    assert str(caught.value) == (
+        f"mf.make_mesh: devices= has {first!r} twice; give every device once"
+    )
+
+
 @pytest.mark.parametrize("devices", [8, "cpu", [0, 1]])
 def test_wrong_devices(devices: Any) -> None:
     with pytest.raises(mf.InvalidArgumentError, match="expected a list of devices, such as jax"):

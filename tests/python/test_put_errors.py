@@ -53,8 +53,8 @@ LEAVES = "a leaf is a NamedSharding, another sharding or a spec"
         ),
         (
             {"x": {"y": [P()]}},
-            "specs have nothing for tree['x']['y']; give one sharding, or a tree with the keys "
-            "of tree",
+            "specs have the type list for tree['x']['y'], which has the type ndarray; give one "
+            "sharding, or a tree with the keys of tree",
         ),
         (
             {"x": {"y": None}},

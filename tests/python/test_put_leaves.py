@@ -52,10 +52,18 @@ class Arrayable:
         return self._host
 
 
+class Interface:
+    """An array that has only the attribute of NumPy's array interface, as images of Pillow."""
+
+    def __init__(self, host: Host) -> None:
+        self.__array_interface__ = host.__array_interface__
+
+
 @pytest.mark.parametrize(
     "leaf",
     [
         DLPack(memory((8,))),
+        Interface(memory((8,))),
         Arrayable(memory((8,))),
         memoryview(memory((8,)).data),
         array.array("f", range(8)),

@@ -205,6 +205,11 @@ def test_many_arrays(tmp_path: Path) -> None:
             "rank 2; give at most one entry per dimension",
         ),
         (
+            {"w": np.zeros(2)},
+            mf.InvalidArgumentError,
+            "array([0., 0.]) is not a NamedSharding over devices; use NamedSharding(mesh, spec)",
+        ),
+        (
             P("data"),
             mf.InvalidArgumentError,
             "a PartitionSpec was given without a mesh; use NamedSharding(mesh, spec), or call "
@@ -394,9 +399,17 @@ def test_skipped(tmp_path: Path) -> None:
         )
         with pytest.raises(mf.UnsupportedError) as caught:
             mf.load_array(stored, "fortran", sharding())
+        with pytest.raises(mf.UnsupportedError) as all_of_them:
+            mf.load_arrays(stored, sharding())
+        assert list(mf.load_arrays(stored, dict.fromkeys(stored, sharding()))) == ["good"]
     assert str(caught.value) == (
         "mf.load_array: array 'fortran' cannot be loaded: its elements are in Fortran order; "
         "save numpy.ascontiguousarray(array)"
+    )
+    assert str(all_of_them.value) == (
+        "mf.load_arrays: array 'big' cannot be loaded: its byte order is foreign; "
+        'save array.astype(array.dtype.newbyteorder("=")); '
+        "dict.fromkeys(stored, sharding) loads the others"
     )
 
 

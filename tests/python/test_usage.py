@@ -410,7 +410,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: mf.memory([np.zeros(8)], (P(),), mesh=MESHES["1-D"]),
-        "shardings and tree have nodes of different types; "
+        "shardings have the type tuple for tree, which has the type list; "
         "give one sharding, or a tree with the keys of tree",
     ),
     (

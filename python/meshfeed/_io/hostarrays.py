@@ -15,6 +15,9 @@ _NumPy = np.ndarray[Any, Any]
 _NUMBERS = "give numbers or booleans, and leave other values out of the tree"
 _EXTENDED = "give it as float64 or complex128"
 
+# What an object has that NumPy converts. An image of Pillow has only the second.
+_CONVERTIBLE = "__array__", "__array_interface__", "__array_struct__"
+
 
 def host(check: Checks, name: str, given: Any) -> _NumPy:
     """Returns a leaf of a tree as a NumPy array.
@@ -45,7 +48,7 @@ def _converted(check: Checks, name: str, given: Any) -> _NumPy:
         return _of_number(check, name, given)
     if type(given).__module__.partition(".")[0] == "torch":
         return _of_torch(check, name, given)
-    if hasattr(given, "__array__"):
+    if any(hasattr(given, name) for name in _CONVERTIBLE):
         return arraylike.unmasked(check, name, given)
     if hasattr(given, "__dlpack__"):
         return np.from_dlpack(given)

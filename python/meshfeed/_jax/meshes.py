@@ -51,6 +51,9 @@ def listed_devices(check: Checks, devices: Any) -> list[jax.Device]:
     found = jax.devices() if given is None else given
     if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):
         raise check.wrong("devices", devices, "a list of devices, such as jax.devices()")
+    if len(set(found)) < len(found):
+        twice = next(device for i, device in enumerate(found) if device in found[:i])
+        raise check.misfit(f"devices= has {twice!r} twice", "give every device once")
     return list(found)
 
 
@@ -89,13 +92,14 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
         elif isinstance(mesh, Mapping):
             hint = f"make one with jax.make_mesh({tuple(mesh.values())}, {tuple(mesh)})"
         raise check.wrong("mesh", mesh, "a jax.sharding.Mesh, which has devices", hint)
-    if mesh is None and None in shardings:
+    if mesh is None and any(sharding is None for sharding in shardings):
         mesh = needed_mesh(check)
     for sharding in shardings:
         if sharding is None:
             continue
         if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, Mesh):
-            message = f"{sharding!r} is not a NamedSharding over devices"
+            text = cut(" ".join(repr(sharding).split()), 300)
+            message = f"{text} is not a NamedSharding over devices"
             raise check.misfit(message, "use NamedSharding(mesh, spec)")
         mesh = sharding.mesh if mesh is None else mesh
         if sharding.mesh != mesh:

@@ -9,7 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import NamedSharding, Sharding
-from jax.tree_util import keystr, tree_flatten_with_path, tree_leaves
+from jax.tree_util import (
+    DictKey,
+    GetAttrKey,
+    keystr,
+    tree_flatten_with_path,
+    tree_leaves,
+)
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown
 from meshfeed.errors import InvalidArgumentError
@@ -221,7 +227,13 @@ def _is_given(x: Any) -> bool:
 def _difference(argument: str, tree: Any, given: Any, what: str) -> str:
     """Describes where a tree of shardings is not a prefix of another tree."""
     first = [path for path, _ in tree_flatten_with_path(given, is_leaf=_is_given)[0]]
-    paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+    paths = [path for path, _ in tree_flatten_with_path(tree, is_leaf=_is_none)[0]]
+    nodes = _nodes(tree, paths)
+    for path, node in _nodes(given, first).items():
+        if path in nodes and not _is_given(node) and type(node) is not type(nodes[path]):
+            kinds = type(node).__name__, type(nodes[path]).__name__
+            found = f"{what} have the type {kinds[0]} for {argument}{keystr(path)}"
+            return f"{found}, which has the type {kinds[1]}"
     starts = set(first)
     for path in paths:
         if not any(path[:n] in starts for n in range(len(path) + 1)):
@@ -231,3 +243,24 @@ def _difference(argument: str, tree: Any, given: Any, what: str) -> str:
         if path not in starts:
             return f"{what} have {keystr(path)}, which {argument} does not have"
     return f"{what} and {argument} have nodes of different types"
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _nodes(tree: Any, paths: Sequence[Any]) -> dict[Any, Any]:
+    """Returns the nodes on some paths of a tree by their own paths, outer ones first."""
+    found = {(): tree}
+    for path in paths:
+        for n, key in enumerate(path):
+            parent = found[path[:n]]
+            try:
+                if isinstance(key, GetAttrKey):
+                    child = getattr(parent, key.name)
+                else:
+                    child = parent[key.key if isinstance(key, DictKey) else key.idx]
+            except Exception:  # of a class of the user, which only JAX can flatten
+                break
+            found[path[: n + 1]] = child
+    return found

@@ -231,6 +231,11 @@ def _iterable(source: Any) -> bool:
     return hasattr(type(source), "__iter__") and attribute(source, "dtype") is None
 
 
+def is_source(value: Any) -> bool:
+    """Reports whether a value is a loader or another iterable of batches, and no batch."""
+    return _iterable(value) and not isinstance(value, Mapping | list | tuple | str | bytes)
+
+
 def _batch_dimensions(source: Any) -> int:
     """Returns how many dimensions count rows: several for a loader with a tuple as batch size."""
     layout = attribute(source, "layout")
