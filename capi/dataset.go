@@ -16,6 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -25,7 +26,7 @@ type dataset struct {
 	owners   atomic.Int32
 	opened   *future.Future[source.Source]
 	borrowed bool     // the records are in memory of the caller
-	parent   *dataset // the dataset that a slice belongs to and owns
+	parent   *dataset // the dataset that a view belongs to and owns
 
 	mu          sync.Mutex
 	fingerprint *future.Future[source.Fingerprint] // nil until a call asks for it
@@ -90,19 +91,19 @@ func closeUntil(until time.Time, s source.Source) error {
 	return closing.Drop(max(0, time.Until(until)), func(_ struct{}, err error) error { return err })
 }
 
-// slice returns a dataset of some of the records.
-func (d *dataset) slice(ctx context.Context, start, stop int64) (*dataset, error) {
+// view returns a dataset of a view, which make makes of the source.
+func (d *dataset) view(ctx context.Context, make func(src source.Source) (source.Source, error)) (*dataset, error) {
 	src, err := d.opened.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	part, err := source.Slice(src, start, stop)
+	made, err := make(src)
 	if err != nil {
 		return nil, err
 	}
-	s := newDataset(future.Of(part), d.borrowed)
-	s.parent = d.retain()
-	return s, nil
+	v := newDataset(future.Of(made), d.borrowed)
+	v.parent = d.retain()
+	return v, nil
 }
 
 // once waits for a value that is computed once, in the background. A caller
@@ -253,9 +254,36 @@ func mfgo_dataset_hash(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_erro
 //export mfgo_dataset_slice
 func mfgo_dataset_slice(h C.uint64_t, start, stop C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return with(h, e, func(ctx context.Context, d *dataset) error {
-		s, err := d.slice(ctx, int64(start), int64(stop))
+		s, err := d.view(ctx, func(src source.Source) (source.Source, error) {
+			return source.Slice(src, int64(start), int64(stop))
+		})
 		if err == nil {
 			put(s, out)
+		}
+		return err
+	})
+}
+
+//export mfgo_dataset_pad
+func mfgo_dataset_pad(h C.uint64_t, padding *C.mf_fill, length C.int64_t, flags C.uint32_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
+	return with(h, e, func(ctx context.Context, d *dataset) error {
+		const known = C.MF_PAD_LEFT | C.MF_PAD_TRUNCATE
+		if flags&^known != 0 {
+			return status.Errorf(status.InvalidArgument, "capi", "the flags %#x of pad are not known", uint32(flags&^known))
+		}
+		field := C.GoString(padding.field)
+		t, err := elementType("view", "the padding of field", field, padding.dtype)
+		if err != nil {
+			return err
+		}
+		value, err := scalar(t, padding.value)
+		if err != nil {
+			return err
+		}
+		p := view.Padding{Length: int(length), Value: value, Left: flags&C.MF_PAD_LEFT != 0, Truncate: flags&C.MF_PAD_TRUNCATE != 0}
+		made, err := d.view(ctx, func(src source.Source) (source.Source, error) { return view.Pad(src, field, p) })
+		if err == nil {
+			put(made, out)
 		}
 		return err
 	})

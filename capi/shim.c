@@ -287,6 +287,14 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
   return mfgo_dataset_slice(dataset.id, start, stop, &slice->id, error);
 }
 
+mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
+                         mf_dataset* padded, mf_error* error) {
+  CREATES(padded);
+  NEED(padding);
+  NEED(padded);
+  return mfgo_dataset_pad(dataset.id, (mf_fill*)padding, length, flags, &padded->id, error);
+}
+
 /* ---- loaders ---- */
 
 mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader_options* options,

@@ -411,16 +411,27 @@ mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int3
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error);
 
-/* ---- loaders ---------------------------------------------------------- */
-
-/* The value that replaces nulls in one field: one number or boolean of any element
-   type except float16 and bfloat16. It is converted to the type of the field. */
+/* A value for one field: one number or boolean of any element type except float16 and
+   bfloat16. It is converted to the type of the field. In mf_loader_options it replaces
+   nulls, in mf_dataset_pad it is the value of the elements that are added. */
 typedef struct mf_fill {
   const char* field;
   const void* value;
   mf_dtype dtype; /* of the value */
   int32_t reserved;
 } mf_fill;
+
+/* Flags of mf_dataset_pad: add elements in front of a row, not after it; keep the first
+   elements of a row that is too long, which is an error otherwise. */
+enum { MF_PAD_LEFT = 1, MF_PAD_TRUNCATE = 2 };
+
+/* Creates a dataset in which the rows of a ragged field all have a length. padding names
+   the field, and holds the value of added elements. The field "<name>_length" of int32
+   follows it: how many elements of each row are its own. A null row becomes padding. */
+mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
+                         mf_dataset* padded, mf_error* error);
+
+/* ---- loaders ---------------------------------------------------------- */
 
 /* A flag of mf_loader_options and mf_loader_restore: accept a state of another dataset
    of equal length. */

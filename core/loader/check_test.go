@@ -168,7 +168,7 @@ func TestSkippedColumn(t *testing.T) {
 	wantError(t, err, status.Unsupported, `loader: array "image" takes column "caption" of type utf8, which cannot be an array: its rows have different lengths`)
 	d.Arrays[0].Field = "tokens"
 	_, err = loader.New(skipping{digits(80)}, loader.Options{Layout: newLayout(t, d)})
-	wantError(t, err, status.Unsupported, `loader: array "image" takes column "tokens" of type list<list<int32>>, which cannot be an array: its rows are lists of different lengths; pad or cut them to one length`)
+	wantError(t, err, status.Unsupported, `loader: array "image" takes column "tokens" of type list<list<int32>>, which cannot be an array: its rows are nested lists of different lengths; store them with one length`)
 }
 
 // The wait for a fingerprint can be canceled.

@@ -30,16 +30,19 @@ func (f Field) IsBytes() bool { return f.Ragged > 0 && strings.Contains(f.Logica
 // Why returns why the rows of a ragged field are not rows of an array, with a remedy. It is
 // empty for a fixed field.
 func (f Field) Why() string {
-	what := "lists of different lengths; pad or cut them to one length"
+	pad := fmt.Sprintf("ds.pad(%q, length=…) in Python, view.Pad in Go, mf_dataset_pad in C", f.Name)
+	what := "lists of different lengths; give them one length: " + pad
 	switch {
 	case f.Ragged == 0:
 		return ""
+	case f.Ragged > 1:
+		what = "nested lists of different lengths; store them with one length"
 	case strings.HasPrefix(f.Logical, "dictionary<"):
 		what = "categories, given as text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"
 	case f.IsText():
-		what = "text of different lengths; store token ids as lists of one length"
+		what = "text of different lengths; store token ids, or give the bytes one length: " + pad
 	case f.IsBytes():
-		what = "bytes of different lengths; store decoded elements as lists of one length"
+		what = "bytes of different lengths; store decoded elements, or give the bytes one length: " + pad
 	}
 	return "its rows are " + what
 }

@@ -9,7 +9,9 @@ import (
 
 // TestRaggedField checks the type of ragged rows, and why they are not rows of an array.
 func TestRaggedField(t *testing.T) {
-	const lists = "its rows are lists of different lengths; pad or cut them to one length"
+	const pad = `ds.pad("x", length=…) in Python, view.Pad in Go, mf_dataset_pad in C`
+	const lists = "its rows are lists of different lengths; give them one length: " + pad
+	const nested = "its rows are nested lists of different lengths; store them with one length"
 	for _, c := range []struct {
 		field     source.Field
 		typ, why  string
@@ -18,15 +20,17 @@ func TestRaggedField(t *testing.T) {
 	}{
 		{source.Field{Type: dtype.Int32, Shape: []int{2, 3}}, "int32[2, 3]", "", false, 1},
 		{source.Field{Type: dtype.Int32, Ragged: 1}, "list<int32>", lists, false, 0},
-		{source.Field{Type: dtype.Float32, Shape: []int{3}, Ragged: 2}, "list<list<float32[3]>>", lists, false, 0},
+		{source.Field{Type: dtype.Float32, Shape: []int{3}, Ragged: 2}, "list<list<float32[3]>>", nested, false, 0},
 		{source.Field{Type: dtype.Int64, Ragged: 1, Logical: "timestamp[us]"}, "list<timestamp[us]>", lists, false, 0},
 		{source.Field{Type: dtype.Uint8, Ragged: 1, Logical: "large_string"}, "large_string",
-			"its rows are text of different lengths; store token ids as lists of one length", true, 0},
-		{source.Field{Type: dtype.Uint8, Ragged: 2, Logical: "binary"}, "list<binary>",
-			"its rows are bytes of different lengths; store decoded elements as lists of one length", false, 0},
+			"its rows are text of different lengths; store token ids, or give the bytes one length: " + pad, true, 0},
+		{source.Field{Type: dtype.Uint8, Ragged: 1, Logical: "binary"}, "binary",
+			"its rows are bytes of different lengths; store decoded elements, or give the bytes one length: " + pad, false, 0},
+		{source.Field{Type: dtype.Uint8, Ragged: 2, Logical: "binary"}, "list<binary>", nested, false, 0},
 		{source.Field{Type: dtype.Uint8, Ragged: 1, Logical: "dictionary<values=string, indices=int8>"}, "dictionary<values=string, indices=int8>",
 			"its rows are categories, given as text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas", true, 0},
 	} {
+		c.field.Name = "x"
 		if got := c.field.TypeString(); got != c.typ {
 			t.Errorf("type %s, want %s", got, c.typ)
 		}

@@ -216,6 +216,55 @@ class Dataset(Resource):
             handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
+    def pad(
+        self,
+        field: str,
+        *,
+        length: int,
+        value: float | bool = 0,
+        side: Literal["right", "left"] = "right",
+        too_long: Literal["error", "truncate"] = "error",
+    ) -> Dataset:
+        """Returns a view in which the rows of a ragged field all have one length.
+
+        The view also has the field ``f"{field}_length"`` of int32: how many elements of each row
+        are its own. A null row becomes padding of length 0. Text becomes its bytes in UTF-8, as
+        uint8. Rows are padded when they are loaded; nothing is copied before.
+
+        Args:
+            field: a field whose first dimension varies.
+            length: the number of elements of every row.
+            value: of the elements that are added.
+            side: where they are added.
+            too_long: "error" raises an error for a longer row, when a loader is made; "truncate"
+                keeps its first elements.
+
+        Raises:
+            NotFoundError: there is no such field.
+            InvalidArgumentError: the rows of the field have one shape, or it cannot hold `value`.
+            UnsupportedError: the rows are lists of lists.
+
+        Examples:
+            >>> import meshfeed as mf, pyarrow as pa
+            >>> ds = mf.from_arrow(pa.table({"tokens": [[5, 6, 7], [], [8]]}))
+            >>> with mf.Loader(ds.pad("tokens", length=4, value=-1), batch_size=3) as loader:
+            ...     batch = next(iter(loader))
+            >>> batch["tokens"].tolist()
+            [[5, 6, 7, -1], [-1, -1, -1, -1], [8, -1, -1, -1]]
+            >>> batch["tokens_length"].tolist()
+            [3, 0, 1]
+        """
+        with Checks("Dataset.pad") as check:
+            handle = calls.dataset_pad(
+                self.handle,
+                check.name("field", field),
+                check.number("value", value),
+                check.int64("length", length),
+                left=check.choice("side", side, "right", "left") == "left",
+                truncate=check.choice("too_long", too_long, "error", "truncate") == "truncate",
+            )
+            return Dataset(handle, self._origin)
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Returns a capsule of an Arrow stream of all records, in order.
 

@@ -313,7 +313,8 @@ def test_skipped_columns(caplog: pytest.LogCaptureFixture) -> None:
     ]
     expected = (
         "Dataset.__arrow_c_stream__: the dataset has no field, because no column is an array: "
-        "'text': its rows are text of different lengths; store token ids as lists of one length"
+        "'text': its rows are text of different lengths; store token ids, or give the bytes one "
+        'length: ds.pad("text", length=…) in Python, view.Pad in Go, mf_dataset_pad in C'
     )
     with mf.from_arrow(pa.table({"text": ["a", "b"]})) as ds:
         with pytest.raises(mf.InvalidArgumentError) as raised:

@@ -138,7 +138,8 @@ def test_a_fill_value_for_a_skipped_column() -> None:
             mf.Loader(ds, batch_size=1, fill={"t": 0})
     assert str(caught.value) == (
         "mf.Loader: fill={'t': 0}: column 't' is not an array: its rows are text of "
-        "different lengths; store token ids as lists of one length"
+        "different lengths; store token ids, or give the bytes one length: "
+        'ds.pad("t", length=…) in Python, view.Pad in Go, mf_dataset_pad in C'
     )
 
 

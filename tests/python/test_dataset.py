@@ -240,7 +240,8 @@ def test_ragged_fields_are_in_the_schema(tmp_path: Path) -> None:
 def test_a_column_that_cannot_be_an_array_is_an_error_with_the_reason() -> None:
     """The error does not say that the column is missing."""
     message = "array 't' takes column 'text', which is not an array: its rows are text of "
-    message += "different lengths; store token ids as lists of one length"
+    message += "different lengths; store token ids, or give the bytes one length: "
+    message += 'ds.pad("text", length=…) in Python, view.Pad in Go, mf_dataset_pad in C'
     specs = {"n": mf.Array("n"), "t": mf.Array("text")}
     with mf.from_arrow(pa.table({"n": [1, 2], "text": ["a", "b"]})) as ds:
         with pytest.raises(mf.UnsupportedError) as e:

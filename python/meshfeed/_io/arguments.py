@@ -196,6 +196,12 @@ class Checks:
         hint = '"ignore" accepts the state of another dataset'
         return self.choice("dataset", dataset, "check", "ignore", hint=hint) == "ignore"
 
+    def number(self, name: str, value: Any) -> Any:
+        """Checks a number or a boolean; returns it as the library takes it."""
+        if not isinstance(value, int | float | complex | np.number | np.bool_):
+            raise self.wrong(name, value, "a number or a boolean")
+        return _plain(value)
+
     def fills(
         self, fill: Any, fields: Sequence[str], reasons: Mapping[str, str] | None = None
     ) -> dict[str, Any] | None:

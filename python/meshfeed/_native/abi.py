@@ -187,6 +187,7 @@ class Python(ctypes.Structure):
 # Flags of the header, without MF_. Each belongs to another function or struct, so numbers repeat.
 ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
+PAD_LEFT, PAD_TRUNCATE = 1, 2
 IGNORE_DATASET = 1
 TEXT, SVG, JSON, HTML, DOCUMENT = range(5)
 NO_PREFLIGHT = 1
@@ -226,6 +227,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_hash": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_stream": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
+    "mf_dataset_pad": (c_uint64, c_void_p, c_int64, c_uint32, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
     "mf_loader_next": (c_uint64, c_int64, c_void_p, _ERROR),

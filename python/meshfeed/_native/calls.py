@@ -257,6 +257,17 @@ def dataset_slice(handle: int, start: int, stop: int) -> Handle:
     return _created("dataset", "mf_dataset_slice", handle, start, stop)
 
 
+def dataset_pad(
+    handle: int, field: str, value: Any, length: int, *, left: bool, truncate: bool
+) -> Handle:
+    """Creates a dataset in which the rows of a ragged field have one length."""
+    padding, values = _fills({field: value})
+    flags = abi.PAD_LEFT * left | abi.PAD_TRUNCATE * truncate
+    made = _created("dataset", "mf_dataset_pad", handle, padding, length, flags)
+    del values  # the library has read the value
+    return made
+
+
 # ---- loaders ----
 
 

@@ -1,0 +1,115 @@
+"""`Dataset.pad`: rows of one length from text and lists, in memory, Arrow and Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import meshfeed as mf
+
+RNG = np.random.default_rng(3)
+TOKENS = [None if n == 9 else RNG.integers(0, 99, n).tolist() for n in RNG.integers(0, 10, 60)]
+TEXT = [None if n == 7 else "äb" * n for n in RNG.integers(0, 8, 60)]
+BOXES = [RNG.random((n, 2)).astype("f4").tolist() for n in RNG.integers(0, 4, 60)]
+TABLE = pa.table(
+    {
+        "tokens": pa.array(TOKENS, pa.list_(pa.int32())),
+        "text": TEXT,
+        "boxes": pa.array(BOXES, pa.list_(pa.list_(pa.float32(), 2))),
+        "label": np.arange(60),
+    }
+)
+
+
+def arrow(path: Path) -> mf.Dataset:
+    feather.write_feather(TABLE, path, compression="uncompressed", chunksize=17)
+    return mf.open(path)
+
+
+def packed(path: Path) -> mf.Dataset:
+    feather.write_feather(TABLE, path, compression="lz4", chunksize=17)
+    return mf.open(path)
+
+
+def parquet(path: Path) -> mf.Dataset:
+    pq.write_table(TABLE, path, row_group_size=17)
+    return mf.open(path)
+
+
+def memory(path: Path) -> mf.Dataset:
+    return mf.from_arrow(TABLE)
+
+
+def expected(rows: list[Any], length: int, value: Any, left: bool, dtype: str, *shape: int) -> Any:
+    """Pads rows with NumPy."""
+    out = np.full((len(rows), length, *shape), value, dtype)
+    for to, row in zip(out, rows, strict=True):
+        kept = np.array(row or [], dtype).reshape(-1, *shape)[:length]
+        at = length - len(kept) if left else 0
+        to[at : at + len(kept)] = kept
+    return out
+
+
+@pytest.mark.parametrize("source", [arrow, packed, parquet, memory])
+def test_rows_have_one_length(source: Callable[[Path], mf.Dataset], tmp_path: Path) -> None:
+    with source(tmp_path / "x") as ds:
+        view = ds.pad("tokens", length=8, value=-1, side="left")
+        view = view.pad("text", length=12, too_long="truncate").pad("boxes", length=3, value=0.5)
+        with view.slice(5, 60) as part:
+            assert part.schema["boxes"].shape == (3, 2)
+            with mf.Loader(part, batch_size=55, fill={"tokens": 0, "boxes": 0}) as loader:
+                batch = next(iter(loader))
+    utf8 = [list((text or "").encode()) for text in TEXT]
+    wanted = {
+        "tokens": expected(TOKENS[5:], 8, -1, True, "i4"),
+        "tokens_length": [len(row or []) for row in TOKENS[5:]],
+        "text": expected(utf8[5:], 12, 0, False, "u1"),
+        "text_length": [min(len(row), 12) for row in utf8[5:]],
+        "boxes": expected(BOXES[5:], 3, 0.5, False, "f4", 2),
+        "boxes_length": [len(row) for row in BOXES[5:]],
+        "label": np.arange(5, 60),
+    }
+    assert list(batch) == list(wanted)
+    for name, rows in wanted.items():
+        np.testing.assert_array_equal(batch[name], rows, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"field": "word"}, 'there is no field "word" to pad'),
+        ({"field": "label"}, 'field "label" has rows of one shape, which need no padding'),
+        ({"length": 0}, 'the length of field "tokens" is 0, but must be from 1 to 536870912'),
+        ({"value": "x"}, "value='x': expected a number or a boolean"),
+        ({"side": "up"}, 'side=\'up\': expected "right" or "left"'),
+        ({"too_long": "cut"}, 'too_long=\'cut\': expected "error" or "truncate"'),
+        (
+            {"value": 0.5},
+            'field "tokens" cannot be padded with 0.5: int32 cannot hold it; '
+            "give a value of the type of the field",
+        ),
+    ],
+)
+def test_errors(given: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"field": "tokens", "length": 8} | given
+    with mf.from_arrow(TABLE) as ds, pytest.raises(mf.Error) as caught:
+        ds.pad(**arguments)
+    assert str(caught.value) == f"Dataset.pad: {message}"
+
+
+def test_a_row_that_is_too_long_is_an_error_of_the_loader() -> None:
+    first = next(i for i, row in enumerate(TOKENS) if len(row or []) > 5)
+    with mf.from_arrow(TABLE) as ds, pytest.raises(mf.OutOfRangeError) as caught:
+        mf.Loader(ds.pad("tokens", length=5), specs=["tokens_length"], batch_size=2)
+    assert str(caught.value) == (
+        f'mf.Loader: field "tokens": record {first} has {len(TOKENS[first] or [])} elements, but '
+        "pad makes rows of 5; give a larger length, or cut longer rows: "
+        'too_long="truncate" (C: MF_PAD_TRUNCATE)'
+    )
