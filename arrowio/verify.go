@@ -129,6 +129,11 @@ func (v *verifier) rows() error {
 		v.progress(v.report.Bytes)
 		return nil // empty rows need no gather, and a dataset may have 2^40 of them
 	}
+	if width > verifyBytes {
+		if err := v.first(fields); err != nil {
+			return err
+		}
+	}
 	g, err := v.d.table.Gatherer(parts)
 	if err != nil {
 		return err
@@ -152,5 +157,27 @@ func (v *verifier) rows() error {
 		v.progress(begin + int64(float64(v.report.Bytes)*float64(from+int64(m))/float64(n)) - v.done)
 	}
 	v.progress(begin + v.report.Bytes - v.done)
+	return nil
+}
+
+// first finds one record of every unit without copying it. If metadata declare longer rows
+// than the data have, it fails before memory is taken for such a row.
+func (v *verifier) first(fields []int) error {
+	r, err := v.d.table.Reader(fields)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	spans, index := make([]source.Span, len(fields)), v.d.table.Index
+	for record := int64(0); record < index.Len(); {
+		for i, field := range fields {
+			spans[i] = source.Span{Field: field, Record: record}
+		}
+		if err := r.Read(v.ctx, spans, func() error { return nil }); err != nil {
+			return err
+		}
+		batch, _ := index.Locate(record)
+		record = index.First(record) + index.Rows(int(batch))
+	}
 	return nil
 }

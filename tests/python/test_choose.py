@@ -57,7 +57,7 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
 
 def test_rows_of_varying_length_are_refused() -> None:
     ragged = mf.from_arrow(pa.table({"x": pa.array([[1], [1, 2]])}))
-    with pytest.raises(mf.InvalidArgumentError, match="differ in length"):
+    with pytest.raises(mf.InvalidArgumentError, match="lists of different lengths"):
         mf.Loader(ragged, batch_size=2).peek()
     assert row(CHOOSE, "rows of varying length")[1].startswith("no")
 

@@ -357,8 +357,8 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"field": "text", "sharding": P()},
         mf.UnsupportedError,
-        "mf.load_array: array 'text' takes column 'text', which is not an array: text has no fixed "
-        "size; store token ids as a fixed-size list of integers",
+        'mf.load_array: array "text" takes column "text" of type string, which cannot be an array: '
+        "its rows are text of different lengths; store token ids as lists of one length",
     ),
     (
         {"field": ["w"], "sharding": P()},

@@ -147,8 +147,8 @@ func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
 	}
-	if size/maxRatio > len(stored) {
-		return nil, fmt.Errorf("%d bytes cannot be %d after decompression", len(stored), size)
+	if err := codec.CheckSize(len(stored), size, d.chunk.Codec); err != nil {
+		return nil, err
 	}
 	if cap(d.unpacked) < size {
 		d.unpacked = make([]byte, size)
@@ -156,10 +156,6 @@ func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
 	out := d.unpacked[:size]
 	return out, codec.Decompress(out, stored, d.chunk.Codec)
 }
-
-// maxRatio is above the best ratio of all codecs. Brotli and zstd write a block of one
-// repeated byte, of up to 16 MiB or 128 KiB, in a few bytes.
-const maxRatio = 4 << 20
 
 func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
 	if d.dictionary != nil || d.left < d.chunk.Values {

@@ -25,6 +25,28 @@ const maxWindow = 128 << 20
 // Supported reports whether Decompress knows a codec.
 func Supported(c parquet.Codec) bool { return c == parquet.Uncompressed || decoders[c] != nil }
 
+// maxRatios bounds how many bytes of a page come from one compressed byte. The best case
+// of each format: a copy of 64 bytes in 3 (Snappy), 255 bytes for each byte of a length
+// (LZ4), 258 bytes in 2 bits (DEFLATE), a block of 128 KiB in 4 bytes (zstd), and a block of
+// 16 MiB in a few bytes (Brotli).
+var maxRatios = map[parquet.Codec]int{
+	parquet.Snappy:    22,
+	parquet.Gzip:      1032,
+	parquet.Brotli:    4 << 20,
+	parquet.Zstd:      32 << 10,
+	parquet.LZ4:       255,
+	parquet.LZ4Hadoop: 255,
+}
+
+// CheckSize returns an error if so many compressed bytes of a page cannot become size
+// bytes. Call it before memory is taken for them.
+func CheckSize(stored, size int, c parquet.Codec) error {
+	if ratio := maxRatios[c]; ratio > 0 && size/ratio > stored {
+		return fmt.Errorf("%d bytes cannot be %d after decompression with %v", stored, size, c)
+	}
+	return nil
+}
+
 // Decompress fills dst with the bytes of a compressed page, which must be as many. It
 // allocates no more than a constant amount of memory beside dst.
 func Decompress(dst, src []byte, c parquet.Codec) error {

@@ -66,6 +66,24 @@ func text(n int) []byte {
 	return data
 }
 
+// TestCheckSize accepts the best compressed pages, and refuses sizes that no page can have.
+func TestCheckSize(t *testing.T) {
+	for _, c := range codecs {
+		for _, size := range []int{0, 1, 1000, 16 << 20} {
+			stored := len(compress(t, make([]byte, size), c))
+			if err := codec.CheckSize(stored, size, c); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := codec.CheckSize(100, 1<<30, c); err == nil {
+			t.Errorf("%v: a page of 100 bytes has 1 GiB after decompression", c)
+		}
+	}
+	if err := codec.CheckSize(100, 1<<30, parquet.Uncompressed); err != nil {
+		t.Error(err) // the caller compares the sizes
+	}
+}
+
 // TestDecompress decompresses pages of several sizes, and refuses a page whose header
 // promises another size.
 func TestDecompress(t *testing.T) {
