@@ -14,7 +14,8 @@ import (
 
 // writeDigits creates a folder with train-0.arrow (12 records in record batches
 // of up to 5) and train-1.arrow (7 records in one record batch). The columns are
-// a 2 × 2 image, a label, and a text, which cannot be an array.
+// a 2 × 2 image, a label, and a text, which cannot be an array. The folder also has a
+// Parquet file, table.parquet.
 func writeDigits(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,6 +39,13 @@ func writeDigits(t *testing.T) string {
 			t.Fatal(err)
 		}
 		file.Close()
+	}
+	table, err := os.ReadFile("../../arrowio/testdata/parquet/duckdb.parquet")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "table.parquet"), table, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
