@@ -24,7 +24,7 @@ type kind struct {
 }
 
 // kinds lists all kinds.
-var kinds = []kind{sequentialKind, shuffleKind, localKind}
+var kinds = []kind{sequentialKind, shuffleKind, localKind, blocksKind}
 
 // name is the parsed name of an order.
 type name struct {

@@ -99,6 +99,9 @@ const (
 	useShuffle = 1
 	useKey     = 2
 	useLocal   = 3
+	useBlocks  = 4 // of an epoch
+	useWindow  = 5 // of the records of a window
+	useUnits   = 6
 )
 
 // RecordKey returns 64 pseudorandom bits for a record in an epoch, as the two

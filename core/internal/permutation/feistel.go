@@ -52,6 +52,20 @@ func (f *feistel) walk(x uint64) uint64 {
 	}
 }
 
+func (f *feistel) Position(image int64) int64 {
+	check(image, 1, f.Len())
+	for x := uint64(image); ; {
+		l, r := x/f.b, x%f.b
+		for i := rounds - 2; i >= 0; i -= 2 { // the rounds of walk, undone from the last to the first
+			r = add(r, f.b-addend(l, f.keys[i+1], f.b), f.b)
+			l = add(l, f.a-addend(r, f.keys[i], f.a), f.a)
+		}
+		if x = l*f.b + r; x < f.n {
+			return int64(x)
+		}
+	}
+}
+
 // addend returns the number that a round adds to one half: a hash, below m, of the
 // other half y.
 func addend(y, key, m uint64) uint64 {

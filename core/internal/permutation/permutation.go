@@ -42,6 +42,9 @@ type Permutation interface {
 	At(position int64) int64
 	// Fill sets dst[i] to At(position+i).
 	Fill(dst []int64, position int64)
+	// Position returns the position with this image in 0…Len-1: the inverse of At.
+	// It panics for other images.
+	Position(image int64) int64
 }
 
 // New returns the permutation of 0…n-1 for a key, a list of words of any length.

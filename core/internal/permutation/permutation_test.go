@@ -21,6 +21,9 @@ func TestBijection(t *testing.T) {
 					t.Fatalf("size %d, key %d: position %d has image %d, which is out of range or an image already", n, key, i, x)
 				}
 				seen[x] = true
+				if back := p.Position(x); back != i {
+					t.Fatalf("size %d, key %d: position %d has image %d, whose position is %d", n, key, i, x, back)
+				}
 			}
 		}
 	}

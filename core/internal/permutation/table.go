@@ -1,6 +1,9 @@
 package permutation
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // table is a permutation as a list.
 type table []uint16
@@ -25,6 +28,11 @@ func (t table) Len() int64 { return int64(len(t)) }
 func (t table) At(position int64) int64 {
 	check(position, 1, t.Len())
 	return int64(t[position])
+}
+
+func (t table) Position(image int64) int64 {
+	check(image, 1, t.Len())
+	return int64(slices.Index(t, uint16(image)))
 }
 
 func (t table) Fill(dst []int64, position int64) {
