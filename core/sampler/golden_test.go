@@ -19,6 +19,7 @@ type golden struct {
 	Orders []struct {
 		Order                string
 		Seed, Epoch, Records int64
+		Units                []int64 // sizes of the dataset's units, for an order that needs them
 		Positions            []int64 // the first ones and the last ones
 		Values               []int64 // the records there
 		SHA256               string  // of all records as 8 little-endian bytes each; empty for large orders
@@ -42,7 +43,14 @@ func TestOrdersAreFrozen(t *testing.T) {
 		t.Fatal("the golden table is empty")
 	}
 	for _, o := range g.Orders {
-		e := epoch(t, o.Order, o.Seed, o.Epoch, o.Records)
+		order, err := sampler.New(o.Order, o.Seed, o.Records)
+		if o.Units != nil {
+			order, err = sampler.NewOf(o.Order, o.Seed, o.Units)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := order.Epoch(o.Epoch)
 		var got []int64
 		for _, position := range o.Positions {
 			got = append(got, e.At(position))

@@ -13,14 +13,22 @@ type kind struct {
 	form       string // describes a full name, for messages
 	parameters int    // number of parameters
 
-	// make creates an order of this kind. The error states why the parameters are
-	// wrong.
-	make func(n name, seed, records int64) (Order, error)
+	// check returns an error that states why the parameters are wrong. It is nil
+	// if there are no parameters.
+	check func(n name) error
 
-	// derive returns the parameters that follow from a layout. If it is not
-	// nil, a layout document may have the name without its version, "local",
-	// instead of the full name.
-	derive func(Grouping) []int64
+	// make creates an order of this kind. Units holds the sizes of the dataset's
+	// units, or is nil if they are not known.
+	make func(n name, seed, records int64, units []int64) (Order, error)
+
+	// derive returns the parameters that follow from a run. If it is not nil, a
+	// user may write the name without its version, such as "local", instead of
+	// the full name. Up to short parameters may follow such a name; given has
+	// all of them, and 0 for those that the user left out.
+	derive    func(given []int64, r Run) ([]int64, error)
+	short     int
+	shortForm string                         // describes a short name, for messages
+	accepts   func(given, full []int64) bool // whether a short name stands for these full parameters
 }
 
 // kinds lists all kinds.
@@ -41,9 +49,18 @@ func (n name) String() string {
 	return text
 }
 
-// Grouping divides the Batch rows of a batch into Groups groups of equal size. A
-// process needs either all rows of a group or none.
-type Grouping struct{ Groups, Batch int64 }
+// Run holds the facts of a run from which the parameters of an order can follow.
+type Run struct {
+	Batch int64 // rows of the global batch
+
+	// Groups is the number of groups of equal size into which the rows of a batch
+	// are divided. A process needs either all rows of a group or none.
+	Groups int64
+
+	Records  int64   // of the dataset
+	RowBytes int64   // of the fields that a batch has, per record
+	Units    []int64 // sizes of the dataset's units, or nil if they are not known
+}
 
 // Names lists the names of the orders without parameters.
 func Names() []string {
@@ -59,7 +76,7 @@ func Names() []string {
 // parse returns the parts of a name, and its kind. It does not check the values of
 // the parameters; the kind's make does.
 func parse(text string) (n name, k *kind, err error) {
-	before, after, parameters := strings.Cut(text, ":")
+	before, _, parameters := strings.Cut(text, ":")
 	for i := range kinds {
 		if kinds[i].name == before && (kinds[i].parameters > 0) == parameters {
 			k = &kinds[i]
@@ -68,17 +85,23 @@ func parse(text string) (n name, k *kind, err error) {
 	if k == nil {
 		return n, nil, fail("there is no order %q", text).WithHint("use one of %s", forms()).With("order", text)
 	}
-	n.kind = before
-	for parameters {
-		var word string
-		word, after, parameters = strings.Cut(after, ":")
-		p, _ := strconv.ParseInt(word, 10, 64) // the comparison below finds an error
-		n.parameters = append(n.parameters, p)
-	}
+	n = split(text)
 	if len(n.parameters) != k.parameters || n.String() != text {
 		return n, nil, wrong(text, "is not %s", k.form)
 	}
 	return n, k, nil
+}
+
+// split returns the parts of a text. If the result has another String, the text is not
+// a name.
+func split(text string) name {
+	words := strings.Split(text, ":")
+	n := name{kind: words[0]}
+	for _, word := range words[1:] {
+		p, _ := strconv.ParseInt(word, 10, 64)
+		n.parameters = append(n.parameters, p)
+	}
+	return n
 }
 
 // forms lists the forms of all names.
@@ -103,11 +126,11 @@ func wrong(name, format string, args ...any) error {
 }
 
 // IsDerived reports whether a name stands for an order whose parameters follow
-// from a layout, such as "local".
-func IsDerived(short string) bool { return derived(short) != nil }
+// from a run, such as "local" or "blocks".
+func IsDerived(short string) bool { return derived(split(short).kind) != nil }
 
 // derived returns the kind whose name without its version is short, if its
-// parameters follow from a layout.
+// parameters follow from a run.
 func derived(short string) *kind {
 	for i := range kinds {
 		k := &kinds[i]
@@ -118,16 +141,38 @@ func derived(short string) *kind {
 	return nil
 }
 
-// Derive returns the full name of an order whose parameters follow from a layout.
+// given returns the parameters of a short name, and 0 for those that were left out.
+func (k *kind) given(short string) ([]int64, error) {
+	n := split(short)
+	if n.String() != short || len(n.parameters) > k.short {
+		return nil, fail("order %q is not %s", short, k.shortForm).With("order", short)
+	}
+	return append(n.parameters, make([]int64, k.short-len(n.parameters))...), nil
+}
+
+// Derive returns the full name of an order whose parameters follow from a run.
 // IsDerived must be true for short.
-func Derive(short string, g Grouping) string {
-	k := derived(short)
-	return name{k.name, k.derive(g)}.String()
+func Derive(short string, r Run) (string, error) {
+	k := derived(split(short).kind)
+	given, err := k.given(short)
+	if err != nil {
+		return "", err
+	}
+	parameters, err := k.derive(given, r)
+	if err != nil {
+		return "", err
+	}
+	n := name{k.name, parameters}
+	return n.String(), k.check(n)
 }
 
 // Accepts reports whether the order with this full name is one that the short name
 // stands for.
 func Accepts(short, full string) bool {
-	_, k, err := parse(full)
-	return err == nil && k == derived(short)
+	n, k, err := parse(full)
+	if err != nil || k != derived(split(short).kind) {
+		return false
+	}
+	given, err := k.given(short)
+	return err == nil && k.accepts(given, n.parameters)
 }

@@ -22,8 +22,14 @@ import (
 // from several parts.
 var localKind = kind{
 	name: "local.1", form: "local.1:G:B with G parts for batches of B", parameters: 2,
-	make:   newLocal,
-	derive: func(g Grouping) []int64 { return []int64{g.Groups, g.Batch} },
+	check: checkLocal,
+	make: func(n name, seed, records int64, _ []int64) (Order, error) {
+		return local{seed, records, n.parameters[0], n.parameters[1]}, nil
+	},
+
+	derive:    func(_ []int64, r Run) ([]int64, error) { return []int64{r.Groups, r.Batch}, nil },
+	shortForm: "local",
+	accepts:   func(_, _ []int64) bool { return true },
 }
 
 // Limits of the parameters of a local order.
@@ -45,17 +51,17 @@ type local struct {
 	parts, batch  int64
 }
 
-func newLocal(n name, seed, records int64) (Order, error) {
+func checkLocal(n name) error {
 	parts, batch := n.parameters[0], n.parameters[1]
 	switch {
 	case parts < 1 || parts > MaxLocalParts:
-		return nil, wrong(n.String(), "has %d parts, but may have from 1 to %d", parts, MaxLocalParts)
+		return wrong(n.String(), "has %d parts, but may have from 1 to %d", parts, MaxLocalParts)
 	case batch < 1 || batch > MaxLocalBatch:
-		return nil, wrong(n.String(), "is for batches of %d rows, but they may have from 1 to 2^53", batch)
+		return wrong(n.String(), "is for batches of %d rows, but they may have from 1 to 2^53", batch)
 	case batch%parts != 0:
-		return nil, wrong(n.String(), "has %d parts, which do not divide a batch of %d: %d %% %d = %d", parts, batch, batch, parts, batch%parts)
+		return wrong(n.String(), "has %d parts, which do not divide a batch of %d: %d %% %d = %d", parts, batch, batch, parts, batch%parts)
 	}
-	return local{seed, records, parts, batch}, nil
+	return nil
 }
 
 func (l local) Name() string { return Local(l.parts, l.batch) }

@@ -139,18 +139,21 @@ func TestDerivedNames(t *testing.T) {
 	}{
 		{"local", "local.1:4:32", true}, {"local", "local.1:x", false}, {"local", "shuffle.1", false},
 		{"local.1:4:32", "local.1:4:32", false}, {"shuffle", "shuffle.1", false}, {"", "local.1:4:32", false},
+		{"blocks", "blocks.1:4:0:7", true}, {"blocks", "blocks.1:4:8:0", false}, {"blocks:4", "blocks.1:4:0:7", true}, {"blocks:5", "blocks.1:4:0:7", false},
+		{"blocks:0:8", "blocks.1:4:8:0", true}, {"blocks:4:8", "blocks.1:4:8:0", true}, {"blocks:4:9", "blocks.1:4:8:0", false}, {"blocks:4", "blocks.1:4:8:0", false},
+		{"blocks:0:8", "local.1:4:8", false}, {"blocks:x", "blocks.1:4:0:7", false}, {"local:1", "local.1:4:32", false},
 	} {
 		if got := sampler.Accepts(c.short, c.full); got != c.want {
 			t.Errorf("Accepts(%q, %q) = %t", c.short, c.full, got)
 		}
 	}
-	for short, want := range map[string]bool{"local": true, "local.1": false, "shuffle": false, "": false} {
+	for short, want := range map[string]bool{"local": true, "local.1": false, "shuffle": false, "": false, "blocks": true, "blocks:4:8": true, "blocks.1:4:8:0": false} {
 		if sampler.IsDerived(short) != want {
 			t.Errorf("IsDerived(%q) = %t", short, !want)
 		}
 	}
-	if got := sampler.Derive("local", sampler.Grouping{Groups: 4, Batch: 32}); got != "local.1:4:32" {
-		t.Errorf("the name is %s", got)
+	if got, err := sampler.Derive("local", sampler.Run{Groups: 4, Batch: 32}); err != nil || got != "local.1:4:32" {
+		t.Errorf("the name is %s (%v)", got, err)
 	}
 }
 

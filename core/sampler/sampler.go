@@ -20,8 +20,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// The names of the orders without parameters. Function Local returns the names of
-// local orders.
+// The names of the orders without parameters. Functions Local, Blocks and Units return
+// the names of the others.
 const (
 	// Sequential has record i at position i, in every epoch. The seed has no
 	// effect.
@@ -67,19 +67,54 @@ type Epoch interface {
 }
 
 // New returns the order with a name. The seed must be within ±MaxSeed and the
-// number of records within 0…MaxRecords, else the error is InvalidArgument.
+// number of records within 0…MaxRecords, else the error is InvalidArgument. An order
+// whose blocks are the units of a dataset needs [NewOf].
 func New(name string, seed, records int64) (Order, error) {
-	if seed < -MaxSeed || seed > MaxSeed {
-		return nil, fail("seed %d is not within ±2^53", seed).WithHint("use a seed that JSON carries exactly").With("seed", seed)
+	return construct(name, seed, records, nil)
+}
+
+// NewOf is New for the records of a dataset that is stored in units of these sizes.
+func NewOf(name string, seed int64, units []int64) (Order, error) {
+	records := int64(0)
+	if units == nil {
+		units = []int64{} // known, and none
 	}
-	if records < 0 || records > MaxRecords {
-		return nil, fail("%d records are not within 0…2^40", records).With("records", records)
+	for i, n := range units {
+		if n < 0 || n > MaxRecords-records {
+			return nil, fail("unit %d of %d records does not fit the 2^40 records of a dataset", i, n).With("unit", i)
+		}
+		records += n
 	}
-	n, k, err := parse(name)
+	return construct(name, seed, records, units)
+}
+
+// Check returns an error if there is no order with this name. It accepts an order
+// that needs the units of a dataset.
+func Check(name string, seed, records int64) error {
+	_, _, err := lookUp(name, seed, records)
+	return err
+}
+
+func construct(name string, seed, records int64, units []int64) (Order, error) {
+	n, k, err := lookUp(name, seed, records)
 	if err != nil {
 		return nil, err
 	}
-	return k.make(n, seed, records)
+	return k.make(n, seed, records, units)
+}
+
+// lookUp parses and checks a name.
+func lookUp(text string, seed, records int64) (n name, k *kind, err error) {
+	if seed < -MaxSeed || seed > MaxSeed {
+		return n, nil, fail("seed %d is not within ±2^53", seed).WithHint("use a seed that JSON carries exactly").With("seed", seed)
+	}
+	if records < 0 || records > MaxRecords {
+		return n, nil, fail("%d records are not within 0…2^40", records).With("records", records)
+	}
+	if n, k, err = parse(text); err == nil && k.check != nil {
+		err = k.check(n)
+	}
+	return n, k, err
 }
 
 // check panics unless positions [position, position+count) lie in [0, records).

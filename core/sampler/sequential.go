@@ -1,6 +1,6 @@
 package sampler
 
-var sequentialKind = kind{name: Sequential, form: Sequential, make: func(_ name, _, records int64) (Order, error) {
+var sequentialKind = kind{name: Sequential, form: Sequential, make: func(_ name, _, records int64, _ []int64) (Order, error) {
 	return sequential(records), nil
 }}
 

@@ -2,7 +2,7 @@ package sampler
 
 import "github.com/meshfeed/meshfeed/core/internal/permutation"
 
-var shuffleKind = kind{name: Shuffle, form: Shuffle, make: func(_ name, seed, records int64) (Order, error) {
+var shuffleKind = kind{name: Shuffle, form: Shuffle, make: func(_ name, seed, records int64, _ []int64) (Order, error) {
 	return shuffle{seed, records}, nil
 }}
 
