@@ -145,6 +145,9 @@ func (d *Dataset) Schema() source.Schema { return d.table.Schema }
 // Len implements source.Source.
 func (d *Dataset) Len() int64 { return d.table.Index.Len() }
 
+// Units implements source.Units: the record batches.
+func (d *Dataset) Units() []int64 { return d.table.Index.Units() }
+
 // Gatherer implements source.Source.
 func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return d.table.Gatherer(parts)

@@ -445,8 +445,10 @@ typedef struct mf_loader_options {
                            it */
   int64_t processes;    /* processes of the run, if it has more than the layout; those outside the
                            mesh get batches without blocks. 0: the processes of the layout */
-  const char* order;    /* "shuffle.1", "sequential.1", "local.1:G:B", or "local": the local order of
-                           the state, or else of the layout. NULL: the document's order */
+  const char* order;    /* "shuffle.1", "sequential.1", "local.1:G:B" or "blocks.1:W:B:H"; or "local",
+                           "blocks", "blocks:W" or "blocks:W:B": such an order with the parameters
+                           of the state, or else of the layout and the dataset. NULL: the document's
+                           order */
   int64_t seed;         /* 0 with order NULL: the seed of the document */
   int64_t epochs;       /* number of epochs, counted from epoch 0 even after a restore; -1: without
                            end. 0: every pass is one epoch */

@@ -92,8 +92,8 @@ mf_status mf_digest_memory(const void* data, size_t size, uint8_t* digest, mf_er
 /* ---- orders: the same in Go, C and Python -------------------------------- */
 
 /* Writes the records at positions [position, position + count) of an epoch. order is
-   "sequential.1", "shuffle.1" or "local.1:G:B", with G parts of the records and batches of
-   B rows. */
+   "sequential.1", "shuffle.1", "local.1:G:B" with G parts of the records and batches of B
+   rows, or "blocks.1:W:B:0" with windows of W blocks of B records. */
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
                         int64_t position, int64_t* out, int64_t count, mf_error* error);
 

@@ -18,6 +18,7 @@ func (l *Layout) checkDataset() {
 		return
 	}
 	l.checkOrder(d)
+	l.reportWindows(d)
 	t, size := l.costs.totals, l.BatchSize()
 	if size == 0 {
 		return

@@ -40,6 +40,7 @@ const (
 	SplitMicro problem.Code = "split-micro-batches" // a device holds whole micro-batches and not a part of each; facts dimension, size, tiles, arrays
 
 	// Infos.
+	Windows     problem.Code = "windows"      // the order shuffles within windows of blocks; facts blocks, windows, window, records, bytes, variance_percent
 	Loading     problem.Code = "loading"      // another way of loading than the default reads more or moves bytes; facts read_bytes, process_read_bytes and, with "reshard", interconnect_bytes, network_bytes
 	UnusedAxis  problem.Code = "unused-axis"  // no array is partitioned over an axis, though some are over others; facts size
 	SameRows    problem.Code = "same-rows"    // several processes read the same rows; facts processes, groups, read_bytes, batch_bytes
@@ -54,6 +55,6 @@ func Codes() []problem.Code {
 		UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber,
 		NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget,
 		Replicated, Unbalanced, NoPrefetch, SplitMicro,
-		Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
+		Windows, Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
 	}
 }

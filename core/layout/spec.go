@@ -90,7 +90,7 @@ type DatasetSpec struct {
 	Records     int64
 	Fields      []FieldSpec // nil if they are not known
 	Fingerprint string      // 32 hexadecimal digits, or ""
-	Order       string      // "" for "sequential.1"; OrderLocal for the local order of this layout
+	Order       string      // "" for "sequential.1"; OrderLocal or another name that sampler.IsDerived accepts
 	Seed        int64
 }
 

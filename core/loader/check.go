@@ -42,7 +42,7 @@ func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	c.checkArrays(o.Layout, src.Schema())
 	c.checkDataset(planned, src)
 	c.checkFill(o.Fill, src.Schema())
-	c.add(checkOrder(o, planned, src.Len()))
+	c.add(checkOrder(o, planned, src))
 	if o.Layout.BatchSize() > 0 {
 		c.add(gridOf(o.Layout, src).checkEpoch())
 	}
@@ -50,13 +50,12 @@ func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 }
 
 // checkOrder returns an error if there is no such order of the records.
-func checkOrder(o *Options, planned *layout.DatasetSpec, records int64) error {
-	name, seed, err := o.order(planned)
+func checkOrder(o *Options, planned *layout.DatasetSpec, src source.Source) error {
+	name, seed, err := o.order(planned, src)
 	if err != nil {
 		return err
 	}
-	_, err = sampler.New(name, seed, records)
-	return err
+	return sampler.Check(name, seed, src.Len())
 }
 
 func gridOf(lay *layout.Layout, src source.Source) grid {

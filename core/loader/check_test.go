@@ -31,7 +31,7 @@ func TestRefused(t *testing.T) {
 		{options: func(o *loader.Options) { o.Prefetch = -2 }, code: invalid, want: "loader: prefetch is -2, but must be from -1 to 65536"},
 		{options: func(o *loader.Options) { o.MaxHostBytes = -1 }, code: invalid, want: "loader: max_host_bytes is -1, but must be positive, or 0 for no bound"},
 		{options: func(o *loader.Options) { o.Workers = 65 }, code: invalid, want: "loader: workers is 65, but must be from 1 to 64, or 0 to choose"},
-		{options: func(o *loader.Options) { o.Order = "best.1" }, code: invalid, want: `sampler: there is no order "best.1"; use one of sequential.1, shuffle.1, or local.1:G:B with G parts for batches of B`},
+		{options: func(o *loader.Options) { o.Order = "best.1" }, code: invalid, want: `sampler: there is no order "best.1"; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records`},
 		{options: func(o *loader.Options) { o.Seed = 1<<53 + 1 }, code: invalid, want: "sampler: seed 9007199254740993 is not within ±2^53; use a seed that JSON carries exactly"},
 		{options: func(o *loader.Options) { o.Fill = map[string]any{"lable": 0} }, code: none, want: `loader: there is a fill value for field "lable", but the dataset does not have it`},
 		{options: func(o *loader.Options) { o.State = []byte("{}") }, code: invalid, want: `loader: this is not a saved state: a state needs the key "meshfeed"; pass on a saved state, unchanged`},

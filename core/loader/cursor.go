@@ -92,7 +92,7 @@ func (l *Loader) Skip(n int64) error {
 // resume returns the normalized cursor of a saved state, and the sequence to
 // continue with.
 func (l *Loader) resume(q *sequence, s State, ignoreDataset bool) (batch.Cursor, *sequence, error) {
-	q, err := q.resume(s, &l.o, ignoreDataset)
+	q, err := q.resume(s, l.src, &l.o, ignoreDataset)
 	if err != nil {
 		return batch.Cursor{}, nil, err
 	}

@@ -84,10 +84,10 @@ func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, erro
 	}
 	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}}
 	live := State{Dataset: fingerprint, Records: src.Len()}
-	if live.Order, live.Seed, err = o.order(planned); err != nil {
+	if live.Order, live.Seed, err = o.order(planned, src); err != nil {
 		return nil, err
 	}
-	if l.first, err = newSequence(live); err != nil {
+	if l.first, err = newSequence(live, src); err != nil {
 		return nil, err
 	}
 	if err := l.planFor(o.Process); err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // Options select what a loader delivers. Only Layout is required.
@@ -23,9 +24,10 @@ type Options struct {
 	// devices in the layout's mesh. 0: the number of the layout's processes.
 	Processes int
 
-	// Order is the name of the order of records (sampler.Names, sampler.Local).
-	// "local" is the local order of State, if that has one, else of Layout; a
-	// later Restore changes its parameters. "" is sampler.Shuffle if Shuffle is
+	// Order is the name of the order of records (sampler.Names, sampler.Local,
+	// sampler.Blocks). The parameters of "local" and "blocks" are those of State,
+	// if that has such an order, else they follow from Layout and the dataset; a
+	// later Restore changes them. "" is sampler.Shuffle if Shuffle is
 	// set, else the document's order, else sequential.
 	Order string
 
@@ -84,34 +86,46 @@ func (o *Options) prefetch() int {
 	return o.Layout.Prefetch()
 }
 
-// order returns the order's name and seed. d is the document's dataset, or nil.
-func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err error) {
-	name, seed = sampler.Sequential, o.Seed
-	if d != nil && d.Order != "" {
-		name = d.Order
-	}
+// order returns the order's full name and seed. d is the document's dataset, or nil.
+func (o *Options) order(d *layout.DatasetSpec, src source.Source) (name string, seed int64, err error) {
+	name, seed = o.named(d), o.Seed
 	if d != nil && o.Order == "" && !o.Shuffle && o.Seed == 0 {
 		seed = d.Seed
 	}
-	switch {
-	case sampler.IsDerived(o.Order):
-		name, err = o.derived()
-	case o.Order != "":
-		name = o.Order
-	case o.Shuffle:
-		name = sampler.Shuffle
+	if sampler.IsDerived(name) {
+		name, err = o.derived(name, src)
 	}
 	return name, seed, err
 }
 
+// named returns the name of the order as it is given, which may be a short one.
+func (o *Options) named(d *layout.DatasetSpec) string {
+	switch {
+	case o.Order != "":
+		return o.Order
+	case o.Shuffle:
+		return sampler.Shuffle
+	case d != nil && d.Order != "":
+		return d.Order
+	}
+	return sampler.Sequential
+}
+
 // derived returns the full name of an order such as "local", whose parameters come
-// from the state, or else from the layout. A state that cannot be parsed is
-// reported by begin.
-func (o *Options) derived() (string, error) {
-	if s, err := ParseState(o.State); err == nil && sampler.Accepts(o.Order, s.Order) {
+// from the state, or else from the layout and the dataset. A state that cannot be
+// parsed is reported by begin.
+func (o *Options) derived(short string, src source.Source) (string, error) {
+	if s, err := ParseState(o.State); err == nil && sampler.Accepts(short, s.Order) {
 		return s.Order, nil
 	}
-	return o.Layout.DerivedOrder(o.Order)
+	var units []int64
+	if sampler.NeedsUnits(short) {
+		var err error
+		if units, err = source.UnitsOf(src); err != nil {
+			return "", err
+		}
+	}
+	return o.Layout.DerivedOrder(short, src.Len(), units)
 }
 
 // workerBytes is the smallest number of bytes of a batch per worker. With fewer

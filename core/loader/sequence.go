@@ -4,24 +4,36 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // sequence maps positions to records. All saved states of a run share it. A loader
-// has one sequence, unless its order is local. The parameters of a local order follow
-// from a layout, and a restored state may have those of another layout.
+// has one sequence, unless the parameters of its order follow from a layout. A restored
+// state may then have those of another layout.
 type sequence struct {
 	state State // with the cursor at zero
 	order sampler.Order
 }
 
 // newSequence returns the sequence of a state. The state's cursor does not matter.
-func newSequence(s State) (*sequence, error) {
+func newSequence(s State, src source.Source) (*sequence, error) {
 	s.Epoch, s.Position = 0, 0
-	order, err := sampler.New(s.Order, s.Seed, s.Records)
+	order, err := newOrder(s, src)
 	if err != nil {
 		return nil, err
 	}
 	return &sequence{state: s, order: order}, nil
+}
+
+func newOrder(s State, src source.Source) (sampler.Order, error) {
+	if !sampler.NeedsUnits(s.Order) {
+		return sampler.New(s.Order, s.Seed, s.Records)
+	}
+	units, err := source.UnitsOf(src)
+	if err != nil {
+		return nil, err
+	}
+	return sampler.NewOf(s.Order, s.Seed, units)
 }
 
 // at returns the state at a cursor.
@@ -37,11 +49,11 @@ func (q *sequence) certified() certificate.Sequence {
 }
 
 // resume returns the sequence with which a run continues at a saved state, or an
-// error if the state does not fit this sequence. If Options.Order is a short name
-// such as "local", the order has the parameters of the state.
-func (q *sequence) resume(s State, o *Options, ignoreDataset bool) (*sequence, error) {
+// error if the state does not fit this sequence. If the order is given by a short name
+// such as "local", it has the parameters of the state.
+func (q *sequence) resume(s State, src source.Source, o *Options, ignoreDataset bool) (*sequence, error) {
 	live := q.state
-	if sampler.Accepts(o.Order, s.Order) {
+	if sampler.Accepts(o.named(o.Layout.Document().Dataset), s.Order) {
 		live.Order = s.Order
 	}
 	if err := s.fits(live, ignoreDataset); err != nil {
@@ -50,5 +62,5 @@ func (q *sequence) resume(s State, o *Options, ignoreDataset bool) (*sequence, e
 	if live.Order == q.state.Order {
 		return q, nil
 	}
-	return newSequence(live)
+	return newSequence(live, src)
 }

@@ -33,7 +33,7 @@ func TestStateText(t *testing.T) {
 }
 
 func TestLongestState(t *testing.T) {
-	for _, order := range append(sampler.Names(), sampler.Local(sampler.MaxLocalParts, sampler.MaxLocalBatch)) {
+	for _, order := range append(sampler.Names(), sampler.Local(sampler.MaxLocalParts, sampler.MaxLocalBatch), sampler.Blocks(sampler.MaxWindow, sampler.MaxBlock), "blocks.1:1048576:0:4503599627370495") {
 		s := loader.State{Order: order, Records: sampler.MaxRecords, Seed: -sampler.MaxSeed, Epoch: 1 << 53, Position: sampler.MaxRecords}
 		if n := len(s.JSON()); n > 256 {
 			t.Errorf("%d bytes: %s", n, s)

@@ -1,12 +1,12 @@
 package sampler
 
 import (
-	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // An order "blocks.1:W:B:H" visits a dataset block by block, for data that are slow to
@@ -126,7 +126,7 @@ func newBlocks(n name, seed, records int64, units []int64) (Order, error) {
 			With("order", n.String()).WithHint("open the dataset, or use blocks with a number of records")
 	}
 	if live := UnitsHash(units); live != hash {
-		return nil, fail("order %q is for units with the hash %d, but those of this dataset have %d", n.String(), hash, live).
+		return nil, status.Errorf(status.Incompatible, "sampler", "order %q is for units with the hash %d, but those of this dataset have %d", n.String(), hash, live).
 			With("order", n.String()).WithHint("open the dataset as it was stored when the order was made")
 	}
 	return newBlockOrder(n, seed, window, newUnitBlocks(units)), nil
@@ -145,10 +145,9 @@ type division interface {
 	// the list may be asked for.
 	starts(p permutation.Permutation, list windowList) func(w int64) int64
 
-	// squares returns the sum of the squares of the sizes.
-	squares() float64
-	// largest returns the number of records in the n largest blocks.
-	largest(n int64) int64
+	// spread returns the sum of the squares of the sizes, and the largest size.
+	// There must be a block.
+	spread() (squares float64, largest int64)
 }
 
 // windowList divides n blocks into k windows of nearly equal numbers of blocks.
@@ -167,27 +166,27 @@ type blockOrder struct {
 	name     string
 }
 
-func newBlockOrder(n name, seed, window int64, d division) blockOrder {
+func newBlockOrder(n name, seed, window int64, d division) *blockOrder {
 	blocks := d.count()
-	return blockOrder{seed, d, windowList{blocks, (blocks + window - 1) / window}, n.String()}
+	return &blockOrder{seed, d, windowList{blocks, (blocks + window - 1) / window}, n.String()}
 }
 
-func (o blockOrder) Name() string { return o.name }
-func (o blockOrder) Len() int64   { return o.division.records() }
+func (o *blockOrder) Name() string { return o.name }
+func (o *blockOrder) Len() int64   { return o.division.records() }
 
-func (o blockOrder) Epoch(epoch int64) Epoch {
+func (o *blockOrder) Epoch(epoch int64) Epoch {
 	e := &blockEpoch{blockOrder: o, number: epoch}
 	e.permuted = permutation.New(o.list.blocks, useBlocks, uint64(o.seed), uint64(epoch), uint64(o.Len()))
-	e.starts = sync.OnceValue(func() func(int64) int64 { return o.division.starts(e.permuted, o.list) })
 	return e
 }
 
 // blockEpoch is one epoch of a block order.
 type blockEpoch struct {
-	blockOrder
+	*blockOrder
 	number   int64
 	permuted permutation.Permutation // of the blocks
-	starts   func() func(w int64) int64
+	once     sync.Once
+	starts   func(w int64) int64 // set once
 	recent   [2]atomic.Pointer[blockWindow] // the windows used last, by even and odd numbers
 }
 
@@ -231,9 +230,9 @@ func (e *blockEpoch) window(position int64) *blockWindow {
 			return w
 		}
 	}
-	starts := e.starts()
-	number := int64(sort.Search(int(e.list.windows), func(w int) bool { return starts(int64(w)+1) > position }))
-	w := e.makeWindow(number, starts(number))
+	e.once.Do(func() { e.starts = e.division.starts(e.permuted, e.list) })
+	number := int64(sort.Search(int(e.list.windows), func(w int) bool { return e.starts(int64(w)+1) > position }))
+	w := e.makeWindow(number, e.starts(number))
 	e.recent[number%2].Store(w)
 	return w
 }
@@ -243,7 +242,7 @@ type blockWindow struct {
 	start, end int64                   // positions [start, end) of the epoch
 	permuted   permutation.Permutation // of its records
 	blocks     []windowBlock
-	guide      []int32                 // by number in the window, shifted: the first block that may hold it
+	guide      []int32 // by number in the window, shifted: the first block that may hold it
 	shift      int
 }
 
@@ -319,19 +318,9 @@ func (d evenBlocks) starts(p permutation.Permutation, list windowList) func(w in
 	}
 }
 
-func (d evenBlocks) squares() float64 {
-	if d.total == 0 {
-		return 0
-	}
+func (d evenBlocks) spread() (squares float64, largest int64) {
 	_, last := d.block(d.count() - 1)
-	return float64(d.count()-1)*float64(d.size)*float64(d.size) + float64(last)*float64(last)
-}
-
-func (d evenBlocks) largest(n int64) int64 {
-	if n >= d.count() {
-		return d.total
-	}
-	return n * d.size
+	return float64(d.count()-1)*float64(d.size)*float64(d.size) + float64(last)*float64(last), min(d.size, d.total)
 }
 
 // unitBlocks has the units of a dataset as its blocks.
@@ -377,25 +366,11 @@ func (d unitBlocks) starts(p permutation.Permutation, list windowList) func(w in
 	return func(w int64) int64 { return starts[w] }
 }
 
-func (d unitBlocks) squares() (sum float64) {
+func (d unitBlocks) spread() (squares float64, largest int64) {
 	for b := range d.count() {
 		_, n := d.block(b)
-		sum += float64(n) * float64(n)
+		squares += float64(n) * float64(n)
+		largest = max(largest, n)
 	}
-	return sum
-}
-
-func (d unitBlocks) largest(n int64) (sum int64) {
-	if n >= d.count() {
-		return d.records()
-	}
-	sizes := make([]int64, d.count())
-	for b := range sizes {
-		_, sizes[b] = d.block(int64(b))
-	}
-	slices.Sort(sizes)
-	for _, size := range sizes[d.count()-n:] {
-		sum += size
-	}
-	return sum
+	return squares, largest
 }

@@ -95,9 +95,11 @@ func parse(text string) (n name, k *kind, err error) {
 // split returns the parts of a text. If the result has another String, the text is not
 // a name.
 func split(text string) name {
-	words := strings.Split(text, ":")
-	n := name{kind: words[0]}
-	for _, word := range words[1:] {
+	kind, rest, more := strings.Cut(text, ":")
+	n := name{kind: kind}
+	for more {
+		var word string
+		word, rest, more = strings.Cut(rest, ":")
 		p, _ := strconv.ParseInt(word, 10, 64)
 		n.parameters = append(n.parameters, p)
 	}

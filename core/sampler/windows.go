@@ -19,16 +19,15 @@ type Windows struct {
 	Records int64 // of a window, at most
 
 	// Effective is how many blocks of equal size would have the same variance as
-	// the blocks of the dataset: Kish's effective number (Survey Sampling, 1965,
-	// section 11.7), the square of the sum of the sizes, divided by the sum of
-	// their squares.
+	// the blocks of the dataset. It is the square of the sum of the sizes, divided
+	// by the sum of their squares (Kish, Survey Sampling, 1965, section 11.7).
 	Effective float64
 }
 
 // WindowsOf returns the windows of an order. It returns false for an order that has
 // none, because it visits the records of the whole dataset at random or in sequence.
 func WindowsOf(o Order) (Windows, bool) {
-	b, ok := o.(blockOrder)
+	b, ok := o.(*blockOrder)
 	if !ok {
 		return Windows{}, false
 	}
@@ -37,8 +36,9 @@ func WindowsOf(o Order) (Windows, bool) {
 		return w, true
 	}
 	w.Window = b.list.start(1)
-	w.Records = b.division.largest(w.Window)
-	w.Effective = float64(b.Len()) * (float64(b.Len()) / b.division.squares())
+	squares, largest := b.division.spread()
+	w.Records = min(w.Window*largest, b.Len())
+	w.Effective = float64(b.Len()) * (float64(b.Len()) / squares)
 	return w, true
 }
 

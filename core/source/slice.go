@@ -74,6 +74,15 @@ func (v *view) Fingerprint(ctx context.Context) (f Fingerprint, err error) {
 	return f, err
 }
 
+// Units implements Units.
+func (v *view) Units() []int64 {
+	sizes, err := UnitsOf(v.src)
+	if err != nil {
+		return nil
+	}
+	return UnitsBetween(sizes, v.start, v.stop)
+}
+
 // Coverage implements Covered.
 func (v *view) Coverage() (hashed, of int64) {
 	if c, ok := v.src.(Covered); ok {

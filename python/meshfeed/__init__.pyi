@@ -50,6 +50,7 @@ from meshfeed.linking import get_include as get_include
 from meshfeed.linking import get_library as get_library
 from meshfeed.loader import Loader as Loader
 from meshfeed.meshes import make_mesh as make_mesh
+from meshfeed.orders import Blocks as Blocks
 from meshfeed.placed import PlacedArray as PlacedArray
 from meshfeed.placed import Shard as Shard
 from meshfeed.planning import Layout as Layout

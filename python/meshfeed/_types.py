@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypedDict, TypeVar
 
     from meshfeed.coordinator import Coordinator
+    from meshfeed.orders import Blocks
     from meshfeed.specs import Array, Spec
 
     # The type of a batch: Any if the tree of specs is unknown or `Loader` has no type argument.
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     BlocksBatch = dict[str, list[Block]]
 
     # Saved states also contain full names with parameters, such as "local.1:4:64".
-    Order = Literal["sequential", "shuffle", "local", "sequential.1", "shuffle.1"]
+    Order = (
+        Literal["sequential", "shuffle", "local", "blocks", "sequential.1", "shuffle.1"] | Blocks
+    )
     Remainder = Literal["drop", "pad", "error"]
     Loading = Literal["process", "global", "device", "reshard"]
     SavedState = Mapping[str, Any] | str | os.PathLike[str]

@@ -53,11 +53,14 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             device of the axis "data" write ``batch_size=64 * mesh.shape["data"]``. A tuple gives
             that many batch dimensions: (4, 64) means 256 records, as four micro-batches of 64.
         shuffle: whether the order is shuffled, anew in every epoch; by default it is not.
-        order: how records are ordered, instead of `shuffle`: "sequential", "shuffle" or "local".
-            "local" cuts the dataset into a part for every group of processes that need the same
-            rows, and shuffles each part alone. So a process reads only its own part. The
-            parts belong to the first mesh and batch size; `state` contains them, so that the order
-            stays the same on any other. Also the full name of an order, as in a state.
+        order: how records are ordered, instead of `shuffle`: "sequential", "shuffle", "local" or
+            "blocks". "local" cuts the dataset into a part for every group of processes that need
+            the same rows, and shuffles each part alone. So a process reads only its own part.
+            "blocks" shuffles the record batches of the dataset, and then the records of several
+            of them together; `mf.Blocks` has its parameters. It is for data that have to be
+            decoded or are far away. The parameters of both belong to the first mesh and batch
+            size; `state` contains them, so that the order stays the same on any other. Also the
+            full name of an order, as in a state.
         seed: the seed of the order, 0 by default; without `shuffle` it changes only the extra
             "key".
         epochs: the total number of epochs, also after a restore, and -1 for no end; by

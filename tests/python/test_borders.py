@@ -46,6 +46,7 @@ MAY_IMPORT = {
     "placed": "_native _io _plan _feed backend specs",
     "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
     "meshes": "_io",
+    "orders": "_io",
     "selfcheck": "meshfeed _native _plan",
     "__main__": "_command linking",
 }

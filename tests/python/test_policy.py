@@ -103,7 +103,7 @@ def test_what_is_frozen_is_in_the_golden_files() -> None:
     for code in mf.Code:
         assert re.search(rf"^MF_\w+ = {code.value}$", abi, re.MULTILINE)
     orders = (ROOT / "core/sampler/testdata/orders.json").read_text()
-    for name in ("sequential.1", "shuffle.1", "local.1:"):
+    for name in ("sequential.1", "shuffle.1", "local.1:", "blocks.1:"):
         assert name in orders
 
 

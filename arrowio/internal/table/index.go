@@ -64,6 +64,15 @@ func (x *Index) fill(total int64) {
 // Len returns the number of records.
 func (x *Index) Len() int64 { return x.first[len(x.first)-1] }
 
+// Units returns the number of records of every batch that is not empty.
+func (x *Index) Units() []int64 {
+	sizes := make([]int64, x.entries())
+	for i := range sizes {
+		sizes[i] = x.first[i+1] - x.first[i]
+	}
+	return sizes
+}
+
 // Single reports whether all records lie in one batch, and returns its number.
 func (x *Index) Single() (batch int32, ok bool) {
 	return x.number(0), len(x.first) == 2

@@ -26,6 +26,9 @@ func (m *Memory) Schema() source.Schema { return m.table.Schema }
 // Len implements source.Source.
 func (m *Memory) Len() int64 { return m.table.Index.Len() }
 
+// Units implements source.Units: the record batches.
+func (m *Memory) Units() []int64 { return m.table.Index.Units() }
+
 // Gatherer implements source.Source.
 func (m *Memory) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return m.table.Gatherer(parts)

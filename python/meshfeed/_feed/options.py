@@ -12,7 +12,7 @@ class Options:
     """The options that do not define the contents of a batch. None is the default; see `Loader`.
 
     Attributes:
-        order: the name of the order, or "local".
+        order: the name of the order, which may be a short one such as "local".
         seed: the seed of the order.
         epochs: the number of epochs, -1 for no end. None: every loop is one epoch.
         prefetch: the number of batches to read ahead.

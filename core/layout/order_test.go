@@ -69,7 +69,7 @@ func TestLocalOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name, err := l.DerivedOrder(layout.OrderLocal); err != nil || name != sampler.Local(c.want, 32) {
+		if name, err := l.DerivedOrder(layout.OrderLocal, 1000, nil); err != nil || name != sampler.Local(c.want, 32) {
 			t.Errorf("%s: got %s, %v, want %d parts", c.what, name, err, c.want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestLocalOrderRefused(t *testing.T) {
 		t.Errorf("problems %+v, want that of the axis alone", l.Problems())
 	}
 	const want = `layout: order "local" needs a batch of arrays without errors`
-	if _, err := l.DerivedOrder(layout.OrderLocal); err == nil || err.Error() != want {
+	if _, err := l.DerivedOrder(layout.OrderLocal, 1000, nil); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	pieces := rowsDocument(1, sharding.P(nil, "data"))
@@ -113,7 +113,7 @@ func TestLocalOrderRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	const text = `layout: the rows of every process lie in too many pieces for order "local"; partition the first batch dimension rather than a later one, or shuffle`
-	if _, err := l.DerivedOrder(layout.OrderLocal); err == nil || err.Error() != text {
+	if _, err := l.DerivedOrder(layout.OrderLocal, 1000, nil); err == nil || err.Error() != text {
 		t.Errorf("got %v", err)
 	}
 	if err := l.Err(); err == nil || err.Error() != text {

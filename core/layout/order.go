@@ -1,0 +1,156 @@
+package layout
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/meshfeed/meshfeed/core/problem"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// OrderLocal is the short name of the order in which every process reads its own
+// parts of the dataset. In the layout's document, New replaces it with the full name
+// that [Layout.DerivedOrder] returns.
+const OrderLocal = "local"
+
+// DerivedOrder returns the full name of an order whose parameters follow from this
+// layout and the dataset ([sampler.IsDerived]), such as OrderLocal. Units holds the
+// sizes of the dataset's units, or is nil if they are not known.
+//
+// The parameter of the local order is a number of parts. To find it, the rows of the
+// batch are split into equal blocks. For each array, a process must hold either all
+// rows of a block or none. The number of parts is the smallest number of such blocks.
+// For example, if each of four processes holds its own quarter of the rows, there are
+// four parts.
+//
+// The order follows from the specs and not from the way of loading, so all ways
+// deliver the same batches. The error is InvalidArgument if the layout has errors. It
+// is that for the local order if the rows lie in too many ranges, or if they need more
+// than 2^20 parts.
+func (l *Layout) DerivedOrder(short string, records int64, units []int64) (string, error) {
+	if l.BatchSize() == 0 || !l.costs.known {
+		return "", status.New(status.InvalidArgument, "layout", fmt.Sprintf("order %q needs a batch of arrays without errors", short))
+	}
+	r := sampler.Run{Batch: l.BatchSize(), Records: records, RowBytes: l.recordBytes(), Units: units}
+	if short == OrderLocal {
+		var err error
+		if r.Groups, err = l.groups(short); err != nil {
+			return "", err
+		}
+	}
+	return sampler.Derive(short, r)
+}
+
+// recordBytes returns the bytes of a record in the fields that the batch has. If arrays
+// take different columns of a field, it counts the field as often.
+func (l *Layout) recordBytes() (bytes int64) {
+	seen := map[string]bool{}
+	for _, a := range l.arrays {
+		key := fmt.Sprint(a.Field, a.Columns)
+		if a.Kind != Data || seen[key] {
+			continue
+		}
+		seen[key] = true
+		row := int64(a.Type.Size())
+		for _, n := range a.RowShape() {
+			row = plus(0, row, int64(n))
+		}
+		bytes = plus(bytes, row, 1)
+	}
+	return bytes
+}
+
+// groups returns the number of groups of rows for the local order.
+func (l *Layout) groups(short string) (int64, error) {
+	batch := l.BatchSize()
+	cuts, ok := l.rowTilings(l.tilings)
+	block := batch
+	for i := range cuts {
+		for _, ranges := range l.tableOf(cuts[i : i+1]).ranges {
+			for _, r := range ranges {
+				block = gcd(gcd(block, int64(r[0])), int64(r[1]))
+			}
+		}
+	}
+	if !ok || batch/block > sampler.MaxLocalParts {
+		return 0, status.Errorf(status.InvalidArgument, "layout", "the rows of every process lie in too many pieces for order %q", short).
+			WithHint("partition the first batch dimension rather than a later one, or shuffle")
+	}
+	return batch / block, nil
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// nameOrder replaces the short name of a derived order in the document with the full
+// name. It leaves the name of an order with the units of a dataset, which only a loader
+// knows.
+func (l *Layout) nameOrder() {
+	if d := l.doc.Dataset; d != nil && sampler.IsDerived(d.Order) {
+		if name, err := l.DerivedOrder(d.Order, d.Records, nil); err == nil {
+			d.Order = name
+		}
+	}
+}
+
+// checkOrder reports an unknown order, and a derived order that this layout cannot
+// have. It does not report a derived order if another error of the layout makes its
+// costs unknown.
+func (l *Layout) checkOrder(d *DatasetSpec) {
+	err := sampler.Check(d.order(), d.Seed, d.Records)
+	if sampler.IsDerived(d.Order) {
+		if !l.costs.known {
+			return
+		}
+		var units []int64
+		if sampler.NeedsUnits(d.Order) {
+			units = []int64{} // a loader knows them
+		}
+		_, err = l.DerivedOrder(d.Order, d.Records, units)
+	}
+	if e, ok := err.(*status.Error); ok {
+		l.report(problem.Error, UnknownOrder, "/dataset/order", e.Msg, e.Hint)
+	}
+}
+
+// reportWindows reports how well an order with windows shuffles, and what it costs.
+func (l *Layout) reportWindows(d *DatasetSpec) {
+	order, err := sampler.New(d.order(), d.Seed, d.Records)
+	if err != nil || l.BatchSize() == 0 {
+		return
+	}
+	w, ok := sampler.WindowsOf(order)
+	if !ok || w.Blocks == 0 {
+		return
+	}
+	bytes := l.WindowBytes(w)
+	l.report(problem.Info, Windows, "/dataset/order", DescribeWindows(w, l.BatchSize(), bytes), "a larger window shuffles better, and a smaller one uses less memory",
+		fact("blocks", w.Blocks), fact("windows", w.Windows), fact("window", w.Window), fact("records", w.Records), fact("bytes", bytes),
+		fact("variance_percent", percent(w, l.BatchSize())))
+}
+
+// WindowBytes returns the bytes of the largest window, in the fields that a batch has.
+func (l *Layout) WindowBytes(w sampler.Windows) int64 { return plus(0, l.recordBytes(), w.Records) }
+
+// percent returns the bound of the variance of a batch's mean, rounded up.
+func percent(w sampler.Windows, batch int64) int64 {
+	return int64(math.Ceil(100 * w.Variance(batch)))
+}
+
+// DescribeWindows says how well an order with windows shuffles batches, and what it
+// costs. A window has this many bytes of the fields that a batch has.
+func DescribeWindows(w sampler.Windows, batch, bytes int64) string {
+	if w.Windows <= 1 {
+		return fmt.Sprintf("one window has all of the %s: %s of %s; that is a full shuffle",
+			wording.Count(w.Blocks, "block", "blocks"), wording.Count(w.Records, "record", "records"), wording.Bytes(bytes))
+	}
+	v := percent(w, batch)
+	return fmt.Sprintf("an epoch has %s of at most %d of the %s, and a window has at most %s of %s; the variance of a batch's mean is at most %d.%02d times that of independent records",
+		wording.Count(w.Windows, "window", "windows"), w.Window, wording.Count(w.Blocks, "block", "blocks"), wording.Count(w.Records, "record", "records"), wording.Bytes(bytes), v/100, v%100)
+}

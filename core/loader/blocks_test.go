@@ -1,0 +1,148 @@
+package loader_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+// stored is a dataset that knows its units.
+type stored struct {
+	*synthetic.Source
+	units []int64
+}
+
+func (s stored) Units() []int64 { return s.units }
+
+// storedIn returns digits in units of random sizes, some of them empty.
+func storedIn(rng *rand.Rand, records int64) stored {
+	s := stored{Source: digits(records)}
+	most := 1 + rng.Int64N(records/4)
+	for records > 0 {
+		n := min(records, rng.Int64N(most+1))
+		s.units, records = append(s.units, n), records-n
+	}
+	return s
+}
+
+// Every epoch has every record once, window by window; and all topologies, and loaders
+// that are restored or remeshed, deliver the same records.
+func TestBlocksOnOtherTopologies(t *testing.T) {
+	rng := random.New(t)
+	for range 12 {
+		src := storedIn(rng, 200+rng.Int64N(1500))
+		records := src.Len()
+		order := []string{"blocks", "blocks:3", "blocks:0:7", "blocks:5:40", "blocks:1:100000"}[rng.IntN(5)]
+		pad := func(processes, size int) *layout.Layout {
+			d := wide(processes, size)
+			d.Batch.Remainder = layout.Pad
+			return newLayout(t, d)
+		}
+		o := loader.Options{Layout: pad(4, 32), Order: order, Seed: rng.Int64N(100), Epochs: 3}
+		first := newLoader(t, src, o)
+		full := first.State().Order
+		checkEpochs(t, sequenceOf(t, first, int(2*records)), records, full)
+		if err := first.Restore(first.State().JSON(), false); err != nil {
+			t.Fatal(err)
+		}
+		first = newLoader(t, src, o)
+		sequenceOf(t, first, 64)
+		state := first.State().JSON()
+		want := sequenceOf(t, first, int(records))
+		for _, c := range []struct{ processes, size int }{{2, 32}, {1, 48}, {8, 16}} {
+			o.Layout, o.State = pad(c.processes, c.size), state
+			made := newLoader(t, src, o)
+			o.State = nil
+			restored := newLoader(t, src, o)
+			next(t, restored)
+			if err := restored.Restore(state, false); err != nil {
+				t.Fatal(err)
+			}
+			remeshed, err := made.Remesh(pad(2, 24), 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, l := range map[string]*loader.Loader{"made with the state": made, "restored": restored, "remeshed": remeshed} {
+				got := sequenceOf(t, l, len(want)-64)
+				if n := min(len(got), len(want)); !slices.Equal(got[:n], want[:n]) {
+					t.Errorf("%s, %d processes, batches of %d, %s: other records", full, c.processes, c.size, what)
+				}
+				if got := l.State().Order; got != full {
+					t.Errorf("%s: the order is %s, want %s", what, got, full)
+				}
+			}
+			closeLoader(t, remeshed)
+		}
+	}
+}
+
+func checkEpochs(t *testing.T, list []int64, records int64, order string) {
+	t.Helper()
+	for epoch := range 2 {
+		times := make([]int, records)
+		for _, r := range list[int64(epoch)*records:][:records] {
+			times[r]++
+		}
+		if slices.Min(times) != 1 || slices.Max(times) != 1 {
+			t.Fatalf("%s: epoch %d does not have every record once", order, epoch)
+		}
+	}
+}
+
+// The parameters that the user leaves out follow from the layout and the dataset.
+func TestBlocksParameters(t *testing.T) {
+	units := slices.Repeat([]int64{10}, 500)
+	src := stored{digits(5000), units}
+	planned := document(8)
+	planned.Dataset = &layout.DatasetSpec{Records: 5000, Order: "blocks", Seed: 7}
+	sliced, err := source.Slice(src, 5, 4992)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := slices.Concat([]int64{5}, units[:498], []int64{2})
+	for _, c := range []struct {
+		what string
+		src  source.Source
+		o    loader.Options
+		want string
+	}{
+		{"units", src, loader.Options{Layout: newLayout(t, document(8)), Order: "blocks"}, sampler.Units(32, units)},
+		{"a document", src, loader.Options{Layout: newLayout(t, planned)}, sampler.Units(32, units)},
+		{"a slice", sliced, loader.Options{Layout: newLayout(t, document(8)), Order: "blocks"}, sampler.Units(32, cut)},
+		{"blocks", digits(5000), loader.Options{Layout: newLayout(t, document(8)), Order: "blocks:0:10"}, sampler.Blocks(32, 10)},
+		{"a full name", src, loader.Options{Layout: newLayout(t, document(8)), Order: sampler.Units(3, units)}, sampler.Units(3, units)},
+	} {
+		l := newLoader(t, c.src, c.o)
+		if got := l.State().Order; got != c.want {
+			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
+		}
+		closeLoader(t, l)
+	}
+}
+
+func TestBlocksRefused(t *testing.T) {
+	lay := newLayout(t, document(8))
+	const hint = `; give the number of records of a block: order "blocks:W:B" (Python: mf.Blocks(records=B)), with W = 0 for the default window`
+	_, err := loader.New(digits(100), loader.Options{Layout: lay, Order: "blocks"})
+	wantError(t, err, status.Unsupported, "source: the dataset does not know in which units it is stored"+hint)
+	_, err = loader.New(digits(100), loader.Options{Layout: lay, Order: "blocks.1:4:0:7"})
+	wantError(t, err, status.Unsupported, "source: the dataset does not know in which units it is stored"+hint)
+
+	l := newLoader(t, stored{digits(100), []int64{40, 60}}, loader.Options{Layout: lay, Order: "blocks"})
+	next(t, l)
+	state := l.State().JSON()
+	o := loader.Options{Layout: lay, Order: "blocks", State: state}
+	_, err = loader.New(stored{digits(100), []int64{50, 50}}, o)
+	wantError(t, err, status.Incompatible, `sampler: order "blocks.1:2:0:2994788312641029" is for units with the hash 2994788312641029, but those of this dataset have 1052589060827684; open the dataset as it was stored when the order was made`)
+	o.Order = "blocks:1"
+	_, err = loader.New(stored{digits(100), []int64{40, 60}}, o)
+	wantError(t, err, status.Incompatible, `loader: the saved state is of another run: order saved "blocks.1:2:0:2994788312641029", live "blocks.1:1:0:2994788312641029"; continue with the dataset, order and seed that were saved`)
+}
