@@ -186,7 +186,7 @@ type blockEpoch struct {
 	number   int64
 	permuted permutation.Permutation // of the blocks
 	once     sync.Once
-	starts   func(w int64) int64 // set once
+	starts   func(w int64) int64            // set once
 	recent   [2]atomic.Pointer[blockWindow] // the windows used last, by even and odd numbers
 }
 
