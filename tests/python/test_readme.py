@@ -177,8 +177,11 @@ def test_the_go_program(tmp_path: Path) -> None:
     assert run(tmp_path, program) == "int32 [16] 64 bytes\n" * (4 * steps)
 
 
-def test_the_code_for_gomlx_compiles(tmp_path: Path) -> None:
-    run(ROOT, "go", "build", *overlay(tmp_path, 1), "./readme1")
+def test_the_program_from_records_to_gomlx(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    run(ROOT, "go", "build", *overlay(tmp_path, 1), "-o", program, "./readme1")
+    step = "step {} (Float32)[8, 6] in shards of (Float32)[2, 3]\n"
+    assert run(tmp_path, program) == step.format(0) + step.format(1)
 
 
 def test_the_planner_in_go(tmp_path: Path) -> None:
