@@ -3,6 +3,8 @@
 //
 //	ds, err := records.New(reader.Schema(), batches, records.Options{})
 //
+// The other way, [FromBatch] makes a record batch of a loader's batch.
+//
 // It is a package of its own because it links that library. Package arrowio,
 // which reads Arrow files, does not. Package records18 does the same for
 // apache/arrow-go v18.

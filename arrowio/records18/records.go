@@ -3,6 +3,8 @@
 //
 //	ds, err := records18.New(reader.Schema(), batches, records18.Options{})
 //
+// The other way, [FromBatch] makes a record batch of a loader's batch.
+//
 // It is a package of its own because it links that library. Package arrowio,
 // which reads Arrow files, does not. Package records does the same for
 // apache/arrow/go v17.

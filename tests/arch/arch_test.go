@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local", "arrowio/internal/chunk"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
 	"arrowio/tensors":           {"internal/block", "core/source/cut", "internal/jsontext", "arrowio/internal/local"},
-	"arrowio/internal/goarrow":  {"arrowio/internal/table"},
+	"arrowio/internal/goarrow":  {"arrowio/internal/table", "core/layout", "core/batch"},
 	"arrowio/records":           {"arrowio/internal/goarrow"},
 	"arrowio/records18":         {"arrowio/internal/goarrow"},
 	// gomlxfeed uses loaders and does not depend on any source

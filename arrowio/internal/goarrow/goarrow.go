@@ -1,6 +1,6 @@
 // Package goarrow makes a source of record batches of any major release of
-// Arrow's Go library. Each release has its own types, which are parameters here.
-// A package for each release (arrowio/records, arrowio/records18) supplies them.
+// Arrow's Go library, and the columns of record batches of a loader's batches. Each
+// release has its own types, which are parameters here. A package for each release (arrowio/records, arrowio/records18) supplies them.
 package goarrow
 
 import (
