@@ -358,7 +358,8 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
         {"field": "text", "sharding": P()},
         mf.UnsupportedError,
         'mf.load_array: array "text" takes column "text" of type string, which cannot be an array: '
-        "its rows are text of different lengths; store token ids as lists of one length",
+        "its rows are text of different lengths; store token ids, or give the bytes one length: "
+        'ds.pad("text", length=…) in Python, view.Pad in Go, mf_dataset_pad in C',
     ),
     (
         {"field": ["w"], "sharding": P()},

@@ -25,16 +25,13 @@ const maxWindow = 128 << 20
 // Supported reports whether Decompress knows a codec.
 func Supported(c parquet.Codec) bool { return c == parquet.Uncompressed || decoders[c] != nil }
 
-// maxRatios bounds how many bytes of a page come from one compressed byte. The best case
-// of each format: a copy of 64 bytes in 3 (Snappy), 255 bytes for each byte of a length
-// (LZ4), 258 bytes in 2 bits (DEFLATE), a block of 128 KiB in 4 bytes (zstd), and a block of
-// 16 MiB in a few bytes (Brotli).
+// maxRatios bounds how many bytes of a page come from one compressed byte.
 var maxRatios = map[parquet.Codec]int{
-	parquet.Snappy:    22,
-	parquet.Gzip:      1032,
-	parquet.Brotli:    4 << 20,
-	parquet.Zstd:      32 << 10,
-	parquet.LZ4:       255,
+	parquet.Snappy:    22,       // a copy of 64 bytes takes 3
+	parquet.Gzip:      1032,     // a copy of 258 bytes takes 2 bits
+	parquet.Brotli:    4 << 20,  // a block of 16 MiB takes 4 bytes or more
+	parquet.Zstd:      32 << 10, // a block of 128 KiB takes 4 bytes
+	parquet.LZ4:       255,      // each byte of a length stands for 255 bytes
 	parquet.LZ4Hadoop: 255,
 }
 
