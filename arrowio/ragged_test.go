@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -19,6 +20,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/records18"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
@@ -326,3 +328,62 @@ func readRagged(ds source.Source, field int, numbers []int64) (out []byte, err e
 		return nil
 	})
 }
+
+// TestRaggedOffsets: offsets that are negative, that decrease or that lie beyond the values
+// are errors of the rows that have them, and of their lengths where they show it.
+func TestRaggedOffsets(t *testing.T) {
+	const again = "; the data are damaged; write them again"
+	for _, c := range []struct {
+		typ     arrow.DataType
+		offsets []int32
+		record  int64
+		want    string
+	}{
+		{arrow.BinaryTypes.String, []int32{0, 3, 2, 4}, 1, `arrowio: field "x": record 1: its list goes from element 3 to 2` + again},
+		{arrow.BinaryTypes.String, []int32{-1, 3, 3, 4}, 0, `arrowio: field "x": record 0: its list begins at element -1` + again},
+		{arrow.BinaryTypes.String, []int32{0, 3, 3, 9}, 2, `arrowio: field "x": record 2: its list goes from element 3 to 9 of 8` + again},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int16), []int32{0, 3, 2, 3}, 1, `arrowio: field "x": record 1: its list goes from element 3 to 2` + again},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int16), []int32{0, 1, 3, 5}, 2, `arrowio: field "x": record 2: its list goes from element 3 to 5 of 4` + again},
+	} {
+		offsets := memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(c.offsets))
+		values := memory.NewBufferBytes([]byte("abcdefgh"))
+		data := array.NewData(c.typ, 3, []*memory.Buffer{nil, offsets, values}, nil, 0, 0)
+		if list, ok := c.typ.(*arrow.ListType); ok {
+			child := array.NewData(list.Elem(), 4, []*memory.Buffer{nil, values}, nil, 0, 0)
+			data = array.NewData(c.typ, 3, []*memory.Buffer{nil, offsets}, []arrow.ArrayData{child}, 0, 0)
+		}
+		schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.typ}}, nil)
+		ds, err := records.New(schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{unchecked{data: data}}, 3)}, records.Options{})
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "arrowio: record batch 0 of the records: ") {
+				t.Error(err)
+			}
+			continue // lists in memory are checked when the source is made
+		}
+		_, err = readRagged(ds, 0, []int64{c.record})
+		if status.CodeOf(err) != status.DataLoss || err.Error() != c.want {
+			t.Errorf("offsets %v: got  %v\nwant %s", c.offsets, err, c.want)
+		}
+		for record := range int64(3) {
+			if _, err := readRagged(ds, 0, []int64{record}); err == nil && record == c.record {
+				t.Errorf("offsets %v: record %d was read", c.offsets, record)
+			}
+		}
+		if _, err := ds.Fingerprint(t.Context()); err != nil {
+			t.Errorf("a damaged row prevents the fingerprint: %v", err)
+		}
+	}
+}
+
+// unchecked is an array whose buffers Arrow's library has not looked at.
+type unchecked struct {
+	arrow.Array
+	data arrow.ArrayData
+}
+
+func (a unchecked) Data() arrow.ArrayData    { return a.data }
+func (a unchecked) DataType() arrow.DataType { return a.data.DataType() }
+func (a unchecked) Len() int                 { return a.data.Len() }
+func (a unchecked) NullN() int               { return 0 }
+func (a unchecked) Retain()                  {}
+func (a unchecked) Release()                 {}
