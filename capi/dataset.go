@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
@@ -261,6 +262,25 @@ func mfgo_dataset_slice(h C.uint64_t, start, stop C.int64_t, out *C.uint64_t, e 
 			put(s, out)
 		}
 		return err
+	})
+}
+
+//export mfgo_dataset_lengths
+func mfgo_dataset_lengths(h C.uint64_t, field *C.char, start, stop C.int64_t, lengths *C.int64_t, e *C.mf_error) C.mf_status {
+	return with(h, e, func(ctx context.Context, d *dataset) error {
+		src, err := d.opened.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		name := C.GoString(field)
+		number, _, ok := src.Schema().Field(name)
+		if !ok {
+			return status.Errorf(status.NotFound, "capi", "there is no field %q", name).With("field", name)
+		}
+		if start < 0 || stop < start || int64(stop) > src.Len() {
+			return status.Errorf(status.OutOfRange, "capi", "the records [%d, %d) do not lie within the %d records of the dataset", int64(start), int64(stop), src.Len())
+		}
+		return source.Lengths(ctx, src, number, int64(start), unsafe.Slice((*int64)(lengths), int64(stop-start)))
 	})
 }
 

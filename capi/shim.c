@@ -287,6 +287,14 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
   return mfgo_dataset_slice(dataset.id, start, stop, &slice->id, error);
 }
 
+mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t start, int64_t stop,
+                             int64_t* lengths, mf_error* error) {
+  GUARD;
+  NEED(field);
+  NEED(lengths);
+  return mfgo_dataset_lengths(dataset.id, (char*)field, start, stop, lengths, error);
+}
+
 mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
                          mf_dataset* padded, mf_error* error) {
   CREATES(padded);

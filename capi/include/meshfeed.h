@@ -411,6 +411,11 @@ mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int3
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error);
 
+/* Writes the length of each row [start, stop) of a ragged field to lengths: of its first
+   dimension, -1 for a null row. Reads offsets and no values. */
+mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t start, int64_t stop,
+                             int64_t* lengths, mf_error* error);
+
 /* A value for one field: one number or boolean of any element type except float16 and
    bfloat16. It is converted to the type of the field. In mf_loader_options it replaces
    nulls, in mf_dataset_pad it is the value of the elements that are added. */

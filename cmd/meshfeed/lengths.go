@@ -21,32 +21,22 @@ type lengthFacts struct {
 	Max    int64 `json:"max"`
 }
 
-// lengthsAtOnce is the number of records whose lengths are read together.
-const lengthsAtOnce = 64 << 10
+// lengthsAtOnce is the number of rows after which progress is shown.
+const lengthsAtOnce = 1 << 20
 
 // lengthsOf reads the length of every row of a ragged field. Memory grows with the number
 // of different lengths only.
 func lengthsOf(ctx context.Context, src source.Source, field int, progress func(rows int64)) (lengthFacts, error) {
-	r, err := src.Reader([]int{field})
-	if err != nil {
-		return lengthFacts{}, err
-	}
-	defer r.Close()
-	counts := map[int64]int64{}
-	records, lengths := make([]int64, lengthsAtOnce), make([]int64, lengthsAtOnce)
+	counts, lengths := map[int64]int64{}, make([]int64, min(lengthsAtOnce, src.Len()))
 	for from := int64(0); from < src.Len(); from += lengthsAtOnce {
-		n := int(min(lengthsAtOnce, src.Len()-from))
-		for i := range n {
-			records[i] = from + int64(i)
-		}
-		r.Ahead(records[:n])
-		if err := r.Lengths(ctx, field, records[:n], lengths); err != nil {
+		some := lengths[:min(lengthsAtOnce, src.Len()-from)]
+		if err := source.Lengths(ctx, src, field, from, some); err != nil {
 			return lengthFacts{}, err
 		}
-		for _, length := range lengths[:n] {
+		for _, length := range some {
 			counts[length]++
 		}
-		progress(int64(n))
+		progress(int64(len(some)))
 	}
 	return summarize(counts), nil
 }

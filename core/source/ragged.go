@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -45,4 +46,28 @@ func (f Field) Why() string {
 		what = "bytes of different lengths; store decoded elements, or give the bytes one length: " + pad
 	}
 	return "its rows are " + what
+}
+
+// lengthsAtOnce is the number of records whose lengths are read together.
+const lengthsAtOnce = 64 << 10
+
+// Lengths writes the lengths of the rows of a ragged field to out, from record start on. If
+// out is empty, it still refuses a fixed field.
+func Lengths(ctx context.Context, src Source, field int, start int64, out []int64) error {
+	r, err := src.Reader([]int{field})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	records := make([]int64, min(lengthsAtOnce, len(out)))
+	for from := 0; from == 0 || from < len(out); from += lengthsAtOnce {
+		some := out[from:min(from+lengthsAtOnce, len(out))]
+		for i := range some {
+			records[i] = start + int64(from+i)
+		}
+		if err := r.Lengths(ctx, field, records[:len(some)], some); err != nil {
+			return err
+		}
+	}
+	return nil
 }

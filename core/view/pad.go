@@ -188,26 +188,17 @@ func (v *pad) Check(ctx context.Context, fields []int, start, stop int64) error 
 }
 
 // lengthsAtOnce is the number of records whose lengths are checked together.
-const lengthsAtOnce = 64 << 10
+const lengthsAtOnce = 1 << 20
 
 // checkLengths returns an error if a row of the records [start, stop) is too long.
 func (v *pad) checkLengths(ctx context.Context, start, stop int64) error {
-	r, err := v.src.Reader([]int{v.number})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	size := min(lengthsAtOnce, max(stop-start, 0))
-	records, lengths := make([]int64, size), make([]int64, size)
-	for from := start; from < stop; from += size {
-		n := min(size, stop-from)
-		for i := range n {
-			records[i] = from + i
-		}
-		if err := r.Lengths(ctx, v.number, records[:n], lengths[:n]); err != nil {
+	lengths := make([]int64, min(lengthsAtOnce, max(stop-start, 0)))
+	for from := start; from < stop; from += lengthsAtOnce {
+		some := lengths[:min(lengthsAtOnce, stop-from)]
+		if err := source.Lengths(ctx, v.src, v.number, from, some); err != nil {
 			return err
 		}
-		for i, length := range lengths[:n] {
+		for i, length := range some {
 			if length > int64(v.options.Length) {
 				return v.tooLong(from+int64(i), length)
 			}

@@ -216,6 +216,29 @@ class Dataset(Resource):
             handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
+    def lengths(self, field: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Returns the length of every row of a ragged field: of its first dimension, -1 for null.
+
+        It reads offsets and no values. `meshfeed inspect --lengths` prints a summary.
+
+        Args:
+            field: a field whose rows differ in length.
+
+        Raises:
+            NotFoundError: there is no such field.
+            InvalidArgumentError: the rows of the field have one shape.
+
+        Examples:
+            >>> import meshfeed as mf, pyarrow as pa
+            >>> ds = mf.from_arrow(pa.table({"tokens": [[5, 6, 7], [], None]}))
+            >>> ds.lengths("tokens").tolist()
+            [3, 0, -1]
+        """
+        with Checks("Dataset.lengths") as check:
+            out = np.empty(len(self), np.int64)
+            calls.dataset_lengths(self.handle, check.name("field", field), out)
+            return out
+
     def pad(
         self,
         field: str,

@@ -104,6 +104,34 @@ def test_errors(given: dict[str, Any], message: str) -> None:
     assert str(caught.value) == f"Dataset.pad: {message}"
 
 
+@pytest.mark.parametrize("source", [arrow, packed, parquet, memory])
+def test_lengths_of_rows(source: Callable[[Path], mf.Dataset], tmp_path: Path) -> None:
+    def lengths(rows: list[Any]) -> list[int]:
+        return [-1 if row is None else len(row) for row in rows]
+
+    utf8 = [None if text is None else text.encode() for text in TEXT]
+    with source(tmp_path / "x") as ds, ds.slice(5, 60) as part, ds.slice(3, 3) as none:
+        assert ds.lengths("tokens").tolist() == lengths(TOKENS)
+        assert ds.lengths("text").tolist() == lengths(utf8)
+        assert part.lengths("boxes").tolist() == lengths(BOXES[5:])
+        assert none.lengths("text").tolist() == []
+        for name, message in (
+            ("word", 'there is no field "word"'),
+            ("label", "field 3 has rows of one shape, and no lengths"),
+        ):
+            with pytest.raises(mf.Error) as caught:
+                ds.lengths(name)
+            assert str(caught.value) == f"Dataset.lengths: {message}"
+
+
+def test_lengths_of_many_rows_take_several_calls() -> None:
+    rows = np.arange(2**20 + 5) % 3
+    offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
+    lists = pa.ListArray.from_arrays(offsets, pa.nulls(int(offsets[-1]), pa.int8()).fill_null(0))
+    with mf.from_arrow(pa.table({"x": lists})) as ds:
+        np.testing.assert_array_equal(ds.lengths("x"), rows)
+
+
 def test_a_row_that_is_too_long_is_an_error_of_the_loader() -> None:
     first = next(i for i, row in enumerate(TOKENS) if len(row or []) > 5)
     with mf.from_arrow(TABLE) as ds, pytest.raises(mf.OutOfRangeError) as caught:

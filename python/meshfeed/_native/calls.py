@@ -257,6 +257,17 @@ def dataset_slice(handle: int, start: int, stop: int) -> Handle:
     return _created("dataset", "mf_dataset_slice", handle, start, stop)
 
 
+_LENGTHS = 2**20  # records of one call, so that Ctrl-C is noticed between two
+
+
+def dataset_lengths(handle: int, field: str, out: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """Writes the lengths of all rows of a ragged field."""
+    for start in range(0, max(len(out), 1), _LENGTHS):
+        part = out[start : start + _LENGTHS]
+        at = (start, start + len(part), part.ctypes.data)
+        call("mf_dataset_lengths", handle, _field(field), *at)
+
+
 def dataset_pad(
     handle: int, field: str, value: Any, length: int, *, left: bool, truncate: bool
 ) -> Handle:
