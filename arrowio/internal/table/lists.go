@@ -39,7 +39,7 @@ func (e *Uneven) Status() *status.Error {
 		With("field", e.Field.Name).With("record", e.Record)
 }
 
-// Reason returns why the column cannot be a field, for the list of skipped columns.
+// Reason returns why the rows of the column have no common shape.
 func (e *Uneven) Reason() string {
 	return fmt.Sprintf("its lists differ in length: record %d has %d values in dimension %d, where the shape %v of the rows needs %d; pad or cut them to one length",
 		e.Record, e.Length, e.Level, e.Field.Shape, e.Field.List(e.Level).Length())
