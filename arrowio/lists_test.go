@@ -17,6 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/records"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
@@ -97,7 +98,7 @@ func TestListsThatAreRaggedLate(t *testing.T) {
 					t.Errorf("got  %v\nwant %s", err, want)
 				}
 			}
-			part, err := source.Slice(ds, 100, 990)
+			part, err := view.Slice(ds, 100, 990)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
@@ -126,7 +127,7 @@ func TestSlices(t *testing.T) {
 	sourcetest.Run(t, open)
 	t.Run("Slice", func(t *testing.T) {
 		sourcetest.Run(t, func(t *testing.T) source.Source {
-			part, err := source.Slice(open(t), 1, 4)
+			part, err := view.Slice(open(t), 1, 4)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -256,7 +256,7 @@ func mfgo_dataset_hash(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_erro
 func mfgo_dataset_slice(h C.uint64_t, start, stop C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return with(h, e, func(ctx context.Context, d *dataset) error {
 		s, err := d.view(ctx, func(src source.Source) (source.Source, error) {
-			return source.Slice(src, int64(start), int64(stop))
+			return view.Slice(src, int64(start), int64(stop))
 		})
 		if err == nil {
 			put(s, out)

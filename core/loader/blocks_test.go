@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
@@ -103,7 +104,7 @@ func TestBlocksParameters(t *testing.T) {
 	src := stored{digits(5000), units}
 	planned := document(8)
 	planned.Dataset = &layout.DatasetSpec{Records: 5000, Order: "blocks", Seed: 7}
-	sliced, err := source.Slice(src, 5, 4992)
+	sliced, err := view.Slice(src, 5, 4992)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 )
 
 // Every error alone, with its whole message.
@@ -175,11 +176,11 @@ func TestSkippedColumn(t *testing.T) {
 func TestNewContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	view, err := source.Slice(slow{digits(80)}, 0, 40)
+	part, err := view.Slice(slow{digits(80)}, 0, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loader.NewContext(ctx, view, loader.Options{Layout: newLayout(t, document(8))}); status.CodeOf(err) != status.Cancelled {
+	if _, err := loader.NewContext(ctx, part, loader.Options{Layout: newLayout(t, document(8))}); status.CodeOf(err) != status.Cancelled {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,12 +2,33 @@
 // or more datasets below it. Each of its records is a pure function of records below:
 //
 //	view     record k of the view
+//	Select   record k with some of the fields
+//	Rename   record k with other names of fields
+//	Slice    record start + k
+//	Take     record indices[k]
+//	Filter   the k-th record whose bit is set
+//	Concat   record k of several datasets, one after the other
+//	Window   some consecutive records as one, for time series
+//	Stack    record k with several fields joined into one
 //	Pad      record k with the rows of a ragged field at one length
 //
 // Every view is a [source.Source], so a view may stand over a view, and loaders need
 // not know of views. A view has no state: any process can read any of its records at
 // any time. Its fingerprint follows from its parameters and the fingerprints below.
 //
+// # Cost
+//
+// Select, Rename, Slice, Take and Filter only renumber records and fields. The
+// gatherer below writes the blocks, so these views cost nothing per byte. A chain of
+// them is one view: a gather renumbers its list once for each view that does not fold
+// into another, then enters one gatherer. Window and Concat also let the gatherers
+// below write the blocks in place. Stack gathers columns into memory of its own,
+// then interleaves them.
+//
+// # Closing
+//
 // Closing a view ends the gathers of that view alone. The datasets below stay open
-// and have to be closed by their owner.
+// and have to be closed by their owner. If a dataset below is closed, its views fail
+// with InvalidState. A chain of Select, Rename, Slice, Take and Filter needs only the
+// dataset below all of them.
 package view

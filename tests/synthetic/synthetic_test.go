@@ -20,18 +20,3 @@ func fields() []source.Field {
 func TestSource(t *testing.T) {
 	sourcetest.Run(t, func(*testing.T) source.Source { return New(50, fields()...) })
 }
-
-// A slice of it must too.
-func TestSlice(t *testing.T) {
-	for _, r := range [][2]int64{{0, 50}, {10, 30}, {50, 50}} {
-		sourcetest.Run(t, func(t *testing.T) source.Source {
-			src := New(50, fields()...)
-			t.Cleanup(func() { _ = src.Close() })
-			part, err := source.Slice(src, r[0], r[1])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return part
-		})
-	}
-}

@@ -1,4 +1,4 @@
-package source_test
+package view_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
@@ -22,7 +23,7 @@ func numbers() *synthetic.Source {
 
 func slice(t testing.TB, src source.Source, start, stop int64) source.Source {
 	t.Helper()
-	v, err := source.Slice(src, start, stop)
+	v, err := view.Slice(src, start, stop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,15 +79,15 @@ func TestSliceRows(t *testing.T) {
 func TestSliceBounds(t *testing.T) {
 	src := numbers()
 	for _, r := range [][2]int64{{-1, 5}, {5, 4}, {0, 101}, {101, 101}} {
-		_, err := source.Slice(src, r[0], r[1])
-		want := fmt.Sprintf("source: the slice [%d, %d) does not lie within the 100 records of the dataset; use 0 <= start <= stop <= 100", r[0], r[1])
+		_, err := view.Slice(src, r[0], r[1])
+		want := fmt.Sprintf("view: the slice [%d, %d) does not lie within the 100 records of the dataset; use 0 <= start <= stop <= 100", r[0], r[1])
 		if status.CodeOf(err) != status.OutOfRange || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
 	for _, r := range []int64{-2, 20} {
 		_, err := gather(t.Context(), t, slice(t, src, 40, 60), r)
-		want := fmt.Sprintf("source: record %d is outside the 20 records of the slice", r)
+		want := fmt.Sprintf("view: record %d is outside the 20 records of the slice", r)
 		if status.CodeOf(err) != status.OutOfRange || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -143,9 +144,9 @@ func TestSliceClose(t *testing.T) {
 		for _, err := range []error{
 			func() error { _, err := part.Gatherer(nil); return err }(),
 			func() error { _, err := part.Fingerprint(t.Context()); return err }(),
-			func() error { _, err := source.Slice(part, 0, 1); return err }(),
+			func() error { _, err := view.Slice(part, 0, 1); return err }(),
 		} {
-			if status.CodeOf(err) != status.InvalidState || err.Error() != "source: the slice is closed" {
+			if status.CodeOf(err) != status.InvalidState || err.Error() != "view: the slice is closed" {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -204,15 +205,15 @@ func TestSliceAllocatesNothingPerRow(t *testing.T) {
 
 func ExampleSlice() {
 	all := numbers()
-	train, _ := source.Slice(all, 0, 80)
-	valid, _ := source.Slice(all, 80, 100)
+	train, _ := view.Slice(all, 0, 80)
+	valid, _ := view.Slice(all, 80, 100)
 	fmt.Println(train.Len(), valid.Len())
 
-	_, err := source.Slice(all, 80, 101)
+	_, err := view.Slice(all, 80, 101)
 	fmt.Println(err)
 	// Output:
 	// 80 20
-	// source: the slice [80, 101) does not lie within the 100 records of the dataset; use 0 <= start <= stop <= 100
+	// view: the slice [80, 101) does not lie within the 100 records of the dataset; use 0 <= start <= stop <= 100
 }
 
 // TestSliceConformance runs the suite of all sources over a slice of a slice.

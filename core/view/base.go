@@ -1,0 +1,167 @@
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// base is what all views share: a schema, a length, a fingerprint, and the count of
+// calls under way.
+type base struct {
+	kind    string // such as "slice", for errors
+	below   []source.Source
+	schema  source.Schema
+	records int64
+	calls   *source.Calls
+
+	// identify computes the fingerprint from those of the datasets below.
+	identify func(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error)
+	known    atomic.Pointer[source.Fingerprint]
+}
+
+func newBase(kind string, below ...source.Source) base {
+	return base{kind: kind, below: below, calls: source.NewCalls("view", kind, nil)}
+}
+
+// Schema implements source.Source.
+func (b *base) Schema() source.Schema { return b.schema }
+
+// Len implements source.Source.
+func (b *base) Len() int64 { return b.records }
+
+// Close implements source.Source.
+func (b *base) Close() error { return b.calls.Close(source.Patience) }
+
+// Coverage implements source.Covered.
+func (b *base) Coverage() (hashed, of int64) {
+	for _, s := range b.below {
+		if c, ok := s.(source.Covered); ok {
+			h, o := c.Coverage()
+			hashed, of = hashed+h, of+o
+		}
+	}
+	return hashed, of
+}
+
+// Fingerprint implements source.Source. Concurrent first calls may both compute it.
+func (b *base) Fingerprint(ctx context.Context) (f source.Fingerprint, err error) {
+	err = b.call(ctx, func(ctx context.Context) error {
+		if known := b.known.Load(); known != nil {
+			f = *known
+			return nil
+		}
+		below := make([]source.Fingerprint, len(b.below))
+		for i, s := range b.below {
+			if below[i], err = s.Fingerprint(ctx); err != nil {
+				return err
+			}
+		}
+		if f, err = b.identify(ctx, below); err == nil {
+			b.known.Store(&f)
+		}
+		return err
+	})
+	return f, err
+}
+
+// call calls do with a context that ends when the view is closed.
+func (b *base) call(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := b.calls.Enter(); err != nil {
+		return err
+	}
+	defer b.calls.Leave()
+	ctx, stop := b.calls.Join(ctx)
+	defer stop()
+	return do(ctx)
+}
+
+// checkRecords returns an error if a record is neither in the view nor padding.
+func (b *base) checkRecords(records []int64) error {
+	for _, r := range records {
+		if r != -1 && (r < 0 || r >= b.records) {
+			return b.checkExists(r)
+		}
+	}
+	return nil
+}
+
+// checkExists returns an error if a record is not in the view.
+func (b *base) checkExists(record int64) error {
+	if record >= 0 && record < b.records {
+		return nil
+	}
+	return status.Errorf(status.OutOfRange, "view", "record %d is outside the %d records of the %s", record, b.records, b.kind).With("record", record)
+}
+
+// existing appends the records that exist in the view.
+func (b *base) existing(list, records []int64) []int64 {
+	for _, r := range records {
+		if r >= 0 && r < b.records {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// ended returns the error of a context that has ended.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return status.Errorf(status.CodeOf(err), "view", "the call was ended: %w", err)
+	}
+	return nil
+}
+
+// hashOf returns a hash that has taken in the kind of a view and the fingerprints
+// below.
+func hashOf(kind string, below ...source.Fingerprint) hash.Hash {
+	h := sha256.New()
+	h.Write([]byte("meshfeed " + kind + "\n"))
+	for _, f := range below {
+		h.Write(f[:])
+	}
+	return h
+}
+
+// hashNumbers adds numbers to a hash. Long lists end early with the context.
+func hashNumbers[T int64 | uint64](ctx context.Context, h hash.Hash, numbers ...T) error {
+	const chunk = 1 << 13
+	text := make([]byte, 0, 8*min(len(numbers), chunk))
+	for from := 0; from < len(numbers); from += chunk {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		text = text[:0]
+		for _, n := range numbers[from:min(from+chunk, len(numbers))] {
+			text = binary.LittleEndian.AppendUint64(text, uint64(n))
+		}
+		h.Write(text)
+	}
+	return nil
+}
+
+func fingerprint(h hash.Hash) (f source.Fingerprint) {
+	copy(f[:], h.Sum(nil))
+	return f
+}
+
+// lists hands out lists of record numbers, which consecutive gathers reuse.
+type lists struct{ pool sync.Pool }
+
+// get returns an empty list, with the capacity that an earlier call needed.
+func (l *lists) get() *[]int64 {
+	list, ok := l.pool.Get().(*[]int64)
+	if !ok {
+		list = new([]int64)
+	}
+	*list = (*list)[:0]
+	return list
+}
+
+func (l *lists) put(list *[]int64) { l.pool.Put(list) }

@@ -1,0 +1,93 @@
+package view
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sort"
+)
+
+const (
+	blockWords = 16              // a block is 1024 bits, two cache lines
+	sampled    = blockWords * 64 // every sampled-th set bit has its block in bitmap.samples
+)
+
+// bitmap finds the k-th of its set bits. Beside the bits it stores 8 bytes for each
+// 1024 bits, and at most 4 more: the two-level directory of Clark, "Compact Pat
+// Trees", 1996, section 2.2, with one level less.
+type bitmap struct {
+	words   []uint64
+	before  []int64  // by block: the number of set bits in earlier blocks
+	samples []uint32 // the blocks of set bits 0, sampled, 2*sampled, ...
+	ones    int64
+}
+
+// newBitmap copies the first n bits.
+func newBitmap(keep []byte, n int64) *bitmap {
+	words := (n + 63) / 64
+	b := &bitmap{words: make([]uint64, words), before: make([]int64, 0, (words+blockWords-1)/blockWords)}
+	for i := range b.words {
+		var word [8]byte
+		copy(word[:], keep[8*i:])
+		b.words[i] = binary.LittleEndian.Uint64(word[:])
+	}
+	if rest := n % 64; rest > 0 {
+		b.words[len(b.words)-1] &= 1<<rest - 1
+	}
+	for from := 0; from < len(b.words); from += blockWords {
+		b.before = append(b.before, b.ones)
+		for _, w := range b.words[from:min(from+blockWords, len(b.words))] {
+			b.ones += int64(bits.OnesCount64(w))
+		}
+		for int64(len(b.samples))*sampled < b.ones {
+			b.samples = append(b.samples, uint32(from/blockWords))
+		}
+	}
+	b.samples = slices.Clip(b.samples)
+	return b
+}
+
+// find returns the position of the k-th set bit, counted from 0.
+func (b *bitmap) find(k int64) int64 {
+	first, end := int(b.samples[k/sampled]), len(b.before)
+	if next := k/sampled + 1; next < int64(len(b.samples)) {
+		end = int(b.samples[next]) + 1
+	}
+	block := first + sort.Search(end-first, func(i int) bool { return b.before[first+i] > k }) - 1
+	rest := int(k - b.before[block])
+	for i := block * blockWords; ; i++ {
+		n := bits.OnesCount64(b.words[i])
+		if rest < n {
+			return int64(i)*64 + int64(nth(b.words[i], rest))
+		}
+		rest -= n
+	}
+}
+
+// count returns the number of set bits before a position.
+func (b *bitmap) count(at int64) int64 {
+	word := at / 64
+	block := word / blockWords
+	if block == int64(len(b.before)) {
+		return b.ones
+	}
+	n := b.before[block]
+	for _, w := range b.words[block*blockWords : min(word, int64(len(b.words)))] {
+		n += int64(bits.OnesCount64(w))
+	}
+	if rest := at % 64; rest > 0 {
+		n += int64(bits.OnesCount64(b.words[word] & (1<<rest - 1)))
+	}
+	return n
+}
+
+// nth returns the position of the n-th set bit of a word, counted from 0.
+func nth(word uint64, n int) int {
+	at := 0
+	for width := 32; width > 0; width /= 2 {
+		if ones := bits.OnesCount64(word & (1<<width - 1)); n >= ones {
+			n, at, word = n-ones, at+width, word>>width
+		}
+	}
+	return at
+}

@@ -1,0 +1,174 @@
+package view
+
+import (
+	"context"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/block"
+)
+
+// chain is a view whose record k is one record of src, with some of its fields. A
+// view over a chain is a chain over the same src, with one more step.
+type chain struct {
+	base
+	src    source.Source // not a chain
+	steps  []step        // from src up to the view
+	fields []column      // nil if the fields are those of src
+}
+
+// step renumbers the records of a chain.
+type step interface {
+	// renumber replaces record numbers by those of the step below. -1 stays.
+	renumber(records []int64)
+
+	// cover returns the smallest range below that contains the records
+	// [start, stop), and whether it contains no other record.
+	cover(start, stop int64) (from, to int64, exact bool)
+
+	// units returns the units of the step, given those of the step below; nil if they
+	// are not known.
+	units(sizes []int64) []int64
+
+	// identify returns the fingerprint of the step over a dataset.
+	identify(ctx context.Context, below source.Fingerprint) (source.Fingerprint, error)
+}
+
+// over returns a view of all records and fields of a dataset. It has no steps, or
+// those of the dataset if that is a chain itself.
+func over(kind string, src source.Source) (*chain, error) {
+	c := &chain{src: src}
+	if below, ok := src.(*chain); ok {
+		if err := below.calls.Enter(); err != nil {
+			return nil, err
+		}
+		defer below.calls.Leave()
+		c.src, c.steps, c.fields = below.src, slices.Clone(below.steps), below.fields
+	}
+	c.base = newBase(kind, c.src)
+	c.schema, c.records, c.base.identify = src.Schema(), src.Len(), c.identify
+	return c, nil
+}
+
+// last returns the last step, or nil.
+func (c *chain) last() step {
+	if len(c.steps) == 0 {
+		return nil
+	}
+	return c.steps[len(c.steps)-1]
+}
+
+// replace replaces the last step.
+func (c *chain) replace(s step, records int64) {
+	c.steps[len(c.steps)-1], c.records = s, records
+}
+
+// push adds a step with a number of records.
+func (c *chain) push(s step, records int64) {
+	c.steps, c.records = append(c.steps, s), records
+}
+
+// renumber replaces record numbers of the view by those of src.
+func (c *chain) renumber(records []int64) {
+	for _, s := range slices.Backward(c.steps) {
+		s.renumber(records)
+	}
+}
+
+// identify adds the steps to the fingerprint of src, then the fields.
+func (c *chain) identify(ctx context.Context, below []source.Fingerprint) (f source.Fingerprint, err error) {
+	f = below[0]
+	for _, s := range c.steps {
+		if f, err = s.identify(ctx, f); err != nil {
+			return f, err
+		}
+	}
+	return identifyFields(f, c.fields, c.src.Schema()), nil
+}
+
+// Check implements source.Checker. If the view leaves out records between its own, a
+// failure may be about a record that is left out. The gather then reports it.
+func (c *chain) Check(ctx context.Context, fields []int, start, stop int64) error {
+	checker, ok := c.src.(source.Checker)
+	if !ok || start >= stop {
+		return nil
+	}
+	return c.call(ctx, func(ctx context.Context) error {
+		from, to, exact := start, stop, true
+		for _, s := range slices.Backward(c.steps) {
+			var all bool
+			from, to, all = s.cover(from, to)
+			exact = exact && all
+		}
+		if to-from > sparse*(stop-start) {
+			return nil
+		}
+		err := checker.Check(ctx, c.numbers(fields), from, to)
+		if !exact && ctx.Err() == nil {
+			return nil
+		}
+		return err
+	})
+}
+
+// sparse is how many records [chain.Check] reads at most for each record of the view.
+const sparse = 16
+
+// Gatherer implements source.Source.
+func (c *chain) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	if err := c.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer c.calls.Leave()
+	if _, err := block.Compile(c.schema, parts, nil); err != nil {
+		return nil, err // with the name of the view's field
+	}
+	if c.fields != nil {
+		parts = slices.Clone(parts)
+		for i := range parts {
+			parts[i].Field = c.fields[parts[i].Field].below
+		}
+	}
+	g, err := c.src.Gatherer(parts)
+	if err != nil {
+		return nil, err
+	}
+	return &chainGatherer{Gatherer: g, view: c}, nil
+}
+
+// chainGatherer passes renumbered records to the gatherer of src.
+type chainGatherer struct {
+	source.Gatherer
+	view  *chain
+	lists lists // one for each call under way
+}
+
+// Gather implements source.Gatherer.
+func (g *chainGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+	return g.view.call(ctx, func(ctx context.Context) error {
+		if err := g.view.checkRecords(records); err != nil {
+			return err
+		}
+		list := g.lists.get()
+		defer g.lists.put(list)
+		*list = append(*list, records...)
+		g.view.renumber(*list)
+		return g.Gatherer.Gather(ctx, *list, jobs)
+	})
+}
+
+// Ahead implements source.Gatherer.
+func (g *chainGatherer) Ahead(records []int64) { g.view.ahead(&g.lists, records, g.Gatherer.Ahead) }
+
+// ahead announces the records that exist. A gather or a read reports the others.
+func (c *chain) ahead(lists *lists, records []int64, announce func(records []int64)) {
+	if c.calls.Enter() != nil {
+		return
+	}
+	defer c.calls.Leave()
+	list := lists.get()
+	defer lists.put(list)
+	*list = c.existing(*list, records)
+	c.renumber(*list)
+	announce(*list)
+}

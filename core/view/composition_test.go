@@ -1,0 +1,341 @@
+package view_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/tests/random"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+// model is a dataset as plain rows: rows[record][field], with zeros for nulls.
+type model struct {
+	fields []source.Field
+	rows   [][][]byte
+}
+
+func (m model) row(field int, record int64) []byte { return m.rows[record][field] }
+
+// digest hashes names and rows.
+func (m model) digest() [32]byte {
+	h := sha256.New()
+	for i, f := range m.fields {
+		fmt.Fprintln(h, i, f.Name, f.Type, f.Shape)
+	}
+	for _, row := range m.rows {
+		for _, cell := range row {
+			fmt.Fprintf(h, "%x,", cell)
+		}
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// columns returns the model of other fields, each of which cell computes from a row.
+func (m model) columns(fields []source.Field, cell func(row [][]byte, field int) []byte) model {
+	out := model{fields: fields}
+	for _, row := range m.rows {
+		cells := make([][]byte, len(fields))
+		for i := range fields {
+			cells[i] = cell(row, i)
+		}
+		out.rows = append(out.rows, cells)
+	}
+	return out
+}
+
+// composer makes random views, and their models.
+type composer struct {
+	*testing.T
+	r     *rand.Rand
+	trace []string // the views, from below
+}
+
+func (c *composer) note(format string, args ...any) {
+	c.trace = append(c.trace, fmt.Sprintf(format, args...))
+}
+
+func (c *composer) must(v source.Source, err error) source.Source {
+	c.Helper()
+	if err != nil {
+		c.Fatalf("%v: %v", c.trace, err)
+	}
+	return v
+}
+
+// stored returns a dataset without views.
+func (c *composer) stored() (source.Source, model) {
+	n := int64(c.r.IntN(40))
+	if c.r.IntN(2) == 0 {
+		src := newNullable(n)
+		m := model{fields: src.Schema().Fields}
+		for k := range n {
+			var row [][]byte
+			for f := range m.fields {
+				cell, _ := src.row(f, k)
+				if cell == nil {
+					cell = make([]byte, m.fields[f].RowBytes())
+				}
+				row = append(row, cell)
+			}
+			m.rows = append(m.rows, row)
+		}
+		return src, m
+	}
+	src := synthetic.New(n,
+		source.Field{Name: "image", Type: dtype.Uint8, Shape: []int{3, 2}},
+		source.Field{Name: "a", Type: dtype.Float32}, source.Field{Name: "b", Type: dtype.Float32},
+		source.Field{Name: "label", Type: dtype.Int64}, source.Field{Name: "flag", Type: dtype.Bool},
+		source.Field{Name: "tokens", Type: dtype.Int32, Ragged: 1, Nullable: true})
+	m := model{fields: src.Schema().Fields}
+	for k := range n {
+		var row [][]byte
+		for _, f := range m.fields {
+			row = append(row, synthetic.Row(f, k))
+		}
+		m.rows = append(m.rows, row)
+	}
+	return src, m
+}
+
+// compose returns views of views.
+func (c *composer) compose(depth int) (source.Source, model) {
+	if depth == 0 {
+		src, m := c.stored()
+		c.note("%d records of %v", src.Len(), m.fields)
+		return src, m
+	}
+	src, m := c.compose(depth - 1)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack)(src, m)
+}
+
+func (c *composer) slice(src source.Source, m model) (source.Source, model) {
+	a, b := c.r.IntN(len(m.rows)+1), c.r.IntN(len(m.rows)+1)
+	a, b = min(a, b), max(a, b)
+	c.note("slice(%d, %d)", a, b)
+	return c.must(view.Slice(src, int64(a), int64(b))), model{m.fields, m.rows[a:b]}
+}
+
+func (c *composer) take(src source.Source, m model) (source.Source, model) {
+	out := model{fields: m.fields}
+	var indices []int64
+	if len(m.rows) > 0 {
+		for range c.r.IntN(30) {
+			k := c.r.IntN(len(m.rows))
+			indices, out.rows = append(indices, int64(k)), append(out.rows, m.rows[k])
+		}
+	}
+	c.note("take(%v)", indices)
+	return c.must(view.Take(src, indices)), out
+}
+
+func (c *composer) filter(src source.Source, m model) (source.Source, model) {
+	out := model{fields: m.fields}
+	keep := make([]byte, (len(m.rows)+7)/8)
+	for k, row := range m.rows {
+		if c.r.IntN(3) > 0 {
+			keep[k/8] |= 1 << (k % 8)
+			out.rows = append(out.rows, row)
+		}
+	}
+	c.note("filter(%b)", keep)
+	return c.must(view.Filter(src, keep)), out
+}
+
+func (c *composer) fields(src source.Source, m model) (source.Source, model) {
+	chosen := c.r.Perm(len(m.fields))[:1+c.r.IntN(len(m.fields))]
+	var names []string
+	var fields []source.Field
+	for _, i := range chosen {
+		names, fields = append(names, m.fields[i].Name), append(fields, m.fields[i])
+	}
+	c.note("select(%v)", names)
+	return c.must(view.Select(src, names...)), m.columns(fields, func(row [][]byte, i int) []byte { return row[chosen[i]] })
+}
+
+func (c *composer) rename(src source.Source, m model) (source.Source, model) {
+	names, fields := map[string]string{}, slices.Clone(m.fields)
+	for i := range fields {
+		if c.r.IntN(2) == 0 {
+			names[fields[i].Name] = fmt.Sprintf("f%d", len(c.trace)*100+i)
+			fields[i].Name = names[fields[i].Name]
+		}
+	}
+	c.note("rename(%v)", names)
+	return c.must(view.Rename(src, names)), model{fields, m.rows}
+}
+
+// concat joins random slices, takes and filters of a dataset.
+func (c *composer) concat(src source.Source, m model) (source.Source, model) {
+	out := model{fields: m.fields}
+	var parts []source.Source
+	for range 1 + c.r.IntN(3) {
+		part, rows := random.One(c.r, c.slice, c.take, c.filter)(src, m)
+		if c.r.IntN(4) == 0 {
+			part, rows = c.concat(part, rows)
+		}
+		parts, out.rows = append(parts, part), append(out.rows, rows.rows...)
+	}
+	c.note("concat(%d)", len(parts))
+	return c.must(view.Concat(parts...)), out
+}
+
+func (c *composer) window(src source.Source, m model) (source.Source, model) {
+	w := view.Windows{Length: int64(1 + c.r.IntN(3)), Stride: int64(1 + c.r.IntN(3))}
+	within := -1
+	if i := c.r.IntN(len(m.fields)); c.r.IntN(2) == 0 && !m.fields[i].Nullable && m.fields[i].Ragged == 0 {
+		within, w.Within = i, m.fields[i].Name
+	}
+	out := model{}
+	fixed := source.Schema{Fields: m.fields}.Fixed()
+	for _, i := range fixed {
+		f := m.fields[i]
+		f.Shape = append([]int{int(w.Length)}, f.Shape...)
+		out.fields = append(out.fields, f)
+	}
+	for start := 0; start < len(m.rows); {
+		stop := start + 1
+		for stop < len(m.rows) && (within < 0 || bytes.Equal(m.rows[stop][within], m.rows[start][within])) {
+			stop++
+		}
+		for k := start; k+int(w.Length) <= stop; k += int(w.Stride) {
+			row := make([][]byte, len(fixed))
+			for t := range int(w.Length) {
+				for f, below := range fixed {
+					row[f] = append(row[f], m.rows[k+t][below]...)
+				}
+			}
+			out.rows = append(out.rows, row)
+		}
+		start = stop
+	}
+	if len(out.rows) == 0 || len(fixed) == 0 {
+		return src, m // refused: see TestErrors
+	}
+	c.note("window(%+v)", w)
+	return c.must(view.Window(c.Context(), src, w)), out
+}
+
+func (c *composer) stack(src source.Source, m model) (source.Source, model) {
+	first := c.r.IntN(len(m.fields))
+	if m.fields[first].Ragged > 0 {
+		return src, m // refused: see TestErrors
+	}
+	var alike []int
+	for i, f := range m.fields {
+		if f.Ragged == 0 && f.Type == m.fields[first].Type && slices.Equal(f.Shape, m.fields[first].Shape) {
+			alike = append(alike, i)
+		}
+	}
+	s := view.Stacked{Name: fmt.Sprintf("s%d", len(c.trace))}
+	joined := make([]int, 1+c.r.IntN(4))
+	f := m.fields[first]
+	f.Name, f.Shape, f.Nullable = s.Name, append([]int{len(joined)}, f.Shape...), false
+	for i := range joined {
+		joined[i] = random.One(c.r, alike...)
+		s.Columns = append(s.Columns, m.fields[joined[i]].Name)
+		f.Nullable = f.Nullable || m.fields[joined[i]].Nullable
+	}
+	var fields []source.Field
+	var plain []int
+	for i := range m.fields {
+		if !slices.Contains(joined, i) {
+			fields, plain = append(fields, m.fields[i]), append(plain, i)
+		}
+	}
+	c.note("stack(%v)", s)
+	out := m.columns(append(fields, f), func(row [][]byte, i int) (cell []byte) {
+		if i < len(plain) {
+			return row[plain[i]]
+		}
+		for _, j := range joined {
+			cell = append(cell, row[j]...)
+		}
+		return cell
+	})
+	return c.must(view.Stack(src, s)), out
+}
+
+// TestCompositions runs the conformance suite over random views of views, and compares
+// every record with plain rows. Two compositions with one fingerprint have the same
+// rows.
+func TestCompositions(t *testing.T) {
+	known := map[source.Fingerprint][32]byte{}
+	random.Rounds(t, 30, 3000, func(t *testing.T, r *rand.Rand) {
+		seed := r.Uint64()
+		open := func(t *testing.T) (source.Source, model, *composer) {
+			c := &composer{T: t, r: random.From(seed)}
+			src, m := c.compose(1 + c.r.IntN(6))
+			return src, m, c
+		}
+		src, m, c := open(t)
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(c.trace)
+			}
+		})
+		if src.Len() != int64(len(m.rows)) || !slices.EqualFunc(src.Schema().Fields, m.fields, sameField) {
+			t.Fatalf("%d records of %v, want %d of %v", src.Len(), src.Schema().Fields, len(m.rows), m.fields)
+		}
+		for _, f := range (source.Schema{Fields: m.fields}).Fixed() {
+			checkRows(t, src, m, f)
+		}
+		f := fingerprint(t, src)
+		if digest, seen := known[f]; seen && digest != m.digest() {
+			t.Error("other rows have the same fingerprint")
+		}
+		known[f] = m.digest()
+		sourcetest.Suite{
+			Open:   func(t *testing.T) source.Source { src, _, _ := open(t); return src },
+			Row:    m.row,
+			Ragged: func(span *source.Span) { span.Row = m.row(span.Field, span.Record) },
+		}.Run(t)
+	})
+}
+
+func sameField(a, b source.Field) bool {
+	return a.Ragged == b.Ragged && a.Name == b.Name && a.Type == b.Type && slices.Equal(a.Shape, b.Shape) && a.Nullable == b.Nullable
+}
+
+// checkRows compares all rows of a field with the model, in random order.
+func checkRows(t *testing.T, src source.Source, m model, field int) {
+	t.Helper()
+	f := m.fields[field]
+	box := make([][2]int, len(f.Shape))
+	for d, n := range f.Shape {
+		box[d] = [2]int{0, n}
+	}
+	part := source.Part{Field: field, Boxes: [][][2]int{box}, Fill: 0}
+	if f.Type == dtype.Bool {
+		part.Fill = false
+	}
+	g, err := src.Gatherer([]source.Part{part})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	var records []int64
+	for _, k := range rand.Perm(len(m.rows)) {
+		records = append(records, int64(k), -1)
+	}
+	dst := bytes.Repeat([]byte{0xEE}, len(records)*f.RowBytes())
+	if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range records {
+		want := make([]byte, f.RowBytes())
+		if k >= 0 {
+			want = m.rows[k][field]
+		}
+		if got := dst[i*f.RowBytes() : (i+1)*f.RowBytes()]; !bytes.Equal(got, want) {
+			t.Fatalf("field %q, record %d: %x instead of %x", f.Name, k, got, want)
+		}
+	}
+}

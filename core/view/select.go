@@ -1,0 +1,118 @@
+package view
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Select returns a view with some of the fields, in the order of names. All other
+// fields, and all columns that cannot be arrays, are left out. A selection of every
+// field in its order has the fingerprint of the dataset.
+func Select(src source.Source, names ...string) (source.Source, error) {
+	schema := src.Schema()
+	fields := make([]column, len(names))
+	for i, name := range names {
+		n, err := fieldNumber(schema, name)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = column{name: name, below: n}
+	}
+	return withFields("selection", src, fields, nil)
+}
+
+// fieldNumber returns the number of a field. The error lists the fields, or says why
+// the column is not a field.
+func fieldNumber(schema source.Schema, name string) (int, error) {
+	if n, _, ok := schema.Field(name); ok {
+		return n, nil
+	}
+	for _, s := range schema.Skipped {
+		if s.Name == name {
+			return 0, status.Errorf(status.Unsupported, "view", "column %q of type %s cannot be an array: %s", s.Name, s.Type, s.Reason)
+		}
+	}
+	names := make([]string, len(schema.Fields))
+	for i, f := range schema.Fields {
+		names[i] = fmt.Sprintf("%q", f.Name)
+	}
+	return 0, status.Errorf(status.NotFound, "view", "the dataset has no field %q", name).
+		WithHint("the fields are %s", strings.Join(names, ", ")).With("field", name)
+}
+
+// column is a field of a chain: its name, and its number in a dataset below.
+type column struct {
+	name  string
+	below int
+}
+
+// withFields returns a view of src with other fields. Their numbers are those of src.
+func withFields(kind string, src source.Source, fields []column, skipped []source.Skipped) (source.Source, error) {
+	v, err := over(kind, src)
+	if err != nil {
+		return nil, err
+	}
+	schema := source.Schema{Skipped: skipped}
+	for i := range fields {
+		f := v.schema.Fields[fields[i].below]
+		f.Name = fields[i].name
+		if _, _, twice := schema.Field(f.Name); twice {
+			return nil, status.Errorf(status.InvalidArgument, "view", "two fields of the %s are called %q", kind, f.Name).
+				WithHint("give each field one name").With("field", f.Name)
+		}
+		schema.Fields = append(schema.Fields, f)
+		if v.fields != nil {
+			fields[i].below = v.fields[fields[i].below].below
+		}
+	}
+	v.schema, v.fields = schema, fields
+	return v, nil
+}
+
+// numbers returns the numbers in src of fields of the view.
+func (c *chain) numbers(fields []int) []int {
+	below := make([]int, len(fields))
+	for i, f := range fields {
+		below[i] = c.number(f)
+	}
+	return below
+}
+
+// number returns the number of a field in src.
+func (c *chain) number(field int) int {
+	if c.fields == nil {
+		return field
+	}
+	return c.fields[field].below
+}
+
+// identifyFields adds fields to the fingerprint of a dataset, unless they are all of
+// its fields.
+func identifyFields(below source.Fingerprint, fields []column, schema source.Schema) source.Fingerprint {
+	same := func(f column, s source.Field) bool { return f.name == s.Name }
+	if fields == nil || slices.EqualFunc(fields, schema.Fields, same) && inOrder(fields) {
+		return below
+	}
+	h := hashOf("fields", below)
+	for _, f := range fields {
+		text := binary.LittleEndian.AppendUint64(nil, uint64(f.below))
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(f.name)))
+		h.Write(append(text, f.name...))
+	}
+	return fingerprint(h)
+}
+
+// inOrder reports whether the k-th field is field k below.
+func inOrder(fields []column) bool {
+	for k, f := range fields {
+		if f.below != k {
+			return false
+		}
+	}
+	return true
+}
