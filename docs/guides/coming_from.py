@@ -494,7 +494,7 @@ if installed("grain"):
 # | Hugging Face datasets | JAX with meshfeed |
 # | --- | --- |
 # | `dataset.save_to_disk(folder)`, `load_from_disk(folder)` | `mf.open(folder)` reads that folder |
-# | a dataset in memory | `mf.from_arrow(dataset.with_format("arrow")[:])` |
+# | a dataset in memory | `mf.from_arrow(dataset)` |
 # | `dataset.with_format("jax", device=str(d))`, arrays on one device | `mf.Loader`: global arrays on a mesh |
 # | `dataset.with_format("numpy").iter(batch_size=b)` | `mf.Loader(ds, batch_size=b)`: NumPy, without JAX |
 # | `dataset.shuffle(seed=s)` before each epoch, then `flatten_indices()` | `shuffle=True, seed=s` |

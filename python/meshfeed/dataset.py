@@ -42,7 +42,7 @@ _SPECS = "specs that name fields, such as a list of names, avoid this warning"
 _TABLES = {
     "collect": "give what its collect() returns",  # a LazyFrame of polars
     "to_table": "give what its to_table() returns",  # a pyarrow.dataset.Dataset
-    "save_to_disk": 'give its with_format("arrow")[:], or mf.open what its save_to_disk wrote',
+    "save_to_disk": 'give one of its splits, such as splits["train"]',  # a datasets.DatasetDict
 }
 
 
@@ -459,8 +459,9 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
     """Makes a dataset from a table of pyarrow, polars, duckdb, pandas or others, without a copy.
 
     Args:
-        data: an object with `__arrow_c_stream__` or `__arrow_c_array__`. A reader is read to its
-            end.
+        data: an object with `__arrow_c_stream__` or `__arrow_c_array__`, or a Hugging Face dataset.
+            A reader is read to its end. If a Hugging Face dataset was shuffled, filtered, or had
+            rows selected, its rows are copied in their present order.
         shapes: as in `mf.open`.
 
     Examples:
@@ -471,6 +472,8 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
     """
     with Checks("mf.from_arrow") as check:
         rows = _shapes(check, shapes)
+        if hasattr(data, "save_to_disk") and not isinstance(data, Mapping):
+            data = data.with_format("arrow")[:]
         _check_objects(check, data)
         if hasattr(data, "__arrow_c_stream__"):
             capsule = data.__arrow_c_stream__()

@@ -323,8 +323,8 @@ def test_an_object_without_arrow() -> None:
     ("data", "remedy"),
     [
         (
-            datasets.Dataset.from_dict({"x": [1]}),
-            'give its with_format("arrow")[:], or mf.open what its save_to_disk wrote',
+            datasets.DatasetDict(train=datasets.Dataset.from_dict({"x": [1]})),
+            'give one of its splits, such as splits["train"]',
         ),
         (pyarrow.dataset.dataset(pa.table({"x": [1]})), "give what its to_table() returns"),
         (pl.LazyFrame({"x": [1]}), "give what its collect() returns"),
@@ -336,10 +336,29 @@ def test_the_remedy_for_an_object_without_arrow(data: Any, remedy: str) -> None:
     assert str(caught.value).endswith(f" nor __arrow_c_array__; {remedy}")
 
 
-def test_the_remedy_for_hugging_face_keeps_the_order() -> None:
-    data = datasets.Dataset.from_dict({"x": list(range(9))}).shuffle(seed=1).select(range(1, 8))
-    with mf.from_arrow(data.with_format("arrow")[:]) as ds, mf.Loader(ds, batch_size=7) as loader:
-        assert next(iter(loader))["x"].tolist() == data["x"][:]
+@pytest.mark.parametrize("format", [None, "numpy", "arrow"])
+def test_hugging_face_dataset_keeps_its_order(format: str | None) -> None:  # noqa: A002
+    rows = {"x": list(range(9)), "pair": [[i, -i] for i in range(9)]}
+    feature = datasets.Features(
+        {"x": datasets.Value("int32"), "pair": datasets.List(datasets.Value("int64"))}
+    )
+    whole = datasets.Dataset.from_dict(rows, features=feature)
+    shuffled = whole.shuffle(seed=1).select(range(1, 8)).with_format(format)
+    assert shuffled.with_format(None)["x"][:] != list(range(1, 8))
+    for data in (whole, shuffled, whole.filter(lambda row: row["x"] % 2 == 1)):
+        want = data.with_format(None)
+        with mf.from_arrow(data) as ds, mf.Loader(ds, batch_size=len(data)) as loader:
+            batch = next(iter(loader))
+            assert batch["x"].tolist() == want["x"][:]
+            assert batch["pair"].tolist() == want["pair"][:]
+
+
+def test_hugging_face_dataset_is_not_copied() -> None:
+    whole = datasets.Dataset.from_dict({"x": np.zeros(1_000_000)})
+    before = pa.total_allocated_bytes()
+    with mf.from_arrow(whole) as ds:
+        assert len(ds) == 1_000_000
+        assert pa.total_allocated_bytes() - before < 1_000_000
 
 
 def test_a_capsule_of_another_kind() -> None:
