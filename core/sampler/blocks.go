@@ -92,8 +92,9 @@ func checkBlocks(n name) error {
 	return nil
 }
 
-// AutoWindowBytes bounds the rows of a window whose size follows from a run.
-const AutoWindowBytes = 1 << 30
+// AutoWindowBytes bounds the rows of a window whose size follows from a run. Data that
+// have to be decoded fit in the cache of package arrowio, which has 256 MiB.
+const AutoWindowBytes = 192 << 20
 
 // deriveBlocks returns the parameters of an order with the user's window and block, of
 // which 0 stands for the default. The default block is a unit of the dataset. The

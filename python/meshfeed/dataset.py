@@ -27,7 +27,8 @@ _PATH = (str, bytes, os.PathLike)
 _DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
 _SLOW = (
     "%s is encoded (%s), and shuffled: every row takes the decoding of a whole record batch or row "
-    "group; write the data as Arrow IPC without compression, such as by "
+    "group, because the fields have %d bytes decoded, and %d are kept; "
+    'use order="blocks", or write the data as Arrow IPC without compression, such as by '
     'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
 )
 _TIMES = (
@@ -347,9 +348,10 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str]) -> None:
     schema = dataset.schema
     rows = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
     packed = dataset._origin.packed
-    if packed and sum(rows) * len(dataset) > _DECODED:
+    decoded = sum(rows) * len(dataset)
+    if packed and decoded > _DECODED:
         path, how = next(iter(packed.items()))
-        log.warning(_SLOW, path, how)
+        log.warning(_SLOW, path, how, decoded, _DECODED)
 
 
 def fixed_fields(dataset: Dataset) -> dict[str, Field]:

@@ -304,9 +304,11 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
 
     def _warn(self, source: Dataset, request: Request | None, *, local: bool) -> None:
         """Warns of a shuffle, of a shuffle on a local mesh, and of split micro-batches."""
-        if not self.state()["order"].startswith("sequential"):
+        order = self.state()["order"]
+        if not order.startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
-            warn_of_shuffling(source, [array["field"] for array in arrays if array["field"]])
+            if not order.startswith("blocks"):
+                warn_of_shuffling(source, [array["field"] for array in arrays if array["field"]])
             if local:
                 notices.of_local_mesh()
         if request is not None and isinstance(request.batch.get("size"), list):

@@ -24,7 +24,8 @@ class Blocks:
     The more blocks are in a window, the better the shuffle. If all records of a block are alike,
     the variance of a batch's mean is `1 + (batch_size - 1) / window * (1 - window / blocks)` times
     that of a full shuffle. By default a window has four blocks per row of a batch, which is at
-    most 1.25, or as many as have 1 GiB of rows if these are fewer.
+    most 1.25, or as many as have 192 MiB of rows if these are fewer. A larger window of data that
+    have to be decoded is slow, because only 256 MiB of decoded data are kept.
 
     Args:
         records: how many records a block has; by default the blocks are the dataset's units.

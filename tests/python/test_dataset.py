@@ -194,10 +194,15 @@ def test_shuffling_compressed_files_is_a_warning(
         mf.Loader(fast, batch_size=4, shuffle=True).close()
         mf.Loader(part, batch_size=4).close()
         mf.Loader(part, specs=["label"], batch_size=4, shuffle=True, extras=("key",)).close()
+        mf.Loader(part, batch_size=4, order="blocks").close()
         assert caplog.messages == []
         mf.Loader(part, batch_size=4, shuffle=True).close()
     (message,) = caplog.messages
     assert message.startswith(f"{packed} is encoded ({compression}), and shuffled: every row")
+    assert (
+        'because the fields have 2080 bytes decoded, and 960 are kept; use order="blocks", or'
+        in message
+    )
     assert message.endswith('write_feather(table, path, compression="uncompressed")')
 
 
