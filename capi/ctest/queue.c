@@ -323,7 +323,7 @@ int main(void) {
   alarm(120); /* a lost wake-up is a hang */
   static const int64_t dims[3];
   pthread_t threads[CALLERS + 2];
-  pool = mfi_pool_new(1, AHEAD);
+  pool = mfi_pool_new(1, AHEAD, 1);
   queue = mfi_queue_new();
   CHECK(pool && queue);
   CHECK(mfi_pool_add(pool, (mfi_block){.bytes = BYTES}, "x", 1, dims) == 0);
