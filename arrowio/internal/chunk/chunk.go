@@ -285,12 +285,18 @@ func (c *Column) spread() {
 	w := int64(c.Width)
 	fixed := append(c.Fixed, make([]byte, (c.Values-c.Present)*w)...)
 	for slot := c.Values - 1; slot >= 0 && from <= slot; slot-- {
-		if c.Valid.Get(slot) {
-			from--
-			copy(fixed[slot*w:(slot+1)*w], fixed[from*w:])
-		} else {
+		switch {
+		case !c.Valid.Get(slot):
 			clear(fixed[slot*w : (slot+1)*w])
+			continue
+		case w == 4: // without a call for each value
+			binary.LittleEndian.PutUint32(fixed[slot*4:], binary.LittleEndian.Uint32(fixed[from*4-4:]))
+		case w == 8:
+			binary.LittleEndian.PutUint64(fixed[slot*8:], binary.LittleEndian.Uint64(fixed[from*8-8:]))
+		default:
+			copy(fixed[slot*w:(slot+1)*w], fixed[(from-1)*w:])
 		}
+		from--
 	}
 	c.Fixed = fixed
 }

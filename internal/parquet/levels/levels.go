@@ -15,6 +15,7 @@ package levels
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/internal/parquet"
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
@@ -154,6 +155,9 @@ func (b *Builder) add(r, d *segment, n int) error {
 			return b.elements(r, n)
 		}
 	}
+	if len(b.element) == 0 {
+		return b.flat(d, n)
+	}
 	for i := range n {
 		rep, def := r.value, d.value
 		if !r.same {
@@ -176,6 +180,30 @@ func (b *Builder) values(n int) {
 	b.shape.Values += int64(n)
 	b.shape.Present += int64(n)
 	b.last = b.max
+}
+
+// flat adds n entries, some of which may be null, of a column without lists.
+func (b *Builder) flat(d *segment, n int) error {
+	if !d.same && !slices.ContainsFunc(d.levels[:n], func(level uint32) bool { return level != b.max }) {
+		b.values(n)
+		return nil
+	}
+	if d.same && d.value > b.max {
+		return fmt.Errorf("definition level %d, of at most %d", d.value, b.max)
+	}
+	at := b.shape.Values
+	b.shape.Valid.add(at, false, n)
+	for i := 0; i < n && !d.same; i++ {
+		if level := d.levels[i]; level == b.max {
+			b.shape.Valid[(at+int64(i))>>3] |= 1 << ((at + int64(i)) & 7)
+			b.shape.Present++
+		} else if level > b.max {
+			return fmt.Errorf("definition level %d, of at most %d", level, b.max)
+		}
+	}
+	b.rows += int64(n)
+	b.shape.Values += int64(n)
+	return nil
 }
 
 // elements adds n values of lists that are not nested. The entry before is an element
