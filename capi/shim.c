@@ -295,6 +295,22 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
   return mfgo_dataset_lengths(dataset.id, (char*)field, start, stop, lengths, error);
 }
 
+mf_status mf_dataset_select(mf_dataset dataset, const char* const* fields, int32_t n, mf_dataset* selected,
+                            mf_error* error) {
+  CREATES(selected);
+  NEED(fields);
+  NEED(selected);
+  return mfgo_dataset_select(dataset.id, fields, n, &selected->id, error);
+}
+
+mf_status mf_dataset_take(mf_dataset dataset, const int64_t* indices, int64_t n, mf_dataset* taken,
+                          mf_error* error) {
+  CREATES(taken);
+  NEED(indices);
+  NEED(taken);
+  return mfgo_dataset_take(dataset.id, (int64_t*)indices, n, &taken->id, error);
+}
+
 mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
                          mf_dataset* padded, mf_error* error) {
   CREATES(padded);

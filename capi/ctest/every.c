@@ -110,6 +110,8 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, stream, mf_dataset_stream(h.dataset, NULL, 0, &out.stream, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_slice(h.dataset, 0, 1, &out.handle.dataset, &error));
   GIVES(NO_HANDLE, mf_dataset_lengths(h.dataset, "", 0, 4, records, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_select(h.dataset, &(const char*){""}, 1, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_take(h.dataset, &(int64_t){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_pad(h.dataset, &(mf_fill){0}, 1, 0, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, &out.handle.loader, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_info(h.loader, &out.bytes, &error));
@@ -188,6 +190,10 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("slice", mf_dataset_slice(h.dataset, 0, 1, NULL, &error));
   NAMES("field", mf_dataset_lengths(h.dataset, NULL, 0, 1, &out.number, &error));
   NAMES("lengths", mf_dataset_lengths(h.dataset, "x", 0, 1, NULL, &error));
+  NAMES("fields", mf_dataset_select(h.dataset, NULL, 1, &out.handle.dataset, &error));
+  NAMES("selected", mf_dataset_select(h.dataset, &(const char*){""}, 1, NULL, &error));
+  NAMES("indices", mf_dataset_take(h.dataset, NULL, 1, &out.handle.dataset, &error));
+  NAMES("taken", mf_dataset_take(h.dataset, &(int64_t){0}, 1, NULL, &error));
   NAMES("padding", mf_dataset_pad(h.dataset, NULL, 1, 0, &out.handle.dataset, &error));
   NAMES("padded", mf_dataset_pad(h.dataset, &(mf_fill){0}, 1, 0, NULL, &error));
   NAMES("loader", mf_loader_create(h.dataset, h.layout, NULL, NULL, &error));

@@ -416,6 +416,16 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
 mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t start, int64_t stop,
                              int64_t* lengths, mf_error* error);
 
+/* Creates a dataset of n named fields, in this order. */
+mf_status mf_dataset_select(mf_dataset dataset, const char* const* fields, int32_t n, mf_dataset* selected,
+                            mf_error* error);
+
+/* Creates a dataset whose record k is record indices[k]. Indices may repeat. The library
+   copies them, 8 bytes a record. MF_OUT_OF_RANGE names the first index that is no record,
+   and its position. */
+mf_status mf_dataset_take(mf_dataset dataset, const int64_t* indices, int64_t n, mf_dataset* taken,
+                          mf_error* error);
+
 /* A value for one field: one number or boolean of any element type except float16 and
    bfloat16. It is converted to the type of the field. In mf_loader_options it replaces
    nulls, in mf_dataset_pad it is the value of the elements that are added. */

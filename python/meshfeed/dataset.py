@@ -240,6 +240,56 @@ class Dataset(Resource):
             calls.dataset_lengths(self.handle, check.name("field", field), out)
             return out
 
+    def select(self, fields: Iterable[str]) -> Dataset:
+        """Returns a view with some of the fields, in this order. Loaders read no others.
+
+        Args:
+            fields: their names.
+
+        Raises:
+            NotFoundError: there is no such field; the message lists all.
+            UnsupportedError: the column cannot be an array; the message says why.
+            InvalidArgumentError: a name occurs twice.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"x": np.arange(3), "y": np.ones((3, 2)), "z": np.arange(3)})
+            >>> ds.select(["z", "y"])
+            Dataset of 3 records
+              z: int64
+              y: float64[2]
+        """
+        with Checks("Dataset.select") as check:
+            several = hasattr(fields, "__iter__") and not isinstance(fields, str | bytes)
+            names = list(fields) if several else []
+            if not names or not all(isinstance(name, str) for name in names):
+                raise check.wrong("fields", fields, 'a list of names, such as ["image", "label"]')
+            return Dataset(calls.dataset_select(self.handle, names), self._origin)
+
+    def take(self, indices: Any) -> Dataset:
+        """Returns a view whose record k is record ``indices[k]`` of this dataset.
+
+        Indices may be in any order, and may repeat. The view keeps a copy of them, 8 bytes each,
+        and copies no records.
+
+        Args:
+            indices: integers from 0 to ``len(ds) - 1``: a one-dimensional array or a list. For a
+                mask of booleans, give ``np.flatnonzero(mask)``.
+
+        Raises:
+            OutOfRangeError: an index is negative or too large; the message has its position.
+            InvalidArgumentError: the indices are not integers in one dimension.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"label": np.array([7, 8, 9])}).take([2, 0, 2, 1])
+            >>> with mf.Loader(ds, batch_size=4, shuffle=False) as loader:
+            ...     next(iter(loader))["label"].tolist()
+            [9, 7, 9, 8]
+        """
+        with Checks("Dataset.take") as check:
+            return Dataset(calls.dataset_take(self.handle, _indices(check, indices)), self._origin)
+
     def pad(
         self,
         field: str,
@@ -327,6 +377,23 @@ class Dataset(Resource):
         raise InvalidStateError(
             message, op="mf.Dataset", hint="send the paths, and open them in the other process"
         )
+
+
+def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Checks record numbers and returns them as a contiguous array."""
+    try:
+        given = np.asarray(indices)
+    except (TypeError, ValueError, RuntimeError):
+        given = np.empty((), object)
+    if given.size == 0 and given.ndim == 1:
+        given = given.astype(np.int64)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        hint = "give np.flatnonzero(mask)" if given.dtype.kind == "b" else ""
+        expected = "integers in one dimension"
+        raise check.misfit(f"indices={given.dtype}{list(given.shape)}: expected {expected}", hint)
+    if given.dtype == np.uint64 and given.size and given.max() > 2**63 - 1:
+        given = np.minimum(given, np.uint64(2**63 - 1))  # out of range in any dataset
+    return np.ascontiguousarray(given, np.int64)
 
 
 def compared_files(dataset: Dataset) -> Files | None:

@@ -257,6 +257,17 @@ def dataset_slice(handle: int, start: int, stop: int) -> Handle:
     return _created("dataset", "mf_dataset_slice", handle, start, stop)
 
 
+def dataset_select(handle: int, fields: Sequence[str]) -> Handle:
+    """Creates a dataset of some fields."""
+    names = (c_char_p * len(fields))(*map(_field, fields))
+    return _created("dataset", "mf_dataset_select", handle, names, len(fields))
+
+
+def dataset_take(handle: int, indices: np.ndarray[Any, np.dtype[np.int64]]) -> Handle:
+    """Creates a dataset of the records of a contiguous array."""
+    return _created("dataset", "mf_dataset_take", handle, indices.ctypes.data, len(indices))
+
+
 _LENGTHS = 2**20  # records of one call, so that Ctrl-C is noticed between two
 
 
