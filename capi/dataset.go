@@ -8,6 +8,7 @@ import "C"
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,7 +158,13 @@ type info struct {
 	Fields        []fieldInfo   `json:"fields"`
 	Skipped       []skippedInfo `json:"skipped"`
 	Files         []fileInfo    `json:"files"`
+	Units         *unitsInfo    `json:"units,omitempty"`
 	Fingerprinted coverage      `json:"fingerprinted"`
+}
+
+type unitsInfo struct {
+	Count   int   `json:"count"`
+	Records int64 `json:"records"` // of the largest
 }
 
 type coverage struct {
@@ -199,6 +206,9 @@ func infoOf(s source.Source) info {
 	}
 	for _, k := range s.Schema().Skipped {
 		out.Skipped = append(out.Skipped, skippedInfo(k))
+	}
+	if units, err := source.UnitsOf(s); err == nil && len(units) > 0 {
+		out.Units = &unitsInfo{len(units), slices.Max(units)}
 	}
 	if c, ok := s.(source.Covered); ok {
 		out.Fingerprinted.Bytes, out.Fingerprinted.Of = c.Coverage()

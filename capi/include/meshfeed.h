@@ -373,14 +373,17 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
       "fields": [{"name": "image", "dtype": "float32", "shape": [8, 8], "nullable": false}],
       "skipped": [{"name": "text", "type": "utf8", "reason": "..."}],
       "files": [{"path": "...", "records": 1797}],
+      "units": {"count": 8, "records": 256},
       "fingerprinted": {"bytes": 575040, "of": 575040}}
    If the integers of a field have a logical type, such as "timestamp[us]", the field
    has the member "logical". A ragged field, whose rows are lists, text or bytes of
    different lengths, has "ragged": the number of leading dimensions that vary. Its "shape"
    is that of an element behind them, its "type" is such as "list<int32>" or "string", and
    "reason" says why a loader refuses it. A file of compressed record batches, which is slow to
-   shuffle, has the member "compression": "lz4" or "zstd". In "fingerprinted", "bytes"
-   is how many bytes the fingerprint covers, and "of" is the size of the data. */
+   shuffle, has the member "compression": "lz4" or "zstd". "units" has the number of
+   record batches or row groups, and the records of the largest, if they are known. In
+   "fingerprinted", "bytes" is how many bytes the fingerprint covers, and "of" is the size of
+   the data. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
 /* Returns the hash of the content: 32 hexadecimal digits, the same on every host. If

@@ -208,6 +208,8 @@ class Certificate:
                 rows do not have the records of their positions; or no row was delivered. The
                 message names positions, processes and what to do.
             OutOfRangeError: the dataset has no such position.
+            InvalidArgumentError: the blocks of the order are record batches or row groups, whose
+                sizes the certificate does not have; `report` lists its positions.
         """
         with Checks("Certificate.check") as check:
             calls.certificate_check(self.to_json(), self._range(check, epochs, first, last))

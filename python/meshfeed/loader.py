@@ -307,8 +307,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         order = self.state()["order"]
         if not order.startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
-            if not order.startswith("blocks"):
-                warn_of_shuffling(source, [array["field"] for array in arrays if array["field"]])
+            fields = [array["field"] for array in arrays if array["field"]]
+            warn_of_shuffling(source, fields, order)
             if local:
                 notices.of_local_mesh()
         if request is not None and isinstance(request.batch.get("size"), list):

@@ -194,7 +194,6 @@ def test_shuffling_compressed_files_is_a_warning(
         mf.Loader(fast, batch_size=4, shuffle=True).close()
         mf.Loader(part, batch_size=4).close()
         mf.Loader(part, specs=["label"], batch_size=4, shuffle=True, extras=("key",)).close()
-        mf.Loader(part, batch_size=4, order="blocks").close()
         assert caplog.messages == []
         mf.Loader(part, batch_size=4, shuffle=True).close()
     (message,) = caplog.messages
@@ -204,6 +203,42 @@ def test_shuffling_compressed_files_is_a_warning(
         in message
     )
     assert message.endswith('write_feather(table, path, compression="uncompressed")')
+
+
+@pytest.mark.parametrize(
+    ("order", "window", "decoded"),
+    [
+        ("blocks", 0, 0),
+        (mf.Blocks(window=5), 0, 0),  # 4 windows of 4 record batches
+        (mf.Blocks(window=6), 6 * 5, 6 * 5),
+        (mf.Blocks(window=4, records=5), 0, 0),
+        (mf.Blocks(window=1, records=10), 0, 0),
+        (mf.Blocks(window=4, records=1), 4, 4 * 5),
+        (mf.Blocks(window=3, records=7), 3 * 7, 3 * 10),
+        ("blocks.1:1000:1:0", 80, 80),
+    ],
+)
+def test_blocks_that_are_decoded_again_are_a_warning(
+    order: Any,
+    window: int,
+    decoded: int,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = 4 * 4 * 3
+    monkeypatch.setattr(dataset, "_DECODED", 25 * row)
+    path = tmp_path / "packed.arrow"
+    pyarrow.feather.write_feather(table(80), path, compression="zstd", chunksize=5)
+    with mf.open(path) as ds:
+        mf.Loader(ds, specs=["image"], batch_size=1, order=order).close()
+    expected = (
+        f"{path} is encoded (zstd), and shuffled in blocks: a window of {window * row} bytes takes "
+        f"the decoding of record batches or row groups of {decoded * row} bytes, and {25 * row} "
+        "are kept; give mf.Blocks a smaller window, and no records=, so that the blocks are what "
+        "is decoded together"
+    )
+    assert caplog.messages == ([expected] if decoded else [])
 
 
 def test_columns_that_are_no_fields_are_listed() -> None:

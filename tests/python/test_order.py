@@ -223,3 +223,24 @@ def test_blocks_are_the_record_batches(tmp_path: Path) -> None:
         assert not np.array_equal(batches[0], batches[1])
         other = mf.Loader(ds, batch_size=25, order="blocks", state=loader.state())
         assert other.state() == loader.state()
+
+
+def test_certificates_of_blocks() -> None:
+    table = pa.table({"x": np.arange(100)})
+    ds = mf.from_arrow(pa.Table.from_batches(table.to_batches(20)))
+
+    def certificate(order: mf.Blocks) -> mf.Certificate:
+        with mf.Loader(ds, batch_size=10, order=order, epochs=2) as loader:
+            assert sum(1 for _ in loader) == 20
+            return loader.certificate()
+
+    certificate(mf.Blocks(window=2, records=20)).check(epochs=2)
+    units = certificate(mf.Blocks(window=2))
+    assert units.report(epochs=2)["missing"] == []
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        units.check(epochs=2)
+    assert str(error.value) == (
+        f'Certificate.check: order "{units.order}" has the units of a dataset as its blocks, but '
+        "the dataset is not known here; only a loader of the dataset can compute it; blocks with a "
+        "number of records need no dataset"
+    )
