@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +198,7 @@ func TestRange(t *testing.T) {
 	}
 	out := make([]byte, 4096*1000*4)
 	err = s.Split([]uintptr{m.address()}, func(int) []byte { return out })
+	runtime.KeepAlive(m) // Split knows only its address
 	const want = `split: array "x" holds 1099511627776, which int32 cannot; ` +
 		`deliver the array as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or give smaller values`
 	if status.CodeOf(err) != status.OutOfRange || err.Error() != want {
