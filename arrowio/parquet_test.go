@@ -151,21 +151,7 @@ func TestTruncatedParquet(t *testing.T) {
 		if filepath.Base(from) != "duckdb.parquet" && os.Getenv("MESHFEED_DEEP") == "" {
 			continue
 		}
-		data, path := contentOf(t, from), filepath.Join(t.TempDir(), "cut.parquet")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for n := len(data) - 1; n >= 0; n-- {
-			if err := os.Truncate(path, int64(n)); err != nil {
-				t.Fatal(err)
-			}
-			ds, err := arrowio.Open(path)
-			if err == nil {
-				ds.Close()
-				t.Fatalf("%s: the first %d of %d bytes were opened", from, n, len(data))
-			}
-			named(t, path, err)
-		}
+		openCut(t, filepath.Base(from), contentOf(t, from))
 	}
 }
 

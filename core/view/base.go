@@ -10,6 +10,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/block"
 )
 
 // base is what all views share: a schema, a length, a fingerprint, and the count of
@@ -80,6 +81,19 @@ func (b *base) call(ctx context.Context, do func(ctx context.Context) error) err
 	ctx, stop := b.calls.Join(ctx)
 	defer stop()
 	return do(ctx)
+}
+
+// gather calls do as call does, if all records and jobs fit the view and the parts of set.
+func (b *base) gather(ctx context.Context, set *block.Set, records []int64, jobs []source.Job, do func(ctx context.Context) error) error {
+	return b.call(ctx, func(ctx context.Context) error {
+		if err := b.checkRecords(records); err != nil {
+			return err
+		}
+		if err := set.Check(len(records), jobs); err != nil {
+			return err
+		}
+		return do(ctx)
+	})
 }
 
 // checkRecords returns an error if a record is neither in the view nor padding.

@@ -182,13 +182,7 @@ type stackState struct {
 
 // Gather implements source.Gatherer.
 func (g *stackGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.view.call(ctx, func(ctx context.Context) error {
-		if err := g.view.checkRecords(records); err != nil {
-			return err
-		}
-		if err := g.set.Check(len(records), jobs); err != nil {
-			return err
-		}
+	return g.view.gather(ctx, g.set, records, jobs, func(ctx context.Context) error {
 		s := g.pool.Get().(*stackState)
 		defer g.pool.Put(s)
 		defer func() { clear(s.jobs) }() // they refer to the caller's memory

@@ -254,13 +254,7 @@ type windowState struct {
 
 // Gather implements source.Gatherer.
 func (g *windowGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.view.call(ctx, func(ctx context.Context) error {
-		if err := g.view.checkRecords(records); err != nil {
-			return err
-		}
-		if err := g.set.Check(len(records), jobs); err != nil {
-			return err
-		}
+	return g.view.gather(ctx, g.set, records, jobs, func(ctx context.Context) error {
 		s := g.pool.Get().(*windowState)
 		defer g.pool.Put(s)
 		s.records, s.jobs = s.records[:0], s.jobs[:0]
