@@ -2,8 +2,6 @@ package view
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -36,7 +34,8 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &pad{src: src, number: number, options: p, ragged: f, calls: source.NewCalls("view", "pad", nil)}
+	v := &pad{base: newBase("pad", src), number: number, options: p, ragged: f}
+	v.identify = v.hash
 	if v.value, err = paddingValue(f, p.Value); err != nil {
 		return nil, err
 	}
@@ -56,6 +55,7 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	fields := slices.Clone(schema.Fields)
 	fields[number] = padded
 	v.schema = source.Schema{Fields: slices.Insert(fields, number+1, lengths), Skipped: schema.Skipped}
+	v.records = src.Len()
 	return v, nil
 }
 
@@ -92,17 +92,15 @@ func paddingValue(f source.Field, value any) ([]byte, error) {
 
 // pad is a view with a padded field, and a field of its lengths after it.
 type pad struct {
-	src     source.Source
-	schema  source.Schema
-	number  int          // of the field, in src and in the view
-	ragged  source.Field // the field in src
+	base
+	number  int          // of the field, in the dataset below and in the view
+	ragged  source.Field // the field in the dataset below
 	options Padding
 	value   []byte // one element
-	calls   *source.Calls
 }
 
-// below returns the number of a field of the view in src.
-func (v *pad) below(field int) int {
+// stored returns the number of a field of the view in the dataset below.
+func (v *pad) stored(field int) int {
 	if field > v.number {
 		return field - 1
 	}
@@ -112,49 +110,15 @@ func (v *pad) below(field int) int {
 // made reports whether the view makes the rows of a field.
 func (v *pad) made(field int) bool { return field == v.number || field == v.number+1 }
 
-func (v *pad) call(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := v.calls.Enter(); err != nil {
-		return err
+// hash hashes the fingerprint below, the field and how it is padded.
+func (v *pad) hash(ctx context.Context, below []source.Fingerprint) (f source.Fingerprint, err error) {
+	h := hashOf("pad", below...)
+	o := v.options
+	if err := hashNumbers(ctx, h, int64(v.number), int64(o.Length), int64(flag(o.Left)), int64(flag(o.Truncate))); err != nil {
+		return f, err
 	}
-	defer v.calls.Leave()
-	ctx, stop := v.calls.Join(ctx)
-	defer stop()
-	return do(ctx)
-}
-
-// Schema implements source.Source.
-func (v *pad) Schema() source.Schema { return v.schema }
-
-// Len implements source.Source.
-func (v *pad) Len() int64 { return v.src.Len() }
-
-// Close implements source.Source.
-func (v *pad) Close() error { return v.calls.Close(source.Patience) }
-
-// Coverage implements source.Covered.
-func (v *pad) Coverage() (hashed, of int64) {
-	if c, ok := v.src.(source.Covered); ok {
-		return c.Coverage()
-	}
-	return 0, 0
-}
-
-// Fingerprint hashes the fingerprint below, the field and how it is padded.
-func (v *pad) Fingerprint(ctx context.Context) (f source.Fingerprint, err error) {
-	err = v.call(ctx, func(ctx context.Context) error {
-		whole, err := v.src.Fingerprint(ctx)
-		if err != nil {
-			return err
-		}
-		text := append([]byte("meshfeed pad\n"), whole[:]...)
-		for _, n := range []int{v.number, v.options.Length, flag(v.options.Left), flag(v.options.Truncate)} {
-			text = binary.LittleEndian.AppendUint64(text, uint64(n))
-		}
-		sum := sha256.Sum256(append(text, v.value...))
-		copy(f[:], sum[:])
-		return nil
-	})
-	return f, err
+	h.Write(v.value)
+	return fingerprint(h), nil
 }
 
 func flag(b bool) int {
@@ -172,10 +136,10 @@ func (v *pad) Check(ctx context.Context, fields []int, start, stop int64) error 
 		padded := false
 		for _, field := range fields {
 			if padded = padded || v.made(field); !v.made(field) {
-				others = append(others, v.below(field))
+				others = append(others, v.stored(field))
 			}
 		}
-		if c, ok := v.src.(source.Checker); ok && len(others) > 0 {
+		if c, ok := v.below[0].(source.Checker); ok && len(others) > 0 {
 			if err := c.Check(ctx, others, start, stop); err != nil {
 				return err
 			}
@@ -195,7 +159,7 @@ func (v *pad) checkLengths(ctx context.Context, start, stop int64) error {
 	lengths := make([]int64, min(lengthsAtOnce, max(stop-start, 0)))
 	for from := start; from < stop; from += lengthsAtOnce {
 		some := lengths[:min(lengthsAtOnce, stop-from)]
-		if err := source.Lengths(ctx, v.src, v.number, from, some); err != nil {
+		if err := source.Lengths(ctx, v.below[0], v.number, from, some); err != nil {
 			return err
 		}
 		for i, length := range some {
@@ -223,9 +187,9 @@ func (v *pad) Reader(fields []int) (source.Reader, error) {
 	}
 	below := make([]int, len(fields))
 	for i, field := range fields {
-		below[i] = v.below(field)
+		below[i] = v.stored(field)
 	}
-	r, err := v.src.Reader(below)
+	r, err := v.below[0].Reader(below)
 	if err != nil {
 		return nil, err
 	}
@@ -252,10 +216,10 @@ func (v *pad) Gatherer(parts []source.Part) (source.Gatherer, error) {
 			continue
 		}
 		g.parts[i] = padPart{false, len(stored)}
-		p.Field = v.below(p.Field)
+		p.Field = v.stored(p.Field)
 		stored = append(stored, p)
 	}
-	if g.stored, err = v.src.Gatherer(stored); err != nil {
+	if g.stored, err = v.below[0].Gatherer(stored); err != nil {
 		return nil, err
 	}
 	if len(made) == 0 {

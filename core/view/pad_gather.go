@@ -31,15 +31,7 @@ type padPart struct {
 
 // Gather implements source.Gatherer.
 func (g *padGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.view.call(ctx, func(ctx context.Context) error {
-		for _, r := range records {
-			if r < -1 || r >= g.view.Len() {
-				return g.view.outOfRange(r)
-			}
-		}
-		if err := g.set.Check(len(records), jobs); err != nil {
-			return err
-		}
+	return g.view.gather(ctx, g.set, records, jobs, func(ctx context.Context) error {
 		list, ok := g.pool.Get().(*[2][]source.Job)
 		if !ok {
 			list = new([2][]source.Job)
@@ -61,10 +53,6 @@ func (g *padGatherer) Gather(ctx context.Context, records []int64, jobs []source
 		}
 		return g.made.Gather(ctx, records, list[1])
 	})
-}
-
-func (v *pad) outOfRange(record int64) error {
-	return status.Errorf(status.OutOfRange, "view", "record %d is outside the %d records of the view", record, v.Len()).With("record", record)
 }
 
 // Ahead implements source.Gatherer.
@@ -136,13 +124,13 @@ func (r *padReader) ask(s *padState, spans []source.Span) error {
 		if !slices.Contains(r.fields, span.Field) {
 			return status.Errorf(status.InvalidArgument, "view", "field %d is not among the fields of the reader", span.Field)
 		}
-		if span.Record < 0 || span.Record >= r.view.Len() {
-			return r.view.outOfRange(span.Record)
+		if err := r.view.checkExists(span.Record); err != nil {
+			return err
 		}
 		if span.Field == r.view.number+1 {
 			s.records = append(s.records, span.Record)
 		} else {
-			s.below = append(s.below, source.Span{Field: r.view.below(span.Field), Record: span.Record})
+			s.below = append(s.below, source.Span{Field: r.view.stored(span.Field), Record: span.Record})
 		}
 	}
 	return nil
@@ -242,7 +230,7 @@ func (r *padReader) Lengths(ctx context.Context, field int, records, out []int64
 		return source.FixedReader{}.Lengths(ctx, field, records, out)
 	}
 	return r.view.call(ctx, func(ctx context.Context) error {
-		return r.below.Lengths(ctx, r.view.below(field), records, out)
+		return r.below.Lengths(ctx, r.view.stored(field), records, out)
 	})
 }
 

@@ -87,4 +87,4 @@ func (v *window) before(record int64) int64 {
 func (v *stack) Units() []int64 { return unitsOf(v.below[0]) }
 
 // Units implements source.Units.
-func (v *pad) Units() []int64 { return unitsOf(v.src) }
+func (v *pad) Units() []int64 { return unitsOf(v.below[0]) }
