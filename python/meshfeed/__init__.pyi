@@ -21,9 +21,6 @@ from meshfeed.coordinator import Coordinator as Coordinator
 from meshfeed.dataset import Dataset as Dataset
 from meshfeed.dataset import Field as Field
 from meshfeed.dataset import Skipped as Skipped
-from meshfeed.dataset import from_arrays as from_arrays
-from meshfeed.dataset import from_arrow as from_arrow
-from meshfeed.dataset import open as open
 from meshfeed.drawing import Drawing as Drawing
 from meshfeed.drawing import diagram as diagram
 from meshfeed.drawing import draw as draw
@@ -50,6 +47,9 @@ from meshfeed.linking import get_include as get_include
 from meshfeed.linking import get_library as get_library
 from meshfeed.loader import Loader as Loader
 from meshfeed.meshes import make_mesh as make_mesh
+from meshfeed.opening import from_arrays as from_arrays
+from meshfeed.opening import from_arrow as from_arrow
+from meshfeed.opening import open as open
 from meshfeed.orders import Blocks as Blocks
 from meshfeed.placed import PlacedArray as PlacedArray
 from meshfeed.placed import Shard as Shard

@@ -1,18 +1,14 @@
-"""Datasets: records with fields, from Arrow files, Arrow objects or NumPy."""
+"""Datasets: records with fields, and views of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-import math
-import operator
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, no_fields
 from meshfeed._native import arrow, calls
 from meshfeed._native.files import Files
@@ -22,34 +18,8 @@ from meshfeed.errors import InvalidStateError
 
 log = logging.getLogger("meshfeed")
 
-Paths = str | os.PathLike[str]
-_PATH = (str, bytes, os.PathLike)
-_DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
-_SLOW = (
-    "%s is encoded (%s), and shuffled: every row takes the decoding of a whole record batch or row "
-    "group, because the fields have %d bytes decoded, and %d are kept; "
-    'use order="blocks", or write the data as Arrow IPC without compression, such as by '
-    'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
-)
-_SLOW_BLOCKS = (
-    "%s is encoded (%s), and shuffled in blocks: a window of %d bytes takes the decoding of record "
-    "batches or row groups of %d bytes, and %d are kept; give mf.Blocks a smaller window, and no "
-    "records=, so that the blocks are what is decoded together"
-)
-_TIMES = (
-    "mf.from_arrays: dates and times are delivered as int64, counts of their unit: %s; "
-    "give array.view(np.int64) to avoid this warning"
-)
-
 _LEFT_OUT = "columns that cannot be arrays are not in the %s: %s; %s"
 _SPECS = "specs that name fields, such as a list of names, avoid this warning"
-
-# For objects that are not tables: a method that identifies the type, and the advice in the error.
-_TABLES = {
-    "collect": "give what its collect() returns",  # a LazyFrame of polars
-    "to_table": "give what its to_table() returns",  # a pyarrow.dataset.Dataset
-    "save_to_disk": 'give one of its splits, such as splits["train"]',  # a datasets.DatasetDict
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +66,8 @@ class Skipped:
 
 
 @dataclasses.dataclass
-class _Origin:
-    """The state that a dataset shares with its slices.
+class Origin:
+    """The state that a dataset shares with its views.
 
     Attributes:
         packed: the encoding of each file whose rows must be decoded, by path.
@@ -119,12 +89,12 @@ class Dataset(Resource):
     manager. Loaders keep what they need of it, so it may be closed as soon as they exist.
     """
 
-    def __init__(self, handle: Handle, origin: _Origin | None = None) -> None:
+    def __init__(self, handle: Handle, origin: Origin | None = None) -> None:
         super().__init__(handle)
         self._facts = calls.dataset_facts(self.handle)
         if origin is None:
             files = self._facts["files"]
-            origin = _Origin({f["path"]: f["compression"] for f in files if "compression" in f})
+            origin = Origin({f["path"]: f["compression"] for f in files if "compression" in f})
         self._origin = origin
 
     def __len__(self) -> int:
@@ -401,6 +371,11 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
     return np.ascontiguousarray(given, np.int64)
 
 
+def compare_files(dataset: Dataset) -> None:
+    """Makes the processes of a job compare every byte of the files."""
+    dataset._origin.compared = [file["path"] for file in dataset._facts["files"]]
+
+
 def compared_files(dataset: Dataset) -> Files | None:
     """Returns the files if the processes of a job compare every byte of them, else None."""
     if dataset._origin.compared is None:
@@ -408,45 +383,14 @@ def compared_files(dataset: Dataset) -> Files | None:
     return Files(calls.dataset_slice(dataset.handle, 0, len(dataset)), dataset._origin.compared)
 
 
-def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> None:
-    """Warns of an order that decodes record batches or row groups again and again.
-
-    That is so if files are encoded and the decoded fields exceed the library's cache. Blocks
-    are an exception if those of a window are what is decoded together, and fit in the cache.
-
-    Args:
-        dataset: the dataset.
-        fields: the fields that are read.
-        order: the full name of an order that shuffles.
-    """
-    schema, packed = dataset.schema, dataset._origin.packed
-    row = sum(math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields))
-    if not packed or row * len(dataset) <= _DECODED:
-        return
-    path, how = next(iter(packed.items()))
-    units = dataset._facts.get("units")
-    if order.startswith("blocks") and units:
-        delivered, decoded = (row * n for n in _window_of(order, len(dataset), **units))
-        if decoded > _DECODED or decoded > 2 * delivered:
-            log.warning(_SLOW_BLOCKS, path, how, delivered, decoded, _DECODED)
-    else:
-        log.warning(_SLOW, path, how, row * len(dataset), _DECODED)
+def encodings(dataset: Dataset) -> Mapping[str, str]:
+    """Returns the encoding of each file whose rows must be decoded, by path."""
+    return dataset._origin.packed
 
 
-def _window_of(order: str, total: int, count: int, records: int) -> tuple[int, int]:
-    """Returns how many records a window has at most, and how many are decoded for it.
-
-    The dataset has `count` units of up to `records` records. Blocks of another size begin and end
-    within units, which are then decoded for two blocks or more.
-    """
-    _, most, size, _ = order.split(":")
-    block = int(size) or -(-total // count)
-    blocks = -(-total // block)
-    window = -(-blocks // -(-blocks // int(most)))
-    each = block
-    if int(size):
-        each = records * (block // records + (block % records > 0))
-    return min(total, window * block), min(total, window * each)
+def units(dataset: Dataset) -> Mapping[str, int] | None:
+    """Returns the count of the units that are decoded together, and the records of the largest."""
+    return dataset._facts.get("units")
 
 
 def fixed_fields(dataset: Dataset) -> dict[str, Field]:
@@ -474,189 +418,3 @@ def warn_of_skipped(dataset: Dataset, where: str = "batches", remedy: str = _SPE
     why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in skipped[:4]]
     names = ", ".join(why) + (", …" if len(skipped) > 4 else "")
     log.warning(_LEFT_OUT, where, names, remedy)
-
-
-def open(
-    paths: Paths | Sequence[Paths],
-    *,
-    io: Literal["auto", "map", "read"] = "auto",
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    duplicates: Literal["refuse", "allow"] = "refuse",
-    fingerprint: Literal["sampled", "full"] = "sampled",
-) -> Dataset:
-    """Opens Parquet files, and Arrow IPC files and streams.
-
-    Args:
-        paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
-            Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
-            directory.
-        io: "map" maps the files into memory, "read" reads each row from its file, and "auto", the
-            default, chooses by the size and location of the files.
-        shapes: the shape of a row, by name, for list columns whose rows have one length, such as
-            ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
-        duplicates: with "refuse", a file that is found twice, by overlapping globs or by a link,
-            is an error; with "allow", its records are repeated.
-        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte. Each
-            computes it in the background during its first epoch. If a file differs, all processes
-            raise an error that names it. By default they compare only `Dataset.fingerprint`, which
-            samples files of more than 16 MiB.
-
-    Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: a file is found twice; the message names both paths.
-        UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
-            what to do.
-        DataLossError: a file is damaged; the message names the file and the place in it.
-    """
-    with Checks("mf.open") as check:
-        listed = _listed(check, paths)
-        mode = check.choice("io", io, "auto", "map", "read")
-        allowed = check.choice("duplicates", duplicates, "refuse", "allow") == "allow"
-        rows = _shapes(check, shapes)
-        full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
-        ds = Dataset(calls.dataset_open(listed, io=mode, allow_duplicates=allowed, shapes=rows))
-        if full:
-            ds._origin.compared = [file["path"] for file in ds._facts["files"]]
-        return ds
-
-
-def _listed(check: Checks, paths: Any) -> list[str]:
-    """Checks `paths=` and returns a list of strings, in which the home directory replaces ~."""
-    several = [paths] if isinstance(paths, _PATH) else paths
-    unfit = isinstance(several, Mapping | set | frozenset) or hasattr(several, "read")
-    try:
-        listed = [] if unfit else [os.path.expanduser(os.fsdecode(path)) for path in several]
-    except TypeError:
-        listed = []
-    if not all(listed) or not listed or "\0" in "".join(listed):
-        expected = "a path, a glob, a directory or a list of them"
-        ordered = "give sorted(paths): the order of the files is that of the records"
-        hint = ordered if isinstance(paths, set | frozenset) else ""
-        raise check.wrong("paths", paths, expected, hint)
-    return listed
-
-
-def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
-    """Checks `shapes=` and returns the shape of a row for each field."""
-    if shapes is None:
-        return None
-    try:
-        given = {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
-    except (AttributeError, TypeError):
-        expected = 'the shape of a row for every field named, such as {"tokens": (2048,)}'
-        raise check.wrong("shapes", shapes, expected) from None
-    if any(n < 0 for shape in given.values() for n in shape):
-        expected = "lengths of at least 0"
-        hint = "no length is computed from the others: give all, or leave the shape out"
-        raise check.wrong("shapes", shapes, expected, hint)
-    return given
-
-
-def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
-    """Makes a dataset from a table of pyarrow, polars, duckdb, pandas or others, without a copy.
-
-    Args:
-        data: an object with `__arrow_c_stream__` or `__arrow_c_array__`, or a Hugging Face dataset.
-            A reader is read to its end. If a Hugging Face dataset was shuffled, filtered, or had
-            rows selected, its rows are copied in their present order.
-        shapes: as in `mf.open`.
-
-    Examples:
-        >>> import meshfeed as mf, pyarrow as pa
-        >>> mf.from_arrow(pa.table({"label": pa.array([3, 1, 2], pa.int32())}))
-        Dataset of 3 records
-          label: int32
-    """
-    with Checks("mf.from_arrow") as check:
-        rows = _shapes(check, shapes)
-        if hasattr(data, "save_to_disk") and not isinstance(data, Mapping):
-            data = data.with_format("arrow")[:]
-        _check_objects(check, data)
-        if hasattr(data, "__arrow_c_stream__"):
-            capsule = data.__arrow_c_stream__()
-            stream = arrow.address(capsule, "arrow_array_stream")
-            return _unspent(check, data, Dataset(calls.dataset_from_stream(stream, rows)))
-        if hasattr(data, "__arrow_c_array__"):
-            schema, array = data.__arrow_c_array__()
-            at = arrow.address(array, "arrow_array"), arrow.address(schema, "arrow_schema")
-            return Dataset(calls.dataset_from_record_batch(*at, rows))
-        message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
-        table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
-        if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):
-            table = "give pyarrow.Table.from_batches(batches)"
-        remedies = (remedy for method, remedy in _TABLES.items() if hasattr(data, method))
-        raise check.misfit(message, next(remedies, table))
-
-
-def _check_objects(check: Checks, data: Any) -> None:
-    """Rejects Python objects in a table of polars, which exports their addresses as values."""
-    if not hasattr(data, "get_columns"):
-        return
-    for column in data.get_columns():
-        if type(column.dtype).__name__ == "Object":
-            message = f"column {column.name!r} holds Python objects"
-            raise check.misfit(message, f"leave it out: table.drop({column.name!r})")
-
-
-def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
-    """Returns the dataset. Rejects a reader without records, which was probably read before."""
-    if len(made) or not hasattr(data, "read_next_batch"):
-        return made
-    made.close()
-    message = f"the {type(data).__name__} has no records left"
-    raise check.misfit(message, "a reader is read once: give the table, or a new reader")
-
-
-def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
-    """Makes a dataset from NumPy arrays, also strided ones, without a copy.
-
-    Their first dimension counts records. The dataset and its loaders keep the arrays alive. Do not
-    change the arrays until the dataset and its loaders are closed.
-
-    Other objects, such as a list or an HDF5 dataset, are first read into a NumPy array. Dates and
-    times become int64, with a warning; `Field.logical` names their unit. An array with missing
-    values, such as a masked array or a pandas column with NA, is an error.
-
-    Args:
-        arrays: the fields by name.
-
-    Raises:
-        InvalidArgumentError: an array cannot be a field; the message says what to give instead.
-
-    Examples:
-        >>> import meshfeed as mf, numpy as np
-        >>> mf.from_arrays({"image": np.zeros((9, 8, 8), np.float32), "label": np.arange(9)})
-        Dataset of 9 records
-          image: float32[8, 8]
-          label: int64
-    """
-    with Checks("mf.from_arrays") as check:
-        _check_names(check, arrays)
-        fields = {name: arraylike.exact(check, name, array) for name, array in arrays.items()}
-        times = {name: str(a.dtype) for name, a in fields.items() if a.dtype.kind in "mM"}
-        if times:
-            log.warning(_TIMES, ", ".join(f"{name!r} ({kind})" for name, kind in times.items()))
-        fields |= {name: fields[name].view(np.int64) for name in times}
-        return Dataset(calls.dataset_from_arrays(fields), _Origin(logical=times))
-
-
-def _check_names(check: Checks, arrays: Any) -> None:
-    """Checks that the arrays are a mapping, and that each name can be a field's name."""
-    if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
-        message = "the arrays are not a dict of names and arrays"
-        hint = 'give a dict, such as {"label": labels}'
-        if getattr(getattr(arrays, "dtype", None), "names", None):
-            hint = "give {name: array[name] for name in array.dtype.names}"
-        if hasattr(arrays, "__arrow_c_stream__"):
-            hint = "mf.from_arrow takes tables"
-        raise check.misfit(message, hint)
-    for name in arrays:
-        if "\0" in name or not _is_unicode(name):
-            message = f"the name {name!r} has a character that no field name may have"
-            hint = "names are Unicode text without NUL"
-            raise check.misfit(message, hint)
-
-
-def _is_unicode(name: str) -> bool:
-    """Returns whether a name has no surrogates, which UTF-8 cannot encode."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)

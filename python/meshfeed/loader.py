@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
-from meshfeed._feed import notices
+from meshfeed._feed import decoding, notices
 from meshfeed._feed.account import AccountMixin
 from meshfeed._feed.batches import Batches
 from meshfeed._feed.engine import Engine
@@ -19,7 +19,7 @@ from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
 from meshfeed._types import BatchT
 from meshfeed.coordinator import Coordinator
-from meshfeed.dataset import Dataset, fixed_fields, not_arrays, warn_of_shuffling
+from meshfeed.dataset import Dataset, fixed_fields, not_arrays
 from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.planning import Layout
 
@@ -308,7 +308,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         if not order.startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
             fields = [array["field"] for array in arrays if array["field"]]
-            warn_of_shuffling(source, fields, order)
+            decoding.warn_of_shuffling(source, fields, order)
             if local:
                 notices.of_local_mesh()
         if request is not None and isinstance(request.batch.get("size"), list):

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "_plan": "_io specs",
     "planning": "_native _io _plan",
     "dataset": "_native _io _plan",
+    "opening": "_native _io dataset",
     "backend": "_native _io _command",
     "usage": "_native _io _plan planning",
     "_measure": "_io drawing",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
-from meshfeed import dataset as datasets
+from meshfeed._feed import decoding
 from meshfeed._io.arguments import DEPTH, DEVICES, DIMENSIONS, PROCESSES, RECORDS, WIDE
 
 
@@ -60,4 +60,4 @@ def test_decoded_bytes() -> None:
     source = (Path(__file__).parents[2] / "arrowio/cache.go").read_text()
     mebibytes = re.search(r"const cacheBytes = (\d+) << 20", source)
     assert mebibytes is not None
-    assert int(mebibytes[1]) << 20 == datasets._DECODED
+    assert int(mebibytes[1]) << 20 == decoding._DECODED

@@ -1,0 +1,65 @@
+"""Warns of orders that decode record batches or row groups again and again."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable
+
+from meshfeed.dataset import Dataset, encodings, units
+
+log = logging.getLogger("meshfeed")
+
+_DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
+_SLOW = (
+    "%s is encoded (%s), and shuffled: every row takes the decoding of a whole record batch or row "
+    "group, because the fields have %d bytes decoded, and %d are kept; "
+    'use order="blocks", or write the data as Arrow IPC without compression, such as by '
+    'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
+)
+_SLOW_BLOCKS = (
+    "%s is encoded (%s), and shuffled in blocks: a window of %d bytes takes the decoding of record "
+    "batches or row groups of %d bytes, and %d are kept; give mf.Blocks a smaller window, and no "
+    "records=, so that the blocks are what is decoded together"
+)
+
+
+def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> None:
+    """Warns of an order that decodes record batches or row groups again and again.
+
+    That is so if files are encoded and the decoded fields exceed the library's cache. Blocks
+    are an exception if those of a window are what is decoded together, and fit in the cache.
+
+    Args:
+        dataset: the dataset.
+        fields: the fields that are read.
+        order: the full name of an order that shuffles.
+    """
+    schema, packed = dataset.schema, encodings(dataset)
+    row = sum(math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields))
+    if not packed or row * len(dataset) <= _DECODED:
+        return
+    path, how = next(iter(packed.items()))
+    size = units(dataset)
+    if order.startswith("blocks") and size:
+        delivered, decoded = (row * n for n in _window_of(order, len(dataset), **size))
+        if decoded > _DECODED or decoded > 2 * delivered:
+            log.warning(_SLOW_BLOCKS, path, how, delivered, decoded, _DECODED)
+    else:
+        log.warning(_SLOW, path, how, row * len(dataset), _DECODED)
+
+
+def _window_of(order: str, total: int, count: int, records: int) -> tuple[int, int]:
+    """Returns how many records a window has at most, and how many are decoded for it.
+
+    The dataset has `count` units of up to `records` records. Blocks of another size begin and end
+    within units, which are then decoded for two blocks or more.
+    """
+    _, most, size, _ = order.split(":")
+    block = int(size) or -(-total // count)
+    blocks = -(-total // block)
+    window = -(-blocks // -(-blocks // int(most)))
+    each = block
+    if int(size):
+        each = records * (block // records + (block % records > 0))
+    return min(total, window * block), min(total, window * each)

@@ -1,0 +1,218 @@
+"""Opens datasets: Arrow and Parquet files, Arrow objects, and arrays of NumPy."""
+
+from __future__ import annotations
+
+import logging
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from meshfeed._io import arraylike
+from meshfeed._io.arguments import Checks
+from meshfeed._native import arrow, calls
+from meshfeed.dataset import Dataset, Origin, compare_files
+
+log = logging.getLogger("meshfeed")
+
+Paths = str | os.PathLike[str]
+_PATH = (str, bytes, os.PathLike)
+_TIMES = (
+    "mf.from_arrays: dates and times are delivered as int64, counts of their unit: %s; "
+    "give array.view(np.int64) to avoid this warning"
+)
+
+# For objects that are not tables: a method that identifies the type, and the advice in the error.
+_TABLES = {
+    "collect": "give what its collect() returns",  # a LazyFrame of polars
+    "to_table": "give what its to_table() returns",  # a pyarrow.dataset.Dataset
+    "save_to_disk": 'give one of its splits, such as splits["train"]',  # a datasets.DatasetDict
+}
+
+
+def open(
+    paths: Paths | Sequence[Paths],
+    *,
+    io: Literal["auto", "map", "read"] = "auto",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    duplicates: Literal["refuse", "allow"] = "refuse",
+    fingerprint: Literal["sampled", "full"] = "sampled",
+) -> Dataset:
+    """Opens Parquet files, and Arrow IPC files and streams.
+
+    Args:
+        paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
+            Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
+            directory.
+        io: "map" maps the files into memory, "read" reads each row from its file, and "auto", the
+            default, chooses by the size and location of the files.
+        shapes: the shape of a row, by name, for list columns whose rows have one length, such as
+            ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
+        duplicates: with "refuse", a file that is found twice, by overlapping globs or by a link,
+            is an error; with "allow", its records are repeated.
+        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte. Each
+            computes it in the background during its first epoch. If a file differs, all processes
+            raise an error that names it. By default they compare only `Dataset.fingerprint`, which
+            samples files of more than 16 MiB.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: a file is found twice; the message names both paths.
+        UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
+            what to do.
+        DataLossError: a file is damaged; the message names the file and the place in it.
+    """
+    with Checks("mf.open") as check:
+        listed = _listed(check, paths)
+        mode = check.choice("io", io, "auto", "map", "read")
+        allowed = check.choice("duplicates", duplicates, "refuse", "allow") == "allow"
+        rows = _shapes(check, shapes)
+        full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
+        ds = Dataset(calls.dataset_open(listed, io=mode, allow_duplicates=allowed, shapes=rows))
+        if full:
+            compare_files(ds)
+        return ds
+
+
+def _listed(check: Checks, paths: Any) -> list[str]:
+    """Checks `paths=` and returns a list of strings, in which the home directory replaces ~."""
+    several = [paths] if isinstance(paths, _PATH) else paths
+    unfit = isinstance(several, Mapping | set | frozenset) or hasattr(several, "read")
+    try:
+        listed = [] if unfit else [os.path.expanduser(os.fsdecode(path)) for path in several]
+    except TypeError:
+        listed = []
+    if not all(listed) or not listed or "\0" in "".join(listed):
+        expected = "a path, a glob, a directory or a list of them"
+        ordered = "give sorted(paths): the order of the files is that of the records"
+        hint = ordered if isinstance(paths, set | frozenset) else ""
+        raise check.wrong("paths", paths, expected, hint)
+    return listed
+
+
+def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
+    """Checks `shapes=` and returns the shape of a row for each field."""
+    if shapes is None:
+        return None
+    try:
+        given = {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
+    except (AttributeError, TypeError):
+        expected = 'the shape of a row for every field named, such as {"tokens": (2048,)}'
+        raise check.wrong("shapes", shapes, expected) from None
+    if any(n < 0 for shape in given.values() for n in shape):
+        expected = "lengths of at least 0"
+        hint = "no length is computed from the others: give all, or leave the shape out"
+        raise check.wrong("shapes", shapes, expected, hint)
+    return given
+
+
+def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
+    """Makes a dataset from a table of pyarrow, polars, duckdb, pandas or others, without a copy.
+
+    Args:
+        data: an object with `__arrow_c_stream__` or `__arrow_c_array__`, or a Hugging Face dataset.
+            A reader is read to its end. If a Hugging Face dataset was shuffled, filtered, or had
+            rows selected, its rows are copied in their present order.
+        shapes: as in `mf.open`.
+
+    Examples:
+        >>> import meshfeed as mf, pyarrow as pa
+        >>> mf.from_arrow(pa.table({"label": pa.array([3, 1, 2], pa.int32())}))
+        Dataset of 3 records
+          label: int32
+    """
+    with Checks("mf.from_arrow") as check:
+        rows = _shapes(check, shapes)
+        if hasattr(data, "save_to_disk") and not isinstance(data, Mapping):
+            data = data.with_format("arrow")[:]
+        _check_objects(check, data)
+        if hasattr(data, "__arrow_c_stream__"):
+            capsule = data.__arrow_c_stream__()
+            stream = arrow.address(capsule, "arrow_array_stream")
+            return _unspent(check, data, Dataset(calls.dataset_from_stream(stream, rows)))
+        if hasattr(data, "__arrow_c_array__"):
+            schema, array = data.__arrow_c_array__()
+            at = arrow.address(array, "arrow_array"), arrow.address(schema, "arrow_schema")
+            return Dataset(calls.dataset_from_record_batch(*at, rows))
+        message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
+        table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
+        if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):
+            table = "give pyarrow.Table.from_batches(batches)"
+        remedies = (remedy for method, remedy in _TABLES.items() if hasattr(data, method))
+        raise check.misfit(message, next(remedies, table))
+
+
+def _check_objects(check: Checks, data: Any) -> None:
+    """Rejects Python objects in a table of polars, which exports their addresses as values."""
+    if not hasattr(data, "get_columns"):
+        return
+    for column in data.get_columns():
+        if type(column.dtype).__name__ == "Object":
+            message = f"column {column.name!r} holds Python objects"
+            raise check.misfit(message, f"leave it out: table.drop({column.name!r})")
+
+
+def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
+    """Returns the dataset. Rejects a reader without records, which was probably read before."""
+    if len(made) or not hasattr(data, "read_next_batch"):
+        return made
+    made.close()
+    message = f"the {type(data).__name__} has no records left"
+    raise check.misfit(message, "a reader is read once: give the table, or a new reader")
+
+
+def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
+    """Makes a dataset from NumPy arrays, also strided ones, without a copy.
+
+    Their first dimension counts records. The dataset and its loaders keep the arrays alive. Do not
+    change the arrays until the dataset and its loaders are closed.
+
+    Other objects, such as a list or an HDF5 dataset, are first read into a NumPy array. Dates and
+    times become int64, with a warning; `Field.logical` names their unit. An array with missing
+    values, such as a masked array or a pandas column with NA, is an error.
+
+    Args:
+        arrays: the fields by name.
+
+    Raises:
+        InvalidArgumentError: an array cannot be a field; the message says what to give instead.
+
+    Examples:
+        >>> import meshfeed as mf, numpy as np
+        >>> mf.from_arrays({"image": np.zeros((9, 8, 8), np.float32), "label": np.arange(9)})
+        Dataset of 9 records
+          image: float32[8, 8]
+          label: int64
+    """
+    with Checks("mf.from_arrays") as check:
+        _check_names(check, arrays)
+        fields = {name: arraylike.exact(check, name, array) for name, array in arrays.items()}
+        times = {name: str(a.dtype) for name, a in fields.items() if a.dtype.kind in "mM"}
+        if times:
+            log.warning(_TIMES, ", ".join(f"{name!r} ({kind})" for name, kind in times.items()))
+        fields |= {name: fields[name].view(np.int64) for name in times}
+        return Dataset(calls.dataset_from_arrays(fields), Origin(logical=times))
+
+
+def _check_names(check: Checks, arrays: Any) -> None:
+    """Checks that the arrays are a mapping, and that each name can be a field's name."""
+    if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
+        message = "the arrays are not a dict of names and arrays"
+        hint = 'give a dict, such as {"label": labels}'
+        if getattr(getattr(arrays, "dtype", None), "names", None):
+            hint = "give {name: array[name] for name in array.dtype.names}"
+        if hasattr(arrays, "__arrow_c_stream__"):
+            hint = "mf.from_arrow takes tables"
+        raise check.misfit(message, hint)
+    for name in arrays:
+        if "\0" in name or not _is_unicode(name):
+            message = f"the name {name!r} has a character that no field name may have"
+            hint = "names are Unicode text without NUL"
+            raise check.misfit(message, hint)
+
+
+def _is_unicode(name: str) -> bool:
+    """Returns whether a name has no surrogates, which UTF-8 cannot encode."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
