@@ -267,6 +267,7 @@ func runRagged(t *testing.T, batches []arrow.Record, make func() (source.Source,
 	}
 	sourcetest.Suite{Open: open, Ragged: raggedReference(ds, batches)}.Run(t)
 	everyRaggedRow(t, ds, batches)
+	sameRows(t, random.New(t), ds, batches)
 }
 
 // everyRaggedRow compares all rows of all ragged fields with the reference.

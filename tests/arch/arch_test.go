@@ -61,6 +61,7 @@ var allowed = map[string][]string{
 	"core/transformer":        {},
 	"core/batch":              {"core/dtype"},
 	"internal/block":          {"core/source", "internal/gather"},
+	"internal/columns":        {"core/source"},
 	"internal/split":          {"core/layout", "internal/gather"},
 	"core/source/cut":         {"internal/block"},
 	"core/view":               {"core/source/cut"},
