@@ -78,6 +78,9 @@ func (r *columnReader) add(field *arrowtype.Field, number int) {
 		}
 		inLists = !level.Direct()
 	}
+	if field.HasViews() {
+		c.Planes[len(c.Planes)-1].Buffers = make([][]table.Extent, r.batches)
+	}
 	r.fields, r.numbers, r.columns = append(r.fields, field), append(r.numbers, number), append(r.columns, c)
 }
 

@@ -58,6 +58,11 @@ func (l *corruptible) length(buffer int) int {
 
 // buffer returns position and length of a buffer in the file.
 func (l *corruptible) buffer(buffer int) (at, length int) {
+	return l.bufferOf(buffer, func(c *arrowmeta.Column) *arrowmeta.Column { return c })
+}
+
+// bufferOf returns position and length of a buffer of a column, or of its child.
+func (l *corruptible) bufferOf(buffer int, column func(c *arrowmeta.Column) *arrowmeta.Column) (at, length int) {
 	l.t.Helper()
 	f, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))
 	if err != nil {
@@ -67,7 +72,7 @@ func (l *corruptible) buffer(buffer int) (at, length int) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	r := b.Buffers(&f.Columns[0])[buffer]
+	r := b.Buffers(column(&f.Columns[0]))[buffer]
 	return int(f.Batches[0].Body() + r.Offset), int(r.Length)
 }
 
@@ -76,7 +81,20 @@ func (l *corruptible) buffer(buffer int) (at, length int) {
 func (l *corruptible) put(buffer, offset int, number any) {
 	l.t.Helper()
 	at, _ := l.buffer(buffer)
-	if _, err := binary.Encode(l.data[at+offset:], binary.LittleEndian, number); err != nil {
+	l.write(at+offset, number)
+}
+
+// putChild writes a number over the bytes at offset in the first buffer of values of the
+// child of column x.
+func (l *corruptible) putChild(offset int, number any) {
+	l.t.Helper()
+	at, _ := l.bufferOf(1, func(c *arrowmeta.Column) *arrowmeta.Column { return &c.Children[0] })
+	l.write(at+offset, number)
+}
+
+func (l *corruptible) write(at int, number any) {
+	l.t.Helper()
+	if _, err := binary.Encode(l.data[at:], binary.LittleEndian, number); err != nil {
 		l.t.Fatal(err)
 	}
 	if err := os.WriteFile(l.path, l.data, 0o600); err != nil {

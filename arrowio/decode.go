@@ -66,8 +66,13 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 			}
 		}
 		_, isList := level.(arrowtype.List)
-		if level.Buffer().Bits > 0 && (isList || !u.lists || field.TextDictionary() != nil) {
+		if level.Buffer().Bits > 0 && (isList || !u.lists || field.HasTexts()) {
 			if to.Data, err = u.buffer(col, dataBuffer(col), node.Length); err != nil {
+				return nil, err
+			}
+		}
+		if n == len(field.Levels)-1 && field.HasViews() && !u.lists {
+			if err := u.views(col, out, to); err != nil {
 				return nil, err
 			}
 		}
@@ -97,6 +102,22 @@ func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width 
 	to.Data, err = u.unpack(u.batch.Buffers(col)[dataBuffer(col)+1], to.Length, maxDecoded, above.Length)
 	out.Bytes += int64(len(to.Data))
 	return err
+}
+
+// views reads the data buffers of views.
+func (u *unpacker) views(col *arrowmeta.Column, out *table.Decoded, to *table.DecodedLevel) error {
+	to.Buffers = [][]byte{}
+	left := int64(maxDecoded)
+	for _, at := range u.batch.Buffers(col)[dataBuffer(col)+1:] {
+		data, err := u.unpack(at, 0, left, to.Length)
+		if err != nil {
+			return err
+		}
+		to.Buffers = append(to.Buffers, data)
+		out.Bytes += int64(len(data))
+		left -= int64(len(data))
+	}
+	return nil
 }
 
 // buffer returns a buffer's decompressed bytes: at least as many as the column's

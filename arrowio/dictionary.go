@@ -106,18 +106,18 @@ func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatc
 				WithHint("let the indices be null instead, as pyarrow's dictionary_encode does").With("field", values.Name)
 		}
 	}
-	data := decoded.Levels[len(decoded.Levels)-1].Data
 	out := &arrowtype.Dictionary{From: int32(c.firstUser(block)), Len: b.Length}
-	if values.HasInline(0) {
-		if b.Length == 0 {
-			out.Offsets = []int64{0}
-			return out, nil
-		}
-		if err := out.SetText(decoded.Levels[0].Data, data, int(values.Levels[0].Buffer().Bits/8)); err != nil {
-			return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).
-				WithHint("the data are damaged; write them again").With("field", values.Name)
-		}
-		return out, nil
+	switch first := &decoded.Levels[0]; {
+	case values.HasViews():
+		err = out.SetViews(first.Data, first.Buffers)
+	case values.HasInline(0) && b.Length > 0:
+		err = out.SetText(first.Data, decoded.Levels[1].Data, int(values.Levels[0].Buffer().Bits/8))
+	case !values.HasInline(0):
+		out.Values = decoded.Levels[len(decoded.Levels)-1].Data[:b.Length*int64(values.RowBytes())]
 	}
-	return &arrowtype.Dictionary{From: int32(c.firstUser(block)), Len: b.Length, Values: data[:b.Length*int64(values.RowBytes())]}, nil
+	if err != nil {
+		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).
+			WithHint("the data are damaged; write them again").With("field", values.Name)
+	}
+	return out, nil
 }

@@ -147,7 +147,7 @@ func TestGoldenFields(t *testing.T) {
 		"primitive.stream":   "label int32[], half float16[], maybe bool[] nullable, wide uint64[]",
 		"fixed.arrow":        "image float32[4 3], bytes uint8[4], holes int8[2] nullable",
 		"huggingface.stream": "image float32[2 3], open uint8[3 2 1], label int64[], tokens int32[4], ragged int8[1 2 2], box float32[2 2]",
-		"polars.arrow":       "x float64[], l int64[] ragged 1",
+		"polars.arrow":       "x float64[], s uint8[] ragged 1, l int64[] ragged 1",
 	} {
 		ds, err := arrowio.Open(filepath.Join("../internal/arrowmeta/testdata", name))
 		if err != nil {

@@ -144,6 +144,11 @@ func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
 		if p.Length != nil {
 			p.Length[batch] = node.Length
 		}
+		if p.Buffers != nil {
+			for _, data := range buffers[dataBuffer(col)+1:] {
+				p.Buffers[batch] = append(p.Buffers[batch], table.Extent{At: body + data.Offset, Bytes: data.Length})
+			}
+		}
 	}
 }
 

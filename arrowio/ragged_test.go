@@ -36,6 +36,8 @@ var raggedSchema = func() *arrow.Schema {
 		list(arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Int16)), list(&arrow.FixedSizeBinaryType{ByteWidth: 3}),
 		arrow.FixedSizeListOf(2, arrow.BinaryTypes.String), arrow.FixedSizeListOf(2, list(arrow.PrimitiveTypes.Int8)),
 		list(dictionaryType), text, list(text), arrow.FixedSizeListOf(2, text),
+		arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView, list(arrow.BinaryTypes.StringView), list(list(arrow.BinaryTypes.BinaryView)),
+		arrow.FixedSizeListOf(2, arrow.BinaryTypes.BinaryView),
 	}
 	fields := []arrow.Field{{Name: "label", Type: arrow.PrimitiveTypes.Int32}}
 	for _, t := range types {
@@ -44,13 +46,13 @@ var raggedSchema = func() *arrow.Schema {
 	return arrow.NewSchema(append(fields, arrow.Field{Name: "maybe", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), nil)
 }()
 
-// appendRandom appends a random value. Lists have 0 to 4 elements, text up to 9 bytes.
+// appendRandom appends a random value. Lists have 0 to 4 elements, text up to 19 bytes.
 func appendRandom(r *rand.Rand, b array.Builder, typ arrow.DataType, nullable bool) {
 	if nullable && r.IntN(5) == 0 {
 		b.AppendNull()
 		return
 	}
-	bytes := make([]byte, r.IntN(10))
+	bytes := make([]byte, r.IntN(20))
 	for i := range bytes {
 		bytes[i] = 'a' + byte(r.IntN(26))
 	}
@@ -62,6 +64,8 @@ func appendRandom(r *rand.Rand, b array.Builder, typ arrow.DataType, nullable bo
 	case array.StringLikeBuilder:
 		b.Append(string(bytes))
 	case *array.BinaryBuilder:
+		b.Append(bytes)
+	case *array.BinaryViewBuilder:
 		b.Append(bytes)
 	case array.ListLikeBuilder:
 		n := r.IntN(5)
@@ -175,6 +179,9 @@ func expectRow(span *source.Span, f source.Field, a arrow.Array, i, depth int) {
 			text = string(a.Value(i))
 			length = int64(len(text))
 		case *array.LargeBinary:
+			text = string(a.Value(i))
+			length = int64(len(text))
+		case *array.BinaryView:
 			text = string(a.Value(i))
 			length = int64(len(text))
 		case array.ListLike:

@@ -29,7 +29,7 @@ func batches(arrays []C.struct_ArrowArray, schema *arrowmeta.Schema) (*table.Bat
 		if int(a.n_children) != len(schema.Fields) {
 			return nil, damaged("record batch %d of the stream has %d columns, but the schema has %d", i, a.n_children, len(schema.Fields))
 		}
-		if nulls := max(int64(a.null_count), arrayOf(a).NullCount()); nulls > 0 {
+		if nulls := max(int64(a.null_count), arrayOf(a, nil).NullCount()); nulls > 0 {
 			return nil, status.Errorf(status.Unsupported, "arrowio", "record batch %d of the stream has %d rows that are null as a whole", i, nulls).
 				WithHint("drop those rows")
 		}
@@ -37,28 +37,54 @@ func batches(arrays []C.struct_ArrowArray, schema *arrowmeta.Schema) (*table.Bat
 	}
 	b.Array = func(batch, column int) *table.Array {
 		a := &arrays[batch]
-		return arrayOf(unsafe.Slice(a.children, int(a.n_children))[column])
+		return arrayOf(unsafe.Slice(a.children, int(a.n_children))[column], &schema.Fields[column])
 	}
 	return b, nil
 }
 
-// arrayOf converts an array. The C data interface has no sizes of buffers.
-func arrayOf(a *C.struct_ArrowArray) *table.Array {
+// arrayOf converts an array of a field. The C data interface has no sizes of buffers, except
+// for the data buffers of views.
+func arrayOf(a *C.struct_ArrowArray, f *arrowmeta.Field) *table.Array {
 	if a == nil {
 		return nil
 	}
 	out := &table.Array{Length: int64(a.length), Offset: int64(a.offset), Nulls: int64(a.null_count)}
-	if a.n_buffers > 0 && a.n_buffers <= 3 { // types that are read have at most two
+	views := f != nil && f.Dictionary == nil && (f.Type.Kind == arrowmeta.StringView || f.Type.Kind == arrowmeta.BinaryView)
+	if a.n_buffers > 0 && (a.n_buffers <= 3 || views && a.n_buffers <= maxBuffers) { // other types have at most three
 		for _, at := range unsafe.Slice(a.buffers, int(a.n_buffers)) {
 			out.Buffers = append(out.Buffers, table.Buffer{At: at, Bytes: -1})
 		}
 	}
+	if views {
+		out.Buffers = sized(out.Buffers)
+	}
 	out.Child = func() *table.Array {
-		if a.n_children != 1 {
+		if a.n_children != 1 || f == nil || len(f.Type.Children) != 1 {
 			return nil
 		}
-		return arrayOf(*a.children)
+		return arrayOf(*a.children, &f.Type.Children[0])
 	}
-	out.Dictionary = func() *table.Array { return arrayOf(a.dictionary) }
+	out.Dictionary = func() *table.Array {
+		values := *f
+		values.Dictionary = nil
+		return arrayOf(a.dictionary, &values)
+	}
 	return out
+}
+
+// maxBuffers bounds the buffers of an array of views.
+const maxBuffers = 1 << 20
+
+// sized sets the sizes of the data buffers of views, which are in the last buffer, and
+// removes that buffer. It returns nil if there are no sizes.
+func sized(buffers []table.Buffer) []table.Buffer {
+	last := len(buffers) - 1
+	if last < 2 || last > 2 && buffers[last].At == nil {
+		return nil
+	}
+	data := buffers[2:last]
+	for i, n := range unsafe.Slice((*int64)(buffers[last].At), len(data)) {
+		data[i].Bytes = n
+	}
+	return buffers[:last]
 }

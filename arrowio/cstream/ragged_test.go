@@ -18,6 +18,7 @@ import (
 var raggedColumns = []testColumn{
 	{name: "text", typ: arrow.BinaryTypes.String, append: orNull(func(b array.Builder, i int) { b.(*array.StringBuilder).Append(word(i)) })},
 	{name: "large", typ: arrow.BinaryTypes.LargeBinary, append: orNull(func(b array.Builder, i int) { b.(*array.BinaryBuilder).Append([]byte(word(i))) })},
+	{name: "view", typ: arrow.BinaryTypes.StringView, append: orNull(func(b array.Builder, i int) { b.(*array.StringViewBuilder).Append(word(i)) })},
 	{name: "words", typ: arrow.ListOf(arrow.BinaryTypes.String), append: orNull(func(b array.Builder, i int) {
 		list := b.(*array.ListBuilder)
 		list.Append(true)
@@ -39,7 +40,7 @@ var raggedColumns = []testColumn{
 	})},
 }
 
-func word(i int) string { return strings.Repeat("ä", i%3) + fmt.Sprint(i%5) }
+func word(i int) string { return strings.Repeat("ä", i%9) + fmt.Sprint(i%5) }
 
 func orNull(add func(b array.Builder, i int)) func(b array.Builder, i int) {
 	return func(b array.Builder, i int) {
@@ -58,13 +59,13 @@ func raggedRow(span *source.Span, i int) {
 	}
 	span.Row = []byte{}
 	switch span.Field {
-	case 2:
+	case 3:
 		span.Lists = [][]int64{{}}
 		for k := range i % 4 {
 			span.Row = append(span.Row, word(i+k)...)
 			span.Lists[0] = append(span.Lists[0], int64(len(word(i+k))))
 		}
-	case 4:
+	case 5:
 		for k := range i % 4 {
 			span.Row = append(span.Row, le(int16(i+k))...)
 		}

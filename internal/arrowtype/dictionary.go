@@ -20,13 +20,11 @@ func (dictionaryKind) describe(d *description, f *arrowmeta.Field) string {
 	reason := values.field(&plain)
 	index, ok := f.Dictionary.Index.DType()
 	switch {
-	case reason != "" && (f.Type.Kind == arrowmeta.StringView || f.Type.Kind == arrowmeta.BinaryView):
-		return "its dictionary holds string views, which are not read; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars"
 	case reason != "":
 		return reason
 	case !ok || !index.IsInteger():
 		return "its dictionary has indices of type " + f.Dictionary.Index.String() + "; store plain values"
-	case values.text && len(values.Levels) == 2:
+	case values.text && len(values.Shape) == 1:
 		d.text, d.Type, d.Logical = true, values.Type, f.TypeString()
 		d.lists++
 		d.Shape = append(d.Shape, -1)
@@ -55,28 +53,16 @@ type dictionary struct {
 
 // Dictionary holds the values of a dictionary as rows, one after the other.
 type Dictionary struct {
-	From    int32 // first record batch that uses it
-	Len     int64
-	Values  []byte
-	Offsets []int64 // of text: where each value begins, and where the last one ends
+	From   int32 // first record batch that uses it
+	Len    int64
+	Values []byte
+	Texts  [][]byte // the values, if they are text; Values is empty then
 }
 
 // Append returns the dictionary with the values of another one after its own. The result
 // may share memory with both.
 func (d *Dictionary) Append(next *Dictionary) *Dictionary {
-	out := &Dictionary{From: next.From, Len: d.Len + next.Len, Values: append(d.Values, next.Values...)}
-	if next.Offsets == nil {
-		return out
-	}
-	first := int64(0)
-	if out.Offsets = d.Offsets; len(d.Offsets) > 0 {
-		first = d.Offsets[d.Len]
-		out.Offsets = out.Offsets[:d.Len] // the end of the last value is written again
-	}
-	for _, at := range next.Offsets {
-		out.Offsets = append(out.Offsets, first+at-next.Offsets[0])
-	}
-	return out
+	return &Dictionary{From: next.From, Len: d.Len + next.Len, Values: append(d.Values, next.Values...), Texts: append(d.Texts, next.Texts...)}
 }
 
 func (l *dictionary) Buffer() Buffer { return Buffer{Bits: 8 * int64(l.width)} }

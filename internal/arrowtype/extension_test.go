@@ -248,7 +248,7 @@ func TestDictionaries(t *testing.T) {
 		{number, arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, "its dictionary has indices of type float32; store plain values"},
 		{number, list, "its dictionary has indices of type list<int32>; store plain values"},
 		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "uint8[] ragged 1"},
-		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "its dictionary holds string views, which are not read; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars"},
+		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "uint8[] ragged 1"},
 		{arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Type: arrowmeta.Type{Kind: arrowmeta.String}}}}, number, "its dictionary holds lists of variable length; store plain values"},
 		{arrowmeta.Type{Kind: arrowmeta.Null}, number, "it holds nothing but nulls; leave the column out"},
 	} {

@@ -11,7 +11,7 @@ func (f *Field) MakeRagged() {
 		}
 	}
 	f.Ragged = f.LastOffsets() + 1
-	if f.TextDictionary() != nil {
+	if f.HasTexts() {
 		f.Ragged = len(f.Levels)
 	}
 	f.Shape = append([]int{}, f.described[f.Ragged:]...)
@@ -42,14 +42,11 @@ func (f *Field) TextDictionary() *TextDictionary {
 // bytes, which lie in the dictionary.
 type TextDictionary struct{ dictionary }
 
-// Text returns the bytes that each of some indices stands for.
-func (l *TextDictionary) Text(d *Data, count int64, use func(i int64, text []byte)) error {
-	for i := range count {
-		index, err := l.index(d, int(i))
-		if err != nil {
-			return err
-		}
-		use(i, d.Dictionary.Values[d.Dictionary.Offsets[index]:d.Dictionary.Offsets[index+1]])
+// Text returns the bytes that index i stands for.
+func (l *TextDictionary) Text(d *Data, i int64) ([]byte, error) {
+	index, err := l.index(d, int(i))
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return d.Dictionary.Texts[index], nil
 }

@@ -15,10 +15,6 @@ func (refusedKind) describe(_ *description, f *arrowmeta.Field) string { return 
 
 func refusal(t *arrowmeta.Type) string {
 	switch t.Kind {
-	case arrowmeta.StringView:
-		return "string views are not read; cast it to string: cast(pyarrow.string()) in pyarrow, compat_level=CompatLevel.oldest() in polars"
-	case arrowmeta.BinaryView:
-		return "binary views are not read; cast it to binary: cast(pyarrow.binary()) in pyarrow, compat_level=CompatLevel.oldest() in polars"
 	case arrowmeta.Struct:
 		return "a struct has no single type; store its children as columns of their own"
 	case arrowmeta.Decimal:

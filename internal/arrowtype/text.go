@@ -43,18 +43,19 @@ func (f *Field) HasInline(level int) bool { return level+1 < len(f.Levels) && f.
 // width bytes. The error names invalid offsets.
 func (d *Dictionary) SetText(offsets, values []byte, width int) error {
 	l := list{width, -1}
-	lengths := make([]int64, d.Len+1)
-	if err := l.Lengths(offsets, lengths[1:]); err != nil {
+	lengths := make([]int64, d.Len)
+	if err := l.Lengths(offsets, lengths); err != nil {
 		return err
 	}
-	first, last := l.offset(offsets, 0), l.offset(offsets, int(d.Len))
-	if last > int64(len(values)) {
+	if last := l.offset(offsets, int(d.Len)); last > int64(len(values)) {
 		return fmt.Errorf("its text ends at byte %d of %d", last, len(values))
 	}
-	for i := range d.Len {
-		lengths[i+1] += lengths[i]
+	d.Texts = make([][]byte, d.Len)
+	at := l.offset(offsets, 0)
+	for i, n := range lengths {
+		d.Texts[i] = values[at : at+n : at+n]
+		at += n
 	}
-	d.Values, d.Offsets = values[first:last], lengths
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 type Array struct {
 	Length, Offset int64
 	Nulls          int64    // -1 if the producer has not counted them
-	Buffers        []Buffer // the validity bitmap first
+	Buffers        []Buffer // the validity bitmap first; of views, the data buffers last
 
 	Child      func() *Array // nil unless there is exactly one
 	Dictionary func() *Array // nil if there is none
@@ -31,20 +31,21 @@ type Buffer struct {
 const maxElements = 1 << 46
 
 // check returns an error if the length or the offset is impossible, a buffer is
-// missing, or a buffer is too small for the elements. The level describes which
-// buffers an array of its type has. If inline is true, the bytes of text follow.
-func (a *Array) check(level arrowtype.Level, inline bool) error {
+// missing, or a buffer is too small for the elements. Level n of the field describes which
+// buffers an array of its type has.
+func (a *Array) check(f *arrowtype.Field, n int) error {
 	if a == nil || a.Length < 0 || a.Length > maxElements || a.Offset < 0 || a.Offset > maxElements {
 		return fmt.Errorf("no possible length or offset")
 	}
-	data, want := level.Buffer(), 2
+	data, want := f.Levels[n].Buffer(), 2
 	if data.Bits == 0 {
 		want = 1
 	}
-	if inline {
+	if f.HasInline(n) {
 		want++
 	}
-	if len(a.Buffers) != want {
+	views := n == len(f.Levels)-1 && f.HasViews() // any number of data buffers follows
+	if len(a.Buffers) < want || len(a.Buffers) > want && !views {
 		return fmt.Errorf("%d buffers instead of %d", len(a.Buffers), want)
 	}
 	end := a.Offset + a.Length

@@ -14,6 +14,7 @@ type builder struct {
 	field  *arrowtype.Field
 	column *Column
 	reason string // why the column cannot be an array; empty if it can
+	texts  *Array // the dictionary of the last batch, if it holds text
 }
 
 // batch adds the buffers of one record batch. The table uses its rows
@@ -24,13 +25,16 @@ func (b *builder) batch(a *Array, shift, rows int64) error {
 		if b.field.Inline(n) {
 			return b.text(n, a)
 		}
-		if err := a.check(level, b.field.HasInline(n)); err != nil {
+		if err := a.check(b.field, n); err != nil {
 			return fmt.Errorf("level %d has %w", n, err)
 		}
 		if need > a.Length-shift {
 			return fmt.Errorf("level %d has %d values, but %d are needed", n, a.Length, shift+need)
 		}
 		b.add(n, a, shift+a.Offset)
+		if n == len(b.field.Levels)-1 && b.field.HasViews() {
+			return b.views(n, a)
+		}
 		list, nested := level.(arrowtype.List)
 		switch {
 		case !nested && b.field.Dictionary() != nil:
@@ -72,6 +76,19 @@ func (b *builder) add(n int, a *Array, shift int64) {
 	}
 	p.Length = append(p.Length, a.Length)
 	p.Shift = append(p.Shift, shift)
+}
+
+// views adds the data buffers of views, which are level n.
+func (b *builder) views(n int, a *Array) error {
+	buffers := make([]Extent, 0, len(a.Buffers)-2)
+	for _, data := range a.Buffers[2:] {
+		if data.Bytes < 0 || data.Bytes > 0 && data.At == nil {
+			return fmt.Errorf("level %d has a data buffer of %d bytes without memory", n, data.Bytes)
+		}
+		buffers = append(buffers, Extent{int64(uintptr(data.At)), data.Bytes})
+	}
+	b.column.Planes[n].Buffers = append(b.column.Planes[n].Buffers, buffers)
+	return nil
 }
 
 // text adds the bytes of text, which level n holds. Their number is known from the size of
@@ -148,17 +165,23 @@ func (b *builder) dictionary(indices *Array) error {
 	if a == nil {
 		return fmt.Errorf("it has no dictionary")
 	}
+	if b.sameTexts(a) {
+		return nil
+	}
 	count, first, last := a.Length, int64(0), len(f.Levels)-1 // first: where the values begin, in elements of the level
-	for n, level := range f.Levels {
+	for n := range f.Levels {
 		if f.Inline(n) {
 			return b.textDictionary(n, a)
 		}
-		if a.check(level, f.HasInline(n)) != nil {
+		if a.check(f, n) != nil {
 			return fmt.Errorf("its dictionary does not fit its type")
 		}
 		if a.NullCount() != 0 {
 			b.reason = "its dictionary holds nulls; drop them from the values"
 			return nil
+		}
+		if f.HasViews() {
+			return b.viewDictionary(a)
 		}
 		if f.HasInline(n) {
 			continue
@@ -179,6 +202,37 @@ func (b *builder) dictionary(indices *Array) error {
 		return fmt.Errorf("its dictionary has not enough values")
 	}
 	b.addDictionary(a.Buffers[1].At, first*size, count, row)
+	return nil
+}
+
+// sameTexts reports whether an array holds the texts of the last dictionary.
+func (b *builder) sameTexts(a *Array) bool {
+	f, last := b.field.Dictionary(), b.texts
+	if !f.HasInline(0) && !f.HasViews() {
+		return false
+	}
+	b.texts = a
+	return last != nil && last.Length == a.Length && last.Offset == a.Offset && slices.Equal(last.Buffers, a.Buffers)
+}
+
+// viewDictionary adds a dictionary of text, whose values are views.
+func (b *builder) viewDictionary(a *Array) error {
+	column := &Column{Planes: make([]Plane, 1)}
+	views := builder{field: b.field.Dictionary(), column: column}
+	if err := views.views(0, a); err != nil {
+		return fmt.Errorf("its dictionary: %w", err)
+	}
+	d, buffers := &arrowtype.Dictionary{Len: a.Length}, [][]byte{}
+	for _, data := range column.Planes[0].Buffers[0] {
+		buffers = append(buffers, bytesAt(uintptr(data.At), data.Bytes))
+	}
+	from, length := b.field.Dictionary().Levels[0].Buffer().Bytes(a.Offset, a.Length)
+	if a.Length > 0 {
+		if err := d.SetViews(bytesAt(uintptr(a.Buffers[1].At)+uintptr(from), length), buffers); err != nil {
+			return fmt.Errorf("its dictionary is damaged: %w", err)
+		}
+	}
+	b.appendDictionary(d)
 	return nil
 }
 
@@ -214,7 +268,7 @@ func (b *builder) appendDictionary(d *arrowtype.Dictionary) {
 	d.From = int32(len(b.column.Planes[len(b.column.Planes)-1].Data) - 1)
 	list := b.column.Dictionaries
 	if len(list) > 0 {
-		if last := list[len(list)-1]; last.Len == d.Len && slices.Equal(last.Offsets, d.Offsets) && unsafe.SliceData(last.Values) == unsafe.SliceData(d.Values) {
+		if last := list[len(list)-1]; d.Texts == nil && last.Len == d.Len && unsafe.SliceData(last.Values) == unsafe.SliceData(d.Values) {
 			return
 		}
 	}

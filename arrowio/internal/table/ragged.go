@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // none are the bytes of a list without elements, which is not null.
@@ -117,53 +116,6 @@ func (t *traversal) empty() {
 	}
 }
 
-// texts sets the rows of a column of indices into a dictionary of text. A row that is one
-// text is used in place.
-func (t *traversal) texts(n int, level *arrowtype.TextDictionary) error {
-	if err := t.fetchData(n, level.Buffer()); err != nil {
-		return err
-	}
-	t.restart()
-	for i := range t.runs {
-		r := &t.runs[i]
-		lengths := t.listsOf(n, r)
-		err := t.text(level, i, func(k int64, text []byte) {
-			lengths[k] = int64(len(text))
-			t.elements[r.span] += int64(len(text))
-			if n == 0 {
-				t.spans[r.span].Row = text[:len(text):len(text)]
-			}
-		})
-		if err != nil {
-			return t.failed(r, n, err)
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	for _, span := range t.begun {
-		switch size := t.elements[span]; {
-		case size == 0:
-			t.spans[span].Row = none
-		case size > 0:
-			t.spans[span].Row = t.scratch.take(int(size))[:0]
-		}
-	}
-	for i := range t.runs {
-		row := &t.spans[t.runs[i].span].Row
-		_ = t.text(level, i, func(_ int64, text []byte) { *row = append(*row, text...) })
-	}
-	return nil
-}
-
-// text visits the text of each index of a run.
-func (t *traversal) text(level *arrowtype.TextDictionary, i int, use func(k int64, text []byte)) error {
-	r := &t.runs[i]
-	t.useBatch(r.batch)
-	t.data.Bytes = t.bytes[i]
-	return level.Text(&t.data, r.count, use)
-}
-
 // lengths writes the lengths of the rows of a ragged field.
 func (t *traversal) lengths(f *readField, spans []source.Span, located []located, out []int64) error {
 	t.start(f, spans, located)
@@ -190,8 +142,8 @@ func (t *traversal) firstLengths(out []int64) error {
 		return err
 	}
 	level := func() error { return t.ragged(0) }
-	if dictionary := t.field.TextDictionary(); dictionary != nil && len(t.field.Levels) == 1 {
-		level = func() error { return t.texts(0, dictionary) }
+	if t.field.HasTexts() && len(t.field.Levels) == 1 {
+		level = func() error { return t.findTexts(0) }
 	}
 	if err := level(); err != nil {
 		return err

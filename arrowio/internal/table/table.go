@@ -29,7 +29,12 @@ type Plane struct {
 	Data   []int64 // offsets, indices or values; nil for a level without data buffer
 	Length []int64 // elements of the level; nil if the metadata guarantee that there are enough
 	Shift  []int64 // elements to skip at the front of the buffers; nil for none
+
+	Buffers [][]Extent // data buffers of views; nil for a level without views
 }
+
+// Extent is the position of a data buffer of views, and its size in bytes.
+type Extent struct{ At, Bytes int64 }
 
 // shift returns the elements to skip in a record batch.
 func (p *Plane) shift(batch int32) int64 {
@@ -109,6 +114,8 @@ type DecodedLevel struct {
 	Valid  []byte // nil if there are no nulls
 	Data   []byte // nil for a level without data buffer
 	Length int64
+
+	Buffers [][]byte // data buffers of views; nil if values were left out
 }
 
 // Lease keeps addresses valid.

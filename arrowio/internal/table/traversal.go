@@ -47,8 +47,9 @@ type traversal struct {
 	batch   int32 // whose dictionary data has; -1 for none
 
 	first     [1]int64        // the length of a list in level 0
-	wanted    []int           // indices of the runs whose bytes must be acquired
-	pieces    []resident.Span // of each wanted run
+	found     [][]byte        // the texts of all runs, one after the other
+	wanted    []int           // indices of the runs or texts whose bytes must be acquired
+	pieces    []resident.Span // of each wanted run or text
 	addresses []uintptr       // of each piece
 }
 
@@ -161,8 +162,8 @@ func (t *traversal) descend() error {
 			return err
 		}
 	}
-	if dictionary := t.field.TextDictionary(); dictionary != nil {
-		return t.texts(len(t.field.Levels)-1, dictionary)
+	if t.field.HasTexts() {
+		return t.texts(len(t.field.Levels) - 1)
 	}
 	if err := t.values(len(t.field.Levels) - 1); err != nil {
 		return err
@@ -368,6 +369,11 @@ func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Bu
 			t.pieces = append(t.pieces, resident.Span{File: int(t.table.File(r.batch)), Offset: position + from, Length: int(length)})
 		}
 	}
+	return t.acquire(t.bytes)
+}
+
+// acquire sets the wanted elements of a list to the bytes of the pieces.
+func (t *traversal) acquire(to [][]byte) error {
 	if len(t.pieces) == 0 {
 		return nil
 	}
@@ -381,7 +387,7 @@ func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Bu
 	}
 	t.leases = append(t.leases, lease)
 	for k, i := range t.wanted {
-		t.bytes[i] = bytesAt(t.addresses[k], int64(t.pieces[k].Length))
+		to[i] = bytesAt(t.addresses[k], int64(t.pieces[k].Length))
 	}
 	return nil
 }
