@@ -247,3 +247,45 @@ def test_the_home_directory_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "mf.open: ~no-such-user/x.arrow: there is no such file or directory; "
         "~ is not replaced here: write the whole path"
     )
+
+
+WORDS = [
+    "short",
+    "a text of more than 12 bytes",
+    None,
+    "",
+    "ünïcode, which is longer than 12 bytes",
+]
+
+
+def test_text_of_polars(tmp_path: Path) -> None:
+    """Polars writes views of text, in memory and in files, also in lists and dictionaries."""
+    raw = [word.encode() if word else None for word in WORDS]
+    table = pl.DataFrame(
+        {
+            "text": WORDS,
+            "raw": raw,
+            "kind": pl.Series(WORDS, dtype=pl.Categorical),
+            "many": [WORDS, [], None, ["x"], [""]],
+        }
+    )
+    table.write_ipc(tmp_path / "x.arrow")
+    table.write_ipc_stream(tmp_path / "x.arrows", compression="zstd")
+    length = max(len(word.encode()) for word in WORDS if word)
+    padded = [list((word or "").encode().ljust(length, b"\0")) for word in WORDS]
+    for ds in (
+        mf.from_arrow(table),
+        mf.from_arrow(pl.concat([table, table], rechunk=False).slice(5, 5)),
+        mf.open(tmp_path / "x.arrow"),
+        mf.open(tmp_path / "x.arrow", io="read"),
+        mf.open(tmp_path / "x.arrows"),
+    ):
+        assert [ds.schema[name].ragged for name in table.columns] == [1, 1, 1, 2]
+        assert ds.lengths("many").tolist() == [5, 0, -1, 1, 1]
+        for name in ("text", "raw", "kind"):
+            lengths = [
+                -1 if w is None or (name == "raw" and not w) else len(w.encode()) for w in WORDS
+            ]
+            assert ds.lengths(name).tolist() == lengths
+            got = rows(ds.pad(name, length=length).select([name]))[name]
+            assert got.tolist() == padded

@@ -19,8 +19,9 @@
 //     dictionary values or of a compressed batch is assembled in scratch memory.
 //     Package cut then copies blocks from the rows.
 //
-// There is no Go object per row or record batch. Once the scratch memory is large
-// enough, a gather allocates nothing that grows with the batch.
+// There is no Go object per row or record batch, except for the data buffers of views.
+// Once the scratch memory is large enough, a gather allocates nothing that grows with the
+// batch.
 //
 // The metadata have been verified: buffers lie in their files and are long enough
 // for the rows of the batch. The content of buffers is not trusted: offsets and indices
