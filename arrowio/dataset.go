@@ -20,6 +20,7 @@ type Dataset struct {
 	columns []int  // by field: its column in the files' schema
 	nulls   []bool // by column of the schema: some record batch has nulls there
 	cache   decodeCache
+	ahead   decodeAhead
 	lists   listChecks
 	set     *resident.Set // of the files
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sampler"
@@ -146,4 +147,52 @@ func TestBlocksRefused(t *testing.T) {
 	o.Order = "blocks:1"
 	_, err = loader.New(stored{digits(100), []int64{40, 60}}, o)
 	wantError(t, err, status.Incompatible, `loader: the saved state is of another run: order saved "blocks.1:2:0:2994788312641029", live "blocks.1:1:0:2994788312641029"; continue with the dataset, order and seed that were saved`)
+}
+
+// cached is a dataset whose units have to be decoded.
+type cached struct {
+	stored
+	bytes int64
+}
+
+func (c cached) CacheBytes() int64 { return c.bytes }
+
+// While a window is delivered, the units of the next are announced: all that the cache
+// has room for beside the current window, and none after the last epoch.
+func TestNextWindowIsAnnounced(t *testing.T) {
+	const unit, units, row = 10, 50, 2*4*4 + 8 // records, and bytes
+	sizes := slices.Repeat([]int64{unit}, units)
+	order, err := sampler.NewOf(sampler.Units(10, sizes), 3, sizes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		cache  int64 // units
+		epochs int
+		skip   int64 // position at which the loader begins
+		want   int   // announcements in the window after that: units, and 20 rows of 4 later steps
+	}{
+		{0, 0, 0, 20}, {10, 0, 0, 20}, {13, 0, 0, 23}, {20, 0, 0, 30}, {1000, 0, 0, 30},
+		{1000, 2, 400, 50}, {1000, 1, 400, 20}, // the last window of an epoch has 20 rows in the same blocks
+	} {
+		src := cached{stored{digits(unit * units), sizes}, c.cache * unit * row}
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(10)), Order: "blocks:10", Seed: 3, Epochs: c.epochs, Prefetch: -1})
+		if err := l.Seek(batch.Cursor{Position: c.skip}); err != nil {
+			t.Fatal(err)
+		}
+		_, blocks := order.Epoch((c.skip + 100) / 500).(sampler.Windowed).Window((c.skip + 100) % 500)
+		for range 10 {
+			next(t, l)
+		}
+		closeLoader(t, l)
+		got, announced := 0, src.Counts().Ahead
+		for _, b := range blocks {
+			for r := b[0]; r < b[1]; r++ {
+				got += announced[r]
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %d announcements", c, got)
+		}
+	}
 }

@@ -18,6 +18,7 @@ type builder struct {
 	plan     *plan
 	grid     grid
 	window   *window
+	upcoming *upcoming       // nil if no units are announced
 	gatherer source.Gatherer // nil if no array takes rows of the dataset
 	alloc    batch.Allocator
 	count    *batch.Count
@@ -28,6 +29,7 @@ type builder struct {
 	whole      batch.Memory  // of a whole batch, with layout.LoadGlobal; allocated for the first
 	gathering  time.Duration // of the last gather
 	announcing time.Duration // of the last lookAhead
+	after      batch.Cursor  // of the step after the last build
 
 	computedRecords []int64 // record list of the last batch's computed blocks: mask and extras
 	spareRecords    []int64 // buffer for this list, if it is longer than the list that is gathered
@@ -51,11 +53,17 @@ func (b *builder) build(ctx context.Context, c batch.Cursor) (r result) {
 	return r
 }
 
-// lookAhead announces the records of later steps to the gatherer. If the gatherer
-// panics, the next build fails.
+// lookAhead announces the records of later steps, and units of the next window of the
+// order, to the gatherer. If the gatherer panics, the next build fails.
 func (b *builder) lookAhead() {
 	began := time.Now()
-	b.aheadErr = guard.Call("loader", func() error { b.window.extend(); return nil })
+	b.aheadErr = guard.Call("loader", func() error {
+		b.window.extend()
+		if b.upcoming != nil {
+			b.upcoming.advance(b.window, b.after)
+		}
+		return nil
+	})
 	b.announcing = time.Since(began)
 }
 
@@ -67,6 +75,7 @@ func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Ba
 	if err := b.checkLimit(); err != nil {
 		return nil, evidence, err
 	}
+	b.after = step.After
 	records := b.window.at(step.Cursor)
 	memory, err := b.alloc.Alloc(b.plan.blocks)
 	if err != nil {

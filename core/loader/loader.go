@@ -149,7 +149,8 @@ func (l *Loader) open(requested, c batch.Cursor) error {
 	b := &builder{
 		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
 		seed: l.first.state.Seed, limit: l.o.MaxHostBytes, workers: l.plan.workers(l.o.workers(l.plan.loaded)),
-		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, announce: announce},
+		window:   &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, announce: announce},
+		upcoming: newUpcoming(l.src, l.plan, l.grid),
 	}
 	l.prefetcher = newPrefetcher(b, &l.o, l.first, requested, c)
 	return nil

@@ -23,8 +23,13 @@ type window struct {
 	count int
 	next  batch.Cursor // of the step after the last
 
-	epoch   int64 // of inEpoch
-	inEpoch sampler.Epoch
+	epochs [2]windowEpoch // the epochs used last, by even and odd numbers
+}
+
+// windowEpoch is an epoch of the order.
+type windowEpoch struct {
+	number int64
+	epoch  sampler.Epoch // nil if there is none
 }
 
 type windowStep struct {
@@ -35,7 +40,7 @@ type windowStep struct {
 // setOrder sets the order of the records. If it changes, the window is emptied.
 func (w *window) setOrder(order sampler.Order) {
 	if order != w.order {
-		w.order, w.inEpoch, w.count = order, nil, 0
+		w.order, w.epochs, w.count = order, [2]windowEpoch{}, 0
 	}
 }
 
@@ -81,18 +86,25 @@ func (w *window) add() []int64 {
 
 // fill writes the record numbers of some rows of the step at c. Padding rows get -1.
 func (w *window) fill(dst []int64, rows rows, c batch.Cursor) {
-	if w.inEpoch == nil || w.epoch != c.Epoch {
-		w.epoch, w.inEpoch = c.Epoch, w.order.Epoch(c.Epoch)
-	}
+	epoch := w.inEpoch(c.Epoch)
 	valid := int(w.grid.stepAt(c).Valid)
 	for i, r := range rows.ranges {
 		list := dst[rows.first[i]:][:r[1]-r[0]]
 		n := min(max(valid-r[0], 0), len(list))
 		if n > 0 {
-			w.inEpoch.Fill(list[:n], c.Position+int64(r[0]))
+			epoch.Fill(list[:n], c.Position+int64(r[0]))
 		}
 		for i := n; i < len(list); i++ {
 			list[i] = padding
 		}
 	}
+}
+
+// inEpoch returns an epoch of the order.
+func (w *window) inEpoch(number int64) sampler.Epoch {
+	e := &w.epochs[number%2]
+	if e.epoch == nil || e.number != number {
+		*e = windowEpoch{number, w.order.Epoch(number)}
+	}
+	return e.epoch
 }

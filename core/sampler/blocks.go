@@ -92,9 +92,11 @@ func checkBlocks(n name) error {
 	return nil
 }
 
-// AutoWindowBytes bounds the rows of a window whose size follows from a run. Data that
-// have to be decoded fit in the cache of package arrowio, which has 256 MiB.
-const AutoWindowBytes = 192 << 20
+// AutoWindowBytes bounds the rows of a window whose size follows from a run. Two windows
+// fit in the cache of package arrowio, which has 256 MiB by default: one is delivered
+// while the next is decoded. The bound is the same in every run, so that the order does
+// not depend on the memory of a host.
+const AutoWindowBytes = 128 << 20
 
 // deriveBlocks returns the parameters of an order with the user's window and block, of
 // which 0 stands for the default. The default block is a unit of the dataset. The

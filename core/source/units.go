@@ -22,6 +22,22 @@ func UnitsOf(src Source) ([]int64, error) {
 		WithHint("give the number of records of a block: order \"blocks:W:B\" (Python: mf.Blocks(records=B)), with W = 0 for the default window")
 }
 
+// Cached is implemented by a Source that has to decode whole units, and keeps some of
+// them decoded.
+type Cached interface {
+	// CacheBytes returns the most bytes of decoded rows that the source keeps in
+	// memory, or 0 if nothing has to be decoded.
+	CacheBytes() int64
+}
+
+// CacheOf returns the CacheBytes of a source, or 0 if it is not Cached.
+func CacheOf(src Source) int64 {
+	if c, ok := src.(Cached); ok {
+		return c.CacheBytes()
+	}
+	return 0
+}
+
 // UnitsBetween returns the units of the records [start, stop), of which the first and
 // the last may be parts of units.
 func UnitsBetween(sizes []int64, start, stop int64) []int64 {

@@ -15,6 +15,16 @@ func unitsOf(src source.Source) []int64 {
 	return sizes
 }
 
+// CacheBytes implements source.Cached: the smallest cache of the datasets below.
+func (b *base) CacheBytes() (least int64) {
+	for _, s := range b.below {
+		if n := source.CacheOf(s); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
 // counted returns the units of a view. before returns how many of its records precede
 // a record below. Units without a record of the view are left out.
 func counted(sizes []int64, before func(record int64) int64) []int64 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any
+from typing import Any, Literal
 
 from meshfeed._io.arguments import RECORDS, Checks, is_integer
 
@@ -23,13 +23,16 @@ class Blocks:
 
     The more blocks are in a window, the better the shuffle. If all records of a block are alike,
     the variance of a batch's mean is `1 + (batch_size - 1) / window * (1 - window / blocks)` times
-    that of a full shuffle. By default a window has four blocks per row of a batch, which is at
-    most 1.25, or as many as have 192 MiB of rows if these are fewer. A larger window of data that
-    have to be decoded is slow, because only 256 MiB of decoded data are kept.
+    that of a full shuffle. With "auto" a window has four blocks per row of a batch, which is at
+    most 1.25, or as many as have 128 MiB of rows if these are fewer. So it does not depend on the
+    memory of a host, and is the same in all processes.
+
+    Files that have to be decoded are decoded one window ahead, so that no batch waits where a
+    window begins, if two windows fit in the decoded data that are kept: 256 MiB.
 
     Args:
         records: how many records a block has; by default the blocks are the dataset's units.
-        window: how many blocks a window has at most.
+        window: how many blocks a window has at most, or "auto", the default.
 
     Raises:
         InvalidArgumentError: an argument is no positive integer, or too large.
@@ -45,19 +48,22 @@ class Blocks:
     """
 
     records: int | None = None
-    window: int | None = None
+    window: int | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         with Checks("mf.Blocks") as check:
-            _bounded(check, "records", self.records, RECORDS)
-            _bounded(check, "window", self.window, _WINDOW)
+            _bounded(check, "records", self.records, None, RECORDS)
+            _bounded(check, "window", self.window, "auto", _WINDOW)
 
     @property
     def name(self) -> str:
         """The order in the form that other languages and the command take."""
-        return f"blocks:{self.window or 0}:{self.records or 0}"
+        window = 0 if self.window == "auto" else self.window
+        return f"blocks:{window}:{self.records or 0}"
 
 
-def _bounded(check: Checks, name: str, value: Any, most: int) -> None:
-    if value is not None and not (is_integer(value) and 1 <= operator.index(value) <= most):
-        raise check.wrong(name, value, f"an integer from 1 to {most}, or None for the default")
+def _bounded(check: Checks, name: str, value: Any, default: Any, most: int) -> None:
+    if value is default or (isinstance(value, str) and value == default):
+        return
+    if not (is_integer(value) and 1 <= operator.index(value) <= most):
+        raise check.wrong(name, value, f"an integer from 1 to {most}, or {default!r}")

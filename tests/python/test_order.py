@@ -185,15 +185,20 @@ def test_remesh_keeps_the_parts() -> None:
 
 def test_blocks_are_checked() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"records": 0}, "records=0: expected an integer from 1 to 1099511627776"),
-        ({"window": True}, "window=True: expected an integer from 1 to 1048576"),
-        ({"window": 1 << 21}, "window=2097152: expected an integer from 1 to 1048576"),
+        ({"records": 0}, "records=0: expected an integer from 1 to 1099511627776, or None"),
+        (
+            {"records": 1 << 41},
+            "records=2199023255552: expected an integer from 1 to 1099511627776, or None",
+        ),
+        ({"window": True}, "window=True: expected an integer from 1 to 1048576, or 'auto'"),
+        ({"window": 1 << 21}, "window=2097152: expected an integer from 1 to 1048576, or 'auto'"),
     ]
     for options, message in wrong:
         with pytest.raises(mf.InvalidArgumentError) as error:
             mf.Blocks(**options)
-        assert str(error.value) == f"mf.Blocks: {message}, or None for the default"
+        assert str(error.value) == f"mf.Blocks: {message}"
     assert mf.Blocks().name == "blocks:0:0"
+    assert mf.Blocks(window="auto", records=7).name == "blocks:0:7"
 
 
 def test_blocks_of_a_layout() -> None:

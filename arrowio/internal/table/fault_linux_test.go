@@ -67,6 +67,7 @@ func (s *shrunkStore) Encoded(int32) bool    { return false }
 func (s *shrunkStore) Decode(context.Context, int32, int, bool) (*Decoded, error) {
 	panic("nothing is encoded")
 }
+func (s *shrunkStore) DecodeAhead([]int32, []int)     { panic("nothing is encoded") }
 func (s *shrunkStore) Check([]int32) error            { return nil }
 func (s *shrunkStore) Named(_ int32, err error) error { return err }
 

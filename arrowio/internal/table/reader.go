@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
@@ -13,9 +14,10 @@ import (
 
 // rowReader implements source.Reader for some fields of a table.
 type rowReader struct {
-	table  *Table
-	fields []*readField
-	pool   sync.Pool // of *readState
+	table   *Table
+	fields  []*readField
+	numbers []int     // of the fields
+	pool    sync.Pool // of *readState
 }
 
 // readField is a field that is read.
@@ -26,7 +28,7 @@ type readField struct {
 }
 
 func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
-	r := &rowReader{table: t}
+	r := &rowReader{table: t, numbers: fields}
 	for k, n := range fields {
 		r.fields = append(r.fields, &readField{n, t.Fields[n], columns[k]})
 	}
@@ -60,6 +62,7 @@ type readState struct {
 	ctx       context.Context // ends with the context of the gather, or when the table is closed
 	located   []located       // of each span
 	spans     []source.Span   // of a call of Lengths
+	ahead     []int32         // encoded record batches of a call of Ahead
 	leases    []Lease
 	scratch   arena[byte]
 	nulls     arena[bool]
@@ -211,7 +214,8 @@ func (s *readState) locate(spans []source.Span) error {
 }
 
 // Ahead implements source.Reader. Only ranges known from metadata can be read ahead:
-// values, and the offsets of lists, but not what the offsets point to.
+// values, and the offsets of lists, but not what the offsets point to. Encoded record
+// batches are decoded ahead.
 func (r *rowReader) Ahead(records []int64) {
 	t := r.table
 	if t.Store == nil || t.Calls.Enter() != nil {
@@ -221,13 +225,17 @@ func (r *rowReader) Ahead(records []int64) {
 	s := r.pool.Get().(*readState)
 	defer r.pool.Put(s)
 	defer s.reset()
-	s.traversal.pieces = s.traversal.pieces[:0]
+	s.traversal.pieces, s.ahead = s.traversal.pieces[:0], s.ahead[:0]
 	for _, record := range records {
 		if record < 0 || record >= t.Index.Len() {
 			continue
 		}
 		batch, row := t.Index.Locate(record)
-		if s.touch(batch) != 0 || t.Store.Encoded(t.File(batch)) {
+		if t.Store.Encoded(t.File(batch)) {
+			s.ahead = append(s.ahead, batch)
+			continue
+		}
+		if s.touch(batch) != 0 {
 			continue
 		}
 		for _, f := range r.fields {
@@ -236,6 +244,10 @@ func (r *rowReader) Ahead(records []int64) {
 	}
 	if len(s.traversal.pieces) > 0 {
 		t.Store.Ahead(s.traversal.pieces)
+	}
+	if len(s.ahead) > 0 {
+		slices.Sort(s.ahead)
+		t.Store.DecodeAhead(slices.Compact(s.ahead), r.numbers)
 	}
 }
 

@@ -93,6 +93,10 @@ type Store interface {
 	// lists is true, it may leave out the buffers of values.
 	Decode(ctx context.Context, batch int32, field int, lists bool) (*Decoded, error)
 
+	// DecodeAhead announces calls of Decode for the values of all these fields in all
+	// these record batches. It returns at once.
+	DecodeAhead(batches []int32, fields []int)
+
 	// Check fails if a file of a list has changed since it was opened.
 	Check(files []int32) error
 

@@ -1,0 +1,106 @@
+package arrowio
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+const (
+	// aheadShare is the part of the cache that the record batches of one announcement
+	// may take. A loader announces several steps ahead, so more could drop record
+	// batches before their use.
+	aheadShare = 8
+
+	// maxAhead bounds the announced fields of record batches that wait for their turn.
+	maxAhead = 1 << 16
+)
+
+// decodeAhead decodes announced record batches in the background, in the order of the
+// announcements. Its goroutines end when nothing is left to decode.
+type decodeAhead struct {
+	mu      sync.Mutex
+	pending []announced
+	running int
+}
+
+// announced is a field of a record batch that will be needed.
+type announced struct {
+	batch int32
+	field int
+	left  *atomic.Int64 // bytes of the cache that the announcement may still take
+}
+
+// DecodeAhead implements table.Store. If all that is announced takes more than a part of
+// the cache, only the first record batches are decoded ahead.
+func (s *store) DecodeAhead(batches []int32, fields []int) {
+	a := &s.ahead
+	left := new(atomic.Int64)
+	left.Store(s.cache.bound() / aheadShare)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, batch := range batches {
+		for _, field := range fields {
+			if len(a.pending) < maxAhead {
+				a.pending = append(a.pending, announced{batch, field, left})
+			}
+		}
+	}
+	for a.running < min(len(a.pending), runtime.GOMAXPROCS(0)) {
+		a.running++
+		guard.Go("arrowio", func() error { s.decodePending(); return nil }, func(error) { a.end() })
+	}
+}
+
+// decodePending decodes what is pending. An error is left to the gather that needs the
+// record batch.
+func (s *store) decodePending() {
+	for {
+		next, ok := s.ahead.next()
+		if !ok {
+			return
+		}
+		if s.life.Err() != nil || next.left.Load() <= 0 {
+			continue
+		}
+		if decoded, err := s.Decode(s.life, next.batch, next.field, false); err == nil {
+			next.left.Add(-decoded.Bytes)
+		}
+	}
+}
+
+// next removes the first pending field. If there is none, it counts the end of the
+// goroutine that calls it.
+func (a *decodeAhead) next() (first announced, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.pending) == 0 {
+		a.running--
+		return first, false
+	}
+	first = a.pending[0]
+	a.pending = a.pending[1:]
+	return first, true
+}
+
+// end counts the end of a goroutine by a panic.
+func (a *decodeAhead) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running--
+}
+
+// CacheBytes implements source.Cached.
+func (d *Dataset) CacheBytes() int64 {
+	for _, f := range d.files {
+		if f.encoding != "" {
+			return d.cache.bound()
+		}
+	}
+	return 0
+}
+
+// bound returns the most bytes that the cache keeps.
+func (c *decodeCache) bound() int64 { return cacheBytes }

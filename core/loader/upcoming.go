@@ -1,0 +1,115 @@
+package loader
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// upcoming announces the units of the next window of a block order, while the loader
+// delivers the records of the current one. So a source that decodes units does that in
+// the background, and no batch waits at the edge of a window.
+//
+// The units are announced evenly over the first seven eighths of a window. They are not
+// announced if they exceed what the source's cache has room for beside the current window.
+type upcoming struct {
+	firsts []int64 // by unit, and one after the last: the number of records before it
+	row    int64   // bytes of a record, decoded
+	cache  int64   // bytes that the source keeps decoded
+	batch  int64
+
+	epoch      int64   // of the current window
+	start, end int64   // of the current window: its positions
+	list       []int64 // the first record of every unit of the next window that is to be announced
+	announced  int     // how many of them were
+	order      sampler.Order
+}
+
+// newUpcoming returns nil if units need not be announced: the source has nothing to
+// decode, or does not know its units, or the process has so few rows of a batch that it
+// does not need every unit of a window.
+func newUpcoming(src source.Source, p *plan, g grid) *upcoming {
+	u := &upcoming{cache: source.CacheOf(src), batch: g.batch}
+	if u.cache == 0 {
+		return nil
+	}
+	sizes, err := source.UnitsOf(src)
+	if err != nil || int64(p.rows.count)*src.Len() < g.batch*int64(len(sizes)) {
+		return nil
+	}
+	u.firsts = make([]int64, 1, len(sizes)+1)
+	for i, n := range sizes {
+		u.firsts = append(u.firsts, u.firsts[i]+n)
+	}
+	for _, field := range p.fields() {
+		u.row += int64(src.Schema().Fields[field].RowBytes())
+	}
+	return u
+}
+
+// advance announces some units of the window after the one with the cursor c, at which
+// the next step begins.
+func (u *upcoming) advance(w *window, c batch.Cursor) {
+	if _, ok := w.inEpoch(c.Epoch).(sampler.Windowed); !ok {
+		return
+	}
+	if u.order != w.order || c.Epoch != u.epoch || c.Position < u.start || c.Position >= u.end {
+		u.enter(w, c)
+	}
+	size := float64(u.end-u.start) * 7 / 8
+	done := min(1, float64(c.Position+u.batch-u.start)/size)
+	if n := int(done * float64(len(u.list))); n > u.announced {
+		w.announce(u.list[u.announced:n])
+		u.announced = n
+	}
+}
+
+// enter makes the window at a cursor the current one, and lists the units of the next.
+func (u *upcoming) enter(w *window, c batch.Cursor) {
+	u.order, u.epoch, u.list, u.announced = w.order, c.Epoch, u.list[:0], 0
+	current := w.inEpoch(c.Epoch).(sampler.Windowed)
+	end, blocks := current.Window(c.Position)
+	u.end, u.start = end, end
+	for _, b := range blocks {
+		u.start -= b[1] - b[0]
+	}
+	next := batch.Cursor{Epoch: c.Epoch, Position: end}
+	if end == w.order.Len() {
+		next = batch.Cursor{Epoch: c.Epoch + 1}
+	}
+	if w.until > 0 && next.Epoch >= w.until {
+		return
+	}
+	room := u.cache
+	for _, unit := range u.units(blocks) {
+		room -= u.bytes(unit)
+	}
+	_, blocks = w.inEpoch(next.Epoch).(sampler.Windowed).Window(next.Position)
+	for _, unit := range u.units(blocks) {
+		if room -= u.bytes(unit); room < 0 {
+			return
+		}
+		u.list = append(u.list, u.firsts[unit])
+	}
+}
+
+// bytes returns the bytes of a unit, decoded.
+func (u *upcoming) bytes(unit int) int64 { return (u.firsts[unit+1] - u.firsts[unit]) * u.row }
+
+// units returns the units in which the records of blocks lie, in their order in the
+// dataset.
+func (u *upcoming) units(blocks [][2]int64) (list []int) {
+	for _, b := range blocks {
+		unit := sort.Search(len(u.firsts), func(i int) bool { return u.firsts[i] > b[0] }) - 1
+		for ; u.firsts[unit] < b[1]; unit++ {
+			if u.firsts[unit] < u.firsts[unit+1] {
+				list = append(list, unit)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
