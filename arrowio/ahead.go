@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -65,9 +66,10 @@ func (s *store) decodePending() {
 		if s.life.Err() != nil || next.left.Load() <= 0 {
 			continue
 		}
-		if decoded, err := s.Decode(s.life, next.batch, next.field, false); err == nil {
+		_ = s.Decode(s.life, []int32{next.batch}, next.field, false, func(_ int, decoded *table.Decoded) error {
 			next.left.Add(-decoded.Bytes)
-		}
+			return nil
+		})
 	}
 }
 

@@ -38,32 +38,52 @@ type cacheEntry struct {
 	err   error
 }
 
-// get returns the buffers of a key. If the cache has none, it calls decode and keeps
-// the result, but not an error. If ctx ends, get returns at once; decode continues in
-// the background, and its result is kept.
-func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*table.Decoded, error)) (*table.Decoded, error) {
-	entry, added := c.entry(key)
-	if !added {
-		select {
-		case <-entry.ready: // at once, in most calls
-			return entry.value, entry.err
-		default:
-		}
-	}
-	began := time.Now()
-	if added {
-		c.fill(entry, decode)
-	}
+// over reports whether the decoding has ended.
+func (e *cacheEntry) over() bool {
 	select {
-	case <-entry.ready:
-		countWait(ctx, time.Since(began), entry.value)
-		return entry.value, entry.err
-	case <-ctx.Done():
-		return nil, status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the gather was ended: %w", ctx.Err())
+	case <-e.ready:
+		return true
+	default:
+		return false
 	}
 }
 
-// fill starts decode in the background, and finishes the entry with its result.
+// wait waits for the decoding, on behalf of a gather that began to wait before.
+func (e *cacheEntry) wait(ctx context.Context, began time.Time) (*table.Decoded, error) {
+	select {
+	case <-e.ready:
+		countWait(ctx, time.Since(began), e.value)
+		return e.value, e.err
+	case <-ctx.Done():
+		return nil, gatherEnded(ctx.Err())
+	}
+}
+
+func gatherEnded(err error) error {
+	return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
+}
+
+// has reports whether the cache has the buffers of a key, or will have them.
+func (c *decodeCache) has(key cacheKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byKey[key] != nil
+}
+
+// find returns the entry of a key, or nil, and counts it as used.
+func (c *decodeCache) find(key cacheKey) *cacheEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byKey[key]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cacheEntry)
+}
+
+// fill starts decode in the background, and finishes the entry with its result. An error is
+// not kept.
 func (c *decodeCache) fill(entry *cacheEntry, decode func() (*table.Decoded, error)) {
 	guard.Go("arrowio", func() error {
 		value, err := decode()

@@ -5,12 +5,23 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
+
+// get returns the buffers of a key, as a gather gets them.
+func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*table.Decoded, error)) (*table.Decoded, error) {
+	began := time.Now()
+	entry, added := c.entry(key)
+	if added {
+		c.fill(entry, decode)
+	}
+	return entry.wait(ctx, began)
+}
 
 // TestCacheDecodesOnce: many goroutines ask for a batch that is being decoded.
 func TestCacheDecodesOnce(t *testing.T) {

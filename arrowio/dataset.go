@@ -21,6 +21,7 @@ type Dataset struct {
 	nulls   []bool // by column of the schema: some record batch has nulls there
 	cache   decodeCache
 	ahead   decodeAhead
+	large   sync.Map // of cacheKey: decodings that take more than their promise
 	lists   listChecks
 	set     *resident.Set // of the files
 

@@ -1,7 +1,6 @@
 package arrowio
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"time"
@@ -13,29 +12,6 @@ import (
 
 // maxDecoded bounds the decompressed size of a buffer.
 const maxDecoded = 2 << 30
-
-// Decode implements table.Store. If the gather that began a decoding is canceled,
-// the decoding goes on, because another gather may wait for it. A close of the
-// dataset cancels it.
-func (s *store) Decode(ctx context.Context, batch int32, field int, lists bool) (*table.Decoded, error) {
-	return s.cache.get(ctx, cacheKey{batch, field, lists}, func() (*table.Decoded, error) {
-		if err := s.table.Calls.Enter(); err != nil {
-			return nil, err
-		}
-		defer s.table.Calls.Leave()
-		return (*Dataset)(s).decode(s.life, batch, s.table.Fields[field], s.columns[field], lists)
-	})
-}
-
-// decode decodes a field of one record batch, as contents.decode does.
-func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*table.Decoded, error) {
-	f := (*store)(d).of(batch)
-	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists)
-	if err != nil {
-		return nil, f.named(err)
-	}
-	return out, f.content.Recheck()
-}
 
 // unpacker reads and decompresses the buffers of one record batch.
 type unpacker struct {

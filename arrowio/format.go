@@ -43,7 +43,13 @@ type contents interface {
 	// leaves out values, so that the caller can read the lengths of lists. It then
 	// still returns the indices of a dictionary of text, and the number of bytes of
 	// text. See [table.Decoded] for the levels of text.
-	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error)
+	// If it would take more than limit bytes of memory, and limit is less than
+	// budgetBytes, the error is errPromise.
+	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error)
+
+	// promise returns the bytes of memory that decode takes for most columns with such
+	// metadata. The limit for the others is budgetBytes.
+	promise(ctx context.Context, unit, column int, field *arrowtype.Field) (int64, error)
 
 	// dictionaries reads the dictionaries of columns, as fields describe them.
 	// Dictionary.From is the first unit of this file that uses a dictionary.

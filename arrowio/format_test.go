@@ -66,7 +66,11 @@ func (c *toyFile) scan(_ context.Context, first, last int, visit func(i int, u u
 	return nil
 }
 
-func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool) (*table.Decoded, error) {
+func (c *toyFile) promise(_ context.Context, i, _ int, _ *arrowtype.Field) (int64, error) {
+	return 12 * c.facts.units[i].length, nil
+}
+
+func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {
 	e := c.facts.units[i]
 	stored := make([]byte, e.length)
 	if err := c.content.ReadFull(ctx, stored, e.offset); err != nil {

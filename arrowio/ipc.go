@@ -3,6 +3,7 @@ package arrowio
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"io"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
@@ -74,7 +75,33 @@ func (c *ipc) scan(ctx context.Context, first, last int, visit func(i int, u uni
 	})
 }
 
-func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
+// promise implements contents: the stored bytes, and the sizes that the buffers begin with.
+// Decode takes exactly that.
+func (c *ipc) promise(ctx context.Context, i, column int, field *arrowtype.Field) (bytes int64, err error) {
+	b, err := c.meta.Batch(c.reader(ctx), i)
+	if err != nil || b.Compression == arrowmeta.Uncompressed {
+		return 0, err
+	}
+	col, head := &c.meta.Columns[column], make([]byte, 8)
+	for range field.Levels {
+		for _, at := range b.Buffers(col) {
+			if bytes += at.Length; at.Length == 0 {
+				continue
+			}
+			if err := c.content.ReadFull(ctx, head, c.facts.units[i].offset+at.Offset); err != nil {
+				return 0, err
+			}
+			bytes += min(max(int64(binary.LittleEndian.Uint64(head)), 0), maxDecoded)
+		}
+		if len(col.Children) == 0 {
+			break
+		}
+		col = &col.Children[0]
+	}
+	return bytes, nil
+}
+
+func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {
 	b, err := c.meta.Batch(c.reader(ctx), i)
 	if err != nil {
 		return nil, err

@@ -106,20 +106,30 @@ func (c *parquetFile) leaves(column int) (first, last int) {
 // maxUnpacked bounds what one column of a row group takes in memory.
 const maxUnpacked = 1 << 30
 
+// promise implements contents: the stored bytes, and the memory of chunk.Decode.
+func (c *parquetFile) promise(_ context.Context, group, column int, _ *arrowtype.Field) (int64, error) {
+	leaf, _ := c.leaves(column)
+	stored := &c.meta.Groups[group].Chunks[leaf]
+	return min(stored.Length+chunk.Promise(stored, &c.meta.Leaves[leaf]), maxUnpacked), nil
+}
+
 // decode reads and decodes a column of a row group. All columns that are fields have one
 // leaf.
-func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
+func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
 	began := time.Now()
 	first, _ := c.leaves(column)
 	shape := lists && !field.HasInline(0) // the offsets of text are in its values
-	col, reading, err := c.chunk(ctx, group, first, shape)
+	col, reading, err := c.chunk(ctx, group, first, shape, limit)
 	if err != nil {
 		return nil, c.failed(group, column, err)
 	}
 	if !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
 		return nil, c.failed(group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
 	}
-	out, err := arrowBuffers(col, &c.meta.Leaves[first], field, shape)
+	out, err := arrowBuffers(col, &c.meta.Leaves[first], field, shape, limit)
+	if err != nil && limit < maxUnpacked {
+		return nil, errPromise
+	}
 	if err != nil {
 		return nil, c.failed(group, column, err)
 	}
@@ -128,7 +138,7 @@ func (c *parquetFile) decode(ctx context.Context, group, column int, field *arro
 }
 
 // chunk reads and decodes a leaf of a row group.
-func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool) (col *chunk.Column, reading time.Duration, err error) {
+func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool, limit int64) (col *chunk.Column, reading time.Duration, err error) {
 	g := &c.meta.Groups[group]
 	stored := &g.Chunks[leaf]
 	if stored.Length > maxUnpacked {
@@ -141,13 +151,19 @@ func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool) (c
 	}
 	reading = time.Since(began)
 	err = guard.Call("arrowio", func() (err error) {
-		decode := chunk.Decode
+		decode, rest := chunk.Decode, limit-stored.Length
 		if shape {
 			decode = chunk.DecodeShape
 		}
-		col, err = decode(data, stored, &c.meta.Leaves[leaf], g.Rows, maxUnpacked)
+		if limit == maxUnpacked {
+			rest = limit
+		}
+		col, err = decode(data, stored, &c.meta.Leaves[leaf], g.Rows, rest)
 		return err
 	})
+	if err != nil && limit < maxUnpacked {
+		err = errPromise // or damage, which the next attempt finds again
+	}
 	return col, reading, err
 }
 
@@ -155,7 +171,7 @@ func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool) (c
 // has a code, such as that of a failed read.
 func (c *parquetFile) failed(group, column int, err error) error {
 	var known *status.Error
-	if errors.As(err, &known) {
+	if errors.As(err, &known) || errors.Is(err, errPromise) {
 		return err
 	}
 	code, hint := parquet.Refuse(err)
@@ -193,7 +209,7 @@ func (c *parquetFile) verify(ctx context.Context, fields []int, progress func(by
 func (c *parquetFile) verifyColumn(ctx context.Context, group, column int) error {
 	first, last := c.leaves(column)
 	for leaf := first; leaf < last; leaf++ {
-		col, _, err := c.chunk(ctx, group, leaf, false)
+		col, _, err := c.chunk(ctx, group, leaf, false, maxUnpacked)
 		if err != nil {
 			return err
 		}

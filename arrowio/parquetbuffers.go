@@ -13,8 +13,8 @@ import (
 )
 
 // arrowBuffers returns the buffers of a column as its field has them. If lists is true,
-// the column has no values.
-func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
+// the column has no values. Null lists of a fixed size grow it to at most limit bytes.
+func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
 	last := len(field.Levels) - 1
 	text := field.Inline(last)
 	if text {
@@ -27,7 +27,7 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	for n := range last {
 		list, l := field.List(n), &col.Lists[n]
 		if list.Direct() {
-			if err := col.FixLists(n, int64(list.Length()), maxUnpacked); err != nil {
+			if err := col.FixLists(n, int64(list.Length()), limit); err != nil {
 				return nil, err
 			}
 		}

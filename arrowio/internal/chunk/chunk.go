@@ -27,8 +27,28 @@ type Column struct {
 	Bytes encoding.Bytes // if the physical type is ByteArray
 }
 
+// Promise returns the bytes with which Decode can decode most chunks of such metadata, in
+// addition to its data. A chunk with a dictionary of long text may need more.
+func Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
+	const enough = 1 << 50 // so that sums of damaged metadata do not overflow
+	width := (leaf.Physical.Bits(leaf.Length) + 7) / 8
+	size := min(max(c.Unpacked, 0), enough)
+	if leaf.Physical == parquet.ByteArray {
+		size *= 2 // pages, and their text
+	}
+	return size + min(max(c.Values, 0), enough>>16)*entryBytes(leaf, min(width, 1<<16)) + 8<<20
+}
+
+// entryBytes bounds the memory of an entry: of the value or its offset, of lists, and of
+// bitmaps.
+func entryBytes(leaf *parquet.Leaf, width int) int64 {
+	return int64(max(width, 8) + 9*leaf.MaxRepetition() + 1)
+}
+
 // Decode decodes the chunk of a leaf in a row group with this many rows. Data holds the
-// bytes of the chunk. The column takes at most limit bytes, and so does each page.
+// bytes of the chunk. The column takes at most limit bytes. So do the column, its
+// dictionary and the largest page together. Beside half a GiB or more of values they may
+// take twice the bytes of the data, because a large file may have large pages.
 func Decode(data []byte, c *parquet.Chunk, leaf *parquet.Leaf, rows, limit int64) (*Column, error) {
 	d := decoder{data: data, chunk: c, leaf: leaf, width: (leaf.Physical.Bits(leaf.Length) + 7) / 8, limit: limit}
 	return d.run(rows)
@@ -39,6 +59,9 @@ func DecodeShape(data []byte, c *parquet.Chunk, leaf *parquet.Leaf, rows, limit 
 	d := decoder{data: data, chunk: c, leaf: leaf, limit: limit, shapeOnly: true}
 	return d.run(rows)
 }
+
+// large is the limit from which on chunks may be large too.
+const large = 512 << 20
 
 func (d *decoder) run(rows int64) (*Column, error) {
 	if err := d.prepare(); err != nil {
@@ -61,6 +84,7 @@ type decoder struct {
 	leaf  *parquet.Leaf
 	width int   // bytes of a value; 0 for ByteArray
 	limit int64 // bytes
+	room  int64 // bytes for a page, the dictionary and text
 	left  int64 // entries
 
 	shapeOnly  bool
@@ -87,9 +111,13 @@ func (d *decoder) prepare() error {
 	if d.leaf.Physical < parquet.Boolean || d.leaf.Physical > parquet.Fixed {
 		return parquet.Unsupported(fmt.Sprintf("its values have the %v", d.leaf.Physical))
 	}
-	each := int64(max(d.width, 8) + 9*d.leaf.MaxRepetition() + 1) // bytes: of the value or its offset, of lists, of bitmaps
+	each := entryBytes(d.leaf, d.width)
 	if d.left = d.chunk.Values; d.left > d.limit/each {
 		return fmt.Errorf("%d values take more than %d bytes", d.left, d.limit)
+	}
+	d.room = d.limit - d.left*each
+	if d.limit >= large {
+		d.room += 2 * int64(len(d.data))
 	}
 	d.shape = levels.NewBuilder(d.leaf)
 	d.values.bytes.Limit = d.limit
@@ -151,10 +179,23 @@ func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
 		return nil, err
 	}
 	if cap(d.unpacked) < size {
+		if free := d.free() + int64(cap(d.unpacked)); int64(size) > free {
+			return nil, fmt.Errorf("a page of %d bytes where %d are left of %d", size, free, d.limit)
+		}
+		d.unpacked = nil // before the next allocation
 		d.unpacked = make([]byte, size)
 	}
 	out := d.unpacked[:size]
 	return out, codec.Decompress(out, stored, d.chunk.Codec)
+}
+
+// free returns how many bytes pages, the dictionary and text may still take.
+func (d *decoder) free() int64 {
+	taken := cap(d.unpacked) + len(d.values.bytes.Data)
+	if d.dictionary != nil {
+		taken += len(d.dictionary.fixed) + len(d.dictionary.bytes.Data) + 8*len(d.dictionary.bytes.Offsets)
+	}
+	return d.room - int64(taken)
 }
 
 func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
@@ -168,10 +209,11 @@ func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
 	if err != nil {
 		return err
 	}
-	if int64(p.Values) > d.limit/int64(max(d.width, 8)) {
+	free := min(d.limit, d.free())
+	if int64(p.Values) > free/int64(max(d.width, 8)) {
 		return fmt.Errorf("a dictionary of %d values takes more than %d bytes", p.Values, d.limit)
 	}
-	dictionary := &values{bytes: encoding.Bytes{Limit: d.limit}}
+	dictionary := &values{bytes: encoding.Bytes{Limit: free - 8*int64(p.Values)}}
 	if err := d.decode(dictionary, parquet.Plain, src, p.Values); err != nil {
 		return err
 	}

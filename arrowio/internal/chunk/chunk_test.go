@@ -291,6 +291,37 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestExpansion decodes chunks of a few hundred bytes that become as many bytes as the limit
+// allows: a dictionary of one long value, and indices to it. All that is allocated, which
+// bounds the memory in use, is at most twice the limit.
+func TestExpansion(t *testing.T) {
+	const most = 4 << 20
+	for _, size := range []int{25 << 10, most / 16, most / 2, most - 100, 2 * most} {
+		for _, physical := range []parquet.Physical{parquet.ByteArray, parquet.Fixed} {
+			value, leaf := make([]byte, size), parquet.Leaf{Physical: physical, Nodes: required}
+			if leaf.Length = size; physical == parquet.ByteArray {
+				leaf.Length, value = 0, append(binary.LittleEndian.AppendUint32(nil, uint32(size)), value...)
+			}
+			dictionary := page{kind: parquet.DictionaryPage, n: 1, body: value}
+			data := dictionary.bytes(parquet.Snappy)
+			n := most/size + 1
+			for range n {
+				data = append(data, (&page{n: 1, how: parquet.RLEDictionary, body: []byte{1, 2, 0}}).bytes(parquet.Snappy)...)
+			}
+			for _, n := range []int{n / 4, n - 1, n} {
+				c := parquet.Chunk{Values: int64(n), Unpacked: 2 * most, Codec: parquet.Snappy}
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				_, _ = chunk.Decode(data, &c, &leaf, c.Values, most)
+				runtime.ReadMemStats(&after)
+				if used := after.TotalAlloc - before.TotalAlloc; used > 2*most+8*uint64(len(data)) {
+					t.Errorf("%v: %d values of %d bytes: %d bytes were allocated", physical, n, size, used)
+				}
+			}
+		}
+	}
+}
+
 // TestFixLists: null lists of a fixed size get the elements that Arrow requires.
 func TestFixLists(t *testing.T) {
 	// [[1 2] null [null 4]]

@@ -16,6 +16,9 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 		return nil
 	}
 	to.count += n
+	if to == &d.values {
+		to.bytes.Limit = min(d.limit, d.free()+int64(len(to.bytes.Data)))
+	}
 	if how == parquet.RLEDictionary || how == parquet.PlainDictionary {
 		return d.lookUp(to, src, n)
 	}
@@ -26,8 +29,18 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 		return errShort // before memory is allocated
 	}
 	start := len(to.fixed)
-	to.fixed = slices.Grow(to.fixed, n*d.width)[:start+n*d.width]
+	to.fixed = d.grow(to, n)
 	return d.decodeFixed(to.fixed[start:], how, src, n)
+}
+
+// grow adds n values to those of a fixed width.
+func (d *decoder) grow(to *values, n int) []byte {
+	size := len(to.fixed) + n*d.width
+	limit := int64(size)
+	if to == &d.values {
+		limit = max(limit, d.chunk.Values*int64(d.width))
+	}
+	return encoding.Grow(to.fixed, int64(size), limit)[:size]
 }
 
 // errShort is the error of a page with fewer bytes than its values take.
@@ -107,7 +120,7 @@ func (d *decoder) lookUp(to *values, src []byte, n int) error {
 		return to.bytes.Gather(&d.dictionary.bytes, d.indices)
 	}
 	start, w := len(to.fixed), d.width
-	to.fixed = slices.Grow(to.fixed, n*w)[:start+n*w]
+	to.fixed = d.grow(to, n)
 	gatherFixed(to.fixed[start:], d.dictionary.fixed, d.indices, w)
 	return nil
 }

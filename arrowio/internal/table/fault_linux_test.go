@@ -64,7 +64,7 @@ func (s *shrunkStore) Acquire(context.Context, []resident.Span, []uintptr) (Leas
 }
 func (s *shrunkStore) Ahead([]resident.Span) { panic("all is in memory") }
 func (s *shrunkStore) Encoded(int32) bool    { return false }
-func (s *shrunkStore) Decode(context.Context, int32, int, bool) (*Decoded, error) {
+func (s *shrunkStore) Decode(context.Context, []int32, int, bool, func(int, *Decoded) error) error {
 	panic("nothing is encoded")
 }
 func (s *shrunkStore) DecodeAhead([]int32, []int)     { panic("nothing is encoded") }

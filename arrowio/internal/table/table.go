@@ -89,9 +89,10 @@ type Store interface {
 	// Encoded reports whether the buffers of a file have to be decoded.
 	Encoded(file int32) bool
 
-	// Decode returns the buffers of one field in a record batch of such a file. If
-	// lists is true, it may leave out the buffers of values.
-	Decode(ctx context.Context, batch int32, field int, lists bool) (*Decoded, error)
+	// Decode calls use with the buffers of one field in each record batch of a list, in
+	// its order. The files of these batches are encoded. Decoded may be used until use
+	// returns. If lists is true, the buffers of values may be missing.
+	Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *Decoded) error) error
 
 	// DecodeAhead announces calls of Decode for the values of all these fields in all
 	// these record batches. It returns at once.

@@ -34,6 +34,7 @@ type traversal struct {
 	spans   []source.Span // rows of the field
 	located []located     // of each span
 	order   []int32       // indices of the spans in compressed batches, sorted by batch
+	batches []int32       // of order, each once
 
 	begun    []int32 // indices of the spans of the runs at the top level
 	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of ragged fields only
@@ -53,8 +54,8 @@ type traversal struct {
 	addresses []uintptr       // of each piece
 }
 
-// rows sets the rows of the spans. It decodes compressed batches one by one, so
-// that only one has to be in memory.
+// rows sets the rows of the spans. It uses compressed batches one by one, so that only a
+// few have to be in memory.
 func (t *traversal) rows(f *readField, spans []source.Span, located []located) error {
 	t.start(f, spans, located)
 	scalar := len(f.field.Levels) == 1 && !f.field.Packed() && f.field.Ragged == 0
@@ -87,25 +88,27 @@ func (t *traversal) start(f *readField, spans []source.Span, located []located) 
 	}
 }
 
-// decodeEach decodes the batches of the ordered spans one by one, and calls do for the
-// rows of each. If lists is true, it leaves out values.
+// decodeEach decodes the batches of the ordered spans, and calls do for the rows of each. If
+// lists is true, it leaves out values.
 func (t *traversal) decodeEach(lists bool, do func() error) error {
+	if len(t.order) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(t.order, func(a, b int32) int { return cmp.Compare(t.located[a].batch, t.located[b].batch) })
-	for from, to := 0, 0; from < len(t.order); from = to {
-		batch := t.located[t.order[from]].batch
-		t.runs, t.begun = t.runs[:0], t.begun[:0]
-		for ; to < len(t.order) && t.located[t.order[to]].batch == batch; to++ {
-			t.begin(t.order[to])
-		}
-		var err error
-		if t.decoded, err = t.table.Store.Decode(t.ctx, batch, t.number, lists); err != nil {
-			return err
-		}
-		if err := do(); err != nil {
-			return err
+	t.batches = t.batches[:0]
+	for _, span := range t.order {
+		if batch := t.located[span].batch; len(t.batches) == 0 || t.batches[len(t.batches)-1] != batch {
+			t.batches = append(t.batches, batch)
 		}
 	}
-	return nil
+	from := 0
+	return t.table.Store.Decode(t.ctx, t.batches, t.number, lists, func(i int, decoded *Decoded) error {
+		t.decoded, t.runs, t.begun = decoded, t.runs[:0], t.begun[:0]
+		for ; from < len(t.order) && t.located[t.order[from]].batch == t.batches[i]; from++ {
+			t.begin(t.order[from])
+		}
+		return do()
+	})
 }
 
 // scalar sets row i if rows are single values in memory. It is the fast way for

@@ -27,6 +27,7 @@ func (b *Bytes) grow(n int, size int64) error {
 	if len(b.Offsets) == 0 {
 		b.Offsets = append(make([]int64, 0, n+1), 0)
 	}
+	b.Data = Grow(b.Data, int64(len(b.Data))+size, b.Limit)
 	return nil
 }
 
@@ -75,4 +76,18 @@ func (b *Bytes) Gather(dictionary *Bytes, indices []uint32) error {
 		b.Offsets = append(b.Offsets, int64(len(b.Data)))
 	}
 	return nil
+}
+
+// Grow returns data with room for need bytes, at most limit. It doubles the room. But the
+// last step goes from at most half of the limit to the limit, so that old and new bytes
+// together take at most one and a half times the limit.
+func Grow(data []byte, need, limit int64) []byte {
+	if need <= int64(cap(data)) {
+		return data
+	}
+	room := max(need, 2*int64(cap(data)))
+	if room > limit/2 {
+		room = limit
+	}
+	return append(make([]byte, 0, room), data...)
 }

@@ -1,0 +1,221 @@
+package arrowio
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+)
+
+// budgetBytes bounds the memory of all decodings in progress in this process: their stored
+// bytes and their results, until a gather has used these. It is the limit of one column of a
+// unit (maxUnpacked) too, which then is decoded alone.
+const budgetBytes = 1 << 30
+
+// A gather waits for the budget only while it holds none of it. So some gather can always
+// go on.
+var budget = semaphore.NewWeighted(budgetBytes)
+
+// share is a part of the budget. A decoding and the gather that began it both end it, and
+// then others can have it.
+type share struct {
+	bytes int64
+	users atomic.Int32
+}
+
+func newShare(bytes int64) *share {
+	s := &share{bytes: bytes}
+	s.users.Store(2)
+	return s
+}
+
+func (s *share) end() {
+	if s.users.Add(-1) == 0 {
+		budget.Release(s.bytes)
+	}
+}
+
+// Decode implements table.Store. It decodes several record batches at a time. If the gather
+// that began a decoding is canceled, the decoding goes on, because another gather may wait
+// for it. A close of the dataset cancels it.
+func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *table.Decoded) error) error {
+	d := decodings{s, make([]*decoding, len(batches))}
+	defer d.end(0)
+	key := func(i int) cacheKey { return cacheKey{batches[i], field, lists} }
+	next, most := 0, runtime.GOMAXPROCS(0)
+	for i := range batches {
+		for next = max(next, i); next < min(i+most, len(batches)) && d.begin(ctx, next, key(next)); {
+			next++
+		}
+		decoded, err := d.wait(ctx, i, key(i))
+		if err != nil {
+			return err
+		}
+		if err := use(i, decoded); err != nil {
+			return err
+		}
+		d.drop(i)
+	}
+	return nil
+}
+
+// decodings are those of one gather for one field, in the order in which it needs them.
+type decodings struct {
+	*store
+	begun []*decoding // by position in the list of the gather; nil if another gather decodes
+}
+
+// decoding is one that this gather has begun.
+type decoding struct {
+	entry *cacheEntry
+	share *share
+}
+
+// end ends the shares of the decodings from a position on, and forgets them.
+func (d *decodings) end(from int) {
+	for i := from; i < len(d.begun); i++ {
+		d.drop(i)
+	}
+}
+
+func (d *decodings) drop(i int) {
+	if b := d.begun[i]; b != nil {
+		b.share.end()
+		d.begun[i] = nil
+	}
+}
+
+// begin begins a decoding that the gather will need, if no other gather has begun it. It
+// returns false if the budget has no room now.
+func (d *decodings) begin(ctx context.Context, i int, key cacheKey) bool {
+	if d.cache.has(key) {
+		return true
+	}
+	bytes, err := d.promise(ctx, key)
+	if err != nil || !budget.TryAcquire(bytes) {
+		return false // entry returns the error
+	}
+	d.add(i, key, bytes)
+	return true
+}
+
+// add begins a decoding for which the budget has room.
+func (d *decodings) add(i int, key cacheKey, bytes int64) *cacheEntry {
+	entry, added := d.cache.entry(key)
+	if !added {
+		budget.Release(bytes)
+		return entry
+	}
+	share := newShare(bytes)
+	d.begun[i] = &decoding{entry, share}
+	d.cache.fill(entry, func() (*table.Decoded, error) {
+		defer share.end()
+		return d.decode(key, bytes)
+	})
+	return entry
+}
+
+// entry returns the entry of a record batch. If there is none, it begins the decoding, and
+// may wait for the budget before.
+func (d *decodings) entry(ctx context.Context, i int, key cacheKey) (*cacheEntry, error) {
+	if d.begun[i] != nil {
+		return d.begun[i].entry, nil
+	}
+	if entry := d.cache.find(key); entry != nil {
+		return entry, nil
+	}
+	d.end(i + 1) // before a wait for the budget
+	bytes, err := d.promise(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := budget.Acquire(ctx, bytes); err != nil {
+		return nil, gatherEnded(err)
+	}
+	return d.add(i, key, bytes), nil
+}
+
+// wait returns the decoded buffers of a record batch.
+func (d *decodings) wait(ctx context.Context, i int, key cacheKey) (*table.Decoded, error) {
+	if entry := d.cache.find(key); entry != nil && d.begun[i] == nil && entry.over() {
+		return entry.value, entry.err // at once, in most calls
+	}
+	for began := time.Now(); ; d.drop(i) {
+		entry, err := d.entry(ctx, i, key)
+		if err != nil {
+			return nil, err
+		}
+		if decoded, err := entry.wait(ctx, began); !errors.Is(err, errPromise) {
+			return decoded, err
+		}
+	}
+}
+
+// errPromise is the error of a decoding that takes more memory than the metadata promise.
+var errPromise = errors.New("the column takes more memory than its metadata promise")
+
+// promise returns the part of the budget that a decoding needs.
+func (s *store) promise(ctx context.Context, key cacheKey) (int64, error) {
+	if _, large := s.large.Load(key); large {
+		return budgetBytes, nil
+	}
+	f := s.of(key.batch)
+	bytes, err := f.contents.promise(ctx, int(key.batch)-f.first, s.columns[key.field], s.table.Fields[key.field])
+	return min(bytes, budgetBytes), f.named(err)
+}
+
+// decode decodes a field of one record batch with a part of the budget. After errPromise,
+// promise returns all of the budget for it.
+func (s *store) decode(key cacheKey, bytes int64) (*table.Decoded, error) {
+	if err := s.table.Calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.table.Calls.Leave()
+	out, err := (*Dataset)(s).decode(s.life, key.batch, s.table.Fields[key.field], s.columns[key.field], key.lists, bytes)
+	if errors.Is(err, errPromise) {
+		s.large.Store(key, true)
+	}
+	return out, err
+}
+
+// decode decodes a field of one record batch, as contents.decode does. The caller has this
+// part of the budget.
+func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*table.Decoded, error) {
+	f := (*store)(d).of(batch)
+	if bytes == budgetBytes {
+		runtime.GC() // frees the results of other decodings, so that old and new ones take no 2 GiB
+	}
+	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists, bytes)
+	switch {
+	case errors.Is(err, errPromise):
+		return nil, err
+	case err != nil:
+		return nil, f.named(err)
+	}
+	return out, f.content.Recheck()
+}
+
+// decodeOnce decodes the lists of a field of one record batch, which no cache keeps.
+func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int) (*table.Decoded, error) {
+	f := (*store)(d).of(batch)
+	bytes, err := f.contents.promise(ctx, int(batch)-f.first, column, field)
+	if err != nil {
+		return nil, f.named(err)
+	}
+	for bytes = min(bytes, budgetBytes); ; bytes = budgetBytes {
+		if err := budget.Acquire(ctx, bytes); err != nil {
+			return nil, f.named(err)
+		}
+		out, err := d.decode(ctx, batch, field, column, true, bytes)
+		budget.Release(bytes)
+		if !errors.Is(err, errPromise) {
+			return out, err
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package arrowio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// hooked is the format toy with a promise, and with a function that each decoding of the column
+// number calls first.
+type hooked struct {
+	toy
+	bytes int64
+	hook  func(unit int, limit int64) error
+}
+
+func (h hooked) open(ctx context.Context, content *resident.File) (contents, error) {
+	c, err := h.toy.open(ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	return &hookedFile{c.(*toyFile), h}, nil
+}
+
+type hookedFile struct {
+	*toyFile
+	h hooked
+}
+
+func (c *hookedFile) promise(context.Context, int, int, *arrowtype.Field) (int64, error) {
+	return c.h.bytes, nil
+}
+
+func (c *hookedFile) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
+	if column == 0 {
+		if err := c.h.hook(i, limit); err != nil {
+			return nil, err
+		}
+	}
+	return c.toyFile.decode(ctx, i, column, field, lists, limit)
+}
+
+// openHooked opens a dataset of eight units with one row each.
+func openHooked(t *testing.T, bytes int64, hook func(unit int, limit int64) error) *Dataset {
+	t.Helper()
+	was := formats
+	formats = []format{hooked{bytes: bytes, hook: hook}}
+	defer func() { formats = was }()
+	data := []byte(toyMagic)
+	for i := range byte(8) {
+		data = append(data, 1, i)
+	}
+	d, err := OpenFiles(t.Context(), []string{"a.toy"}, Options{opener: blobtest.Memory{"a.toy": data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// gatherNumbers gathers the numbers of all rows in reverse.
+func gatherNumbers(ctx context.Context, d *Dataset) error {
+	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	dst := make([]byte, 8*4)
+	if err := g.Gather(ctx, []int64{7, 6, 5, 4, 3, 2, 1, 0}, []source.Job{{Rows: [2]int{0, 8}, Dst: dst}}); err != nil {
+		return err
+	}
+	for i := range byte(8) {
+		if !bytes.Equal(dst[4*i:4*i+4], []byte{7 - i, 0, 0, 0}) {
+			return errors.New("a row differs")
+		}
+	}
+	return nil
+}
+
+// useProcessors sets the number of processors to n during a test.
+func useProcessors(t *testing.T, n int) {
+	was := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
+}
+
+// allFree checks that no decoding keeps a part of the budget.
+func allFree(t *testing.T) {
+	t.Helper()
+	if err := budget.Acquire(t.Context(), budgetBytes); err != nil {
+		t.Fatal(err)
+	}
+	budget.Release(budgetBytes)
+}
+
+// TestDecodesInParallel: no decoding ends before four have begun.
+func TestDecodesInParallel(t *testing.T) {
+	useProcessors(t, 4)
+	var begun atomic.Int32
+	four := make(chan struct{})
+	d := openHooked(t, 1, func(int, int64) error {
+		if begun.Add(1) == 4 {
+			close(four)
+		}
+		<-four
+		return nil
+	})
+	if err := gatherNumbers(t.Context(), d); err != nil || begun.Load() != 8 {
+		t.Errorf("%d decodings, %v", begun.Load(), err)
+	}
+	allFree(t)
+}
+
+// TestBudget: decodings of several gathers and datasets that together need more than the
+// budget run one after the other.
+func TestBudget(t *testing.T) {
+	useProcessors(t, 8)
+	var now, most, all atomic.Int32
+	hook := func(int, int64) error {
+		all.Add(1)
+		most.Store(max(most.Load(), now.Add(1)))
+		runtime.Gosched()
+		now.Add(-1)
+		return nil
+	}
+	a, b := openHooked(t, budgetBytes/2+1, hook), openHooked(t, budgetBytes, hook)
+	err := guard.Parallel(t.Context(), "test", 4, 4, func(i int) error { return gatherNumbers(t.Context(), []*Dataset{a, b}[i%2]) })
+	if err != nil || all.Load() != 16 || most.Load() != 1 {
+		t.Errorf("%d decodings, %d at a time, %v", all.Load(), most.Load(), err)
+	}
+	allFree(t)
+}
+
+// TestLargerThanPromised: decodings that take more than their promise run again with the
+// whole budget, while other gathers wait for them and hold parts of it.
+func TestLargerThanPromised(t *testing.T) {
+	useProcessors(t, 4)
+	var mu sync.Mutex
+	limits := map[int][]int64{}
+	d := openHooked(t, budgetBytes/4, func(unit int, limit int64) error {
+		mu.Lock()
+		defer mu.Unlock()
+		limits[unit] = append(limits[unit], limit)
+		if unit%3 == 0 && limit < budgetBytes {
+			return errPromise
+		}
+		return nil
+	})
+	if err := guard.Parallel(t.Context(), "test", 6, 6, func(int) error { return gatherNumbers(t.Context(), d) }); err != nil {
+		t.Error(err)
+	}
+	for unit, list := range limits {
+		if last := list[len(list)-1]; unit%3 == 0 && last != budgetBytes || unit%3 != 0 && last != budgetBytes/4 {
+			t.Errorf("unit %d was decoded with %v", unit, list)
+		}
+	}
+	allFree(t)
+}
+
+// TestLowestErrorOfDecoding: a gather returns the error of the first unit that fails, even if
+// a later one has failed before.
+func TestLowestErrorOfDecoding(t *testing.T) {
+	useProcessors(t, 4)
+	failed := make(chan struct{})
+	d := openHooked(t, 1, func(unit int, _ int64) error {
+		switch unit {
+		case 1:
+			<-failed
+			return errors.New("1")
+		case 3:
+			close(failed)
+			return errors.New("3")
+		}
+		return nil
+	})
+	if err := gatherNumbers(t.Context(), d); err == nil || err.Error() != "arrowio: a.toy: 1" {
+		t.Errorf("got %v", err)
+	}
+	allFree(t)
+}
+
+// TestCancelledWaitForTheBudget: a gather that waits for the budget ends with its context.
+func TestCancelledWaitForTheBudget(t *testing.T) {
+	d := openHooked(t, 1, func(int, int64) error { return nil })
+	if err := budget.Acquire(t.Context(), budgetBytes); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- gatherNumbers(ctx, d) }()
+	cancel()
+	if err := <-ended; status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v", err)
+	}
+	budget.Release(budgetBytes)
+	if err := gatherNumbers(t.Context(), d); err != nil {
+		t.Error(err)
+	}
+	allFree(t)
+}
