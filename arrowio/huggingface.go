@@ -3,7 +3,9 @@ package arrowio
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
@@ -17,20 +19,52 @@ const maxJSON = 16 << 20
 // stateFile is the file in which save_to_disk lists the files of a dataset.
 const stateFile = "state.json"
 
-// savedToDisk returns the files of a directory that save_to_disk of Hugging Face
-// datasets wrote, in their order. The list is nil for any other directory.
-func (f finder) savedToDisk(dir string) ([]choice, error) {
+// huggingFace returns the files of a directory that libraries of Hugging Face wrote, or a
+// program that names files like them. The list is nil for any other directory.
+func (f finder) huggingFace(dir string, entries []blob.Entry) ([]choice, error) {
+	for _, find := range []func(string, []blob.Entry) ([]choice, error){f.dictionary, f.savedToDisk, f.download, f.cached, f.named} {
+		if list, err := find(dir, entries); list != nil || err != nil {
+			return list, err
+		}
+	}
+	if f.split != "" {
+		return nil, f.noSplit(dir, nil)
+	}
+	return nil, nil
+}
+
+// dictionary returns the files of a split of a DatasetDict that save_to_disk wrote.
+func (f finder) dictionary(dir string, _ []blob.Entry) ([]choice, error) {
 	dict, err := f.readJSON(dir, "dataset_dict.json")
-	if err != nil {
+	if err != nil || dict == nil {
 		return nil, err
 	}
-	if dict != nil {
-		return nil, severalSplits(dir, dict.Get("splits"))
+	var names []string
+	for split := range dict.Get("splits").Elements() {
+		name, _ := split.Text()
+		names = append(names, name)
 	}
+	switch {
+	case len(names) == 0:
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets without splits", dir).
+			WithHint("save one that has some").With("path", dir)
+	case f.split == "":
+		return nil, severalSplits(dir, names).WithHint("choose one with split=%q, or open %s", names[0], filepath.Join(dir, names[0]))
+	case !slices.Contains(names, f.split) || !filepath.IsLocal(f.split):
+		return nil, f.noSplit(dir, names)
+	}
+	return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
+}
+
+// savedToDisk returns the files of a Dataset that save_to_disk wrote, in their order.
+func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 	state, err := f.readJSON(dir, stateFile)
 	files := state.Get("_data_files")
 	if err != nil || files.Kind() != jsontext.List {
 		return nil, err
+	}
+	if split, _ := state.Get("_split").Text(); f.split != "" && f.split != split {
+		return nil, f.noSplit(dir, []string{split})
 	}
 	if slices.Collect(state.Get("_indices_data_files").Elements()) != nil {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved with an indices mapping", dir).
@@ -52,38 +86,165 @@ func (f finder) savedToDisk(dir string) ([]choice, error) {
 	return list, nil
 }
 
-// severalSplits returns the error for a directory that holds a DatasetDict.
-func severalSplits(dir string, splits jsontext.Value) error {
+// download returns the files of a dataset in the cache of huggingface_hub, of the revision
+// "main" or of the only one. The files of a revision may lie in a directory "data" in it.
+func (f finder) download(dir string, entries []blob.Entry) ([]choice, error) {
+	if isDir(entries, "snapshots") && isDir(entries, "blobs") {
+		snapshots := filepath.Join(dir, "snapshots")
+		revisions, err := f.opener.List(f.ctx, snapshots)
+		if err != nil {
+			return nil, err
+		}
+		main, err := f.readText(filepath.Join(dir, "refs", "main"))
+		main = strings.TrimSpace(main)
+		switch {
+		case err == nil && isDir(revisions, main):
+			return f.directory(filepath.Join(snapshots, main))
+		case len(revisions) == 1:
+			return f.directory(filepath.Join(snapshots, revisions[0].Name))
+		}
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the download has %d revisions, and none of them is \"main\"", dir, len(revisions)).
+			WithHint("open one of those in %s", snapshots).With("path", dir)
+	}
+	data := filepath.Join(dir, "data")
+	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) }) || !isDir(entries, "data") {
+		return nil, nil
+	}
+	inside, err := f.opener.List(f.ctx, data)
+	if err == nil && slices.ContainsFunc(inside, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) && shardOf(e.Name).of > 0 }) {
+		return f.directory(data)
+	}
+	return nil, nil
+}
+
+func isDir(entries []blob.Entry, name string) bool {
+	return slices.Contains(entries, blob.Entry{Name: name, Dir: true})
+}
+
+// cached returns the files of a split in the cache of load_dataset. There, other files are
+// results of map and filter.
+func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
+	info, err := f.readJSON(dir, "dataset_info.json")
+	if err != nil {
+		return nil, nil // other programs have files of this name, too
+	}
+	files := map[string][]string{}
 	var names []string
-	for split := range splits.Elements() {
-		name, _ := split.Text()
-		names = append(names, name)
+	for name := range info.Get("splits").Members() {
+		if list := filesOf(dir, entries, name); list != nil {
+			names, files[name] = append(names, name), list
+		}
 	}
-	e := status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets with the splits %s", dir, strings.Join(names, ", ")).With("path", dir)
+	switch {
+	case len(names) == 0:
+		return nil, nil
+	case f.split == "" && len(names) > 1:
+		return nil, severalSplits(dir, names).WithHint("choose one with split=%q", names[0])
+	case f.split == "":
+		f.split = names[0]
+	case files[f.split] == nil:
+		return nil, f.noSplit(dir, names)
+	}
+	return f.complete(dir, files[f.split])
+}
+
+// named returns the files whose names say that they belong to the split, or those in a
+// directory of its name. If no split is chosen, the files must not be shards of several.
+func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
+	var names []string
+	for _, e := range entries {
+		shard := shardOf(e.Name)
+		if !e.Dir && isArrow(e.Name) && (shard.of > 0 || f.split != "") && !slices.Contains(names, shard.split) {
+			names = append(names, shard.split)
+		}
+	}
+	slices.Sort(names)
+	if f.split == "" {
+		if len(names) > 1 {
+			return nil, severalSplits(dir, names).WithHint("choose one with split=%q, or open %s for all", names[0], filepath.Join(dir, "*"))
+		}
+		return nil, nil
+	}
+	if files := filesOf(dir, entries, f.split); files != nil {
+		return f.complete(dir, files)
+	}
+	if isDir(entries, f.split) {
+		return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
+	}
+	return nil, f.noSplit(dir, names)
+}
+
+// shard is what the name of a file says: train-00001-of-00004.parquet is file 1 of 4 of the
+// split "train". The split may follow the name of the dataset: mnist-train.arrow.
+type shard struct {
+	stem  string // without the suffix and the numbers
+	split string // the last part of the stem
+	of    int    // 0 if there are no numbers
+}
+
+func shardOf(name string) shard {
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	s := shard{stem: stem}
+	if m := numbered.FindStringSubmatch(stem); m != nil {
+		s.stem = m[1]
+		s.of, _ = strconv.Atoi(m[2])
+	}
+	s.split = s.stem[strings.LastIndex(s.stem, "-")+1:]
+	return s
+}
+
+var numbered = regexp.MustCompile(`^(.+)-[0-9]{5,}-of-([0-9]{5,})$`)
+
+// filesOf returns the files of a directory whose names say that they belong to a split.
+func filesOf(dir string, entries []blob.Entry, split string) (files []string) {
+	for _, e := range entries {
+		stem := shardOf(e.Name).stem
+		if !e.Dir && isArrow(e.Name) && (stem == split || strings.HasSuffix(stem, "-"+split)) {
+			files = append(files, filepath.Join(dir, e.Name))
+		}
+	}
+	return files
+}
+
+// complete returns the files of the split in order. If their names say how many there are, the
+// error is NotFound unless all of them exist.
+func (f finder) complete(dir string, files []string) ([]choice, error) {
+	for _, path := range files {
+		if of := shardOf(filepath.Base(path)).of; of != shardOf(filepath.Base(files[0])).of || of > 0 && of != len(files) {
+			return nil, status.Errorf(status.NotFound, "arrowio", "%s: the split %q has %d files, but the name %s says %d", dir, f.split, len(files), filepath.Base(path), of).
+				WithHint("download the missing files, or open those that exist by name").With("path", dir)
+		}
+	}
+	return chosen(sorted(files), ""), nil
+}
+
+// severalSplits returns the error for a directory of several splits, of which none is chosen.
+func severalSplits(dir string, names []string) *status.Error {
+	return status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has the splits %s", dir, strings.Join(names, ", ")).With("path", dir)
+}
+
+// noSplit returns the error for a split that a directory does not have.
+func (f finder) noSplit(dir string, names []string) error {
+	e := status.Errorf(status.NotFound, "arrowio", "%s: the directory has no split %q", dir, f.split).With("path", dir)
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 	if len(names) == 0 {
-		e.Msg = dir + ": this is a dictionary of datasets without splits"
-		return e.WithHint("save one that has some")
+		return e.WithHint("neither its files nor its directories have the names of splits: open them by path")
 	}
-	return e.WithHint("open one of them: %s", filepath.Join(dir, names[0]))
+	return e.WithHint("it has %s", strings.Join(names, ", "))
 }
 
 // readJSON reads the object in a JSON file of a directory. The value is nil if there
 // is no such file.
 func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
 	path := filepath.Join(dir, name)
-	b, err := f.opener.Open(f.ctx, path)
+	text, err := f.readText(path)
 	if status.CodeOf(err) == status.NotFound {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
-	text := make([]byte, min(b.Size(), maxJSON))
-	if err := blob.ReadFull(f.ctx, b, text, 0); err != nil {
-		return nil, readError(path, err)
-	}
-	v, err := jsontext.Parse(text)
+	v, err := jsontext.Parse([]byte(text))
 	if err == nil && v.Kind() != jsontext.Object {
 		err = fmt.Errorf("expected an object, but found %s", v.Kind())
 	}
@@ -92,6 +253,20 @@ func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
 			WithHint("%s", insteadOf(dir)).With("path", path)
 	}
 	return v, nil
+}
+
+// readText reads a file, up to maxJSON bytes of it.
+func (f finder) readText(path string) (string, error) {
+	b, err := f.opener.Open(f.ctx, path)
+	if err != nil {
+		return "", err
+	}
+	defer b.Close()
+	text := make([]byte, min(b.Size(), maxJSON))
+	if err := blob.ReadFull(f.ctx, b, text, 0); err != nil {
+		return "", readError(path, err)
+	}
+	return string(text), nil
 }
 
 // insteadOf returns the hint for a directory whose list of files cannot be used.

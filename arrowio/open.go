@@ -38,6 +38,10 @@ type Options struct {
 	// needs it if the program around it may install signal handlers.
 	FaultHandler FaultHandler
 
+	// Split chooses one split of a directory that Hugging Face's libraries wrote, such
+	// as "train", or whose files are named like theirs: train-00000-of-00002.parquet.
+	Split string
+
 	opener blob.Opener // for tests; nil for local files
 }
 
@@ -61,7 +65,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if o.opener == nil {
 		o.opener = local.Opener{}
 	}
-	chosen, err := finder{ctx, o.opener}.all(patterns)
+	chosen, err := finder{ctx, o.opener, o.Split}.all(patterns)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ func (c choice) String() string {
 type finder struct {
 	ctx    context.Context
 	opener blob.Opener
+	split  string // to choose in directories; empty for none
 }
 
 // all returns the files of all patterns in order.
@@ -74,6 +75,9 @@ func (f finder) one(pattern string) ([]choice, error) {
 	switch {
 	case err == nil && info.Dir:
 		return f.directory(pattern)
+	case f.split != "" && (err == nil || strings.ContainsAny(pattern, meta)):
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: a split is chosen in a directory, and this is none", pattern).
+			WithHint("leave the split %q out, or open the directory", f.split).With("path", pattern)
 	case err == nil:
 		return []choice{{path: pattern}}, nil
 	case strings.Contains(pattern, "://"):
@@ -233,14 +237,14 @@ func isZarr(e blob.Entry) bool {
 	return slices.Contains([]string{"zarr.json", ".zarray", ".zgroup"}, e.Name)
 }
 
-// directory returns the Arrow files of a directory: those that Hugging Face's
-// state.json lists, or all that have one of the suffixes and are not hidden.
+// directory returns the Arrow files of a directory: those of a split of Hugging Face's
+// libraries, or all that have one of the suffixes and are not hidden.
 func (f finder) directory(dir string) ([]choice, error) {
 	entries, err := f.opener.List(f.ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	if list, err := f.savedToDisk(dir); list != nil || err != nil {
+	if list, err := f.huggingFace(dir, entries); list != nil || err != nil {
 		return list, err
 	}
 	if slices.ContainsFunc(entries, isZarr) {

@@ -121,7 +121,7 @@ func TestOpenRefused(t *testing.T) {
 		{"old.zarr", status.Unsupported, "old.zarr" + zarr},
 		{"group.zarr", status.Unsupported, "group.zarr" + zarr},
 		{"deep", status.NotFound, "deep" + noArrow + "files in subdirectories are taken by a glob: deep/*/*.arrow"},
-		{"dict", status.InvalidArgument, "dict: this is a dictionary of datasets with the splits train, test; open one of them: dict/train"},
+		{"dict", status.InvalidArgument, `dict: the directory has the splits train, test; choose one with split="train", or open dict/train`},
 		{"mapped", status.Unsupported, "mapped: the dataset was saved with an indices mapping; call flatten_indices() before save_to_disk()"},
 		{"escape", status.DataLoss, `escape: state.json lists {"filename": "../x.arrow"}, which is not a file in the directory` + instead + "escape/*.arrow"},
 		{"broken", status.DataLoss, "broken/state.json: expected a value, but the text ends (at byte 17)" + instead + "broken/*.arrow"},

@@ -31,6 +31,9 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		if o.IO, err = choice("io", opts.io, "auto", "map", "read"); err != nil {
 			return err
 		}
+		if opts.split != nil {
+			o.Split = C.GoString(opts.split)
+		}
 		if opts.flags&C.MF_ALLOW_DUPLICATES != 0 {
 			o.Duplicates = "allow"
 		}

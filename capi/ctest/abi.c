@@ -130,6 +130,7 @@ int main(void) {
   FIELD(mf_dataset_options, io);
   FIELD(mf_dataset_options, n_shapes);
   FIELD(mf_dataset_options, shapes);
+  FIELD(mf_dataset_options, split);
   STRUCT(mf_fill);
   FIELD(mf_fill, field);
   FIELD(mf_fill, value);

@@ -301,9 +301,10 @@ typedef struct mf_dataset_options {
   int32_t io;           /* MF_IO_MAP, MF_IO_READ, or MF_IO_AUTO to choose for each file */
   int32_t n_shapes;
   const mf_row_shape* shapes; /* for fields whose Arrow type does not contain the shape */
+  const char* split;          /* of a directory of Hugging Face's libraries; NULL: it has one */
 } mf_dataset_options;
 
-#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL}
+#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL}
 
 /* Opens n paths to files of Parquet or Arrow IPC: files, globs and directories, in this
    order. options may be NULL. Returns before it touches a file; see mf_wait. */

@@ -13,7 +13,7 @@ import numpy as np
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks
 from meshfeed._native import arrow, calls
-from meshfeed.dataset import Dataset, Origin, compare_files
+from meshfeed.dataset import Dataset, Field, Origin, compare_files
 
 log = logging.getLogger("meshfeed")
 
@@ -39,6 +39,7 @@ def open(
     shapes: Mapping[str, Sequence[int]] | None = None,
     duplicates: Literal["refuse", "allow"] = "refuse",
     fingerprint: Literal["sampled", "full"] = "sampled",
+    split: str | None = None,
 ) -> Dataset:
     """Opens Parquet files, and Arrow IPC files and streams.
 
@@ -56,10 +57,14 @@ def open(
             computes it in the background during its first epoch. If a file differs, all processes
             raise an error that names it. By default they compare only `Dataset.fingerprint`, which
             samples files of more than 16 MiB.
+        split: which split of a directory is meant, such as "train". The directory is a
+            `DatasetDict` that `save_to_disk` wrote, a dataset in the cache of `load_dataset` or of
+            `huggingface_hub`, or has files such as ``train-00000-of-00002.parquet``.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: a file is found twice; the message names both paths.
+        NotFoundError: there is no such file or split.
+        InvalidArgumentError: a file is found twice, and the message names both paths; or a
+            directory has several splits, and the message names them.
         UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
             what to do.
         DataLossError: a file is damaged; the message names the file and the place in it.
@@ -70,7 +75,11 @@ def open(
         allowed = check.choice("duplicates", duplicates, "refuse", "allow") == "allow"
         rows = _shapes(check, shapes)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
-        ds = Dataset(calls.dataset_open(listed, io=mode, allow_duplicates=allowed, shapes=rows))
+        chosen = None if split is None else check.name("split", split)
+        handle = calls.dataset_open(
+            listed, io=mode, allow_duplicates=allowed, shapes=rows, split=chosen
+        )
+        ds = Dataset(handle)
         if full:
             compare_files(ds)
         return ds
@@ -114,7 +123,8 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
     Args:
         data: an object with `__arrow_c_stream__` or `__arrow_c_array__`, or a Hugging Face dataset.
             A reader is read to its end. If a Hugging Face dataset was shuffled, filtered, or had
-            rows selected, its rows are copied in their present order.
+            rows selected, its records come in their present order, which takes 8 bytes each. Rows
+            are copied if a column has nulls, or lists of different lengths.
         shapes: as in `mf.open`.
 
     Examples:
@@ -126,6 +136,9 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
     with Checks("mf.from_arrow") as check:
         rows = _shapes(check, shapes)
         if hasattr(data, "save_to_disk") and not isinstance(data, Mapping):
+            made = _chosen(data, shapes)
+            if made is not None:
+                return made
             data = data.with_format("arrow")[:]
         _check_objects(check, data)
         if hasattr(data, "__arrow_c_stream__"):
@@ -142,6 +155,28 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
             table = "give pyarrow.Table.from_batches(batches)"
         remedies = (remedy for method, remedy in _TABLES.items() if hasattr(data, method))
         raise check.misfit(message, next(remedies, table))
+
+
+def _chosen(data: Any, shapes: Mapping[str, Sequence[int]] | None) -> Dataset | None:
+    """Makes a dataset of the chosen rows of a Hugging Face dataset, without a copy.
+
+    Returns None for a dataset of all rows, and if a field depends on which rows are chosen: some
+    may be null, or some lists may have other lengths. A release of the library may keep rows and
+    indices elsewhere, too.
+    """
+    indices = getattr(data, "_indices", None)
+    table = getattr(getattr(data, "data", None), "table", None)
+    if indices is None or table is None:
+        return None
+    with from_arrow(table, shapes=shapes) as stored:
+        fields = stored.schema.values()
+        if any(not _is_text(f) if f.ragged else f.nullable for f in fields):
+            return None
+        return stored.take(indices.column(0).to_numpy())
+
+
+def _is_text(field: Field) -> bool:
+    return "string" in field.logical or "binary" in field.logical
 
 
 def _check_objects(check: Checks, data: Any) -> None:

@@ -170,11 +170,17 @@ def _dataset_options(shapes: Shapes | None) -> abi.DatasetOptions:
 
 
 def dataset_open(
-    paths: Sequence[str], *, io: str, allow_duplicates: bool, shapes: Shapes | None
+    paths: Sequence[str],
+    *,
+    io: str,
+    allow_duplicates: bool,
+    shapes: Shapes | None,
+    split: str | None,
 ) -> Handle:
     """Opens files."""
     options = _dataset_options(shapes)
     options.io = _IO.index(io)
+    options.split = None if split is None else _field(split)
     options.flags = abi.ALLOW_DUPLICATES if allow_duplicates else 0
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
     return _created("dataset", "mf_dataset_open", names, len(paths), byref(options))

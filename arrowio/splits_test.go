@@ -1,0 +1,108 @@
+package arrowio_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// TestSplits opens directories in the layouts of Hugging Face's libraries. Each file holds
+// one number.
+func TestSplits(t *testing.T) {
+	saved := func(split string) []byte {
+		return fmt.Appendf(nil, `{"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_split": %s}`, split)
+	}
+	folder(t, map[string][]byte{
+		"saved/dataset_dict.json": []byte(`{"splits": ["train", "test"]}`),
+		"saved/train/state.json":  saved(`"train"`), "saved/train/data-00000-of-00001.arrow": numbered(t, 1),
+		"saved/test/state.json": saved(`"test"`), "saved/test/data-00000-of-00001.arrow": numbered(t, 2),
+		"none/dataset_dict.json": []byte(`{"splits": []}`),
+		"plain/state.json":       saved("null"), "plain/data-00000-of-00001.arrow": numbered(t, 3),
+
+		"cache/dataset_info.json":  []byte(`{"splits": {"train": {"num_examples": 2}, "my-split": {}, "gone": {}}}`),
+		"cache/my-data-test.arrow": numbered(t, 9), "cache/cache-0123.arrow": numbered(t, 9), "cache/my-data-my-split.arrow": numbered(t, 10),
+		"cache/my-data-train-00001-of-00002.arrow": numbered(t, 12), "cache/my-data-train-00000-of-00002.arrow": numbered(t, 11),
+		"single/dataset_info.json": []byte(`{"splits": {"train": {}}}`), "single/d-train.arrow": numbered(t, 13), "single/cache-1.arrow": numbered(t, 9),
+
+		"hub/blobs/0": nil, "hub/refs/main": []byte("abc\n"), "hub/snapshots/abc/README.md": nil, "hub/snapshots/old/x.parquet": nil,
+		"hub/snapshots/abc/data/train-00000-of-00002.arrow": numbered(t, 20), "hub/snapshots/abc/data/train-00001-of-00002.arrow": numbered(t, 21),
+		"hub/snapshots/abc/data/test-00000-of-00002.arrow": numbered(t, 22),
+		"other/blobs/0": nil, "other/snapshots/1/test.arrow": numbered(t, 23), "other/snapshots/1/train/0000.arrow": numbered(t, 24),
+		"moved/blobs/0": nil, "moved/refs/main": []byte("gone"), "moved/snapshots/1/x.arrow": nil, "moved/snapshots/2/x.arrow": nil,
+		"free/a.arrow": numbered(t, 30), "free/b-test.arrow": numbered(t, 31),
+	})
+	for _, c := range []struct {
+		pattern, split string
+		records        []byte
+		code           status.Code
+		want           string
+	}{
+		{"saved", "train", []byte{1}, 0, ""},
+		{"saved", "test", []byte{2}, 0, ""},
+		{"saved", "", nil, status.InvalidArgument, `saved: the directory has the splits train, test; choose one with split="train", or open saved/train`},
+		{"saved", "valid", nil, status.NotFound, `saved: the directory has no split "valid"; it has train, test`},
+		{"saved/train", "train", []byte{1}, 0, ""},
+		{"saved/train", "", []byte{1}, 0, ""},
+		{"saved/train", "test", nil, status.NotFound, `saved/train: the directory has no split "test"; it has train`},
+		{"none", "train", nil, status.InvalidArgument, "none: this is a dictionary of datasets without splits; save one that has some"},
+		{"plain", "train", nil, status.NotFound, `plain: the directory has no split "train"; neither its files nor its directories have the names of splits: open them by path`},
+
+		{"cache", "train", []byte{11, 12}, 0, ""},
+		{"cache", "my-split", []byte{10}, 0, ""},
+		{"cache", "test", nil, status.NotFound, `cache: the directory has no split "test"; it has train, my-split`},
+		{"cache", "", nil, status.InvalidArgument, `cache: the directory has the splits train, my-split; choose one with split="train"`},
+		{"single", "", []byte{13}, 0, ""},
+
+		{"hub", "train", []byte{20, 21}, 0, ""},
+		{"hub/snapshots/abc", "train", []byte{20, 21}, 0, ""},
+		{"hub/snapshots/abc/data", "train", []byte{20, 21}, 0, ""},
+		{"hub", "test", nil, status.NotFound, `hub/snapshots/abc/data: the split "test" has 1 files, but the name test-00000-of-00002.arrow says 2; download the missing files, or open those that exist by name`},
+		{"hub", "", nil, status.InvalidArgument, `hub/snapshots/abc/data: the directory has the splits test, train; choose one with split="test", or open hub/snapshots/abc/data/* for all`},
+		{"hub/snapshots/abc/data/*", "", []byte{22, 20, 21}, 0, ""},
+		{"other", "test", []byte{23}, 0, ""},
+		{"other", "train", []byte{24}, 0, ""},
+		{"moved", "train", nil, status.InvalidArgument, `moved: the download has 2 revisions, and none of them is "main"; open one of those in moved/snapshots`},
+
+		{"free", "", []byte{30, 31}, 0, ""},
+		{"free", "test", []byte{31}, 0, ""},
+		{"free", "x", nil, status.NotFound, `free: the directory has no split "x"; it has a, test`},
+		{"free", "../saved/train", nil, status.NotFound, `free: the directory has no split "../saved/train"; it has a, test`},
+		{"free/a.arrow", "a", nil, status.InvalidArgument, `free/a.arrow: a split is chosen in a directory, and this is none; leave the split "a" out, or open the directory`},
+		{"free/*", "a", nil, status.InvalidArgument, `free/*: a split is chosen in a directory, and this is none; leave the split "a" out, or open the directory`},
+	} {
+		ds, err := arrowio.OpenFiles(t.Context(), []string{c.pattern}, arrowio.Options{Split: c.split})
+		if c.want != "" {
+			if status.CodeOf(err) != c.code || err.Error() != "arrowio: "+c.want {
+				t.Errorf("%s, split %q:\n got %v\nwant arrowio: %s", c.pattern, c.split, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s, split %q: %v", c.pattern, c.split, err)
+			continue
+		}
+		got, err := gatherField(ds, 0, ds.Schema().Fields[0], all(ds))
+		if string(got) != string(c.records) || err != nil {
+			t.Errorf("%s, split %q: %v, %v instead of %v", c.pattern, c.split, got, err, c.records)
+		}
+		ds.Close()
+	}
+	if err := os.Chmod("saved/dataset_dict.json", 0); err == nil && os.Getuid() != 0 {
+		if _, err := arrowio.Open("saved"); err == nil || !strings.Contains(err.Error(), "dataset_dict.json") {
+			t.Errorf("without permission: %v", err)
+		}
+	}
+}
+
+// all returns the numbers of all records.
+func all(ds source.Source) (records []int64) {
+	for i := range ds.Len() {
+		records = append(records, i)
+	}
+	return records
+}

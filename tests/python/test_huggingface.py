@@ -1,0 +1,92 @@
+"""Directories and objects of Hugging Face's libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+
+import meshfeed as mf
+
+FEATURES = datasets.Features(
+    {
+        "label": datasets.ClassLabel(names=["cat", "dog", "a bird"]),
+        "x": datasets.List(datasets.Value("float32"), length=2),
+        "text": datasets.Value("string"),
+    }
+)
+
+
+def dataset(rows: int, split: str = "train") -> datasets.Dataset:
+    data = {
+        "label": [k % 3 for k in range(rows)],
+        "x": [[k, -k] for k in range(rows)],
+        "text": [f"text number {k}" for k in range(rows)],
+    }
+    return datasets.Dataset.from_dict(data, features=FEATURES, split=split)
+
+
+def column(ds: mf.Dataset, name: str) -> list[Any]:
+    with mf.Loader(ds, specs=[name], batch_size=len(ds), shuffle=False) as loader:
+        return np.asarray(next(iter(loader))[name]).tolist()
+
+
+@pytest.fixture
+def splits() -> datasets.DatasetDict:
+    return datasets.DatasetDict({"train": dataset(6), "test": dataset(3, "test")})
+
+
+def test_splits(tmp_path: Path, splits: datasets.DatasetDict) -> None:
+    splits.save_to_disk(tmp_path / "saved")
+    files = tmp_path / "files"
+    files.mkdir()
+    for name, part in splits.items():
+        half = len(part) // 3
+        part.select(range(half)).to_parquet(files / f"{name}-00000-of-00002.parquet")
+        part.select(range(half, len(part))).to_parquet(files / f"{name}-00001-of-00002.parquet")
+    shards = {name: f"{files}/{name}-*" for name in splits}
+    loaded = datasets.load_dataset("parquet", data_files=shards, cache_dir=str(tmp_path / "cache"))
+    loaded["train"].map(lambda row: {"more": 1}).filter(lambda row: row["label"] > 0)
+    cached = Path(loaded["train"].cache_files[0]["filename"]).parent
+    for directory in (tmp_path / "saved", files, cached):
+        for name, part in splits.items():
+            with mf.open(directory, split=name) as ds:
+                assert column(ds, "x") == part["x"][:]
+        with pytest.raises(mf.InvalidArgumentError, match="has the splits "):
+            mf.open(directory)
+        with pytest.raises(mf.NotFoundError, match='has no split "valid"; it has '):
+            mf.open(directory, split="valid")
+    with pytest.raises(mf.InvalidArgumentError, match="split=1"):
+        mf.open(files, split=1)  # type: ignore[arg-type]
+
+
+def test_a_live_dataset_keeps_its_order() -> None:
+    whole = dataset(100)
+    for chosen in (
+        whole.shuffle(seed=3),
+        whole.filter(lambda row: row["label"] == 1),
+        whole.shuffle(seed=3).select([5, 1, 5]),
+        whole.select(range(10, 20)),
+        whole.select([]),
+        datasets.concatenate_datasets([whole, whole]).shuffle(seed=1),
+        whole.shuffle(seed=1).remove_columns(["text"]).rename_column("x", "y"),
+    ):
+        with mf.from_arrow(chosen) as ds:
+            assert list(ds.schema) == chosen.column_names
+            assert len(ds) == len(chosen)
+            name = chosen.column_names[1]
+            if len(chosen):
+                assert column(ds, name) == chosen[name][:]
+
+
+def test_rows_that_are_chosen_for_their_shape() -> None:
+    """Rows are copied if only the chosen ones have one length, or no nulls."""
+    data = {"list": [[1], [2, 3], [4, 5]], "null": [None, 1, 2]}
+    chosen = datasets.Dataset.from_dict(data).select([2, 1, 2])
+    with mf.from_arrow(chosen) as ds:
+        assert ds.schema["list"].shape == (2,)
+        assert not ds.schema["null"].nullable
+        assert column(ds, "list") == [[4, 5], [2, 3], [4, 5]]
