@@ -1,12 +1,10 @@
 /*
  * arrow.c: blocks and batches as Arrow arrays, record batches and streams.
  *
- * Every exported array holds a reference to its batch. The callbacks are plain C, because
- * consumers call them from any thread. Only the stream of a dataset enters Go: in get_next,
- * and in release.
+ * Every exported array holds a reference to its batch, or owns its buffers. The callbacks are
+ * plain C, because consumers call them from any thread. rows.c exports rows of a dataset.
  */
 #include "../arrowio/cstream/cstream.h"
-#include "_cgo_export.h"
 #include "internal.h"
 
 #include <errno.h>
@@ -18,8 +16,7 @@
 typedef struct {
   mf_tensor block;
   int64_t rows;
-  const char* format;   /* of its elements */
-  const uint8_t* nulls; /* for each element: whether it is null; NULL if none is */
+  const char* format; /* of its elements */
 } column;
 
 /* ---- types ---- */
@@ -87,8 +84,7 @@ static void release_schema(struct ArrowSchema* self) {
   self->release = NULL;
 }
 
-/* Creates a schema with children that are still empty. False if out of memory. */
-static bool new_schema(struct ArrowSchema* out, const char* format, const char* name, int64_t n) {
+bool mfi_schema_new(struct ArrowSchema* out, const char* format, const char* name, int64_t n) {
   memset(out, 0, sizeof *out);
   schema_node* node = calloc(1, sizeof *node + (size_t)n * sizeof node->children[0]);
   if (!node)
@@ -116,10 +112,10 @@ static bool new_schema(struct ArrowSchema* out, const char* format, const char* 
 static bool build_schema(struct ArrowSchema* out, const column* c, int32_t d) {
   const char* name = d == 0 ? c->block.name : "item";
   if (d + 1 == levels(&c->block))
-    return new_schema(out, c->format, name, 0);
+    return mfi_schema_new(out, c->format, name, 0);
   char format[24];
   snprintf(format, sizeof format, "+w:%lld", (long long)list_size(&c->block, d + 1));
-  if (!new_schema(out, format, name, 1))
+  if (!mfi_schema_new(out, format, name, 1))
     return false;
   if (build_schema(out->children[0], c, d + 1))
     return true;
@@ -129,12 +125,16 @@ static bool build_schema(struct ArrowSchema* out, const column* c, int32_t d) {
 
 /* ---- arrays ---- */
 
+enum { BUFFERS = 3 };
+
 /* The private data of an array: all memory that its pointers refer to. */
 typedef struct {
   struct ArrowArray** list;
-  const void* buffers[2];
-  void* owned[2]; /* the buffers that are not memory of the batch */
-  mf_batch* batch;
+  const void* buffers[BUFFERS];
+  void* owned[BUFFERS]; /* the buffers that are not memory of the batch */
+  int64_t live_bytes;   /* of the owned buffers that mf_live_bytes counts */
+  int64_t live_batches; /* 1 if mf_live_batches counts the array */
+  mf_batch* batch;      /* NULL if all buffers are owned */
   struct ArrowArray children[];
 } array_node;
 
@@ -146,15 +146,15 @@ static void release_array(struct ArrowArray* self) {
       self->children[i]->release(self->children[i]);
   array_node* node = self->private_data;
   mf_batch_release(node->batch);
-  free(node->owned[0]);
-  free(node->owned[1]);
+  mfi_live_add(-node->live_batches, -node->live_bytes);
+  for (int i = 0; i < BUFFERS; i++)
+    free(node->owned[i]);
   free(node->list);
   free(node);
   self->release = NULL;
 }
 
-/* Creates an array with children that are still empty. False if out of memory. */
-static bool new_array(struct ArrowArray* out, mf_batch* batch, int64_t length, int64_t n) {
+bool mfi_array_new(struct ArrowArray* out, mf_batch* batch, int64_t length, int64_t n) {
   memset(out, 0, sizeof *out);
   array_node* node = calloc(1, sizeof *node + (size_t)n * sizeof node->children[0]);
   struct ArrowArray** list = calloc((size_t)n + 1, sizeof *list);
@@ -183,6 +183,19 @@ static bool own(struct ArrowArray* a, int i, void* memory) {
   array_node* node = a->private_data;
   node->buffers[i] = node->owned[i] = memory;
   return memory != NULL;
+}
+
+void mfi_array_take(struct ArrowArray* a, int32_t i, void* memory, int64_t bytes) {
+  array_node* node = a->private_data;
+  own(a, i, memory);
+  node->live_bytes += bytes;
+  mfi_live_add(0, bytes);
+}
+
+void mfi_array_count(struct ArrowArray* a) {
+  array_node* node = a->private_data;
+  node->live_batches = 1;
+  mfi_live_add(1, 0);
 }
 
 static void* bitmap(int64_t bits) { return calloc((size_t)bits / 8 + 1, 1); }
@@ -220,37 +233,13 @@ static bool set_data(struct ArrowArray* a, const mf_tensor* block) {
   }
 }
 
-/* Sets the validity bitmap of an array whose entries have `size` elements each. An entry
-   is null if all its elements are. False if out of memory. */
-static bool set_validity(struct ArrowArray* a, const uint8_t* nulls, int64_t size) {
-  uint8_t* bits = bitmap(a->length);
-  if (!bits)
-    return false;
-  for (int64_t i = 0; i < a->length; i++) {
-    const uint8_t* element = nulls + i * size;
-    const bool valid = size == 0 || memchr(element, 0, (size_t)size) != NULL;
-    bits[i / 8] |= (uint8_t)(valid << (i % 8));
-    a->null_count += !valid;
-  }
-  if (a->null_count > 0)
-    return own(a, 0, bits);
-  free(bits);
-  return true;
-}
-
-/* Builds the array of level d of a column and of the levels below it. Rows and elements
-   can be null; the lists between them are not. */
+/* Builds the array of level d of a column and of the levels below it. */
 static bool build_array(struct ArrowArray* out, mf_batch* batch, const column* c, int32_t d, int64_t above) {
   const mf_tensor* block = &c->block;
   const bool lowest = d + 1 == levels(block);
-  if (!new_array(out, batch, above * (d == 0 ? c->rows : list_size(block, d)), !lowest))
+  if (!mfi_array_new(out, batch, above * (d == 0 ? c->rows : list_size(block, d)), !lowest))
     return false;
-  int64_t size = 1; /* of an entry of this level, in elements */
-  for (int32_t inner = d + 1; inner < block->ndim; inner++)
-    size *= block->shape[inner];
-  const bool nullable = c->nulls && (d == 0 || d + 1 == block->ndim);
-  if ((!nullable || set_validity(out, c->nulls, size)) &&
-      (lowest ? set_data(out, block) : build_array(out->children[0], batch, c, d + 1, out->length)))
+  if (lowest ? set_data(out, block) : build_array(out->children[0], batch, c, d + 1, out->length))
     return true;
   release_array(out);
   return false;
@@ -261,7 +250,7 @@ mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, s
     memset(array, 0, sizeof *array);
   if (schema)
     memset(schema, 0, sizeof *schema);
-  column c = {.nulls = NULL};
+  column c;
   if (!batch || !array || !schema)
     return MF_INVALID_ARGUMENT;
   if (!mfi_batch_block(batch, i, &c.block))
@@ -304,10 +293,6 @@ static int64_t columns_of(const mfi_pool* pool, const char* data, int64_t rows, 
     mfi_pool_block(pool, i, &block);
     if (role == MFI_MASK)
       continue;
-    if (role == MFI_NULLS) {
-      list[n - 1].nulls = (const uint8_t*)memory;
-      continue;
-    }
     bool whole = fits(&block) && block.array >= next && block.shape[0] == mfi_pool_rows(pool);
     for (int32_t d = 0; whole && d < block.ndim; d++)
       whole = block.shape[d] == block.global_shape[d];
@@ -324,7 +309,7 @@ static int64_t columns_of(const mfi_pool* pool, const char* data, int64_t rows, 
 }
 
 static bool record_schema(struct ArrowSchema* out, const column* list, int64_t n) {
-  if (!new_schema(out, "+s", "", n))
+  if (!mfi_schema_new(out, "+s", "", n))
     return false;
   out->flags = 0;
   for (int64_t i = 0; i < n; i++)
@@ -337,7 +322,7 @@ static bool record_schema(struct ArrowSchema* out, const column* list, int64_t n
 
 static bool record_array(struct ArrowArray* out, mf_batch* batch, int64_t rows, const column* list,
                          int64_t n) {
-  if (!new_array(out, batch, rows, n))
+  if (!mfi_array_new(out, batch, rows, n))
     return false;
   for (int64_t i = 0; i < n; i++)
     if (!build_array(out->children[i], batch, &list[i], 0, 1)) {
@@ -381,74 +366,39 @@ mf_status mf_batch_record(mf_batch* batch, const char* const* list, int32_t n, s
 
 /* ---- streams ---- */
 
-/* The private data of a stream. */
+/* The private data of a stream of one batch. */
 typedef struct {
-  const mfi_pool* pool; /* describes the batches */
-  uint64_t handle;      /* of the object in Go that reads the dataset; 0 for a single batch */
-  mf_batch* batch;      /* the single batch, until it is delivered */
-  mf_batch* described;  /* keeps the pool of a single batch alive */
-  char message[1800];   /* of the last error; empty if there was none */
+  mf_batch* batch;     /* until it is delivered */
+  mf_batch* described; /* keeps the pool alive, which describes the batch */
+  bool failed;         /* the last call was out of memory */
   int32_t n;
   char* formats[]; /* as in mf_batch_record */
 } stream;
 
 static int stream_schema(struct ArrowArrayStream* self, struct ArrowSchema* out) {
   stream* s = self->private_data;
-  s->message[0] = 0;
   memset(out, 0, sizeof *out);
-  const mf_status code = record(s->pool, NULL, (formats){(const char* const*)s->formats, s->n}, NULL, out);
-  if (code == MF_OK)
-    return 0;
-  snprintf(s->message, sizeof s->message, "there is no memory for a schema");
-  return ENOMEM;
-}
-
-static int errno_of(mf_status code) {
-  switch (code) {
-  case MF_CANCELLED:
-    return ECANCELED;
-  case MF_RESOURCE_EXHAUSTED:
-    return ENOMEM;
-  case MF_IO:
-  case MF_DATA_LOSS:
-    return EIO;
-  default:
-    return EINVAL;
-  }
-}
-
-/* Gets the next batch of a stream, which the caller releases. */
-static mf_status next_batch(stream* s, mf_batch** batch, mf_error* error) {
-  if (s->handle)
-    return mfi_forked() ? mfi_is_forked(error) : mfgo_stream_next(s->handle, batch, error);
-  *batch = s->batch;
-  s->batch = NULL;
-  return *batch ? MF_OK : MF_END;
+  const formats given = {(const char* const*)s->formats, s->n};
+  s->failed = record(mfi_batch_pool(s->described), NULL, given, NULL, out) != MF_OK;
+  return s->failed ? ENOMEM : 0;
 }
 
 static int stream_next(struct ArrowArrayStream* self, struct ArrowArray* out) {
   stream* s = self->private_data;
-  mf_batch* batch = NULL;
-  mf_error error = MF_ERROR_INIT;
-  s->message[0] = 0;
   memset(out, 0, sizeof *out);
-  mf_status code = next_batch(s, &batch, &error);
-  if (code == MF_OK) {
-    code = record(s->pool, batch, (formats){(const char* const*)s->formats, s->n}, out, NULL);
-    mf_batch_release(batch);
-    if (code != MF_OK)
-      mfi_fail(&error, code, "capi", "there is no memory for a record batch", "");
-  }
-  if (code >= 0) /* MF_END leaves out->release NULL, which ends the stream */
+  s->failed = false;
+  if (!s->batch) /* out->release is NULL, which ends the stream */
     return 0;
-  snprintf(s->message, sizeof s->message, "%s: %s%s%s", error.op, error.message, error.hint[0] ? "; " : "",
-           error.hint);
-  return errno_of(code);
+  const formats given = {(const char* const*)s->formats, s->n};
+  s->failed = record(mfi_batch_pool(s->batch), s->batch, given, out, NULL) != MF_OK;
+  mf_batch_release(s->batch);
+  s->batch = NULL;
+  return s->failed ? ENOMEM : 0;
 }
 
 static const char* stream_error(struct ArrowArrayStream* self) {
   const stream* s = self->private_data;
-  return s->message[0] ? s->message : NULL;
+  return s->failed ? "there is no memory for a record batch" : NULL;
 }
 
 static void free_stream(stream* s) {
@@ -461,7 +411,6 @@ static void stream_release(struct ArrowArrayStream* self) {
   if (!self->release)
     return;
   stream* s = self->private_data;
-  mf_release(s->handle, NULL);
   mf_batch_release(s->batch);
   mf_batch_release(s->described);
   free_stream(s);
@@ -481,12 +430,6 @@ static stream* new_stream(const char* const* list, int32_t n) {
   return s;
 }
 
-void mfi_set_pool(mfi_pool** out, mfi_pool* pool) { *out = pool; }
-
-static void start(struct ArrowArrayStream* out, stream* s) {
-  *out = (struct ArrowArrayStream){stream_schema, stream_next, stream_error, stream_release, s};
-}
-
 mf_status mf_batch_stream(mf_batch* batch, const char* const* list, int32_t n, struct ArrowArrayStream* out) {
   struct ArrowSchema schema;
   if (out)
@@ -500,34 +443,9 @@ mf_status mf_batch_stream(mf_batch* batch, const char* const* list, int32_t n, s
   stream* s = new_stream(list, n);
   if (!s)
     return MF_RESOURCE_EXHAUSTED;
-  s->pool = mfi_batch_pool(batch);
   s->batch = s->described = batch;
   mf_batch_retain(batch);
   mf_batch_retain(batch);
-  start(out, s);
-  return MF_OK;
-}
-
-mf_status mf_dataset_stream(mf_dataset dataset, const char* const* list, int32_t n,
-                            struct ArrowArrayStream* out, mf_error* error) {
-  if (out)
-    memset(out, 0, sizeof *out);
-  if (mfi_forked())
-    return mfi_is_forked(error);
-  if (!out)
-    return mfi_is_null(error, "stream");
-  if (n < 0 || (n > 0 && !list))
-    return mfi_is_null(error, "formats");
-  stream* s = new_stream(list, n);
-  if (!s)
-    return mfi_fail(error, MF_RESOURCE_EXHAUSTED, "capi", "there is no memory for a stream", "");
-  mfi_pool* pool = NULL;
-  const mf_status code = mfgo_dataset_stream(dataset.id, &pool, &s->handle, error);
-  if (code != MF_OK) {
-    free_stream(s);
-    return code;
-  }
-  s->pool = pool;
-  start(out, s);
+  *out = (struct ArrowArrayStream){stream_schema, stream_next, stream_error, stream_release, s};
   return MF_OK;
 }

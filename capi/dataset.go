@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"slices"
@@ -29,6 +30,7 @@ type dataset struct {
 	opened   *future.Future[source.Source]
 	borrowed bool     // the records are in memory of the caller
 	parent   *dataset // the dataset that a view belongs to and owns
+	rows     rowReader
 
 	mu          sync.Mutex
 	fingerprint *future.Future[source.Fingerprint] // nil until a call asks for it
@@ -62,7 +64,11 @@ func (d *dataset) retain() *dataset {
 }
 
 // Close implements handle.Object.
-func (d *dataset) Close() error { return d.release(time.Now().Add(patience)) }
+func (d *dataset) Close() error {
+	until := time.Now().Add(patience)
+	err := guard.Call("capi", d.rows.close)
+	return cmp.Or(err, d.release(until))
+}
 
 // release drops an owner. The last one closes the source. Borrowed memory is
 // closed on this thread. Files are closed in the background, and release waits

@@ -81,8 +81,7 @@ typedef struct mfi_slot mfi_slot;
 /* What a block is in a record batch. */
 typedef enum mfi_role {
   MFI_COLUMN,
-  MFI_MASK, /* not in it, because a record batch has no padding rows */
-  MFI_NULLS /* which elements of the block before it are null, one byte each */
+  MFI_MASK /* not in it, because a record batch has no padding rows */
 } mfi_role;
 
 /* The description of a block. */
@@ -150,6 +149,12 @@ int64_t mfi_pool_rows(const mfi_pool* pool);
 
 /* Returns the pool of a batch, which exists as long as the batch. */
 const mfi_pool* mfi_batch_pool(const mf_batch* batch);
+
+/* Allocates memory for a batch, or for a part of one. NULL if out of memory. */
+void* mfi_alloc(int64_t bytes);
+
+/* Adds to what mf_live_batches and mf_live_bytes return. */
+void mfi_live_add(int64_t batches, int64_t bytes);
 
 /* ---- queue.c ---- */
 
@@ -234,8 +239,47 @@ bool mfi_dlpack(const mf_tensor* block, mfi_release release, void* context,
 
 /* ---- arrow.c ---- */
 
-/* Stores a pool in a variable of C. */
-void mfi_set_pool(mfi_pool** out, mfi_pool* pool);
+struct ArrowSchema;
+struct ArrowArray;
+
+/* Creates a schema with n children that are still empty. False if out of memory. */
+bool mfi_schema_new(struct ArrowSchema* out, const char* format, const char* name, int64_t n);
+
+/* Creates an array with n children that are still empty, and without buffers. It holds a
+   reference to the batch, unless that is NULL. False if out of memory. */
+bool mfi_array_new(struct ArrowArray* out, mf_batch* batch, int64_t length, int64_t n);
+
+/* Sets buffer i of an array to memory of malloc, which the array frees. mf_live_bytes counts
+   the bytes. */
+void mfi_array_take(struct ArrowArray* array, int32_t i, void* memory, int64_t bytes);
+
+/* Makes mf_live_batches count an array until it is released. */
+void mfi_array_count(struct ArrowArray* array);
+
+/* ---- rows.c ---- */
+
+/* Returns memory of `size` bytes, with the first `used` bytes of `memory`, which may be NULL.
+   It frees `memory`, also if it is out of memory and returns NULL. */
+void* mfi_buffer_resize(void* memory, size_t used, size_t size);
+
+/* Begin a record batch of n columns, and its schema. False if out of memory. */
+bool mfi_record_begin(struct ArrowArray* record, int64_t rows, int64_t n);
+bool mfi_record_schema(struct ArrowSchema* record, int64_t n);
+
+/* Adds level d to a column: its length, its nulls, and how many buffers and children it
+   has. Levels are added from the rows to the values. False if out of memory. */
+bool mfi_record_level(struct ArrowArray* record, int64_t column, int32_t d, int64_t length, int64_t nulls,
+                      int32_t buffers, bool child);
+bool mfi_record_type(struct ArrowSchema* record, int64_t column, int32_t d, const char* format,
+                     const char* name, bool child);
+
+/* Gives a buffer to the level that was added last to a column, which is level d. */
+void mfi_record_buffer(struct ArrowArray* record, int64_t column, int32_t d, int32_t i, void* memory,
+                       int64_t bytes);
+
+/* Release a record batch, or its schema, unless they are empty. */
+void mfi_record_release(struct ArrowArray* record);
+void mfi_record_schema_release(struct ArrowSchema* record);
 
 /* ---- devices.c ---- */
 

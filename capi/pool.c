@@ -53,6 +53,11 @@ static atomic_int_fast64_t live_batches, live_bytes;
 int64_t mf_live_batches(void) { return atomic_load(&live_batches); }
 int64_t mf_live_bytes(void) { return atomic_load(&live_bytes); }
 
+void mfi_live_add(int64_t batches, int64_t bytes) {
+  atomic_fetch_add(&live_batches, batches);
+  atomic_fetch_add(&live_bytes, bytes);
+}
+
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* ---- pools ---- */
@@ -126,9 +131,8 @@ void mfi_pool_close(mfi_pool* pool) {
 
 /* ---- slots ---- */
 
-/* Allocates the memory of a slot. A large slot gets huge pages, because filling it
-   touches every page. */
-static void* memory(int64_t bytes) {
+/* Large memory gets huge pages, because filling it touches every page. */
+void* mfi_alloc(int64_t bytes) {
   const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
   void* data = NULL;
   if (posix_memalign(&data, size >= HUGE ? HUGE : PAGE, size) != 0)
@@ -144,7 +148,7 @@ static mfi_slot* new_slot(mfi_pool* pool) {
   mfi_slot* slot = calloc(1, sizeof *slot);
   if (!slot)
     return NULL;
-  slot->head.data = memory(pool->bytes);
+  slot->head.data = mfi_alloc(pool->bytes);
   if (!slot->head.data) {
     free(slot);
     return NULL;

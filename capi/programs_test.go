@@ -88,7 +88,7 @@ func execute(t *testing.T, program string, env ...string) string {
 }
 
 // programs are tests in C and C++. The environment variable FILE is a copy of smallFile.
-var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "models.c", "planner.c", "remesh.c", "silence.c", "split.c", "stream.c", "threads.c", "raii.cc"}
+var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "models.c", "planner.c", "remesh.c", "rows.c", "silence.c", "split.c", "stream.c", "threads.c", "raii.cc"}
 
 // comparedPrograms print what a test compares with the Go packages.
 var comparedPrograms = []string{"advise.c", "diagram.c"}
@@ -136,13 +136,19 @@ func TestReadyQueue(t *testing.T) {
 }
 
 // TestMistakesAreReported: with the released library, AddressSanitizer finds a
-// batch that is used after its release, and one that is never released.
+// batch that is used after its release, and one that is never released. The same holds for
+// a column of rows.
 func TestMistakesAreReported(t *testing.T) {
 	if text, err := links(t, "-fsanitize=address"); err != nil {
 		t.Skipf("gcc has no AddressSanitizer here: %v\n%s", err, text)
 	}
-	program := compile(t, library(t), "asan.c", "-fsanitize=address")
-	for mistake, want := range map[string]string{"none": "", "late": "use-after-poison", "leak": "detected memory leaks"} {
+	batches := compile(t, library(t), "asan.c", "-fsanitize=address")
+	rows := compile(t, library(t), "rows.c", "-fsanitize=address")
+	for _, c := range []struct{ program, mistake, want string }{
+		{batches, "none", ""}, {batches, "late", "use-after-poison"}, {batches, "leak", "detected memory leaks"},
+		{rows, "none", ""}, {rows, "late", "heap-use-after-free"}, {rows, "leak", "detected memory leaks"},
+	} {
+		program, mistake, want := c.program, c.mistake, c.want
 		t.Run(mistake, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program)
 			cmd.Env = append(os.Environ(), "MISTAKE="+mistake, "ASAN_OPTIONS=detect_leaks=1")

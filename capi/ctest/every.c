@@ -39,6 +39,7 @@ static struct {
   struct DLManagedTensorVersioned* tensor;
   struct DLManagedTensor* legacy;
   struct ArrowArrayStream stream;
+  struct ArrowArray record;
 } out;
 
 static void fill(void) {
@@ -108,6 +109,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, bytes, mf_dataset_fingerprint(h.dataset, -1, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_hash(h.dataset, -1, &out.bytes, &error));
   CLEARS(NO_HANDLE, stream, mf_dataset_stream(h.dataset, NULL, 0, &out.stream, &error));
+  CLEARS(NO_HANDLE, record, mf_dataset_rows(h.dataset, records, 0, &out.record, NULL, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_slice(h.dataset, 0, 1, &out.handle.dataset, &error));
   GIVES(NO_HANDLE, mf_dataset_lengths(h.dataset, "", 0, 4, records, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_select(h.dataset, &(const char*){""}, 1, &out.handle.dataset, &error));
@@ -181,6 +183,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("stream", mf_dataset_open_stream(NULL, NULL, &out.handle.dataset, &error));
   NAMES("stream", mf_dataset_stream(h.dataset, NULL, 0, NULL, &error));
   NAMES("formats", mf_dataset_stream(h.dataset, NULL, 1, &out.stream, &error));
+  NAMES("array", mf_dataset_rows(h.dataset, &out.number, 1, NULL, NULL, &error));
+  NAMES("records", mf_dataset_rows(h.dataset, NULL, 1, &out.record, NULL, &error));
   NAMES("array", mf_dataset_open_record_batch(NULL, &schema, NULL, &out.handle.dataset, &error));
   NAMES("schema", mf_dataset_open_record_batch(&array, NULL, NULL, &out.handle.dataset, &error));
   NAMES("arrays", mf_dataset_open_arrays(NULL, 1, NULL, NULL, &out.handle.dataset, &error));

@@ -402,14 +402,24 @@ mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_byte
 mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error);
 
 /* Exports a dataset as an Arrow C stream, whose record batches have at most 2^20 rows and
-   16 MiB, or one row if a row is larger. Columns are as in mf_batch_record. A null element
-   is null, and a row whose elements are all null is a null row. formats is as in
-   mf_batch_record; its entries belong to the fields of mf_dataset_info. Ragged fields are
-   left out. The stream stays
+   about 16 MiB, or one row if a row is larger. Columns of fixed fields are as in
+   mf_batch_record. A ragged field becomes lists, lists of lists, text or binary. Their
+   offsets have 32 bits, unless the type of the field is large_string or large_binary; a
+   single row that needs larger offsets is MF_OUT_OF_RANGE. A dictionary of text becomes text.
+   A null element is null, and a row whose elements are all null is a null row. formats is as
+   in mf_batch_record; its entries belong to the fields of mf_dataset_info. The stream stays
    valid after the release of the dataset. Its get_next waits for data, and fails after
    mf_cancel_all with ECANCELED. Its get_last_error returns the message of the error. */
 mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int32_t n,
                             struct ArrowArrayStream* stream, mf_error* error);
+
+/* Reads n records, in this order, as one Arrow record batch of all fields. They may repeat.
+   Columns are as in mf_dataset_stream, except that all offsets have 64 bits: lists are
+   large lists. schema may be NULL. The caller releases array and schema. The first call
+   on a handle takes longer than later ones. MF_OUT_OF_RANGE for a record that does not
+   exist. A release or mf_cancel of the dataset ends the call with MF_CANCELLED. */
+mf_status mf_dataset_rows(mf_dataset dataset, const int64_t* records, int64_t n, struct ArrowArray* array,
+                          struct ArrowSchema* schema, mf_error* error);
 
 /* Creates a dataset of the records [start, stop). */
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,

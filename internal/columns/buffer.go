@@ -48,7 +48,7 @@ func (b *buffer) addInt(value int64, wide bool) {
 // used returns the bytes in use, nil if nothing was ever added.
 func (b *buffer) used() []byte { return b.bytes[:b.n:b.n] }
 
-// free gives the memory back.
+// free frees the memory.
 func (b *buffer) free() {
 	if b.bytes != nil {
 		b.memory.Free(b.bytes)

@@ -80,6 +80,21 @@ func New(src source.Source, fields []int, o Options) (*Reader, error) {
 // Fields returns the fields, in the order of the columns. The caller must not change them.
 func (r *Reader) Fields() []source.Field { return r.fields }
 
+// RowBytes returns the least that a row takes, without bitmaps.
+func (r *Reader) RowBytes() int {
+	n := r.rowBytes
+	for i, f := range r.fields {
+		switch {
+		case r.parts[i] >= 0:
+		case f.Ragged > 0:
+			n += 4 // the offset
+		default:
+			n += f.RowBytes()
+		}
+	}
+	return n
+}
+
 // Ahead announces the records of a later Read, as that of source.Gatherer does.
 func (r *Reader) Ahead(records []int64) {
 	if r.gatherer != nil {
@@ -107,7 +122,7 @@ func (r *Reader) Close() error {
 // ends before they are too large. The error is OutOfRange for a record that does not
 // exist, and for a single row whose offsets are too large.
 //
-// The buffers belong to the caller, who may call [Batch.Free] in the end.
+// The buffers belong to the caller. A caller with memory of its own frees them by [Batch.Free].
 func (r *Reader) Read(ctx context.Context, records []int64, most int) (*Batch, error) {
 	if most <= 0 {
 		most = math.MaxInt

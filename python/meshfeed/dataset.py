@@ -318,16 +318,16 @@ class Dataset(Resource):
         """Returns a capsule of an Arrow stream of all records, in order.
 
         `pyarrow.table(ds)`, `polars.DataFrame(ds)` and `FROM ds` in DuckDB call it. The record
-        batches have at most 16 MiB and 2^20 rows, so a consumer of a stream need not hold all. The
-        stream stays valid after the dataset is closed. Ragged fields and skipped columns are left
-        out, with a warning.
+        batches have about 16 MiB and 2^20 rows at most, so a consumer of a stream need not hold
+        all. The stream stays valid after the dataset is closed. Skipped columns are left out, with
+        a warning.
 
         Args:
             requested_schema: ignored, as the protocol allows; the consumer casts.
         """
         with Checks("Dataset.__arrow_c_stream__"):
             capsule = self._stream()
-            warn_of_skipped(self, "Arrow stream", "print(ds) lists them")
+            _warn_of(self, self.skipped, "Arrow stream", "print(ds) lists them")
             return capsule
 
     def __arrow_c_schema__(self) -> Any:
@@ -336,8 +336,8 @@ class Dataset(Resource):
             return arrow.schema_of_stream(self._stream())
 
     def _stream(self) -> Any:
-        if not fixed_fields(self):
-            raise no_fields(self._not_arrays)
+        if not self.schema:
+            raise no_fields(self.skipped)
         formats = [arrow.format_of(field.logical) for field in self.schema.values()]
         return arrow.stream_of_dataset(self.handle, formats)
 
@@ -403,18 +403,16 @@ def not_arrays(dataset: Dataset) -> list[Skipped]:
     return dataset._not_arrays
 
 
-def warn_of_skipped(dataset: Dataset, where: str = "batches", remedy: str = _SPECS) -> None:
-    """Warns once that some columns cannot be arrays, so that batches or a stream have none.
+def warn_of_skipped(dataset: Dataset) -> None:
+    """Warns once that some columns cannot be arrays, so that batches have none."""
+    _warn_of(dataset, not_arrays(dataset), "batches", _SPECS)
 
-    Args:
-        dataset: the dataset.
-        where: what leaves them out.
-        remedy: what the user can do.
-    """
-    skipped = not_arrays(dataset)
-    if not skipped or dataset._origin.warned:
+
+def _warn_of(dataset: Dataset, columns: Sequence[Skipped], where: str, remedy: str) -> None:
+    """Warns once that columns are left out. `remedy` is what the user can do."""
+    if not columns or dataset._origin.warned:
         return
     dataset._origin.warned = True
-    why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in skipped[:4]]
-    names = ", ".join(why) + (", …" if len(skipped) > 4 else "")
+    why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in columns[:4]]
+    names = ", ".join(why) + (", …" if len(columns) > 4 else "")
     log.warning(_LEFT_OUT, where, names, remedy)

@@ -227,6 +227,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_fingerprint": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_hash": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_stream": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
+    "mf_dataset_rows": (c_uint64, c_void_p, c_int64, c_void_p, c_void_p, _ERROR),
     "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_dataset_lengths": (c_uint64, c_char_p, c_int64, c_int64, c_void_p, _ERROR),
     "mf_dataset_select": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
