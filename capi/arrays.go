@@ -62,7 +62,7 @@ func readArrays(list *C.mfi_array, n C.int32_t) ([]cstream.Array, error) {
 
 func readArray(a *C.mfi_array) (cstream.Array, error) {
 	const maxRank = C.MFI_MAX_RANK
-	out := cstream.Array{Name: C.GoString(a.name), Data: a.data}
+	out := cstream.Array{Name: C.GoString(a.name), Data: a.data, Logical: C.GoString(a.logical)}
 	if a.ndim < 0 || a.ndim > maxRank || a.ndim > 0 && a.shape == nil {
 		return out, status.Errorf(status.InvalidArgument, "arrays", "array %q has %d dimensions and the shape at %p: expected 1 to %d and a shape", out.Name, a.ndim, a.shape, maxRank)
 	}

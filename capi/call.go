@@ -63,20 +63,48 @@ func withDevices(h C.uint64_t, e *C.mf_error, fn func(context.Context, *gomlxfee
 
 // use finds the object behind a handle and keeps it while fn runs.
 func use[T handle.Object](h C.uint64_t, fn func(context.Context, T) error) error {
-	e, err := handles.Pin(uint64(h))
+	e, object, err := pin[T](uint64(h))
 	if err != nil {
 		return err
 	}
 	defer e.Unpin()
-	object, ok := e.Object.(T)
-	if !ok {
-		var want T
-		return status.Errorf(status.InvalidState, "handle", "handle %#x names %v, not %v", uint64(h), e.Object, want)
-	}
-	if e.Context.Err() != nil {
-		return context.Cause(e.Context)
-	}
 	return fn(e.Context, object)
+}
+
+// useAll finds the objects behind handles and keeps them while fn runs. The context of
+// fn ends with that of any handle.
+func useAll[T handle.Object](ids []uint64, fn func(context.Context, []T) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	objects := make([]T, len(ids))
+	for i, id := range ids {
+		e, object, err := pin[T](id)
+		if err != nil {
+			return err
+		}
+		defer e.Unpin()
+		defer context.AfterFunc(e.Context, func() { cancel(context.Cause(e.Context)) })()
+		objects[i] = object
+	}
+	return fn(ctx, objects)
+}
+
+// pin finds the object behind a handle and keeps it until Unpin.
+func pin[T handle.Object](id uint64) (e *handle.Entry, object T, err error) {
+	if e, err = handles.Pin(id); err != nil {
+		return nil, object, err
+	}
+	object, ok := e.Object.(T)
+	switch {
+	case !ok:
+		err = status.Errorf(status.InvalidState, "handle", "handle %#x names %v, not %v", id, e.Object, object)
+	case e.Context.Err() != nil:
+		err = context.Cause(e.Context)
+	}
+	if err != nil {
+		e.Unpin()
+	}
+	return e, object, err
 }
 
 // report fills the caller's error.

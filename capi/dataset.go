@@ -8,7 +8,6 @@ import "C"
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,17 +18,16 @@ import (
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// dataset is the object behind an mf_dataset handle. Its handle, its loaders and its
-// slices own it together. The last owner closes the source.
+// dataset is the object behind an mf_dataset handle. Its handle, its loaders and the
+// views over it own it together. The last owner closes the source.
 type dataset struct {
 	owners   atomic.Int32
 	opened   *future.Future[source.Source]
-	borrowed bool     // the records are in memory of the caller
-	parent   *dataset // the dataset that a view belongs to and owns
+	borrowed bool       // some records are in memory of the caller
+	parents  []*dataset // the datasets below a view, which owns them; none for others
 	rows     rowReader
 
 	mu          sync.Mutex
@@ -70,6 +68,14 @@ func (d *dataset) Close() error {
 	return cmp.Or(err, d.release(until))
 }
 
+// Stop implements stopper. A view may still read records of the datasets below it.
+func (d *dataset) Stop() error {
+	if len(d.parents) == 0 {
+		return nil
+	}
+	return d.opened.Stop()
+}
+
 // release drops an owner. The last one closes the source. Borrowed memory is
 // closed on this thread. Files are closed in the background, and release waits
 // for that until the given time.
@@ -77,11 +83,15 @@ func (d *dataset) release(until time.Time) error {
 	if d.owners.Add(-1) > 0 {
 		return nil
 	}
-	if d.parent != nil {
-		return d.parent.release(until)
+	d.mu.Lock()
+	if d.hash != nil {
+		d.hash.Cancel()
 	}
+	d.mu.Unlock()
 	return d.opened.Drop(d.Patience(), func(s source.Source, err error) error {
 		switch {
+		case len(d.parents) > 0:
+			return d.releaseParents(until)
 		case err != nil:
 			return nil // the calls on the handle have reported it
 		case d.borrowed:
@@ -92,26 +102,18 @@ func (d *dataset) release(until time.Time) error {
 	})
 }
 
+func (d *dataset) releaseParents(until time.Time) (err error) {
+	for _, p := range d.parents {
+		err = cmp.Or(err, p.release(until))
+	}
+	return err
+}
+
 // closeUntil closes a source of files, and returns at the given time if the
 // file system does not respond.
 func closeUntil(until time.Time, s source.Source) error {
 	closing := future.Start("capi", func(context.Context) (struct{}, error) { return struct{}{}, s.Close() })
 	return closing.Drop(max(0, time.Until(until)), func(_ struct{}, err error) error { return err })
-}
-
-// view returns a dataset of a view, which make makes of the source.
-func (d *dataset) view(ctx context.Context, make func(src source.Source) (source.Source, error)) (*dataset, error) {
-	src, err := d.opened.Wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	made, err := make(src)
-	if err != nil {
-		return nil, err
-	}
-	v := newDataset(future.Of(made), d.borrowed)
-	v.parent = d.retain()
-	return v, nil
 }
 
 // once waits for a value that is computed once, in the background. A caller
@@ -124,38 +126,6 @@ func once[T any](ctx context.Context, d *dataset, f **future.Future[T], compute 
 	computed := *f
 	d.mu.Unlock()
 	return computed.Wait(ctx)
-}
-
-// hashFiles returns the hash of all bytes of the files. A slice has the hash of
-// the whole dataset.
-func (d *dataset) hashFiles(ctx context.Context) (arrowio.Hash, error) {
-	for d.parent != nil {
-		d = d.parent
-	}
-	src, err := d.opened.Wait(ctx)
-	if err != nil {
-		return arrowio.Hash{}, err
-	}
-	files, ok := src.(*arrowio.Dataset)
-	if !ok {
-		return arrowio.Hash{}, status.New(status.Unsupported, "capi", "the dataset is in memory and has no files to hash").
-			WithHint("the fingerprint covers data in memory")
-	}
-	return once(ctx, d, &d.hash, files.Hash)
-}
-
-// hashInfo is the result of mf_dataset_hash.
-type hashInfo struct {
-	SHA256 string   `json:"sha256"`
-	Files  []string `json:"files"`
-}
-
-func hashInfoOf(h arrowio.Hash) hashInfo {
-	out := hashInfo{SHA256: hex.EncodeToString(h.Sum[:])}
-	for _, sum := range h.Files {
-		out.Files = append(out.Files, hex.EncodeToString(sum[:]))
-	}
-	return out
 }
 
 // info is the result of mf_dataset_info.
@@ -255,32 +225,6 @@ func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.
 	})
 }
 
-//export mfgo_dataset_hash
-func mfgo_dataset_hash(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return with(h, e, func(ctx context.Context, d *dataset) error {
-		ctx, cancel := within(ctx, ms)
-		defer cancel()
-		hash, err := d.hashFiles(ctx)
-		if err != nil {
-			return err
-		}
-		return writeJSON(out, hashInfoOf(hash))
-	})
-}
-
-//export mfgo_dataset_slice
-func mfgo_dataset_slice(h C.uint64_t, start, stop C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
-	return with(h, e, func(ctx context.Context, d *dataset) error {
-		s, err := d.view(ctx, func(src source.Source) (source.Source, error) {
-			return view.Slice(src, int64(start), int64(stop))
-		})
-		if err == nil {
-			put(s, out)
-		}
-		return err
-	})
-}
-
 //export mfgo_dataset_lengths
 func mfgo_dataset_lengths(h C.uint64_t, field *C.char, start, stop C.int64_t, lengths *C.int64_t, e *C.mf_error) C.mf_status {
 	return with(h, e, func(ctx context.Context, d *dataset) error {
@@ -297,30 +241,5 @@ func mfgo_dataset_lengths(h C.uint64_t, field *C.char, start, stop C.int64_t, le
 			return status.Errorf(status.OutOfRange, "capi", "the records [%d, %d) do not lie within the %d records of the dataset", int64(start), int64(stop), src.Len())
 		}
 		return source.Lengths(ctx, src, number, int64(start), unsafe.Slice((*int64)(lengths), int64(stop-start)))
-	})
-}
-
-//export mfgo_dataset_pad
-func mfgo_dataset_pad(h C.uint64_t, padding *C.mf_fill, length C.int64_t, flags C.uint32_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
-	return with(h, e, func(ctx context.Context, d *dataset) error {
-		const known = C.MF_PAD_LEFT | C.MF_PAD_TRUNCATE
-		if flags&^known != 0 {
-			return status.Errorf(status.InvalidArgument, "capi", "the flags %#x of pad are not known", uint32(flags&^known))
-		}
-		field := C.GoString(padding.field)
-		t, err := elementType("view", "the padding of field", field, padding.dtype)
-		if err != nil {
-			return err
-		}
-		value, err := scalar(t, padding.value)
-		if err != nil {
-			return err
-		}
-		p := view.Padding{Length: int(length), Value: value, Left: flags&C.MF_PAD_LEFT != 0, Truncate: flags&C.MF_PAD_TRUNCATE != 0}
-		made, err := d.view(ctx, func(src source.Source) (source.Source, error) { return view.Pad(src, field, p) })
-		if err == nil {
-			put(made, out)
-		}
-		return err
 	})
 }

@@ -280,19 +280,21 @@ mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json
   return mfgo_dataset_hash(dataset.id, timeout_ms, json, error);
 }
 
-mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
-                           mf_error* error) {
-  CREATES(slice);
-  NEED(slice);
-  return mfgo_dataset_slice(dataset.id, start, stop, &slice->id, error);
-}
-
 mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t start, int64_t stop,
                              int64_t* lengths, mf_error* error) {
   GUARD;
   NEED(field);
   NEED(lengths);
   return mfgo_dataset_lengths(dataset.id, (char*)field, start, stop, lengths, error);
+}
+
+/* ---- views ---- */
+
+mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
+                           mf_error* error) {
+  CREATES(slice);
+  NEED(slice);
+  return mfgo_dataset_slice(dataset.id, start, stop, &slice->id, error);
 }
 
 mf_status mf_dataset_select(mf_dataset dataset, const char* const* fields, int32_t n, mf_dataset* selected,
@@ -317,6 +319,47 @@ mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t len
   NEED(padding);
   NEED(padded);
   return mfgo_dataset_pad(dataset.id, (mf_fill*)padding, length, flags, &padded->id, error);
+}
+
+mf_status mf_dataset_rename(mf_dataset dataset, const mf_renaming* names, int32_t n, mf_dataset* renamed,
+                            mf_error* error) {
+  CREATES(renamed);
+  NEED(names);
+  NEED(renamed);
+  return mfgo_dataset_rename(dataset.id, names, n, &renamed->id, error);
+}
+
+mf_status mf_dataset_filter(mf_dataset dataset, const uint8_t* bits, int64_t n, mf_dataset* filtered,
+                            mf_error* error) {
+  CREATES(filtered);
+  NEED(bits);
+  NEED(filtered);
+  return mfgo_dataset_filter(dataset.id, bits, n, &filtered->id, error);
+}
+
+mf_status mf_dataset_concat(const mf_dataset* datasets, int32_t n, mf_dataset* joined, mf_error* error) {
+  CREATES(joined);
+  NEED(datasets);
+  NEED(joined);
+  return mfgo_dataset_concat(datasets, n, &joined->id, error);
+}
+
+mf_status mf_dataset_window(mf_dataset dataset, const mf_windows* windows, mf_dataset* windowed,
+                            mf_error* error) {
+  mf_windows known;
+  CREATES(windowed);
+  NEED(windows);
+  NEED(windowed);
+  OPTIONS(known, windows, within);
+  return mfgo_dataset_window(dataset.id, &known, &windowed->id, error);
+}
+
+mf_status mf_dataset_stack(mf_dataset dataset, const mf_stack* stacks, int32_t n, mf_dataset* stacked,
+                           mf_error* error) {
+  CREATES(stacked);
+  NEED(stacks);
+  NEED(stacked);
+  return mfgo_dataset_stack(dataset.id, stacks, n, &stacked->id, error);
 }
 
 /* ---- loaders ---- */

@@ -23,6 +23,8 @@ type Array struct {
 
 	Shape   []int // the first dimension counts the records
 	Strides []int // in bytes, of any sign, or 0; nil for C order
+
+	Logical string // the type that the values stand for, as in source.Field; "" for plain numbers
 }
 
 // MaxArrays is the largest number of arrays that FromArrays accepts.
@@ -52,6 +54,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 			return nil, err
 		}
 		f := arrowtype.Plain(a.Name, a.Type, a.Shape[1:])
+		f.Logical = a.Logical
 		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels))}
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(a.Data))}
 		t.Strides = append(t.Strides, slices.Clone(a.Strides))
@@ -84,6 +87,9 @@ func (a *Array) check(t *table.Table, list []Array) error {
 func (a *Array) checkAlone() error {
 	if a.Name == "" || !utf8.ValidString(a.Name) {
 		return refuse("%q is not a name for an array: it must be UTF-8 and not empty", a.Name)
+	}
+	if !utf8.ValidString(a.Logical) {
+		return refuse("the logical type %q of array %q is not UTF-8", a.Logical, a.Name)
 	}
 	if !a.Type.Valid() {
 		return refuse("array %q has an element type that is not supported", a.Name)

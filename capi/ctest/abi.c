@@ -59,6 +59,7 @@ int main(void) {
   FIELD(mf_array, reserved);
   FIELD(mf_array, shape);
   FIELD(mf_array, strides);
+  FIELD(mf_array, logical);
   STRUCT(mf_batch);
   FIELD(mf_batch, struct_size);
   FIELD(mf_batch, tensors);
@@ -131,6 +132,19 @@ int main(void) {
   FIELD(mf_dataset_options, n_shapes);
   FIELD(mf_dataset_options, shapes);
   FIELD(mf_dataset_options, split);
+  STRUCT(mf_renaming);
+  FIELD(mf_renaming, field);
+  FIELD(mf_renaming, name);
+  STRUCT(mf_windows);
+  FIELD(mf_windows, struct_size);
+  FIELD(mf_windows, reserved);
+  FIELD(mf_windows, length);
+  FIELD(mf_windows, stride);
+  FIELD(mf_windows, within);
+  STRUCT(mf_stack);
+  FIELD(mf_stack, name);
+  FIELD(mf_stack, fields);
+  FIELD(mf_stack, n_fields);
   STRUCT(mf_fill);
   FIELD(mf_fill, field);
   FIELD(mf_fill, value);

@@ -173,7 +173,7 @@ static void zeroed(mf_loader loader, mf_batch* batch) {
   CHECK(strcmp(tensor.name, "image") == 0 && tensor.n_holders == 1);
   mf_dataset dataset;
   EXPECT(MF_INCOMPATIBLE, mf_dataset_open_arrays(&array, 1, NULL, NULL, &dataset, &error));
-  expect_text("arrays", "struct_size of an mf_array is 0, but must be at least 48",
+  expect_text("arrays", "struct_size of an mf_array is 0, but must be at least 56",
               "begin every array with MF_ARRAY_INIT, or set struct_size to sizeof(mf_array)", "");
 }
 
@@ -373,7 +373,7 @@ static void refused_arrays(void) {
   pair[1].struct_size++;
   pair[0].dtype.code = pair[1].dtype.code = 0;
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(pair, 2, NULL, NULL, &dataset, &error));
-  CHECK(strcmp(error.message, "struct_size of array 1 is 49, but of the first one 48") == 0);
+  CHECK(strcmp(error.message, "struct_size of array 1 is 57, but of the first one 56") == 0);
   array.struct_size = 8;
   EXPECT(MF_INCOMPATIBLE, mf_dataset_open_arrays(&array, 1, released, r, &dataset, &error));
   CHECK(r->released == 4);

@@ -115,6 +115,11 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, handle, mf_dataset_select(h.dataset, &(const char*){""}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_take(h.dataset, &(int64_t){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_pad(h.dataset, &(mf_fill){0}, 1, 0, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_rename(h.dataset, &(mf_renaming){0}, 1, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_filter(h.dataset, &(uint8_t){0}, 1, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_concat(&h.dataset, 1, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_window(h.dataset, &(mf_windows){0}, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_stack(h.dataset, &(mf_stack){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, &out.handle.loader, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_info(h.loader, &out.bytes, &error));
   CLEARS(NO_HANDLE, batch, mf_loader_next(h.loader, -1, &out.batch, &error));
@@ -200,6 +205,16 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("taken", mf_dataset_take(h.dataset, &(int64_t){0}, 1, NULL, &error));
   NAMES("padding", mf_dataset_pad(h.dataset, NULL, 1, 0, &out.handle.dataset, &error));
   NAMES("padded", mf_dataset_pad(h.dataset, &(mf_fill){0}, 1, 0, NULL, &error));
+  NAMES("names", mf_dataset_rename(h.dataset, NULL, 1, &out.handle.dataset, &error));
+  NAMES("renamed", mf_dataset_rename(h.dataset, &(mf_renaming){0}, 1, NULL, &error));
+  NAMES("bits", mf_dataset_filter(h.dataset, NULL, 1, &out.handle.dataset, &error));
+  NAMES("filtered", mf_dataset_filter(h.dataset, &(uint8_t){0}, 1, NULL, &error));
+  NAMES("datasets", mf_dataset_concat(NULL, 1, &out.handle.dataset, &error));
+  NAMES("joined", mf_dataset_concat(&h.dataset, 1, NULL, &error));
+  NAMES("windows", mf_dataset_window(h.dataset, NULL, &out.handle.dataset, &error));
+  NAMES("windowed", mf_dataset_window(h.dataset, &(mf_windows){0}, NULL, &error));
+  NAMES("stacks", mf_dataset_stack(h.dataset, NULL, 1, &out.handle.dataset, &error));
+  NAMES("stacked", mf_dataset_stack(h.dataset, &(mf_stack){0}, 1, NULL, &error));
   NAMES("loader", mf_loader_create(h.dataset, h.layout, NULL, NULL, &error));
   NAMES("json", mf_loader_info(h.loader, NULL, &error));
   NAMES("batch", mf_loader_next(h.loader, 0, NULL, &error));

@@ -32,6 +32,7 @@ static void in_child(void) {
   CHECK(other == NULL);
   EXPECT(MF_FORKED, mf_loader_state(loader, &bytes, &error));
   EXPECT(MF_FORKED, mf_loader_create(dataset, layout, NULL, &made, &error));
+  EXPECT(MF_FORKED, mf_dataset_concat(&dataset, 1, &opened, &error));
   EXPECT(MF_FORKED, mf_diagram("{}", 2, MF_TEXT, 0, &bytes, &error));
   EXPECT(MF_FORKED, mf_layout_page(layout, &bytes, &error));
   EXPECT(MF_FORKED, mf_memory("{}", 2, MF_TEXT, &bytes, &error));

@@ -349,9 +349,10 @@ typedef struct mf_array {
   int32_t reserved;
   const int64_t* shape;   /* shape[0] is the number of records, the same for all arrays */
   const int64_t* strides; /* bytes, may be negative or 0; NULL: C order */
+  const char* logical;    /* the type that the values stand for, such as "datetime64[s]"; NULL: none */
 } mf_array;
 
-#define MF_ARRAY_INIT {sizeof(mf_array), 0, NULL, NULL, {0, 0, 1}, 0, NULL, NULL}
+#define MF_ARRAY_INIT {sizeof(mf_array), 0, NULL, NULL, {0, 0, 1}, 0, NULL, NULL, NULL}
 
 /* Opens a file of weights: safetensors, an index such as model.safetensors.index.json,
    .npy or .npz. The dataset has one record. Each array is a field whose row is the whole
@@ -396,7 +397,7 @@ mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_byte
 /* Returns the SHA-256 of every byte of each file, in the order of the records, and
    the SHA-256 over these hashes:
      {"sha256": "64 hexadecimal digits", "files": ["64 hexadecimal digits"]}
-   A slice has the hash of the whole dataset. MF_UNSUPPORTED for data in memory. The
+   A view has the hash of all files below it. MF_UNSUPPORTED for data in memory. The
    hash is computed once, in the background. A call with timeout 0 starts the
    computation. */
 mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error);
@@ -421,16 +422,29 @@ mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int3
 mf_status mf_dataset_rows(mf_dataset dataset, const int64_t* records, int64_t n, struct ArrowArray* array,
                           struct ArrowSchema* schema, mf_error* error);
 
-/* Creates a dataset of the records [start, stop). */
-mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
-                           mf_error* error);
-
 /* Writes the length of each row [start, stop) of a ragged field to lengths: of its first
    dimension, -1 for a null row. Reads offsets and no values. */
 mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t start, int64_t stop,
                              int64_t* lengths, mf_error* error);
 
-/* Creates a dataset of n named fields, in this order. */
+/* ---- views ------------------------------------------------------------ */
+
+/* A view is a dataset over other datasets. Each of its records follows from records below
+   it, so that a view copies no records and reads none before a loader does. Every function
+   for a dataset takes a view, and a view of views works like one view:
+
+     mf_dataset_slice(all, 0, 1000, &some, &error);
+     mf_dataset_take(some, indices, 100, &chosen, &error);
+     mf_release(all.id, &error);      the files stay open for some and chosen
+     mf_release(some.id, &error);     and now for chosen alone
+
+   A view keeps the datasets below it alive. Its fingerprint follows from theirs. */
+
+/* Creates a dataset of the records [start, stop). */
+mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
+                           mf_error* error);
+
+/* Creates a dataset of n fields, in this order. */
 mf_status mf_dataset_select(mf_dataset dataset, const char* const* fields, int32_t n, mf_dataset* selected,
                             mf_error* error);
 
@@ -459,6 +473,60 @@ enum { MF_PAD_LEFT = 1, MF_PAD_TRUNCATE = 2 };
    follows it: how many elements of each row are its own. A null row becomes padding. */
 mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
                          mf_dataset* padded, mf_error* error);
+
+/* A new name for one field. */
+typedef struct mf_renaming {
+  const char* field;
+  const char* name;
+} mf_renaming;
+
+/* Creates a dataset in which n fields have other names. Two fields may exchange theirs. */
+mf_status mf_dataset_rename(mf_dataset dataset, const mf_renaming* names, int32_t n, mf_dataset* renamed,
+                            mf_error* error);
+
+/* Creates a dataset of the records whose bit is 1, in their order. The bit of record i is
+   bits[i / 8] >> (i % 8) & 1, as in the bitmaps of Arrow. n counts bits, and is the number of
+   records. The library copies them, 1 bit a record. */
+mf_status mf_dataset_filter(mf_dataset dataset, const uint8_t* bits, int64_t n, mf_dataset* filtered,
+                            mf_error* error);
+
+/* Creates a dataset of the records of n datasets, one dataset after the other. Their fields
+   must have the same names, types and shapes, in the same order. A field may hold nulls if it
+   may in one of them. A dataset may occur several times. An error names the first field that
+   differs, and the positions of both datasets. */
+mf_status mf_dataset_concat(const mf_dataset* datasets, int32_t n, mf_dataset* joined, mf_error* error);
+
+/* Which records a window joins. */
+typedef struct mf_windows {
+  uint32_t struct_size; /* MF_WINDOWS_INIT sets it */
+  int32_t reserved;
+  int64_t length;     /* records in a window */
+  int64_t stride;     /* records from the start of a window to that of the next; 0: 1 */
+  const char* within; /* a field that has one value in each window; NULL: none */
+} mf_windows;
+
+#define MF_WINDOWS_INIT {sizeof(mf_windows), 0, 0, 0, NULL}
+
+/* Creates a dataset of windows, for time series. Record k joins `length` consecutive records,
+   from record k * stride on, and every field gets a first dimension of that length. If `within`
+   names a field, such as the number of a patient, its changes divide the records into runs, and
+   no window crosses from one run to the next. Records behind the last whole window are left
+   out. Returns before it reads that field; see mf_wait. */
+mf_status mf_dataset_window(mf_dataset dataset, const mf_windows* windows, mf_dataset* windowed,
+                            mf_error* error);
+
+/* A field that consists of several fields of one type and shape. */
+typedef struct mf_stack {
+  const char* name;
+  const char* const* fields; /* none of them is a field of the view by itself */
+  int64_t n_fields;
+} mf_stack;
+
+/* Creates a dataset in which n stacks replace their fields. The first dimension of a stack
+   counts its fields: 40 fields of float32 become one field of shape [40]. The other fields stay
+   in their order, and the stacks follow. */
+mf_status mf_dataset_stack(mf_dataset dataset, const mf_stack* stacks, int32_t n, mf_dataset* stacked,
+                           mf_error* error);
 
 /* ---- loaders ---------------------------------------------------------- */
 

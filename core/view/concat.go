@@ -49,7 +49,7 @@ func Concat(sources ...source.Source) (source.Source, error) {
 func agree(first, other source.Schema, i int) error {
 	differ := func(format string, args ...any) error {
 		return status.Errorf(status.InvalidArgument, "view", "datasets 0 and %d differ: %s", i, fmt.Sprintf(format, args...)).
-			WithHint("make their fields equal, for example by Select and Rename").With("dataset", i)
+			WithHint("make their fields equal, for example by select and rename").With("dataset", i)
 	}
 	for k := range max(len(first.Fields), len(other.Fields)) {
 		switch {
