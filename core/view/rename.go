@@ -15,6 +15,9 @@ func Rename(src source.Source, names map[string]string) (source.Source, error) {
 		if _, err := fieldNumber(schema, name); err != nil {
 			return nil, err
 		}
+		if err := checkName(names[name]); err != nil {
+			return nil, err
+		}
 	}
 	fields := make([]column, len(schema.Fields))
 	for i, f := range schema.Fields {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -43,6 +44,14 @@ func fieldNumber(schema source.Schema, name string) (int, error) {
 	}
 	return 0, status.Errorf(status.NotFound, "view", "the dataset has no field %q", name).
 		WithHint("the fields are %s", strings.Join(names, ", ")).With("field", name)
+}
+
+// checkName returns an error if a text cannot name a new field.
+func checkName(name string) error {
+	if name == "" || !utf8.ValidString(name) {
+		return status.Errorf(status.InvalidArgument, "view", "%q is not a name for a field: it must be UTF-8 and not empty", name)
+	}
+	return nil
 }
 
 // column is a field of a chain: its name, and its number in a dataset below.

@@ -56,6 +56,9 @@ func Stack(src source.Source, stacks ...Stacked) (source.Source, error) {
 
 // stackedField returns the field, and the numbers of its columns.
 func stackedField(schema source.Schema, s Stacked) (f source.Field, columns []int, err error) {
+	if err := checkName(s.Name); err != nil {
+		return f, nil, err
+	}
 	if len(s.Columns) == 0 {
 		return f, nil, status.Errorf(status.InvalidArgument, "view", "the stack %q has no columns", s.Name).
 			WithHint("name at least one")

@@ -43,6 +43,7 @@ from meshfeed.errors import UnsupportedError as UnsupportedError
 from meshfeed.foreign import PlacedBatches as PlacedBatches
 from meshfeed.foreign import place_batches as place_batches
 from meshfeed.foreign import put as put
+from meshfeed.joining import concat as concat
 from meshfeed.linking import get_include as get_include
 from meshfeed.linking import get_library as get_library
 from meshfeed.loader import Loader as Loader

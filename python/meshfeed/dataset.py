@@ -9,7 +9,8 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed._io.arguments import Checks, no_fields
+from meshfeed._io import masks
+from meshfeed._io.arguments import RECORDS, Checks, no_fields
 from meshfeed._native import arrow, calls
 from meshfeed._native.files import Files
 from meshfeed._native.handle import Handle, Resource
@@ -19,6 +20,7 @@ from meshfeed.errors import InvalidStateError
 log = logging.getLogger("meshfeed")
 
 _LEFT_OUT = "columns that cannot be arrays are not in the %s: %s; %s"
+_STACKS = 'a dict of lists of names, such as {"x": ["a", "b"]}'
 _SPECS = "specs that name fields, such as a list of names, avoid this warning"
 
 
@@ -70,15 +72,17 @@ class Origin:
     """The state that a dataset shares with its views.
 
     Attributes:
+        files: the paths of the files; none for data in memory.
         packed: the encoding of each file whose rows must be decoded, by path.
-        logical: `Field.logical` by field, for types of NumPy, which the library does not know.
-        compared: the files of `mf.open(fingerprint="full")`, whose every byte is compared; or None.
+        compared: whether `mf.open(fingerprint="full")` asks to compare every byte of the files.
+        repeats: how often windows that overlap contain a record.
         warned: whether the warning about skipped columns was logged.
     """
 
+    files: Sequence[str] = ()
     packed: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    logical: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    compared: Sequence[str] | None = None
+    compared: bool = False
+    repeats: float = 1
     warned: bool = False
 
 
@@ -94,7 +98,8 @@ class Dataset(Resource):
         self._facts = calls.dataset_facts(self.handle)
         if origin is None:
             files = self._facts["files"]
-            origin = Origin({f["path"]: f["compression"] for f in files if "compression" in f})
+            packed = {f["path"]: f["compression"] for f in files if "compression" in f}
+            origin = Origin([f["path"] for f in files], packed)
         self._origin = origin
 
     def __len__(self) -> int:
@@ -103,14 +108,13 @@ class Dataset(Resource):
     @property
     def schema(self) -> dict[str, Field]:
         """The fields by name, in the order of the data."""
-        known = self._origin.logical
         return {
-            (n := f["name"]): Field(
-                name=n,
+            f["name"]: Field(
+                name=f["name"],
                 dtype=f["dtype"],
                 shape=tuple(f["shape"]),
                 nullable=f["nullable"],
-                logical=f.get("logical", known.get(n, "")),
+                logical=f.get("logical", ""),
                 ragged=f.get("ragged", 0),
             )
             for f in self._facts["fields"]
@@ -156,7 +160,7 @@ class Dataset(Resource):
         """Returns a SHA-256 over every byte of the files, which it reads once.
 
         It is the SHA-256 over the SHA-256 of each file, in order; `meshfeed verify --hash` prints
-        the same. For a slice it is the SHA-256 of the whole dataset.
+        the same. A view has the SHA-256 of all files below it.
 
         Raises:
             UnsupportedError: the data are in memory.
@@ -235,10 +239,7 @@ class Dataset(Resource):
               y: float64[2]
         """
         with Checks("Dataset.select") as check:
-            several = hasattr(fields, "__iter__") and not isinstance(fields, str | bytes)
-            names = list(fields) if several else []
-            if not names or not all(isinstance(name, str) for name in names):
-                raise check.wrong("fields", fields, 'a list of names, such as ["image", "label"]')
+            names = _names(check, "fields", fields)
             return Dataset(calls.dataset_select(self.handle, names), self._origin)
 
     def take(self, indices: Any) -> Dataset:
@@ -248,8 +249,7 @@ class Dataset(Resource):
         and copies no records.
 
         Args:
-            indices: integers from 0 to ``len(ds) - 1``: a one-dimensional array or a list. For a
-                mask of booleans, give ``np.flatnonzero(mask)``.
+            indices: integers from 0 to ``len(ds) - 1``: a one-dimensional array or a list.
 
         Raises:
             OutOfRangeError: an index is negative or too large; the message has its position.
@@ -264,6 +264,121 @@ class Dataset(Resource):
         """
         with Checks("Dataset.take") as check:
             return Dataset(calls.dataset_take(self.handle, _indices(check, indices)), self._origin)
+
+    def rename(self, names: Mapping[str, str]) -> Dataset:
+        """Returns a view whose fields have other names. Two fields may exchange theirs.
+
+        Args:
+            names: the new name of each field that gets one.
+
+        Raises:
+            NotFoundError: there is no such field; the message lists all.
+            InvalidArgumentError: two fields would have one name.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"img": np.zeros((3, 2)), "y": np.arange(3)})
+            >>> ds.rename({"img": "image", "y": "label"})
+            Dataset of 3 records
+              image: float64[2]
+              label: int64
+        """
+        with Checks("Dataset.rename") as check:
+            given: Any = names
+            if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+                expected = 'a dict of present and new names, such as {"img": "image"}'
+                raise check.wrong("names", names, expected)
+            new = {field: check.field("names", name) for field, name in given.items()}
+            return Dataset(calls.dataset_rename(self.handle, new), self._origin)
+
+    def filter(self, mask: Any) -> Dataset:
+        """Returns a view of the records for which a mask is true, in their order.
+
+        The view keeps 1 bit for each record of this dataset, and copies no records.
+
+        Args:
+            mask: one boolean for each record: an array of any library, or a list.
+
+        Raises:
+            InvalidArgumentError: the mask has another length, values that are not booleans, or
+                missing values.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> label = np.array([3, 1, 3, 2])
+            >>> len(mf.from_arrays({"label": label}).filter(label == 3))
+            2
+        """
+        with Checks("Dataset.filter") as check:
+            bits = masks.bits(check, mask, len(self))
+            return Dataset(calls.dataset_filter(self.handle, bits, len(self)), self._origin)
+
+    def window(self, length: int, stride: int = 1, within: str | None = None) -> Dataset:
+        """Returns a view whose records are windows of consecutive records, for time series.
+
+        Window k joins `length` records, from record ``k * stride`` on. Every field gets a first
+        dimension of that length. Records behind the last whole window are left out. Windows are
+        joined when they are loaded; nothing is copied before.
+
+        Args:
+            length: the number of records in a window.
+            stride: the number of records from the start of a window to that of the next.
+            within: a field that has one value in each window, such as the number of a patient. Its
+                changes divide the records into runs, and each run is divided into windows by
+                itself. This call reads the field once, and keeps 16 bytes for each run.
+
+        Raises:
+            InvalidArgumentError: no run is that long, or `within` may hold nulls.
+            NotFoundError: there is no field `within`.
+            UnsupportedError: `within` is a ragged field.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> pulse, patient = np.arange(60, 67), np.array([1, 1, 1, 1, 2, 2, 2])
+            >>> ds = mf.from_arrays({"pulse": pulse, "patient": patient})
+            >>> with mf.Loader(ds.window(3, within="patient"), batch_size=3) as loader:
+            ...     next(iter(loader))["pulse"].tolist()
+            [[60, 61, 62], [61, 62, 63], [64, 65, 66]]
+        """
+        with Checks("Dataset.window") as check:
+            size = check.integer("length", length, 1, RECORDS)
+            step = check.integer("stride", stride, 1, RECORDS)
+            name = None if within is None else check.name("within", within)
+            handle = calls.dataset_window(self.handle, size, step, name)
+            repeats = self._origin.repeats * max(1, size / step)
+            return Dataset(handle, dataclasses.replace(self._origin, repeats=repeats))
+
+    def stack(self, stacks: Mapping[str, Iterable[str]]) -> Dataset:
+        """Returns a view in which several fields of one type and shape are one field.
+
+        The first dimension of the new field counts them. So forty columns of a table are one array
+        with rows of 40, which is handed over at once. The stacked fields are no fields of the view.
+        The others stay in their order, and the stacks follow.
+
+        Args:
+            stacks: the fields of each stack, by the name of the stack.
+
+        Raises:
+            NotFoundError: there is no such field; the message lists all.
+            InvalidArgumentError: the types or shapes differ; the message names both fields.
+            UnsupportedError: a field is ragged.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"a": np.ones(3), "y": np.arange(3), "b": np.zeros(3)})
+            >>> ds.stack({"x": ["a", "b"]})
+            Dataset of 3 records
+              y: int64
+              x: float64[2]
+        """
+        with Checks("Dataset.stack") as check:
+            if not isinstance(stacks, Mapping):
+                raise check.wrong("stacks", stacks, _STACKS)
+            given = {
+                check.field("stacks", name): _names(check, f"stacks[{name!r}]", fields)
+                for name, fields in stacks.items()
+            }
+            return Dataset(calls.dataset_stack(self.handle, given), self._origin)
 
     def pad(
         self,
@@ -354,6 +469,15 @@ class Dataset(Resource):
         )
 
 
+def _names(check: Checks, argument: str, names: Any) -> list[str]:
+    """Checks a list of names of fields that is not empty."""
+    several = hasattr(names, "__iter__") and not isinstance(names, str | bytes)
+    listed = list(names) if several else []
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise check.wrong(argument, names, 'a list of names, such as ["image", "label"]')
+    return listed
+
+
 def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Checks record numbers and returns them as a contiguous array."""
     try:
@@ -363,7 +487,7 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
     if given.size == 0 and given.ndim == 1:
         given = given.astype(np.int64)
     if given.ndim != 1 or given.dtype.kind not in "iu":
-        hint = "give np.flatnonzero(mask)" if given.dtype.kind == "b" else ""
+        hint = "ds.filter(mask) takes a mask" if given.dtype.kind == "b" else ""
         expected = "integers in one dimension"
         raise check.misfit(f"indices={given.dtype}{list(given.shape)}: expected {expected}", hint)
     if given.dtype == np.uint64 and given.size and given.max() > 2**63 - 1:
@@ -373,19 +497,19 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
 
 def compare_files(dataset: Dataset) -> None:
     """Makes the processes of a job compare every byte of the files."""
-    dataset._origin.compared = [file["path"] for file in dataset._facts["files"]]
+    dataset._origin.compared = True
 
 
 def compared_files(dataset: Dataset) -> Files | None:
     """Returns the files if the processes of a job compare every byte of them, else None."""
-    if dataset._origin.compared is None:
+    if not dataset._origin.compared:
         return None
-    return Files(calls.dataset_slice(dataset.handle, 0, len(dataset)), dataset._origin.compared)
+    return Files(calls.dataset_slice(dataset.handle, 0, len(dataset)), dataset._origin.files)
 
 
-def encodings(dataset: Dataset) -> Mapping[str, str]:
-    """Returns the encoding of each file whose rows must be decoded, by path."""
-    return dataset._origin.packed
+def origin(dataset: Dataset) -> Origin:
+    """Returns the state that a dataset shares with its views."""
+    return dataset._origin
 
 
 def units(dataset: Dataset) -> Mapping[str, int] | None:

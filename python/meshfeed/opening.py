@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from meshfeed._io import arraylike
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, is_field_name
 from meshfeed._native import arrow, calls
-from meshfeed.dataset import Dataset, Field, Origin, compare_files
+from meshfeed.dataset import Dataset, Field, compare_files
 
 log = logging.getLogger("meshfeed")
 
@@ -228,7 +228,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
         if times:
             log.warning(_TIMES, ", ".join(f"{name!r} ({kind})" for name, kind in times.items()))
         fields |= {name: fields[name].view(np.int64) for name in times}
-        return Dataset(calls.dataset_from_arrays(fields), Origin(logical=times))
+        return Dataset(calls.dataset_from_arrays(fields, times))
 
 
 def _check_names(check: Checks, arrays: Any) -> None:
@@ -242,12 +242,7 @@ def _check_names(check: Checks, arrays: Any) -> None:
             hint = "mf.from_arrow takes tables"
         raise check.misfit(message, hint)
     for name in arrays:
-        if "\0" in name or not _is_unicode(name):
+        if not is_field_name(name):
             message = f"the name {name!r} has a character that no field name may have"
             hint = "names are Unicode text without NUL"
             raise check.misfit(message, hint)
-
-
-def _is_unicode(name: str) -> bool:
-    """Returns whether a name has no surrogates, which UTF-8 cannot encode."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "planning": "_native _io _plan",
     "dataset": "_native _io _plan",
     "opening": "_native _io dataset",
+    "joining": "_native _io dataset",
     "backend": "_native _io _command",
     "usage": "_native _io _plan planning",
     "_measure": "_io drawing",

@@ -1,4 +1,4 @@
-"""Views: `Dataset.select` and `Dataset.take`, alone and over each other."""
+"""Views of datasets, alone and over each other."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
 import meshfeed as mf
+from tests.python.data import wrong
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) * 10
@@ -87,6 +89,7 @@ def test_state_of_another_view(ds: mf.Dataset) -> None:
 
 
 NAMES = "expected a list of names"
+NA = pd.array([True, None] * 10, dtype="boolean")
 FLAT = "expected integers in one dimension"
 
 
@@ -106,10 +109,132 @@ FLAT = "expected integers in one dimension"
         (lambda d: d.take([[1]]), mf.InvalidArgumentError, f"indices=int64[1, 1]: {FLAT}"),
         (lambda d: d.take(3), mf.InvalidArgumentError, f"indices=int64[]: {FLAT}"),
         (lambda d: d.take(["a"]), mf.InvalidArgumentError, FLAT),
-        (lambda d: d.take(Y > 9), mf.InvalidArgumentError, "give np.flatnonzero(mask)"),
+        (lambda d: d.take(Y > 9), mf.InvalidArgumentError, "ds.filter(mask) takes a mask"),
+        (
+            lambda d: d.filter(Y),
+            mf.InvalidArgumentError,
+            "mask=int64[20]: expected one boolean for",
+        ),
+        (lambda d: d.filter([True]), mf.InvalidArgumentError, "mask=bool[1]: expected one boolean"),
+        (lambda d: d.filter([]), mf.InvalidArgumentError, "mask=bool[0]: expected one boolean"),
+        (lambda d: d.filter(X > 0), mf.InvalidArgumentError, "mask=bool[20, 2]: expected one"),
+        (lambda d: d.filter(None), mf.InvalidArgumentError, "objects of the type NoneType"),
+        (lambda d: d.filter("y"), mf.InvalidArgumentError, "mask=<U1[]: expected one boolean for"),
+        (
+            lambda d: d.filter(pa.array([True, None] * 10)),
+            mf.InvalidArgumentError,
+            "missing values",
+        ),
+        (lambda d: d.filter(NA), mf.InvalidArgumentError, "replace them with its fillna()"),
+        (lambda d: d.rename({"z": "a"}), mf.NotFoundError, 'no field "z"; the fields are "x", "y"'),
+        (lambda d: d.rename({"x": "y"}), mf.InvalidArgumentError, 'renaming are called "y"'),
+        (lambda d: d.rename({"x": ""}), mf.InvalidArgumentError, "names='': expected a name"),
+        (
+            lambda d: d.rename({"x": "a\0"}),
+            mf.InvalidArgumentError,
+            "'a\\x00' has a character that",
+        ),
+        (lambda d: d.rename({"x": "\ud800"}), mf.InvalidArgumentError, "has a character that no"),
+        (lambda d: d.rename({"y\0": "a"}), mf.NotFoundError, "no field name contains NUL"),
+        (lambda d: d.rename(["x"]), mf.InvalidArgumentError, "names=['x']: expected a dict"),
+        (lambda d: d.stack(["x"]), mf.InvalidArgumentError, "stacks=['x']: expected a dict"),
+        (lambda d: d.stack({"z": "y"}), mf.InvalidArgumentError, f"stacks['z']='y': {NAMES}"),
+        (lambda d: d.stack({"z": []}), mf.InvalidArgumentError, f"stacks['z']=[]: {NAMES}"),
+        (lambda d: d.stack({"x": ["y"]}), mf.InvalidArgumentError, 'of the stack are called "x"'),
+        (lambda d: d.stack({"z": ["x", "y"]}), mf.InvalidArgumentError, "which is float32[2], and"),
+        (lambda d: d.window(0), mf.InvalidArgumentError, "length=0: expected an integer from 1"),
+        (lambda d: d.window(2, 0), mf.InvalidArgumentError, "stride=0: expected an integer from 1"),
+        (lambda d: d.window(21), mf.InvalidArgumentError, "takes 21 records, but the dataset has"),
+        (lambda d: d.window(2**40), mf.InvalidArgumentError, "takes 1099511627776 records"),
+        (lambda d: d.window(2, within="z"), mf.NotFoundError, 'no field "z"'),
+        (lambda d: d.window(2, within=3), mf.InvalidArgumentError, "within=3: expected a name"),
+        (lambda d: d.window(2, within="y"), mf.InvalidArgumentError, 'one value of "y" has 1'),
+        (lambda d: mf.concat([]), mf.InvalidArgumentError, "datasets=[]: expected a list"),
+        (lambda d: mf.concat(d), mf.InvalidArgumentError, "expected a list of at least one"),
+        (
+            lambda d: mf.concat([d, wrong(3)]),
+            mf.InvalidArgumentError,
+            "datasets[1]=3: expected a dataset",
+        ),
+        (
+            lambda d: mf.concat([d, d, d.select(["x"])]),
+            mf.InvalidArgumentError,
+            "only dataset 0 has",
+        ),
+        (
+            lambda d: mf.concat([d, d.window(2)]),
+            mf.InvalidArgumentError,
+            "is float32[2] and",
+        ),
     ],
 )
 def test_wrong(view: Any, error: type[mf.Error], message: str) -> None:
     with mf.from_arrays({"x": X, "y": Y}) as ds, pytest.raises(error) as caught:
         view(ds)
     assert message in str(caught.value)
+
+
+def test_missing_values() -> None:
+    """Datasets with and without nulls are one; null rows of windows and stacks are filled."""
+    whole = mf.from_arrow(pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]}))
+    lacking = mf.from_arrow(pa.table({"a": [5.0, None], "b": [None, 6.0]}))
+    both = mf.concat([whole, lacking])
+    assert both.schema["a"].nullable
+    assert not whole.schema["a"].nullable
+    view = both.stack({"x": ["b", "a"]}).window(2)
+    with mf.Loader(view, batch_size=3, fill={"x": -1}) as loader:
+        found = np.asarray(next(iter(loader))["x"])[:, :, 1]
+    assert found.tolist() == [[1, 2], [2, 5], [5, -1]]
+
+
+def test_logical_types() -> None:
+    """Names of NumPy's types follow the fields."""
+    days = np.arange(4).astype("datetime64[D]")
+    ds = mf.from_arrays({"a": days, "b": days, "c": days.astype("datetime64[s]")})
+    view = ds.rename({"a": "b", "b": "a"}).stack({"x": ["a", "b"]}).window(2)
+    assert {f.name: str(f) for f in view.schema.values()} == {
+        "c": "c: int64[2] (datetime64[s])",
+        "x": "x: int64[2, 2] (datetime64[D])",
+    }
+    with pytest.raises(mf.InvalidArgumentError, match=r"int64 \(datetime64\[D\]\), and column"):
+        ds.stack({"x": ["a", "c"]})
+    with pytest.raises(
+        mf.InvalidArgumentError, match=r'field "a" is int64 \(datetime64\[D\]\) and'
+    ):
+        mf.concat([ds.select(["a"]), ds.select(["c"]).rename({"c": "a"})])
+
+
+def test_files(tmp_path: Path) -> None:
+    """A view has the hash, the encodings and the comparison of all files below it."""
+    paths = [tmp_path / f"{i}.arrow" for i in range(3)]
+    for i, path in enumerate(paths):
+        compression = "lz4" if i else "uncompressed"
+        feather.write_feather(pa.table({"y": Y + i}), path, compression=compression)
+    parts = [mf.open(paths[0]), mf.open(paths[1]), mf.open(paths[2], fingerprint="full")]
+    view = (
+        mf.concat([parts[0], mf.concat(parts[1:])])
+        .filter(np.arange(60) % 2 == 0)
+        .rename({"y": "label"})
+    )
+    with mf.open(paths) as all_files:
+        assert view.sha256() == all_files.sha256()
+    assert "encoded: slow to shuffle" in repr(view)
+    assert view.fingerprint_covers == 1
+    with pytest.raises(mf.UnsupportedError, match="in memory and has no files to hash"):
+        mf.concat([parts[0], mf.from_arrays({"y": Y})]).sha256()
+    with pytest.raises(mf.InvalidArgumentError, match=r"datasets\[0\] compares every byte"):
+        mf.concat([view, mf.from_arrays({"label": Y})])
+
+
+def test_thousands(ds: mf.Dataset) -> None:
+    """A concatenation of many parts is one dataset. It outlives them."""
+    y = ds.select(["y"])
+    parts = [y.slice(i, i + 1) for i in range(20)]
+    joined = mf.concat(parts * 500)
+    for part in (ds, y, *parts):
+        part.close()
+    last = joined.take([9_999, 0, 5_007])
+    joined.close()
+    assert rows(last) == {"y": [190, 0, 70]}
+    with pytest.raises(mf.InvalidStateError, match="the dataset is closed"):
+        mf.concat([last, joined])

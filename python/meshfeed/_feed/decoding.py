@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Iterable
 
-from meshfeed.dataset import Dataset, encodings, units
+from meshfeed.dataset import Dataset, origin, units
 
 log = logging.getLogger("meshfeed")
 
@@ -35,8 +35,9 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> No
         fields: the fields that are read.
         order: the full name of an order that shuffles.
     """
-    schema, packed = dataset.schema, encodings(dataset)
-    row = sum(math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields))
+    schema, packed = dataset.schema, origin(dataset).packed
+    widths = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
+    row = sum(widths) / origin(dataset).repeats
     if not packed or row * len(dataset) <= _DECODED:
         return
     path, how = next(iter(packed.items()))

@@ -145,6 +145,14 @@ class Checks:
             raise self.wrong(name, value, "a name")
         return value
 
+    def field(self, argument: str, value: Any) -> str:
+        """Checks a name for a new field."""
+        name = self.name(argument, value)
+        if not is_field_name(name):
+            message = f"the name {value!r} has a character that no field name may have"
+            raise self.misfit(message, "names are Unicode text without NUL")
+        return name
+
     def seconds(self, name: str, value: Any) -> float:
         """Checks a positive number of seconds."""
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -397,3 +405,8 @@ def no_fields(skipped: Sequence[Any]) -> InvalidArgumentError:
     reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
     message = f"the dataset has no field, because no column is an array: {reasons}"
     return InvalidArgumentError(message)
+
+
+def is_field_name(name: str) -> bool:
+    """Returns whether a name has neither NUL nor surrogates, which UTF-8 cannot encode."""
+    return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in name)

@@ -101,6 +101,7 @@ class Array(ctypes.Structure):
         (DType, "dtype"),
         (c_int32, "reserved"),
         (POINTER(c_int64), "shape strides"),
+        (c_char_p, "logical"),
     )
 
 
@@ -131,6 +132,29 @@ class DatasetOptions(ctypes.Structure):
         (POINTER(RowShape), "shapes"),
         (c_char_p, "split"),
     )
+
+
+class Renaming(ctypes.Structure):
+    """`mf_renaming`."""
+
+    _fields_ = fields((c_char_p, "field name"))
+
+
+class Windows(ctypes.Structure):
+    """`mf_windows`."""
+
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "reserved"),
+        (c_int64, "length stride"),
+        (c_char_p, "within"),
+    )
+
+
+class Stack(ctypes.Structure):
+    """`mf_stack`."""
+
+    _fields_ = fields((c_char_p, "name"), (POINTER(c_char_p), "fields"), (c_int64, "n_fields"))
 
 
 class Fill(ctypes.Structure):
@@ -232,6 +256,11 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_lengths": (c_uint64, c_char_p, c_int64, c_int64, c_void_p, _ERROR),
     "mf_dataset_select": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_take": (c_uint64, c_void_p, c_int64, c_void_p, _ERROR),
+    "mf_dataset_rename": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
+    "mf_dataset_filter": (c_uint64, c_void_p, c_int64, c_void_p, _ERROR),
+    "mf_dataset_concat": (c_void_p, c_int32, c_void_p, _ERROR),
+    "mf_dataset_window": (c_uint64, c_void_p, c_void_p, _ERROR),
+    "mf_dataset_stack": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_pad": (c_uint64, c_void_p, c_int64, c_uint32, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),

@@ -10,7 +10,7 @@ import json
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from ctypes import byref, c_char_p, c_int32, c_int64, c_void_p, sizeof
+from ctypes import byref, c_char_p, c_int32, c_int64, c_uint64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._native import abi
@@ -203,12 +203,20 @@ def dataset_from_record_batch(array: int, schema: int, shapes: Shapes | None) ->
     return _created("dataset", "mf_dataset_open_record_batch", *at, byref(options))
 
 
-def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
-    """Lends NumPy arrays to a dataset until no handle needs them."""
+def dataset_from_arrays(
+    arrays: Mapping[str, np.ndarray[Any, Any]], logical: Mapping[str, str]
+) -> Handle:
+    """Lends NumPy arrays to a dataset until no handle needs them.
+
+    Args:
+        arrays: the fields by name.
+        logical: the type that the values of a field stand for, by name.
+    """
     descriptions = (Array * len(arrays))()
     for out, (name, array) in zip(descriptions, arrays.items(), strict=True):
         out.struct_size = sizeof(Array)
         out.data = array.ctypes.data
+        out.logical = logical.get(name, "").encode()
         _describe(out, name, array.dtype, array.shape, array.strides)
     lent = list(arrays.values())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(lent))
@@ -272,6 +280,40 @@ def dataset_select(handle: int, fields: Sequence[str]) -> Handle:
 def dataset_take(handle: int, indices: np.ndarray[Any, np.dtype[np.int64]]) -> Handle:
     """Creates a dataset of the records of a contiguous array."""
     return _created("dataset", "mf_dataset_take", handle, indices.ctypes.data, len(indices))
+
+
+def dataset_rename(handle: int, names: Mapping[str, str]) -> Handle:
+    """Creates a dataset in which fields have other names."""
+    pairs = (abi.Renaming(_field(field), name.encode()) for field, name in names.items())
+    given = (abi.Renaming * len(names))(*pairs)
+    return _created("dataset", "mf_dataset_rename", handle, given, len(names))
+
+
+def dataset_filter(handle: int, bits: np.ndarray[Any, np.dtype[np.uint8]], records: int) -> Handle:
+    """Creates a dataset of the records whose bit is set, the lowest bit of each byte first."""
+    return _created("dataset", "mf_dataset_filter", handle, bits.ctypes.data, records)
+
+
+def dataset_concat(handles: Sequence[int]) -> Handle:
+    """Creates a dataset of the records of several datasets."""
+    given = (c_uint64 * len(handles))(*handles)
+    return _created("dataset", "mf_dataset_concat", given, len(handles))
+
+
+def dataset_window(handle: int, length: int, stride: int, within: str | None) -> Handle:
+    """Creates a dataset of windows."""
+    name = None if within is None else _field(within)
+    windows = abi.Windows(sizeof(abi.Windows), 0, length, stride, name)
+    return _created("dataset", "mf_dataset_window", handle, byref(windows))
+
+
+def dataset_stack(handle: int, stacks: Mapping[str, Sequence[str]]) -> Handle:
+    """Creates a dataset in which fields replace several others."""
+    given = (abi.Stack * len(stacks))()
+    for out, (name, fields) in zip(given, stacks.items(), strict=True):
+        out.name, out.n_fields = name.encode(), len(fields)
+        out.fields = (c_char_p * len(fields))(*map(_field, fields))
+    return _created("dataset", "mf_dataset_stack", handle, given, len(stacks))
 
 
 _LENGTHS = 2**20  # records of one call, so that Ctrl-C is noticed between two
