@@ -1,5 +1,5 @@
 /*
- * views.c: every view of a dataset, views over views, and who owns the records.
+ * views.c: every view of a dataset, views over views, and the ownership of their records.
  */
 #include "check.h"
 

@@ -55,6 +55,9 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	fields := slices.Clone(schema.Fields)
 	fields[number] = padded
 	v.schema = source.Schema{Fields: slices.Insert(fields, number+1, lengths), Skipped: schema.Skipped}
+	if err := checkSkipped("pad", v.schema); err != nil {
+		return nil, err
+	}
 	v.records = src.Len()
 	return v, nil
 }

@@ -79,8 +79,22 @@ func withFields(kind string, src source.Source, fields []column, skipped []sourc
 			fields[i].below = v.fields[fields[i].below].below
 		}
 	}
+	if err := checkSkipped(kind, schema); err != nil {
+		return nil, err
+	}
 	v.schema, v.fields = schema, fields
 	return v, nil
+}
+
+// checkSkipped returns an error if a field has the name of a column that is not a field.
+func checkSkipped(kind string, schema source.Schema) error {
+	for _, s := range schema.Skipped {
+		if _, _, found := schema.Field(s.Name); found {
+			return status.Errorf(status.InvalidArgument, "view", "a field of the %s and a column of type %s, which is no field, are called %q", kind, s.Type, s.Name).
+				WithHint("give another name, or select the fields first").With("field", s.Name)
+		}
+	}
+	return nil
 }
 
 // numbers returns the numbers in src of fields of the view.

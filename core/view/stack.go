@@ -51,6 +51,9 @@ func Stack(src source.Source, stacks ...Stacked) (source.Source, error) {
 		}
 	}
 	v.schema, v.records = source.Schema{Fields: fields, Skipped: schema.Skipped}, src.Len()
+	if err := checkSkipped("stack", v.schema); err != nil {
+		return nil, err
+	}
 	return v, nil
 }
 

@@ -40,10 +40,9 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
             kept = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
             return ds.select(kept), {name: arrays[name] for name in kept}
         case 1:
-            new = {
-                name: f"ü{k}" for k, name in zip(rng.permutation(len(names)), names, strict=True)
-            }
-            return ds.rename(new), {new[name]: array for name, array in arrays.items()}
+            new = {name: f"ü{rng.integers(100)}{i}" for i, name in enumerate(names)}
+            known = ds.select(names)  # without columns that are no fields, whose names are taken
+            return known.rename(new), {new[name]: array for name, array in arrays.items()}
         case 2:
             start = int(rng.integers(n))
             stop = int(rng.integers(start, n)) + 1
