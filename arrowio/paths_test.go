@@ -69,7 +69,7 @@ func badPaths(t *testing.T) {
 func TestOpenRefused(t *testing.T) {
 	badPaths(t)
 	const (
-		foreign   = ": this is no Arrow IPC file or stream: it "
+		foreign   = ": this is no Arrow IPC or Parquet file: it "
 		again     = "; whatever wrote or downloaded it did not finish: make it again"
 		oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
 		damaged   = "; the data are damaged or cut short; write them again"

@@ -21,6 +21,17 @@ type loaderInfo struct {
 	BatchShape    []int       `json:"batch_shape"`
 	BatchBytes    int64       `json:"batch_bytes"`
 	Arrays        []arrayInfo `json:"arrays"`
+	Windows       *windowInfo `json:"windows,omitempty"`
+}
+
+// windowInfo describes an order with windows, with the keys of a measurements document.
+type windowInfo struct {
+	Blocks  int64 `json:"blocks"`
+	Windows int64 `json:"windows"`
+	Window  int64 `json:"window"`
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"`
+	Percent int64 `json:"variance_percent"`
 }
 
 type arrayInfo struct {
@@ -59,10 +70,15 @@ var kindNames = map[layout.Kind]string{
 // describe returns the facts that all batches of a loader share.
 func describe(l *loader.Loader, memory *pool) loaderInfo {
 	lay := l.Layout()
-	return loaderInfo{
+	info := loaderInfo{
 		Process: l.Process(), StepsPerEpoch: l.StepsPerEpoch(), Prefetch: l.Prefetch(), Remainder: lay.Remainder(),
 		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: describeArrays(lay, l.Process(), memory),
 	}
+	if q := l.Windows(); q.Blocks > 0 {
+		w := windowInfo(q)
+		info.Windows = &w
+	}
+	return info
 }
 
 // describeArrays describes the arrays of a layout, and the blocks that a process holds.

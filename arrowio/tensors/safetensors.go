@@ -44,6 +44,9 @@ var elements = map[string]element{
 // readSafetensors lists the arrays of a safetensors file: the length of a header in 8
 // bytes, the header, a JSON object, and the elements.
 func readSafetensors(ctx context.Context, f blob.Blob, head []byte) ([]array, error) {
+	if len(head) == 0 {
+		return nil, damaged(f, "the file is empty")
+	}
 	if len(head) < 9 || head[8] != '{' {
 		if strings.HasSuffix(f.Name(), ".safetensors") {
 			return nil, damaged(f, "the file does not begin with the header of safetensors")

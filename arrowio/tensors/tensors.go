@@ -84,6 +84,10 @@ func (s *Source) closeFiles() (err error) {
 // read opens the files and lists their arrays.
 func (s *Source) read(ctx context.Context, opener blob.Opener, path string) error {
 	f, err := s.open(ctx, opener, path)
+	if status.CodeOf(err) == status.NotFound && strings.Contains(path, "://") {
+		return status.Errorf(status.Unsupported, "tensors", "%s: this is a URL, and only files are read", path).
+			WithHint("copy the file to this machine, or mount what holds it, and give its path").With("path", path)
+	}
 	if err != nil {
 		return err
 	}

@@ -299,6 +299,14 @@ func TestNarrowed(t *testing.T) {
 	}
 }
 
+func TestURL(t *testing.T) {
+	_, err := Open(t.Context(), "gs://bucket/x.npy")
+	const want = "tensors: gs://bucket/x.npy: this is a URL, and only files are read; copy the file to this machine, or mount what holds it, and give its path"
+	if status.CodeOf(err) != status.Unsupported || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 // TestHostile: a damaged or foreign file is an error that names it.
 func TestHostile(t *testing.T) {
 	one := `"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
@@ -308,8 +316,10 @@ func TestHostile(t *testing.T) {
 		file []byte
 		text string
 	}{
-		"empty.safetensors":   {nil, "the file does not begin with the header of safetensors" + again},
-		"empty.bin":           {nil, "this is no safetensors, .npy or .npz file; for Arrow files use mf.open"},
+		"empty.safetensors":   {nil, "the file is empty" + again},
+		"empty.npy":           {nil, "the file is empty" + again},
+		"short.safetensors":   {[]byte("abc"), "the file does not begin with the header of safetensors" + again},
+		"short.bin":           {[]byte("abc"), "this is no safetensors, .npy or .npz file; for Arrow files use mf.open"},
 		"lfs.safetensors":     {[]byte("version https://git-lfs.github.com/spec/v1\n"), "this is a pointer of Git LFS, not the file; fetch the file: git lfs pull"},
 		"long.safetensors":    {append(binary.LittleEndian.AppendUint64(nil, 1<<60), "{}"...), "the header has 1152921504606846976 bytes, but only 2 follow" + again},
 		"json.safetensors":    {withHeader(`{"x":}`, nil), "the header is not JSON: expected a value, but found '}' (at byte 5)" + again},

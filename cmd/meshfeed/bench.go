@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/diagnosis/document"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -26,14 +28,15 @@ func newBench() *cobra.Command {
 		Long: `Loads the batches of one process as fast as possible and drops them, to measure the loader alone.
 For comparison, it also times a plain copy of the same number of bytes. Below the numbers it names what
 limits the loader, as loader.report() does for a whole loop in Python.`,
-		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/",
+		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/\n  meshfeed bench --order blocks layout.json train-*.parquet",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.process, "process", 0, "the process whose blocks to load")
-	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this")
+	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this; at least 5 batches")
 	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
+	orderFlag(cmd, &o.order, "; default: shuffle")
 	f.StringVar(&o.files.IO, "io", "auto", "auto, map or read")
 	datasetFlags(cmd, &o.files, &o.json)
 	return cmd
@@ -42,12 +45,16 @@ limits the loader, as loader.report() does for a whole loop in Python.`,
 type benchOptions struct {
 	process          int
 	time             time.Duration
+	order            string
 	sequential, json bool
 	files            arrowio.Options
 }
 
 // run measures and prints how fast the batches of a layout are loaded from files.
 func (o benchOptions) run(cmd *cobra.Command, path string, files []string) error {
+	if err := exclusive(cmd, "sequential", "order"); err != nil {
+		return err
+	}
 	l, err := readLayout(cmd, path)
 	if err != nil {
 		return err
@@ -73,6 +80,7 @@ func (o benchOptions) run(cmd *cobra.Command, path string, files []string) error
 // the time that Next takes.
 type measurement struct {
 	Process       int             `json:"process"`
+	Order         string          `json:"order"` // the full name
 	Batches       int             `json:"batches"`
 	Rows          int64           `json:"rows"`
 	Bytes         int64           `json:"bytes"`
@@ -99,7 +107,11 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 			WithHint("its processes have numbers from %d to %d", known[0], known[len(known)-1])
 	}
 	began := time.Now()
-	options := loader.Options{Layout: l, Process: o.process, Shuffle: !o.sequential, Epochs: -1}
+	order := cmp.Or(orderNamed(o.order), sampler.Shuffle)
+	if o.sequential {
+		order = sampler.Sequential
+	}
+	options := loader.Options{Layout: l, Process: o.process, Order: order, Epochs: -1}
 	feed, err := loader.NewContext(ctx, ds, options)
 	if err != nil {
 		return nil, err
@@ -108,7 +120,7 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 	if err := take(ctx, feed); err != nil {
 		return nil, err
 	}
-	m := &measurement{Process: o.process, First: time.Since(began).Seconds()}
+	m := &measurement{Process: o.process, Order: feed.State().Order, First: time.Since(began).Seconds()}
 	if err := warmUp(ctx, feed, o.time/3); err != nil {
 		return nil, err
 	}
@@ -143,14 +155,14 @@ func take(ctx context.Context, feed *loader.Loader) error {
 func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Duration, progress func(done, total int64)) error {
 	before, began := feed.Stats(), time.Now()
 	var waits []float64
-	for last := began; last.Sub(began) < most; {
+	for last := began; last.Sub(began) < most || len(waits) < diagnosis.MinBatches; {
 		if err := take(ctx, feed); err != nil {
 			return err
 		}
 		now := time.Now()
 		waits = append(waits, now.Sub(last).Seconds())
 		last = now
-		progress(int64(last.Sub(began)), int64(most))
+		progress(min(int64(last.Sub(began)), int64(most)), int64(most))
 	}
 	wall := time.Since(began)
 	measured := feed.Measured(before, wall)
@@ -183,13 +195,13 @@ func copySeconds(n int64) float64 {
 }
 
 func (m *measurement) print(out io.Writer) error {
-	_, err := fmt.Fprintf(out, `process %d, %s in %.2f s
+	_, err := fmt.Fprintf(out, `process %d, %s in %.2f s, order %s
 
   %s rows per second, %s per second
   a batch every %s; waits: median %s, p99 %s, for the first %s
   gathering takes %s per batch, a plain copy of its bytes %s
 
-%s`, m.Process, counted(m.Batches, "batch"), m.Seconds,
+%s`, m.Process, counted(m.Batches, "batch"), m.Seconds, m.Order,
 		grouped(int64(m.RowsPerSecond)), sized(int64(m.BytesPerSec)),
 		spent(m.Seconds/float64(m.Batches)), spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), document.Text(m.diagnosis))
 	return err

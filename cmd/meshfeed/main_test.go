@@ -159,7 +159,7 @@ func TestNumbers(t *testing.T) {
 // time between batches.
 func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
 	m := measurement{
-		Batches: 1000, Rows: 8000, Bytes: 1 << 20, Seconds: 2, RowsPerSecond: 4000, BytesPerSec: 1 << 19,
+		Order: "shuffle.1", Batches: 1000, Rows: 8000, Bytes: 1 << 20, Seconds: 2, RowsPerSecond: 4000, BytesPerSec: 1 << 19,
 		P50: 1e-6, P99: 3e-3, First: 0.5, Gather: 1.5e-3, Copy: 1e-3,
 		diagnosis: &diagnosis.Report{Sentences: []string{"Gathering bounds it."}},
 	}
@@ -167,7 +167,7 @@ func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
 	if err := m.print(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := `process 0, 1,000 batches in 2.00 s
+	want := `process 0, 1,000 batches in 2.00 s, order shuffle.1
 
   4,000 rows per second, 512.0 KiB per second
   a batch every 2ms; waits: median 1µs, p99 3ms, for the first 500ms

@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/layout/picture"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 func newPlan() *cobra.Command {
@@ -36,13 +37,14 @@ can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfee
 	f.BoolVar(&o.tables, "tables", false, "with --json: list the devices of meshes of any size")
 	f.StringVar(&o.array, "array", "", "draw one array only")
 	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; default: the first two that are partitioned")
+	orderFlag(cmd, &o.order, "; in place of the document's")
 	f.IntVar(&o.width, "width", 0, "columns of the text; default: the terminal's, or 80")
 	return cmd
 }
 
 type planOptions struct {
 	json, svg, html, tables bool
-	array                   string
+	array, order            string
 	dims                    []int
 	width                   int
 }
@@ -56,6 +58,11 @@ func (o planOptions) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if o.order != "" {
+		if l, err = inOrder(l, orderNamed(o.order)); err != nil {
+			return byCommand(cmd, err)
+		}
+	}
 	if o.html {
 		html, err := pageWith(cmd, l)
 		if err != nil {
@@ -68,6 +75,17 @@ func (o planOptions) run(cmd *cobra.Command, path string) error {
 	}
 	_, err = cmd.OutOrStdout().Write(o.render(l))
 	return err
+}
+
+// inOrder returns a layout whose dataset has another order.
+func inOrder(l *layout.Layout, order string) (*layout.Layout, error) {
+	d := l.Document()
+	if d.Dataset == nil {
+		return nil, status.New(status.InvalidArgument, "", "--order needs the number of records, but the document has no dataset").
+			WithHint(`add "dataset": {"records": 1000000}`)
+	}
+	d.Dataset.Order = order
+	return layout.New(d)
 }
 
 // check rejects several output formats, and flags that have no effect on the chosen

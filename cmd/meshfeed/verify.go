@@ -15,6 +15,7 @@ import (
 
 func newVerify() *cobra.Command {
 	var asJSON, hash bool
+	var o windowsOptions
 	var files arrowio.Options
 	cmd := &cobra.Command{
 		Use:   "verify FILE…",
@@ -28,9 +29,12 @@ With --hash it prints the SHA-256 of every file, as sha256sum does, and one hash
 hashes prove that two hosts have the same files. The fingerprint alone covers only samples of data
 beyond 16 MiB.
 
+With --order blocks and --batch-size it also prints how well this order shuffles the batches, and the
+bytes of a window.
+
 The exit status is 0 if the checks find no damage, and 2 otherwise; the message names the file and the
 position.`,
-		Example: "  meshfeed verify train-*.arrow\n  meshfeed verify --hash --json some-directory",
+		Example: "  meshfeed verify train-*.arrow\n  meshfeed verify --hash --json some-directory\n  meshfeed verify --order blocks --batch-size 1024 train-*.parquet",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ds, err := arrowio.OpenFiles(cmd.Context(), args, files)
@@ -38,17 +42,22 @@ position.`,
 				return err
 			}
 			defer ds.Close()
+			windows, err := o.windows(cmd, ds)
+			if err != nil {
+				return err
+			}
 			update, finish := newProgress(cmd.ErrOrStderr(), "verifying", progressbar.OptionShowBytes(true))
 			v, err := ds.Verify(cmd.Context(), arrowio.VerifyOptions{Hash: hash, Progress: update})
 			finish()
 			if err != nil {
 				return err
 			}
-			return printVerification(cmd, ds.Files(), v, asJSON)
+			return printVerification(cmd, ds.Files(), v, windows, asJSON)
 		},
 	}
 	datasetFlags(cmd, &files, &asJSON)
 	cmd.Flags().BoolVar(&hash, "hash", false, "hash every byte")
+	o.flags(cmd)
 	return cmd
 }
 
@@ -66,10 +75,15 @@ func fileHashes(files []arrowio.FileInfo, h *arrowio.Hash) []fileHash {
 	return list
 }
 
-func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.Verification, asJSON bool) error {
+// printVerification prints the results. Windows is nil if they were not asked for.
+func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.Verification, windows *windowFacts, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
-		return writeJSON(out, verificationFacts(files, v))
+		facts := verificationFacts(files, v)
+		if windows != nil {
+			facts["windows"] = windows
+		}
+		return writeJSON(out, facts)
 	}
 	verdict := "no damage found"
 	if len(v.Unchecked) > 0 {
@@ -81,6 +95,9 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 		text += fmt.Sprintf("not checked  %q (%s): %s\n", u.Column, strings.Trim(strconv.QuoteToGraphic(u.Type), `"`), u.What)
 	}
 	text += fmt.Sprintf("fingerprint  %s\n", v.Fingerprint)
+	if windows != nil {
+		text += fmt.Sprintf("order        %s: %s\n", windows.Order, windows.quality)
+	}
 	if v.Hash != nil {
 		text += fmt.Sprintf("sha256       %x, over the hashes of the files:\n", v.Hash.Sum)
 		for _, f := range fileHashes(files, v.Hash) {

@@ -12,7 +12,11 @@
 // The package has no clock and no loader: equal measurements give equal reports.
 package diagnosis
 
-import "time"
+import (
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/sampler"
+)
 
 // Measurements are what one process measured over some batches. The first batches of a
 // loop should not be among them: opening files and compiling the step would distort the
@@ -45,6 +49,8 @@ type Measurements struct {
 	Prefetch       int64
 	DevicePrefetch int64
 	Bounded        bool // whether max_host_bytes leaves no memory for Prefetch batches
+
+	Windows sampler.Quality // of an order that shuffles within windows, else zero
 
 	Samples Samples
 }
@@ -114,11 +120,12 @@ type Report struct {
 	Faster    float64 // how many times as fast the loop would be without the bound
 	Action    Action
 	Change    Change   // of Action SetArgument
-	Sentences []string // what was measured, what the bound is, what to change; then silent processes
+	Sentences []string // what was measured, what the bound is, what to change; then silent processes, and Windows
 	Parts     []Part
 	Samples   Samples
 	Processes []Row // of a job, in ascending order
 	Silent    []int // processes of the job that published no measurements
+	Windows   sampler.Quality
 
 	input Bound // what costs time beside the step; Bound if nothing does
 	loop  *loop

@@ -36,7 +36,7 @@ func DiagnoseJob(all []Measurements, silent []int) *Report {
 	}
 	reports, rows := make([]*Report, len(all)), make([]Row, len(all))
 	for i, m := range all {
-		reports[i] = Diagnose(m)
+		reports[i] = diagnose(m, much)
 	}
 	seen := slices.ContainsFunc(all, func(m Measurements) bool { return m.Samples.Busy > 0 })
 	for i, r := range reports {
@@ -58,6 +58,7 @@ func DiagnoseJob(all []Measurements, silent []int) *Report {
 	if len(silent) > 0 {
 		r.Sentences = append(r.Sentences, named(r.Silent)+" not published any measurements.")
 	}
+	r.addWindows(all[0].Windows) // equal in all processes
 	return r
 }
 

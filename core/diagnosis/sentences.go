@@ -26,7 +26,7 @@ func (l *loop) sentences(v verdict) []string {
 		}
 		return []string{
 			"After " + wording.Count(l.Batches, "batch", "batches") + " beside the first two there is no verdict yet.",
-			fmt.Sprintf("It needs %d.", minBatches),
+			fmt.Sprintf("It needs %d.", MinBatches),
 			last,
 		}
 	}

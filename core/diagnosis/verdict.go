@@ -7,11 +7,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
+// MinBatches is the number of batches that a verdict needs.
+const MinBatches = 5
+
 const (
-	minBatches  = 5    // that a verdict needs
 	little      = 0.05 // a share of the wall time that is not worth a change
 	much        = 0.2  // a share of the wall time above which a loop is bound by its input, as in TensorFlow's profiler
 	minSteps    = 10   // of an epoch, with a recommended batch size
@@ -28,7 +31,18 @@ const (
 )
 
 // Diagnose returns the report of one process.
-func Diagnose(m Measurements) *Report { return diagnose(m, much) }
+func Diagnose(m Measurements) *Report {
+	r := diagnose(m, much)
+	r.addWindows(m.Windows)
+	return r
+}
+
+// addWindows adds how well the order shuffles, if it has windows.
+func (r *Report) addWindows(q sampler.Quality) {
+	if r.Windows = q; q.Blocks > 0 {
+		r.Sentences = append(r.Sentences, "The order shuffles in windows: "+q.String()+".")
+	}
+}
 
 // diagnose takes the share of the wall time above which the input is the bound, even if a
 // faster step would gain more.
@@ -137,7 +151,7 @@ func nothing(advice string) remedy {
 
 func (l *loop) verdict(limit float64) verdict {
 	switch {
-	case l.Batches < minBatches || l.wall <= 0:
+	case l.Batches < MinBatches || l.wall <= 0:
 		return verdict{bound: Unknown, faster: 1, remedy: remedy{action: Nothing}}
 	case l.synchronizes():
 		return l.synchronization()

@@ -2,12 +2,10 @@ package layout
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // OrderLocal is the short name of the order in which every process reads its own
@@ -33,7 +31,7 @@ func (l *Layout) DerivedOrder(short string, records int64, units []int64) (strin
 	if l.BatchSize() == 0 || !l.costs.known {
 		return "", status.New(status.InvalidArgument, "layout", fmt.Sprintf("order %q needs a batch of arrays without errors", short))
 	}
-	r := sampler.Run{Batch: l.BatchSize(), Records: records, RowBytes: l.recordBytes(), Units: units}
+	r := sampler.Run{Batch: l.BatchSize(), Records: records, RowBytes: l.RecordBytes(), Units: units}
 	if short == OrderLocal {
 		var err error
 		if r.Groups, err = l.groups(short); err != nil {
@@ -43,9 +41,9 @@ func (l *Layout) DerivedOrder(short string, records int64, units []int64) (strin
 	return sampler.Derive(short, r)
 }
 
-// recordBytes returns the bytes of a record in the fields that the batch has. If arrays
+// RecordBytes returns the bytes of a record in the fields that the batch has. If arrays
 // take different columns of a field, it counts the field as often.
-func (l *Layout) recordBytes() (bytes int64) {
+func (l *Layout) RecordBytes() (bytes int64) {
 	seen := map[string]bool{}
 	for _, a := range l.arrays {
 		key := fmt.Sprint(a.Field, a.Columns)
@@ -129,28 +127,8 @@ func (l *Layout) reportWindows(d *DatasetSpec) {
 	if !ok || w.Blocks == 0 {
 		return
 	}
-	bytes := l.WindowBytes(w)
-	l.report(problem.Info, Windows, "/dataset/order", DescribeWindows(w, l.BatchSize(), bytes), "a larger window shuffles better, and a smaller one uses less memory",
-		fact("blocks", w.Blocks), fact("windows", w.Windows), fact("window", w.Window), fact("records", w.Records), fact("bytes", bytes),
-		fact("variance_percent", percent(w, l.BatchSize())))
-}
-
-// WindowBytes returns the bytes of the largest window, in the fields that a batch has.
-func (l *Layout) WindowBytes(w sampler.Windows) int64 { return plus(0, l.recordBytes(), w.Records) }
-
-// percent returns the bound of the variance of a batch's mean, rounded up.
-func percent(w sampler.Windows, batch int64) int64 {
-	return int64(math.Ceil(100 * w.Variance(batch)))
-}
-
-// DescribeWindows says how well an order with windows shuffles batches, and what it
-// costs. A window has this many bytes of the fields that a batch has.
-func DescribeWindows(w sampler.Windows, batch, bytes int64) string {
-	if w.Windows <= 1 {
-		return fmt.Sprintf("one window has all of the %s: %s of %s; that is a full shuffle",
-			wording.Count(w.Blocks, "block", "blocks"), wording.Count(w.Records, "record", "records"), wording.Bytes(bytes))
-	}
-	v := percent(w, batch)
-	return fmt.Sprintf("an epoch has %s of at most %d of the %s, and a window has at most %s of %s; the variance of a batch's mean is at most %d.%02d times that of independent records",
-		wording.Count(w.Windows, "window", "windows"), w.Window, wording.Count(w.Blocks, "block", "blocks"), wording.Count(w.Records, "record", "records"), wording.Bytes(bytes), v/100, v%100)
+	q := w.Quality(l.BatchSize(), l.RecordBytes())
+	l.report(problem.Info, Windows, "/dataset/order", q.String(), "a larger window shuffles better, and a smaller one uses less memory",
+		fact("blocks", q.Blocks), fact("windows", q.Windows), fact("window", q.Window), fact("records", q.Records), fact("bytes", q.Bytes),
+		fact("variance_percent", q.Percent))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
 // Stats holds the totals of a loader and its current state. If ConsumerWait grows,
@@ -67,7 +68,18 @@ func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurement
 		Rows: now.Rows - since.Rows, Bytes: now.Bytes - since.Bytes, Gathered: now.GatheredBytes - since.GatheredBytes,
 		Arrays: len(l.o.Layout.Arrays()), Combinable: combinable(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
 		Bounded: l.o.MaxHostBytes > 0 && l.o.MaxHostBytes < (prefetch+1)*l.plan.need(),
+		Windows: l.Windows(),
 	}
+}
+
+// Windows returns how well the order of the records shuffles batches, and what that costs.
+// It is zero for an order without windows.
+func (l *Loader) Windows() sampler.Quality {
+	w, ok := sampler.WindowsOf(l.prefetcher.sequence.Load().order)
+	if !ok {
+		return sampler.Quality{}
+	}
+	return w.Quality(l.grid.batch, l.o.Layout.RecordBytes())
 }
 
 // combinable counts the arrays that a program could save by combining fields: those of

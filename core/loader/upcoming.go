@@ -28,9 +28,9 @@ type upcoming struct {
 	order      sampler.Order
 }
 
-// newUpcoming returns nil if units need not be announced: the source has nothing to
-// decode, or does not know its units, or the process has so few rows of a batch that it
-// does not need every unit of a window.
+// newUpcoming returns nil if units need not be announced, because the source has nothing
+// to decode, or does not know its units. It also returns nil if the process has so few
+// rows of a batch that it does not need every unit of a window.
 func newUpcoming(src source.Source, p *plan, g grid) *upcoming {
 	u := &upcoming{cache: source.CacheOf(src), batch: g.batch}
 	if u.cache == 0 {

@@ -1,5 +1,12 @@
 package sampler
 
+import (
+	"fmt"
+	"math"
+
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
 // Windowed is implemented by the epochs of orders that visit a dataset block by block.
 type Windowed interface {
 	Epoch
@@ -60,4 +67,32 @@ func (w Windows) Variance(batch int64) float64 {
 	n, least := float64(w.Blocks), float64(w.Blocks/w.Windows)
 	rest := float64(batch - 1)
 	return 1 + min(rest, rest*(n-least)/(least*max(w.Effective-1, 1e-9)))
+}
+
+// Quality holds the numbers that tell a user how well an order with windows shuffles
+// batches, and what that costs.
+type Quality struct {
+	Blocks, Windows, Window, Records int64 // as in Windows
+
+	Bytes   int64 // of the largest window, in the fields that a batch has
+	Percent int64 // Windows.Variance in percent, rounded up
+}
+
+// Quality returns the numbers for batches of so many rows, and for so many bytes of a record.
+func (w Windows) Quality(batch, bytes int64) Quality {
+	window := int64(math.MaxInt64)
+	if bytes == 0 || w.Records <= window/bytes {
+		window = w.Records * bytes
+	}
+	return Quality{w.Blocks, w.Windows, w.Window, w.Records, window, int64(math.Ceil(100 * w.Variance(batch)))}
+}
+
+// String says how well the order shuffles, and what it costs.
+func (q Quality) String() string {
+	blocks, records := wording.Count(q.Blocks, "block", "blocks"), wording.Count(q.Records, "record", "records")
+	if q.Windows <= 1 {
+		return fmt.Sprintf("one window has all of the %s: %s of %s; that is a full shuffle", blocks, records, wording.Bytes(q.Bytes))
+	}
+	return fmt.Sprintf("an epoch has %s of at most %d of the %s, and a window has at most %s of %s; the variance of a batch's mean is at most %d.%02d times that of independent records",
+		wording.Count(q.Windows, "window", "windows"), q.Window, blocks, records, wording.Bytes(q.Bytes), q.Percent/100, q.Percent%100)
 }

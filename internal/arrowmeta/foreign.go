@@ -33,8 +33,9 @@ var otherFormats = []struct {
 	{starts("PK\x03\x04"), "a ZIP archive", unpack},
 	{starts("<"), "a page of HTML or XML", "a download that fails, or needs a login, leaves such a page: download the file again"},
 	{starts("{"), "JSON", objects},
-	{starts("["), "JSON", objects},
+	{starts("["), "JSON", `if it is a list of objects: mf.from_arrow(pyarrow.Table.from_pylist(json.load(open("in.json"))))`},
 	{starts("version https://git-lfs."), "a pointer of Git LFS", "fetch what it points to: git lfs pull"},
+	{isUTF16, "text in UTF-16", "if it is a table: " + with("csv", `read_csv("in.csv", pyarrow.csv.ReadOptions(encoding="utf-16"))`)},
 	{isText, "text", "if it is a table: " + with("csv", `read_csv("in.csv")`) + "; other text must become numbers first, such as token ids"},
 }
 
@@ -103,6 +104,11 @@ func isNPZ(head string) bool {
 	return strings.HasSuffix(name[:min(len(name), int(head[26])|int(head[27])<<8)], ".npy")
 }
 
+// isUTF16 reports whether data that begin with head have the byte order mark of UTF-16.
+func isUTF16(head string) bool {
+	return strings.HasPrefix(head, "\xff\xfe") || strings.HasPrefix(head, "\xfe\xff")
+}
+
 // isText reports whether head is text in UTF-8, of which the last character may be cut. An
 // Arrow file that ends after its first bytes is no text.
 func isText(head string) bool {
@@ -125,7 +131,7 @@ const (
 )
 
 // Foreign returns the error of [Read] for data that are neither an Arrow IPC file
-// nor a stream. Its attribute "format" names the format that was found instead.
+// nor a stream, nor a Parquet file. Its attribute "format" names the format that was found instead.
 func Foreign(r io.ReaderAt, size int64) error {
 	w := window{r: r, size: size}
 	first, err := w.bytes(0, int(min(size, headBytes)), 0)
@@ -134,7 +140,7 @@ func Foreign(r io.ReaderAt, size int64) error {
 	}
 	head := string(first)
 	refuse := func(code status.Code, format, found, remedy string) error {
-		return status.New(code, "arrowmeta", "this is no Arrow IPC file or stream: it "+found).WithHint("%s", remedy).
+		return status.New(code, "arrowmeta", "this is no Arrow IPC or Parquet file: it "+found).WithHint("%s", remedy).
 			With("offset", int64(0)).With("format", format)
 	}
 	if head == "" {

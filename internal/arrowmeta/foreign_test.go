@@ -62,7 +62,8 @@ func TestForeign(t *testing.T) {
 		{"long text", []byte(strings.Repeat("é", 500)), status.Unsupported, `is text and begins with "` + strings.Repeat("é", 16) + `"` + csv},
 		{"text that is cut in a character", []byte("x" + strings.Repeat("é", 500)), status.Unsupported, `is text and begins with "x` + strings.Repeat("é", 15) + `\xc3"` + csv},
 		{"objects", []byte("{\"x\": 1}\n{\"x\": 2}\n"), status.Unsupported, "is JSON" + json},
-		{"a list after a byte order mark", []byte("\ufeff \n[1, 2]"), status.Unsupported, "is JSON" + json},
+		{"a list after a byte order mark", []byte("\ufeff \n[1, 2]"), status.Unsupported, "is JSON; if it is a list of objects: mf.from_arrow(pyarrow.Table.from_pylist(json.load(open(\"in.json\"))))"},
+		{"UTF-16", []byte("\xff\xfea\x00,\x00b\x00"), status.Unsupported, "is text in UTF-16; if it is a table: write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.csv; pyarrow.feather.write_feather(pyarrow.csv.read_csv(\"in.csv\", pyarrow.csv.ReadOptions(encoding=\"utf-16\")), \"out.arrow\", compression=\"uncompressed\")"},
 		{"orc", []byte("ORC and more bytes"), status.Unsupported, "is an ORC file; " + pyarrow + `orc; pyarrow.feather.write_feather(pyarrow.orc.read_table("in.orc")` + out},
 		{"npy", []byte("\x93NUMPY\x01\x00"), status.Unsupported, `is a NumPy file; as records: mf.from_arrays({"x": numpy.load("in.npy", mmap_mode="r")}); ` + weights},
 		{"npz", member("x.npy"), status.Unsupported, `is an archive of NumPy files; as records: mf.from_arrays(dict(numpy.load("in.npz"))); ` + weights},
@@ -82,7 +83,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: accepted", c.name)
 			continue
 		}
-		if got, want := err.Error(), "arrowmeta: this is no Arrow IPC file or stream: it "+c.want; got != want || status.CodeOf(err) != c.code {
+		if got, want := err.Error(), "arrowmeta: this is no Arrow IPC or Parquet file: it "+c.want; got != want || status.CodeOf(err) != c.code {
 			t.Errorf("%s:\n got %v %s\nwant %v %s", c.name, status.CodeOf(err), got, c.code, want)
 		}
 	}

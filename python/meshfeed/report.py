@@ -59,10 +59,31 @@ class Process(NamedTuple):
     age: float
 
 
+class Windows(NamedTuple):
+    """How well an order with windows shuffles, such as "blocks", and what that costs.
+
+    Attributes:
+        blocks: the number of blocks of the dataset.
+        windows: the number of windows of an epoch.
+        window: the most blocks of a window.
+        records: the most records of a window.
+        bytes: the size of these records, in the fields of a batch.
+        variance: the most that the variance of a batch's mean can be, in relation to that of
+            independent records.
+    """
+
+    blocks: int
+    windows: int
+    window: int
+    records: int
+    bytes: int
+    variance: float
+
+
 class Report:
     """What limits the loop over a loader. `Loader.report` returns it.
 
-    Printing it shows three sentences and a table; so does a notebook.
+    Printing it shows sentences and a table; so does a notebook.
 
     Attributes:
         batches: the number of batches measured.
@@ -86,6 +107,7 @@ class Report:
         parts: the rows of the table.
         processes: the processes of a job, if the report is on all of them.
         silent: the processes that have published no measurements.
+        windows: how well an order with windows shuffles; None for other orders.
     """
 
     def __init__(self, document: str) -> None:
@@ -113,6 +135,11 @@ class Report:
             for p in found["processes"]
         ]
         self.silent: Sequence[int] = found["silent"]
+        windows = found["windows"]
+        self.windows = None
+        if windows is not None:
+            variance = windows.pop("variance_percent") / 100
+            self.windows = Windows(**windows, variance=variance)
         self.parts = [Part(p["name"], p["ns"] / 1e9, p["share"]) for p in found["parts"]]
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"internal/tail":             {"internal/parquet"},
 	"core/hardware":             {"core/mesh"},
 	"core/pipeline":             {},
-	"core/diagnosis":            {"internal/wording"},
+	"core/diagnosis":            {"core/sampler", "internal/wording"},
 	// tier 2
 	"core/layout":             {"core/sharding", "core/sampler", "core/dtype"},
 	"core/layout/document":    {"core/layout"},
@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"core/source/cut":         {"internal/block"},
 	"core/view":               {"core/source/cut"},
 	"core/strategy/document":  {"core/strategy", "core/diagram", "core/layout/document", "internal/markup"},
-	"core/diagnosis/document": {"core/diagnosis", "internal/markup"},
+	"core/diagnosis/document": {"core/diagnosis", "core/sampler", "internal/markup"},
 	"core/memory/document":    {"core/memory", "core/layout/document", "internal/markup"},
 	"core/diagram":            {"core/strategy", "internal/drawing"},
 	"core/diagram/document":   {"core/diagram", "core/layout/document"},
@@ -99,7 +99,7 @@ var allowed = map[string][]string{
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":         {"core/loader", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "internal/markup", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":         {"core/loader", "core/sampler", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "internal/markup", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/envelope":      {},
 	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype", "internal/tail"},

@@ -222,6 +222,9 @@ def test_blocks_are_the_record_batches(tmp_path: Path) -> None:
         mf.from_arrow(pa.Table.from_batches(table.to_batches(50))),
     ):
         loader = mf.Loader(ds, batch_size=10, order=mf.Blocks(window=2), epochs=2)
+        windows = loader.report().windows
+        assert windows is not None
+        assert windows == (20, 10, 2, 100, 800, 5.27)
         batches = np.concatenate([batch["x"] for batch in loader]).reshape(2, RECORDS // 100, 100)
         assert all(len(set(window // 50)) == 2 for epoch in batches for window in epoch)
         assert np.array_equal(np.sort(batches.reshape(2, RECORDS)), [np.arange(RECORDS)] * 2)

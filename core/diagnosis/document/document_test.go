@@ -67,14 +67,14 @@ func TestReport(t *testing.T) {
 		`"Decompressing bounds it, with 8.8 ms a batch; without it the loop would be 2.5 times as fast.",` +
 		`"Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."]`
 	const want = `{"meshfeed":1,"batches":400,"waited":0.61,"bound":"decode","process":null,"cause":null,"faster":2.5,"action":"write-uncompressed","change":null,` +
-		sentences + `,` + parts + `,"samples":{"steps":0,"idle":0,"dry":0,"inside":0,"busy":0,"step_ns":0,"cpu_ns":0},"processes":[],"silent":[]}`
+		sentences + `,` + parts + `,"samples":{"steps":0,"idle":0,"dry":0,"inside":0,"busy":0,"step_ns":0,"cpu_ns":0},"processes":[],"silent":[],"windows":null}`
 	if got := string(document.Report(diagnose(t, single))); got != want || !json.Valid([]byte(got)) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	got := string(document.Report(diagnose(t, job)))
 	for _, want := range []string{
 		`"bound":"process","process":1,"cause":"decode","faster":2.5,"action":"write-uncompressed","change":null`,
-		`"processes":[{"process":0,"batches":1000,"waited":0.011,"step_ns":3956000,"idle_ns":395600,"bound":"step","age_ns":0},{"process":1,"batches":400,"waited":0.61,"step_ns":3900000,"idle_ns":null,"bound":"decode","age_ns":2500000000}],"silent":[2]}`,
+		`"processes":[{"process":0,"batches":1000,"waited":0.011,"step_ns":3956000,"idle_ns":395600,"bound":"step","age_ns":0},{"process":1,"batches":400,"waited":0.61,"step_ns":3900000,"idle_ns":null,"bound":"decode","age_ns":2500000000}],"silent":[2],"windows":null}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nis not in\n%s", want, got)
@@ -83,6 +83,27 @@ func TestReport(t *testing.T) {
 	const unread = `{"meshfeed":1,"processes":[{"batches":100,"wall_ns":1000000000,"wait_ns":400000000,"build_ns":400000000,"gather_ns":400000000,"prefetch":3}]}`
 	if got := string(document.Report(diagnose(t, unread))); !strings.Contains(got, `"action":"set-argument","change":{"argument":"prefetch","value":6}`) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestWindows: an order with windows is described after all other sentences, and its
+// numbers are in the report.
+func TestWindows(t *testing.T) {
+	const windows = `"windows":{"blocks":800,"windows":7,"window":115,"records":29440,"bytes":30146560,"variance_percent":125}`
+	const sentence = "The order shuffles in windows: an epoch has 7 windows of at most 115 of the 800 blocks, and a window has at most 29,440 records of 28.8 MiB; " +
+		"the variance of a batch's mean is at most 1.25 times that of independent records."
+	for _, text := range []string{single, job} {
+		r := diagnose(t, strings.Replace(text, `"batches"`, windows+`,"batches"`, 1))
+		if got := r.Sentences[len(r.Sentences)-1]; got != sentence {
+			t.Errorf("got  %s\nwant %s", got, sentence)
+		}
+		if got := string(document.Report(r)); !strings.HasSuffix(got, windows+"}") {
+			t.Errorf("got %s", got)
+		}
+	}
+	_, err := document.Diagnose([]byte(`{"meshfeed":1,"processes":[{"windows":{"blocks":1}}]}`))
+	if want := `measurements: /processes/0/windows: windows needs the key "windows"`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 
@@ -121,7 +142,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes, gathered_bytes, arrays, combinable, devices, platform, batch_size, records, prefetch, device_prefetch, bounded, samples`
+const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes, gathered_bytes, arrays, combinable, devices, platform, batch_size, records, prefetch, device_prefetch, bounded, samples, windows`
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ text, path, message string }{

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
@@ -62,7 +63,7 @@ const maxProcess = 1<<31 - 1
 // keys lists the keys of the measurements of a process.
 var keys = []string{
 	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns",
-	"rows", "bytes", "gathered_bytes", "arrays", "combinable", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples",
+	"rows", "bytes", "gathered_bytes", "arrays", "combinable", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples", "windows",
 }
 
 func (p *parser) measurements() (m diagnosis.Measurements, err error) {
@@ -89,6 +90,8 @@ func (p *parser) measurements() (m diagnosis.Measurements, err error) {
 			m.Bounded, err = p.Bool("whether max_host_bytes bounds what is read ahead")
 		case key == "samples":
 			err = p.samples(&m.Samples)
+		case key == "windows":
+			err = p.windows(&m.Windows)
 		}
 		return err
 	})
@@ -104,6 +107,19 @@ func (p *parser) samples(s *diagnosis.Samples) error {
 			return err
 		}
 		return p.time(times[key])
+	})
+}
+
+// windowKeys lists the keys of the windows of an order.
+var windowKeys = []string{"blocks", "windows", "window", "records", "bytes", "variance_percent"}
+
+func (p *parser) windows(q *sampler.Quality) error {
+	counts := map[string]*int64{
+		"blocks": &q.Blocks, "windows": &q.Windows, "window": &q.Window, "records": &q.Records, "bytes": &q.Bytes, "variance_percent": &q.Percent,
+	}
+	return p.Members("windows", len(windowKeys), windowKeys, func(key string) (err error) {
+		*counts[key], err = p.Integer("a number", 0, jsontext.MaxInteger)
+		return err
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
@@ -15,11 +16,11 @@ import (
 //	 "parts":[{"name":"wait","ns":6000000,"share":0.6},…],
 //	 "samples":{"steps":10,"idle":0,"dry":0,"inside":9,"busy":9,"step_ns":40000000,"cpu_ns":1000000},
 //	 "processes":[{"process":0,"batches":400,"waited":0.6,"step_ns":4000000,"idle_ns":null,
-//	  "bound":"decode","age_ns":0},…],"silent":[]}
+//	  "bound":"decode","age_ns":0},…],"silent":[],"windows":null}
 //
 // Times are per batch, and shares are those of the wall time. Process and cause are null
 // unless the bound is "process" and the late process is known. Change is null unless the action
-// is "set-argument". The time in which devices had no work, idle_ns, is null if it is not known.
+// is "set-argument". Windows is null unless the order has windows. The time in which devices had no work, idle_ns, is null if it is not known.
 func Report(r *diagnosis.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')
@@ -58,6 +59,8 @@ func Report(r *diagnosis.Report) []byte {
 	}
 	w.Close(']')
 	w.Key("silent").Ints(r.Silent...)
+	w.Key("windows")
+	writeWindows(w, r.Windows)
 	w.Close('}')
 	return w.Text
 }
@@ -95,6 +98,18 @@ func writeProcess(w *jsontext.Writer, p diagnosis.Row) {
 	}
 	w.Key("bound").String(string(p.Bound))
 	w.Key("age_ns").Int(int64(p.Age))
+	w.Close('}')
+}
+
+func writeWindows(w *jsontext.Writer, q sampler.Quality) {
+	if q.Blocks == 0 {
+		w.Null()
+		return
+	}
+	w.Open('{')
+	for i, n := range []int64{q.Blocks, q.Windows, q.Window, q.Records, q.Bytes, q.Percent} {
+		w.Key(windowKeys[i]).Int(n)
+	}
 	w.Close('}')
 }
 

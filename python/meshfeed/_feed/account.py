@@ -84,7 +84,8 @@ class AccountMixin:
             Nothing to change: the input alone is ... times as fast.
         """
         with Checks("Loader.report") as check:
-            check.boolean("all_processes", all_processes)
+            if check.boolean("all_processes", all_processes) is None:
+                raise check.wrong("all_processes", None, "True or False")
             if not all_processes:
                 return reports.of([self._engine.measurements()])
             return reports.of(*self._engine.reports())

@@ -107,6 +107,8 @@ class Engine:
         A restored state may change the order.
         """
         self._constants = calls.loader_state(handle)
+        windowed = self._constants["order"].startswith("blocks")
+        self._windows = calls.loader_info(handle).get("windows") if windowed else None
         if self._request is not None:
             self._request = self._request.with_order(self._constants["order"])
 
@@ -156,7 +158,9 @@ class Engine:
         batch, options = self.batch, self._options
         info, feed = batch.info, batch.feed
         prefetch, most = info["prefetch"], options.max_host_bytes
+        windows = {"windows": self._windows} if self._windows else {}
         return {
+            **windows,
             **self.cursor.measured(),
             "process": self._process,
             "arrays": len(info["arrays"]),
