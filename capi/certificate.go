@@ -16,6 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -87,9 +88,12 @@ func parseRange(json *C.mfi_text, n C.size_t, r *C.mfi_range) (c certificate.Cer
 }
 
 //export mfgo_certificate_check
-func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C.uint64_t, e *C.mf_error) C.mf_status {
+func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, h C.uint64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		c, first, last, err := parseRange(json, n, r)
+		if err == nil && h != 0 {
+			c, err = ofDataset(c, h)
+		}
 		if err != nil {
 			return err
 		}
@@ -98,6 +102,23 @@ func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C
 		})}, out)
 		return nil
 	})
+}
+
+// ofDataset returns a certificate with the units of its dataset, if its order needs them.
+func ofDataset(c certificate.Certificate, h C.uint64_t) (of certificate.Certificate, err error) {
+	err = use(h, func(ctx context.Context, d *dataset) error {
+		src, err := d.opened.Wait(ctx)
+		if err != nil || !sampler.NeedsUnits(c.Order) {
+			of = c
+			return err
+		}
+		units, err := source.UnitsOf(src)
+		if err == nil {
+			of, err = c.Of(units)
+		}
+		return err
+	})
+	return of, err
 }
 
 //export mfgo_certificate_report

@@ -512,12 +512,12 @@ mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t
   return mfgo_certificate_add(a, a_size, b, b_size, sum, error);
 }
 
-mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_check* check,
-                               mf_error* error) {
+mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_dataset dataset,
+                               mf_check* check, mf_error* error) {
   CREATES(check);
   TEXT(json, size);
   NEED(check);
-  return mfgo_certificate_check(json, size, range, &check->id, error);
+  return mfgo_certificate_check(json, size, range, dataset.id, &check->id, error);
 }
 
 mf_status mf_certificate_report(const char* json, size_t size, const mf_range* range, mf_bytes* report,

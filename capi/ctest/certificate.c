@@ -32,7 +32,7 @@ static mf_bytes certified(mf_loader loader, int batches) {
 
 static mf_status checked(mf_bytes json) {
   mf_check check;
-  OK(mf_certificate_check(json.data, json.size, NULL, &check, &error));
+  OK(mf_certificate_check(json.data, json.size, NULL, (mf_dataset){0}, &check, &error));
   const mf_status outcome = mf_wait(check.id, -1, &error);
   OK(mf_release(check.id, NULL));
   return outcome;
@@ -40,7 +40,7 @@ static mf_status checked(mf_bytes json) {
 
 static mf_status covers(mf_bytes json, mf_range range) {
   mf_check check;
-  OK(mf_certificate_check(json.data, json.size, &range, &check, &error));
+  OK(mf_certificate_check(json.data, json.size, &range, (mf_dataset){0}, &check, &error));
   const mf_status outcome = mf_wait(check.id, -1, &error);
   OK(mf_release(check.id, NULL));
   return outcome;
@@ -67,7 +67,7 @@ static void refused(mf_loader loader, mf_bytes json) {
   EXPECT(MF_INVALID_ARGUMENT, mf_loader_certificate(loader, 0, 8, NULL, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(json.data, json.size, "{}", 2, &out, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(NULL, 2, "{}", 2, &out, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, &check, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, (mf_dataset){0}, &check, &error));
   CHECK(check.id == 0);
 }
 
@@ -79,7 +79,7 @@ static void ended_early(void) {
       "\"delivered\":[[0,1000000000,0,1000000]],\"dropped\":[],\"skipped\":[],\"rows\":1000000000000000,"
       "\"digest\":\"00000000000000000000000000000000\"}]}";
   mf_check check;
-  OK(mf_certificate_check(json, strlen(json), NULL, &check, &error));
+  OK(mf_certificate_check(json, strlen(json), NULL, (mf_dataset){0}, &check, &error));
   CHECK(mf_wait(check.id, 1, &error) == MF_TIMEOUT);
   OK(mf_release(check.id, &error));
 }

@@ -136,7 +136,7 @@ static void foreign(any h, const mf_batch* batch) {
   CHECK(CLEARED(out.stats.gathered_bytes) && out.stats.struct_size == sizeof out.stats);
   CLEARS(NO_HANDLE, bytes, mf_loader_certificate(h.loader, 0, 0, &out.bytes, &error));
   CLEARS(NO_TEXT, bytes, mf_certificate_add("{", 1, "{", 1, &out.bytes, &error));
-  CLEARS(NO_TEXT, handle, mf_certificate_check("{", 1, NULL, &out.handle.check, &error));
+  CLEARS(NO_TEXT, handle, mf_certificate_check("{", 1, NULL, (mf_dataset){0}, &out.handle.check, &error));
   CLEARS(NO_TEXT, bytes, mf_certificate_report("{", 1, NULL, &out.bytes, &error));
   GIVES(MF_OUT_OF_RANGE, mf_digest(batch, &block, 1, digest, &error));
   CLEARS(NO_TEXT, handle,
@@ -230,8 +230,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("a", mf_certificate_add(NULL, 1, "{}", 2, &out.bytes, &error));
   NAMES("b", mf_certificate_add("{}", 2, NULL, 1, &out.bytes, &error));
   NAMES("sum", mf_certificate_add("{}", 2, "{}", 2, NULL, &error));
-  NAMES("json", mf_certificate_check(NULL, 1, NULL, &out.handle.check, &error));
-  NAMES("check", mf_certificate_check("{}", 2, NULL, NULL, &error));
+  NAMES("json", mf_certificate_check(NULL, 1, NULL, (mf_dataset){0}, &out.handle.check, &error));
+  NAMES("check", mf_certificate_check("{}", 2, NULL, (mf_dataset){0}, NULL, &error));
   NAMES("json", mf_certificate_report(NULL, 1, NULL, &out.bytes, &error));
   NAMES("report", mf_certificate_report("{}", 2, NULL, NULL, &error));
   NAMES("batch", mf_digest(NULL, NULL, 0, NULL, &error));
@@ -272,7 +272,7 @@ static void sizes(any h) {
   BOUNDS(mf_loader_restore(h.loader, "", none, 0, &error));
   BOUNDS(mf_certificate_add("", none, "", 0, &out.bytes, &error));
   BOUNDS(mf_certificate_add("", 0, "", none, &out.bytes, &error));
-  BOUNDS(mf_certificate_check("", none, NULL, &out.handle.check, &error));
+  BOUNDS(mf_certificate_check("", none, NULL, (mf_dataset){0}, &out.handle.check, &error));
   BOUNDS(mf_certificate_report("", none, NULL, &out.bytes, &error));
   BOUNDS(mf_devices_open("", none, NULL, &out.handle.devices, &error));
   BOUNDS(mf_order_fill("", none, 0, 1, 0, 0, &record, 1, &error));

@@ -97,7 +97,7 @@ static void of_ring(void) {
 static void of_check(void) {
   mf_error error = MF_ERROR_INIT;
   mf_check made;
-  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, (mf_dataset){0}, &made, &error));
 }
 
 static void (*const creators[])(void) = {of_layout, of_arrays,       of_files,  of_slice,

@@ -55,9 +55,12 @@ typedef struct mf_check {
    check computes the records again from order and seed, and compares the evidence. This
    takes about ten nanoseconds per position. mf_wait returns the outcome. The message of
    MF_DATA_LOSS lists missing and repeated positions, and what to do. A certificate without
-   delivered positions fails. mf_release ends the check. */
-mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_check* check,
-                               mf_error* error);
+   delivered positions fails. mf_release ends the check.
+   The dataset is the one that the loaders had. It is needed if the order has the record
+   batches or row groups of the dataset as its blocks, such as "blocks:64". Otherwise it may
+   be {0}. A dataset of other records or units is MF_INCOMPATIBLE. */
+mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_dataset dataset,
+                               mf_check* check, mf_error* error);
 
 /* Returns what a certificate claims about a range, without checking the evidence:
      {"first": [0, 0], "last": [3, 64], "delivered": [[0, 3, 0, 1792], [3, 1, 0, 64]],

@@ -67,6 +67,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -82,7 +83,34 @@ type Sequence struct {
 // Certificate records the positions that one or several processes delivered.
 type Certificate struct {
 	Sequence
-	runs []Run // joined and sorted, with spans in canonical form
+	runs  []Run   // joined and sorted, with spans in canonical form
+	units []int64 // of the dataset; nil if they are not known
+}
+
+// Of returns the certificate together with the number of records of every unit of its
+// dataset. Check and Covers need them if the blocks of the order are these units
+// ([sampler.NeedsUnits]). The units do not stand in the JSON. The error is Incompatible
+// if another dataset has them.
+func (c Certificate) Of(units []int64) (Certificate, error) {
+	records := int64(0)
+	for _, n := range units {
+		records += n
+	}
+	if records != c.Records {
+		return Certificate{}, fail(status.Incompatible, "the dataset has %d records, but the certificate is of %d", records, c.Records).
+			WithHint("give the dataset that the loader had")
+	}
+	c.units = units
+	_, err := c.sampler()
+	return c, err
+}
+
+// sampler returns the order of the records.
+func (c Certificate) sampler() (sampler.Order, error) {
+	if sampler.NeedsUnits(c.Order) && c.units != nil {
+		return sampler.NewOf(c.Order, c.Seed, c.units)
+	}
+	return sampler.New(c.Order, c.Seed, c.Records)
 }
 
 // New makes a certificate of runs of a sequence. The error is ResourceExhausted if
@@ -137,7 +165,11 @@ func (c Certificate) Add(o Certificate) (Certificate, error) {
 	if err := c.sameAs(o); err != nil {
 		return Certificate{}, err
 	}
-	return New(c.Sequence, slices.Concat(c.runs, o.runs))
+	sum, err := New(c.Sequence, slices.Concat(c.runs, o.runs))
+	if sum.units = c.units; sum.units == nil {
+		sum.units = o.units
+	}
+	return sum, err
 }
 
 // Equal reports whether both have the same runs of the same sequence with the

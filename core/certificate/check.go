@@ -101,7 +101,11 @@ func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	if err != nil {
 		return err
 	}
-	want, err := Expect(ctx, c.Sequence, spans)
+	order, err := c.sampler()
+	if err != nil {
+		return err
+	}
+	want, err := Expect(ctx, order, spans)
 	if err != nil {
 		return err
 	}
@@ -136,14 +140,10 @@ func cancelled(ctx context.Context) error {
 	return fail(status.Cancelled, "the check was cancelled: %w", context.Cause(ctx))
 }
 
-// Expect computes the evidence of the positions of spans from order and seed: the
+// Expect computes the evidence of the positions of spans from their order: the
 // evidence that all processes together must have for one part of every row. It needs
 // about 15 nanoseconds per position. If ctx ends, it fails with Cancelled.
-func Expect(ctx context.Context, s Sequence, spans []Span) (Evidence, error) {
-	order, err := sampler.New(s.Order, s.Seed, s.Records)
-	if err != nil {
-		return Evidence{}, err
-	}
+func Expect(ctx context.Context, order sampler.Order, spans []Span) (Evidence, error) {
 	var all Evidence
 	for _, s := range spans {
 		for epoch := s.Epoch; epoch < s.Epoch+s.Epochs; epoch++ {

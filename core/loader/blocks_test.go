@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sampler"
@@ -83,6 +84,45 @@ func TestBlocksOnOtherTopologies(t *testing.T) {
 			}
 			closeLoader(t, remeshed)
 		}
+	}
+}
+
+// The certificate of an order whose blocks are units is checked with these units.
+func TestBlocksCertificate(t *testing.T) {
+	rng := random.New(t)
+	src := storedIn(rng, 300)
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, wide(1, 16)), Order: "blocks:3"})
+	sequenceOf(t, l, 256)
+	certified, err := l.Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := certified.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	json, err := certified.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := certificate.Parse(json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parsed.Check(t.Context()); status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("checked without units: %v", err)
+	}
+	of, err := parsed.Of(src.units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := of.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := parsed.Of([]int64{299}); status.CodeOf(err) != status.Incompatible {
+		t.Errorf("299 records: %v", err)
+	}
+	if _, err := parsed.Of([]int64{1, 298, 1}); status.CodeOf(err) != status.Incompatible {
+		t.Errorf("other units: %v", err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -19,7 +21,22 @@ import (
 func (l *Loader) Certificate() (c certificate.Certificate, err error) {
 	p := l.prefetcher
 	p.inspect(func() { c, err = p.ledger.sum(p.ledger.count) })
-	return c, err
+	if err != nil {
+		return c, err
+	}
+	return l.withUnits(c)
+}
+
+// withUnits adds the units of the dataset to a certificate whose order needs them.
+func (l *Loader) withUnits(c certificate.Certificate) (certificate.Certificate, error) {
+	if !sampler.NeedsUnits(c.Order) {
+		return c, nil
+	}
+	units, err := source.UnitsOf(l.src)
+	if err != nil {
+		return c, err
+	}
+	return c.Of(units)
 }
 
 // CertificateAt returns what Certificate returned when the cursor was at c, which
@@ -37,7 +54,10 @@ func (l *Loader) CertificateAt(c batch.Cursor) (cert certificate.Certificate, er
 		}
 		cert, err = p.ledger.sum(n)
 	})
-	return cert, err
+	if err != nil {
+		return cert, err
+	}
+	return l.withUnits(cert)
 }
 
 // Rewind moves back to the end of one of the last 64 batches and removes the later

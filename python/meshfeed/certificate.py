@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._native import calls
+from meshfeed.dataset import Dataset
 from meshfeed.errors import DataLossError
 
 Position = tuple[int, int]  # epoch and position
@@ -189,6 +190,7 @@ class Certificate:
         *,
         first: Position | None = None,
         last: Position | None = None,
+        dataset: Dataset | None = None,
     ) -> None:
         """Checks that every position was delivered exactly once, with its record.
 
@@ -202,17 +204,25 @@ class Certificate:
             epochs: whole epochs, as a range, or as a number of them from epoch 0 on.
             first: the epoch and position to begin at, by default (0, 0); not with `epochs`.
             last: the epoch and position to end before, by default after the last delivered one.
+            dataset: the dataset of the loader. It is needed if the blocks of the order are its
+                record batches or row groups, as with ``order="blocks"``.
 
         Raises:
             DataLossError: positions are missing, repeated, or not delivered by all processes; or
                 rows do not have the records of their positions; or no row was delivered. The
                 message names positions, processes and what to do.
             OutOfRangeError: the dataset has no such position.
-            InvalidArgumentError: the blocks of the order are record batches or row groups, whose
-                sizes the certificate does not have; `report` lists its positions.
+            InvalidArgumentError: the order needs `dataset`.
+            IncompatibleError: the dataset has other records, or another division into record
+                batches or row groups.
         """
         with Checks("Certificate.check") as check:
-            calls.certificate_check(self.to_json(), self._range(check, epochs, first, last))
+            given: Any = dataset
+            if given is not None and not isinstance(given, Dataset):
+                raise check.wrong("dataset", dataset, "a dataset, such as mf.open returns")
+            asked = self._range(check, epochs, first, last)
+            handle = 0 if dataset is None else dataset.handle
+            calls.certificate_check(self.to_json(), asked, handle)
 
     def complete(
         self,
@@ -220,10 +230,11 @@ class Certificate:
         *,
         first: Position | None = None,
         last: Position | None = None,
+        dataset: Dataset | None = None,
     ) -> bool:
         """Returns whether `check` succeeds with the same arguments."""
         try:
-            self.check(epochs, first=first, last=last)
+            self.check(epochs, first=first, last=last, dataset=dataset)
         except DataLossError:
             return False
         return True
@@ -237,7 +248,7 @@ class Certificate:
     ) -> dict[str, Any]:
         """Returns the recorded positions of all runs, without a check of the evidence.
 
-        The arguments are those of `check`.
+        The arguments are those of `check` with the same names.
 
         Returns:
             "first" and "last", the ends of the range; "delivered", "dropped" and "skipped", the

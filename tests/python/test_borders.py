@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "_native": "",
     "_io": "",
     "linking": "_native",
-    "certificate": "_native _io",
+    "certificate": "_native _io dataset",
     "report": "_native",
     "records": "_native",
     "coordinator": "",

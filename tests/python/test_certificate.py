@@ -8,9 +8,11 @@ import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import meshfeed as mf
@@ -510,3 +512,30 @@ def test_ctrl_c_ends_a_long_check() -> None:
     for thread in threading.enumerate():  # handles are released on this thread
         if thread.name == "meshfeed.release":
             thread.join()
+
+
+def test_blocks_of_the_dataset(tmp_path: Path) -> None:
+    paths = []
+    for name, size in (("a.arrow", 40), ("b.arrow", 25), ("c.arrow", 40)):
+        table = pa.table({"x": np.arange(100)})
+        paths.append(tmp_path / name)
+        with pa.ipc.new_file(paths[-1], table.schema) as writer:
+            writer.write_table(table, max_chunksize=size)
+    with mf.open(paths[0]) as ds, mf.open(paths[1]) as other, mf.open(paths[2]) as equal:
+        loaders = players(ds, order="blocks")
+        for loader in loaders:
+            forward(loader, 3)
+        total = added(loader.certificate() for loader in loaders)
+        total.check(dataset=ds)
+        assert total.complete(last=(0, 64), dataset=equal)
+        assert not total.complete(2, dataset=ds)
+        with pytest.raises(mf.InvalidArgumentError, match=r"give the dataset \(Python: cert"):
+            total.check()
+        with pytest.raises(mf.IncompatibleError, match="for units with the hash"):
+            total.check(dataset=other)
+        with pytest.raises(
+            mf.IncompatibleError, match="has 50 records, but the certificate is of 100"
+        ):
+            total.check(dataset=ds.slice(0, 50))
+        with pytest.raises(mf.InvalidArgumentError, match=r"dataset='a\.arrow'"):
+            total.check(dataset=cast("mf.Dataset", "a.arrow"))

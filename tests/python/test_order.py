@@ -249,6 +249,7 @@ def test_certificates_of_blocks() -> None:
         units.check(epochs=2)
     assert str(error.value) == (
         f'Certificate.check: order "{units.order}" has the units of a dataset as its blocks, but '
-        "the dataset is not known here; only a loader of the dataset can compute it; blocks with a "
-        "number of records need no dataset"
+        "the dataset is not known here; give the dataset (Python: certificate.check(dataset=ds)), "
+        "or use blocks with a number of records"
     )
+    units.check(epochs=2, dataset=ds)

@@ -273,7 +273,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_loader_rewind": (c_uint64, c_int64, c_int64, _ERROR),
     "mf_loader_certificate": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_certificate_add": (*_TEXT, *_TEXT, c_void_p, _ERROR),
-    "mf_certificate_check": (*_TEXT, c_void_p, c_void_p, _ERROR),
+    "mf_certificate_check": (*_TEXT, c_void_p, c_uint64, c_void_p, _ERROR),
     "mf_certificate_report": (*_TEXT, c_void_p, c_void_p, _ERROR),
     "mf_loader_remesh": (c_uint64, c_uint64, c_int64, c_void_p, _ERROR),
     "mf_loader_records": (c_uint64, c_int64, c_int64, c_void_p, c_int64, c_void_p, _ERROR),

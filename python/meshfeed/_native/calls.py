@@ -456,9 +456,10 @@ def _range(covered: Range | None) -> Any:
     return None if covered is None else (c_int64 * 4)(*covered)
 
 
-def certificate_check(text: str, covered: Range | None) -> None:
-    """Checks a range of a certificate against its order and seed."""
-    _created("certificate", "mf_certificate_check", *_encoded(text), _range(covered)).close()
+def certificate_check(text: str, covered: Range | None, dataset: int) -> None:
+    """Checks a range of a certificate against its order and seed. No dataset is 0."""
+    checked = *_encoded(text), _range(covered), dataset
+    _created("certificate", "mf_certificate_check", *checked).close()
 
 
 def certificate_report(text: str | bytes, covered: Range | None = None) -> str:
