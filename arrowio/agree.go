@@ -3,6 +3,7 @@ package arrowio
 import (
 	"fmt"
 
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -34,6 +35,30 @@ func agree(first, f *file) error {
 	}
 	if len(want) != len(have) {
 		return disagree(first, f, "", fmt.Sprintf("there are %d columns, but %d in %s", len(have), len(want), first.path))
+	}
+	return nil
+}
+
+// agreeClasses fails if the integers of a field stand for other classes in another file. It
+// drops the names of classes that some files do not declare.
+func agreeClasses(files []*file, fields []*arrowtype.Field) error {
+	first := files[0]
+	for _, f := range files[1:] {
+		if arrowtype.SameFeatures(first.schema, f.schema) {
+			continue
+		}
+		others, _ := arrowtype.Describe(f.schema)
+		for i, field := range fields {
+			switch {
+			case field == nil || field.Names == nil:
+			case others[i] == nil || others[i].Names == nil:
+				field.Names = nil
+			default:
+				if what := source.DifferentClasses(others[i].Names, field.Names); what != "" {
+					return disagree(first, f, field.Name, fmt.Sprintf("field %q stands for other classes than in %s: %s", field.Name, first.path, what))
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package arrowio_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,6 +71,38 @@ func TestGatherErrors(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 		ds.Close()
+	}
+}
+
+// TestClassNames opens files that name classes, others, or none.
+func TestClassNames(t *testing.T) {
+	file := func(classes string) string {
+		meta := arrow.NewMetadata([]string{"huggingface"}, []string{`{"info":{"features":{"x":{"_type":"ClassLabel","names":` + classes + `}}}}`})
+		schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, &meta)
+		path := filepath.Join(t.TempDir(), "x.arrow")
+		writeIPC(t, path, true, schema, nil)
+		return path
+	}
+	first, equal, none, other := file(`["a","b"]`), file(`["a", "b"]`), file("[]"), file(`["a","c"]`)
+	for _, c := range []struct {
+		paths []string
+		want  string
+	}{
+		{[]string{first, equal}, `[a b]`},
+		{[]string{first, none, equal}, `[]`},
+		{[]string{none, first}, `[]`},
+		{[]string{first, equal, other}, "arrowio: " + other + `: field "x" stands for other classes than in ` + first + `: class 1 is "c" and "b"; ` +
+			"all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"},
+	} {
+		ds, err := arrowio.Open(c.paths[0], c.paths[1:]...)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(ds.Schema().Fields[0].Names)
+			ds.Close()
+		}
+		if got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
 	}
 }
 

@@ -44,6 +44,9 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := agreeClasses(d.files, fields); err != nil {
+		return nil, nil, err
+	}
 	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
 	uneven := make([]string, len(fields))
 	for i, f := range fields {

@@ -157,6 +157,8 @@ type fieldInfo struct {
 	Ragged   int    `json:"ragged,omitempty"`
 	Kind     string `json:"type,omitempty"`   // of a ragged field
 	Reason   string `json:"reason,omitempty"` // why a ragged field is not an array
+
+	Names []string `json:"names,omitempty"` // of the classes that integers stand for
 }
 
 type skippedInfo struct {
@@ -174,7 +176,7 @@ type fileInfo struct {
 func infoOf(s source.Source) info {
 	out := info{Records: s.Len(), Fields: []fieldInfo{}, Skipped: []skippedInfo{}, Files: []fileInfo{}}
 	for _, f := range s.Schema().Fields {
-		field := fieldInfo{Name: f.Name, Type: f.Type.String(), Shape: append([]int{}, f.Shape...), Nullable: f.Nullable, Logical: f.Logical, Ragged: f.Ragged}
+		field := fieldInfo{Name: f.Name, Type: f.Type.String(), Shape: append([]int{}, f.Shape...), Nullable: f.Nullable, Logical: f.Logical, Ragged: f.Ragged, Names: f.Names}
 		if f.Ragged > 0 {
 			field.Kind, field.Reason = f.TypeString(), f.Why()
 		}

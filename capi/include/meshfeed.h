@@ -378,7 +378,8 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
       "units": {"count": 8, "records": 256},
       "fingerprinted": {"bytes": 575040, "of": 575040}}
    If the integers of a field have a logical type, such as "timestamp[us]", the field
-   has the member "logical". A ragged field, whose rows are lists, text or bytes of
+   has the member "logical". If they stand for classes whose names the data hold, "names"
+   lists these: value 0 is the first. A ragged field, whose rows are lists, text or bytes of
    different lengths, has "ragged": the number of leading dimensions that vary. Its "shape"
    is that of an element behind them, its "type" is such as "list<int32>" or "string", and
    "reason" says why a loader refuses it. A file of compressed record batches, which is slow to

@@ -90,6 +90,8 @@ type fieldFacts struct {
 	Nullable bool   `json:"nullable"`
 	Logical  string `json:"logical,omitempty"`
 
+	Names []string `json:"names,omitempty"` // of the classes that integers stand for
+
 	Ragged  int          `json:"ragged,omitempty"`
 	Type    string       `json:"type,omitempty"` // of a ragged field
 	Lengths *lengthFacts `json:"lengths,omitempty"`
@@ -125,7 +127,7 @@ func (i *inspection) addSchema(s source.Schema) {
 		if shape == nil {
 			shape = []int{}
 		}
-		facts := fieldFacts{Name: f.Name, DType: f.Type.String(), Shape: shape, RowBytes: f.RowBytes(), Nullable: f.Nullable, Logical: f.Logical}
+		facts := fieldFacts{Name: f.Name, DType: f.Type.String(), Shape: shape, RowBytes: f.RowBytes(), Nullable: f.Nullable, Logical: f.Logical, Names: f.Names}
 		if f.Ragged > 0 {
 			facts.RowBytes, facts.Ragged, facts.Type = 0, f.Ragged, f.TypeString()
 		}
@@ -175,6 +177,9 @@ func (i *inspection) printFields(out io.Writer) error {
 			notes, bytes = append(notes, f.Type+": rows differ in length, so a loader leaves it out"), "varies"
 		case f.Logical != "":
 			notes = append(notes, "stands for "+f.Logical)
+		}
+		if f.Names != nil {
+			notes = append(notes, source.ClassesText(f.Names))
 		}
 		if f.Nullable && f.Ragged == 0 {
 			notes = append(notes, "may hold nulls: needs a fill value")

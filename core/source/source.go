@@ -105,6 +105,10 @@ type Field struct {
 	// "timestamp[us, tz=UTC]", or "string" and "binary" for bytes. It is empty for
 	// plain numbers.
 	Logical string
+
+	// Names are the names of the classes that integers stand for: value i is Names[i].
+	// It is nil if the data do not name them. Values are not checked against it.
+	Names []string
 }
 
 // RowBytes returns the size in bytes of one row, or of one element of the innermost

@@ -16,7 +16,8 @@ import (
 
 // Concat returns a view of the records of several datasets, one dataset after the
 // other. Their fields must have the same names, types and shapes in the same order. A
-// field may hold nulls if it may in one of the datasets. A dataset may occur twice.
+// field may hold nulls if it may in one of the datasets. Names of classes must be equal where
+// two datasets have some. A dataset may occur twice.
 func Concat(sources ...source.Source) (source.Source, error) {
 	if len(sources) == 0 {
 		return nil, status.New(status.InvalidArgument, "view", "there are no datasets to concatenate").
@@ -65,6 +66,9 @@ func agree(first, other source.Schema, i int) error {
 		if typeOf(a) != typeOf(b) {
 			return differ("field %q is %s and %s", a.Name, typeOf(a), typeOf(b))
 		}
+		if what := source.DifferentClasses(a.Names, b.Names); what != "" {
+			return differ("field %q stands for other classes: %s", a.Name, what)
+		}
 	}
 	return nil
 }
@@ -92,6 +96,9 @@ func joined(sources []source.Source) source.Schema {
 	for _, s := range sources[1:] {
 		for k, f := range s.Schema().Fields {
 			out.Fields[k].Nullable = out.Fields[k].Nullable || f.Nullable
+			if !slices.Equal(out.Fields[k].Names, f.Names) {
+				out.Fields[k].Names = nil // unknown in one of the datasets
+			}
 		}
 		for _, skipped := range s.Schema().Skipped {
 			if !slices.ContainsFunc(out.Skipped, func(o source.Skipped) bool { return o.Name == skipped.Name }) {

@@ -85,6 +85,9 @@ func stackedField(schema source.Schema, s Stacked) (f source.Field, columns []in
 				WithHint("stack columns of one type and shape").With("field", name)
 		}
 		f.Nullable = f.Nullable || next.Nullable
+		if !slices.Equal(f.Names, next.Names) {
+			f.Names = nil
+		}
 		columns = append(columns, n)
 	}
 	f.Name, f.Shape = s.Name, append([]int{len(columns)}, f.Shape...)

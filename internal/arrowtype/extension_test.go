@@ -158,6 +158,41 @@ func TestDeclaredShapesOfInvalidMetadata(t *testing.T) {
 	}
 }
 
+// TestClassNames takes the names of classes from features of integers, and of lists of them.
+func TestClassNames(t *testing.T) {
+	number, text := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 64, Signed: true}, arrowmeta.Type{Kind: arrowmeta.String}
+	list := arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Type: number}}}
+	const class = `{"_type":"ClassLabel","names":["b","a"]}`
+	nested := strings.Repeat(`{"_type":"List","feature":`, 40) + class + strings.Repeat("}", 40)
+	for _, c := range []struct {
+		typ     arrowmeta.Type
+		feature string
+		want    []string
+	}{
+		{number, class, []string{"b", "a"}},
+		{number, `{"names":["ä\n"],"num_classes":7,"id":null,"_type":"ClassLabel"}`, []string{"ä\n"}},
+		{list, `{"_type":"List","feature":` + class + `}`, []string{"b", "a"}},
+		{list, `{"_type":"Sequence","length":-1,"feature":` + class + `}`, []string{"b", "a"}},
+		{list, nested, nil},
+		{text, class, nil},
+		{arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, class, nil},
+		{number, `{"_type":"Value","names":["a"]}`, nil},
+		{number, `{"_type":"ClassLabel"}`, nil},
+		{number, `{"_type":"ClassLabel","names":"a"}`, nil},
+		{number, `{"_type":"ClassLabel","names":["a",1]}`, nil},
+		{number, `["ClassLabel"]`, nil},
+	} {
+		s := arrowmeta.Schema{
+			Fields:   []arrowmeta.Field{{Name: "x", Type: c.typ}},
+			Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":{"x":` + c.feature + `}}}`}},
+		}
+		fields, reasons := Describe(&s)
+		if reasons[0] != "" || !slices.Equal(fields[0].Names, c.want) {
+			t.Errorf("%.80s: got %q, want %q (%s)", c.feature, fields[0].Names, c.want, reasons[0])
+		}
+	}
+}
+
 // TestDescribe: declared lengths replace those that a type leaves open, if they
 // have as many dimensions. Invalid and repeated names are refused.
 func TestDescribe(t *testing.T) {

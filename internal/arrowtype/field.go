@@ -21,10 +21,11 @@ const (
 type Field struct {
 	Name    string
 	Type    dtype.Type
-	Shape   []int   // of a row; -1 for the length of a list that is not known yet
-	Ragged  int     // leading dimensions whose size varies; Shape is then that of one element of the innermost lists
-	Logical string  // the date, time, timestamp, duration or interval that integers stand for, or the type of text and bytes; "" for plain numbers
-	Levels  []Level // from the column to its values
+	Shape   []int    // of a row; -1 for the length of a list that is not known yet
+	Ragged  int      // leading dimensions whose size varies; Shape is then that of one element of the innermost lists
+	Logical string   // the date, time, timestamp, duration or interval that integers stand for, or the type of text and bytes; "" for plain numbers
+	Levels  []Level  // from the column to its values
+	Names   []string // of the classes that integers stand for; nil if none are declared
 
 	// Declared is Shape with the lengths that metadata declare. The rows need
 	// not have them.
@@ -50,6 +51,7 @@ func Describe(s *arrowmeta.Schema) (fields []*Field, reasons []string) {
 		seen[f.Name] = true
 		if reasons[i] = reason; reason == "" {
 			field.Declared = fill(field.Shape, declaredShape(f, features))
+			field.Names = field.classes(features[f.Name])
 			fields[i] = field
 		}
 	}

@@ -51,6 +51,38 @@ func declaredShape(f *arrowmeta.Field, features map[string]jsontext.Value) []int
 	return featureShape(features[f.Name], 0)
 }
 
+// classes returns the names of the classes that the integers of a field, or of its lists,
+// stand for. It is nil if the feature does not name them.
+func (f *Field) classes(feature jsontext.Value) (names []string) {
+	if !f.Type.IsInteger() || f.Logical != "" {
+		return nil
+	}
+	for range maxFeatureDepth {
+		switch kind, _ := feature.Get("_type").Text(); kind {
+		case "List", "LargeList", "Sequence":
+			feature = feature.Get("feature")
+			continue
+		case "ClassLabel":
+			for e := range feature.Get("names").Elements() {
+				name, ok := e.Text()
+				if !ok {
+					return nil
+				}
+				names = append(names, name)
+			}
+		}
+		break
+	}
+	return names
+}
+
+// SameFeatures reports whether two schemas declare the same features, or none.
+func SameFeatures(a, b *arrowmeta.Schema) bool {
+	first, _ := a.Metadata.Get(huggingFaceKey)
+	second, _ := b.Metadata.Get(huggingFaceKey)
+	return first == second
+}
+
 // encodedMedia returns the reason why a feature of encoded images, audio or files
 // cannot be loaded, or "" for any other feature.
 func encodedMedia(feature jsontext.Value) string {

@@ -38,6 +38,8 @@ class Field:
             "datetime64[s]" of NumPy, or "string"; empty for plain numbers.
         ragged: the number of leading dimensions whose size varies: 0 for rows of one shape, 1 for
             lists, text and bytes, 2 for lists of lists or of text.
+        names: the names of the classes that integers stand for, as those of a `ClassLabel` of
+            Hugging Face: value 0 is the first. Empty if the data hold no names.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Field:
     nullable: bool
     logical: str = ""
     ragged: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -116,6 +119,7 @@ class Dataset(Resource):
                 nullable=f["nullable"],
                 logical=f.get("logical", ""),
                 ragged=f.get("ragged", 0),
+                names=tuple(f.get("names", ())),
             )
             for f in self._facts["fields"]
         }

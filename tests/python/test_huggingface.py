@@ -31,7 +31,7 @@ def dataset(rows: int, split: str = "train") -> datasets.Dataset:
 
 def column(ds: mf.Dataset, name: str) -> list[Any]:
     with mf.Loader(ds, specs=[name], batch_size=len(ds), shuffle=False) as loader:
-        return np.asarray(next(iter(loader))[name]).tolist()
+        return list(np.asarray(next(iter(loader))[name]).tolist())
 
 
 @pytest.fixture
@@ -90,3 +90,31 @@ def test_rows_that_are_chosen_for_their_shape() -> None:
         assert ds.schema["list"].shape == (2,)
         assert not ds.schema["null"].nullable
         assert column(ds, "list") == [[4, 5], [2, 3], [4, 5]]
+
+
+def test_names_of_classes(tmp_path: Path) -> None:
+    """The names come from files of both formats, from live datasets, and from Arrow tables."""
+    features = datasets.Features(
+        {
+            "label": datasets.ClassLabel(names=["cat", "dog", 'a "bird"']),
+            "tags": datasets.List(datasets.ClassLabel(names=["day", "night"])),
+            "number": datasets.Value("int64"),
+        }
+    )
+    data = {"label": [0, 2, None], "tags": [[0], [1, 0], []], "number": [1, 2, 3]}
+    live = datasets.Dataset.from_dict(data, features=features)
+    live.save_to_disk(tmp_path / "saved")
+    live.to_parquet(tmp_path / "x.parquet")
+    opened = [mf.open(tmp_path / "saved"), mf.open(tmp_path / "x.parquet"), mf.from_arrow(live)]
+    opened += [mf.from_arrow(live.data.table), mf.from_arrow(live.select([2, 0]))]
+    for ds in opened:
+        with ds:
+            assert ds.schema["label"].names == ("cat", "dog", 'a "bird"')
+            assert ds.schema["tags"].names == ("day", "night")
+            assert ds.schema["number"].names == ()
+            with ds.rename({"label": "y"}) as view:
+                assert view.schema["y"].names == ("cat", "dog", 'a "bird"')
+    other = live.cast_column("label", datasets.ClassLabel(names=["dog", "cat", "x"]))
+    with mf.from_arrow(live) as first, mf.from_arrow(other) as second:
+        with pytest.raises(mf.InvalidArgumentError, match='class 0 is "cat" and "dog"'):
+            mf.concat([first, second])

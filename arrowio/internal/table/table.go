@@ -204,7 +204,7 @@ func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
 // Add appends a field.
 func (t *Table) Add(f *arrowtype.Field, nullable bool) {
 	t.Fields = append(t.Fields, f)
-	t.Schema.Fields = append(t.Schema.Fields, source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Ragged: f.Ragged, Logical: f.Logical})
+	t.Schema.Fields = append(t.Schema.Fields, source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Ragged: f.Ragged, Logical: f.Logical, Names: f.Names})
 }
 
 // File returns the number of the file that holds a record batch.
