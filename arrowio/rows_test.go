@@ -1,8 +1,10 @@
 package arrowio_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,20 +53,44 @@ func sameRows(t *testing.T, r *rand.Rand, ds source.Source, batches []arrow.Reco
 	}
 }
 
-// valueOf prints a value of an array. An element of three nulls is one null.
+// valueOf prints a value of an array. An element whose values are all null is one null.
 func valueOf(f source.Field, a arrow.Array, i int) string {
 	out, err := json.Marshal(a.GetOneForMarshal(i))
 	if err != nil {
 		panic(err)
 	}
-	text := string(out)
 	if len(f.Shape) > 0 {
-		text = strings.ReplaceAll(text, "[null,null,null]", "null")
+		var value any
+		decoder := json.NewDecoder(bytes.NewReader(out))
+		decoder.UseNumber()
+		if err := decoder.Decode(&value); err != nil {
+			panic(err)
+		}
+		if out, err = json.Marshal(joinNulls(value, f.Ragged)); err != nil {
+			panic(err)
+		}
 	}
+	text := string(out)
 	if f.IsBytes() && !a.IsNull(i) { // Arrow's library prints empty bytes as null, or as ""
 		text = strings.ReplaceAll(text, "null", `""`)
 	}
 	return text
+}
+
+// joinNulls replaces elements at a depth by null if all their values are.
+func joinNulls(value any, depth int) any {
+	list, ok := value.([]any)
+	switch {
+	case !ok:
+		return value
+	case depth > 0:
+		for i, element := range list {
+			list[i] = joinNulls(element, depth-1)
+		}
+	case !slices.ContainsFunc(list, func(element any) bool { return element != nil }):
+		return nil
+	}
+	return list
 }
 
 // cell returns the array and the index of a record's row.

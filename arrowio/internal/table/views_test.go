@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -16,7 +17,12 @@ func TestViewsInMemory(t *testing.T) {
 	const large = 1<<31 - 1
 	memory := []byte("a text of more than 12 bytes")
 	data := Buffer{unsafe.Pointer(unsafe.SliceData(memory)), int64(len(memory))}
-	endless := Buffer{data.At, large} // of which nothing may be read
+	unreadable, err := syscall.Mmap(-1, 0, large, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(unreadable)
+	endless := Buffer{unsafe.Pointer(unsafe.SliceData(unreadable)), large}
 	for name, c := range map[string]struct {
 		length  int32 // of both views
 		buffers []Buffer
