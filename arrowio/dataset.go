@@ -17,8 +17,9 @@ import (
 type Dataset struct {
 	files   []*file
 	table   *table.Table
-	columns []int  // by field: its column in the files' schema
-	nulls   []bool // by column of the schema: some record batch has nulls there
+	rows    source.Source // the table, with the fields that directories name
+	columns []int         // by field of the table: its column in the files' schema
+	nulls   []bool        // by column of the schema: some record batch has nulls there
 	cache   decodeCache
 	ahead   decodeAhead
 	large   sync.Map // of cacheKey: decodings that take more than their promise
@@ -57,6 +58,9 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 		return nil, err
 	}
 	if err := d.setFields(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := d.setPartitions(); err != nil {
 		return nil, err
 	}
 	contents := make([]*resident.File, len(files))
@@ -142,7 +146,7 @@ func (d *Dataset) index(rows [][]int64) error {
 }
 
 // Schema implements source.Source.
-func (d *Dataset) Schema() source.Schema { return d.table.Schema }
+func (d *Dataset) Schema() source.Schema { return d.rows.Schema() }
 
 // Len implements source.Source.
 func (d *Dataset) Len() int64 { return d.table.Index.Len() }
@@ -152,11 +156,11 @@ func (d *Dataset) Units() []int64 { return d.table.Index.Units() }
 
 // Gatherer implements source.Source.
 func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	return d.table.Gatherer(parts)
+	return d.rows.Gatherer(parts)
 }
 
 // Reader implements source.Source.
-func (d *Dataset) Reader(fields []int) (source.Reader, error) { return d.table.Reader(fields) }
+func (d *Dataset) Reader(fields []int) (source.Reader, error) { return d.rows.Reader(fields) }
 
 // Close implements source.Source.
 func (d *Dataset) Close() error { return d.table.Calls.Close(source.Patience) }

@@ -20,6 +20,8 @@
 // The records of the files follow each other in the order in which the files are
 // given. The files of a glob or a directory are sorted by base name, then path. Those
 // of a directory that Hugging Face's save_to_disk wrote have the order of its state.json.
+// Directories in the layout of Hive, such as year=2024, become fields. Their files are
+// sorted by path.
 //
 // Files need not be trusted. Damage in a file causes an error that names the file
 // and the position, never a crash. README.md lists every way in which Gather can end.

@@ -18,7 +18,7 @@ import (
 )
 
 // setFields adds a field to the table for each column that arrays can hold, and
-// lists the other columns as skipped.
+// lists the other columns as skipped. It leaves out columns with the name of a partition key.
 func (d *Dataset) setFields(ctx context.Context, o Options) error {
 	schema := d.files[0].schema
 	fields, reasons, err := d.describe(ctx, o)
@@ -27,6 +27,9 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 	}
 	for i, field := range fields {
 		f := &schema.Fields[i]
+		if d.files[0].partition.names(f.Name) {
+			continue
+		}
 		if reasons[i] != "" {
 			d.table.Schema.Skipped = append(d.table.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reasons[i]})
 			continue

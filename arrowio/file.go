@@ -12,13 +12,14 @@ import (
 // batch of the dataset.
 type file struct {
 	*metadata
-	path     string
-	content  *resident.File
-	contents contents
-	first    int    // number of its first record batch in the dataset
-	records  int64  // in all its batches
-	largest  int64  // rows of the largest batch
-	encoding string // of its first encoded batch, such as its compression; empty if there is none
+	path      string
+	partition partition
+	content   *resident.File
+	contents  contents
+	first     int    // number of its first record batch in the dataset
+	records   int64  // in all its batches
+	largest   int64  // rows of the largest batch
+	encoding  string // of its first encoded batch, such as its compression; empty if there is none
 }
 
 // openFile opens a file and reads its metadata.
@@ -27,7 +28,7 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 	if err != nil {
 		return nil, c.advise(err)
 	}
-	f := &file{path: c.path, content: resident.NewFile(b)}
+	f := &file{path: c.path, partition: c.partition, content: resident.NewFile(b)}
 	if f.contents, err = contentsOf(ctx, f.content); err == nil {
 		f.metadata = f.contents.metadata()
 		if !f.schema.BigEndian {

@@ -27,7 +27,8 @@ const (
 // into record batches. If all files together have up to 16 MiB, it covers every
 // byte. Otherwise it covers 4 KiB from the record batch of each of 64 records, and
 // from each of 64 dictionaries if there are any. A hash of the metadata determines
-// which ones and where. Names and times of files are not part of it. [Dataset.Hash]
+// which ones and where. Names and times of files are not part of it, but keys and values in
+// the names of directories are. [Dataset.Hash]
 // covers every byte.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := d.table.Calls.Enter(); err != nil {
@@ -99,6 +100,9 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 func (d *Dataset) hashFacts(h hash.Hash) {
 	for _, f := range d.files {
 		fmt.Fprintf(h, "file %d %d %x\n", f.content.Size(), f.records, f.digest)
+		for _, k := range f.partition {
+			fmt.Fprintf(h, "partition %q %q %v\n", k.name, k.value, k.null)
+		}
 	}
 }
 

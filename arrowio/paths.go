@@ -23,6 +23,8 @@ type choice struct {
 	missing string // if it does not exist
 	foreign string // if it holds no Arrow data
 
+	partition partition
+
 	number  int // of the pattern, from 1
 	pattern string
 }
@@ -123,7 +125,12 @@ func (f finder) glob(pattern string) ([]choice, error) {
 				WithHint("say which are meant, as in %s or %s", pattern+ext, filepath.Join(pattern, "*"+ext)).With("path", dir)
 		}
 	}
-	return chosen(sorted(files), f.narrower(pattern, files)), nil
+	return partitionedBelow(fixedDir(pattern), chosen(sorted(files), f.narrower(pattern, files)))
+}
+
+// fixedDir returns the directory of a glob that contains everything it matches.
+func fixedDir(pattern string) string {
+	return filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
 }
 
 // matches returns what a glob matches, with the directory in each name. A
@@ -162,7 +169,7 @@ func (f finder) nothingMatches(pattern string, dirs []string) error {
 		ext, _ := f.arrowIn(dirs[0])
 		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+ext))
 	}
-	dir := filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
+	dir := fixedDir(pattern)
 	entries, err := f.opener.List(f.ctx, dir)
 	var cause *status.Error
 	if errors.As(err, &cause) {
@@ -237,8 +244,14 @@ func isZarr(e blob.Entry) bool {
 	return slices.Contains([]string{"zarr.json", ".zarray", ".zgroup"}, e.Name)
 }
 
+// isTableLog reports whether an entry of a directory is the log of a table that keeps files
+// with old records.
+func isTableLog(e blob.Entry) bool {
+	return e.Dir && (e.Name == "_delta_log" || e.Name == ".hoodie")
+}
+
 // directory returns the Arrow files of a directory: those of a split of Hugging Face's
-// libraries, or all that have one of the suffixes and are not hidden.
+// libraries, those of all partitions, or all that have one of the suffixes and are not hidden.
 func (f finder) directory(dir string) ([]choice, error) {
 	entries, err := f.opener.List(f.ctx, dir)
 	if err != nil {
@@ -250,6 +263,13 @@ func (f finder) directory(dir string) ([]choice, error) {
 	if slices.ContainsFunc(entries, isZarr) {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is no directory of Arrow files: it is a Zarr array or group", dir).
 			WithHint(`if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`).With("path", dir)
+	}
+	if log := slices.IndexFunc(entries, isTableLog); log >= 0 {
+		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the directory is a table of Delta Lake or Hudi: only its log, %s, says which files and records belong to it", dir, entries[log].Name).
+			WithHint("open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own").With("path", dir)
+	}
+	if list, err := f.partitioned(dir, entries); list != nil || err != nil {
+		return list, err
 	}
 	var files, dirs []string
 	for _, e := range entries {

@@ -34,7 +34,7 @@ func badPaths(t *testing.T) {
 		"x.arrow.gz": packed.Bytes(), "page.arrow": []byte("<!DOCTYPE html><title>Sign in"),
 		"lfs.arrow": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "cut.arrow": number[:len(number)-20],
 
-		"none/readme.txt": nil, "many/a.csv": nil, "many/b.csv": nil, "many/c.csv": nil, "many/d.csv": nil, "parquet/key=1/a.parquet": nil, "short.parquet": []byte("PAR1"), "secret.parquet": []byte("PARE and more of it PARE"), "deep/sub/x.arrow": number,
+		"none/readme.txt": nil, "many/a.csv": nil, "many/b.csv": nil, "many/c.csv": nil, "many/d.csv": nil, "parquet/key/a.parquet": nil, "short.parquet": []byte("PAR1"), "secret.parquet": []byte("PARE and more of it PARE"), "deep/sub/x.arrow": number,
 		"new.zarr/zarr.json": nil, "old.zarr/.zarray": nil, "group.zarr/.zgroup": nil,
 		"both/x.arrow": number, "both/sub/y.arrow": number, "fine/x.arrow": number, "fine/.cache/y.arrow": number, "fine/notes/n.txt": nil,
 		"splits/train/x.arrow": number, "splits/test/x.arrow": number, "mixed/x.arrow": number, "mixed/readme.txt": []byte("Read me."),

@@ -307,7 +307,8 @@ typedef struct mf_dataset_options {
 #define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL}
 
 /* Opens n paths to files of Parquet or Arrow IPC: files, globs and directories, in this
-   order. options may be NULL. Returns before it touches a file; see mf_wait. */
+   order. Directories such as year=2024 in a directory become a field. options may be NULL.
+   Returns before it touches a file; see mf_wait. */
 mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_options* options,
                           mf_dataset* dataset, mf_error* error);
 

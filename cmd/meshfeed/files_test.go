@@ -15,7 +15,8 @@ import (
 // writeDigits creates a folder with train-0.arrow (12 records in record batches
 // of up to 5) and train-1.arrow (7 records in one record batch). The columns are
 // a 2 × 2 image, a label, and a text, which cannot be an array. The folder also has a
-// Parquet file, table.parquet.
+// Parquet file, table.parquet, two copies of it in the partitions of tables, and saved with
+// a file of Hugging Face.
 func writeDigits(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,14 +41,29 @@ func writeDigits(t *testing.T) string {
 		}
 		file.Close()
 	}
-	table, err := os.ReadFile("../../arrowio/testdata/parquet/duckdb.parquet")
+	for _, c := range []struct{ from, to string }{
+		{"../../arrowio/testdata/parquet/duckdb.parquet", "table.parquet"},
+		{"../../arrowio/testdata/parquet/duckdb.parquet", "tables/year=2025/city=Oslo/0.parquet"},
+		{"../../arrowio/testdata/parquet/duckdb.parquet", "tables/year=__HIVE_DEFAULT_PARTITION__/city=S%C3%A3o%20Paulo/0.parquet"},
+		{"../../internal/arrowmeta/testdata/huggingface.stream", "saved/data-00000-of-00001.arrow"},
+	} {
+		copyFile(t, c.from, filepath.Join(dir, c.to))
+	}
+	return dir
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "table.parquet"), table, 0o600)
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
 var digits = arrow.NewSchema([]arrow.Field{

@@ -113,7 +113,7 @@ func (c *composer) compose(depth int) (source.Source, model) {
 		return src, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {
@@ -261,6 +261,37 @@ func (c *composer) stack(src source.Source, m model) (source.Source, model) {
 		return cell
 	})
 	return c.must(view.Stack(src, s)), out
+}
+
+// constants adds a number and a text, of which each run has one or a null.
+func (c *composer) constants(src source.Source, m model) (source.Source, model) {
+	number := source.Field{Name: fmt.Sprintf("n%d", len(c.trace)), Type: dtype.Int64, Shape: []int{}}
+	text := source.Field{Name: fmt.Sprintf("t%d", len(c.trace)), Type: dtype.Uint8, Shape: []int{}, Ragged: 1, Logical: "string"}
+	var runs []int64
+	rows := [2][][]byte{}
+	all := [2][][]byte{} // by field, then by record
+	for left := len(m.rows); left > 0 || len(runs) == 0; {
+		n := c.r.IntN(left + 1)
+		cells := [2][]byte{bytes.Repeat([]byte{byte(len(runs))}, 8), bytes.Repeat([]byte{byte(len(runs))}, c.r.IntN(4))}
+		for i := range cells {
+			if c.r.IntN(3) == 0 {
+				cells[i] = nil
+			}
+			rows[i] = append(rows[i], cells[i])
+			number.Nullable, text.Nullable = number.Nullable || cells[0] == nil, text.Nullable || cells[1] == nil
+			if i == 0 && cells[i] == nil {
+				cells[i] = make([]byte, 8)
+			}
+			all[i] = append(all[i], slices.Repeat([][]byte{cells[i]}, n)...)
+		}
+		runs, left = append(runs, int64(n)), left-n
+	}
+	out := model{fields: append(slices.Clone(m.fields), number, text)}
+	for k, row := range m.rows {
+		out.rows = append(out.rows, append(slices.Clone(row), all[0][k], all[1][k]))
+	}
+	c.note("constants(%v, %v)", runs, rows)
+	return c.must(view.Constants(src, runs, view.Constant{Field: number, Rows: rows[0]}, view.Constant{Field: text, Rows: rows[1]})), out
 }
 
 // TestCompositions runs the conformance suite over random views of views, and compares

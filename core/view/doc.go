@@ -1,16 +1,17 @@
 // Package view prepares datasets without copying them. A view is a dataset over one
 // or more datasets below it. Each of its records is a pure function of records below:
 //
-//	view     record k of the view
-//	Select   record k with some of the fields
-//	Rename   record k with other names of fields
-//	Slice    record start + k
-//	Take     record indices[k]
-//	Filter   the k-th record whose bit is set
-//	Concat   record k of several datasets, one after the other
-//	Window   some consecutive records as one, for time series
-//	Stack    record k with several fields joined into one
-//	Pad      record k with the rows of a ragged field at one length
+//	view       record k of the view
+//	Select     record k with some of the fields
+//	Rename     record k with other names of fields
+//	Slice      record start + k
+//	Take       record indices[k]
+//	Filter     the k-th record whose bit is set
+//	Concat     record k of several datasets, one after the other
+//	Window     some consecutive records as one, for time series
+//	Stack      record k with several fields joined into one
+//	Pad        record k with the rows of a ragged field at one length
+//	Constants  record k with more fields, which are constant over runs of records
 //
 // Every view is a [source.Source], so a view may stand over a view, and loaders need
 // not know of views. A view has no state: any process can read any of its records at

@@ -6,7 +6,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/block"
 )
@@ -199,44 +198,5 @@ func (v *pad) Reader(fields []int) (source.Reader, error) {
 	return &padReader{view: v, below: r, fields: slices.Clone(fields)}, nil
 }
 
-// Gatherer implements source.Source. The gatherer below writes the blocks of all fields
-// that the view does not make.
-func (v *pad) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	if err := v.calls.Enter(); err != nil {
-		return nil, err
-	}
-	defer v.calls.Leave()
-	set, err := block.Compile(v.schema, parts, nil)
-	if err != nil {
-		return nil, err
-	}
-	g := &padGatherer{view: v, set: set, parts: make([]padPart, len(parts))}
-	var made, stored []source.Part
-	for i, p := range parts {
-		if v.made(p.Field) {
-			g.parts[i] = padPart{true, len(made)}
-			made = append(made, p)
-			continue
-		}
-		g.parts[i] = padPart{false, len(stored)}
-		p.Field = v.stored(p.Field)
-		stored = append(stored, p)
-	}
-	if g.stored, err = v.below[0].Gatherer(stored); err != nil {
-		return nil, err
-	}
-	if len(made) == 0 {
-		return g, nil
-	}
-	r, err := v.Reader([]int{v.number, v.number + 1})
-	if err != nil {
-		_ = g.stored.Close()
-		return nil, err
-	}
-	if g.made, err = cut.Gatherer(r, v.schema, made); err != nil {
-		_ = r.Close()
-		_ = g.stored.Close()
-		return nil, err
-	}
-	return g, nil
-}
+// Gatherer implements source.Source.
+func (v *pad) Gatherer(parts []source.Part) (source.Gatherer, error) { return v.newPartly(v, parts) }

@@ -46,7 +46,7 @@ def open(
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
             Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
-            directory.
+            directory. Directories such as ``year=2024`` in a directory become a field ``year``.
         io: "map" maps the files into memory, "read" reads each row from its file, and "auto", the
             default, chooses by the size and location of the files.
         shapes: the shape of a row, by name, for list columns whose rows have one length, such as

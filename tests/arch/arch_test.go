@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/audit":    {"internal/arrowmeta"},
 	"arrowio/internal/codec":    {"internal/parquet", "internal/guard"},
 	"arrowio/internal/chunk":    {"internal/parquet/levels", "arrowio/internal/codec"},
-	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local", "arrowio/internal/chunk"},
+	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local", "arrowio/internal/chunk", "core/view"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
 	"arrowio/tensors":           {"internal/block", "core/source/cut", "internal/jsontext", "arrowio/internal/local"},
 	"arrowio/internal/goarrow":  {"arrowio/internal/table", "core/layout", "core/batch"},

@@ -4,73 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/block"
 )
-
-// padGatherer gathers the fields that a pad makes, and those that it passes through.
-type padGatherer struct {
-	view   *pad
-	set    *block.Set
-	parts  []padPart
-	stored source.Gatherer
-	made   source.Gatherer // nil if no part needs it
-	pool   sync.Pool       // of *[2][]source.Job
-}
-
-// padPart is a part of the view: its number in one of the two gatherers.
-type padPart struct {
-	made   bool
-	number int
-}
-
-// Gather implements source.Gatherer.
-func (g *padGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.view.gather(ctx, g.set, records, jobs, func(ctx context.Context) error {
-		list, ok := g.pool.Get().(*[2][]source.Job)
-		if !ok {
-			list = new([2][]source.Job)
-		}
-		defer g.pool.Put(list)
-		defer func() {
-			for i := range list {
-				clear(list[i]) // they refer to the caller's memory
-				list[i] = list[i][:0]
-			}
-		}()
-		for _, j := range jobs {
-			part := g.parts[j.Part]
-			j.Part = part.number
-			list[flag(part.made)] = append(list[flag(part.made)], j)
-		}
-		if err := g.stored.Gather(ctx, records, list[0]); err != nil || len(list[1]) == 0 {
-			return err
-		}
-		return g.made.Gather(ctx, records, list[1])
-	})
-}
-
-// Ahead implements source.Gatherer.
-func (g *padGatherer) Ahead(records []int64) {
-	g.stored.Ahead(records)
-	if g.made != nil {
-		g.made.Ahead(records)
-	}
-}
-
-// Close implements source.Gatherer.
-func (g *padGatherer) Close() error {
-	err := g.stored.Close()
-	if g.made != nil {
-		err = errors.Join(err, g.made.Close())
-	}
-	return err
-}
 
 // padReader makes padded rows of the rows that the reader below reads.
 type padReader struct {
