@@ -96,7 +96,9 @@ def test_equals_duckdb(tmp_path: Path, names: list[str], pyarrow_agrees: bool | 
         pa.parquet.write_table(ONE, tmp_path / name / "a.parquet")
     pattern = f"{tmp_path}/*/*.parquet"
     query = f"SELECT * FROM read_parquet('{pattern}', hive_partitioning=true)"
-    want = duckdb.connect().execute(query).to_arrow_table()
+    relation = duckdb.sql(query)
+    assert relation is not None
+    want = relation.to_arrow_table()
     with mf.open(tmp_path) as ds:
         got = pa.table(ds)
     assert rows(got) == rows(want)
