@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // Dataset is a source.Source over the records of files. All methods are safe for
@@ -98,6 +99,9 @@ func (d *Dataset) scan(ctx context.Context) error {
 			f.note(u, found)
 			return nil
 		})
+		if err == nil {
+			err = f.count()
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		for c := range found {
@@ -147,6 +151,20 @@ func (d *Dataset) index(rows [][]int64) error {
 
 // Schema implements source.Source.
 func (d *Dataset) Schema() source.Schema { return d.rows.Schema() }
+
+// Arrow returns the column of every field, and the metadata of the schema, as the first file
+// has them. The column of a field that directories name is empty. It is for packages of this
+// module.
+func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
+	schema := d.files[0].schema
+	fields := make([]arrowmeta.Field, len(d.Schema().Fields))
+	for i, f := range d.Schema().Fields {
+		if stored, _, ok := d.table.Schema.Field(f.Name); ok {
+			fields[i] = schema.Fields[d.columns[stored]]
+		}
+	}
+	return fields, schema.Metadata
+}
 
 // Len implements source.Source.
 func (d *Dataset) Len() int64 { return d.table.Index.Len() }

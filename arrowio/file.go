@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -16,10 +17,11 @@ type file struct {
 	partition partition
 	content   *resident.File
 	contents  contents
-	first     int    // number of its first record batch in the dataset
-	records   int64  // in all its batches
-	largest   int64  // rows of the largest batch
-	encoding  string // of its first encoded batch, such as its compression; empty if there is none
+	listed    *manifest.File // in the manifest of a conversion; nil if there is none
+	first     int            // number of its first record batch in the dataset
+	records   int64          // in all its batches
+	largest   int64          // rows of the largest batch
+	encoding  string         // of its first encoded batch, such as its compression; empty if there is none
 }
 
 // openFile opens a file and reads its metadata.
@@ -28,7 +30,7 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 	if err != nil {
 		return nil, c.advise(err)
 	}
-	f := &file{path: c.path, partition: c.partition, content: resident.NewFile(b)}
+	f := &file{path: c.path, partition: c.partition, content: resident.NewFile(b), listed: c.listed}
 	if f.contents, err = contentsOf(ctx, f.content); err == nil {
 		f.metadata = f.contents.metadata()
 		if !f.schema.BigEndian {

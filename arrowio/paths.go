@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -20,8 +21,9 @@ const maxFiles = 1 << 20
 // ones.
 type choice struct {
 	path    string
-	missing string // if it does not exist
-	foreign string // if it holds no Arrow data
+	missing string         // if it does not exist
+	foreign string         // if it holds no Arrow data
+	listed  *manifest.File // in the manifest of a conversion; nil if there is none
 
 	partition partition
 
@@ -250,12 +252,16 @@ func isTableLog(e blob.Entry) bool {
 	return e.Dir && (e.Name == "_delta_log" || e.Name == ".hoodie")
 }
 
-// directory returns the Arrow files of a directory: those of a split of Hugging Face's
-// libraries, those of all partitions, or all that have one of the suffixes and are not hidden.
+// directory returns the Arrow files of a directory: those of a conversion, those of a split of
+// Hugging Face's libraries, those of all partitions, or all that have one of the suffixes and
+// are not hidden.
 func (f finder) directory(dir string) ([]choice, error) {
 	entries, err := f.opener.List(f.ctx, dir)
 	if err != nil {
 		return nil, err
+	}
+	if list, err := f.converted(dir, entries); list != nil || err != nil {
+		return list, err
 	}
 	if list, err := f.huggingFace(dir, entries); list != nil || err != nil {
 		return list, err

@@ -8,6 +8,7 @@
 //	meshfeed draw DIAGRAM              draw a matmul, a pipeline, a collective and other diagrams
 //	meshfeed explain [CODE]            explain a problem or an assumption, and the remedy
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
+//	meshfeed convert FILE… FOLDER      write a dataset as Arrow IPC files that are fast to shuffle
 //	meshfeed bench LAYOUT.json FILE…   measure rows and bytes per second, and name the limit
 //	meshfeed schema [KIND]             print the JSON Schema of layout, strategy, memory or diagram documents
 //	meshfeed page [DOC.json]           write the browser page as one HTML file

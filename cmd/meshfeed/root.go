@@ -36,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, flagProblem(cmd, err))
 	})
-	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newDoctor(), newExplain(), newDraw())
+	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newConvert(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newDoctor(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
 	return root
 }
@@ -94,10 +94,6 @@ func newHelp() *cobra.Command {
 func knownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
-	}
-	if args[0] == "convert" {
-		return status.New(status.Unsupported, "", "convert is not part of meshfeed yet").
-			WithHint("write Arrow IPC with pyarrow: python -c \"import pyarrow.feather as f, pyarrow.parquet as p; f.write_feather(p.read_table('in.parquet'), 'out.arrow', compression='uncompressed')\"")
 	}
 	e := status.Errorf(status.InvalidArgument, "", "%q is not a verb of meshfeed", args[0])
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {

@@ -1,0 +1,290 @@
+// Package convert writes a dataset into files that are laid out for gathering: Arrow IPC
+// without compression.
+//
+// A conversion divides the records into files, in their order. The division follows from the
+// input and the options alone, so several processes can each convert a part of the files, and
+// a run that was ended is continued by another. The process that begins writes a manifest,
+// which lists all files; arrowio then opens the directory only if all of them exist. Every
+// file gets its name when it is whole.
+//
+// Records are read in windows, column by column. A window consists of whole units of the
+// input, if these are not too large, so that each unit is decoded once.
+package convert
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+)
+
+// Options select what is converted. The zero value converts everything.
+type Options struct {
+	Files       arrowio.Options // how the input is opened
+	Columns     []string        // the fields to convert, in this order; nil for all
+	RowsPerFile int64           // 0 for files of about 256 MiB, of whole units of the input
+
+	// Part and Parts select the files that this run converts: those of part 1 to
+	// Parts. Zeros stand for all files.
+	Part, Parts int
+
+	// Progress, if set, is called with the records of the part that are done, and that
+	// there are to do.
+	Progress func(done, total int64)
+}
+
+// Report describes a run.
+type Report struct {
+	Records int64    // of the whole conversion
+	Files   int      // likewise
+	Written int      // files that this run wrote
+	Present int      // files of the part that were there before
+	Bytes   int64    // of the files that this run wrote
+	Missing []string // files that other parts have yet to write
+}
+
+// Run converts files, globs and directories to a directory, which it makes. If the directory
+// has a manifest, the run continues that conversion. The error is Incompatible if the input or
+// the options differ from the manifest, InvalidArgument for a directory with other files,
+// Unsupported for a column that cannot be converted, and IO if a file cannot be written.
+func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, error) {
+	if err := o.check(); err != nil {
+		return Report{}, err
+	}
+	if err := checkPlace(inputs, dir); err != nil {
+		return Report{}, err
+	}
+	ds, err := arrowio.OpenFiles(ctx, inputs, o.Files)
+	if err != nil {
+		return Report{}, err
+	}
+	defer ds.Close()
+	for _, f := range ds.Files() {
+		if inside(filepath.Dir(f.Path), dir) {
+			return Report{}, status.Errorf(status.InvalidArgument, "convert", "%s: the input %s lies in the output folder", dir, f.Path).
+				WithHint("name a folder of its own for the output").With("path", dir)
+		}
+	}
+	j := job{ds: ds, folder: local.Folder{Dir: dir}, options: o}
+	if j.numbers, err = choose(ds.Schema(), o.Columns); err != nil {
+		return Report{}, err
+	}
+	return j.run(ctx, inputs)
+}
+
+func (o *Options) check() error {
+	if o.RowsPerFile < 0 {
+		return status.Errorf(status.InvalidArgument, "convert", "%d rows per file", o.RowsPerFile).WithHint("give 1 or more")
+	}
+	if o.Parts == 0 && o.Part == 0 {
+		o.Part, o.Parts = 1, 1
+	}
+	if o.Part < 1 || o.Part > o.Parts {
+		return status.Errorf(status.InvalidArgument, "convert", "part %d of %d does not exist", o.Part, o.Parts).WithHint("parts count from 1: the first of %d is 1/%d", max(o.Parts, 1), max(o.Parts, 1))
+	}
+	return nil
+}
+
+// checkPlace returns an error if a later run would find the output among its inputs.
+func checkPlace(inputs []string, dir string) error {
+	for _, in := range inputs {
+		matched, _ := filepath.Match(local.Absolute(filepath.Dir(in))+string(filepath.Separator)+filepath.Base(in), local.Absolute(dir))
+		if inside(dir, in) || matched {
+			return status.Errorf(status.InvalidArgument, "convert", "%s: the output folder belongs to the input %s", dir, in).
+				WithHint("name a folder that lies outside of it").With("path", dir)
+		}
+	}
+	return nil
+}
+
+// inside reports whether a path is a directory, or lies in it.
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(local.Absolute(dir), local.Absolute(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// choose returns the numbers of the fields to convert.
+func choose(s source.Schema, names []string) (numbers []int, err error) {
+	if names == nil {
+		if len(s.Skipped) > 0 {
+			return nil, refuse(s, s.Skipped[0])
+		}
+		names = namesOf(s)
+	}
+	for i, name := range names {
+		number, _, ok := s.Field(name)
+		k := slices.IndexFunc(s.Skipped, func(skipped source.Skipped) bool { return skipped.Name == name })
+		switch {
+		case slices.Contains(names[:i], name):
+			return nil, status.Errorf(status.InvalidArgument, "convert", "the column %q is named twice", name).With("field", name)
+		case ok:
+			numbers = append(numbers, number)
+		case k >= 0:
+			return nil, refuse(s, s.Skipped[k])
+		default:
+			return nil, status.Errorf(status.NotFound, "convert", "there is no column %q", name).WithHint("there are %s", strings.Join(namesOf(s), ", ")).With("field", name)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, status.New(status.InvalidArgument, "convert", "there is no column to convert").WithHint("name one, or leave --columns out")
+	}
+	return numbers, nil
+}
+
+func namesOf(s source.Schema) (names []string) {
+	for _, f := range s.Fields {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// refuse returns the error for a column that cannot be converted.
+func refuse(s source.Schema, c source.Skipped) error {
+	e := status.Errorf(status.Unsupported, "convert", "the column %q (%s) cannot be converted: %s", c.Name, c.Type, c.Reason).With("field", c.Name)
+	if len(s.Fields) == 0 {
+		return e
+	}
+	return e.WithHint("convert the other columns: --columns %s", strings.Join(namesOf(s), ","))
+}
+
+// job is a run of a conversion.
+type job struct {
+	ds      *arrowio.Dataset
+	folder  local.Folder
+	options Options
+	numbers []int // of the fields, in the dataset
+}
+
+func (j *job) run(ctx context.Context, inputs []string) (report Report, err error) {
+	var bytes int64
+	for _, f := range j.ds.Files() {
+		bytes += f.Bytes
+	}
+	schema := j.schema()
+	p := newPlan(j.ds.Units(), schema.chosen, j.ds.Len(), bytes)
+	m := manifest.Manifest{Version: manifest.Version, Arguments: j.arguments(inputs), Records: j.ds.Len(), RowsPerFile: j.options.RowsPerFile, Columns: schema.described}
+	records := p.files(j.ds.Len(), j.options.RowsPerFile)
+	if len(records) > maxFiles {
+		return report, status.Errorf(status.InvalidArgument, "convert", "%d rows per file make %d files, and at most %d are opened", j.options.RowsPerFile, len(records), maxFiles).
+			WithHint("give more rows per file")
+	}
+	names := make([]string, len(records))
+	for i, n := range records {
+		names[i] = nameOf(i, len(records))
+		m.Files = append(m.Files, manifest.File{Name: names[i], Records: n})
+	}
+	fingerprint, err := j.ds.Fingerprint(ctx)
+	if err != nil {
+		return report, err
+	}
+	m.Fingerprint = fingerprint.String()
+	if err := begin(j.folder, &m); err != nil {
+		return report, err
+	}
+	reader, err := newWindows(j.ds, j.numbers, p)
+	if err != nil {
+		return report, err
+	}
+	defer reader.close()
+	report.Records, report.Files = m.Records, len(m.Files)
+	w := writer{
+		conversion: conversion{plan: p, records: records, names: names, show: j.options.Progress},
+		windows:    reader, folder: disk{j.folder}, fields: schema.fields, schema: schema.arrow, report: &report,
+	}
+	first, last := share(len(records), j.options.Part, j.options.Parts)
+	for _, n := range records[first:last] {
+		w.total += n
+	}
+	if err := w.run(ctx, first, last); err != nil {
+		return report, err
+	}
+	there, err := j.folder.Names()
+	if err != nil {
+		return report, err
+	}
+	if report.Missing = m.Missing(there); report.Missing != nil {
+		return report, nil
+	}
+	return report, checkResult(ctx, j.folder.Dir)
+}
+
+// maxFiles is the number of files that a dataset may have.
+const maxFiles = 1 << 20
+
+// checkResult opens the directory, which reads all metadata.
+func checkResult(ctx context.Context, dir string) error {
+	ds, err := arrowio.OpenFiles(ctx, []string{dir}, arrowio.Options{IO: "read"})
+	if err != nil {
+		return err
+	}
+	return ds.Close()
+}
+
+// outputSchema describes the columns of the output.
+type outputSchema struct {
+	arrow     arrowmeta.Schema
+	fields    []field
+	chosen    []source.Field
+	described []manifest.Column
+}
+
+func (j *job) schema() (s outputSchema) {
+	stored, metadata := j.ds.Arrow()
+	s.arrow.Metadata = metadata
+	for _, number := range j.numbers {
+		f := j.ds.Schema().Fields[number]
+		out := newField(f, stored[number])
+		s.fields, s.chosen = append(s.fields, out), append(s.chosen, f)
+		s.arrow.Fields = append(s.arrow.Fields, out.arrow)
+		typ := f.TypeString()
+		if f.Ragged == 0 && f.Logical == "" {
+			typ = f.Type.String()
+		}
+		s.described = append(s.described, manifest.Column{Name: f.Name, Type: typ, Shape: append([]int{}, f.Shape...)})
+	}
+	return s
+}
+
+// arguments returns those of the command, without the output and the part.
+func (j *job) arguments(inputs []string) []string {
+	list := slices.Clone(inputs)
+	add := func(flag, value string) { list = append(list, flag, value) }
+	if j.options.Columns != nil {
+		add("--columns", strings.Join(j.options.Columns, ","))
+	}
+	if n := j.options.RowsPerFile; n > 0 {
+		add("--rows-per-file", fmt.Sprint(n))
+	}
+	for _, number := range j.numbers {
+		f := j.ds.Schema().Fields[number]
+		if shape := j.options.Files.Shapes[f.Name]; shape != nil {
+			add("--shapes", f.Name+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]"))
+		}
+	}
+	if j.options.Files.Duplicates == "allow" {
+		add("--duplicates", "allow")
+	}
+	if j.options.Files.Split != "" {
+		add("--split", j.options.Files.Split)
+	}
+	return list
+}
+
+// disk is a folder of this machine.
+type disk struct{ local.Folder }
+
+func (d disk) Create(name string) (file, error) {
+	s, err := d.Folder.Create(name)
+	if err != nil {
+		return nil, err // a nil pointer would be no nil interface
+	}
+	return s, nil
+}

@@ -1,0 +1,196 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/columns"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// errLarge is the error of a window that takes too much memory.
+var errLarge = errors.New("the window takes more memory than expected")
+
+// batch holds the levels of some rows, by column.
+type batch struct {
+	rows   int
+	levels [][]columns.Level
+}
+
+// windows reads windows. A column of a window is read from its first row to its last by one
+// goroutine, so that each unit is decoded once, and columns are read at the same time.
+type windows struct {
+	readers []*columns.Reader // of one field each
+	weights []int64           // by column: bytes of its largest unit; measured as they are read
+	batch   int64             // rows of a record batch
+	most    int64             // bytes of a window
+	unit    int64             // rows of the largest unit
+
+	workers chan struct{}
+	room    int64               // of the cache of decoded units
+	cache   *semaphore.Weighted // the units of the columns that are being read must fit into it
+	mu      sync.Mutex          // of weights
+}
+
+// newWindows returns a reader of some fields of a source.
+func newWindows(src source.Source, fields []int, p plan) (*windows, error) {
+	w := &windows{batch: p.batchRows(), most: p.most, room: math.MaxInt64, workers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if bytes := source.CacheOf(src); bytes > 0 {
+		w.room = bytes
+	}
+	w.cache = semaphore.NewWeighted(w.room)
+	for _, n := range p.units {
+		w.unit = max(w.unit, n)
+	}
+	for _, number := range fields {
+		r, err := columns.New(plain{src}, []int{number}, columns.Options{})
+		if err != nil {
+			return nil, cmp.Or(err, w.close())
+		}
+		w.readers = append(w.readers, r)
+		w.weights = append(w.weights, w.unit*max(p.rowBytes/int64(len(fields)), int64(r.RowBytes())))
+	}
+	return w, nil
+}
+
+// close closes the readers. No window may be in progress.
+func (w *windows) close() (err error) {
+	for _, r := range w.readers {
+		err = cmp.Or(r.Close(), err)
+	}
+	return err
+}
+
+// window is a run of records that is being read.
+type window struct {
+	*windows
+	start, stop int64
+	step        int64 // rows of a record batch
+	columns     [][]*columns.Batch
+	done        sync.WaitGroup
+
+	mu    sync.Mutex
+	bytes int64
+	err   error
+}
+
+// begin begins to read a window. It returns once every column has begun.
+func (w *windows) begin(ctx context.Context, start, stop int64) *window {
+	win := &window{windows: w, start: start, stop: stop, step: max(1, min(w.batch, stop-start)), columns: make([][]*columns.Batch, len(w.readers))}
+	for i := range w.readers {
+		w.workers <- struct{}{}
+		weight := w.weight(i)
+		if err := w.cache.Acquire(ctx, weight); err != nil {
+			<-w.workers
+			win.fail(err)
+			break
+		}
+		win.done.Add(1)
+		end := func() {
+			w.cache.Release(weight)
+			<-w.workers
+			win.done.Done()
+		}
+		guard.Go("convert", func() error {
+			if err := win.column(ctx, i); err != nil {
+				return err
+			}
+			end()
+			return nil
+		}, func(err error) {
+			win.fail(err)
+			end()
+		})
+	}
+	return win
+}
+
+// weight returns the bytes that a unit of a column takes in the cache.
+func (w *windows) weight(column int) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(w.room, w.weights[column])
+}
+
+// measure takes the bytes of some rows of a column as those of all.
+func (w *windows) measure(column int, bytes, rows int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.weights[column] = int64(float64(bytes) / float64(max(1, rows)) * float64(w.unit))
+}
+
+func (w *window) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = cmp.Or(w.err, err)
+}
+
+// add counts bytes. It returns the error of the window.
+func (w *window) add(bytes int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bytes += bytes; w.bytes > w.most && w.stop-w.start > 1 {
+		w.err = cmp.Or(w.err, errLarge)
+	}
+	return w.err
+}
+
+// column reads a column.
+func (w *window) column(ctx context.Context, i int) error {
+	total := int64(0)
+	records := make([]int64, 0, w.step)
+	for start := w.start; start < w.stop || start == w.start; start += w.step {
+		records = records[:0]
+		for r := start; r < min(start+w.step, w.stop); r++ {
+			records = append(records, r)
+		}
+		b, err := w.readers[i].Read(ctx, records, 0)
+		if err != nil {
+			return err
+		}
+		w.columns[i] = append(w.columns[i], b)
+		bytes := sizeOf(b)
+		total += bytes
+		if err := w.add(bytes); err != nil {
+			return err
+		}
+		if b.Rows < len(records) { // offsets of 32 bits have no room for more rows
+			return errLarge
+		}
+	}
+	w.measure(i, total, w.stop-w.start)
+	return nil
+}
+
+func sizeOf(b *columns.Batch) (bytes int64) {
+	for _, c := range b.Columns {
+		for _, l := range c.Levels {
+			bytes += int64(len(l.Validity) + len(l.Offsets) + len(l.Data))
+		}
+	}
+	return bytes
+}
+
+// wait waits until the window is read, and returns its record batches.
+func (w *window) wait(fields []field) ([]batch, error) {
+	w.done.Wait()
+	if w.err != nil {
+		return nil, w.err
+	}
+	var list []batch
+	for k, first := range w.columns[0] {
+		b := batch{rows: first.Rows}
+		for i := range w.columns {
+			b.levels = append(b.levels, fields[i].levels(w.columns[i][k].Columns[0].Levels))
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
