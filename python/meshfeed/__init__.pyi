@@ -19,8 +19,6 @@ from meshfeed.benchmarking import benchmark as benchmark
 from meshfeed.certificate import Certificate as Certificate
 from meshfeed.coordinator import Coordinator as Coordinator
 from meshfeed.dataset import Dataset as Dataset
-from meshfeed.dataset import Field as Field
-from meshfeed.dataset import Skipped as Skipped
 from meshfeed.drawing import Drawing as Drawing
 from meshfeed.drawing import diagram as diagram
 from meshfeed.drawing import draw as draw
@@ -40,6 +38,8 @@ from meshfeed.errors import PeerError as PeerError
 from meshfeed.errors import ReadError as ReadError
 from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
 from meshfeed.errors import UnsupportedError as UnsupportedError
+from meshfeed.fields import Field as Field
+from meshfeed.fields import Skipped as Skipped
 from meshfeed.foreign import PlacedBatches as PlacedBatches
 from meshfeed.foreign import place_batches as place_batches
 from meshfeed.foreign import put as put

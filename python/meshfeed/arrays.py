@@ -14,7 +14,7 @@ from meshfeed._native import calls
 from meshfeed._native.handle import Handle, Resource
 from meshfeed._plan.blocks import Blocks, dtype_of, without_batch
 from meshfeed._plan.trees import no_field
-from meshfeed.dataset import Dataset, Skipped
+from meshfeed.dataset import Dataset
 from meshfeed.errors import (
     Error,
     InvalidStateError,
@@ -22,6 +22,7 @@ from meshfeed.errors import (
     ResourceExhaustedError,
     UnsupportedError,
 )
+from meshfeed.fields import Skipped
 from meshfeed.planning import Layout
 from meshfeed.specs import entries
 

@@ -3,90 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import html
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed._io import masks
+from meshfeed._io import masks, preview
 from meshfeed._io.arguments import RECORDS, Checks, no_fields
 from meshfeed._native import arrow, calls
 from meshfeed._native.files import Files
 from meshfeed._native.handle import Handle, Resource
-from meshfeed._plan.blocks import dtype_of
-from meshfeed.errors import InvalidStateError
+from meshfeed.errors import Error, InvalidStateError
+from meshfeed.fields import Field, Origin, Skipped
+from meshfeed.rows import Reader, Rows, numbers_of, row_of
 
 log = logging.getLogger("meshfeed")
 
 _LEFT_OUT = "columns that cannot be arrays are not in the %s: %s; %s"
 _STACKS = 'a dict of lists of names, such as {"x": ["a", "b"]}'
+_SHOWN = 5  # rows in a notebook
 _SPECS = "specs that name fields, such as a list of names, avoid this warning"
-
-
-@dataclasses.dataclass(frozen=True)
-class Field:
-    """A column of the dataset: rows of one shape, or ragged rows, whose length varies.
-
-    Attributes:
-        name: its name.
-        dtype: the name of the element type, such as "float32" or "bfloat16"; "uint8" for text.
-        shape: the shape of one row; empty for a scalar. If the field is ragged, the shape of one
-            element of its lists.
-        nullable: whether a record may have a null here.
-        logical: the type whose stored values these are, such as "timestamp[us, tz=UTC]" of Arrow,
-            "datetime64[s]" of NumPy, or "string"; empty for plain numbers.
-        ragged: the number of leading dimensions whose size varies: 0 for rows of one shape, 1 for
-            lists, text and bytes, 2 for lists of lists or of text.
-        names: the names of the classes that integers stand for, as those of a `ClassLabel` of
-            Hugging Face: value 0 is the first. Empty if the data hold no names.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    nullable: bool
-    logical: str = ""
-    ragged: int = 0
-    names: tuple[str, ...] = ()
-
-    @property
-    def numpy_dtype(self) -> np.dtype[Any]:
-        """The element type of NumPy."""
-        return dtype_of(self.dtype)
-
-    def __str__(self) -> str:
-        stored = f" ({self.logical})" if self.logical else ""
-        sizes = ", ".join(["…"] * self.ragged + [str(n) for n in self.shape])
-        return f"{self.name}: {self.dtype}{f'[{sizes}]' if sizes else ''}{stored}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Skipped:
-    """A column that cannot be an array, and why."""
-
-    name: str
-    type: str
-    reason: str
-
-
-@dataclasses.dataclass
-class Origin:
-    """The state that a dataset shares with its views.
-
-    Attributes:
-        files: the paths of the files; none for data in memory.
-        packed: the encoding of each file whose rows must be decoded, by path.
-        compared: whether `mf.open(fingerprint="full")` asks to compare every byte of the files.
-        repeats: how often windows that overlap contain a record.
-        warned: whether the warning about skipped columns was logged.
-    """
-
-    files: Sequence[str] = ()
-    packed: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    compared: bool = False
-    repeats: float = 1
-    warned: bool = False
 
 
 class Dataset(Resource):
@@ -107,6 +46,72 @@ class Dataset(Resource):
 
     def __len__(self) -> int:
         return int(self._facts["records"])
+
+    def __getitem__(self, index: Any) -> Rows:
+        """Returns rows as NumPy arrays, in a dict by field.
+
+        ``ds[7]`` is record 7: a scalar or an array per field. ``ds[10:20]``, ``ds[[3, 1]]`` and
+        ``ds[mask]`` are several records: an array per field, whose first dimension counts them. A
+        negative number counts from the end. The arrays are copies, which may be changed.
+
+        The rows of a ragged field are a list: arrays for lists of numbers, `str` for text, `bytes`
+        for binary, and lists for lists of those. Dates and times become datetime64 and timedelta64.
+
+        In one record, a null row is None. In several, a field that may hold nulls is a
+        `numpy.ma.MaskedArray`, and a null row of a ragged field is None.
+
+        Args:
+            index: a record number, a slice, a list or an array of numbers, or a mask.
+
+        Raises:
+            OutOfRangeError: there is no such record.
+            InvalidArgumentError: the index is of another kind.
+            UnsupportedError: the dataset has no field.
+
+        Examples:
+            >>> import meshfeed as mf, pyarrow as pa
+            >>> ds = mf.from_arrow(pa.table({"label": [7, 8, 9], "text": ["a", None, "bc"]}))
+            >>> ds[-1]
+            {'label': np.int64(9), 'text': 'bc'}
+            >>> ds[:2]
+            {'label': array([7, 8]), 'text': ['a', None]}
+        """
+        with Checks("Dataset") as check:
+            numbers = numbers_of(check, index, len(self))
+            if isinstance(numbers, int):
+                return self._reader.row(self.handle, numbers)
+            return self._reader.batch(self.handle, numbers)
+
+    def __getitems__(self, indices: Any) -> list[Rows]:
+        """Returns one dict for each record, as PyTorch's `DataLoader` fetches a batch."""
+        with Checks("Dataset") as check:
+            numbers = np.atleast_1d(numbers_of(check, indices, len(self)))
+            return self._reader.rows(self.handle, numbers)
+
+    _getitems = __getitems__  # the name that Grain looks for
+
+    def __iter__(self) -> Iterator[Rows]:
+        """Yields every record, as ``ds[i]`` returns it. Several are read at once."""
+        for _, batch in self._reader.batches(self.handle, len(self)):
+            for i in range(len(next(iter(batch.values())))):
+                yield row_of(batch, i)
+
+    def head(self, n: int = 5) -> Rows:
+        """Returns the first `n` records, as ``ds[:n]`` does.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> mf.from_arrays({"x": np.arange(100)}).head(3)
+            {'x': array([0, 1, 2])}
+        """
+        with Checks("Dataset.head") as check:
+            return self[: check.integer("n", n, 0, RECORDS)]
+
+    @functools.cached_property
+    def _reader(self) -> Reader:
+        if not self.schema:
+            raise no_fields(self.skipped)
+        return Reader(list(self.schema.values()))
 
     @property
     def schema(self) -> dict[str, Field]:
@@ -295,25 +300,39 @@ class Dataset(Resource):
             new = {field: check.field("names", name) for field, name in given.items()}
             return Dataset(calls.dataset_rename(self.handle, new), self._origin)
 
-    def filter(self, mask: Any) -> Dataset:
+    def filter(self, mask: Any, *, fields: Iterable[str] | None = None) -> Dataset:
         """Returns a view of the records for which a mask is true, in their order.
 
         The view keeps 1 bit for each record of this dataset, and copies no records.
 
+        A function may compute the mask. It is called with batches of rows, as ``ds[a:b]`` returns
+        them, and returns a boolean for each row. This reads all rows once, before `filter` returns.
+
         Args:
-            mask: one boolean for each record: an array of any library, or a list.
+            mask: one boolean for each record: an array of any library, or a list; or a function.
+            fields: the fields that the function gets; all by default.
 
         Raises:
             InvalidArgumentError: the mask has another length, values that are not booleans, or
-                missing values.
+                missing values. It names the records if a function returned it.
+            NotFoundError: there is no such field; the message lists all.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
             >>> label = np.array([3, 1, 3, 2])
-            >>> len(mf.from_arrays({"label": label}).filter(label == 3))
+            >>> ds = mf.from_arrays({"label": label, "x": np.zeros((4, 8))})
+            >>> len(ds.filter(label == 3))
+            2
+            >>> len(ds.filter(lambda rows: rows["label"] < 3, fields=["label"]))
             2
         """
         with Checks("Dataset.filter") as check:
+            if callable(mask):
+                seen = self if fields is None else self.select(fields)
+                batches = seen._reader.batches(seen.handle, len(seen))
+                mask = masks.computed(check, mask, batches, len(self))
+            elif fields is not None:
+                raise check.misfit("fields= is for a function, and this is a mask", "leave it out")
             bits = masks.bits(check, mask, len(self))
             return Dataset(calls.dataset_filter(self.handle, bits, len(self)), self._origin)
 
@@ -465,6 +484,15 @@ class Dataset(Resource):
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
         packed = ", encoded: slow to shuffle" if self._origin.packed else ""
         return "\n".join([f"Dataset of {len(self)} records{packed}", *lines])
+
+    def _repr_html_(self) -> str:
+        """Returns the first rows as a table, for notebooks. It reads no more than these."""
+        title = f"{type(self).__name__} of {len(self)} records"
+        try:
+            rows = self.__getitems__(range(min(len(self), _SHOWN)))
+            return preview.table(title, list(self.schema.values()), rows)
+        except Error as e:  # a table that fails should not hide the rest of a notebook
+            return f"<pre>{html.escape(repr(self))}\n{html.escape(str(e))}</pre>"
 
     def __reduce__(self) -> NoReturn:
         message = "a dataset cannot be pickled: it belongs to this process"

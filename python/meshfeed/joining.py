@@ -7,7 +7,8 @@ from typing import Any
 
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
-from meshfeed.dataset import Dataset, Origin, origin
+from meshfeed.dataset import Dataset, origin
+from meshfeed.fields import Origin
 
 _FULL = (
     "datasets[%d] compares every byte of its files between processes, but datasets[%d] is in "

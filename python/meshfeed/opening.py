@@ -13,7 +13,8 @@ import numpy as np
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, is_field_name
 from meshfeed._native import arrow, calls
-from meshfeed.dataset import Dataset, Field, compare_files
+from meshfeed.dataset import Dataset, compare_files
+from meshfeed.fields import Field
 
 log = logging.getLogger("meshfeed")
 

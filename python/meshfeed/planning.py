@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from meshfeed import _types
     from meshfeed._io import page
-    from meshfeed.dataset import Dataset, Skipped
+    from meshfeed.dataset import Dataset
+    from meshfeed.fields import Skipped
     from meshfeed.specs import Spec
 
 

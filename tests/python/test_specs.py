@@ -10,7 +10,7 @@ from jax.sharding import PartitionSpec
 
 import meshfeed as mf
 from meshfeed._plan.trees import resolve
-from meshfeed.dataset import Skipped
+from meshfeed.fields import Skipped
 from meshfeed.specs import entries
 
 FIELDS = ("image", "label", "tokens")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,9 @@ from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
+
+log = logging.getLogger("meshfeed")
+PROGRESS = 10  # seconds between two messages of a long computation
 
 
 def bits(check: Checks, mask: Any, records: int) -> Bits:
@@ -31,3 +37,49 @@ def bits(check: Checks, mask: Any, records: int) -> Bits:
             hint = "a mask for a view counts the records of the view"
         raise check.misfit(f"{message}{records} records", hint)
     return np.packbits(given, bitorder="little")
+
+
+def computed(
+    check: Checks,
+    keep: Callable[[Any], Any],
+    batches: Iterable[tuple[int, dict[str, Any]]],
+    records: int,
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Returns the mask that a function computes. It logs its progress now and then.
+
+    An exception of the function gets a note with the records.
+
+    Args:
+        check: makes errors that name the called function.
+        keep: returns a boolean for each row of a batch.
+        batches: the rows of all records, each with the number of its first one.
+        records: how many there are.
+    """
+    mask = np.empty(records, np.bool_)
+    reported = time.monotonic()
+    for start, rows in batches:
+        count = len(next(iter(rows.values())))
+        stop = start + count
+        try:
+            kept = np.asanyarray(keep(rows))
+        except Exception as e:
+            e.add_note(f"the function got records {start} to {stop - 1}")
+            raise
+        if kept.dtype != np.bool_ or kept.shape != (count,):
+            message = f"for records {start} to {stop - 1}, the function returned {kept.dtype}"
+            expected = f"expected one boolean for each of the {count} rows"
+            raise check.misfit(f"{message}{list(kept.shape)}: {expected}", _hint(kept))
+        if np.ma.is_masked(kept):
+            message = f"for records {start} to {stop - 1}, the function returned missing values"
+            raise check.misfit(message, "compare .filled(value), or .mask to find nulls")
+        mask[start:stop] = kept
+        if time.monotonic() - reported > PROGRESS:
+            reported = time.monotonic()
+            log.info("Dataset.filter: %d of %d records", stop, records)
+    return mask
+
+
+def _hint(kept: np.ndarray[Any, Any]) -> str:
+    if kept.ndim == 0 and kept.dtype == np.bool_:
+        return "the function gets batches: compare arrays, and combine with & and |, not with and"
+    return "compare the arrays of the batch, as in rows['label'] == 3"

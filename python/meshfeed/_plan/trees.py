@@ -12,7 +12,7 @@ from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedErro
 from meshfeed.specs import Array, Entry, P, entries, is_sharding, is_spec
 
 if TYPE_CHECKING:
-    from meshfeed.dataset import Skipped
+    from meshfeed.fields import Skipped
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,278 @@
+"""Rows of a dataset by number, and a dataset as a source of other loaders."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import grain
+import ml_dtypes
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import meshfeed as mf
+
+NOW = dt.datetime(2026, 1, 2, 3, 4, 5)
+
+COLUMNS: dict[str, pa.Array] = {
+    "i": pa.array([1, 2, 3, 4], pa.int32()),
+    "null": pa.array([1.5, None, 2.5, None]),
+    "bool": pa.array([True, False, None, True]),
+    "half": pa.array(np.arange(4, dtype=np.float16)),
+    "vector": pa.array([[1, 2], [3, None], None, [None, None]], pa.list_(pa.int16(), 2)),
+    "text": pa.array(["a", None, "", "ä\U0001f600"]),
+    "bytes": pa.array([b"\x00", b"", None, b"xy"], pa.large_binary()),
+    "word": pa.array(["a", "b", None, "a"]).dictionary_encode(),
+    "tokens": pa.array([[1, 2], [], None, [3, None]]),
+    "words": pa.array([["a", None], [], None, ["b"]]),
+    "nested": pa.array([[[1], [2, 3]], [], None, [None, []]], pa.list_(pa.list_(pa.int8()))),
+    "points": pa.array([[[1, 2], None], [], None, [[3, 4]]], pa.list_(pa.list_(pa.int8(), 2))),
+    "seen": pa.array([NOW, None, NOW, NOW], pa.timestamp("us", "UTC")),
+    "day": pa.array([NOW.date()] * 4, pa.date32()),
+    "late": pa.array([NOW] * 4, pa.date64()),
+    "took": pa.array([1, 2, 3, 4], pa.duration("ms")),
+    "time": pa.array([1, 2, 3, 4], pa.time32("s")),
+    "fixed": pa.array([b"abc"] * 4, pa.binary(3)),
+}
+
+
+def plain(value: Any) -> Any:
+    """Returns a value of a row as pyarrow's `to_pylist` would."""
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ma.MaskedArray | np.ndarray | np.generic):
+        value = value.tolist()
+        return (
+            [
+                None if isinstance(v, list) and v and not any(v) and v[0] is None else v
+                for v in value
+            ]
+            if isinstance(value, list)
+            else value
+        )
+    return value
+
+
+def want(name: str, row: int) -> Any:
+    value = COLUMNS[name].to_pylist()[row]
+    if name == "vector" and row == 3:
+        return None  # a row of nulls is a null
+    match name, value:
+        case _, None:
+            return None
+        case "seen", _:
+            return NOW
+        case "took", _:
+            return dt.timedelta(milliseconds=row + 1)
+        case "time", _:
+            return dt.timedelta(seconds=row + 1)
+        case "late", _:
+            return dt.datetime(NOW.year, NOW.month, NOW.day)
+        case "fixed", _:
+            return list(b"abc")
+    return value
+
+
+@pytest.fixture(scope="module")
+def ds() -> mf.Dataset:
+    return mf.from_arrow(pa.table(COLUMNS))
+
+
+def test_every_kind_of_column(ds: mf.Dataset) -> None:
+    for i in range(4):
+        row = ds[i]
+        assert list(row) == list(COLUMNS)
+        for name, value in row.items():
+            assert plain(value) == want(name, i), (name, i)
+    several = ds[[3, 0]]
+    for name, column in several.items():
+        found = [plain(v) for v in column] if isinstance(column, list) else plain(column)
+        expected = [want(name, i) for i in (3, 0)]
+        assert [plain(v) for v in found] == expected, name
+    assert several["i"].dtype == np.int32
+    assert several["half"].dtype == np.float16
+    assert several["bool"].dtype == np.bool_
+    assert isinstance(several["null"], np.ma.MaskedArray)
+    assert not isinstance(several["i"], np.ma.MaskedArray)
+    assert isinstance(ds[:0]["null"], np.ma.MaskedArray)
+    assert several["seen"].dtype == "M8[us]"
+    assert several["day"].dtype == "M8[D]"
+    assert [len(ds[:0][name]) for name in COLUMNS] == [0] * len(COLUMNS)
+
+
+def test_types_that_arrow_has_not() -> None:
+    rng = np.random.default_rng(0)
+    arrays = {
+        "bf16": rng.random((5, 2, 3), np.float32).astype(ml_dtypes.bfloat16),
+        "complex": (rng.random((5, 2)) + 1j).astype(np.complex64),
+        "one": np.arange(5) * 1j,
+        "flags": rng.random((5, 9)) < 0.5,
+        "when": np.arange(5).astype("M8[h]"),
+        "huge": np.arange(5, dtype=np.uint64) + 2**63,
+        "empty": np.zeros((5, 0, 3), np.int8),
+    }
+    with mf.from_arrays(arrays) as ds:
+        for name, found in ds[[4, 4, 1]].items():
+            assert found.dtype == arrays[name].dtype or name == "when"
+            assert found.tolist() == arrays[name][[4, 4, 1]].tolist()
+            assert found.shape == arrays[name][[4, 4, 1]].shape
+        assert ds[1]["bf16"].shape == (2, 3)
+
+
+def test_indices_are_those_of_numpy() -> None:
+    x = np.arange(100)
+    with mf.from_arrays({"x": x}) as ds:
+        draw = random.Random(seed := random.randrange(2**32))
+        for _ in range(200):
+            a, b, c = (draw.choice([None, draw.randint(-120, 120)]) for _ in range(3))
+            index = slice(a, b, c or None)
+            assert ds[index]["x"].tolist() == x[index].tolist(), (seed, index)
+        numbers = [draw.randint(-100, 99) for _ in range(50)]
+        for given in (numbers, np.array(numbers, np.int8), tuple(numbers), pa.array(numbers)):
+            assert ds[given]["x"].tolist() == x[numbers].tolist()
+        assert ds[np.uint64(7)]["x"] == ds[np.array(7)]["x"] == 7
+        assert ds[x % 3 == 0]["x"].tolist() == x[x % 3 == 0].tolist()
+        assert ds[[]]["x"].tolist() == []
+        assert [row["x"] for row in ds] == x.tolist()
+        assert [row["x"] for row in ds.__getitems__([3, -1])] == [3, 99]
+        assert ds.head(2)["x"].tolist() == [0, 1]
+        assert ds.head(1000)["x"].tolist() == x.tolist()
+        rows = ds[:2]
+        rows["x"][0] = 7  # copies
+        assert ds[0]["x"] == 0
+
+
+def test_wrong_indices(ds: mf.Dataset) -> None:
+    for index, text in (
+        (4, "record 4 is not one of the 4 records of the dataset; give numbers from -4 to 3"),
+        (
+            [0, -5],
+            "record -5 is not one of the 4 records of the dataset; give numbers from -4 to 3",
+        ),
+    ):
+        with pytest.raises(IndexError) as error:
+            ds[index]
+        assert str(error.value) == f"Dataset: {text}"
+    expected = "expected a record number, a slice, a list of numbers or a mask"
+    for wrong, text in (
+        ("i", f"index='i': {expected}; ds.select(['i'])[:] has the rows of a field"),
+        (1.5, f"index=1.5: {expected}"),
+        (None, f"index=None: {expected}"),
+        ([[1]], f"index=[[1]]: {expected}"),
+        (
+            [True],
+            f"index=[True]: {expected}; a mask has one value for each of the 4 records, and this "
+            "has 1",
+        ),
+    ):
+        with pytest.raises(mf.InvalidArgumentError) as refused:
+            ds[wrong]
+        assert str(refused.value) == f"Dataset: {text}"
+    with mf.from_arrow(pa.table({"x": pa.nulls(3)})) as none:
+        with pytest.raises(mf.InvalidArgumentError, match="'x'"):
+            none[0]
+    with mf.from_arrays({"x": np.arange(3)}) as closed:
+        pass
+    with pytest.raises(mf.InvalidStateError, match="closed"):
+        closed[0]
+
+
+def test_threads(tmp_path: Path) -> None:
+    table = pa.table({"x": np.arange(1000), "t": [f"record {i}" for i in range(1000)]})
+    with pa.ipc.new_file(tmp_path / "x.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=64)
+    failed = []
+    with mf.open(tmp_path / "x.arrow") as ds:
+
+        def visit(first: int) -> None:
+            for i in range(first, 1000, 4):
+                if ds[i] != {"x": i, "t": f"record {i}"}:
+                    failed.append(i)  # noqa: PERF401
+
+        threads = [threading.Thread(target=visit, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+
+
+def test_a_function_filters(tmp_path: Path) -> None:
+    x = np.arange(10_000)
+    with mf.from_arrow(pa.table({"x": x, "text": [f"{i:x}" for i in x]})) as ds:
+        calls = []
+
+        def even(rows: dict[str, Any]) -> Any:
+            calls.append(len(rows["x"]))
+            assert list(rows) == ["x"]
+            return rows["x"] % 2 == 0
+
+        kept = ds.filter(even, fields=["x"])
+        assert kept[:3]["x"].tolist() == [0, 2, 4]
+        assert (len(kept), sum(calls)) == (5000, 10_000)
+        assert len(calls) > 1
+        assert kept.fingerprint() == ds.filter(x % 2 == 0).fingerprint()
+        words = ds.filter(lambda rows: np.array([t == "ff" for t in rows["text"]]))
+        assert words[0]["x"] == 255
+        with pytest.raises(
+            mf.InvalidArgumentError, match=r"for records 0 to 4095, the function ret"
+        ):
+            ds.filter(lambda rows: rows["x"])
+        with pytest.raises(mf.InvalidArgumentError, match="combine with & and"):
+            ds.filter(lambda rows: np.bool_(True))
+        with pytest.raises(mf.InvalidArgumentError, match="fields= is for a function"):
+            ds.filter(x == 0, fields=["x"])
+        with pytest.raises(ZeroDivisionError) as error:
+            ds.filter(lambda rows: 1 // 0)
+        assert error.value.__notes__ == ["the function got records 0 to 4095"]
+    nulls = mf.from_arrow(pa.table({"x": [1, None]}))
+    with pytest.raises(mf.InvalidArgumentError, match=r"missing values; compare \.filled"):
+        nulls.filter(lambda rows: rows["x"] > 0)
+
+
+def test_a_source_of_grain() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(12, 2)
+    with mf.from_arrays({"x": x, "y": np.arange(12)}) as ds:
+        batches = list(grain.MapDataset.source(ds).shuffle(seed=1).batch(4))
+        assert [b["x"].shape for b in batches] == [(4, 2)] * 3
+        assert sorted(np.concatenate([b["y"] for b in batches]).tolist()) == list(range(12))
+        for batch in batches:
+            assert batch["x"].tolist() == x[batch["y"]].tolist()
+        read = (
+            grain.MapDataset.source(ds).to_iter_dataset(grain.ReadOptions(num_threads=4)).batch(5)
+        )
+        assert [b["y"].tolist() for b in read] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
+
+
+def test_a_table_in_a_notebook(ds: mf.Dataset) -> None:
+    shown = ds._repr_html_()
+    assert "Dataset of 4 records" in shown
+    assert "ä\U0001f600" in shown
+    assert shown.count("<tr>") == 5
+    ramp = np.linspace(0, 1, 64).reshape(8, 8)
+    fields = {
+        "gray": (np.stack([ramp] * 9) * 255).astype(np.uint8),
+        "rgb": np.zeros((9, 3, 400, 300), np.float32),
+        "matrix": np.stack([ramp] * 9) - 1,
+        "tall": np.zeros((9, 1000, 8), np.uint8),
+    }
+    with mf.from_arrays(fields) as images:
+        text = images._repr_html_()
+        assert text.count("<img ") == 2 * 5
+        assert len(text) < 20_000
+        assert 'alt="rgb, 3 x 400 x 300"' in text
+        assert "[8, 8]: -1, -0.9841" in text
+        assert "[1000, 8]: 0, 0, 0, 0, 0, 0, …" in text
+    assert "InvalidState" not in text
+    assert "is closed" in images._repr_html_()
+    with mf.from_arrow(pa.table({"<b>": ["<script>" + "x" * 100]})) as hostile:
+        text = hostile._repr_html_()
+        assert "<script>" not in text
+        assert "<b>" not in text
+        assert "… (108 characters)" in text
+    with mf.from_arrow(pa.table({"x": pa.nulls(1)})) as none:
+        assert "it holds nothing but nulls" in none._repr_html_()
