@@ -54,7 +54,7 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 		}
 		out.Bytes += int64(len(to.Valid) + len(to.Data))
 		if n+1 < len(field.Levels) && !field.Inline(n+1) {
-			col = &col.Children[0]
+			col = inner(col)
 		}
 	}
 	out.Reading, out.Unpacking = u.reading, u.unpacking

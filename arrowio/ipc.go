@@ -96,7 +96,7 @@ func (c *ipc) promise(ctx context.Context, i, column int, field *arrowtype.Field
 		if len(col.Children) == 0 {
 			break
 		}
-		col = &col.Children[0]
+		col = inner(col)
 	}
 	return bytes, nil
 }
@@ -133,11 +133,11 @@ func (u *ipcBatch) encoding() string {
 }
 
 func (u *ipcBatch) hasNulls(column int) bool {
-	for c := &u.file.meta.Columns[column]; c.Located; c = &c.Children[0] {
+	for c := &u.file.meta.Columns[column]; c.Located; c = inner(c) {
 		if u.header.Node(c).Nulls > 0 {
 			return true
 		}
-		if len(c.Children) != 1 {
+		if len(c.Children) != 1 && arrowtype.Member(c.Field) < 0 {
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
 			break
 		}
 		if n > 0 {
-			col = &col.Children[0]
+			col = inner(col)
 		}
 		p, node, buffers := &to.Planes[n], b.Node(col), b.Buffers(col)
 		if p.Valid != nil {
@@ -177,6 +177,11 @@ func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
 			}
 		}
 	}
+}
+
+// inner returns the column below a list, or that which holds the rows of a struct.
+func inner(c *arrowmeta.Column) *arrowmeta.Column {
+	return &c.Children[max(arrowtype.Member(c.Field), 0)]
 }
 
 // dataBuffer returns the index, among a column's buffers, of the one that holds

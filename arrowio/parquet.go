@@ -103,30 +103,34 @@ func (c *parquetFile) leaves(column int) (first, last int) {
 	return c.meta.Firsts[column], last
 }
 
+// leaf returns the number of the leaf that holds the rows of a column.
+func (c *parquetFile) leaf(column int) int {
+	return c.meta.Firsts[column] + max(arrowtype.Member(&c.meta.Schema.Fields[column]), 0)
+}
+
 // maxUnpacked bounds what one column of a row group takes in memory.
 const maxUnpacked = 1 << 30
 
 // promise implements contents: the stored bytes, and the memory of chunk.Decode.
 func (c *parquetFile) promise(_ context.Context, group, column int, _ *arrowtype.Field) (int64, error) {
-	leaf, _ := c.leaves(column)
+	leaf := c.leaf(column)
 	stored := &c.meta.Groups[group].Chunks[leaf]
 	return min(stored.Length+chunk.Promise(stored, &c.meta.Leaves[leaf]), maxUnpacked), nil
 }
 
-// decode reads and decodes a column of a row group. All columns that are fields have one
-// leaf.
+// decode reads and decodes the leaf of a column of a row group.
 func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
 	began := time.Now()
-	first, _ := c.leaves(column)
-	shape := lists && !field.HasInline(0) // the offsets of text are in its values
-	col, reading, err := c.chunk(ctx, group, first, shape, limit)
+	leaf := c.leaf(column)
+	shape := lists && !field.HasInline(field.Structs()) // the offsets of text are in its values
+	col, reading, err := c.chunk(ctx, group, leaf, shape, limit)
 	if err != nil {
 		return nil, c.failed(group, column, err)
 	}
 	if !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
 		return nil, c.failed(group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
 	}
-	out, err := arrowBuffers(col, &c.meta.Leaves[first], field, shape, limit)
+	out, err := arrowBuffers(col, &c.meta.Leaves[leaf], field, shape, limit)
 	if err != nil && limit < maxUnpacked {
 		return nil, errPromise
 	}
@@ -232,7 +236,7 @@ type parquetGroup struct {
 }
 
 func (g parquetGroup) chunkOf(column int) (*parquet.Chunk, *parquet.Leaf) {
-	leaf, _ := g.file.leaves(column)
+	leaf := g.file.leaf(column)
 	return &g.file.meta.Groups[g.group].Chunks[leaf], &g.file.meta.Leaves[leaf]
 }
 
@@ -266,7 +270,7 @@ func (g parquetGroup) setPositions(to *table.Column, batch, column int) {
 			p.Valid[batch] = -1
 		}
 		if p.Length != nil {
-			p.Length[batch] = g.file.meta.Groups[g.group].Chunks[g.file.meta.Firsts[column]].Values
+			p.Length[batch] = g.file.meta.Groups[g.group].Chunks[g.file.leaf(column)].Values
 		}
 	}
 }

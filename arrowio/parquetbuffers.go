@@ -20,14 +20,19 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	if text {
 		last-- // the offsets of the text
 	}
-	if len(col.Lists) != last {
-		return nil, fmt.Errorf("lists nested %d deep instead of %d", len(col.Lists), last)
+	outer := field.Structs()
+	if len(col.Lists) != last-outer {
+		return nil, fmt.Errorf("lists nested %d deep instead of %d", len(col.Lists), last-outer)
 	}
 	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
-	for n := range last {
-		list, l := field.List(n), &col.Lists[n]
+	if outer > 0 {
+		out.Levels[0] = table.DecodedLevel{Valid: col.Outer, Length: col.Values}
+		out.Bytes += int64(len(col.Outer))
+	}
+	for n := outer; n < last; n++ {
+		list, l := field.List(n), &col.Lists[n-outer]
 		if list.Direct() {
-			if err := col.FixLists(n, int64(list.Length()), limit); err != nil {
+			if err := col.FixLists(n-outer, int64(list.Length()), limit); err != nil {
 				return nil, err
 			}
 		}

@@ -58,11 +58,11 @@ func arrayOf(a *C.struct_ArrowArray, f *arrowmeta.Field) *table.Array {
 	if views {
 		out.Buffers = sized(out.Buffers)
 	}
-	out.Child = func() *table.Array {
-		if a.n_children != 1 || f == nil || len(f.Type.Children) != 1 {
+	out.Child = func(i int) *table.Array {
+		if f == nil || int64(a.n_children) != int64(len(f.Type.Children)) || i >= len(f.Type.Children) {
 			return nil
 		}
-		return arrayOf(*a.children, &f.Type.Children[0])
+		return arrayOf(unsafe.Slice(a.children, int(a.n_children))[i], &f.Type.Children[i])
 	}
 	out.Dictionary = func() *table.Array {
 		values := *f

@@ -19,7 +19,7 @@ type kind interface {
 
 // kinds lists all kinds. The first that matches describes a field; the last
 // matches every field.
-var kinds = []kind{dictionaryKind{}, fixedSizeListKind{}, listKind{}, textKind{}, viewKind{}, fixedSizeBinaryKind{}, booleanKind{}, numberKind{}, refusedKind{}}
+var kinds = []kind{dictionaryKind{}, fixedSizeListKind{}, listKind{}, memberKind{}, textKind{}, viewKind{}, fixedSizeBinaryKind{}, booleanKind{}, numberKind{}, refusedKind{}}
 
 // Buffer is the size of a level's data buffer: Bits for each element and for
 // Extra elements more. Bits is 0 if the level has no such buffer.

@@ -10,9 +10,9 @@ func (f *Field) MakeRagged() {
 			l.length = -1
 		}
 	}
-	f.Ragged = f.LastOffsets() + 1
+	f.Ragged = f.LastOffsets() + 1 - f.Structs()
 	if f.HasTexts() {
-		f.Ragged = len(f.Levels)
+		f.Ragged = len(f.Levels) - f.Structs()
 	}
 	f.Shape = append([]int{}, f.described[f.Ragged:]...)
 }

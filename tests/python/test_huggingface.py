@@ -7,6 +7,9 @@ from typing import Any
 
 import datasets
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import meshfeed as mf
@@ -118,3 +121,68 @@ def test_names_of_classes(tmp_path: Path) -> None:
     with mf.from_arrow(live) as first, mf.from_arrow(other) as second:
         with pytest.raises(mf.InvalidArgumentError, match='class 0 is "cat" and "dog"'):
             mf.concat([first, second])
+
+
+def encoded(rows: int) -> list[dict[str, Any] | None]:
+    values: list[dict[str, Any] | None] = [
+        {"bytes": b"image %d" % k, "path": f"{k}.png"} for k in range(rows)
+    ]
+    values[1] = None
+    values[2] = {"bytes": b"", "path": None}
+    return values
+
+
+def test_encoded_files_are_bytes(tmp_path: Path) -> None:
+    """Images and audio are rows of bytes, whatever stores them."""
+    values = encoded(20)
+    live = datasets.Dataset.from_dict({"image": values, "sound": values, "label": range(20)})
+    live = live.cast_column("image", datasets.Image(decode=False))
+    live = live.cast_column("sound", datasets.Audio(decode=False))
+    live.save_to_disk(tmp_path / "saved")
+    live.to_parquet(tmp_path / "x.parquet", batch_size=7)
+    frame = pl.DataFrame(live.data.table)
+    frame.write_ipc(tmp_path / "views.arrow")
+    frame.write_ipc(tmp_path / "packed.arrow", compression="zstd", record_batch_size=6)
+    frame.write_parquet(tmp_path / "polars.parquet")
+    pq.write_table(live.data.table, tmp_path / "pages.parquet", row_group_size=3)
+    want = [None if v is None else v["bytes"] for v in values]
+    names = ["saved", "x.parquet", "views.arrow", "packed.arrow", "polars.parquet", "pages.parquet"]
+    opened = [mf.open(tmp_path / name) for name in names]
+    opened += [mf.from_arrow(live), mf.from_arrow(live.data.table), mf.from_arrow(frame)]
+    order = [5, 1, 19, 2, 1]
+    for ds in opened:
+        with ds, ds.take(order) as some:
+            table = pa.table(ds)
+            assert table["image"].to_pylist() == table["sound"].to_pylist() == want
+            assert pa.table(some)["image"].to_pylist() == [want[k] for k in order]
+            assert (ds.schema["image"].dtype, ds.schema["image"].ragged) == ("uint8", 1)
+            assert ds.skipped == []
+            assert len(ds.fingerprint()) == 32
+    for chosen in (live.select(order), live.shuffle(seed=4), live.select(range(1, 9))):
+        with mf.from_arrow(chosen) as ds:
+            assert pa.table(ds)["image"].to_pylist() == [
+                None if v is None else v["bytes"] for v in chosen["image"]
+            ]
+
+
+def test_files_that_are_not_in_the_data(tmp_path: Path) -> None:
+    """A path without bytes is an error, and the advice in it works."""
+    (tmp_path / "a.png").write_bytes(b"abc")
+    features = datasets.Features({"image": datasets.Image(decode=False)})
+    path = {"bytes": None, "path": str(tmp_path / "a.png")}
+    live = datasets.Dataset.from_dict({"image": [None, path]}, features=features)
+    live.to_parquet(tmp_path / "x.parquet")
+    with mf.from_arrow(live) as ds:
+        assert list(ds.schema) == []
+        assert "record 1 has a path and no bytes; put the files into" in ds.skipped[0].reason
+    with mf.open(tmp_path / "x.parquet") as ds:
+        message = 'x.parquet: field "image": record 1 has a path and no bytes; put the files into'
+        with ds.pad("image", length=9) as padded:
+            with pytest.raises(mf.UnsupportedError, match=message):
+                mf.Loader(padded, batch_size=2)
+    embed = datasets.table.embed_table_storage
+    embedded = live.with_format("arrow").map(embed, batched=True).with_format(None)
+    live.save_to_disk(tmp_path / "saved")
+    for ds in (mf.from_arrow(embedded), mf.open(tmp_path / "saved")):
+        with ds:
+            assert pa.table(ds)["image"].to_pylist() == [None, b"abc"]

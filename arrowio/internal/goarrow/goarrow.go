@@ -156,11 +156,11 @@ func Array[D Data[D, B, T], B Buffer, T any](a D) *table.Array {
 	for _, b := range a.Buffers() {
 		out.Buffers = append(out.Buffers, bufferOf(b))
 	}
-	out.Child = func() *table.Array {
-		if len(a.Children()) != 1 {
+	out.Child = func(i int) *table.Array {
+		if i >= len(a.Children()) {
 			return nil
 		}
-		return Array(a.Children()[0])
+		return Array(a.Children()[i])
 	}
 	out.Dictionary = func() *table.Array {
 		if d := a.Dictionary(); any(d) != nil && any(d.DataType()) != nil {

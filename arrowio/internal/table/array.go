@@ -16,8 +16,8 @@ type Array struct {
 	Nulls          int64    // -1 if the producer has not counted them
 	Buffers        []Buffer // the validity bitmap first; of views, the data buffers last
 
-	Child      func() *Array // nil unless there is exactly one
-	Dictionary func() *Array // nil if there is none
+	Child      func(i int) *Array // nil unless there are as many as the type has
+	Dictionary func() *Array      // nil if there is none
 }
 
 // Buffer is a piece of memory. Bytes is -1 if the size is not known.

@@ -2,6 +2,7 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -73,6 +74,9 @@ func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, re
 		}
 	}
 	b.finish(len(r.Rows))
+	if reason := r.incomplete(field, b.column); reason != "" {
+		return nil, reason, nil
+	}
 	if field.Ragged > 0 || field.LastOffsets() < 0 {
 		return b.column, "", nil
 	}
@@ -86,6 +90,32 @@ func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, re
 		field.MakeRagged()
 	}
 	return b.column, "", err
+}
+
+// incomplete returns the reason why a column of structs has no rows: a struct is not null, but
+// its member with the rows is.
+func (r *Batches) incomplete(field *arrowtype.Field, column *Column) string {
+	if field.Structs() == 0 || column.Planes[1].Valid == nil {
+		return ""
+	}
+	first := int64(0)
+	outer, inner := &column.Planes[0], &column.Planes[1]
+	for i, rows := range r.Rows {
+		batch := int32(i)
+		for row := int64(0); row < rows && inner.valid(batch) >= 0; row++ {
+			at := row + outer.shift(batch)
+			if bitAt(outer.valid(batch), at) && !bitAt(inner.valid(batch), at+inner.shift(batch)) {
+				return fmt.Sprintf("record %d %s; %s", first+row, noBytes, embed)
+			}
+		}
+		first += rows
+	}
+	return ""
+}
+
+// bitAt returns a bit of the bitmap at an address. Without a bitmap all bits are 1.
+func bitAt(bitmap, i int64) bool {
+	return bitmap < 0 || bytesAt(uintptr(bitmap+i>>3), 1)[0]>>(i&7)&1 == 1
 }
 
 // lists returns a reader of a column's list offsets in one record batch.

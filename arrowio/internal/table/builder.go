@@ -56,8 +56,8 @@ func (b *builder) batch(a *Array, shift, rows int64) error {
 		if b.field.Inline(n + 1) {
 			continue
 		}
-		if a = a.Child(); a == nil {
-			return fmt.Errorf("level %d has not one child", n)
+		if a = a.Child(b.field.Child(n)); a == nil {
+			return fmt.Errorf("level %d does not have the children of its type", n)
 		}
 	}
 	return nil
@@ -195,7 +195,7 @@ func (b *builder) dictionary(indices *Array) error {
 			return fmt.Errorf("its dictionary does not fit its type")
 		}
 		first *= length
-		a = a.Child()
+		a = a.Child(0)
 	}
 	size, row := f.Values().Size()/8, int64(f.RowBytes())
 	if row > 0 && count > maxElements/row || first+count*row/size > a.Offset+a.Length {

@@ -52,7 +52,7 @@ func TestDictionaryInMemory(t *testing.T) {
 		{2, 7, 4, 16, false},
 	} {
 		child := &Array{Length: c.childLength, Offset: c.childOffset, Buffers: []Buffer{{}, buffer(80)}}
-		dictionary := &Array{Length: c.length, Offset: c.offset, Buffers: []Buffer{{}}, Child: func() *Array { return child }}
+		dictionary := &Array{Length: c.length, Offset: c.offset, Buffers: []Buffer{{}}, Child: func(int) *Array { return child }}
 		indices := &Array{Length: 4, Buffers: []Buffer{{}, buffer(4)}, Dictionary: func() *Array { return dictionary }}
 		b := builder{field: field, column: &Column{Planes: make([]Plane, 1)}}
 		err := b.batch(indices, 0, 4)

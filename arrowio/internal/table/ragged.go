@@ -4,13 +4,36 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // none are the bytes of a list without elements, which is not null.
 var none = []byte{}
 
-// present sets the elements of the rows that have a run: one list in level 0. The other
-// rows are null.
+// noBytes and embed describe a file of Hugging Face's datasets library that is not in the data.
+const (
+	noBytes = "has a path and no bytes"
+	embed   = "put the files into the data: save_to_disk and push_to_hub of datasets do, as does ds.with_format(\"arrow\").map(datasets.table.embed_table_storage, batched=True)"
+)
+
+// complete returns an error if a row has a struct, but no run any more because the member with
+// the row is null.
+func (t *traversal) complete() error {
+	for i := range t.runs {
+		t.elements[t.runs[i].span] = -1
+	}
+	for _, span := range t.begun {
+		if t.elements[span] > 0 {
+			name, record, batch := t.field.Name, t.spans[span].Record, t.located[span].batch
+			return t.table.named(batch, status.Errorf(status.Unsupported, "arrowio", "field %q: record %d %s", name, record, noBytes).
+				WithHint("%s", embed).With("field", name).With("record", record))
+		}
+	}
+	return nil
+}
+
+// present sets the elements of the rows that have a run: one list in the first ragged level.
+// The other rows are null.
 func (t *traversal) present() {
 	for _, span := range t.begun {
 		t.elements[span] = -1
@@ -85,7 +108,7 @@ func (t *traversal) restart() {
 
 // listsOf returns the lengths of the lists of a run in level n, which are not set yet.
 func (t *traversal) listsOf(n int, r *run) []int64 {
-	if n == 0 {
+	if n == t.field.Structs() {
 		return t.first[:]
 	}
 	return t.spans[r.span].Lists[n-1][r.at : r.at+r.count]
@@ -138,14 +161,23 @@ func (t *traversal) firstLengths(out []int64) error {
 	if len(t.runs) == 0 {
 		return nil
 	}
-	if err := t.enter(0); err != nil {
+	n := t.field.Structs()
+	for k := range n {
+		if err := t.enter(k); err != nil {
+			return err
+		}
+		if err := t.children(k); err != nil {
+			return err
+		}
+	}
+	if err := t.enter(n); err != nil {
 		return err
 	}
-	level := func() error { return t.ragged(0) }
-	if t.field.HasTexts() && len(t.field.Levels) == 1 {
-		level = func() error { return t.findTexts(0) }
+	level := t.ragged
+	if t.field.HasTexts() && len(t.field.Levels) == n+1 {
+		level = t.findTexts
 	}
-	if err := level(); err != nil {
+	if err := level(n); err != nil {
 		return err
 	}
 	for _, span := range t.begun {

@@ -16,7 +16,7 @@ func (t *traversal) texts(n int) error {
 	if err := t.acquire(t.found); err != nil {
 		return err
 	}
-	if n == 0 {
+	if n == t.field.Structs() {
 		for i := range t.runs {
 			t.spans[t.runs[i].span].Row = t.found[i]
 		}

@@ -158,7 +158,7 @@ func (t *traversal) descend() error {
 			break
 		}
 		children := t.children
-		if n < t.field.Ragged {
+		if n >= t.field.Structs() && n < t.field.Structs()+t.field.Ragged {
 			children = t.ragged
 		}
 		if err := children(n); err != nil {
@@ -179,7 +179,8 @@ func (t *traversal) descend() error {
 // enter prepares the runs of a level: it skips the elements in front of the buffers, and
 // divides the runs at nulls.
 func (t *traversal) enter(n int) error {
-	if n > 0 && n < t.field.Ragged {
+	outer := t.field.Structs()
+	if n > outer && n < outer+t.field.Ragged {
 		t.innerLists(n)
 	}
 	if shift := t.column.Planes[n].Shift; shift != nil {
@@ -187,10 +188,18 @@ func (t *traversal) enter(n int) error {
 			t.runs[i].start += shift[t.runs[i].batch]
 		}
 	}
+	if n == outer && outer > 0 {
+		t.present() // rows whose struct is not null
+	}
 	if err := t.dropNulls(n); err != nil {
 		return err
 	}
-	if n == 0 && t.field.Ragged > 0 {
+	if n == outer && outer > 0 {
+		if err := t.complete(); err != nil {
+			return err
+		}
+	}
+	if n == outer && t.field.Ragged > 0 {
 		t.present()
 	}
 	return nil
@@ -209,7 +218,7 @@ func (t *traversal) dropNulls(n int) error {
 		return err
 	}
 	each := int64(0) // a null list of a ragged level has no elements
-	if n >= t.field.Ragged {
+	if n >= t.field.Structs()+t.field.Ragged {
 		each = t.field.Elements(n)
 	}
 	t.next = t.next[:0]

@@ -46,7 +46,7 @@ func TestViewsInMemory(t *testing.T) {
 		}
 		b := Batches{Origin: "test", Rows: []int64{1}, Schema: &arrowmeta.Schema{Fields: []arrowmeta.Field{{Name: "x", Type: listOf(-1, arrowmeta.Type{Kind: arrowmeta.StringView})}}}}
 		b.Array = func(int, int) *Array {
-			return &Array{Length: 1, Buffers: []Buffer{{}, {unsafe.Pointer(&offsets[0]), 8}}, Child: func() *Array { return child }}
+			return &Array{Length: 1, Buffers: []Buffer{{}, {unsafe.Pointer(&offsets[0]), 8}}, Child: func(int) *Array { return child }}
 		}
 		if got := textOf(t, &b); got != c.want && !strings.HasPrefix(got, "arrowio: "+c.want+"; ") {
 			t.Errorf("%s: got  %s\nwant %s", name, got, c.want)

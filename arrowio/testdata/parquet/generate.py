@@ -157,3 +157,26 @@ ragged = {
 }
 save("ragged", pa.table(ragged), compression="zstd", data_page_size=60, write_batch_size=4)
 save("ragged_plain", pa.table(ragged), compression="none", use_dictionary=False, store_schema=False)
+
+# Encoded files of Hugging Face's datasets library, beside which the Arrow file has their bytes.
+contents = [None if i % 5 == 2 else bytes(range(i % 7)) for i in range(N)]
+members = [pa.field("bytes", pa.binary()), pa.field("path", pa.string())]
+solid = [pa.field("bytes", pa.binary(), nullable=False), pa.field("path", pa.null())]
+swapped = [pa.field("path", pa.large_string()), pa.field("bytes", pa.large_binary())]
+structs = [None if c is None else {"bytes": c, "path": f"{i}.png"} for i, c in enumerate(contents)]
+media = {
+    "image": pa.array(structs, pa.struct(members)),
+    "solid": pa.array([c and {"bytes": c["bytes"]} for c in structs], pa.struct(solid)),
+    "swapped": pa.array(structs, pa.struct(swapped)),
+    "whole": pa.array([c or {"bytes": b"-"} for c in structs], pa.struct(members)),
+}
+save("media", pa.table(media), compression="zstd", data_page_size=60, write_batch_size=4)
+table = pa.table(
+    {
+        "image": pa.array(contents, pa.binary()),
+        "solid": pa.array(contents, pa.binary()),
+        "swapped": pa.array(contents, pa.large_binary()),
+        "whole": pa.array([b"-" if c is None else c for c in contents], pa.binary()),
+    }
+)
+feather.write_feather(table, HERE / "media.arrow", compression="uncompressed")

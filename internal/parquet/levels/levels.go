@@ -25,6 +25,7 @@ import (
 type Shape struct {
 	Lists   []List // one for each repeated node, from the outermost
 	Valid   Bitmap // of the values
+	Outer   Bitmap // of the first nodes of the path; nil unless the path has two nodes, none of them repeated
 	Values  int64  // slots of values, null or not
 	Present int64  // values that are not null, which the pages hold
 }
@@ -44,6 +45,7 @@ type Builder struct {
 	element []uint32 // by list: the definition level from which on an element is there
 	rows    int64
 	max     uint32 // definition level of a value
+	outer   uint32 // definition level from which on the first of two nodes is there; 0 if it always is
 	last    uint32 // definition level of the last entry
 	scratch [2][]uint32
 }
@@ -56,6 +58,9 @@ func NewBuilder(leaf *parquet.Leaf) *Builder {
 			b.element = append(b.element, uint32(n.Definition))
 			b.shape.Lists = append(b.shape.Lists, List{})
 		}
+	}
+	if nodes := leaf.Nodes; len(nodes) == 2 && len(b.element) == 0 {
+		b.outer = uint32(nodes[0].Definition)
 	}
 	return b
 }
@@ -177,6 +182,7 @@ func (b *Builder) add(r, d *segment, n int) error {
 func (b *Builder) values(n int) {
 	b.rows += int64(n)
 	b.shape.Valid.add(b.shape.Values, true, n)
+	b.shape.Outer.add(b.shape.Values, true, n)
 	b.shape.Values += int64(n)
 	b.shape.Present += int64(n)
 	b.last = b.max
@@ -201,9 +207,24 @@ func (b *Builder) flat(d *segment, n int) error {
 			return fmt.Errorf("definition level %d, of at most %d", level, b.max)
 		}
 	}
+	if b.outer > 0 {
+		b.outers(d, n)
+	}
 	b.rows += int64(n)
 	b.shape.Values += int64(n)
 	return nil
+}
+
+// outers sets which of n entries have the first node of their path.
+func (b *Builder) outers(d *segment, n int) {
+	at := b.shape.Values
+	if d.same {
+		b.shape.Outer.add(at, d.value >= b.outer, n)
+		return
+	}
+	for i, level := range d.levels[:n] {
+		b.shape.Outer.add(at+int64(i), level >= b.outer, 1)
+	}
 }
 
 // elements adds n values of lists that are not nested. The entry before is an element

@@ -20,6 +20,7 @@ type column struct {
 	rep, def []uint32
 	want     levels.Shape
 	valid    [][]bool // by list, then of the values
+	outer    []bool   // by row: the first node is there
 	rng      *rand.Rand
 	nulls    float64
 }
@@ -74,6 +75,9 @@ func (c *column) write(i int, rep, def uint32) {
 // it is a list without elements, empty.
 func (c *column) end(i int, rep, def uint32, valid bool) {
 	c.rep, c.def = append(c.rep, rep), append(c.def, def)
+	if rep == 0 {
+		c.outer = append(c.outer, i > 0)
+	}
 	level := 0
 	for _, n := range c.leaf.Nodes[:min(i, len(c.leaf.Nodes))] {
 		if n.Repetition == parquet.Repeated {
@@ -163,6 +167,15 @@ func TestShapes(t *testing.T) {
 func (c *column) compare(got *levels.Shape) error {
 	if got.Values != c.want.Values || got.Present != c.want.Present {
 		return fmt.Errorf("%d of %d values, want %d of %d", got.Present, got.Values, c.want.Present, c.want.Values)
+	}
+	if len(c.leaf.Nodes) == 2 && len(c.want.Lists) == 0 {
+		for k, want := range c.outer {
+			if got.Outer.Get(int64(k)) != want {
+				return fmt.Errorf("row %d: the first node is there: %v, want %v", k, !want, want)
+			}
+		}
+	} else if got.Outer != nil {
+		return fmt.Errorf("a bitmap of the first node")
 	}
 	for i := range c.valid {
 		bitmap, n := got.Valid, got.Values
