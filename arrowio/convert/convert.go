@@ -52,9 +52,11 @@ type Report struct {
 }
 
 // Run converts files, globs and directories to a directory, which it makes. If the directory
-// has a manifest, the run continues that conversion. The error is Incompatible if the input or
-// the options differ from the manifest, InvalidArgument for a directory with other files,
-// Unsupported for a column that cannot be converted, and IO if a file cannot be written.
+// has a manifest, the run continues that conversion.
+//
+// The error is Incompatible if the input or the options differ from the manifest. It is
+// InvalidArgument for a directory with other files, Unsupported for a column that cannot be
+// converted, and IO if a file cannot be written.
 func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, error) {
 	if err := o.check(); err != nil {
 		return Report{}, err

@@ -27,7 +27,10 @@ func newBench() *cobra.Command {
 		Short: "measure rows and bytes per second of a layout, and name the limit",
 		Long: `Loads the batches of one process as fast as possible and drops them, to measure the loader alone.
 For comparison, it also times a plain copy of the same number of bytes. Below the numbers it names what
-limits the loader, as loader.report() does for a whole loop in Python.`,
+limits the loader, as loader.report() does for a whole loop in Python.
+
+With --jax, it measures batches that are ready on the devices that JAX sees, and takes --batches instead
+of --time. That runs in the Python package: see meshfeed bench --jax --help.`,
 		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/\n  meshfeed bench --order blocks layout.json train-*.parquet",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },
@@ -39,6 +42,7 @@ limits the loader, as loader.report() does for a whole loop in Python.`,
 	orderFlag(cmd, &o.order, "; default: shuffle")
 	f.StringVar(&o.files.IO, "io", "auto", "auto, map or read")
 	datasetFlags(cmd, &o.files, &o.json)
+	f.BoolVar(&o.jax, "jax", false, "with arrays on JAX's devices; only in the Python package")
 	return cmd
 }
 
@@ -47,11 +51,16 @@ type benchOptions struct {
 	time             time.Duration
 	order            string
 	sequential, json bool
+	jax              bool
 	files            arrowio.Options
 }
 
 // run measures and prints how fast the batches of a layout are loaded from files.
 func (o benchOptions) run(cmd *cobra.Command, path string, files []string) error {
+	if o.jax {
+		return status.New(status.Unsupported, "bench", "--jax needs JAX and runs in the Python package only").
+			WithHint("run: python -m meshfeed bench --jax, and the same arguments")
+	}
 	if err := exclusive(cmd, "sequential", "order"); err != nil {
 		return err
 	}

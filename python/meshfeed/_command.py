@@ -4,8 +4,8 @@ Signals, the terminal and the exit status are therefore those of the Go program.
 only modules that Python itself has imported. So the Go program starts quickly, and Ctrl-C seldom
 interrupts Python before it.
 
-The subcommand `selfcheck` runs in this process instead, because it needs JAX. `doctor` asks this
-Python about its packages.
+The subcommands `selfcheck` and `bench --jax` run in this process, because they need JAX. `doctor`
+asks this Python about its packages.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ def main() -> None:
         from meshfeed.selfcheck.command import main as selfcheck
 
         sys.exit(selfcheck(sys.argv[2:]))
+    if sys.argv[1:2] == ["bench"] and "--jax" in sys.argv:
+        from meshfeed.selfcheck.bench import main as bench
+
+        sys.exit(bench(sys.argv[2:]))
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
         arguments[1:1] = ["--python", sys.executable]  # a later --python of the user's wins

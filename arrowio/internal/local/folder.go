@@ -83,7 +83,7 @@ func (s *Scratch) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit gives the file its name once its bytes are on the disk. If another process has
+// Commit renames the file to its final name once its bytes are on the disk. If another process has
 // done so before, that is no error. Scratch files of this name, which processes that were
 // killed have left, are removed.
 func (s *Scratch) Commit() error {
