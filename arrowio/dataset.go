@@ -58,6 +58,9 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	if err := d.scan(ctx); err != nil {
 		return nil, err
 	}
+	if err := d.checkParts(); err != nil {
+		return nil, err
+	}
 	if err := d.setFields(ctx, o); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type file struct {
 	listed    *manifest.File // in the manifest of a conversion; nil if there is none
 	first     int            // number of its first record batch in the dataset
 	records   int64          // in all its batches
+	expected  int64          // records by the list of files of the directory; 0 if it does not say
 	largest   int64          // rows of the largest batch
 	encoding  string         // of its first encoded batch, such as its compression; empty if there is none
 }
@@ -30,7 +31,7 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 	if err != nil {
 		return nil, c.advise(err)
 	}
-	f := &file{path: c.path, partition: c.partition, content: resident.NewFile(b), listed: c.listed}
+	f := &file{path: c.path, partition: c.partition, expected: c.records, content: resident.NewFile(b), listed: c.listed}
 	if f.contents, err = contentsOf(ctx, f.content); err == nil {
 		f.metadata = f.contents.metadata()
 		if !f.schema.BigEndian {

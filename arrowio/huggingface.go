@@ -67,8 +67,7 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 		return nil, f.noSplit(dir, []string{split})
 	}
 	if slices.Collect(state.Get("_indices_data_files").Elements()) != nil {
-		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved with an indices mapping", dir).
-			WithHint("call flatten_indices() before save_to_disk()").With("path", dir)
+		return nil, oldDirectory(dir, "with an indices mapping")
 	}
 	list := []choice{}
 	for file := range files.Elements() {
@@ -77,13 +76,38 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json lists %.100s, which is not a file in the directory", dir, file).
 				WithHint("%s", insteadOf(dir)).With("path", dir)
 		}
-		list = append(list, choice{path: filepath.Join(dir, name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
+		skip, _ := file.Get("skip").Int()
+		take, part := file.Get("take").Int()
+		if skip != 0 || part && take <= 0 {
+			return nil, oldDirectory(dir, aPart)
+		}
+		list = append(list, choice{path: filepath.Join(dir, name), records: take, missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
 		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files: what was saved had no records", dir).
 			WithHint("save a dataset that has some").With("path", dir)
 	}
 	return list, nil
+}
+
+// aPart is how a dataset was saved whose files have other records, too.
+const aPart = "as a part of its files"
+
+// checkParts returns an error if a file has other records than those of the dataset.
+func (d *Dataset) checkParts() error {
+	for _, f := range d.files {
+		if f.expected > 0 && f.expected != f.records {
+			return oldDirectory(filepath.Dir(f.path), aPart)
+		}
+	}
+	return nil
+}
+
+// oldDirectory returns the error for a directory of datasets 1.5 or older, whose state.json
+// says which records of the files belong to the dataset.
+func oldDirectory(dir, how string) error {
+	return status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved %s, which datasets up to 1.5 follows and later releases ignore", dir, how).
+		WithHint("load it with such an old release, call flatten_indices(), and save it again").With("path", dir)
 }
 
 // download returns the files of a dataset in the cache of huggingface_hub, of the revision

@@ -25,6 +25,7 @@ type choice struct {
 	foreign string         // if it holds no Arrow data
 	listed  *manifest.File // in the manifest of a conversion; nil if there is none
 
+	records   int64 // that the file must have; 0 if the list of files does not say
 	partition partition
 
 	number  int // of the pattern, from 1

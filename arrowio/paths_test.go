@@ -42,7 +42,10 @@ func badPaths(t *testing.T) {
 		"hf/state.json":        []byte(`{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}`),
 		"hf/dataset_info.json": []byte("{}"), "hf/data-00000-of-00001.arrow": number,
 		"dict/dataset_dict.json": []byte(`{"splits": ["train", "test"]}`), "dict/train/state.json": []byte("{}"),
-		"mapped/state.json": []byte(`{"_data_files": [{"filename": "a.arrow"}], "_indices_data_files": [{"filename": "i.arrow"}]}`),
+		"mapped/state.json":  []byte(`{"_data_files": [{"filename": "a.arrow"}], "_indices_data_files": [{"filename": "i.arrow"}]}`),
+		"skipped/state.json": []byte(`{"_data_files": [{"filename": "a.arrow", "skip": 1, "take": 1}]}`),
+		"empty/state.json":   []byte(`{"_data_files": [{"filename": "a.arrow", "skip": 0, "take": 0}]}`),
+		"part/state.json":    []byte(`{"_data_files": [{"filename": "a.arrow", "skip": 0, "take": 2}]}`), "part/a.arrow": number,
 		"escape/state.json": []byte(`{"_data_files": [{"filename": "../x.arrow"}]}`),
 		"broken/state.json": []byte(`{"_data_files": [`),
 		"list/state.json":   []byte(`[]`), "words/state.json": []byte(`{"_data_files": ["x.arrow"]}`), "norecords/state.json": []byte(`{"_data_files": []}`),
@@ -69,14 +72,15 @@ func badPaths(t *testing.T) {
 func TestOpenRefused(t *testing.T) {
 	badPaths(t)
 	const (
-		foreign   = ": this is no Arrow IPC or Parquet file: it "
-		again     = "; whatever wrote or downloaded it did not finish: make it again"
-		oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
-		damaged   = "; the data are damaged or cut short; write them again"
-		noArrow   = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); "
-		instead   = "; copy or download the directory again, or open its files by name, as in "
-		zarr      = `: this is no directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
-		noFile    = ", not a file; rows are read in any order: copy its content into a file first"
+		foreign    = ": this is no Arrow IPC or Parquet file: it "
+		again      = "; whatever wrote or downloaded it did not finish: make it again"
+		oneSchema  = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
+		damaged    = "; the data are damaged or cut short; write them again"
+		noArrow    = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); "
+		instead    = "; copy or download the directory again, or open its files by name, as in "
+		zarr       = `: this is no directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
+		oldRelease = ", which datasets up to 1.5 follows and later releases ignore; load it with such an old release, call flatten_indices(), and save it again"
+		noFile     = ", not a file; rows are read in any order: copy its content into a file first"
 	)
 	for _, c := range []struct {
 		patterns string // separated by blanks
@@ -88,7 +92,7 @@ func TestOpenRefused(t *testing.T) {
 		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
 		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"},
 
-		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 36 more`},
+		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 39 more`},
 		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
 		{"void/*", status.NotFound, `no file matches "void/*"; HERE/void is empty`},
 		{"nowhere/at/all/*.arrow", status.NotFound, `no file matches "nowhere/at/all/*.arrow"; HERE has no nowhere`},
@@ -122,7 +126,10 @@ func TestOpenRefused(t *testing.T) {
 		{"group.zarr", status.Unsupported, "group.zarr" + zarr},
 		{"deep", status.NotFound, "deep" + noArrow + "files in subdirectories are taken by a glob: deep/*/*.arrow"},
 		{"dict", status.InvalidArgument, `dict: the directory has the splits train, test; choose one with split="train", or open dict/train`},
-		{"mapped", status.Unsupported, "mapped: the dataset was saved with an indices mapping; call flatten_indices() before save_to_disk()"},
+		{"mapped", status.Unsupported, "mapped: the dataset was saved with an indices mapping" + oldRelease},
+		{"skipped", status.Unsupported, "skipped: the dataset was saved as a part of its files" + oldRelease},
+		{"empty", status.Unsupported, "empty: the dataset was saved as a part of its files" + oldRelease},
+		{"part", status.Unsupported, "part: the dataset was saved as a part of its files" + oldRelease},
 		{"escape", status.DataLoss, `escape: state.json lists {"filename": "../x.arrow"}, which is not a file in the directory` + instead + "escape/*.arrow"},
 		{"broken", status.DataLoss, "broken/state.json: expected a value, but the text ends (at byte 17)" + instead + "broken/*.arrow"},
 		{"list", status.DataLoss, "list/state.json: expected an object, but found a list" + instead + "list/*.arrow"},

@@ -22,7 +22,9 @@ func TestSplits(t *testing.T) {
 		"saved/train/state.json":  saved(`"train"`), "saved/train/data-00000-of-00001.arrow": numbered(t, 1),
 		"saved/test/state.json": saved(`"test"`), "saved/test/data-00000-of-00001.arrow": numbered(t, 2),
 		"none/dataset_dict.json": []byte(`{"splits": []}`),
-		"plain/state.json":       saved("null"), "plain/data-00000-of-00001.arrow": numbered(t, 3),
+		"old/state.json":         []byte(`{"_data_files": [{"filename": "d.arrow", "skip": 0, "take": 1}], "_indices_data_files": []}`), "old/d.arrow": numbered(t, 4),
+		"nulls/state.json": []byte(`{"_data_files": [{"filename": "d.arrow", "skip": null, "take": null}], "_indices_data_files": null}`), "nulls/d.arrow": numbered(t, 5),
+		"plain/state.json": saved("null"), "plain/data-00000-of-00001.arrow": numbered(t, 3),
 
 		"cache/dataset_info.json":  []byte(`{"splits": {"train": {"num_examples": 2}, "my-split": {}, "gone": {}}}`),
 		"cache/my-data-test.arrow": numbered(t, 9), "cache/cache-0123.arrow": numbered(t, 9), "cache/my-data-my-split.arrow": numbered(t, 10),
@@ -51,6 +53,9 @@ func TestSplits(t *testing.T) {
 		{"saved/train", "test", nil, status.NotFound, `saved/train: the directory has no split "test"; it has train`},
 		{"none", "train", nil, status.InvalidArgument, "none: this is a dictionary of datasets without splits; save one that has some"},
 		{"plain", "train", nil, status.NotFound, `plain: the directory has no split "train"; neither its files nor its directories have the names of splits: open them by path`},
+
+		{"old", "", []byte{4}, 0, ""},
+		{"nulls", "", []byte{5}, 0, ""},
 
 		{"cache", "train", []byte{11, 12}, 0, ""},
 		{"cache", "my-split", []byte{10}, 0, ""},

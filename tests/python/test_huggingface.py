@@ -85,6 +85,28 @@ def test_a_live_dataset_keeps_its_order() -> None:
                 assert column(ds, name) == chosen[name][:]
 
 
+def test_saved_rows_are_those_that_the_library_loads(tmp_path: Path) -> None:
+    """Files of indices that the library writes beside the data are not part of them."""
+    whole = dataset(60)
+    views = [
+        whole.shuffle(seed=3),
+        whole.filter(lambda row: row["label"] == 1),
+        whole.shuffle(seed=5).select([5, 1, 5, 40]),
+        whole.select(range(10, 20)),
+        datasets.concatenate_datasets([whole.shuffle(seed=1), whole.select([3])]),
+    ]
+    for k, view in enumerate(views):
+        directory = tmp_path / str(k)
+        view.save_to_disk(directory, num_shards=2)
+        loaded = datasets.load_from_disk(directory)
+        assert isinstance(loaded, datasets.Dataset)
+        loaded.shuffle(seed=1)
+        loaded.filter(lambda row: row["label"] == 0)
+        assert list(directory.glob("cache-*.arrow"))
+        with mf.open(directory) as ds:
+            assert pa.table(ds).to_pydict() == loaded.to_dict()
+
+
 def test_rows_that_are_chosen_for_their_shape() -> None:
     """Rows are copied if only the chosen ones have one length, or no nulls."""
     data = {"list": [[1], [2, 3], [4, 5]], "null": [None, 1, 2]}
