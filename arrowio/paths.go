@@ -253,9 +253,9 @@ func isTableLog(e blob.Entry) bool {
 	return e.Dir && (e.Name == "_delta_log" || e.Name == ".hoodie")
 }
 
-// directory returns the Arrow files of a directory: those of a conversion, of a split of Hugging
-// Face's libraries, or of all partitions. Otherwise all that have one of the suffixes and are not
-// hidden.
+// directory returns the Arrow files of a directory: those of a conversion, of a split of
+// Hugging Face's libraries or of all partitions. In any other directory, it returns those that
+// have one of the suffixes and are not hidden.
 func (f finder) directory(dir string) ([]choice, error) {
 	entries, err := f.opener.List(f.ctx, dir)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 type Options struct {
 	Files       arrowio.Options // how the input is opened
 	Columns     []string        // the fields to convert, in this order; nil for all
-	RowsPerFile int64           // 0 for files of about 256 MiB, of whole units of the input
+	RowsPerFile int64           // 0 for whole units of the input, of about 256 MiB there
 
 	// Part and Parts select the files that this run converts: those of part 1 to
 	// Parts. Zeros stand for all files.

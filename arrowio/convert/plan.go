@@ -16,7 +16,10 @@ type sizes struct {
 	unit   int64 // a larger unit of the input may be cut
 }
 
-var usual = sizes{file: 256 << 20, window: 64 << 20, most: 512 << 20, batch: 8 << 20, unit: 1 << 30}
+// maxWindow bounds the bytes of a window, unless it has one row.
+const maxWindow = 512 << 20
+
+var usual = sizes{file: 256 << 20, window: 64 << 20, most: maxWindow, batch: 8 << 20, unit: 1 << 30}
 
 // batchRows bounds the rows of a record batch.
 const batchRows = 64 << 10

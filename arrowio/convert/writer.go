@@ -24,7 +24,7 @@ type file interface {
 	Discard()
 }
 
-// ahead is how many windows are being read while one is written.
+// ahead is how many windows may be read before they are written.
 const ahead = 2
 
 // writer writes the files of a part.

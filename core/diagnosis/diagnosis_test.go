@@ -53,7 +53,7 @@ func TestVerdicts(t *testing.T) {
 			"a compressed file", loop(10, 6, 0.1, 10, 9.8, 0.5, 9), diagnosis.Decode, 2.5, diagnosis.WriteUncompressed, none,
 			"In 100 batches the loop waited for data for 61 % of the time: 6.1 ms of 10 ms a batch.\n" +
 				"Decompressing bounds it, with 9.0 ms a batch; without it the loop would be 2.5 times as fast.\n" +
-				"Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None).",
+				"Write the files without compression: meshfeed convert FILE… FOLDER.",
 		},
 		{
 			"a slow disk", loop(10, 9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 10, diagnosis.MoveFiles, none,

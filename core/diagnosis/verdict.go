@@ -341,7 +341,7 @@ func (l *loop) needed() int64 {
 func (l *loop) faster(bound Bound) remedy {
 	switch {
 	case bound == Decode:
-		return remedy{action: WriteUncompressed, advice: "Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."}
+		return remedy{action: WriteUncompressed, advice: "Write the files without compression: meshfeed convert FILE… FOLDER."}
 	case bound == Storage:
 		return remedy{action: MoveFiles, advice: "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."}
 	case float64(l.Gathered) > wasteful*float64(l.Bytes):

@@ -1,4 +1,6 @@
-"""Converts a dataset in parts, as tasks of Ray: python convert_ray.py 16 'train-*.parquet' /data/train.
+"""Converts a dataset in parts, as tasks of Ray.
+
+    python convert_ray.py 16 '/data/train-*.parquet' /data/train
 
 All machines need the input and the folder under the same absolute paths. A task that is lost, for
 example with its machine, runs again and continues.

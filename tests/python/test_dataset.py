@@ -202,7 +202,7 @@ def test_shuffling_compressed_files_is_a_warning(
         'because the fields have 2080 bytes decoded, and 960 are kept; use order="blocks", or'
         in message
     )
-    assert message.endswith('write_feather(table, path, compression="uncompressed")')
+    assert message.endswith("without compression: meshfeed convert FILE… FOLDER")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
   batch.
 Decompressing bounds it, with 8.8 ms a batch; without it the loop would be 2.5 times as fast. The
   other processes wait for it.
-Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None).
+Write the files without compression: meshfeed convert FILE… FOLDER.
 Process 2 has not published any measurements.
 
 part          a batch of the time
@@ -65,7 +65,7 @@ func TestReport(t *testing.T) {
 		`{"name":"storage","ns":500000,"share":0.05},{"name":"decode","ns":8750000,"share":0.875},{"name":"gather","ns":500000,"share":0.05},{"name":"other","ns":250000,"share":0.025}]`
 	const sentences = `"sentences":["In 400 batches the loop waited for data for 61 % of the time: 6.1 ms of 10 ms a batch.",` +
 		`"Decompressing bounds it, with 8.8 ms a batch; without it the loop would be 2.5 times as fast.",` +
-		`"Write the files without compression: pyarrow.ipc.IpcWriteOptions(compression=None)."]`
+		`"Write the files without compression: meshfeed convert FILE… FOLDER."]`
 	const want = `{"meshfeed":1,"batches":400,"waited":0.61,"bound":"decode","process":null,"cause":null,"faster":2.5,"action":"write-uncompressed","change":null,` +
 		sentences + `,` + parts + `,"samples":{"steps":0,"idle":0,"dry":0,"inside":0,"busy":0,"step_ns":0,"cpu_ns":0},"processes":[],"silent":[],"windows":null}`
 	if got := string(document.Report(diagnose(t, single))); got != want || !json.Valid([]byte(got)) {

@@ -14,8 +14,8 @@ _DECODED = 2**28  # bytes of decoded record batches that the library keeps in it
 _SLOW = (
     "%s is encoded (%s), and shuffled: every row takes the decoding of a whole record batch or row "
     "group, because the fields have %d bytes decoded, and %d are kept; "
-    'use order="blocks", or write the data as Arrow IPC without compression, such as by '
-    'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
+    'use order="blocks", or write the data as Arrow IPC without compression: '
+    "meshfeed convert FILE… FOLDER"
 )
 _SLOW_BLOCKS = (
     "%s is encoded (%s), and shuffled in blocks: a window of %d bytes takes the decoding of record "
