@@ -10,6 +10,7 @@ from typing import Any
 from tests.bench import targets, texts
 from tests.bench.derived import CellNumbers, PutNumbers, spread
 from tests.bench.distributed import page as processes
+from tests.bench.parquet import page as parquet
 
 Column = Callable[[Any], str]
 
@@ -40,6 +41,7 @@ def markdown(held: dict[str, Any]) -> str:
         *_put(records),
         *_cold(records),
         *_limited(records),
+        *parquet.read(),
         *processes.read(),
         "## Targets that were missed\n",
         _missed(records, cells),

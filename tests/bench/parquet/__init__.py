@@ -1,0 +1,10 @@
+"""Compares shuffled Parquet files with Grain, Hugging Face and pyarrow.
+
+    python -m tests.bench.parquet             every case and loop, about ten minutes
+    python -m tests.bench.parquet --quick      a small case, half a minute, printed, nothing kept
+    python -m tests.bench.parquet --only zstd cases whose name contains this
+
+The results go to docs/benchmarks-parquet.json, and `python -m tests.bench --render` writes their
+section of docs/benchmarks.md. A run of one loop is a fresh process of two epochs, and the loops
+take turns. All of them end with global `jax.Array`s ready on eight CPU devices.
+"""

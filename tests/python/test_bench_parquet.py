@@ -1,0 +1,45 @@
+"""The loops that tests.bench.parquet measures deliver what it says, over 256 rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.bench.parquet import page, play
+from tests.bench.parquet.cases import TINY, Case
+from tests.bench.parquet.loops import LOOPS
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return TINY.paths(tmp_path_factory.mktemp("parquet"))
+
+
+def test_every_loop_delivers_every_row(paths: list[Path]) -> None:
+    runs = {name: [play.run(TINY, name, paths, [0, 1])] for name in LOOPS}
+    facts = {"rows": TINY.rows, "rows_mb": 0.0, "files_mb": 0.0, "group": 32, "batch": 16}
+    table = page.tables({TINY.name: facts | {"loops": runs}})
+    assert all(f"| {name} |" in table[1] for name in LOOPS), table
+    assert "In the second epoch it is " in table[2]
+    for name, (run,) in runs.items():
+        assert [sorted(epoch) for epoch in run["epochs"]] == [
+            ["first_ms", "read_mb", "rows_per_second", "variance"]
+        ] * 2, name
+        assert run["epochs"][0]["read_mb"] > 0, f"{name}: the bytes of calls of read were not seen"
+
+
+def test_an_epoch_without_a_row_has_no_numbers(paths: list[Path]) -> None:
+    more = Case(**{**vars(TINY), "rows": TINY.rows + TINY.batch})
+    with pytest.raises(AssertionError, match="an epoch of other rows"):
+        play.run(more, "pyarrow, row groups", paths, [0])
+
+
+def test_variance_of_rows_in_order_and_of_equal_batches() -> None:
+    rows = np.arange(TINY.rows)
+    assert play.variance(TINY, np.split(rows, TINY.steps)) > 10
+    assert play.variance(TINY, list(rows.reshape(TINY.batch, -1).T)) < 0.3
+    mixed = [np.random.default_rng(seed).permutation(rows) for seed in range(64)]
+    each = [play.variance(TINY, np.split(order, TINY.steps)) for order in mixed]
+    assert 0.9 < float(np.mean(each)) < 1.1
