@@ -103,10 +103,18 @@ type place struct {
 	partition partition
 }
 
+// hasPartitions reports whether some directory among the entries names a key and a value.
+func hasPartitions(entries []blob.Entry) bool {
+	return slices.ContainsFunc(entries, func(e blob.Entry) bool {
+		_, ok := keyOf(e.Name)
+		return e.Dir && ok
+	})
+}
+
 // partitioned returns the files of a directory and of all partitions in it, in the order of
 // their paths. The list is nil if no directory in it names a key and a value.
 func (f finder) partitioned(dir string, entries []blob.Entry) ([]choice, error) {
-	if !slices.ContainsFunc(entries, func(e blob.Entry) bool { _, ok := keyOf(e.Name); return e.Dir && ok }) {
+	if !hasPartitions(entries) {
 		return nil, nil
 	}
 	var list []choice

@@ -27,7 +27,7 @@ func TestPartitions(t *testing.T) {
 		}
 		return out
 	}
-	all := map[string][]byte{"outside/x=0/p.arrow": numbered(t, 9), "plain/a/p.arrow": numbered(t, 1)}
+	all := map[string][]byte{"outside/x=0/p.arrow": numbered(t, 9), "plain/a/p.arrow": numbered(t, 1), "lake/table/k=1/p.arrow": numbered(t, 1)}
 	for _, some := range []map[string][]byte{
 		files("int", "k=10", "k=9", "k=-1", "k=9223372036854775807"),
 		files("text", "k=10", "k=010"), files("plus", "k=+1"), files("large", "k=9223372036854775808"), files("zero", "k=-0"),
@@ -86,6 +86,8 @@ func TestPartitions(t *testing.T) {
 		{"side", status.InvalidArgument, "side: the directory has partitions, such as key=value, and the directory side/more with Arrow files in it, which would be left out; move it, or say which files are meant, as in side/more/*.arrow"},
 		{"none", status.NotFound, "none: the partitions have no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); open a directory that has some"},
 		{"bare", status.NotFound, "bare: the partitions have no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); open a directory that has some"},
+		{"lake", status.NotFound, "lake: the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); open a directory with partitions: lake/table"},
+		{"lake/*", status.NotFound, `no file matches "lake/*", only the directory lake/table; open a directory with partitions: lake/table`},
 		{"plain", status.NotFound, "plain: the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); files in subdirectories are taken by a glob: plain/*/*.arrow"},
 		{"delta", status.Unsupported, "delta: the directory is a table of Delta Lake or Hudi: only its log, _delta_log, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
 		{"hudi", status.Unsupported, "hudi: the directory is a table of Delta Lake or Hudi: only its log, .hoodie, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},

@@ -169,6 +169,9 @@ func (f finder) nothingMatches(pattern string, dirs []string) error {
 		if len(dirs) > 1 {
 			e.Msg = fmt.Sprintf("no file matches %q, only %d directories", pattern, len(dirs))
 		}
+		if entries, _ := f.opener.List(f.ctx, dirs[0]); hasPartitions(entries) {
+			return e.WithHint("open a directory with partitions: %s", dirs[0])
+		}
 		ext, _ := f.arrowIn(dirs[0])
 		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+ext))
 	}
@@ -316,6 +319,9 @@ func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) str
 	for _, sub := range dirs {
 		if ext, ok := f.arrowIn(sub); ok {
 			return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+ext)
+		}
+		if entries, _ := f.opener.List(f.ctx, sub); hasPartitions(entries) {
+			return "open a directory with partitions: " + sub
 		}
 	}
 	return f.listed(dir, entries)
