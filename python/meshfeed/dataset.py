@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import html
@@ -18,7 +19,7 @@ from meshfeed._native.files import Files
 from meshfeed._native.handle import Handle, Resource
 from meshfeed.errors import Error, InvalidStateError
 from meshfeed.fields import Field, Origin, Skipped
-from meshfeed.rows import Reader, Rows, numbers_of, row_of
+from meshfeed.rows import Reader, Rows, numbers_of, rows_of
 
 log = logging.getLogger("meshfeed")
 
@@ -92,9 +93,9 @@ class Dataset(Resource):
 
     def __iter__(self) -> Iterator[Rows]:
         """Yields every record, as ``ds[i]`` returns it. Several are read at once."""
-        for _, batch in self._reader.batches(self.handle, len(self)):
-            for i in range(len(next(iter(batch.values())))):
-                yield row_of(batch, i)
+        with Checks("Dataset"):
+            for start, stop, batch in self._reader.batches(self.handle, len(self)):
+                yield from rows_of(batch, stop - start, own=True)
 
     def head(self, n: int = 5) -> Rows:
         """Returns the first `n` records, as ``ds[:n]`` does.
@@ -328,9 +329,10 @@ class Dataset(Resource):
         """
         with Checks("Dataset.filter") as check:
             if callable(mask):
-                seen = self if fields is None else self.select(fields)
-                batches = seen._reader.batches(seen.handle, len(seen))
-                mask = masks.computed(check, mask, batches, len(self))
+                view = contextlib.nullcontext(self) if fields is None else self.select(fields)
+                with view as seen:
+                    batches = seen._reader.batches(seen.handle, len(seen))
+                    mask = masks.computed(check, mask, batches, len(self))
             elif fields is not None:
                 raise check.misfit("fields= is for a function, and this is a mask", "leave it out")
             bits = masks.bits(check, mask, len(self))

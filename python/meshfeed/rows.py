@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, is_integer, shown
 from meshfeed._native.rows import FIXED, LISTS, TEXT, Level, bits, read
-from meshfeed.errors import OutOfRangeError
+from meshfeed.errors import DataLossError, OutOfRangeError
 from meshfeed.fields import Field
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -22,51 +23,81 @@ _INDEX = "a record number, a slice, a list of numbers or a mask"
 _TIMES = re.compile(r"(?:timestamp|date|duration|time)(?:32|64)?\[(\w+)")
 _DAYS = {"day": "D"}
 
-# The rows that are read at once to visit all records.
-_ITERATED_BYTES, _ITERATED = 4 << 20, 4096
+# The rows that are read at once to visit all records: at first few, which show how large rows are.
+_FIRST, _MOST, _MOST_BYTES = 16, 4096, 4 << 20
 
 
 class Reader:
-    """Reads rows of some fields, and makes NumPy arrays of them."""
+    """Reads rows of some fields, and makes NumPy arrays of them. It is safe in several threads."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self._columns = [_Column(field) for field in fields]
         self._kinds = [column.kinds for column in self._columns]
-        row = sum(column.row_bytes for column in self._columns)
-        self.at_once = max(1, min(_ITERATED, _ITERATED_BYTES // max(row, 1)))
 
     def batch(self, dataset: int, numbers: Numbers) -> Rows:
         """Returns rows of the dataset with this handle: one value per field."""
-        columns = read(dataset, numbers, self._kinds)
+        return self._batch(read(dataset, numbers, self._kinds))
+
+    def _batch(self, columns: list[list[Level]]) -> Rows:
         made = zip(self._columns, columns, strict=True)
         return {column.field.name: column.batch(levels) for column, levels in made}
 
     def row(self, dataset: int, number: int) -> Rows:
-        """Returns one row."""
-        return row_of(self.batch(dataset, np.array([number])), 0)
+        """Returns one row. A row that is null is None."""
+        made = zip(self._columns, read(dataset, number, self._kinds), strict=True)
+        return {column.field.name: column.row(levels) for column, levels in made}
 
     def rows(self, dataset: int, numbers: Numbers) -> list[Rows]:
-        """Returns each row as a dict of its own."""
-        batch = self.batch(dataset, numbers)
-        return [row_of(batch, i) for i in range(len(numbers))]
+        """Returns each row as a dict of its own. The rows share memory."""
+        return rows_of(self.batch(dataset, numbers), len(numbers))
 
-    def batches(self, dataset: int, records: int) -> Iterator[tuple[int, Rows]]:
-        """Yields all records in batches of a few MiB, each with the number of its first one."""
-        for start in range(0, records, self.at_once):
-            numbers = np.arange(start, min(start + self.at_once, records), dtype=np.int64)
-            yield start, self.batch(dataset, numbers)
+    def batches(self, dataset: int, records: int) -> Iterator[tuple[int, int, Rows]]:
+        """Yields all records in batches of a few MiB.
+
+        Yields:
+            The first record of the batch, the record after its last one, and the rows.
+        """
+        start, count = 0, _FIRST
+        while start < records:
+            stop = min(start + count, records)
+            columns = read(dataset, np.arange(start, stop, dtype=np.int64), self._kinds)
+            yield start, stop, self._batch(columns)
+            size = sum(_size(level) for levels in columns for level in levels)
+            fit = _MOST_BYTES * (stop - start) // max(size, 1)
+            start, count = stop, max(1, min(fit, 8 * count, _MOST))
 
 
-def row_of(batch: Rows, i: int) -> Rows:
-    """Returns row i of a batch. A row that is null is None."""
-    return {name: _row(values, i) for name, values in batch.items()}
+def _size(level: Level) -> int:
+    return sum(part.nbytes for part in level[1:] if isinstance(part, np.ndarray))
 
 
-def _row(values: Any, i: int) -> Any:
-    row = values[i]
-    if isinstance(values, np.ma.MaskedArray):
-        return None if np.ma.is_masked(row) and np.ma.getmaskarray(row).all() else unmasked(row)
-    return row
+def rows_of(batch: Rows, n: int, *, own: bool = False) -> list[Rows]:
+    """Returns the n rows of a batch, each as a dict. A row that is null is None.
+
+    Args:
+        batch: the rows, one value per field.
+        n: how many there are.
+        own: whether each row has memory of its own. If not, one row keeps the memory of all.
+    """
+    columns = [_split(values, own=own) for values in batch.values()]
+    return [dict(zip(batch, row, strict=True)) for row in zip(*columns, strict=True)][:n]
+
+
+def _split(values: Any, *, own: bool) -> list[Any]:
+    """Returns the rows of a field."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return [_owned(row) for row in values] if own else list(values)
+    rows, mask = list(np.ma.getdata(values)), np.ma.getmaskarray(values)
+    for i in np.flatnonzero(mask.any(axis=tuple(range(1, mask.ndim)))):
+        rows[i] = None if mask[i].all() else values[i]
+    return [_owned(row) for row in rows] if own else rows
+
+
+def _owned(row: Any) -> Any:
+    """Returns a row in memory of its own."""
+    if isinstance(row, list):
+        return [_owned(inner) for inner in row]
+    return row.copy() if isinstance(row, np.ndarray) else row
 
 
 def unmasked(values: Any) -> Any:
@@ -95,7 +126,6 @@ class _Column:
     Attributes:
         field: the field.
         kinds: the kinds of the levels of its Arrow array.
-        row_bytes: the bytes of a row; of a ragged one, a guess.
     """
 
     def __init__(self, field: Field) -> None:
@@ -108,8 +138,6 @@ class _Column:
             self.kinds = [*lists[1:], TEXT]
         else:
             self.kinds = [*lists, *[FIXED] * len(field.shape), *self._value_kinds()]
-        elements = math.prod(field.shape) * (256 if field.ragged else 1)
-        self.row_bytes = elements * self._dtype.itemsize
         self._time = _time_of(field.logical)
 
     def _value_kinds(self) -> list[int]:
@@ -133,6 +161,11 @@ class _Column:
         if not self.field.ragged:
             return np.ma.array(values, mask=False if mask is None else mask)
         return self._lists(levels, 0, values if mask is None else np.ma.array(values, mask=mask))
+
+    def row(self, levels: list[Level]) -> Any:
+        """Returns the first row; None if it is null."""
+        values = self.batch(levels)
+        return _split(values, own=False)[0] if self.field.nullable else values[0]
 
     def _values(self, levels: list[Level]) -> np.ndarray[Any, Any]:
         """Returns the elements, each of the shape of the field."""
@@ -160,10 +193,17 @@ class _Column:
         if d + 1 < len(levels):
             return _pieces(level, self._texts(levels, d + 1))
         assert level.data is not None
-        stored = level.data.tobytes()
-        if self._text:
-            return [None if x is None else x.decode() for x in _pieces(level, stored)]
-        return _pieces(level, stored)
+        stored = _pieces(level, level.data.tobytes())
+        return [self._decoded(text) for text in stored] if self._text else stored
+
+    def _decoded(self, text: bytes | None) -> str | None:
+        """Decodes text, which Arrow files may claim to be UTF-8 without being it."""
+        try:
+            return None if text is None else text.decode()
+        except UnicodeDecodeError as e:
+            message = f"a row of the field {self.field.name!r} is not UTF-8: {shown(text)}"
+            hint = "write the column as binary, or correct the file"
+            raise DataLossError(message, op="Dataset", hint=hint) from e
 
 
 def _pieces(level: Level, inner: Any) -> list[Any]:
@@ -202,30 +242,55 @@ def numbers_of(check: Checks, index: Any, records: int) -> int | Numbers:
         InvalidArgumentError: the index is of another kind.
     """
     if isinstance(index, slice):
-        return np.arange(*index.indices(records), dtype=np.int64)
-    try:
-        given = np.asarray(index)
-    except (TypeError, ValueError):
-        given = np.empty((), object)
+        try:
+            return np.arange(*index.indices(records), dtype=np.int64)
+        except (TypeError, ValueError):  # a bound is no integer, or the step is 0
+            hint = "as in ds[10:20] or ds[::2]"
+            raise check.wrong("index", index, "a slice of integers with a step", hint) from None
+    if is_integer(index):
+        return _inside(operator.index(index), records)
+    given = _array(check, index)
     if given.dtype == np.bool_ and given.shape == (records,):
         return np.flatnonzero(given)
     if given.size == 0 and given.ndim == 1:
+        return np.empty(0, np.int64)
+    if given.dtype == object and given.ndim == 1 and all(map(is_integer, given)):
+        for number in given:  # one of them may be larger than 64 bits
+            _inside(operator.index(number), records)
         given = given.astype(np.int64)
-    if given.dtype.kind not in "iu" or given.ndim > 1:
-        hint = ""
-        if given.dtype.kind == "b" and given.ndim == 1:
-            hint = (
-                f"a mask has one value for each of the {records} records, and this has {len(given)}"
-            )
-        elif isinstance(index, str):
-            hint = f"ds.select([{index!r}])[:] has the rows of a field"
-        raise check.misfit(f"index={index!r}: expected {_INDEX}", hint)
-    outside = (given < -records) | (given >= records)
-    if outside.any():
-        wrong = int(given[outside].flat[0])
-        message = f"record {wrong} is not one of the {records} records of the dataset"
-        raise OutOfRangeError(
-            message, op="Dataset", hint=f"give numbers from {-records} to {records - 1}"
-        )
-    given = np.where(given < 0, given + records, given).astype(np.int64)
-    return int(given) if given.ndim == 0 else np.ascontiguousarray(given)
+    if given.dtype.kind not in "iu" or given.ndim != 1:
+        raise check.wrong("index", index, _INDEX, _hint(index, given, records))
+    low, high = int(given.min()), int(given.max())
+    for number in (low, high):
+        _inside(number, records)
+    numbers = given.astype(np.int64)
+    if low < 0:
+        numbers[numbers < 0] += records
+    return numbers
+
+
+def _array(check: Checks, index: Any) -> np.ndarray[Any, Any]:
+    """Returns an index of several records as an array."""
+    if np.ma.is_masked(index):
+        raise check.wrong("index", index, "numbers or a mask without nulls", "give .filled(value)")
+    try:
+        return np.asarray(index)
+    except (TypeError, ValueError, RuntimeError):
+        return np.empty((), object)
+
+
+def _inside(number: int, records: int) -> int:
+    """Returns the number of a record, counted from 0; raises an error if there is no such one."""
+    if -records <= number < records:
+        return number + records if number < 0 else number
+    message = f"record {number} is not one of the {records} records of the dataset"
+    hint = f"give numbers from {-records} to {records - 1}" if records else ""
+    raise OutOfRangeError(message, op="Dataset", hint=hint)
+
+
+def _hint(index: Any, given: np.ndarray[Any, Any], records: int) -> str:
+    if isinstance(index, str):
+        return f"ds.select([{index!r}])[:] has the rows of a field"
+    if given.dtype.kind == "b" and given.ndim == 1:
+        return f"a mask has one value for each of the {records} records, and this has {len(given)}"
+    return ""

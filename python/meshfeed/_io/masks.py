@@ -42,7 +42,7 @@ def bits(check: Checks, mask: Any, records: int) -> Bits:
 def computed(
     check: Checks,
     keep: Callable[[Any], Any],
-    batches: Iterable[tuple[int, dict[str, Any]]],
+    batches: Iterable[tuple[int, int, dict[str, Any]]],
     records: int,
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Returns the mask that a function computes. It logs its progress now and then.
@@ -52,14 +52,13 @@ def computed(
     Args:
         check: makes errors that name the called function.
         keep: returns a boolean for each row of a batch.
-        batches: the rows of all records, each with the number of its first one.
+        batches: the rows of all records: the first one, the one after the last, and the rows.
         records: how many there are.
     """
     mask = np.empty(records, np.bool_)
     reported = time.monotonic()
-    for start, rows in batches:
-        count = len(next(iter(rows.values())))
-        stop = start + count
+    for start, stop, rows in batches:
+        count = stop - start
         try:
             kept = np.asanyarray(keep(rows))
         except Exception as e:
