@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import io
 import itertools
 import random
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,12 @@ from typing import Any
 import grain
 import ml_dtypes
 import numpy as np
+import PIL.Image
 import pyarrow as pa
 import pytest
 
 import meshfeed as mf
+from meshfeed._io import preview
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5)
 
@@ -327,29 +332,72 @@ def test_a_source_of_grain() -> None:
 
 def test_a_table_in_a_notebook(ds: mf.Dataset) -> None:
     shown = ds._repr_html_()
-    assert "Dataset of 4 records" in shown
+    assert "Dataset of 4 records, 18 fields" in shown
     assert "ä\U0001f600" in shown
     assert shown.count("<tr>") == 5
+    assert "… and 6 more fields" in shown
     ramp = np.linspace(0, 1, 64).reshape(8, 8)
     fields = {
         "gray": (np.stack([ramp] * 9) * 255).astype(np.uint8),
-        "rgb": np.zeros((9, 3, 400, 300), np.float32),
+        "rgb": np.random.default_rng(0).random((9, 3, 400, 300), np.float32),
         "matrix": np.stack([ramp] * 9) - 1,
+        "nan": np.stack([np.where(ramp > 0.5, np.nan, ramp)] * 9),
+        "flat": np.zeros((9, 8, 8), np.float32),
         "tall": np.zeros((9, 1000, 8), np.uint8),
     }
     with mf.from_arrays(fields) as images:
         text = images._repr_html_()
         assert text.count("<img ") == 2 * 5
-        assert len(text) < 20_000
         assert 'alt="rgb, 3 x 400 x 300"' in text
         assert "[8, 8]: -1, -0.9841" in text
+        assert "[8, 8]: 0, 0, 0, 0, 0, 0, …" in text
         assert "[1000, 8]: 0, 0, 0, 0, 0, 0, …" in text
+        assert "… and 4 more records" in text
     assert "InvalidState" not in text
     assert "is closed" in images._repr_html_()
-    with mf.from_arrow(pa.table({"<b>": ["<script>" + "x" * 100]})) as hostile:
+    with mf.from_arrow(pa.table({"<b>": ["<script>" + "x" * 100], "s": [{"a": 1}]})) as hostile:
         text = hostile._repr_html_()
         assert "<script>" not in text
         assert "<b>" not in text
         assert "… (108 characters)" in text
+        assert "no fields: s (" in text
     with mf.from_arrow(pa.table({"x": pa.nulls(1)})) as none:
         assert "it holds nothing but nulls" in none._repr_html_()
+
+
+def test_pictures_are_those_of_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    images = {f"c{c}": rng.integers(0, 255, (1, 20, 30, c), np.uint8) for c in (1, 3, 4)}
+    images["large"] = np.repeat(np.repeat(images["c3"], 8, 1), 8, 2)
+    stored = io.BytesIO()
+    PIL.Image.fromarray(images["c3"][0]).save(stored, "JPEG")
+    files = [stored.getvalue(), b"\xff\xd8\xff" + bytes(1 << 17)]  # the second is too long
+    fields = {name: list(a[0].reshape(1, -1)) for name, a in images.items()}
+    table = pa.table({**fields, "jpeg": pa.array(files[:1]), "long": pa.array(files[1:])})
+    shapes = {name: a.shape[1:] for name, a in images.items()}
+    with mf.from_arrow(table, shapes=shapes) as ds:
+        found = re.findall(r'src="data:image/(\w+);base64,([^"]*)"', ds._repr_html_())
+    assert [kind for kind, _ in found] == ["png"] * 4 + ["jpeg"]
+    data = [base64.b64decode(text) for _, text in found]
+    pixels = [np.asarray(PIL.Image.open(io.BytesIO(file))) for file in data]
+    assert (pixels[0] == images["c1"][0, :, :, 0]).all()
+    assert (pixels[1] == images["c3"][0]).all()
+    assert (pixels[2] == images["c4"][0]).all()
+    means = images["large"][0, :159, :240].reshape(53, 3, 80, 3, 3).mean((1, 3))
+    assert np.abs(pixels[3] - means).max() <= 0.5
+    assert data[4] == files[0]
+
+
+def test_a_table_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (5, 112, 112, 4), np.uint8)
+    with mf.from_arrays({f"image{i}" * 50: noise for i in range(40)}) as ds:
+        text = ds._repr_html_()
+        assert len(text) < 600_000
+        assert 5 <= text.count("<img ") < 60
+        assert "… and 28 more fields" in text
+        monkeypatch.setattr(preview, "table", lambda *_: 1 / 0)
+        text = ds._repr_html_()
+        assert len(text) < 4000
+        assert "division by zero" in text
+    with mf.from_arrow(pa.table({"x": [[["x" * 100] * 50] * 50]})) as deep:
+        assert len(deep._repr_html_()) < 6000

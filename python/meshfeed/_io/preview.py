@@ -4,26 +4,44 @@ from __future__ import annotations
 
 import base64
 import html
-import math
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-TEXT = 60  # characters that are shown of text
-VALUES = 6  # that are shown of an array
-SIDE = 112  # pixels of a picture at most
-SMALLEST = 8  # pixels of the sides of an array that is drawn
+from meshfeed._io import png
 
-# Colors follow the page, so that the table is readable on dark ones.
-_TABLE = "border-collapse:collapse;font-size:13px;text-align:left"
-_CELL = (
-    "padding:4px 10px;border-bottom:1px solid rgba(128,128,128,.4);text-align:left;"
-    "vertical-align:middle;white-space:nowrap"
-)
-_IMAGE = '<img src="{}" alt="{}" style="height:56px;max-width:none;image-rendering:pixelated">'
+# What a table shows at most, so that it stays small for any dataset.
+ROWS, FIELDS = 5, 12
+TEXT = 60  # characters of text
+VALUES = 6  # of an array, or entries of a list
+DEPTH = 2  # of lists in lists
+SKIPPED = 8  # columns that are no fields
+PICTURES = 1 << 19  # characters of all pictures; further ones are numbers
+ENCODED = 1 << 17  # bytes of a picture that is stored as a file
+NAME = 40  # characters of a name
+
+HEIGHT = 56  # pixels of a picture; the pixels of a smaller one are shown as squares
+
+# Colors follow the page, which may be light or dark. Notebooks have rules for cells, with
+# selectors of two classes.
+_STYLE = """<style>
+.mf-rows{overflow-x:auto;font:13px/1.45 system-ui,sans-serif;color:inherit}
+.mf-rows p{margin:0 0 6px}
+.mf-rows table+p{margin-top:8px}
+.mf-rows.mf-rows table{border-collapse:collapse;margin:0;width:max-content;font:inherit}
+.mf-rows.mf-rows table{color:inherit;font-variant-numeric:tabular-nums}
+.mf-rows.mf-rows tr{background:none;border:0;border-bottom:1px solid rgba(128,128,128,.35)}
+.mf-rows.mf-rows :is(th,td){padding:5px 16px 5px 0;border:0;text-align:left;vertical-align:middle}
+.mf-rows.mf-rows td{max-width:26em;overflow-wrap:anywhere;white-space:normal}
+.mf-rows.mf-rows th{font-weight:600;white-space:nowrap}
+.mf-rows.mf-rows .mf-n{text-align:right;white-space:nowrap}
+.mf-rows .mf-d{font-weight:400;font-size:12px;opacity:.72}
+.mf-rows.mf-rows img{display:block;height:56px;width:auto;max-width:112px;margin:0}
+.mf-rows.mf-rows img{object-fit:contain;background:none}
+.mf-rows .mf-p{image-rendering:pixelated}
+</style>"""
+_NUMBER = ' class="mf-n"'
 
 
 class Field(Protocol):
@@ -35,77 +53,168 @@ class Field(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
 
-def table(title: str, fields: Sequence[Field], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table with a row for each record.
+def failure(described: str, error: Exception) -> str:
+    """Returns the HTML in place of a table that could not be made.
 
     Args:
-        title: the line above it.
-        fields: the columns. The text of a field begins with its name and a colon.
-        rows: the records.
+        described: the dataset as text.
+        error: what happened.
     """
-    cell = f'style="{_CELL}"'
-    head = [f"<th {cell}></th>"]
-    for field in fields:
-        kind = html.escape(str(field).partition(": ")[2])
-        name = html.escape(field.name)
-        head.append(
-            f'<th {cell}>{name}<br><span style="font-weight:normal;opacity:.7">{kind}</span></th>'
-        )
-    lines = [f"<tr>{''.join(head)}</tr>"]
+    lines = described.splitlines()
+    more = [f"  … and {len(lines) - FIELDS} more"] if len(lines) > FIELDS else []
+    text = "\n".join([*(line[:200] for line in (*lines[:FIELDS], *more)), str(error)[:1000]])
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def table(
+    records: int,
+    fields: Sequence[Field],
+    rows: Sequence[Mapping[str, Any]],
+    skipped: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Returns a table with a row for each record, and what it leaves out below it.
+
+    Args:
+        records: how many records the dataset has.
+        fields: all fields. The text of a field begins with its name and a colon.
+        rows: the first records, with the first `FIELDS` fields.
+        skipped: the names of other columns, and why they are no fields.
+    """
+    shown, cells = fields[:FIELDS], _Cells()
+    first = rows[0] if rows else {}
+    head = "".join(_heading(field, first.get(field.name)) for field in shown)
+    lines = [f'<tr><th scope="col"><span class="mf-d">record</span></th>{head}</tr>']
     for i, row in enumerate(rows):
-        cells = [f'<td {cell}><span style="opacity:.7">{i}</span></td>']
-        cells += [f"<td {cell}>{_shown(row[field.name], field)}</td>" for field in fields]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    body = "".join(lines)
-    return (
-        f'<div style="overflow-x:auto"><p style="margin:0 0 4px">{html.escape(title)}</p>'
-        f'<table style="{_TABLE}">{body}</table></div>'
-    )
+        values = "".join(cells.cell(row[field.name], field) for field in shown)
+        lines.append(f'<tr><th scope="row"><span class="mf-d">{i}</span></th>{values}</tr>')
+    counted = f"{records:,} record{'' if records == 1 else 's'}"
+    title = f"Dataset of {counted}, {len(fields):,} field{'' if len(fields) == 1 else 's'}"
+    body = f"<table>{''.join(lines)}</table>" if shown else ""
+    left_out = _notes(records, fields, rows, skipped)
+    notes = "".join(f'<p class="mf-d">{note}</p>' for note in left_out)
+    return f'{_STYLE}<div class="mf-rows" tabindex="0"><p>{title}</p>{body}{notes}</div>'
 
 
-def _shown(value: Any, field: Field) -> str:
-    """Returns a value as HTML: a picture where it looks like one."""
-    if isinstance(value, np.ndarray):
-        pixels = picture(value)
-        if pixels is not None:
-            size = " x ".join(str(n) for n in value.shape)
-            return _IMAGE.format(png(pixels), f"{field.name}, {size}")
-    elif field.names and value is not None and 0 <= value < len(field.names):
-        return html.escape(f"{field.names[int(value)]} ({value})")
-    return html.escape(_text(value))
+def _notes(
+    records: int,
+    fields: Sequence[Field],
+    rows: Sequence[Any],
+    skipped: Sequence[tuple[str, str]],
+) -> list[str]:
+    """Returns what the table leaves out, as HTML."""
+    left = [(records - len(rows), "record"), (len(fields) - FIELDS, "field")]
+    more = [f"{n:,} more {noun}{'' if n == 1 else 's'}" for n, noun in left if n > 0]
+    notes = [f"… and {' and '.join(more)}"] if more else []
+    listed = [f"{_name(name)} ({html.escape(reason[:200])})" for name, reason in skipped[:SKIPPED]]
+    if len(skipped) > SKIPPED:
+        listed.append("…")
+    return [*notes, f"no fields: {', '.join(listed)}"] if listed else notes
 
 
-def _text(value: Any) -> str:
+def _heading(field: Field, first: Any) -> str:
+    """Returns the heading of a column, above its first value."""
+    kind = html.escape(str(field)[len(field.name) + 2 :])
+    side = _NUMBER if isinstance(first, np.generic) and not field.names else ""
+    return f'<th scope="col"{side}>{_name(field.name)}<br><span class="mf-d">{kind}</span></th>'
+
+
+def _name(name: str) -> str:
+    return html.escape(name if len(name) <= NAME else name[: NAME - 1] + "…")
+
+
+class _Cells:
+    """Writes the cells of a table, and counts the characters of the pictures in it."""
+
+    def __init__(self) -> None:
+        self._left = PICTURES
+
+    def cell(self, value: Any, field: Field) -> str:
+        """Returns a value as HTML: a picture where it looks like one."""
+        if drawn := self._picture(value, field.name):
+            return f"<td>{drawn}</td>"
+        if field.names and isinstance(value, np.integer) and 0 <= value < len(field.names):
+            text = f"{_cut(field.names[int(value)], '')} ({value})"
+            return f"<td>{html.escape(text)}</td>"
+        kind = _NUMBER if isinstance(value, np.generic) else ""
+        text = '<span class="mf-d">null</span>' if value is None else html.escape(_text(value))
+        return f"<td{kind}>{text}</td>"
+
+    def _picture(self, value: Any, name: str) -> str:
+        """Returns an image element; "" if the value does not look like an image."""
+        size = kind = ""
+        if isinstance(value, bytes):
+            uri = _stored(value)
+        elif isinstance(value, np.ndarray) and (pixels := picture(value)) is not None:
+            uri = _uri("png", png.encode(pixels))
+            size = ", " + " x ".join(map(str, value.shape))
+            kind = ' class="mf-p"' if len(pixels) < HEIGHT else ""
+        else:
+            return ""
+        if not uri or len(uri) > self._left:
+            return ""
+        self._left -= len(uri)
+        return f'<img src="{uri}" alt="{_name(name)}{size}"{kind}>'
+
+
+def _uri(kind: str, data: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _stored(data: bytes) -> str:
+    """Returns a data URI of the file of an image, which browsers decode; "" of other bytes."""
+    if len(data) > ENCODED:
+        return ""
+    if data.startswith(b"\xff\xd8\xff"):
+        return _uri("jpeg", data)
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return _uri("png", data)
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return _uri("gif", data)
+    return _uri("webp", data) if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    """Returns a value as short text."""
     if value is None:
         return "null"
-    if isinstance(value, str | bytes):
-        unit = "characters" if isinstance(value, str) else "bytes"
-        shown = value[:TEXT]
-        quoted = shown if isinstance(shown, str) else repr(shown)
-        return quoted if len(value) <= TEXT else f"{quoted}… ({len(value)} {unit})"
+    if isinstance(value, str):
+        return _cut(value, f" ({len(value):,} characters)")
+    if isinstance(value, bytes):
+        return _cut(repr(value[:TEXT]), "") + (f" ({len(value):,} bytes)" if value else "")
     if isinstance(value, list):
-        inner = ", ".join(_text(v) for v in value[:VALUES])
-        return f"[{inner}]" if len(value) <= VALUES else f"[{inner}, …] ({len(value)})"
+        if depth >= DEPTH:
+            return f"[…] ({len(value):,})" if value else "[]"
+        return _listed([_text(v, depth + 1) for v in value[:VALUES]], len(value))
     if not isinstance(value, np.ndarray):
-        return str(value)
-    flat = value.reshape(-1)
-    inner = ", ".join(_number(v) for v in flat[:VALUES])
-    if flat.size <= VALUES and value.ndim == 1:
-        return f"[{inner}]"
-    return f"[{inner}, …]" if value.ndim == 1 else f"{list(value.shape)}: {inner}, …"
+        return _number(value)
+    if value.ndim > 1 or depth >= DEPTH:
+        numbers = ", ".join(_number(v) for v in value.reshape(-1)[:VALUES])
+        more = ", …" if value.size > VALUES else ""
+        return f"{list(value.shape)}: {numbers}{more}"
+    return _listed([_number(v) for v in value[:VALUES]], len(value))
+
+
+def _cut(text: str, size: str) -> str:
+    return text if len(text) <= TEXT else f"{text[:TEXT]}…{size}"
+
+
+def _listed(shown: Sequence[str], count: int) -> str:
+    inner = ", ".join(shown)
+    return f"[{inner}]" if count <= VALUES else f"[{inner}, …] ({count:,})"
 
 
 def _number(value: Any) -> str:
     if value is np.ma.masked:
         return "null"
-    return f"{value:.4g}" if isinstance(value, np.floating) else str(value)
+    short = isinstance(value, np.inexact)  # float or complex
+    return f"{value:.4g}" if short else str(value)
 
 
 def picture(value: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
     """Returns the pixels of an array that looks like an image; None for any other.
 
-    Such an array has two large dimensions, and perhaps 1, 3 or 4 channels before or after them. Its
-    values are bytes, or floats from 0 to 1. Large images are thinned out.
+    Such an array has two large dimensions, and perhaps 1, 3 or 4 channels after or before them. Its
+    values are bytes, or floats from 0 to 1. The pixels of a large image are means of blocks.
 
     Returns:
         uint8 of shape [height, width, channels].
@@ -117,34 +226,14 @@ def picture(value: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]] 
     elif value.shape[2] not in (1, 3, 4) and value.shape[0] in (1, 3, 4):
         value = np.moveaxis(value, 0, 2)
     height, width, channels = value.shape
-    if channels not in (1, 3, 4) or min(height, width) < SMALLEST:
+    short, long = sorted((height, width))
+    if channels not in (1, 3, 4) or short < png.SMALLEST or long > 8 * short:
         return None
-    if max(height, width) > 8 * min(height, width):
-        return None
-    every = math.ceil(max(height, width) / SIDE)
-    value = value[::every, ::every]
     if value.dtype == np.uint8:
-        return value
-    if value.dtype.kind == "f" and value.dtype.itemsize <= 8:
-        value = value.astype(np.float32)
-        if value.min() >= 0 and value.max() <= 1:
-            return (value * 255).round().astype(np.uint8)
-    return None
-
-
-def png(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
-    """Returns a data URI of pixels of shape [height, width, 1, 3 or 4]."""
-    height, width, channels = pixels.shape
-    kind = {1: 0, 3: 2, 4: 6}[channels]
-    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with its filter, 0
-    lines[:, 1:] = pixels.reshape(height, -1)
-    parts = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)),
-        (b"IDAT", zlib.compress(lines.tobytes())),
-        (b"IEND", b""),
-    ]
-    out = b"\x89PNG\r\n\x1a\n"
-    for name, data in parts:
-        out += struct.pack(">I", len(data)) + name + data
-        out += struct.pack(">I", zlib.crc32(name + data))
-    return "data:image/png;base64," + base64.b64encode(out).decode()
+        return png.thumbnail(value)
+    if value.dtype.kind != "f" and value.dtype.name != "bfloat16":
+        return None
+    low, high = value.min(), value.max()
+    if not (low >= 0 and high <= 1 and high > low):  # also if one is NaN
+        return None
+    return png.thumbnail((value.astype(np.float32) * 255).round().astype(np.uint8))
