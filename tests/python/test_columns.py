@@ -107,9 +107,9 @@ def test_encoded_images_are_named(tmp_path: Path) -> None:
     with mf.open(tmp_path / "encoded") as ds, pytest.raises(mf.UnsupportedError) as caught:
         mf.Loader(ds, specs=["img"], batch_size=1)
     assert str(caught.value) == (
-        "mf.Loader: array 'img' takes column 'img', which is not an array: it holds encoded "
-        "images, which are not decoded here; store their pixels, with "
-        'datasets.Array3D((height, width, 3), "uint8") as their feature'
+        "mf.Loader: array 'img' takes column 'img', which is not an array: its rows are bytes of "
+        'different lengths; store decoded elements, or give the bytes one length: ds.pad("img", '
+        "length=…) in Python, view.Pad in Go, mf_dataset_pad in C"
     )
     feature = datasets.Features({"img": datasets.Array3D((4, 4, 3), "uint8")})
     datasets.Dataset.from_dict({"img": [pixels]}, features=feature).save_to_disk(tmp_path / "raw")
