@@ -23,6 +23,7 @@ type Dataset struct {
 	nulls   []bool        // by column of the schema: some record batch has nulls there
 	cache   decodeCache
 	ahead   decodeAhead
+	disk    disk
 	large   sync.Map // of cacheKey: decodings that take more than their promise
 	lists   listChecks
 	set     *resident.Set // of the files
@@ -46,8 +47,8 @@ const maxRecords = 1 << 40
 // newDataset makes a dataset of open files. Close closes them. If newDataset fails,
 // the caller closes them.
 func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
-	d := &Dataset{files: files}
-	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
+	d := &Dataset{files: files, disk: disk{path: o.Cache, limit: o.CacheBytes, over: cacheBytes, io: o.IO, handler: o.FaultHandler}}
+	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); d.disk.close(); return closeFiles(d.files) })
 	d.life, d.end = calls.Join(context.Background())
 	d.table = &table.Table{Calls: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
 	for _, f := range files[1:] {
@@ -70,6 +71,11 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	contents := make([]*resident.File, len(files))
 	for i, f := range files {
 		contents[i] = f.content
+	}
+	if d.disk.chosen() && d.canStore() {
+		if err := d.disk.open(); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	d.set, err = resident.NewSet(calls, contents, resident.Options{IO: o.IO, Memory: d.freeMemory(), FaultHandler: o.FaultHandler})

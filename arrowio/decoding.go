@@ -201,8 +201,8 @@ func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Fiel
 	return out, f.content.Recheck()
 }
 
-// decodeOnce decodes the lists of a field of one record batch, which no cache keeps.
-func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int) (*table.Decoded, error) {
+// decodeOnce decodes a field of one record batch, which the cache in memory does not keep.
+func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
 	bytes, err := f.contents.promise(ctx, int(batch)-f.first, column, field)
 	if err != nil {
@@ -212,7 +212,7 @@ func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.
 		if err := budget.Acquire(ctx, bytes); err != nil {
 			return nil, f.named(err)
 		}
-		out, err := d.decode(ctx, batch, field, column, true, bytes)
+		out, err := d.decode(ctx, batch, field, column, lists, bytes)
 		budget.Release(bytes)
 		if !errors.Is(err, errPromise) {
 			return out, err

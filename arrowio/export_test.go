@@ -13,3 +13,6 @@ func (d *Dataset) HashSamples(ctx context.Context) (sum [sha256.Size]byte, err e
 	h.Sum(sum[:0])
 	return sum, err
 }
+
+// KeepOnDisk makes a cache "auto" keep even small fields on disk.
+func (d *Dataset) KeepOnDisk() { d.disk.over = 0 }

@@ -114,7 +114,7 @@ func (r *listReader) open(batch int32) (*table.Lists, error) {
 	r.batch, r.decoded = batch, nil
 	if (*store)(r.d).Encoded(r.d.table.File(batch)) {
 		var err error
-		if r.decoded, err = r.d.decodeOnce(r.ctx, batch, r.field, r.number); err != nil {
+		if r.decoded, err = r.d.decodeOnce(r.ctx, batch, r.field, r.number, true); err != nil {
 			return nil, err
 		}
 	}

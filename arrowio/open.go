@@ -42,6 +42,17 @@ type Options struct {
 	// as "train", or whose files are named like theirs: train-00000-of-00002.parquet.
 	Split string
 
+	// Cache selects where the decoded units of Parquet and of compressed files are kept.
+	// "memory" keeps up to 256 MiB. Any other text is a folder on disk, which is made if
+	// it does not exist, and whose use fails with an error. "auto" (or "") is the folder
+	// meshfeed/units in the user's cache directory, if the fields of a gatherer take more
+	// than 256 MiB decoded; if the folder cannot be used, [Dataset.Cache] says why.
+	Cache string
+
+	// CacheBytes bounds all files in the folder together. If it is 0, a quarter of what
+	// is free on its disk, or used by the folder, is the bound.
+	CacheBytes int64
+
 	opener blob.Opener // for tests; nil for local files
 }
 
@@ -97,6 +108,9 @@ func (o Options) check() error {
 	if !slices.Contains([]string{"", "refuse", "allow"}, o.Duplicates) {
 		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates %q is not a way to treat files that come twice", o.Duplicates).
 			WithHint(`use "refuse" or "allow"`)
+	}
+	if o.CacheBytes < 0 {
+		return status.Errorf(status.InvalidArgument, "arrowio", "the cache cannot have %d bytes", o.CacheBytes)
 	}
 	return nil
 }

@@ -271,9 +271,7 @@ type stored struct{ *Dataset }
 func (s stored) Schema() source.Schema { return s.table.Schema }
 
 // Gatherer implements source.Source.
-func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	return s.table.Gatherer(parts)
-}
+func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) { return s.gatherer(parts) }
 
 // Reader implements source.Source.
-func (s stored) Reader(fields []int) (source.Reader, error) { return s.table.Reader(fields) }
+func (s stored) Reader(fields []int) (source.Reader, error) { return s.reader(fields) }

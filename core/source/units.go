@@ -38,6 +38,24 @@ func CacheOf(src Source) int64 {
 	return 0
 }
 
+// CacheInfo says where a source keeps decoded units.
+type CacheInfo struct {
+	Folder string // "" if only memory is used, or if nothing was kept on disk yet
+	Limit  int64  // the most bytes of all files in the folder
+
+	// Problem says why units are kept in memory only, although they exceed it and the
+	// user has not chosen that; nil if there is no problem.
+	Problem error
+}
+
+// CacheInfoOf returns the cache of a source, which may be a view of several.
+func CacheInfoOf(src Source) CacheInfo {
+	if c, ok := src.(interface{ Cache() CacheInfo }); ok {
+		return c.Cache()
+	}
+	return CacheInfo{}
+}
+
 // UnitsBetween returns the units of the records [start, stop), of which the first and
 // the last may be parts of units.
 func UnitsBetween(sizes []int64, start, stop int64) []int64 {

@@ -25,6 +25,21 @@ func (b *base) CacheBytes() (least int64) {
 	return least
 }
 
+// Cache returns where a dataset below keeps decoded units: the first that has a problem, or
+// else the first that has a folder.
+func (b *base) Cache() (found source.CacheInfo) {
+	for _, s := range b.below {
+		info := source.CacheInfoOf(s)
+		if info.Problem != nil {
+			return info
+		}
+		if found.Folder == "" {
+			found = info
+		}
+	}
+	return found
+}
+
 // counted returns the units of a view. before returns how many of its records precede
 // a record below. Units without a record of the view are left out.
 func counted(sizes []int64, before func(record int64) int64) []int64 {

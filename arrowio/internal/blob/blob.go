@@ -93,6 +93,16 @@ type Mappable interface {
 	WillNeed(from, to int64)
 }
 
+// Versioned is a blob whose content has a name that lasts longer than the process. Decoded
+// units of other blobs are not kept on disk.
+type Versioned interface {
+	Blob
+
+	// Version returns a text that is different after every change of the content. It
+	// may change without one.
+	Version() string
+}
+
 // ReadFull fills p with the bytes from offset on. It returns as soon as ctx
 // ends, even if the disk hangs. Then a read may still write to p, so the caller must
 // not use p again. If the blob ends early, the error is io.ErrUnexpectedEOF.

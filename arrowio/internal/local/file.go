@@ -16,6 +16,7 @@ type File struct {
 	size     int64
 	key      string // returned by Identity
 	file     *os.File
+	sealed   bool
 	mapping  []byte                   // nil unless mapped
 	identity atomic.Pointer[identity] // at opening, or at a Check that accepted a change
 }
@@ -35,11 +36,23 @@ func open(path string) (*File, error) {
 		return nil, err
 	}
 	f := &File{path: path, file: file}
+	return f, f.begin()
+}
+
+// Sealed returns an open file as a blob, and closes it with the blob, or if it fails. Nothing
+// writes to the file, so Check looks at its size and not at its times.
+func Sealed(path string, file *os.File) (*File, error) {
+	f := &File{path: path, file: file, sealed: true}
+	return f, f.begin()
+}
+
+// begin records the identity of the file, or closes it.
+func (f *File) begin() error {
 	if err := f.identify(); err != nil {
-		_ = file.Close()
-		return nil, err
+		_ = f.file.Close()
+		return err
 	}
-	return f, nil
+	return nil
 }
 
 // identify records size and identity of the open file. It does not use the path,
@@ -69,6 +82,9 @@ func (f *File) Size() int64 { return f.size }
 
 // Identity implements blob.Blob.
 func (f *File) Identity() string { return f.key }
+
+// Version implements blob.Versioned.
+func (f *File) Version() string { return f.versionOf(*f.identity.Load()) }
 
 // ReadAt implements blob.Blob. It reads the file itself, not the mapping.
 func (f *File) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {

@@ -86,6 +86,13 @@ func (f *File) MapByDefault() bool {
 	return canPopulate() && unix.Fstatfs(int(f.file.Fd()), &stat) == nil && !remoteTypes[uint32(stat.Type)]
 }
 
+// IsRemote reports whether a path is known to lie on a file system whose reads wait for a
+// server or another process.
+func IsRemote(path string) bool {
+	var stat unix.Statfs_t
+	return unix.Statfs(path, &stat) == nil && remoteTypes[uint32(stat.Type)]
+}
+
 // identityNow returns the identity of the open file. It does not use os.FileInfo,
 // which allocates, because every step calls it.
 func (f *File) identityNow() (identity, error) {
@@ -103,4 +110,11 @@ func (f *File) identityNow() (identity, error) {
 // are needed.
 func (f *File) keyOf(i identity) string {
 	return fmt.Sprintf("%d:%d:%d:%d", i.device, i.inode, i.size, i.modified)
+}
+
+// versionOf returns the text of File.Version: inode, size, and the times of the last write
+// and of the last status change. It has no device, whose number changes when a disk is
+// attached again.
+func (f *File) versionOf(i identity) string {
+	return fmt.Sprintf("%d:%d:%d:%d", i.inode, i.size, i.modified, i.changed)
 }

@@ -30,3 +30,8 @@ func (f *File) keyOf(i identity) string {
 	}
 	return fmt.Sprintf("%s:%d:%d", path, i.size, i.modified)
 }
+
+// IsRemote is false: it is not known.
+func IsRemote(string) bool { return false }
+
+func (f *File) versionOf(i identity) string { return f.keyOf(i) }

@@ -34,6 +34,8 @@ func (f *File) Check() error {
 		return f.truncated()
 	case now.size > was.size:
 		return f.changed("it has %d bytes, and had %d", now.size, was.size)
+	case f.sealed:
+		return nil
 	case now.modified != was.modified:
 		return f.changed("its modification time is %s, and was %s", utc(now.modified), utc(was.modified))
 	case now.changed == was.changed:

@@ -1,6 +1,6 @@
 // Package local reads the files of this machine's file systems: it implements
-// the interfaces of package blob. It is the only package below arrowio that
-// calls package os or the kernel.
+// the interfaces of package blob. Below arrowio, only it and package diskcache
+// call package os or the kernel.
 //
 // On Linux 5.14 or later an open file is [blob.Mappable]. On other systems files
 // are only read.

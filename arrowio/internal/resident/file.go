@@ -74,7 +74,7 @@ func (f *File) Close() error {
 // then a missing page, then another change.
 func (f *File) Check() error {
 	err := f.Blob.Check()
-	if f.faulted == nil || atomic.LoadUint32(f.faulted) == 0 {
+	if !f.HasFaulted() {
 		return err
 	}
 	var e *status.Error
@@ -84,6 +84,10 @@ func (f *File) Check() error {
 	return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.Name()).
 		WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.Name())
 }
+
+// HasFaulted reports whether the fault handler has found that a page of the mapping could
+// not be read. It costs less than Check.
+func (f *File) HasFaulted() bool { return f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 }
 
 // recheckAfter is the shortest time between two checks by Recheck, for files that
 // are read without a mapping. A mapped file is checked after every step.

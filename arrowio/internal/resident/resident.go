@@ -20,6 +20,7 @@ package resident
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -67,6 +68,9 @@ type Set struct {
 	armed FaultHandler // watches the mappings; nil if there is no handler or no mapping
 	calls *source.Calls
 	ahead hints
+
+	growing *Options     // of a growing set
+	mapped  atomic.Int64 // bytes of a growing set that are resident
 }
 
 // NewSet returns the set of the files of a dataset. The goroutines of the set count as
@@ -93,6 +97,36 @@ func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
 		s.background(s.populate)
 	}
 	return s, nil
+}
+
+// NewGrowing returns a set of n files that [Set.Put] adds later. Each is mapped by itself:
+// "auto" maps it if it fits in memory together with the files that are mapped already.
+func NewGrowing(calls *source.Calls, n int, o Options) *Set {
+	return &Set{files: make([]*File, n), calls: calls, growing: &o, armed: o.FaultHandler}
+}
+
+// Put adds file i to a growing set, and makes it resident if it fits in memory. Spans of the
+// file may be acquired after it returns. One call may run at a time for each file. The
+// caller closes the file.
+func (s *Set) Put(ctx context.Context, i int, f *File) error {
+	o, size := s.growing, f.Size()
+	fits := s.mapped.Add(size) <= o.Memory/4*3
+	if !fits {
+		s.mapped.Add(-size)
+	}
+	mapIt := o.IO == "map" || o.IO != "read" && fits && f.mappable != nil && f.mappable.MapByDefault()
+	if mapIt {
+		if err := f.mapIn(fits, o.FaultHandler); err != nil {
+			return err
+		}
+		if fits {
+			if err := f.populateAll(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	s.files[i] = f
+	return nil
 }
 
 // Arm must be called before bytes of mappings are read. If bytes were missing,

@@ -1,0 +1,280 @@
+// Package diskcache keeps files that can be made again in a folder, up to a number of
+// bytes. All processes of a host share the folder.
+//
+// An entry is written to a scratch file, which then gets its name. So a reader finds a
+// whole entry or none, also after a process was killed. A process holds a lock of the
+// kernel (flock) on each scratch file that it writes and on each entry that it uses. The
+// kernel ends the locks of a process that dies. Nothing waits for a lock: a scratch file
+// that is locked is left to its writer, and an entry that is locked is not removed.
+//
+// The time of last access of an entry is the time of its last use. If there is no room,
+// the entries that were used longest ago are removed first.
+package diskcache
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// The suffixes of files in the folder. Other files are not touched, and do not count.
+const (
+	entrySuffix   = ".units"
+	scratchSuffix = ".scratch"
+)
+
+// Folder is an open cache. It is safe for concurrent use, and needs no close.
+type Folder struct {
+	path  string
+	limit int64
+}
+
+// Default returns the folder of this user's cache. The error is Unsupported if the user
+// has no home directory.
+func Default() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", status.Errorf(status.Unsupported, "arrowio", "this user has no cache directory: %w", err)
+	}
+	return filepath.Join(dir, "meshfeed", "units"), nil
+}
+
+// shareOfDisk is the part of the free disk that a cache takes if the caller gives no limit.
+const shareOfDisk = 4
+
+// Open makes the folder unless it exists, and removes what processes that died have left.
+// A limit of 0 stands for a quarter of what is free on the disk or used by the cache. The
+// error is Unsupported if the system or the file system has no locks.
+func Open(path string, limit int64) (*Folder, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		full = path
+	}
+	f := &Folder{path: full, limit: limit}
+	if err := os.MkdirAll(full, 0o700); err != nil {
+		return nil, f.failed(err)
+	}
+	if err := f.try(); err != nil {
+		return nil, err
+	}
+	list, err := f.clean("")
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		free, err := freeBytes(full)
+		if err != nil {
+			return nil, f.failed(err)
+		}
+		f.limit = (free + total(list)) / shareOfDisk
+	}
+	return f, nil
+}
+
+// Look returns a folder that exists, to list or clear it. The error is NotFound if it does
+// not exist.
+func Look(path string) (*Folder, error) {
+	f := &Folder{path: path}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, status.Errorf(status.NotFound, "arrowio", "there is no cache in %s", path).With("path", path)
+	case err != nil:
+		return nil, f.failed(err)
+	case !info.IsDir():
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s is not a folder", path).With("path", path)
+	}
+	return f, nil
+}
+
+// try makes sure that files can be written and locked.
+func (f *Folder) try() error {
+	file, err := os.CreateTemp(f.path, "try*"+scratchSuffix)
+	if err != nil {
+		return f.failed(err)
+	}
+	defer file.Close()
+	_, err = lock(file, true)
+	if gone := os.Remove(file.Name()); !errors.Is(gone, fs.ErrNotExist) { // another process may clean up
+		err = errors.Join(err, gone)
+	}
+	return f.failed(err)
+}
+
+// Path returns the folder.
+func (f *Folder) Path() string { return f.path }
+
+// Limit returns the most bytes of the cache.
+func (f *Folder) Limit() int64 { return f.limit }
+
+func (f *Folder) entry(key string) string   { return filepath.Join(f.path, key+entrySuffix) }
+func (f *Folder) scratch(key string) string { return filepath.Join(f.path, key+scratchSuffix) }
+
+// failed returns the error of a call of the system.
+func (f *Folder) failed(err error) error {
+	var known *status.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, bare(err)).With("path", f.path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		e.Code = status.Unsupported
+	}
+	return e
+}
+
+// bare returns the system's error without the path that os wraps around it.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Entry is an open entry.
+type Entry = *os.File
+
+// Find returns the entry of a key, open for reading, and counts it as used. It returns nil
+// if there is none. It is not removed until the file is closed.
+func (f *Folder) Find(key string) (Entry, error) {
+	path := f.entry(key)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, f.failed(err)
+	}
+	locked, err := lock(file, false)
+	if err == nil && locked && same(file, path) {
+		touch(path)
+		return file, nil
+	}
+	_ = file.Close()
+	return nil, f.failed(err)
+}
+
+// Remove removes the entry of a key, which turned out to be damaged.
+func (f *Folder) Remove(key string) error {
+	if err := os.Remove(f.entry(key)); !errors.Is(err, fs.ErrNotExist) {
+		return f.failed(err)
+	}
+	return nil
+}
+
+// same reports whether a path still names an open file.
+func same(file *os.File, path string) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(open, named)
+}
+
+// Info describes a file of the cache.
+type Info struct {
+	Key     string
+	Bytes   int64
+	Used    time.Time
+	Scratch bool // it is not whole
+	InUse   bool // some process uses or writes it
+}
+
+// List returns the files of the cache, those that were used longest ago first.
+func (f *Folder) List() ([]Info, error) {
+	list, err := f.files()
+	for i := range list {
+		list[i].InUse = !f.tryAlone(&list[i], func(string) {})
+	}
+	return list, err
+}
+
+// files lists the files of the cache without InUse.
+func (f *Folder) files() ([]Info, error) {
+	found, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, f.failed(err)
+	}
+	var list []Info
+	for _, e := range found {
+		key, whole := strings.CutSuffix(e.Name(), entrySuffix)
+		if !whole {
+			var scratch bool
+			if key, scratch = strings.CutSuffix(e.Name(), scratchSuffix); !scratch {
+				continue
+			}
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // it was removed since
+		}
+		list = append(list, Info{Key: key, Bytes: info.Size(), Used: accessed(info), Scratch: !whole})
+	}
+	slices.SortFunc(list, func(a, b Info) int { return a.Used.Compare(b.Used) })
+	return list, nil
+}
+
+func total(list []Info) (bytes int64) {
+	for _, i := range list {
+		bytes += i.Bytes
+	}
+	return bytes
+}
+
+// tryAlone calls do with the path of a file unless some process uses it. It reports whether
+// it did.
+func (f *Folder) tryAlone(i *Info, do func(path string)) bool {
+	path := f.entry(i.Key)
+	if i.Scratch {
+		path = f.scratch(i.Key)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if locked, err := lock(file, true); err != nil || !locked || !same(file, path) {
+		return false
+	}
+	do(path)
+	return true
+}
+
+// remove removes a file unless some process uses it.
+func (f *Folder) remove(i *Info) (removed bool) {
+	f.tryAlone(i, func(path string) { removed = os.Remove(path) == nil })
+	return removed
+}
+
+// clean removes the scratch files of dead processes, except that of a key. It returns the
+// files that are left.
+func (f *Folder) clean(except string) ([]Info, error) {
+	list, err := f.files()
+	list = slices.DeleteFunc(list, func(i Info) bool {
+		return i.Scratch && i.Key != except && f.remove(&i)
+	})
+	return list, err
+}
+
+// Clear removes all files that no process uses. It returns their number and their bytes,
+// and the number of those that are left.
+func (f *Folder) Clear() (removed int, bytes int64, left int, err error) {
+	list, err := f.files()
+	for i := range list {
+		if !f.remove(&list[i]) {
+			left++
+			continue
+		}
+		removed++
+		bytes += list[i].Bytes
+	}
+	return removed, bytes, left, err
+}

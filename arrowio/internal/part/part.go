@@ -1,0 +1,216 @@
+// Package part reads and writes parts. A part is a file that holds decoded columns of
+// consecutive units of a dataset: their buffers, then a table of positions, then a
+// trailer.
+//
+//	trailer: the bytes of the table, its SHA-256 together with the key, and "MFUNITS1"
+//
+// A part whose table does not match its trailer, its key or its size is damaged. The
+// values have no checksum, as those of an Arrow file have none.
+package part
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+)
+
+// Level holds the positions of the buffers of a level. The position of a buffer that does
+// not exist is -1.
+type Level struct {
+	Length      int64
+	Valid, Data table.Extent
+	Buffers     []table.Extent // data buffers of views
+}
+
+// Column holds the positions of a column of a unit, by level.
+type Column []Level
+
+const (
+	magic   = "MFUNITS1"
+	trailer = 8 + sha256.Size + len(magic)
+	align   = 64
+)
+
+// Writer writes a part.
+type Writer struct {
+	w     io.Writer
+	at    int64
+	table []byte // of the columns so far
+	count int
+}
+
+// NewWriter returns a writer of a part.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Column appends a column of a unit. The columns of the first unit come first.
+func (w *Writer) Column(d *table.Decoded) error {
+	w.count++
+	w.table = binary.AppendVarint(w.table, int64(len(d.Levels)))
+	for i := range d.Levels {
+		l := &d.Levels[i]
+		w.table = binary.AppendVarint(w.table, l.Length)
+		for _, b := range [][]byte{l.Valid, l.Data} {
+			if err := w.buffer(b); err != nil {
+				return err
+			}
+		}
+		w.table = binary.AppendVarint(w.table, int64(len(l.Buffers)))
+		for _, b := range l.Buffers {
+			if err := w.buffer(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// buffer writes a buffer and its position.
+func (w *Writer) buffer(b []byte) error {
+	at := int64(-1)
+	if b != nil {
+		at = w.at
+	}
+	w.table = binary.AppendVarint(binary.AppendVarint(w.table, at), int64(len(b)))
+	if err := w.write(b); err != nil {
+		return err
+	}
+	return w.write(make([]byte, -w.at&(align-1)))
+}
+
+func (w *Writer) write(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	n, err := w.w.Write(p)
+	w.at += int64(n)
+	return err
+}
+
+// Finish writes the table and the trailer.
+func (w *Writer) Finish(key string) error {
+	end := binary.LittleEndian.AppendUint64(nil, uint64(len(w.table)))
+	end = append(append(end, sum(key, w.table)...), magic...)
+	return errors.Join(w.write(w.table), w.write(end))
+}
+
+func sum(key string, table []byte) []byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\n", key)
+	h.Write(table)
+	return h.Sum(nil)
+}
+
+// Damaged is the error of a part that cannot be used.
+var Damaged = errors.New("the part is damaged")
+
+// Read reads the positions of a part of size bytes, which has a column of each field for
+// each unit. Rows are those of each unit. The error is [Damaged], or that of a read.
+func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows []int64) ([][]Column, error) {
+	end := make([]byte, trailer)
+	if size < int64(trailer) {
+		return nil, Damaged
+	}
+	if _, err := r.ReadAt(end, size-int64(trailer)); err != nil {
+		return nil, err
+	}
+	length := int64(binary.LittleEndian.Uint64(end))
+	if string(end[trailer-len(magic):]) != magic || length < 0 || length > size-int64(trailer) {
+		return nil, Damaged
+	}
+	encoded := make([]byte, length)
+	if _, err := r.ReadAt(encoded, size-int64(trailer)-length); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(sum(key, encoded), end[8:8+sha256.Size]) {
+		return nil, Damaged
+	}
+	d := decoder{left: encoded, size: size - int64(trailer) - length}
+	units := make([][]Column, len(rows))
+	for i, n := range rows {
+		for _, f := range fields {
+			column, ok := d.column(f, n)
+			if !ok {
+				return nil, Damaged
+			}
+			units[i] = append(units[i], column)
+		}
+	}
+	if len(d.left) > 0 {
+		return nil, Damaged
+	}
+	return units, nil
+}
+
+// decoder decodes a table of positions.
+type decoder struct {
+	left []byte
+	size int64 // of all buffers
+	bad  bool
+}
+
+func (d *decoder) number() int64 {
+	n, used := binary.Varint(d.left)
+	if used <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.left = d.left[used:]
+	return n
+}
+
+func (d *decoder) extent() table.Extent {
+	e := table.Extent{At: d.number(), Bytes: d.number()}
+	if e.Bytes < 0 || e.At < -1 || e.At > d.size-e.Bytes || e.At < 0 && e.Bytes > 0 {
+		d.bad = true
+	}
+	return e
+}
+
+// column decodes a column of a unit, and checks that its buffers are large enough.
+func (d *decoder) column(f *arrowtype.Field, rows int64) (Column, bool) {
+	if d.number() != int64(len(f.Levels)) {
+		return nil, false
+	}
+	c := make(Column, len(f.Levels))
+	need := rows
+	for n := range c {
+		l := &c[n]
+		l.Length, l.Valid, l.Data = d.number(), d.extent(), d.extent()
+		buffers := d.number()
+		if d.bad || buffers < 0 || buffers > int64(len(d.left)) || l.Length < need || !l.fits(f.Levels[n].Buffer()) {
+			return nil, false
+		}
+		for range buffers {
+			l.Buffers = append(l.Buffers, d.extent())
+		}
+		need = 0
+		if list, ok := f.Levels[n].(arrowtype.List); ok && list.Direct() {
+			if l.Length > 0 && int64(list.Length()) > maxLength/l.Length {
+				return nil, false
+			}
+			need = l.Length * int64(list.Length())
+		}
+	}
+	return c, !d.bad
+}
+
+// maxLength bounds the elements of a level, so that no product below overflows.
+const maxLength = 1 << 46
+
+// fits reports whether the buffers hold as many elements as the level has.
+func (l *Level) fits(b arrowtype.Buffer) bool {
+	if l.Length > maxLength || l.Valid.At >= 0 && l.Valid.Bytes < (l.Length+7)/8 {
+		return false
+	}
+	if b.Bits == 0 || l.Length == 0 {
+		return true
+	}
+	_, bytes := b.Bytes(0, l.Length)
+	return l.Data.At >= 0 && l.Data.Bytes >= bytes
+}

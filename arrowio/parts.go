@@ -1,0 +1,454 @@
+package arrowio
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/arrowio/internal/part"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// partSet keeps some fields of a dataset decoded in a folder on disk. It divides the record
+// batches into parts, a file each. A part is decoded when a gather first needs one of its
+// rows, unless another process has done so. Its rows are then gathered from the file, in the
+// same way as those of Arrow files without compression.
+type partSet struct {
+	d       *Dataset
+	folder  *diskcache.Folder
+	numbers []int // of the fields
+	fields  []*arrowtype.Field
+	columns []*table.Column // by field: positions in the parts
+	parts   []*partState
+	of      []int32 // by record batch: its part
+	table   *table.Table
+	files   *resident.Set
+	missing atomic.Int64 // parts that are not ready
+	checked atomic.Int64 // time of the last check of the files, in nanoseconds
+
+	mu      sync.Mutex
+	queue   []*partState // parts to make
+	workers int
+}
+
+// partState is a part of a partSet.
+type partState struct {
+	number      int
+	file        *file
+	first, last int   // record batches of the dataset, from first to last-1
+	bytes       int64 // decoded, about
+	key         string
+	ready       atomic.Bool
+	content     *resident.File // set before ready
+
+	attempt *attempt // to make it; nil if a gather may begin one; guarded by partSet.mu
+}
+
+// attempt is an attempt to make a part.
+type attempt struct {
+	done chan struct{} // closed at its end
+	err  error         // read after done
+}
+
+const (
+	// partBytes is about how many decoded bytes a part has, unless there would be more
+	// than maxParts. A gather waits for a whole part, and each part is an open file.
+	partBytes = 32 << 20
+	maxParts  = 256
+
+	// decodersVersion is part of every key. It increases when the same bytes are decoded
+	// to other buffers.
+	decodersVersion = 1
+)
+
+// newPartSet divides the record batches into parts. None is made yet.
+func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, handler FaultHandler) (*partSet, error) {
+	s := &partSet{d: d, folder: folder, numbers: numbers}
+	r := columnReader{d: d, batches: d.files[len(d.files)-1].end()}
+	for _, i := range numbers {
+		s.fields = append(s.fields, d.table.Fields[i])
+		r.add(d.table.Fields[i], d.columns[i])
+		decoded, err := d.table.Column(i)
+		if err != nil {
+			return nil, err
+		}
+		r.columns[len(r.columns)-1].Dictionaries = decoded.Dictionaries
+	}
+	s.columns, s.of = r.columns, make([]int32, r.batches)
+	s.divide()
+	s.missing.Store(int64(len(s.parts)))
+	s.files = resident.NewGrowing(d.table.Calls, len(s.parts), resident.Options{IO: io, Memory: local.FreeMemory(), FaultHandler: handler})
+	s.table = &table.Table{
+		Fields: d.table.Fields, Schema: d.table.Schema, Index: d.table.Index, Files: s.of, Store: (*partStore)(s),
+		Load: s.load, Arm: s.files.Arm, Calls: d.table.Calls,
+	}
+	return s, nil
+}
+
+// divide divides the record batches of every file into parts. It depends only on metadata,
+// so that all processes have the same parts.
+func (s *partSet) divide() {
+	most := max(partBytes, s.d.decodedBytes(s.numbers)/maxParts)
+	for _, f := range s.d.files {
+		for batch := f.first; batch < f.end(); batch++ {
+			bytes := s.d.batchBytes(f, batch, s.numbers)
+			last := len(s.parts) - 1
+			if batch == f.first || s.parts[last].bytes+bytes > most {
+				last++
+				s.parts = append(s.parts, &partState{number: last, file: f, first: batch})
+			}
+			p := s.parts[last]
+			p.last, p.bytes = batch+1, p.bytes+bytes
+			s.of[batch] = int32(last)
+		}
+	}
+	for _, p := range s.parts {
+		p.key = s.key(p)
+	}
+}
+
+// decodedBytes returns about how many bytes some fields take decoded.
+func (d *Dataset) decodedBytes(numbers []int) (total int64) {
+	for _, f := range d.files {
+		for batch := f.first; batch < f.end(); batch++ {
+			total += d.batchBytes(f, batch, numbers)
+		}
+	}
+	return total
+}
+
+// batchBytes returns about how many bytes some fields of a record batch take decoded. For
+// ragged fields, which have unknown lengths, it takes the stored bytes of the batch.
+func (d *Dataset) batchBytes(f *file, batch int, numbers []int) (bytes int64) {
+	rows, ragged := d.table.Index.Rows(batch), false
+	for _, i := range numbers {
+		ragged = ragged || d.table.Fields[i].Ragged > 0
+		if d.table.Fields[i].Ragged == 0 {
+			bytes += (rows*d.table.Fields[i].RowBits() + 7) / 8
+		}
+	}
+	if ragged {
+		bytes += f.units[batch-f.first].length
+	}
+	return bytes
+}
+
+// key returns the name of a part's file: a hash of all on which its content depends.
+func (s *partSet) key(p *partState) string {
+	h := sha256.New()
+	version := p.file.content.Blob.(blob.Versioned).Version()
+	fmt.Fprintf(h, "decoders %d\n%s\n%x\nunits %d to %d\n", decodersVersion, version, p.file.digest, p.first-p.file.first, p.last-p.file.first)
+	for k, f := range s.fields {
+		fmt.Fprintf(h, "%d %q %v %v %d", s.d.columns[s.numbers[k]], f.Name, f.Type, f.Shape, f.Ragged)
+		for _, level := range f.Levels {
+			fmt.Fprintf(h, " %T%v", level, level.Buffer())
+		}
+		fmt.Fprintln(h)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// load implements table.Table.Load for the fields of the set.
+func (s *partSet) load(numbers []int) ([]*table.Column, error) {
+	list := make([]*table.Column, len(numbers))
+	for i, number := range numbers {
+		for k := range s.numbers {
+			if s.numbers[k] == number {
+				list[i] = s.columns[k]
+			}
+		}
+	}
+	return list, nil
+}
+
+// start begins to make parts, and returns at once.
+func (s *partSet) start(list []*partState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range list {
+		if p.attempt == nil {
+			p.attempt = &attempt{done: make(chan struct{})}
+			s.queue = append(s.queue, p)
+		}
+	}
+	for s.workers < min(len(s.queue), runtime.GOMAXPROCS(0)) {
+		s.workers++
+		w := worker{partSet: s}
+		guard.Go("arrowio", w.run, w.failed)
+	}
+}
+
+// wait waits for a part, which it starts unless it was started. The error may be that of the
+// decoding.
+func (s *partSet) wait(ctx context.Context, p *partState) error {
+	s.start([]*partState{p})
+	s.mu.Lock()
+	a := p.attempt
+	s.mu.Unlock()
+	if a == nil {
+		return nil // it has just failed, and is not ready
+	}
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return gatherEnded(ctx.Err())
+	}
+}
+
+// worker makes parts of a set until none is left to make.
+type worker struct {
+	*partSet
+	current *partState
+}
+
+// othersAfter is how long a worker waits if other processes make all parts that are left.
+const othersAfter = 20 * time.Millisecond
+
+func (w *worker) run() error {
+	passed := 0 // parts in a row that other processes are making
+	for w.next() {
+		made, err := w.make(w.current)
+		if made || err != nil {
+			w.end(w.current, err)
+			passed = 0
+			continue
+		}
+		w.mu.Lock()
+		w.queue = append(w.queue, w.current)
+		all := passed >= len(w.queue)
+		w.mu.Unlock()
+		if passed++; all {
+			select {
+			case <-time.After(othersAfter):
+			case <-w.d.life.Done():
+			}
+		}
+	}
+	return nil
+}
+
+// next takes the first part of the queue. If there is none, it counts the end of the worker.
+func (w *worker) next() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		w.workers--
+		return false
+	}
+	w.current, w.queue = w.queue[0], w.queue[1:]
+	return true
+}
+
+// end ends the attempt to make a part. After an error of the folder, or of a close, a later
+// gather may try again.
+func (s *partSet) end(p *partState, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.attempt.err = err
+	close(p.attempt.done)
+	if err != nil && !isDecoding(err) {
+		p.attempt = nil
+	}
+}
+
+// failed ends a worker that panicked.
+func (w *worker) failed(err error) {
+	w.end(w.current, &decodingError{err})
+	w.mu.Lock()
+	w.workers--
+	w.mu.Unlock()
+	w.start(nil)
+}
+
+// make makes a part, or takes that of another process. Made is false if another process is
+// making it.
+func (s *partSet) make(p *partState) (made bool, err error) {
+	if err := s.d.table.Calls.Enter(); err != nil {
+		return false, err
+	}
+	defer s.d.table.Calls.Leave()
+	if made, err := s.find(p); made || err != nil {
+		return made, err
+	}
+	scratch, err := s.folder.Create(p.key)
+	if scratch == nil || err != nil {
+		return false, err
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			scratch.Abort()
+		}
+	}()
+	if err := s.write(scratch, p); err != nil {
+		return false, err
+	}
+	committed = true
+	entry, err := scratch.Commit()
+	if err != nil {
+		return false, err
+	}
+	return true, s.install(p, entry)
+}
+
+// find takes a part that was made before. It removes a damaged one.
+func (s *partSet) find(p *partState) (found bool, err error) {
+	entry, err := s.folder.Find(p.key)
+	if entry == nil || err != nil {
+		return false, err
+	}
+	if err = s.install(p, entry); err == part.Damaged {
+		return false, s.folder.Remove(p.key)
+	}
+	return err == nil, err
+}
+
+// write decodes the units of a part.
+func (s *partSet) write(to *diskcache.Scratch, p *partState) error {
+	w := part.NewWriter(to)
+	for batch := p.first; batch < p.last; batch++ {
+		for k, i := range s.numbers {
+			if err := s.d.life.Err(); err != nil {
+				return gatherEnded(err)
+			}
+			decoded, err := s.d.decodeOnce(s.d.life, int32(batch), s.fields[k], s.d.columns[i], false)
+			if err != nil {
+				return &decodingError{err}
+			}
+			if err := w.Column(decoded); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.file.content.Check(); err != nil {
+		return &decodingError{p.file.named(err)}
+	}
+	return w.Finish(p.key)
+}
+
+// install makes a part ready. The error is [part.Damaged] if it is damaged.
+func (s *partSet) install(p *partState, entry diskcache.Entry) error {
+	b, err := local.Sealed(entry.Name(), entry)
+	if err != nil {
+		return err
+	}
+	rows := make([]int64, p.last-p.first)
+	for i := range rows {
+		rows[i] = s.d.table.Index.Rows(p.first + i)
+	}
+	units, err := part.Read(entry, b.Size(), p.key, s.fields, rows)
+	content := resident.NewFile(b)
+	if err == nil {
+		err = s.files.Put(s.d.life, p.number, content)
+	}
+	if err != nil {
+		_ = content.Close()
+		return err
+	}
+	for i, columns := range units {
+		for k, column := range columns {
+			setPart(s.columns[k], p.first+i, column)
+		}
+	}
+	p.content = content
+	p.ready.Store(true)
+	s.missing.Add(-1)
+	return nil
+}
+
+// setPart sets entry batch of the slices in each plane of a column.
+func setPart(to *table.Column, batch int, from part.Column) {
+	for n := range to.Planes {
+		p, l := &to.Planes[n], &from[n]
+		if p.Valid != nil {
+			p.Valid[batch] = l.Valid.At
+		}
+		if p.Data != nil {
+			p.Data[batch] = max(l.Data.At, 0)
+		}
+		if p.Length != nil {
+			p.Length[batch] = l.Length
+		}
+		if p.Buffers != nil {
+			p.Buffers[batch] = l.Buffers
+		}
+	}
+}
+
+// close closes the files of the parts. No call may run.
+func (s *partSet) close() {
+	for _, p := range s.parts {
+		if p.content != nil {
+			_ = p.content.Close()
+		}
+	}
+}
+
+// partStore implements table.Store over the parts of a set. Gathers ask for ready parts only.
+type partStore partSet
+
+// Base implements table.Store.
+func (s *partStore) Base(file int32) (uintptr, bool) {
+	if p := s.parts[file]; p.ready.Load() {
+		return p.content.Base()
+	}
+	return 0, false
+}
+
+// Acquire implements table.Store.
+func (s *partStore) Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (table.Lease, error) {
+	lease, err := s.files.Acquire(ctx, spans, to)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
+}
+
+// Ahead implements table.Store.
+func (s *partStore) Ahead(spans []resident.Span) { s.files.Ahead(spans) }
+
+// Encoded implements table.Store.
+func (s *partStore) Encoded(int32) bool { return false }
+
+// Decode implements table.Store. Nothing is encoded.
+func (s *partStore) Decode(context.Context, []int32, int, bool, func(int, *table.Decoded) error) error {
+	return nil
+}
+
+// DecodeAhead implements table.Store.
+func (s *partStore) DecodeAhead([]int32, []int) {}
+
+// checkAfter is the shortest time between two checks of the files. No program writes to
+// them, and the fault handler notices if one was made shorter all the same.
+const checkAfter = time.Second
+
+// Check implements table.Store.
+func (s *partStore) Check(files []int32) error {
+	now, last := time.Now().UnixNano(), s.checked.Load()
+	all := now-last > int64(checkAfter) && s.checked.CompareAndSwap(last, now)
+	for _, i := range files {
+		content := s.parts[i].content
+		if !all && !content.HasFaulted() {
+			continue
+		}
+		if err := content.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Named implements table.Store.
+func (s *partStore) Named(batch int32, err error) error { return s.parts[s.of[batch]].file.named(err) }
