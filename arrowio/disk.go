@@ -19,6 +19,7 @@ import (
 // disk decides which fields of a dataset are kept decoded on disk.
 type disk struct {
 	path    string // "" or "auto" for the user's cache, "memory" for none, else a folder
+	home    string // "" for the user's cache directory
 	limit   int64  // 0 for the default
 	over    int64  // "auto" keeps fields on disk if they take more bytes
 	io      string
@@ -142,7 +143,7 @@ func (k *disk) open() (err error) {
 	}
 	path := k.path
 	if k.auto() {
-		if path, err = diskcache.Default(); err != nil {
+		if path, err = diskcache.Default(k.home); err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,10 @@ type Options struct {
 	// than 256 MiB decoded; if the folder cannot be used, [Dataset.Cache] says why.
 	Cache string
 
+	// CacheHome replaces the user's cache directory (os.UserCacheDir), in which "auto" has
+	// its folder.
+	CacheHome string
+
 	// CacheBytes bounds all files in the folder together. If it is 0, a quarter of what
 	// is free on its disk, or used by the folder, is the bound.
 	CacheBytes int64

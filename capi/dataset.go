@@ -135,12 +135,20 @@ type info struct {
 	Skipped       []skippedInfo `json:"skipped"`
 	Files         []fileInfo    `json:"files"`
 	Units         *unitsInfo    `json:"units,omitempty"`
+	Cache         *cacheInfo    `json:"cache,omitempty"`
 	Fingerprinted coverage      `json:"fingerprinted"`
 }
 
 type unitsInfo struct {
 	Count   int   `json:"count"`
 	Records int64 `json:"records"` // of the largest
+}
+
+// cacheInfo says where decoded units are kept, if that is a folder, or should be.
+type cacheInfo struct {
+	Folder  string `json:"folder,omitempty"`
+	Bytes   int64  `json:"bytes,omitempty"`   // the most of the folder
+	Problem string `json:"problem,omitempty"` // why it is memory all the same
 }
 
 type coverage struct {
@@ -187,6 +195,11 @@ func infoOf(s source.Source) info {
 	}
 	if units, err := source.UnitsOf(s); err == nil && len(units) > 0 {
 		out.Units = &unitsInfo{len(units), slices.Max(units)}
+	}
+	if c := source.CacheInfoOf(s); c.Problem != nil {
+		out.Cache = &cacheInfo{Problem: c.Problem.Error()}
+	} else if c.Folder != "" {
+		out.Cache = &cacheInfo{Folder: c.Folder, Bytes: c.Limit}
 	}
 	if c, ok := s.(source.Covered); ok {
 		out.Fingerprinted.Bytes, out.Fingerprinted.Of = c.Coverage()

@@ -2,11 +2,13 @@ package main
 
 /*
 #include "internal.h"
+#include <stdlib.h>
 */
 import "C"
 
 import (
 	"context"
+	"path/filepath"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio"
@@ -34,6 +36,11 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		if opts.split != nil {
 			o.Split = C.GoString(opts.split)
 		}
+		if opts.cache != nil {
+			o.Cache = C.GoString(opts.cache)
+		}
+		o.CacheHome = cacheHome()
+		o.CacheBytes = int64(opts.cache_bytes)
 		if opts.flags&C.MF_ALLOW_DUPLICATES != 0 {
 			o.Duplicates = "allow"
 		}
@@ -54,6 +61,21 @@ func mfgo_dataset_open_tensors(path *C.mfi_text, out *C.uint64_t, e *C.mf_error)
 		return nil
 	})
 }
+
+// cacheHome returns the user's cache directory, by the environment as it is now: Go has
+// copied it when the library was loaded. It returns "" if the environment names none.
+func cacheHome() string {
+	if dir := C.getenv(xdgCacheHome); dir != nil && filepath.IsAbs(C.GoString(dir)) {
+		return C.GoString(dir)
+	}
+	if home := C.getenv(homeVariable); home != nil && filepath.IsAbs(C.GoString(home)) {
+		return filepath.Join(C.GoString(home), ".cache")
+	}
+	return ""
+}
+
+// These strings live as long as the library.
+var xdgCacheHome, homeVariable = C.CString("XDG_CACHE_HOME"), C.CString("HOME")
 
 func readPaths(paths *C.mfi_texts, n C.int32_t) ([]string, error) {
 	if n < 1 {

@@ -132,6 +132,8 @@ int main(void) {
   FIELD(mf_dataset_options, n_shapes);
   FIELD(mf_dataset_options, shapes);
   FIELD(mf_dataset_options, split);
+  FIELD(mf_dataset_options, cache);
+  FIELD(mf_dataset_options, cache_bytes);
   STRUCT(mf_renaming);
   FIELD(mf_renaming, field);
   FIELD(mf_renaming, name);

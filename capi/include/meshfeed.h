@@ -302,9 +302,11 @@ typedef struct mf_dataset_options {
   int32_t n_shapes;
   const mf_row_shape* shapes; /* for fields whose Arrow type does not contain the shape */
   const char* split;          /* of a directory of Hugging Face's libraries; NULL: it has one */
+  const char* cache;   /* where decoded units are kept: "memory", a folder, or NULL for "auto" */
+  int64_t cache_bytes; /* the most bytes of the folder; 0: a quarter of the disk that is free */
 } mf_dataset_options;
 
-#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL}
+#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0}
 
 /* Opens n paths to files of Parquet or Arrow IPC: files, globs and directories, in this
    order. Directories such as year=2024 in a directory become a field. options may be NULL.
@@ -385,7 +387,9 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
    is that of an element behind them, its "type" is such as "list<int32>" or "string", and
    "reason" says why a loader refuses it. A file of compressed record batches, which is slow to
    shuffle, has the member "compression": "lz4" or "zstd". "units" has the number of
-   record batches or row groups, and the records of the largest, if they are known. In
+   record batches or row groups, and the records of the largest, if they are known. "cache"
+   appears once a loader keeps decoded record batches on disk: {"folder": "...", "bytes": N},
+   or {"problem": "..."} if that failed and they are kept in memory. In
    "fingerprinted", "bytes" is how many bytes the fingerprint covers, and "of" is the size of
    the data. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);

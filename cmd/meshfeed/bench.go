@@ -41,6 +41,7 @@ of --time. That runs in the Python package: see meshfeed bench --jax --help.`,
 	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
 	orderFlag(cmd, &o.order, "; default: shuffle")
 	f.StringVar(&o.files.IO, "io", "auto", "auto, map or read")
+	f.StringVar(&o.files.Cache, "cache", "auto", "where decoded rows are kept: auto, memory or a folder")
 	datasetFlags(cmd, &o.files, &o.json)
 	f.BoolVar(&o.jax, "jax", false, "with arrays on JAX's devices; only in the Python package")
 	return cmd

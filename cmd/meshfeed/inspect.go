@@ -224,7 +224,7 @@ func (i *inspection) printFiles(out io.Writer) error {
 		return err
 	}
 	if compressed {
-		fmt.Fprintln(out, "\nReading one row decodes a whole compressed record batch, or a row group of Parquet, so shuffling is slow. Write training data as Arrow IPC without compression: meshfeed convert FILE… FOLDER")
+		fmt.Fprintln(out, "\nReading one row decodes a whole compressed record batch, or a row group of Parquet. A loader keeps up to 256 MiB decoded in memory, and more on disk: see meshfeed cache. To convert the files: meshfeed convert FILE… FOLDER")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, flagProblem(cmd, err))
 	})
-	root.AddCommand(newInspect(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newConvert(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newDoctor(), newExplain(), newDraw())
+	root.AddCommand(newInspect(), newCache(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newConvert(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newDoctor(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
 	return root
 }

@@ -396,6 +396,12 @@ def units(dataset: Dataset) -> Mapping[str, int] | None:
     return dataset._facts.get("units")
 
 
+def cache(dataset: Dataset) -> Mapping[str, Any]:
+    """Returns the folder of decoded data and its bytes, or the problem, or nothing."""
+    found: Mapping[str, Any] = calls.dataset_facts(dataset.handle).get("cache", {})
+    return found
+
+
 def fixed_fields(dataset: Dataset) -> dict[str, Field]:
     """Returns the fields whose rows have one shape, so that they can be arrays."""
     return {name: field for name, field in dataset.schema.items() if not field.ragged}

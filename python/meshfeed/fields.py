@@ -67,6 +67,7 @@ class Origin:
         compared: whether `mf.open(fingerprint="full")` asks to compare every byte of the files.
         repeats: how often windows that overlap contain a record.
         warned: whether the warning about skipped columns was logged.
+        uncached: whether `mf.open(cache=None)` refuses to shuffle files that must be decoded.
     """
 
     files: Sequence[str] = ()
@@ -74,3 +75,4 @@ class Origin:
     compared: bool = False
     repeats: float = 1
     warned: bool = False
+    uncached: bool = False

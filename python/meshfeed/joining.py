@@ -65,4 +65,5 @@ def _joined(check: Checks, origins: list[Origin]) -> Origin:
         compared=bool(compared),
         repeats=max(below.repeats for below in origins),
         warned=all(below.warned for below in origins),
+        uncached=any(below.uncached for below in origins),
     )

@@ -20,7 +20,7 @@ from meshfeed._plan import documents
 from meshfeed._types import BatchT
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset, fixed_fields, not_arrays
-from meshfeed.errors import InvalidStateError, OutOfRangeError
+from meshfeed.errors import Error, InvalidStateError, OutOfRangeError
 from meshfeed.planning import Layout
 
 if TYPE_CHECKING:
@@ -300,6 +300,11 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 else:
                     plan = replay(check, layout, process)
             self._engine = Engine(source, plan, request, options, peers)
+        try:
+            decoding.refuse_shuffling(source, self.state()["order"])
+        except Error:
+            self.close()
+            raise
         self._warn(source, request, local=plan.alone)
 
     def _warn(self, source: Dataset, request: Request | None, *, local: bool) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, is_field_name
 from meshfeed._native import arrow, calls
-from meshfeed.dataset import Dataset, compare_files
+from meshfeed.dataset import Dataset, compare_files, origin
 from meshfeed.fields import Field
 
 log = logging.getLogger("meshfeed")
@@ -41,6 +41,8 @@ def open(
     duplicates: Literal["refuse", "allow"] = "refuse",
     fingerprint: Literal["sampled", "full"] = "sampled",
     split: str | None = None,
+    cache: Literal["auto", "memory"] | Paths | None = "auto",
+    cache_bytes: int | None = None,
 ) -> Dataset:
     """Opens Parquet files, and Arrow IPC files and streams.
 
@@ -61,6 +63,15 @@ def open(
         split: which split of a directory is meant, such as "train". The directory is a
             `DatasetDict` that `save_to_disk` wrote, a dataset in the cache of `load_dataset` or of
             `huggingface_hub`, or has files such as ``train-00000-of-00002.parquet``.
+        cache: where the rows of Parquet and of compressed files are kept once they are decoded.
+            "memory" keeps up to 256 MiB. A path is a folder, which is made if it does not exist;
+            all processes of a host share it, and it may be removed at any time when none runs.
+            "auto", the default, is memory if the fields of a loader take up to 256 MiB decoded,
+            and ``~/.cache/meshfeed/units`` otherwise (below ``$XDG_CACHE_HOME`` if that is set).
+            If that folder cannot be used, a warning says why, and memory is used. None is memory,
+            and a loader refuses to shuffle such files.
+        cache_bytes: the most bytes of all files in the folder; those that were used longest ago
+            are removed first. The default is a quarter of what is free on its disk.
 
     Raises:
         NotFoundError: there is no such file or split.
@@ -78,9 +89,16 @@ def open(
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
         chosen = None if split is None else check.name("split", split)
         handle = calls.dataset_open(
-            listed, io=mode, allow_duplicates=allowed, shapes=rows, split=chosen
+            listed,
+            io=mode,
+            allow_duplicates=allowed,
+            shapes=rows,
+            split=chosen,
+            cache=_cache(check, cache),
+            cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1) or 0,
         )
         ds = Dataset(handle)
+        origin(ds).uncached = cache is None
         if full:
             compare_files(ds)
         return ds
@@ -100,6 +118,18 @@ def _listed(check: Checks, paths: Any) -> list[str]:
         hint = ordered if isinstance(paths, set | frozenset) else ""
         raise check.wrong("paths", paths, expected, hint)
     return listed
+
+
+def _cache(check: Checks, cache: Any) -> str:
+    """Checks `cache=` and returns the word or the path that the library takes."""
+    if cache is None:
+        return "memory"
+    if cache in ("auto", "memory"):
+        return str(cache)
+    path = os.path.expanduser(os.fsdecode(cache)) if isinstance(cache, _PATH) else ""
+    if not path or "\0" in path:
+        raise check.wrong("cache", cache, '"auto", "memory", a folder or None')
+    return os.path.abspath(path)
 
 
 def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:

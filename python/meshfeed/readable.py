@@ -159,7 +159,7 @@ class Readable(Resource):
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
-        packed = ", encoded: slow to shuffle" if self._origin.packed else ""
+        packed = ", encoded" if self._origin.packed else ""
         return "\n".join([f"Dataset of {len(self)} records{packed}", *lines])
 
     def _repr_html_(self) -> str:

@@ -35,10 +35,13 @@ type Folder struct {
 	limit int64
 }
 
-// Default returns the folder of this user's cache. The error is Unsupported if the user
-// has no home directory.
-func Default() (string, error) {
-	dir, err := os.UserCacheDir()
+// Default returns the folder in a cache directory, "" for the user's. The error is
+// Unsupported if the user has none.
+func Default(home string) (string, error) {
+	dir, err := home, error(nil)
+	if home == "" {
+		dir, err = os.UserCacheDir()
+	}
 	if err != nil {
 		return "", status.Errorf(status.Unsupported, "arrowio", "this user has no cache directory: %w", err)
 	}

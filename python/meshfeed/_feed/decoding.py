@@ -1,4 +1,4 @@
-"""Warns of orders that decode record batches or row groups again and again."""
+"""Warns of orders that decode record batches or row groups again and again, or refuses them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 import math
 from collections.abc import Iterable
 
-from meshfeed.dataset import Dataset, origin, units
+from meshfeed.dataset import Dataset, cache, origin, units
+from meshfeed.errors import InvalidArgumentError
 
 log = logging.getLogger("meshfeed")
 
@@ -22,13 +23,35 @@ _SLOW_BLOCKS = (
     "batches or row groups of %d bytes, and %d are kept; give mf.Blocks a smaller window, and no "
     "records=, so that the blocks are what is decoded together"
 )
+_UNUSABLE = "decoded data are kept in memory alone, because of a problem: %s"
+_KEPT = "%s and the other encoded files are decoded once, into %s, which has at most %d bytes"
+
+
+def refuse_shuffling(dataset: Dataset, order: str) -> None:
+    """Refuses a shuffle of encoded files that were opened with `cache=None`.
+
+    Orders in blocks decode each record batch or row group once per epoch.
+
+    Raises:
+        InvalidArgumentError: with the remedies.
+    """
+    packed = origin(dataset).packed
+    if not packed or not origin(dataset).uncached or order.startswith(("sequential", "blocks")):
+        return
+    path, how = next(iter(packed.items()))
+    message = (
+        f"{path} is encoded ({how}), and its order is random, but it was opened with cache=None"
+    )
+    hint = 'use order="blocks", or open it with cache="auto"'
+    raise InvalidArgumentError(message, op="mf.Loader", hint=hint)
 
 
 def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> None:
     """Warns of an order that decodes record batches or row groups again and again.
 
-    That is so if files are encoded and the decoded fields exceed the library's cache. Blocks
-    are an exception if those of a window are what is decoded together, and fit in the cache.
+    That is so if files are encoded, and the decoded fields exceed the library's cache in memory
+    and are not kept on disk. Blocks are an exception if those of a window are what is decoded
+    together, and fit in the cache.
 
     Args:
         dataset: the dataset.
@@ -41,7 +64,12 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> No
     if not packed or row * len(dataset) <= _DECODED:
         return
     path, how = next(iter(packed.items()))
-    size = units(dataset)
+    size, kept = units(dataset), cache(dataset)
+    if "folder" in kept:
+        log.info(_KEPT, path, kept["folder"], kept["bytes"])
+        return
+    if "problem" in kept:
+        log.warning(_UNUSABLE, kept["problem"])
     if order.startswith("blocks") and size:
         delivered, decoded = (row * n for n in _window_of(order, len(dataset), **size))
         if decoded > _DECODED or decoded > 2 * delivered:

@@ -130,7 +130,8 @@ class DatasetOptions(ctypes.Structure):
         (c_uint32, "struct_size flags"),
         (c_int32, "io n_shapes"),
         (POINTER(RowShape), "shapes"),
-        (c_char_p, "split"),
+        (c_char_p, "split cache"),
+        (c_int64, "cache_bytes"),
     )
 
 

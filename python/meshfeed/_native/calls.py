@@ -176,11 +176,14 @@ def dataset_open(
     allow_duplicates: bool,
     shapes: Shapes | None,
     split: str | None,
+    cache: str,
+    cache_bytes: int,
 ) -> Handle:
     """Opens files."""
     options = _dataset_options(shapes)
     options.io = _IO.index(io)
     options.split = None if split is None else _field(split)
+    options.cache, options.cache_bytes = os.fsencode(cache), cache_bytes
     options.flags = abi.ALLOW_DUPLICATES if allow_duplicates else 0
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
     return _created("dataset", "mf_dataset_open", names, len(paths), byref(options))
