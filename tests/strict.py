@@ -28,6 +28,7 @@ LEGITIMATE = {
     "no FUSE file system can be mounted": "containers rarely permit a mount",
     "this file system keeps its pages in memory": "tmpfs has nothing to read ahead",
     "the temporary folder lies on a network file system": "such files are not mapped",
+    "torch is not installed": "it is 4 GB; the guide that compares with it needs it, too",
     "rich is not installed": "a table of what JAX prints covers the same",
     "ray is not installed": "loops of processes cover the same parts",
     "make gpu-check-go": "a plugin whose hardware is there has a check of its own",

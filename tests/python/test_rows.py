@@ -328,6 +328,12 @@ def test_a_source_of_grain() -> None:
             grain.MapDataset.source(ds).to_iter_dataset(grain.ReadOptions(num_threads=4)).batch(5)
         )
         assert [b["y"].tolist() for b in read] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
+        twice = grain.MapDataset.source(ds).repeat(2)
+        assert [row["y"] for row in twice._getitems([1, 13, 23])] == [1, 1, 11]
+        assert len(twice[2:8]) == 6
+        sampler = grain.samplers.IndexSampler(12, shuffle=True, num_epochs=1, seed=0)
+        loader = grain.DataLoader(data_source=ds, sampler=sampler, worker_count=0)
+        assert sorted(int(row["y"]) for row in loader) == list(range(12))
 
 
 def test_a_table_in_a_notebook(ds: mf.Dataset) -> None:
