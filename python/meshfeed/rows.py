@@ -194,16 +194,14 @@ class _Column:
             return _pieces(level, self._texts(levels, d + 1))
         assert level.data is not None
         stored = _pieces(level, level.data.tobytes())
-        return [self._decoded(text) for text in stored] if self._text else stored
-
-    def _decoded(self, text: bytes | None) -> str | None:
-        """Decodes text, which Arrow files may claim to be UTF-8 without being it."""
+        if not self._text:
+            return stored
         try:
-            return None if text is None else text.decode()
-        except UnicodeDecodeError as e:
-            message = f"a row of the field {self.field.name!r} is not UTF-8: {shown(text)}"
+            return [None if text is None else text.decode() for text in stored]
+        except UnicodeDecodeError as e:  # Arrow files may claim that any bytes are UTF-8
+            message = f"a row of the field {self.field.name!r} is not UTF-8: {shown(e.object)}"
             hint = "write the column as binary, or correct the file"
-            raise DataLossError(message, op="Dataset", hint=hint) from e
+            raise DataLossError(message, op="Dataset", hint=hint) from None
 
 
 def _pieces(level: Level, inner: Any) -> list[Any]:
