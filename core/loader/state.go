@@ -153,7 +153,7 @@ func (s State) fits(live State, ignoreDataset bool) error {
 
 func (s State) remedy(live State) string {
 	if s.Dataset != live.Dataset && s.Records == live.Records && s.Order == live.Order && s.Seed == live.Seed {
-		return `open the dataset that was saved; if its records are the same, pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)`
+		return `open the dataset that was saved, with the same views; if its records are the same, pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)`
 	}
 	return "continue with the dataset, order and seed that were saved"
 }

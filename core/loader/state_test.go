@@ -135,7 +135,7 @@ func TestRestoreRefused(t *testing.T) {
 		{change(func(s *loader.State) { s.Seed = 2 }), another + "seed saved 2, live 1" + goBack},
 		{change(func(s *loader.State) { s.Order = "sequential.1" }), another + `order saved "sequential.1", live "shuffle.1"` + goBack},
 		{change(func(s *loader.State) { s.Dataset[0] ^= 0xff }), another + "dataset saved 73772c" + fp[6:] + ", live " + fp +
-			`; open the dataset that was saved; if its records are the same, pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)`},
+			`; open the dataset that was saved, with the same views; if its records are the same, pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)`},
 		{change(func(s *loader.State) { s.Dataset, s.Records, s.Seed = source.Fingerprint{}, 100, 0 }),
 			another + "dataset saved 00000000000000000000000000000000, live " + fp + "; records saved 100, live 80; seed saved 0, live 1" + goBack},
 	} {

@@ -73,6 +73,10 @@ type window struct {
 
 // tooLong returns the error for a dataset without a window.
 func (v *window) tooLong() error {
+	if v.longest == 0 {
+		return status.New(status.InvalidArgument, "view", "the dataset has no records, so it has no windows").
+			WithHint("check the filter or the slice below the windows")
+	}
 	e := status.Errorf(status.InvalidArgument, "view", "a window takes %d records, but the dataset has %d", v.Length, v.longest)
 	if v.Within != "" {
 		e = status.Errorf(status.InvalidArgument, "view", "a window takes %d records, but the longest run of one value of %q has %d", v.Length, v.Within, v.longest)

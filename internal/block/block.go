@@ -55,7 +55,7 @@ func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	}
 	if p.Fill == nil {
 		return nil, fail("field %q may hold nulls, and arrays cannot", f.Name).
-			WithHint("give the field a fill value, or drop the records that have nulls")
+			WithHint("give the field a fill value (Python: fill={%q: -1}), or drop the records that have nulls", f.Name)
 	}
 	out.fill, err = encode(f.Name, to, p.Fill)
 	return out, err

@@ -9,11 +9,11 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed._io import masks
+from meshfeed._io import arraylike, masks
 from meshfeed._io.arguments import RECORDS, Checks
 from meshfeed._native import calls
 from meshfeed._native.files import Files
-from meshfeed.errors import InvalidStateError
+from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.fields import Field, Origin, Skipped
 from meshfeed.readable import Readable, warn_of
 
@@ -67,7 +67,7 @@ class Dataset(Readable):
             assert hashes is not None
             return str(hashes["sha256"])
 
-    def slice(self, start: int, stop: int) -> Dataset:
+    def slice(self, start: int, stop: int | None = None) -> Dataset:
         """Returns a view of the records from `start` up to `stop`, for example for validation.
 
         With one seed, slices of equal length are shuffled in the same order, because an order
@@ -76,7 +76,7 @@ class Dataset(Readable):
 
         Args:
             start: the first record.
-            stop: the record after the last one.
+            stop: the record after the last one; by default all records from `start` on.
 
         Raises:
             OutOfRangeError: the slice is not within the dataset.
@@ -89,7 +89,8 @@ class Dataset(Readable):
             (8, 2)
         """
         with Checks("Dataset.slice") as check:
-            start, stop = check.int64("start", start), check.int64("stop", stop)
+            start = check.int64("start", start)
+            stop = len(self) if stop is None else check.int64("stop", stop)
             handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
@@ -229,8 +230,9 @@ class Dataset(Readable):
         """Returns a view whose records are windows of consecutive records, for time series.
 
         Window k joins `length` records, from record ``k * stride`` on. Every field gets a first
-        dimension of that length. Records behind the last whole window are left out. Windows are
-        joined when they are loaded; nothing is copied before.
+        dimension of that length. Ragged fields are skipped: pad them before. Records behind the
+        last whole window are left out. Windows are joined when they are loaded; nothing is copied
+        before.
 
         Args:
             length: the number of records in a window.
@@ -359,10 +361,10 @@ def _names(check: Checks, argument: str, names: Any) -> list[str]:
 
 def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Checks record numbers and returns them as a contiguous array."""
-    try:
-        given = np.asarray(indices)
-    except (TypeError, ValueError, RuntimeError):
-        given = np.empty((), object)
+    if indices is None or isinstance(indices, str | bytes):
+        raise check.wrong("indices", indices, "integers in one dimension")
+    typed = not isinstance(indices, list) or indices  # an empty list has no type
+    given = arraylike.unmasked(check, "indices", indices) if typed else np.empty(0, np.int64)
     if given.size == 0 and given.ndim == 1:
         given = given.astype(np.int64)
     if given.ndim != 1 or given.dtype.kind not in "iu":
@@ -370,7 +372,9 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
         expected = "integers in one dimension"
         raise check.misfit(f"indices={given.dtype}{list(given.shape)}: expected {expected}", hint)
     if given.dtype == np.uint64 and given.size and given.max() > 2**63 - 1:
-        given = np.minimum(given, np.uint64(2**63 - 1))  # out of range in any dataset
+        position = int(given.argmax())
+        message = f"index {given[position]} at position {position} is in no dataset"
+        raise OutOfRangeError(message, op="Dataset.take")
     return np.ascontiguousarray(given, np.int64)
 
 

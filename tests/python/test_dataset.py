@@ -578,7 +578,8 @@ def test_nulls_need_a_fill_value() -> None:
             mf.Loader(ds, batch_size=3)
         assert str(caught.value) == (
             'mf.Loader: field "x" may hold nulls, and arrays cannot; '
-            "give the field a fill value, or drop the records that have nulls"
+            'give the field a fill value (Python: fill={"x": -1}), or drop the records that have '
+            "nulls"
         )
         np.testing.assert_array_equal(rows(ds, fill={"x": -1})["x"], [1, -1, 3])
 
