@@ -52,22 +52,16 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     if isinstance(value, np.ma.MaskedArray | np.ndarray | np.generic):
         value = value.tolist()
-        return (
-            [
-                None if isinstance(v, list) and v and not any(v) and v[0] is None else v
-                for v in value
-            ]
-            if isinstance(value, list)
-            else value
-        )
     return value
 
 
 def want(name: str, row: int) -> Any:
     value = COLUMNS[name].to_pylist()[row]
-    if name == "vector" and row == 3:
-        return None  # a row of nulls is a null
     match name, value:
+        case "vector", None:
+            return [None, None]  # a row of a shape keeps it
+        case "points", [*points]:
+            return [[None, None] if point is None else point for point in points]
         case _, None:
             return None
         case "seen", _:
