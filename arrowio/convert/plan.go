@@ -11,15 +11,14 @@ import (
 type sizes struct {
 	file   int64 // of a file
 	window int64 // of the records that are read at once
-	most   int64 // of a window; one that takes more is cut in two, and read again
+	most   int64 // of all windows in memory; a window that takes more is cut, and read again
 	batch  int64 // of a record batch
-	unit   int64 // a larger unit of the input may be cut
 }
 
-// maxWindow bounds the bytes of a window, unless it has one row.
-const maxWindow = 512 << 20
+// maxWindow bounds the bytes of all windows in memory, unless there is one of one row.
+const maxWindow = 1 << 30
 
-var usual = sizes{file: 256 << 20, window: 64 << 20, most: maxWindow, batch: 8 << 20, unit: 1 << 30}
+var usual = sizes{file: 256 << 20, window: 64 << 20, most: maxWindow, batch: 8 << 20}
 
 // batchRows bounds the rows of a record batch.
 const batchRows = 64 << 10
@@ -59,7 +58,7 @@ func (p plan) files(records, rowsPerFile int64) []int64 {
 	if rowsPerFile > 0 {
 		list = cut(nil, records, rowsPerFile)
 	} else {
-		list = p.merge(p.units, p.rows(p.file), p.rows(p.unit))
+		list = p.merge(p.units, p.rows(p.file))
 	}
 	if len(list) == 0 {
 		return []int64{0}
@@ -70,17 +69,18 @@ func (p plan) files(records, rowsPerFile int64) []int64 {
 // windows divides the records from start to stop, which are those of a file, into runs that
 // are read at once.
 func (p plan) windows(start, stop int64) []int64 {
-	return p.merge(source.UnitsBetween(p.units, start, stop), p.rows(p.window), p.rows(p.unit))
+	return p.merge(source.UnitsBetween(p.units, start, stop), p.rows(p.window))
 }
 
-// merge joins units up to a number of rows. It cuts those that have more than another number.
-func (p plan) merge(units []int64, rows, largest int64) (list []int64) {
+// merge joins units up to a number of rows. It cuts those that do not fit into memory.
+func (p plan) merge(units []int64, rows int64) (list []int64) {
+	largest := p.rows(p.most)
 	for _, n := range units {
 		last := len(list) - 1
 		switch {
 		case n == 0:
 		case n > largest:
-			list = cut(list, n, rows)
+			list = cut(list, n, largest)
 		case last >= 0 && list[last]+n <= rows:
 			list[last] += n
 		default:

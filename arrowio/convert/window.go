@@ -30,13 +30,15 @@ type windows struct {
 	readers []*columns.Reader // of one field each
 	weights []int64           // by column: bytes of its largest unit; measured as they are read
 	batch   int64             // rows of a record batch
-	most    int64             // bytes of a window
+	most    int64             // bytes of all windows
 	unit    int64             // rows of the largest unit
 
 	workers chan struct{}
+	memory  *semaphore.Weighted // the windows that are read or written must fit into it
+	row     int64               // bytes of a row, as measured so far
 	room    int64               // of the cache of decoded units
 	cache   *semaphore.Weighted // the units of the columns that are being read must fit into it
-	mu      sync.Mutex          // of weights
+	mu      sync.Mutex          // of weights and row
 }
 
 // newWindows returns a reader of some fields of a source.
@@ -45,7 +47,7 @@ func newWindows(src source.Source, fields []int, p plan) (*windows, error) {
 	if bytes := source.CacheOf(src); bytes > 0 {
 		w.room = bytes
 	}
-	w.cache = semaphore.NewWeighted(w.room)
+	w.cache, w.memory, w.row = semaphore.NewWeighted(w.room), semaphore.NewWeighted(p.most), p.rowBytes
 	for _, n := range p.units {
 		w.unit = max(w.unit, n)
 	}
@@ -73,6 +75,7 @@ type window struct {
 	*windows
 	start, stop int64
 	step        int64 // rows of a record batch
+	share       int64 // of the memory
 	columns     [][]*columns.Batch
 	done        sync.WaitGroup
 
@@ -81,8 +84,20 @@ type window struct {
 	err   error
 }
 
-// begin begins to read a window. It returns once every column has begun.
+// begin begins to read a window. It returns once every column has begun. The caller calls end
+// after the use of the window.
 func (w *windows) begin(ctx context.Context, start, stop int64) *window {
+	share := w.expected(stop - start)
+	if err := w.memory.Acquire(ctx, share); err != nil {
+		return &window{windows: w, start: start, stop: stop, err: err}
+	}
+	win := w.read(ctx, start, stop)
+	win.share = share
+	return win
+}
+
+// read begins to read a window that has memory already.
+func (w *windows) read(ctx context.Context, start, stop int64) *window {
 	win := &window{windows: w, start: start, stop: stop, step: max(1, min(w.batch, stop-start)), columns: make([][]*columns.Batch, len(w.readers))}
 	for i := range w.readers {
 		w.workers <- struct{}{}
@@ -110,6 +125,20 @@ func (w *windows) begin(ctx context.Context, start, stop int64) *window {
 		})
 	}
 	return win
+}
+
+// end waits until nothing reads the window, and drops it.
+func (w *window) end() {
+	w.done.Wait()
+	w.memory.Release(w.share)
+	w.share, w.columns = 0, nil
+}
+
+// expected returns the bytes that some rows probably take.
+func (w *windows) expected(rows int64) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(w.most, rows*w.row)
 }
 
 // weight returns the bytes that a unit of a column takes in the cache.
@@ -184,6 +213,9 @@ func (w *window) wait(fields []field) ([]batch, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
+	w.windows.mu.Lock()
+	w.row = max(w.row, w.bytes/max(1, w.stop-w.start))
+	w.windows.mu.Unlock()
 	var list []batch
 	for k, first := range w.columns[0] {
 		b := batch{rows: first.Rows}

@@ -170,11 +170,11 @@ func TestWindows(t *testing.T) {
 		units := randomUnits(r)
 		src := newDecoder(units)
 		p := newPlan(units, fields, src.Len(), 0)
-		p.sizes = sizes{file: 1 + r.Int64N(20000), window: 1 + r.Int64N(5000), most: 1 << 30, batch: 1 + r.Int64N(2000), unit: 1 << 20}
+		p.sizes = sizes{file: 1 + r.Int64N(20000), window: 1 + r.Int64N(5000), most: 1 << 30, batch: 1 + r.Int64N(2000)}
 		whole := r.IntN(2) == 0
 		rowsPerFile := int64(0)
 		if !whole {
-			rowsPerFile, p.most, p.unit = 1+r.Int64N(100), 1+r.Int64N(5000), 1+r.Int64N(3000)
+			rowsPerFile, p.most = 1+r.Int64N(100), 1+r.Int64N(5000)
 		}
 		out := &memory{files: map[string]*bytes.Buffer{}}
 		report, err := convertTo(t.Context(), src, p, out, rowsPerFile, 1)
@@ -283,7 +283,7 @@ func TestFullDisk(t *testing.T) {
 	out := &memory{files: map[string]*bytes.Buffer{}, full: 20 << 20}
 	_, err := convertTo(t.Context(), src, newPlan([]int64{100_000}, fields, src.Len(), 0), out, 0, 2)
 	var e *status.Error
-	if !errors.As(err, &e) || e.Hint != "make room for about 81 MB more, then run the same command: it continues" {
+	if !errors.As(err, &e) || e.Hint != "what is left takes about 81 MB: make room, then run the same command, which continues" {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,7 @@ func (w *writer) run(ctx context.Context, first, last int) error {
 	cancel()
 	for p := range pieces { // no reader may be in use when they are closed
 		if p.window != nil {
-			p.window.done.Wait()
+			p.window.end()
 		}
 	}
 	if panicked := <-ended; panicked != nil {
@@ -107,7 +107,7 @@ func (w *writer) read(ctx context.Context, first, last int, pieces chan<- piece)
 }
 
 // write writes the windows that come.
-func (w *writer) write(ctx context.Context, pieces <-chan piece) (err error) {
+func (w *writer) write(ctx context.Context, pieces <-chan piece) error {
 	var out *output
 	defer func() {
 		if out != nil {
@@ -120,29 +120,35 @@ func (w *writer) write(ctx context.Context, pieces <-chan piece) (err error) {
 			w.progress(w.records[p.file])
 			continue
 		}
-		p.window.done.Wait()
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if out == nil {
-			if out, err = w.create(p.file); err != nil {
-				return w.explain(err, out)
-			}
-		}
-		if err := w.put(ctx, out, p.window); err != nil {
+		if err := w.piece(ctx, p, &out); err != nil {
 			return w.explain(err, out)
 		}
-		if !p.last {
-			continue
-		}
-		if err := out.finish(); err != nil {
-			return w.explain(err, out)
-		}
-		w.report.Written++
-		w.report.Bytes += out.writer.Size()
-		out = nil
 	}
 	return ctx.Err()
+}
+
+// piece writes a window. It creates the file before the first one, and ends it after the last.
+func (w *writer) piece(ctx context.Context, p piece, out **output) (err error) {
+	defer p.window.end()
+	p.window.done.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if *out == nil {
+		if *out, err = w.create(p.file); err != nil {
+			return err
+		}
+	}
+	if err := w.put(ctx, *out, p.window); err != nil || !p.last {
+		return err
+	}
+	if err := (*out).finish(); err != nil {
+		return err
+	}
+	w.report.Written++
+	w.report.Bytes += (*out).writer.Size()
+	*out = nil
+	return nil
 }
 
 // output is a file that is being written.
@@ -176,10 +182,10 @@ func (w *writer) put(ctx context.Context, out *output, win *window) error {
 	if errors.Is(err, errLarge) {
 		win.columns = nil
 		middle := win.start + (win.stop-win.start)/2
-		if err := w.put(ctx, out, w.windows.begin(ctx, win.start, middle)); err != nil {
+		if err := w.half(ctx, out, win, win.start, middle); err != nil {
 			return err
 		}
-		return w.put(ctx, out, w.windows.begin(ctx, middle, win.stop))
+		return w.half(ctx, out, win, middle, win.stop)
 	}
 	if err != nil {
 		return err
@@ -192,6 +198,13 @@ func (w *writer) put(ctx context.Context, out *output, win *window) error {
 		w.progress(int64(b.rows))
 	}
 	return nil
+}
+
+// half reads and writes a part of a window, in its place in the memory.
+func (w *writer) half(ctx context.Context, out *output, of *window, start, stop int64) error {
+	win := w.windows.read(ctx, start, stop)
+	defer win.end()
+	return w.put(ctx, out, win)
 }
 
 func (w *writer) progress(records int64) {
@@ -211,5 +224,5 @@ func (w *writer) explain(err error, out *output) error {
 		rowBytes = float64(out.writer.Size()) / float64(out.rows)
 		left += out.rows // the file is removed
 	}
-	return e.WithHint("make room for about %.0f MB more, then run the same command: it continues", rowBytes*float64(left)/1e6+1)
+	return e.WithHint("what is left takes about %.0f MB: make room, then run the same command, which continues", rowBytes*float64(left)/1e6+1)
 }
