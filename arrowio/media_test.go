@@ -121,6 +121,12 @@ func TestMediaWithoutBytes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	path := filepath.Join(t.TempDir(), "x.arrow")
+	alone := media(t, mediaType, `[{"bytes": null, "path": "a.png"}]`) // no struct is null
+	writeIPC(t, path, false, alone[0].Schema(), alone)
+	if _, err := readRagged(opened(t, path), 0, []int64{0}); err == nil || !strings.Contains(err.Error(), "record 0 has a path and no bytes") {
+		t.Error(err)
+	}
 	want := "record 3 has a path and no bytes" + embed
 	if s := sourceOf(t, batches...).Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || s.Skipped[0].Reason != want {
 		t.Errorf("got  %+v\nwant %s", s, want)

@@ -37,8 +37,11 @@ func Constants(src source.Source, runs []int64, more ...Constant) (source.Source
 			return nil, err
 		}
 	}
+	if err := checkSkipped(v.kind, v.schema); err != nil {
+		return nil, err
+	}
 	v.base.identify = v.identify
-	return v, checkSkipped(v.kind, v.schema)
+	return v, nil
 }
 
 // constants is a view with more fields, each of which is constant over runs of records.
