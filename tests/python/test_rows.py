@@ -8,6 +8,7 @@ import io
 import itertools
 import random
 import re
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import meshfeed as mf
-from meshfeed._io import preview
+from meshfeed._io import masks, preview
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5)
 
@@ -308,6 +309,30 @@ def test_a_function_filters(tmp_path: Path) -> None:
     nulls = mf.from_arrow(pa.table({"x": [1, None]}))
     with pytest.raises(mf.InvalidArgumentError, match=r"missing values; compare \.filled"):
         nulls.filter(lambda rows: rows["x"] > 0)
+
+
+def test_a_filter_logs_its_progress(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masks, "PROGRESS", -1)
+    with caplog.at_level("INFO", "meshfeed"), mf.from_arrays({"x": np.arange(150)}) as ds:
+        assert len(ds.filter(lambda rows: rows["x"] > 0)) == 149
+        assert caplog.messages == [f"Dataset.filter: {n} of 150 records" for n in (16, 144, 150)]
+
+
+def test_ctrl_c_ends_a_filter() -> None:
+    seen = []
+
+    def interrupted(rows: dict[str, Any]) -> Any:
+        seen.append(len(rows["x"]))
+        signal.raise_signal(signal.SIGINT)
+        return rows["x"] > 0
+
+    with mf.from_arrays({"x": np.arange(150)}) as ds:
+        with pytest.raises(KeyboardInterrupt):
+            ds.filter(interrupted, fields=["x"])
+        assert seen == [16]
+        assert len(ds.filter(lambda rows: rows["x"] > 0)) == 149
 
 
 def test_a_source_of_grain() -> None:
