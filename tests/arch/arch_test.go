@@ -72,6 +72,7 @@ var allowed = map[string][]string{
 	"core/diagram/document":   {"core/diagram", "core/layout/document"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/diagnosis", "internal/guard"},
+	"core/stream": {"core/loader", "core/view", "internal/guard"}, // one loader per chunk
 	// tier 4
 	"arrowio/internal/blob":      {},
 	"arrowio/internal/local":     {"arrowio/internal/blob"},
@@ -88,7 +89,7 @@ var allowed = map[string][]string{
 	"arrowio/convert":            {"arrowio", "arrowio/internal/ipcfile"},
 	"arrowio/cstream":            {"arrowio/internal/table"},
 	"arrowio/tensors":            {"internal/block", "core/source/cut", "internal/jsontext", "arrowio/internal/local"},
-	"arrowio/internal/goarrow":   {"arrowio/internal/table", "core/layout", "core/batch"},
+	"arrowio/internal/goarrow":   {"arrowio/internal/table", "core/layout", "core/batch", "core/stream"},
 	"arrowio/records":            {"arrowio/internal/goarrow"},
 	"arrowio/records18":          {"arrowio/internal/goarrow"},
 	// gomlxfeed uses loaders and does not depend on any source

@@ -1,0 +1,81 @@
+package records_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/meshfeed/meshfeed/arrowio/records"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/stream"
+)
+
+const plan = `{"meshfeed": 1, "mesh": {"axes": [["data", 2]]}, "batch": {"size": 4, "remainder": "pad"},
+ "arrays": {"label": {"shape": ["B"], "dtype": "uint8", "spec": ["data"]}}}`
+
+// send writes 2 records, then 3, then 1.
+func send(to *io.PipeWriter) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "label", Type: arrow.PrimitiveTypes.Uint8}}, nil)
+	w := ipc.NewWriter(to, ipc.WithSchema(schema))
+	for _, labels := range [][]byte{{1, 2}, {3, 4, 5}, {6}} {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		b.Field(0).(*array.Uint8Builder).AppendValues(labels, nil)
+		record := b.NewRecord()
+		if err := w.Write(record); err != nil {
+			log.Fatal(err)
+		}
+		record.Release()
+		b.Release()
+	}
+	to.CloseWithError(w.Close())
+}
+
+// A pipe, a socket or a query delivers its records once. The batches of its reader cross
+// the borders of record batches, and the last one is padded.
+func ExampleFromReader() {
+	from, to := io.Pipe()
+	go send(to)
+	reader, err := ipc.NewReader(from)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reader.Release()
+	wanted, err := document.Parse([]byte(plan))
+	if err != nil {
+		log.Fatal(err)
+	}
+	lay, err := layout.New(wanted)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := records.FromReader(reader, stream.Options{Layout: lay})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	for b, err := range s.All(context.Background()) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for i, block := range lay.Process(0).Blocks {
+			fmt.Println(lay.Arrays()[block.Array].Name, block.Index, b.Bytes(i))
+		}
+		b.Release()
+	}
+	// Output:
+	// label [0:2] [1 2]
+	// label [2:4] [3 4]
+	// valid [0:2] [1 1]
+	// valid [2:4] [1 1]
+	// label [0:2] [5 6]
+	// label [2:4] [0 0]
+	// valid [0:2] [1 1]
+	// valid [2:4] [0 0]
+}

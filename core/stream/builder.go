@@ -1,0 +1,213 @@
+package stream
+
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
+)
+
+// builder collects chunks, and builds batches of their records.
+type builder struct {
+	o      Options
+	pieces []piece // of records that are in no batch yet
+	held   int64   // the number of their records
+	done   int64   // the number of records before them
+}
+
+// piece is the rest of a chunk.
+type piece struct {
+	chunk source.Source
+	first int64 // its first record that is in no batch yet
+}
+
+func (p piece) rows() int64 { return p.chunk.Len() - p.first }
+
+// check makes the loader of a batch that is never built, which finds everything that is
+// wrong with the layout and the fields.
+func (b *builder) check(schema source.Schema) error {
+	records := int64(1)
+	if l := b.o.Layout; l != nil {
+		records = l.BatchSize()
+		if d := l.Document().Dataset; d != nil {
+			return fail(status.InvalidArgument, "the layout is for a dataset of %d records, but the number of a stream's records is unknown", d.Records).
+				WithHint("leave /dataset out of the layout document")
+		}
+	}
+	l, err := b.loader(context.Background(), &numbered{schema: schema, records: records})
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// loader returns a loader at the first record that is in no batch yet.
+func (b *builder) loader(ctx context.Context, src source.Source) (*loader.Loader, error) {
+	l, err := loader.NewContext(ctx, src, loader.Options{
+		Layout: b.o.Layout, Process: b.o.Process, Order: sampler.Sequential, Epochs: 1,
+		Prefetch: -1, Fill: b.o.Fill, Allocator: b.o.Allocator,
+	})
+	if err != nil || b.done == 0 {
+		return l, err
+	}
+	return l, l.Seek(batch.Cursor{Position: b.done})
+}
+
+// add takes a chunk.
+func (b *builder) add(chunk source.Source) error {
+	if chunk.Len() == 0 {
+		return chunk.Close()
+	}
+	b.pieces = append(b.pieces, piece{chunk, 0})
+	b.held += chunk.Len()
+	return nil
+}
+
+// whole builds as many whole batches as there are records for. More records may come, so
+// the loader is told of another batch, which is not built. Otherwise it would say in the
+// step that the epoch ends.
+func (b *builder) whole(ctx context.Context, deliver func(*batch.Batch) error) error {
+	size := b.o.Layout.BatchSize()
+	return b.build(ctx, b.held/size*size, size, deliver)
+}
+
+// rest builds what the layout's remainder makes of the last records.
+func (b *builder) rest(ctx context.Context, deliver func(*batch.Batch) error) error {
+	if b.o.Layout.Remainder() == "drop" {
+		return nil
+	}
+	return b.build(ctx, b.held, 0, deliver)
+}
+
+// build builds batches of the next n records, then closes the chunks that have no further
+// ones. The loader is told of a number of later records.
+func (b *builder) build(ctx context.Context, n, later int64, deliver func(*batch.Batch) error) error {
+	if n == 0 {
+		return nil
+	}
+	src, err := b.next(n)
+	if err != nil {
+		return err
+	}
+	l, err := b.loader(ctx, &numbered{below: src, schema: src.Schema(), offset: b.done, records: b.done + n + later})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for built := int64(0); built < n; built += b.o.Layout.BatchSize() {
+		next, err := l.Next(ctx)
+		if err == nil {
+			err = deliver(next)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.drop(n)
+}
+
+// next returns a source of the next n records.
+func (b *builder) next(n int64) (source.Source, error) {
+	var parts []source.Source
+	for _, p := range b.pieces {
+		stop := min(p.rows(), n)
+		if n -= stop; stop == 0 {
+			break
+		}
+		part, err := view.Slice(p.chunk, p.first, p.first+stop)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return view.Concat(parts...)
+}
+
+// drop counts n records as delivered.
+func (b *builder) drop(n int64) error {
+	b.held, b.done = b.held-n, b.done+n
+	for len(b.pieces) > 0 && n >= b.pieces[0].rows() {
+		n -= b.pieces[0].rows()
+		if err := b.pieces[0].chunk.Close(); err != nil {
+			return err
+		}
+		b.pieces = b.pieces[1:]
+	}
+	if n > 0 {
+		b.pieces[0].first += n
+	}
+	return nil
+}
+
+// close closes all chunks.
+func (b *builder) close() {
+	for _, p := range b.pieces {
+		_ = p.chunk.Close() // the error that ended the stream is reported
+	}
+	b.pieces = nil
+}
+
+// numbered is a source whose first records have been delivered and are gone. It gives the
+// others the numbers that they have in the stream.
+type numbered struct {
+	below   source.Source // nil if no record is ever gathered
+	schema  source.Schema
+	offset  int64 // the number of records that are gone
+	records int64 // with those that are gone
+}
+
+func (n *numbered) Schema() source.Schema { return n.schema }
+func (n *numbered) Len() int64            { return n.records }
+func (n *numbered) Close() error          { return nil }
+
+// Fingerprint returns zeros: nothing identifies records that arrive once.
+func (n *numbered) Fingerprint(context.Context) (source.Fingerprint, error) {
+	return source.Fingerprint{}, nil
+}
+
+// Reader returns an error, because loaders do not call it.
+func (n *numbered) Reader([]int) (source.Reader, error) {
+	return nil, fail(status.Unsupported, "the records of a stream are only gathered")
+}
+
+func (n *numbered) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	if n.below == nil {
+		return nothing{}, nil
+	}
+	g, err := n.below.Gatherer(parts)
+	return &renumbering{g, n.offset}, err
+}
+
+// renumbering subtracts the number of records that are gone.
+type renumbering struct {
+	source.Gatherer
+	offset int64
+}
+
+func (r *renumbering) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+	below := make([]int64, len(records))
+	for i, record := range records {
+		below[i] = record
+		if record >= 0 {
+			below[i] -= r.offset
+		}
+	}
+	return r.Gatherer.Gather(ctx, below, jobs)
+}
+
+// Ahead does nothing, because the records are in memory.
+func (r *renumbering) Ahead([]int64) {}
+
+// nothing gathers no records.
+type nothing struct{}
+
+func (nothing) Gather(context.Context, []int64, []source.Job) error { return nil }
+func (nothing) Ahead([]int64)                                       {}
+func (nothing) Close() error                                        { return nil }
