@@ -164,8 +164,13 @@ class _Column:
 
     def row(self, levels: list[Level]) -> Any:
         """Returns the first row; None if it is a null without a shape."""
-        values = self.batch(levels)
-        return _split(values, own=False)[0] if self.field.nullable else values[0]
+        if self.field.ragged or not self.field.nullable:
+            return self.batch(levels)[0]
+        values = self._values(levels)  # a masked array of one row would take most of the time
+        mask = _nulls(levels, values.shape)
+        if mask is None or not mask.any():
+            return values[0]
+        return np.ma.array(values[0], mask=mask[0]) if self.field.shape else None
 
     def _values(self, levels: list[Level]) -> np.ndarray[Any, Any]:
         """Returns the elements, each of the shape of the field."""

@@ -330,7 +330,7 @@ def test_ctrl_c_ends_a_filter() -> None:
 
     with mf.from_arrays({"x": np.arange(150)}) as ds:
         with pytest.raises(KeyboardInterrupt):
-            ds.filter(interrupted, fields=["x"])
+            ds.filter(interrupted)
         assert seen == [16]
         assert len(ds.filter(lambda rows: rows["x"] > 0)) == 149
 
