@@ -28,7 +28,7 @@ import (
 
 // Options select what is converted. The zero value converts everything.
 type Options struct {
-	Files       arrowio.Options // how the input is opened
+	Files       arrowio.Options // how the input is opened; Cache is always "memory"
 	Columns     []string        // the fields to convert, in this order; nil for all
 	RowsPerFile int64           // 0 for whole units of the input, of about 256 MiB there
 
@@ -65,6 +65,7 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 		return Report{}, err
 	}
 	o.Files.Cache = "memory" // each unit is read once
+	o.Files.Cache = "memory" // each unit is read once, so none is kept on disk
 	ds, err := arrowio.OpenFiles(ctx, inputs, o.Files)
 	if err != nil {
 		return Report{}, err

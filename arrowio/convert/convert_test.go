@@ -254,3 +254,13 @@ func TestMaskedColumns(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 }
+
+// TestNothingIsCached leaves the folder of decoded units alone.
+func TestNothingIsCached(t *testing.T) {
+	o := options(t, 0)
+	o.Files.Cache = filepath.Join(t.TempDir(), "units")
+	convert(t, t.TempDir(), o)
+	if _, err := os.Stat(o.Files.Cache); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the conversion made the folder: %v", err)
+	}
+}
