@@ -3,6 +3,7 @@
 - docs/troubleshooting.md, from docs/troubleshooting.toml, the error classes, and the codes of
   `meshfeed explain`
 - docs/material.md, from docs/material.json
+- docs/opens.md and a table of README.md, from opens.py, which opens every kind of data
 - docs/pictures, from the code
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import drawings
+import opens
 
 from meshfeed import errors
 
@@ -176,6 +178,8 @@ def heading(link: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "troubleshooting.md": troubleshooting,
     "material.md": material,
+    "opens.md": opens.page,
+    "../README.md": opens.readme,
     "pictures/replicas.svg": drawings.replicas,
     "pictures/record.svg": drawings.record_way,
     "pictures/packages.svg": drawings.packages,

@@ -1,0 +1,292 @@
+"""What opens: kinds of rows in every format and library, tried one by one.
+
+Every cell of the tables comes from a program that writes three rows, opens them and loads a batch,
+whose values are compared. The functions return Markdown for pages.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import duckdb
+import jax
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import safetensors.numpy
+
+import meshfeed as mf
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+BEGIN, END = "<!-- what opens: make pages -->\n", "<!-- end -->"
+
+ROWS = 3
+LENGTH = 4  # to which rows are padded, at least as long as the longest
+FILL = 7
+
+# Three rows of every kind, and what a batch has of them: None if Arrow's values are it.
+KINDS: dict[str, tuple[pa.Array, Any]] = {
+    "numbers": (pa.array([1.5, 2.5, 3.5], pa.float32()), None),
+    "booleans": (pa.array([True, False, True]), None),
+    "timestamps": (pa.array([1, 2, 3], pa.timestamp("us")), [1, 2, 3]),
+    "numbers with nulls": (pa.array([1, None, 3], pa.int32()), [1, FILL, 3]),
+    "vectors of a fixed size": (
+        pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.float32(), 2)),
+        None,
+    ),
+    "lists of one length": (pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.int32())), None),
+    "images (lists of lists)": (
+        pa.array([[[1, 2], [3, 4]]] * 3, pa.list_(pa.list_(pa.uint8()))),
+        None,
+    ),
+    "lists of any length": (pa.array([[1], [2, 3], []], pa.list_(pa.int32())), None),
+    "text": (pa.array(["a", "bc", ""]), [list(b"a"), list(b"bc"), []]),
+    "bytes": (pa.array([b"a", b"bc", b""]), [list(b"a"), list(b"bc"), []]),
+    "text in a dictionary": (
+        pa.array(["a", "bc", "a"]).dictionary_encode(),
+        [list(b"a"), list(b"bc"), list(b"a")],
+    ),
+    "lists of lists of any length": (
+        pa.array([[[1], [2, 3]], [], [[4]]], pa.list_(pa.list_(pa.int32()))),
+        None,
+    ),
+    "lists of text": (pa.array([["a"], ["bc", "d"], []]), None),
+    "structs": (pa.array([{"a": 1}] * ROWS), None),
+    "decimals": (pa.array([1, 2, 3], pa.decimal128(9, 2)), None),
+}
+
+Open = Callable[[pa.Table, Path], mf.Dataset]
+
+
+def ipc(compression: str | None) -> Open:
+    def write(table: pa.Table, folder: Path) -> mf.Dataset:
+        path, options = folder / "rows.arrow", pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.ipc.new_file(path, table.schema, options=options) as writer:
+            writer.write_table(table)
+        return mf.open(path, cache="memory")
+
+    return write
+
+
+def ipc_stream(table: pa.Table, folder: Path) -> mf.Dataset:
+    with pa.ipc.new_stream(folder / "rows.arrows", table.schema) as writer:
+        writer.write_table(table)
+    return mf.open(folder / "rows.arrows", cache="memory")
+
+
+def parquet(table: pa.Table, folder: Path) -> mf.Dataset:
+    pq.write_table(table, folder / "rows.parquet")
+    return mf.open(folder / "rows.parquet", cache="memory")
+
+
+def hugging_face(table: pa.Table, _: Path) -> mf.Dataset:
+    return mf.from_arrow(datasets.Dataset(datasets.table.InMemoryTable(table), fingerprint="x"))
+
+
+FORMATS: dict[str, Open] = {
+    "Arrow file": ipc(None),
+    "Arrow file, LZ4": ipc("lz4"),
+    "Arrow file, zstd": ipc("zstd"),
+    "Arrow stream": ipc_stream,
+    "Parquet": parquet,
+    "pyarrow": lambda table, _: mf.from_arrow(table),
+    "polars": lambda table, _: mf.from_arrow(pl.from_arrow(table)),
+    "pandas": lambda table, _: mf.from_arrow(pd.DataFrame(table.to_pandas())),
+    "DuckDB": lambda table, _: mf.from_arrow(duckdb.from_arrow(table)),
+    "datasets": hugging_face,
+}
+
+
+def outcome(ds: mf.Dataset, want: Any) -> str:
+    """Loads a batch of field "x". Returns what was needed for it, or the reason of a refusal.
+
+    Raises:
+        AssertionError: the batch has other values.
+    """
+    for skipped in ds.skipped:
+        if skipped.name == "x":
+            return f"refused: {skipped.reason}"
+    field, word = ds.schema["x"], "opens"
+    rows = ds.select(["x"])
+    if field.ragged:
+        try:
+            rows, word = rows.pad("x", length=LENGTH), "`pad`"
+        except mf.UnsupportedError as e:
+            return "rows only: " + str(e).rpartition("; ")[2]
+        want = [row + [0] * (LENGTH - len(row)) for row in want]
+    fill = {"x": FILL} if field.nullable else None
+    with mf.Loader(rows, batch_size=ROWS, epochs=1, fill=fill) as loader:
+        got = np.asarray(next(iter(loader))["x"])
+    assert np.array_equal(got, np.asarray(want)), f"{ds.schema['x']}: {got}, not {want}"
+    has_null = want is not None and FILL in np.ravel(want).tolist()
+    return "`fill`" if has_null and not field.ragged else word
+
+
+def tried(kind: str, name: str) -> str:
+    """Returns the result of a kind of rows in a format, or "" if the library has no such type."""
+    rows, want = KINDS[kind]
+    table = pa.table({"x": rows})
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            ds = FORMATS[name](table, Path(folder))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pl.exceptions.PolarsError):
+            return ""
+        with ds:
+            return outcome(ds, rows.to_pylist() if want is None else want)
+
+
+@functools.cache
+def cells() -> dict[str, dict[str, str]]:
+    """Returns the results by kind and format."""
+    logging.getLogger("meshfeed").setLevel(logging.ERROR)  # warnings of slow orders
+    datasets.disable_progress_bars()
+    return {kind: {name: tried(kind, name) for name in FORMATS} for kind in KINDS}
+
+
+# Sources, and the openers that the README shows: each runs in a folder with these files.
+SOURCES: dict[str, list[str]] = {
+    "Arrow IPC file or stream, also LZ4 and zstd": ['mf.open("rows.arrow")'],
+    "Parquet files, by a glob or a list": ['mf.open("shards/*.parquet")'],
+    "a directory of files": ['mf.open("shards")'],
+    "a directory with names such as `year=2024`": ['mf.open("hive")'],
+    "a directory of Hugging Face's `save_to_disk`": ['mf.open("saved", split="train")'],
+    "a download of `huggingface_hub`": ['mf.open("hub/datasets--org--name", split="train")'],
+    "a live Hugging Face dataset, also shuffled": ["mf.from_arrow(dataset.shuffle(seed=0))"],
+    "a table of pyarrow, polars, pandas or DuckDB": [
+        "mf.from_arrow(table)",
+        "mf.from_arrow(pl.from_arrow(table))",
+        "mf.from_arrow(table.to_pandas())",
+        "mf.from_arrow(duckdb.from_arrow(table))",
+    ],
+    "arrays of NumPy": ['mf.from_arrays({"x": array})'],
+    "weights: safetensors, .npy, .npz": ['mf.open_arrays("weights.safetensors")'],
+}
+
+
+REVISION = "0123456789abcdef" * 2 + "01234567"  # of a download
+
+
+def fill(folder: Path, table: pa.Table) -> None:
+    """Writes the files that the openers name."""
+    ipc("zstd")(table, folder).close()
+    hub = folder / "hub/datasets--org--name"
+    for shards in (folder / "shards", hub / "snapshots" / REVISION / "data"):
+        shards.mkdir(parents=True)
+        for n in range(2):
+            pq.write_table(table, shards / f"train-{n:05}-of-00002.parquet")
+    (hub / "blobs").mkdir()
+    (hub / "refs").mkdir()
+    (hub / "refs/main").write_text(REVISION)
+    hive = table.append_column("year", pa.array([2023, 2024, 2024]))
+    pyarrow.dataset.write_dataset(
+        hive, folder / "hive", format="parquet", partitioning=["year"], partitioning_flavor="hive"
+    )
+    datasets.DatasetDict({"train": datasets.Dataset(table)}).save_to_disk(folder / "saved")
+    safetensors.numpy.save_file({"x": table["x"].to_numpy()}, folder / "weights.safetensors")
+
+
+def whole(weights: mf.StoredArrays) -> Any:
+    """Loads the array "x" of a file of weights."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("one",))
+    spec = jax.sharding.PartitionSpec()
+    return mf.load_array(weights, "x", jax.sharding.NamedSharding(mesh, spec))
+
+
+@functools.cache
+def opened() -> dict[str, str]:
+    """Runs every opener, and returns the first of each source.
+
+    Raises:
+        AssertionError: a source has other values.
+    """
+    table = pa.table({"x": pa.array([1.5, 2.5, 3.5], pa.float32())})
+    names = {"mf": mf, "pl": pl, "duckdb": duckdb, "table": table}
+    names |= {"dataset": datasets.Dataset(table), "array": table["x"].to_numpy()}
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        fill(Path(scratch), table)
+        for source, programs in SOURCES.items():
+            for program in programs:
+                with eval(program, names) as made:
+                    values = np.asarray(
+                        made[:]["x"] if isinstance(made, mf.Dataset) else whole(made)
+                    )
+                assert set(values.tolist()) == {1.5, 2.5, 3.5}, f"{source}: {values}"
+    return {source: programs[0] for source, programs in SOURCES.items()}
+
+
+def table_of(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+PAGE = """\
+# What opens
+
+A program tried every cell of this page: it wrote three rows, opened them, loaded a batch, and
+compared its values. `make pages` runs it, and so does a test.
+
+- **opens**: a loader delivers the rows as they are.
+- **`pad`**: the rows have different lengths. `ds.pad("x", length=...)` makes rows of one
+  length, and `ds[7]` returns them as they are.
+- **`fill`**: a loader needs a value for nulls, `fill={"x": 0}`.
+- **rows only**: `ds[7]` returns them, and a loader refuses them.
+- **refused**: the column is in `ds.skipped`, and the other columns load.
+
+An empty cell is a type that the library does not have.
+
+"""
+
+
+def page() -> str:
+    """Returns the page with all cells, the reasons, and the openers."""
+    found = cells()
+    rows = [
+        [kind, *(shown.partition(":")[0] for shown in row.values())] for kind, row in found.items()
+    ]
+    reasons = {
+        (kind, shown.partition(": ")[2])
+        for kind, row in found.items()
+        for shown in row.values()
+        if ": " in shown
+    }
+    why = "".join(f"- {kind}: {reason}.\n" for kind, reason in sorted(reasons))
+    sources = [[source, f"`{program}`"] for source, program in opened().items()]
+    return (
+        PAGE
+        + table_of(["rows", *FORMATS], rows)
+        + f"\n## Why, and what to do instead\n\n{why}"
+        + f"\n## Openers\n\n{table_of(['source', 'opener'], sources)}"
+    )
+
+
+def readme() -> str:
+    """Returns the README with the openers, and with the kinds of rows by their result."""
+    kinds: dict[str, list[str]] = {}
+    for kind, row in cells().items():
+        words = {shown.partition(":")[0] for shown in row.values() if shown}
+        kinds.setdefault("; ".join(sorted(words)), []).append(kind)
+    rows = [[MEANING[result], ", ".join(names)] for result, names in kinds.items()]
+    sources = [[source, f"`{program}`"] for source, program in opened().items()]
+    text = table_of(["what", "opener or kinds of rows"], sources + rows)
+    head, rest = README.read_text().split(BEGIN)
+    return head + BEGIN + text + END + rest.partition(END)[2]
+
+
+# A kind of rows whose result depends on the format has no text here, and needs one.
+MEANING = {
+    "opens": "**rows that are delivered as they are**",
+    "`pad`": '**after `ds.pad("x", length=2048)`**',
+    "`fill`": '**with `fill={"x": 0}`**',
+    "rows only": "**only as `ds[7]`**",
+    "refused": "**refused, with the reason in `ds.skipped`**",
+}
