@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -149,10 +150,11 @@ func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool, li
 		return nil, 0, parquet.Unsupported(fmt.Sprintf("%d bytes, but at most %d are read at once", stored.Length, maxUnpacked))
 	}
 	began := time.Now()
-	data := make([]byte, stored.Length)
+	data := storedBuffer(stored.Length)
 	if err := c.content.ReadFull(ctx, data, stored.Offset); err != nil {
-		return nil, 0, err
+		return nil, 0, err // a read may still write to data
 	}
+	defer keepBuffer(data)
 	reading = time.Since(began)
 	err = guard.Call("arrowio", func() (err error) {
 		decode, rest := chunk.Decode, limit-stored.Length
@@ -169,6 +171,27 @@ func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool, li
 		err = errPromise // or damage, which the next attempt finds again
 	}
 	return col, reading, err
+}
+
+// storedBuffers keeps buffers for stored bytes, because clearing new memory takes about as
+// long as reading a file from the page cache.
+var storedBuffers sync.Pool // of *[]byte
+
+// maxKept bounds the buffers that are kept.
+const maxKept = 64 << 20
+
+// storedBuffer returns a buffer of n bytes with any content.
+func storedBuffer(n int64) []byte {
+	if kept, ok := storedBuffers.Get().(*[]byte); ok && int64(cap(*kept)) >= n {
+		return (*kept)[:n]
+	}
+	return make([]byte, n)
+}
+
+func keepBuffer(b []byte) {
+	if cap(b) <= maxKept {
+		storedBuffers.Put(&b)
+	}
 }
 
 // failed returns the error for a column of a row group. It does not change an error that

@@ -76,13 +76,15 @@ func textBuffers(col *chunk.Column, to []table.DecodedLevel, width int) error {
 
 // offsetBytes writes offsets as integers of width bytes.
 func offsetBytes(offsets []int64, width int) []byte {
-	b := make([]byte, 0, len(offsets)*width)
-	for _, o := range offsets {
-		if width == 4 {
-			b = binary.LittleEndian.AppendUint32(b, uint32(o))
-		} else {
-			b = binary.LittleEndian.AppendUint64(b, uint64(o))
+	b := make([]byte, len(offsets)*width)
+	if width == 4 {
+		for i, o := range offsets {
+			binary.LittleEndian.PutUint32(b[4*i:], uint32(o))
 		}
+		return b
+	}
+	for i, o := range offsets {
+		binary.LittleEndian.PutUint64(b[8*i:], uint64(o))
 	}
 	return b
 }
@@ -106,8 +108,12 @@ func valueBytes(col *chunk.Column, leaf *parquet.Leaf, values arrowtype.Values) 
 // packBits packs booleans, which are bytes, into bits.
 func packBits(values []byte) []byte {
 	b := make([]byte, (len(values)+7)/8)
-	for i, v := range values {
-		b[i>>3] |= v << (i & 7)
+	whole := len(values) / 8
+	for i := range whole { // each byte, 0 or 1, moves to its bit in the highest byte
+		b[i] = byte(binary.LittleEndian.Uint64(values[8*i:]) * 0x0102040810204080 >> 56)
+	}
+	for i := 8 * whole; i < len(values); i++ {
+		b[i>>3] |= values[i] << (i & 7)
 	}
 	return b
 }
@@ -117,16 +123,16 @@ func narrow(values []byte, width int) ([]byte, error) {
 	n := len(values) / 4
 	b := make([]byte, n*width)
 	lowest, span := int32(-1)<<(8*width-1), uint32(3)<<(8*width-1)
-	for i := range n {
-		v := int32(binary.LittleEndian.Uint32(values[4*i:]))
-		if uint32(v-lowest) >= span {
-			return nil, fmt.Errorf("the value %d has more than %d bits", v, 8*width)
+	largest := uint32(0) // above the lowest
+	for to := b; len(to) > 0; to, values = to[width:], values[4:] {
+		v := binary.LittleEndian.Uint32(values)
+		largest = max(largest, v-uint32(lowest))
+		if to[0] = byte(v); width == 2 {
+			to[1] = byte(v >> 8)
 		}
-		if width == 1 {
-			b[i] = byte(v)
-		} else {
-			binary.LittleEndian.PutUint16(b[2*i:], uint16(v))
-		}
+	}
+	if largest >= span {
+		return nil, fmt.Errorf("the value %d has more than %d bits", int32(largest+uint32(lowest)), 8*width)
 	}
 	return b, nil
 }

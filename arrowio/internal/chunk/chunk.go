@@ -309,36 +309,3 @@ func (d *decoder) finish(rows int64) (*Column, error) {
 	}
 	return c, nil
 }
-
-// spread moves the values, which lie one after the other, to their slots.
-func (c *Column) spread() {
-	from := c.Present
-	if c.Bytes.Offsets != nil {
-		ends := append(c.Bytes.Offsets, make([]int64, c.Values-c.Present)...)
-		for slot := c.Values - 1; slot >= 0; slot-- {
-			ends[slot+1] = ends[from]
-			if c.Valid.Get(slot) {
-				from--
-			}
-		}
-		c.Bytes.Offsets = ends
-		return
-	}
-	w := int64(c.Width)
-	fixed := append(c.Fixed, make([]byte, (c.Values-c.Present)*w)...)
-	for slot := c.Values - 1; slot >= 0 && from <= slot; slot-- {
-		switch {
-		case !c.Valid.Get(slot):
-			clear(fixed[slot*w : (slot+1)*w])
-			continue
-		case w == 4: // without a call for each value
-			binary.LittleEndian.PutUint32(fixed[slot*4:], binary.LittleEndian.Uint32(fixed[from*4-4:]))
-		case w == 8:
-			binary.LittleEndian.PutUint64(fixed[slot*8:], binary.LittleEndian.Uint64(fixed[from*8-8:]))
-		default:
-			copy(fixed[slot*w:(slot+1)*w], fixed[(from-1)*w:])
-		}
-		from--
-	}
-	c.Fixed = fixed
-}

@@ -97,12 +97,14 @@ func (d *decoder) decodeDeltas(dst, src []byte, n int) error {
 	if _, err := encoding.Delta(d.integers, src); err != nil {
 		return err
 	}
-	for i, v := range d.integers {
-		if d.width == 4 {
+	if d.width == 4 {
+		for i, v := range d.integers {
 			binary.LittleEndian.PutUint32(dst[4*i:], uint32(v))
-		} else {
-			binary.LittleEndian.PutUint64(dst[8*i:], uint64(v))
 		}
+		return nil
+	}
+	for i, v := range d.integers {
+		binary.LittleEndian.PutUint64(dst[8*i:], uint64(v))
 	}
 	return nil
 }

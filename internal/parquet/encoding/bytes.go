@@ -3,6 +3,7 @@ package encoding
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Bytes holds values of variable length, one after the other: value i is
@@ -49,16 +50,28 @@ func PlainBytes(to *Bytes, src []byte, n int) error {
 	if err := to.grow(n, int64(len(src)-4*n)); err != nil {
 		return err
 	}
+	data, offsets := to.Data, slices.Grow(to.Offsets, n)
 	for range n {
 		if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
 			return errShort
 		}
 		end := 4 + int(binary.LittleEndian.Uint32(src))
-		to.Data = append(to.Data, src[4:end]...)
-		to.Offsets = append(to.Offsets, int64(len(to.Data)))
+		data = appendValue(data, src[4:], end-4)
+		offsets = append(offsets, int64(len(data)))
 		src = src[end:]
 	}
+	to.Data, to.Offsets = data, offsets
 	return nil
+}
+
+// appendValue adds the first n bytes of src to data, which has room for them. If both have
+// 32 bytes more, it copies 32 bytes at once instead of calling a function.
+func appendValue(data, src []byte, n int) []byte {
+	if at := len(data); n <= 32 && len(src) >= 32 && cap(data)-at >= 32 {
+		*(*[32]byte)(data[at : at+32]) = *(*[32]byte)(src)
+		return data[:at+n]
+	}
+	return append(data, src[:n]...)
 }
 
 // Gather adds the values of a dictionary with these indices, which must be below
@@ -71,10 +84,13 @@ func (b *Bytes) Gather(dictionary *Bytes, indices []uint32) error {
 	if err := b.grow(len(indices), size); err != nil {
 		return err
 	}
+	data, offsets := b.Data, slices.Grow(b.Offsets, len(indices))
 	for _, i := range indices {
-		b.Data = append(b.Data, dictionary.Value(int(i))...)
-		b.Offsets = append(b.Offsets, int64(len(b.Data)))
+		from, to := dictionary.Offsets[i], dictionary.Offsets[i+1]
+		data = appendValue(data, dictionary.Data[from:], int(to-from))
+		offsets = append(offsets, int64(len(data)))
 	}
+	b.Data, b.Offsets = data, offsets
 	return nil
 }
 

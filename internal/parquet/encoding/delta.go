@@ -88,9 +88,22 @@ func (d *deltas) block(dst []int64, parts, size int) error {
 // part reads the values of a part.
 func (d *deltas) part(dst []int64, src []byte, width int, least int64) {
 	last := d.last
-	for i := range dst {
-		last += least + int64(packed(src, i*width, width))
-		dst[i] = last
+	if width > 32 {
+		for i := range dst {
+			last += least + int64(packed(src, i*width, width))
+			dst[i] = last
+		}
+		dst = nil
+	}
+	var differences [32]uint32 // in src[:4*width]
+	for len(dst) > 0 {
+		n := min(len(dst), len(differences))
+		Unpack(differences[:n], src, width)
+		for i, difference := range differences[:n] {
+			last += least + int64(difference)
+			dst[i] = last
+		}
+		dst, src = dst[n:], src[4*width:]
 	}
 	d.last = last
 }
@@ -122,14 +135,16 @@ func DeltaLengths(to *Bytes, src []byte, n int) error {
 	if err := to.grow(n, int64(len(src))); err != nil {
 		return err
 	}
+	data, offsets := to.Data, slices.Grow(to.Offsets, n)
 	for _, length := range lengths {
 		if length > int64(len(src)) {
 			return errShort
 		}
-		to.Data = append(to.Data, src[:length]...)
-		to.Offsets = append(to.Offsets, int64(len(to.Data)))
+		data = appendValue(data, src, int(length))
+		offsets = append(offsets, int64(len(data)))
 		src = src[length:]
 	}
+	to.Data, to.Offsets = data, offsets
 	return nil
 }
 

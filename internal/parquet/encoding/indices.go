@@ -39,6 +39,9 @@ func fill(dst []uint32, run Run, width int) (largest uint32) {
 		return run.Value
 	}
 	Unpack(dst, run.Packed, width)
+	for ; len(dst) >= 4; dst = dst[4:] { // four at a time, which do not wait for each other
+		largest = max(largest, max(max(dst[0], dst[1]), max(dst[2], dst[3])))
+	}
 	for _, v := range dst {
 		largest = max(largest, v)
 	}

@@ -39,8 +39,10 @@ func (r *Runs) Left() int { return r.left }
 // ends before its last number.
 func (r *Runs) Next() (Run, error) {
 	for r.left > 0 {
-		head, n := binary.Uvarint(r.src)
-		if n <= 0 {
+		head, n := uint64(0), 1
+		if len(r.src) > 0 && r.src[0] < 0x80 { // most runs are short
+			head = uint64(r.src[0])
+		} else if head, n = binary.Uvarint(r.src); n <= 0 {
 			return Run{}, errShort
 		}
 		r.src = r.src[n:]
@@ -97,18 +99,48 @@ func (r *Runs) packed(groups uint64) (Run, error) {
 // Unpack sets dst to the first numbers of width bits that are packed in src, beginning
 // with the lowest bits. Width is from 0 to 32, and src has at least len(dst) numbers.
 func Unpack(dst []uint32, src []byte, width int) {
+	if width == 0 {
+		clear(dst)
+		return
+	}
+	if width <= 16 {
+		n := unpackGroups(dst, src, width)
+		dst, src = dst[n:], src[n/8*width:]
+	}
 	mask := uint64(1)<<width - 1
 	whole := 0 // numbers whose 8 bytes from their first one on are in src
-	if last := (len(src) - 8) * 8; width > 0 && last >= 0 {
+	if last := (len(src) - 8) * 8; last >= 0 {
 		whole = min(len(dst), last/width+1)
 	}
 	for i := range whole {
 		bit := i * width
 		dst[i] = uint32(binary.LittleEndian.Uint64(src[bit>>3:]) >> (bit & 7) & mask)
 	}
+	first := min(whole*width>>3, len(src)) // at most 8 bytes are left
+	var rest [16]byte
+	copy(rest[:], src[first:])
 	for i := whole; i < len(dst); i++ {
-		bit, word := i*width, [8]byte{}
-		copy(word[:], src[min(bit>>3, len(src)):])
-		dst[i] = uint32(binary.LittleEndian.Uint64(word[:]) >> (bit & 7) & mask)
+		bit := i*width - 8*first
+		dst[i] = uint32(binary.LittleEndian.Uint64(rest[bit>>3&7:]) >> (bit & 7) & mask)
 	}
+}
+
+// unpackGroups unpacks groups of 8 numbers of up to 16 bits: two words hold four numbers
+// each. It stops where a word would end after src, and returns how many it unpacked.
+func unpackGroups(dst []uint32, src []byte, width int) (n int) {
+	w, half, shift := width&31, width/2, 4*width&7
+	mask := uint64(1)<<w - 1
+	for len(dst)-n >= 8 && len(src) >= half+8 {
+		to := (*[8]uint32)(dst[n:])
+		word := binary.LittleEndian.Uint64(src)
+		to[0], to[1] = uint32(word&mask), uint32(word>>w&mask)
+		word >>= 2 * w & 63
+		to[2], to[3] = uint32(word&mask), uint32(word>>w&mask)
+		word = binary.LittleEndian.Uint64(src[half:]) >> shift
+		to[4], to[5] = uint32(word&mask), uint32(word>>w&mask)
+		word >>= 2 * w & 63
+		to[6], to[7] = uint32(word&mask), uint32(word>>w&mask)
+		n, src = n+8, src[width:]
+	}
+	return n
 }

@@ -75,7 +75,7 @@ func (b *Builder) Widths() (repetition, definition int) {
 func (b *Builder) Page(repetitions, definitions *encoding.Runs, n int) (present int64, err error) {
 	before := b.shape.Present
 	r := segment{runs: repetitions, fixed: len(b.element) == 0, scratch: &b.scratch[0]}
-	d := segment{runs: definitions, fixed: b.max == 0, scratch: &b.scratch[1]}
+	d := segment{runs: definitions, fixed: b.max == 0, scratch: &b.scratch[1], bitmap: r.fixed && b.max == 1 && b.outer == 0}
 	for n > 0 {
 		if err := r.fill(n); err != nil {
 			return 0, fmt.Errorf("repetition levels: %w", err)
@@ -112,10 +112,12 @@ func (b *Builder) Finish(rows int64) (*Shape, error) {
 type segment struct {
 	runs    *encoding.Runs
 	fixed   bool // there are no bits, so that all levels are 0
+	bitmap  bool // a packed run is a part of a bitmap and used as a whole
 	left    int
 	same    bool // all levels are value
 	value   uint32
-	levels  []uint32  // unless same
+	packed  []byte    // unless same
+	levels  []uint32  // of packed, unless it is a bitmap
 	scratch *[]uint32 // for levels
 }
 
@@ -132,19 +134,24 @@ func (s *segment) fill(n int) error {
 	if err != nil {
 		return err
 	}
-	s.left, s.value, s.same = run.Count, run.Value, run.Packed == nil
-	if !s.same {
-		if cap(*s.scratch) < run.Count {
-			*s.scratch = make([]uint32, run.Count)
-		}
-		s.levels = (*s.scratch)[:run.Count]
-		encoding.Unpack(s.levels, run.Packed, s.runs.Width())
+	s.left, s.value, s.same, s.packed = run.Count, run.Value, run.Packed == nil, run.Packed
+	if !s.same && !s.bitmap {
+		s.unpack()
 	}
 	return nil
 }
 
+// unpack sets levels to those of a packed run.
+func (s *segment) unpack() {
+	if cap(*s.scratch) < s.left {
+		*s.scratch = make([]uint32, s.left)
+	}
+	s.levels = (*s.scratch)[:s.left]
+	encoding.Unpack(s.levels, s.packed, s.runs.Width())
+}
+
 func (s *segment) skip(n int) {
-	if s.left -= n; !s.same {
+	if s.left -= n; !s.same && !s.bitmap {
 		s.levels = s.levels[n:]
 	}
 }
@@ -156,26 +163,51 @@ func (b *Builder) add(r, d *segment, n int) error {
 		case len(b.element) == 0:
 			b.values(n)
 			return nil
-		case len(b.element) == 1 && b.last >= b.element[0]:
+		case b.inside():
 			return b.elements(r, n)
 		}
 	}
 	if len(b.element) == 0 {
 		return b.flat(d, n)
 	}
-	for i := range n {
+	for i := 0; i < n; i++ {
 		rep, def := r.value, d.value
 		if !r.same {
 			rep = r.levels[i]
 		}
 		if !d.same {
 			def = d.levels[i]
+			if def == b.max && b.inside() {
+				part := segment{same: r.same, value: r.value}
+				if !r.same {
+					part.levels = r.levels[i:]
+				}
+				count := leading(d.levels[i:n], b.max)
+				if err := b.elements(&part, count); err != nil {
+					return err
+				}
+				i += count - 1
+				continue
+			}
 		}
 		if err := b.entry(rep, def); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inside reports whether the last entry is an element of a list of the innermost level.
+func (b *Builder) inside() bool { return b.last >= b.element[len(b.element)-1] }
+
+// leading returns how many levels equal value before the first that does not.
+func leading(levels []uint32, value uint32) int {
+	for i, level := range levels {
+		if level != value {
+			return i
+		}
+	}
+	return len(levels)
 }
 
 // values adds n values of a column without lists.
@@ -188,8 +220,29 @@ func (b *Builder) values(n int) {
 	b.last = b.max
 }
 
+// bitmap adds a packed run of n entries of a column without lists. Its levels are 0 for a
+// null and 1 for a value, as in the bitmap of Arrow.
+func (b *Builder) bitmap(packed []byte, n int) {
+	present := 0
+	for i := 0; i < n; i += 8 {
+		present += bits.OnesCount8(packed[i>>3] & byte(1<<min(8, n-i)-1))
+	}
+	if present == n {
+		b.values(n)
+		return
+	}
+	b.shape.Valid.pack(b.shape.Values, packed, n)
+	b.rows += int64(n)
+	b.shape.Values += int64(n)
+	b.shape.Present += int64(present)
+}
+
 // flat adds n entries, some of which may be null, of a column without lists.
 func (b *Builder) flat(d *segment, n int) error {
+	if !d.same && d.bitmap {
+		b.bitmap(d.packed, n)
+		return nil
+	}
 	if !d.same && !slices.ContainsFunc(d.levels[:n], func(level uint32) bool { return level != b.max }) {
 		b.values(n)
 		return nil
@@ -227,29 +280,46 @@ func (b *Builder) outers(d *segment, n int) {
 	}
 }
 
-// elements adds n values of lists that are not nested. The entry before is an element
-// too, so that each may continue its list.
+// elements adds n values of lists. The entry before is an element of the innermost lists
+// too, so that each value may continue its lists.
 func (b *Builder) elements(r *segment, n int) error {
-	l, at := &b.shape.Lists[0], b.shape.Values
-	if r.same && r.value > 1 {
-		return fmt.Errorf("repetition level %d, of at most 1", r.value)
+	at, depth := b.shape.Values, uint32(len(b.element))
+	if r.same && r.value > depth {
+		return fmt.Errorf("repetition level %d, of at most %d", r.value, depth)
 	}
-	lists := len(l.Offsets)
-	for i := 0; i < n && !(r.same && r.value == 1); i++ {
-		if r.same || r.levels[i] == 0 {
-			l.Offsets = append(l.Offsets, at+int64(i))
-		} else if r.levels[i] > 1 {
-			return fmt.Errorf("repetition level %d, of at most 1", r.levels[i])
+	for i := 0; i < n && !(r.same && r.value == depth); i++ {
+		rep := r.value
+		if !r.same {
+			rep = r.levels[i]
 		}
+		if rep == depth {
+			continue
+		}
+		if rep > depth {
+			return fmt.Errorf("repetition level %d, of at most %d", rep, depth)
+		}
+		b.shape.Values = at + int64(i)
+		b.begin(rep)
 	}
-	added := len(l.Offsets) - lists
-	l.Valid.add(int64(lists), true, added)
-	b.rows += int64(added)
 	b.shape.Valid.add(at, true, n)
-	b.shape.Values += int64(n)
+	b.shape.Values = at + int64(n)
 	b.shape.Present += int64(n)
 	b.last = b.max
 	return nil
+}
+
+// begin begins a list with elements at the levels from rep on.
+func (b *Builder) begin(rep uint32) {
+	if rep == 0 {
+		b.rows++
+	}
+	for i := int(rep); i < len(b.shape.Lists); i++ {
+		l := &b.shape.Lists[i]
+		if l.Valid != nil {
+			l.Valid.add(int64(len(l.Offsets)), true, 1)
+		}
+		l.Offsets = append(l.Offsets, b.elementsOf(i))
+	}
 }
 
 // entry adds one entry.

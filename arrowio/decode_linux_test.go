@@ -1,0 +1,54 @@
+package arrowio
+
+import (
+	"flag"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+var decodePath = flag.String("decode", "", "the encoded file that BenchmarkDecode decodes")
+
+// BenchmarkDecode decodes all units of all fields of a file, as many at a time as -cpu
+// says, and keeps none of them. Python's tests.bench.decoding compares it with pyarrow. It
+// reports the processor time too, because other programs slow it down less.
+func BenchmarkDecode(b *testing.B) {
+	if *decodePath == "" {
+		b.Skip("-decode names no file")
+	}
+	d, err := Open(*decodePath)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	units, workers := len(d.Units()), runtime.GOMAXPROCS(0)
+	all := func() error {
+		return guard.Parallel(b.Context(), "arrowio", units*len(d.columns), workers, func(i int) error {
+			field := i / units
+			_, err := d.decode(b.Context(), int32(i%units), d.table.Fields[field], d.columns[field], false, budgetBytes-1)
+			return err
+		})
+	}
+	if err := all(); err != nil { // what the first call allocates does not count
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	began := processorTime(b)
+	for b.Loop() {
+		if err := all(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(processorTime(b)-began)/float64(b.N), "cpu-ns/op")
+}
+
+// processorTime returns the nanoseconds that all threads of this process took.
+func processorTime(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
