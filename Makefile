@@ -66,7 +66,7 @@ page: .build/meshfeed.wasm .build/strategy.wasm $(NODE)/.ready ## build the layo
 page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
 
-pages: lib $(VENV)/.demo ## write the pages of docs that follow from the code
+pages: lib $(VENV)/.test ## write the pages of docs that follow from the code
 	$(PYTHON) docs/pages.py
 
 site: page lib $(VENV)/.site ## build the documentation into site/: guides run, and reading it needs no network

@@ -22,7 +22,7 @@ def test_every_loop_delivers_every_row(paths: list[Path]) -> None:
     facts = {"rows": TINY.rows, "rows_mb": 0.0, "files_mb": 0.0, "group": 32, "batch": 16}
     table = page.tables({TINY.name: facts | {"loops": runs}})
     assert all(f"| {name} |" in table[1] for name in LOOPS), table
-    assert "In the second epoch it is " in table[2]
+    assert "*meshfeed, disk*, second epoch: " in table[2]
     for name, (run,) in runs.items():
         assert [sorted(epoch) for epoch in run["epochs"]] == [
             ["first_ms", "read_mb", "rows_per_second", "variance"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,18 +28,17 @@ def shardings(case: Case) -> dict[str, NamedSharding]:
 
 def meshfeed(case: Case, paths: list[Path], seeds: list[int]) -> Epochs:
     """The order "blocks", with decoded row groups in the memory that a dataset keeps them in."""
-    return _meshfeed(case, paths, seeds, {})
+    return _meshfeed(case, paths, seeds, "memory")
 
 
 def meshfeed_disk(case: Case, paths: list[Path], seeds: list[int]) -> Epochs:
-    """The same, with decoded row groups in a new directory on the disk."""
-    cache = paths[0].parent / "cache"
-    cache.mkdir(exist_ok=True)
-    return _meshfeed(case, paths, seeds, {"cache": cache})
+    """The same, with decoded row groups in a folder on the disk, which is empty at first."""
+    with tempfile.TemporaryDirectory(dir=paths[0].parent) as cache:
+        yield from _meshfeed(case, paths, seeds, cache)
 
 
-def _meshfeed(case: Case, paths: list[Path], seeds: list[int], options: dict[str, Any]) -> Epochs:
-    with mf.open(paths, shapes={case.field: (case.width,)}, **options) as ds:
+def _meshfeed(case: Case, paths: list[Path], seeds: list[int], cache: str) -> Epochs:
+    with mf.open(paths, shapes={case.field: (case.width,)}, cache=cache) as ds:
         order = mf.Blocks(window=case.window)
         split = shardings(case)
         with mf.Loader(
@@ -160,6 +159,3 @@ LOOPS: dict[str, Loop] = {
     "pyarrow, row groups": pyarrow_groups,
     "pyarrow, window": pyarrow_window,
 }
-
-if "cache" not in inspect.signature(mf.open).parameters:  # a build without a cache on the disk
-    del LOOPS["meshfeed, disk"]
