@@ -224,7 +224,12 @@ func (s *partSet) explain(ctx context.Context, err error) error {
 			missing += p.bytes
 		}
 	}
-	failed := status.Errorf(status.IO, "arrowio", "%w; about %d bytes more are needed", err, missing).
+	what := err.Error()
+	var known *status.Error
+	if errors.As(err, &known) {
+		what = known.Msg
+	}
+	failed := status.Errorf(status.IO, "arrowio", "%s; about %d bytes more are needed", what, missing).
 		WithHint("make room, or give another folder (cache) or limit (cache_bytes); or set cache to memory").With("path", s.folder.Path())
 	if !k.auto() {
 		return failed
@@ -232,7 +237,18 @@ func (s *partSet) explain(ctx context.Context, err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.problem = failed
+	s.remove()
 	return nil
+}
+
+// remove removes the parts that were made, because no more can be. Those of gathers in
+// progress stay open until the dataset is closed.
+func (s *partSet) remove() {
+	for _, p := range s.parts {
+		if p.ready.Load() {
+			_ = s.folder.Remove(p.key)
+		}
+	}
 }
 
 // gaveUp reports whether the folder had a problem, so that no further part is made.

@@ -251,15 +251,23 @@ func (w *worker) next() bool {
 	return true
 }
 
-// end ends the attempt to make a part. After an error of the folder, or of a close, a later
-// gather may try again.
+// end ends the attempt to make a part. After an error of the folder, or of a close, it ends
+// the attempts of all parts in the queue, and a later gather may try again.
 func (s *partSet) end(p *partState, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.attempt.err = err
-	close(p.attempt.done)
-	if err != nil && !isDecoding(err) {
-		p.attempt = nil
+	ended := []*partState{p}
+	if again := err != nil && !isDecoding(err); again {
+		ended, s.queue = append(ended, s.queue...), nil
+		defer func() {
+			for _, p := range ended {
+				p.attempt = nil
+			}
+		}()
+	}
+	for _, p := range ended {
+		p.attempt.err = err
+		close(p.attempt.done)
 	}
 }
 
@@ -365,6 +373,9 @@ func (s *partSet) install(p *partState, entry diskcache.Entry) error {
 	p.content = content
 	p.ready.Store(true)
 	s.missing.Add(-1)
+	if s.gaveUp() {
+		return s.folder.Remove(p.key)
+	}
 	return nil
 }
 
