@@ -347,7 +347,7 @@ func (r *partReader) Read(ctx context.Context, spans []source.Span, use func() e
 	}
 	defer r.set.table.Calls.Leave()
 	record := func(i int) int64 { return spans[i].Record }
-	ready := len(r.set.needed(len(spans), record)) == 0
+	ready := r.set.missing.Load() == 0 || len(r.set.needed(len(spans), record)) == 0
 	if !ready && r.announced.Load() {
 		var err error
 		if ready, err = r.set.ready(ctx, len(spans), record); err != nil {
