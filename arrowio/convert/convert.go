@@ -64,7 +64,6 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 	if err := checkPlace(inputs, dir); err != nil {
 		return Report{}, err
 	}
-	o.Files.Cache = "memory" // each unit is read once
 	o.Files.Cache = "memory" // each unit is read once, so none is kept on disk
 	ds, err := arrowio.OpenFiles(ctx, inputs, o.Files)
 	if err != nil {
