@@ -355,6 +355,18 @@ def test_a_source_of_grain() -> None:
         assert sorted(int(row["y"]) for row in loader) == list(range(12))
 
 
+def test_grain_drops_masks_as_the_guide_says() -> None:
+    """When this fails, Grain keeps masks, and the guide's warning can go."""
+    rows = pa.array([[1, None], None, [2, 3]], pa.list_(pa.int32(), 2))
+    with mf.from_arrow(pa.table({"x": rows})) as ds:
+        (batch,) = grain.MapDataset.source(ds).batch(3)
+        assert np.ma.getdata(batch["x"]).tolist() == [[1, 0], [0, 0], [2, 3]]
+        assert not np.ma.is_masked(batch["x"])
+        whole = ds.filter(lambda rows: ~np.ma.getmaskarray(rows["x"]).any(axis=1))
+        (batch,) = grain.MapDataset.source(whole).batch(1)
+        assert batch["x"].tolist() == [[2, 3]]
+
+
 def test_a_table_in_a_notebook(ds: mf.Dataset) -> None:
     shown = ds._repr_html_()
     assert "Dataset of 4 records, 18 fields" in shown
