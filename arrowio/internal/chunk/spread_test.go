@@ -13,7 +13,7 @@ import (
 func TestSpread(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		width, slots, share := []int{1, 4, 8, 12}[rng.IntN(4)], int64(1+rng.IntN(200)), []float64{0, 0.1, 0.5, 0.9, 1}[rng.IntN(5)]
+		width, slots, share := []int{1, 4, 8, 12}[rng.IntN(4)], int64(1+rng.IntN(400)), []float64{0, 0.005, 0.1, 0.5, 0.9, 1}[rng.IntN(6)]
 		var c Column
 		var want []byte
 		c.Width, c.Values, c.Valid = width, slots, make(levels.Bitmap, (slots+7)/8)
