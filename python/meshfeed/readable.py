@@ -46,9 +46,9 @@ class Readable(Resource):
         The rows of a ragged field are a list: arrays for lists of numbers, `str` for text, `bytes`
         for binary, and lists for lists of those. Dates and times become datetime64 and timedelta64.
 
-        In one record, a null is None, and an array that has nulls is a `numpy.ma.MaskedArray` of
-        its usual shape. In several records, a field that may hold nulls is always a masked array,
-        and a null row of a ragged field is None.
+        In one record, a null row is None, and so is a row of a shape whose values are all null. In
+        several, a field that may hold nulls is a `numpy.ma.MaskedArray`, and a null row of a ragged
+        field is None.
 
         Args:
             index: a record number, a slice, a list or an array of numbers, or a mask.

@@ -43,7 +43,7 @@ class Reader:
         return {column.field.name: column.batch(levels) for column, levels in made}
 
     def row(self, dataset: int, number: int) -> Rows:
-        """Returns one row. A null that has no shape is None."""
+        """Returns one row. A row that is null is None."""
         made = zip(self._columns, read(dataset, number, self._kinds), strict=True)
         return {column.field.name: column.row(levels) for column, levels in made}
 
@@ -72,7 +72,7 @@ def _size(level: Level) -> int:
 
 
 def rows_of(batch: Rows, n: int, *, own: bool = False) -> list[Rows]:
-    """Returns the n rows of a batch, each as a dict. A null that has no shape is None.
+    """Returns the n rows of a batch, each as a dict. A row that is null is None.
 
     Args:
         batch: the rows, one value per field.
@@ -89,7 +89,7 @@ def _split(values: Any, *, own: bool) -> list[Any]:
         return [_owned(row) for row in values] if own else list(values)
     rows, mask = list(np.ma.getdata(values)), np.ma.getmaskarray(values)
     for i in np.flatnonzero(mask.any(axis=tuple(range(1, mask.ndim)))):
-        rows[i] = None if mask.ndim == 1 else values[i]
+        rows[i] = None if mask[i].all() else values[i]
     return [_owned(row) for row in rows] if own else rows
 
 
@@ -163,14 +163,14 @@ class _Column:
         return self._lists(levels, 0, values if mask is None else np.ma.array(values, mask=mask))
 
     def row(self, levels: list[Level]) -> Any:
-        """Returns the first row; None if it is a null without a shape."""
+        """Returns the first row; None if it is null."""
         if self.field.ragged or not self.field.nullable:
             return self.batch(levels)[0]
         values = self._values(levels)  # a masked array of one row would take most of the time
         mask = _nulls(levels, values.shape)
         if mask is None or not mask.any():
             return values[0]
-        return np.ma.array(values[0], mask=mask[0]) if self.field.shape else None
+        return None if mask.all() else np.ma.array(values[0], mask=mask[0])
 
     def _values(self, levels: list[Level]) -> np.ndarray[Any, Any]:
         """Returns the elements, each of the shape of the field."""
