@@ -17,6 +17,7 @@ HEAD = """## Parquet files, shuffled
 Each run of a loop is a fresh process of two epochs over eight files, whose pages are in memory. The
 loops take turns, {rounds} rounds of them; Hugging Face's take part in one. An epoch counts only if
 it delivered every row once, and two of its batches had the sharding and the values of the files.
+The loop waits for each batch, and copies its labels.
 *first epoch* and *first batch* begin with the opening of the files, after all imports. Numbers are
 medians of the rounds, with their range.
 

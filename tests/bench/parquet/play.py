@@ -71,17 +71,19 @@ def run(case: Case, loop: str, paths: list[Path], seeds: list[int]) -> dict[str,
 
 
 def _epoch(case: Case, batches: Iterator[Batch], split: dict[str, Any]) -> dict[str, float]:
-    """Takes the batches of an epoch, closed. The labels are looked at afterwards."""
+    """Takes the batches of an epoch, closed.
+
+    It copies the labels of each, because an array that is kept may keep the memory of its batch.
+    """
     first = 0.0
-    labels: list[Any] = []
+    records: list[np.ndarray[Any, Any]] = []
     heads: list[Batch] = []
     for batch in batches:
         jax.block_until_ready(batch)
         first = first or time.perf_counter()
-        labels.append(batch["label"])
+        records.append(np.array(batch["label"]))
         if len(heads) < 2:
             heads.append(batch)
-    records = [np.asarray(label) for label in labels]
     for batch in heads:
         _check(case, batch, split)
     seen = np.concatenate(records)
