@@ -302,8 +302,8 @@ typedef struct mf_dataset_options {
   int32_t n_shapes;
   const mf_row_shape* shapes; /* for fields whose Arrow type does not contain the shape */
   const char* split;          /* of a directory of Hugging Face's libraries; NULL: it has one */
-  const char* cache;   /* where decoded units are kept: "memory", a folder, or NULL for "auto" */
-  int64_t cache_bytes; /* the most bytes of the folder; 0: a quarter of the disk that is free */
+  const char* cache;          /* where decoded units are kept: "memory", a folder, or NULL for "auto" */
+  int64_t cache_bytes;        /* the most bytes of the folder; 0: a quarter of the disk that is free */
 } mf_dataset_options;
 
 #define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0}
@@ -586,10 +586,10 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
    "spec" differs from it if the layout's "loading" is "reshard". Offsets count from
    mf_batch.data and are multiples of 64. Holders are mesh positions.
    If the order has windows, "windows" says how well it shuffles:
-     {"blocks": 800, "windows": 7, "window": 115, "records": 29440, "bytes": 30146560, "variance_percent": 125}
-   blocks is that of the dataset, and windows that of an epoch. The next three are those of
-   the largest window. The last is the most that the variance of a batch's mean can be, in
-   percent of that of independent records. */
+     {"blocks": 800, "windows": 7, "window": 115, "records": 29440, "bytes": 30146560, "variance_percent":
+   125} blocks is that of the dataset, and windows that of an epoch. The next three are those of the largest
+   window. The last is the most that the variance of a batch's mean can be, in percent of that of independent
+   records. */
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
 
 /* The blocks of one step, in one piece of memory that belongs to the batch. There is
