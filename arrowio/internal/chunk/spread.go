@@ -1,9 +1,6 @@
 package chunk
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "encoding/binary"
 
 // spread moves the values, which lie one after the other, to their slots. It begins with
 // the last, so that it overwrites no value that it still has to move.
@@ -23,11 +20,6 @@ func (c *Column) spread() {
 	w := int64(c.Width)
 	fixed := append(c.Fixed, make([]byte, (c.Values-c.Present)*w)...)
 	for end := c.Values; end > 0 && from < end; {
-		if end%64 == 0 && binary.LittleEndian.Uint64(c.Valid[end/8-8:]) == math.MaxUint64 {
-			end, from = end-64, from-64
-			copy(fixed[end*w:(end+64)*w], fixed[from*w:])
-			continue
-		}
 		n := (end-1)%8 + 1 // slots of one byte of the bitmap
 		end -= n
 		switch valid := c.Valid[end/8]; {
