@@ -317,7 +317,7 @@ func (s *partSet) find(p *partState) (found bool, err error) {
 	if entry == nil || err != nil {
 		return false, err
 	}
-	if err = s.install(p, entry); err == part.Damaged {
+	if err = s.install(p, entry); err == part.ErrDamaged {
 		return false, s.folder.Remove(p.key)
 	}
 	return err == nil, err
@@ -346,7 +346,7 @@ func (s *partSet) write(to *diskcache.Scratch, p *partState) error {
 	return w.Finish(p.key)
 }
 
-// install makes a part ready. The error is [part.Damaged] if it is damaged.
+// install makes a part ready. The error is [part.ErrDamaged] if it is damaged.
 func (s *partSet) install(p *partState, entry diskcache.Entry) error {
 	b, err := local.Sealed(entry.Name(), entry)
 	if err != nil {

@@ -106,29 +106,29 @@ func sum(key string, table []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Damaged is the error of a part that cannot be used.
-var Damaged = errors.New("the part is damaged")
+// ErrDamaged is the error of a part that cannot be used.
+var ErrDamaged = errors.New("the part is damaged")
 
 // Read reads the positions of a part of size bytes, which has a column of each field for
-// each unit. Rows are those of each unit. The error is [Damaged], or that of a read.
+// each unit. Rows are those of each unit. The error is [ErrDamaged], or that of a read.
 func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows []int64) ([][]Column, error) {
 	end := make([]byte, trailer)
 	if size < int64(trailer) {
-		return nil, Damaged
+		return nil, ErrDamaged
 	}
 	if _, err := r.ReadAt(end, size-int64(trailer)); err != nil {
 		return nil, err
 	}
 	length := int64(binary.LittleEndian.Uint64(end))
 	if string(end[trailer-len(magic):]) != magic || length < 0 || length > size-int64(trailer) {
-		return nil, Damaged
+		return nil, ErrDamaged
 	}
 	encoded := make([]byte, length)
 	if _, err := r.ReadAt(encoded, size-int64(trailer)-length); err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(sum(key, encoded), end[8:8+sha256.Size]) {
-		return nil, Damaged
+		return nil, ErrDamaged
 	}
 	d := decoder{left: encoded, size: size - int64(trailer) - length}
 	units := make([][]Column, len(rows))
@@ -136,13 +136,13 @@ func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows
 		for _, f := range fields {
 			column, ok := d.column(f, n)
 			if !ok {
-				return nil, Damaged
+				return nil, ErrDamaged
 			}
 			units[i] = append(units[i], column)
 		}
 	}
 	if len(d.left) > 0 {
-		return nil, Damaged
+		return nil, ErrDamaged
 	}
 	return units, nil
 }
