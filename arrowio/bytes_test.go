@@ -34,8 +34,8 @@ func (c meteredBlob) ReadAt(ctx context.Context, p []byte, offset int64) (int, e
 	return n, err
 }
 
-// TestBytesOfAnEpoch: an epoch reads each column that was asked for once, and no other
-// column, in sequential order and in blocks.
+// TestBytesOfAnEpoch: the check of lists and an epoch read each column that was asked for
+// once, and no other column, in sequential order and in blocks.
 func TestBytesOfAnEpoch(t *testing.T) {
 	paths, err := filepath.Glob("testdata/parquet/*.parquet")
 	if err != nil || len(paths) == 0 {
@@ -91,6 +91,9 @@ func epochBytes(t *testing.T, path string, blocks bool, asked int) int {
 	}
 	defer g.Close()
 	before := read.Load()
+	if err := d.Check(t.Context(), fields[:asked], 0, d.Len()); err != nil {
+		t.Fatal(err)
+	}
 	for len(records) > 0 {
 		n, jobs := min(7, len(records)), make([]source.Job, asked)
 		for i := range jobs {

@@ -71,6 +71,7 @@ type metadata struct {
 	format       string            // for [FileInfo]
 	schema       *arrowmeta.Schema // of all columns
 	located      []bool            // by column: the metadata show where its buffers are
+	mixed        bool              // lists are stored among the values, so that reading them reads all
 	digest       [32]byte          // of the schema and the division into units
 	units        []extent          // stored bytes of each unit, in the order of the rows
 	dictionaries []extent          // stored bytes of each dictionary, outside of the units

@@ -51,7 +51,7 @@ func (parquetFormat) open(ctx context.Context, content *resident.File) (contents
 		return nil, parquet.Damaged("footer", offset, err)
 	}
 	c := &parquetFile{content: content, meta: meta}
-	c.facts = metadata{format: "parquet", schema: &meta.Schema, digest: sha256.Sum256(footer), located: slices.Repeat([]bool{true}, len(meta.Schema.Fields))}
+	c.facts = metadata{format: "parquet", mixed: true, schema: &meta.Schema, digest: sha256.Sum256(footer), located: slices.Repeat([]bool{true}, len(meta.Schema.Fields))}
 	for i := range meta.Groups {
 		c.facts.units = append(c.facts.units, groupExtent(&meta.Groups[i]))
 	}
