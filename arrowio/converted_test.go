@@ -223,6 +223,31 @@ func TestUnfinishedConversions(t *testing.T) {
 		t.Fatal(err)
 	}
 	ds.Close()
+
+	again := func(want string) {
+		t.Helper()
+		_, err := convert.Run(context.Background(), inputs, "out", convert.Options{RowsPerFile: 1})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got  %v\nwant … %s", err, want)
+		}
+	}
+	if err := os.Truncate("out/rows-00001-of-00003.arrow", 100); err != nil {
+		t.Fatal(err)
+	}
+	again("remove this file, and run the same command, which writes it again")
+	if err := os.Remove("out/rows-00001-of-00003.arrow"); err != nil {
+		t.Fatal(err)
+	}
+	convertPart("out", 1, 1)
+	replace := func(value int) {
+		t.Helper()
+		if err := os.WriteFile("more.arrow", numbered(t, value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(9)
+	again("now; convert it into a new folder")
+	replace(2)
 	if _, err = arrowio.OpenFiles(t.Context(), []string{"out"}, arrowio.Options{Split: "train"}); status.CodeOf(err) != status.NotFound {
 		t.Errorf("a split: %v", err)
 	}

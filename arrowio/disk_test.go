@@ -358,7 +358,7 @@ func TestUnusableCache(t *testing.T) {
 	file := copyOf(t, "testdata/parquet/nulls.parquet")
 	o := arrowio.Options{Cache: filepath.Join(file, "x")}
 	_, err := arrowio.OpenFiles(t.Context(), []string{file}, o)
-	if want := "arrowio: the cache in " + o.Cache + ": not a directory"; err == nil || err.Error() != want {
+	if want := "arrowio: the cache in " + o.Cache + ": not a directory; give a folder that this user may write, or keep decoded rows in memory (cache=\"memory\")"; err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	ds, err := arrowio.OpenFiles(t.Context(), []string{"testdata/parquet/nulls.arrow"}, o)

@@ -1,7 +1,9 @@
 package arrowio
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -178,7 +180,8 @@ func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
 	var names []string
 	for _, e := range entries {
 		shard := shardOf(e.Name)
-		if !e.Dir && isArrow(e.Name) && (shard.of > 0 || f.split != "") && !slices.Contains(names, shard.split) {
+		isSplit := shard.of > 0 || f.split != "" || slices.Contains(usualSplits, shard.stem)
+		if !e.Dir && isArrow(e.Name) && isSplit && !slices.Contains(names, shard.split) {
 			names = append(names, shard.split)
 		}
 	}
@@ -187,7 +190,7 @@ func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
 		if len(names) > 1 {
 			return nil, severalSplits(dir, names).WithHint("choose one with split=%q, or open %s for all", names[0], filepath.Join(dir, "*"))
 		}
-		return nil, nil
+		return nil, allShards(dir, entries)
 	}
 	if files := filesOf(dir, entries, f.split); files != nil {
 		return f.complete(dir, files)
@@ -196,6 +199,27 @@ func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
 		return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
 	}
 	return nil, f.noSplit(dir, names)
+}
+
+// usualSplits are names of files without numbers that are taken for splits.
+var usualSplits = []string{"train", "test", "validation", "valid", "val", "dev", "eval"}
+
+// allShards returns an error if a file of a directory is one of several by its name, and
+// others of them do not exist.
+func allShards(dir string, entries []blob.Entry) error {
+	found := map[shard]int{}
+	for _, e := range entries {
+		if s := shardOf(e.Name); !e.Dir && isArrow(e.Name) && s.of > 0 {
+			found[s]++
+		}
+	}
+	for _, s := range slices.SortedFunc(maps.Keys(found), func(a, b shard) int { return cmp.Compare(a.stem, b.stem) }) {
+		if n := found[s]; n < s.of {
+			return status.Errorf(status.NotFound, "arrowio", "%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, s.of, s.stem, s.of, n).
+				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", filepath.Join(dir, s.stem+"-*")).With("path", dir)
+		}
+	}
+	return nil
 }
 
 // shard is what the name of a file says: train-00001-of-00004.parquet is file 1 of 4 of the

@@ -37,6 +37,10 @@ func TestSplits(t *testing.T) {
 		"other/blobs/0": nil, "other/snapshots/1/test.arrow": numbered(t, 23), "other/snapshots/1/train/0000.arrow": numbered(t, 24),
 		"moved/blobs/0": nil, "moved/refs/main": []byte("gone"), "moved/snapshots/1/x.arrow": nil, "moved/snapshots/2/x.arrow": nil,
 		"free/a.arrow": numbered(t, 30), "free/b-test.arrow": numbered(t, 31),
+		"short/rows-00001-of-00003.arrow": numbered(t, 40), "short/rows-00002-of-00003.arrow": numbered(t, 41),
+		"mixed/train-00000-of-00001.arrow": numbered(t, 42), "mixed/test.arrow": numbered(t, 43),
+		"two/train.arrow": numbered(t, 44), "two/test.arrow": numbered(t, 45),
+		"one/train.arrow": numbered(t, 46), "one/more.arrow": numbered(t, 47),
 	})
 	for _, c := range []struct {
 		pattern, split string
@@ -74,6 +78,12 @@ func TestSplits(t *testing.T) {
 		{"moved", "train", nil, status.InvalidArgument, `moved: the download has 2 revisions, and none of them is "main"; open one of those in moved/snapshots`},
 
 		{"free", "", []byte{30, 31}, 0, ""},
+		{"short", "", nil, status.NotFound, "short: the names of files say that there are 3 files rows-*-of-00003, but the directory has 2; copy or download the missing ones, or open those that exist by a glob: short/rows-*"},
+		{"short/rows-*", "", []byte{40, 41}, 0, ""},
+		{"mixed", "", nil, status.InvalidArgument, `mixed: the directory has the splits test, train; choose one with split="test", or open mixed/* for all`},
+		{"mixed", "train", []byte{42}, 0, ""},
+		{"two", "", nil, status.InvalidArgument, `two: the directory has the splits test, train; choose one with split="test", or open two/* for all`},
+		{"one", "", []byte{47, 46}, 0, ""},
 		{"free", "test", []byte{31}, 0, ""},
 		{"free", "x", nil, status.NotFound, `free: the directory has no split "x"; it has a, test`},
 		{"free", "../saved/train", nil, status.NotFound, `free: the directory has no split "../saved/train"; it has a, test`},

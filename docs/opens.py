@@ -148,9 +148,14 @@ def tried(kind: str, name: str) -> str:
 @functools.cache
 def cells() -> dict[str, dict[str, str]]:
     """Returns the results by kind and format."""
-    logging.getLogger("meshfeed").setLevel(logging.ERROR)  # warnings of slow orders
+    log = logging.getLogger("meshfeed")
+    level = log.level
+    log.setLevel(logging.ERROR)  # without warnings of slow orders
     datasets.disable_progress_bars()
-    return {kind: {name: tried(kind, name) for name in FORMATS} for kind in KINDS}
+    try:
+        return {kind: {name: tried(kind, name) for name in FORMATS} for kind in KINDS}
+    finally:
+        log.setLevel(level)
 
 
 # Sources, and the openers that the README shows: each runs in a folder with these files.

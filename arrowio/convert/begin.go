@@ -64,6 +64,10 @@ func compare(folder local.Folder, m *manifest.Manifest) error {
 		{"other rows per file", rowsPerFile(there), rowsPerFile(m)},
 		{"other files", fmt.Sprint(there.Files), fmt.Sprint(m.Files)},
 	} {
+		if c.what == "another input" && c.there != c.here && slices.Equal(there.Arguments, m.Arguments) {
+			return status.Errorf(status.Incompatible, "convert", "%s: the input has changed since this conversion began: %s then, %s now", folder.Dir, c.there, c.here).
+				WithHint("convert it into a new folder").With("path", folder.Dir)
+		}
 		if c.there != c.here {
 			return status.Errorf(status.Incompatible, "convert", "%s: the folder holds a conversion with %s: %s there, %s here", folder.Dir, c.what, c.there, c.here).
 				WithHint("name a new folder, or continue with %s", there.Command(folder.Dir)).With("path", folder.Dir)

@@ -13,6 +13,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -225,6 +226,10 @@ const maxFiles = 1 << 20
 // checkResult opens the directory, which reads all metadata.
 func checkResult(ctx context.Context, dir string) error {
 	ds, err := arrowio.OpenFiles(ctx, []string{dir}, arrowio.Options{IO: "read"})
+	var damage *status.Error
+	if errors.As(err, &damage) && damage.Code == status.DataLoss {
+		return damage.WithHint("remove this file, and run the same command, which writes it again")
+	}
 	if err != nil {
 		return err
 	}

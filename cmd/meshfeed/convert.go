@@ -25,9 +25,11 @@ values. A column that cannot be converted is an error: --columns names the other
 
 A run that was ended continues with the same command, and does not repeat finished files. With --part 1/8
 to --part 8/8, eight runs on any machines that share the folder convert an eighth of the files each. The
-files are the same bytes for any number of parts. A folder that lacks files does not open.
+files are the same bytes for any number of parts. A folder that lacks files does not open, but a glob
+over it does.
 
-The input must not change. The exit status is 0 if the files of the part are there, and 2 otherwise.`,
+The input must not change. The exit status is 0 if the files of the part are there, 130 after Ctrl-C, and
+2 otherwise.`,
 		Example: "  meshfeed convert train-*.parquet converted\n  meshfeed convert --columns tokens,label --part 3/8 some-directory converted",
 		Args:    need(2, -1, "files, globs or directories, then a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {

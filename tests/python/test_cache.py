@@ -132,6 +132,7 @@ def test_auto_keeps_much_data_on_disk(
         problem, slow = caplog.messages
     assert problem == (
         "decoded data are kept in memory alone, because of a problem: arrowio: the cache in "
-        f"{path}/meshfeed/units: not a directory"
+        f"{path}/meshfeed/units: not a directory; give a folder that this user may write, or keep "
+        'decoded rows in memory (cache="memory")'
     )
     assert slow.startswith(f"{path} is encoded (snappy), and shuffled: every row takes")

@@ -125,7 +125,8 @@ func (f *Folder) failed(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, bare(err)).With("path", f.path)
+	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, bare(err)).With("path", f.path).
+		WithHint("give a folder that this user may write, or keep decoded rows in memory (cache=\"memory\")")
 	if errors.Is(err, errors.ErrUnsupported) {
 		e.Code = status.Unsupported
 	}
