@@ -25,7 +25,8 @@
 // sorted by path.
 //
 // Files need not be trusted. Damage in a file causes an error that names the file
-// and the position, never a crash. README.md lists every way in which Gather can end.
+// and the position, never a crash. arrowio/README.md lists every way in which Gather can
+// end.
 //
 // # How to add a format
 //

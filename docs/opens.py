@@ -247,8 +247,6 @@ compared its values. `make pages` runs it, and so does a test.
 - **rows only**: `ds[7]` returns them, and a loader refuses them.
 - **refused**: the column is in `ds.skipped`, and the other columns load.
 
-An empty cell is a type that the library does not have.
-
 """
 
 

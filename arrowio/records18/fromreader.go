@@ -14,8 +14,9 @@ import (
 // cross the borders of record batches. The stream retains the reader until Close, and a
 // record batch until its records are copied. No other caller may use the reader meanwhile.
 //
-// All checks of schema and layout happen here, before the first record. Columns with lists
-// need a length or shape in the layout, which all their rows must have.
+// All checks of schema and layout happen here, before the first record. After an error the
+// reader is not retained. An error of the reader comes from Next of the stream, which wraps
+// it. Columns with lists need a length or shape in the layout, which all their rows must have.
 //
 // A reader takes no context. If Next of the reader waits, calls of the stream still end
 // with their context. Close of the stream waits at most a second, and the reader is
