@@ -331,8 +331,8 @@ for n in range(8):
 
 
 def test_nothing_is_read_ahead() -> None:
-    """With `prefetch=0` the loop waits for every batch, although its step takes longer."""
-    rows = np.zeros((128, 1 << 20), np.uint8)
+    """With `prefetch=0` the loop waits for every batch, although it could be built in its step."""
+    rows = np.ones((128, 1 << 20), np.uint8)  # zeros would all be in one page
     with mf.from_arrays({"x": rows}) as ds:
         with mf.Loader(ds, batch_size=128, epochs=12, prefetch=0) as loader:
             for _ in loader:
