@@ -74,7 +74,7 @@ def python(folder: Path, program: str, **env: str) -> str:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 145
+    assert len(README.splitlines()) <= 146
 
 
 def test_the_quickstart_needs_one_device_and_no_file(tmp_path: Path) -> None:
@@ -143,6 +143,27 @@ def test_the_speed_is_that_of_the_benchmarks() -> None:
     assert f"takes {1 / max(times):.2f} to {1 / min(times):.2f} times as long as by hand" in readme
     slower = sum(value < 1 for value in times)
     assert f"slower than a loop by hand in {slower} of {len(times)} cells" in choose
+
+
+def test_the_speed_of_parquet_is_that_of_the_benchmarks() -> None:
+    """The README has the smallest and the largest ratio of two loops, in both epochs."""
+    benchmarks = (ROOT / "docs/benchmarks.md").read_text()
+    epochs: list[list[float]] = [[], []]
+    for section in benchmarks.split("\n## Parquet files, shuffled\n")[1].split("\n**tokens, ")[1:]:
+        for part in section.split("\n**images, "):
+            disk, hand = (
+                re.findall(rf"^\| {loop} \| ([\d,]+) .*?\| ([\d,]+) ", part, re.M)[0]
+                for loop in ("meshfeed, disk", "pyarrow, window")
+            )
+            for epoch, ours, theirs in zip(epochs, disk, hand, strict=True):
+                epoch.append(int(ours.replace(",", "")) / int(theirs.replace(",", "")))
+    assert len(epochs[0]) == 3
+    first, later = ((min(epoch), max(epoch)) for epoch in epochs)
+    stated = (
+        f"is {first[0]:.2f} to {first[1]:.2f} times as fast as a shuffle by hand over pyarrow, "
+    )
+    stated += f"and each later one {later[0]:.1f} to {later[1]:.1f} times"
+    assert stated in " ".join(README.split())
 
 
 def test_no_block_is_left_out() -> None:
