@@ -203,8 +203,9 @@ func (t *tree) schema(meta arrowmeta.Metadata) (arrowmeta.Schema, error) {
 }
 
 // restored returns a field with what only Arrow's schema says of it: the lengths of lists,
-// durations, time zones, extension types, and offsets of 64 bits for text. All else is Parquet's, because it describes
-// what is stored: Arrow's timestamps of seconds are stored as milliseconds.
+// durations, seconds, time zones, extension types, and offsets of 64 bits for text. All else is
+// Parquet's, because it describes what is stored: pyarrow stores timestamps of seconds as
+// milliseconds.
 func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 	f, t, s := own, &own.Type, &stored.Type
 	switch {
@@ -220,7 +221,7 @@ func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 		}
 	case t.Kind == arrowmeta.Timestamp && s.Kind == arrowmeta.Timestamp:
 		f.Type.TimeZone = s.TimeZone
-	case t.Kind == arrowmeta.Int && t.BitWidth == 64 && s.Kind == arrowmeta.Duration:
+	case t.Kind == arrowmeta.Int && t.BitWidth == s.BitWidth && (s.Kind == arrowmeta.Duration || inSeconds(s)):
 		f.Type = *s
 	case t.Kind == arrowmeta.String && s.Kind == arrowmeta.LargeString, t.Kind == arrowmeta.Binary && s.Kind == arrowmeta.LargeBinary:
 		f.Type = *s
@@ -230,6 +231,12 @@ func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 	}
 	f.Metadata = stored.Metadata
 	return f
+}
+
+// inSeconds reports whether values are times in seconds, which Parquet does not have. Arrow for
+// Rust stores them as plain integers.
+func inSeconds(t *arrowmeta.Type) bool {
+	return (t.Kind == arrowmeta.Timestamp || t.Kind == arrowmeta.Time) && t.Unit == arrowmeta.Second
 }
 
 func listLike(k arrowmeta.Kind) bool {
