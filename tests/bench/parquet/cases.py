@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.ipc
 import pyarrow.parquet as pq
 
 Batch = dict[str, Any]
@@ -68,6 +69,19 @@ class Case:
                 os.replace(scratch, path)
         return paths
 
+    def arrow(self, folder: Path) -> list[Path]:
+        """Returns Arrow files of the same rows, written at first use."""
+        sources = self.paths(folder)
+        paths = [source.with_suffix(".arrow") for source in sources]
+        for source, path in zip(sources, paths, strict=True):
+            if not path.exists():
+                table = pq.read_table(source)
+                scratch = path.with_suffix(".part")
+                with pa.ipc.new_file(scratch, table.schema) as writer:
+                    writer.write_table(table, max_chunksize=self.group)
+                os.replace(scratch, path)
+        return paths
+
     def values(self, labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Returns the first two elements of rows, by which a batch is checked."""
         return np.stack([labels % self.below, labels // self.below % self.below], axis=1)
@@ -98,5 +112,5 @@ def named(name: str) -> Case:
 
 
 if __name__ == "__main__":  # writes the files of a case: CASE FOLDER
-    named(sys.argv[1]).paths(Path(sys.argv[2]))
+    named(sys.argv[1]).arrow(Path(sys.argv[2]))
     print("{}")
