@@ -18,8 +18,9 @@ Each run of a loop is a fresh process of two epochs over eight files, whose page
 loops take turns, {rounds} rounds of them; Hugging Face's take part in one. An epoch counts only if
 it delivered every row once, and two of its batches had the sharding and the values of the files.
 The loop waits for each batch, and copies its labels.
-*first epoch* and *first batch* begin with the opening of the files, after all imports. Numbers are
-medians of the rounds, with their range.
+*first epoch* and *first batch* begin with the opening of the files. Before that, the process runs
+the loop over a small dataset, so imports do not count. Numbers are medians of the rounds, with
+their range.
 
 The rows are in the order of their labels, so the variance of the batches' mean label says how well
 they are mixed: 1 is a full shuffle. It is the mean of all epochs, and varies much if an epoch has
@@ -31,8 +32,8 @@ growth of the memory that belongs to no file.
 256 MiB of decoded rows stay in memory (`cache="memory"`). *meshfeed, disk* keeps them in a folder,
 which is empty at first. *meshfeed, Arrow* reads Arrow files of the same rows, which need no
 decoding: it shows what the second epoch can reach. All others but two mix as many rows. *Grain*
-interleaves the files (`ParquetIterDataset`), mixes with `WindowShuffleIterDataset`, and reads four batches ahead in
-a thread. *Hugging Face* is `load_dataset("parquet", streaming=True)` in the format "numpy", and
+interleaves the files (`ParquetIterDataset`), mixes with `WindowShuffleIterDataset`, and reads four
+batches ahead in a thread. *Hugging Face* is `load_dataset("parquet", streaming=True)` in the format "numpy", and
 *1,000* has the default buffer of 1,000 rows; the 5 s that it sleeps at the end of an epoch are left
 out. *pyarrow, window* collects the batches of
 `pyarrow.dataset` from permuted row groups in NumPy arrays, and takes rows of a permutation.

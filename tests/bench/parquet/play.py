@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from tests.bench import disk, measure
-from tests.bench.parquet.cases import Batch, Case, named
+from tests.bench.parquet.cases import TINY, Batch, Case, named
 from tests.bench.parquet.loops import LOOPS, shardings
 
 SAMPLED = 0.02  # seconds between two samples of the memory
@@ -52,7 +52,6 @@ def run(case: Case, loop: str, paths: list[Path], seeds: list[int]) -> dict[str,
         AssertionError: an epoch has other rows than the files, or an array another sharding.
     """
     split = shardings(case)
-    warm_up(case, split)
     peak = Peak()
     peak.start()
     start = time.perf_counter()
@@ -107,14 +106,10 @@ def _check(case: Case, batch: Batch, split: dict[str, Any]) -> None:
     assert np.array_equal(values[:, :2], case.values(labels)), "other rows than those of the labels"
 
 
-def warm_up(case: Case, split: dict[str, Any]) -> None:
-    """Lets JAX place one batch, and imports what the loops import, so that neither counts."""
-    import datasets  # noqa: F401
-    import grain.experimental  # noqa: F401
-
-    values = np.zeros((case.batch, case.width), case.dtype)
-    batch = {case.field: values, "label": np.zeros(case.batch, np.int32)}
-    jax.block_until_ready(jax.device_put(batch, split))
+def warm_up(loop: str, folder: Path) -> None:
+    """Plays a loop over a small case, so that imports and JAX's first placements do not count."""
+    for epoch in LOOPS[loop](TINY, TINY.paths(folder), [0]):
+        jax.block_until_ready(list(epoch))
 
 
 if __name__ == "__main__":
@@ -124,5 +119,6 @@ if __name__ == "__main__":
         paths = case.paths(folder)
         for path in case.arrow(folder) if loop == "meshfeed, Arrow" else paths:
             path.read_bytes()  # the pages are in memory for every loop
+        warm_up(loop, Path(scratch))
         first = 2 * int(sys.argv[4])
         print(json.dumps(run(case, loop, paths, [first, first + 1])))
