@@ -33,12 +33,12 @@ growth of the memory that belongs to no file.
 which is empty at first. *meshfeed, Arrow* reads Arrow files of the same rows, which need no
 decoding: it shows what the second epoch can reach. All others but two mix as many rows. *Grain*
 interleaves the files (`ParquetIterDataset`), mixes with `WindowShuffleIterDataset`, and reads four
-batches ahead in a thread. *Hugging Face* is `load_dataset("parquet", streaming=True)` in the format "numpy", and
-*1,000* has the default buffer of 1,000 rows; the 5 s that it sleeps at the end of an epoch are left
-out. *pyarrow, window* collects the batches of
-`pyarrow.dataset` from permuted row groups in NumPy arrays, and takes rows of a permutation.
-*pyarrow, row groups* places the batches as they come, which mixes no rows of a row group. All but
-meshfeed use one `jax.device_put` of the dict.
+batches ahead in a thread. *Hugging Face* is `load_dataset("parquet", streaming=True)` in the
+format "numpy", and *1,000* has the default buffer of 1,000 rows; the 5 s that it sleeps at the end
+of an epoch are left out. *pyarrow, window* collects the batches of `pyarrow.dataset` from permuted
+row groups in NumPy arrays, and takes rows of a permutation. *pyarrow, row groups* places the
+batches as they come, which mixes no rows of a row group. All but meshfeed use one `jax.device_put`
+of the dict.
 """
 
 
