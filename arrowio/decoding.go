@@ -188,9 +188,7 @@ func (s *store) decode(key cacheKey, bytes int64) (*table.Decoded, error) {
 // part of the budget.
 func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
-	if bytes == budgetBytes {
-		runtime.GC() // frees the results of other decodings, so that old and new ones take no 2 GiB
-	}
+	collect(bytes)
 	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists, bytes)
 	switch {
 	case errors.Is(err, errPromise):

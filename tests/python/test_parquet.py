@@ -7,8 +7,10 @@ several sizes, nested lists, dictionaries and nulls. MESHFEED_DEEP=1 tests all c
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import duckdb
@@ -19,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import meshfeed as mf
+from tests.python.programs import run
 from tests.writers import FILES, ROWS
 from tests.writers.columns import INTEGERS, TABLES, N
 
@@ -202,6 +205,38 @@ def test_spark_and_arrow_rs(path: Path) -> None:
         part = TABLES[0.1 if path.stem.endswith("-nulls") else 0.0]
         want = part.drop_columns(["nothing"]).slice(0, ROWS)
     compare(path, want)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory from /proc")
+@pytest.mark.deep
+def test_memory_of_small_files_with_many_values(tmp_path: Path) -> None:
+    """Files of 1 MB have row groups of 256 MiB, and shuffled rows need all of them many times."""
+    rows = 1 << 25
+    zeros = pa.table({"x": np.zeros(rows, np.int64)})
+    delta = {"use_dictionary": False, "column_encoding": {"x": "DELTA_BINARY_PACKED"}}
+    for options in (delta, {"use_dictionary": True}):
+        path = tmp_path / "x.parquet"
+        with pq.ParquetWriter(path, zeros.schema, **options) as writer:
+            for _ in range(8):
+                writer.write_table(zeros, row_group_size=rows)
+        assert path.stat().st_size < 2 << 20
+        code = f"""
+            import re, warnings
+            import meshfeed as mf
+
+            def peak():
+                return int(re.search("VmHWM:(.*) kB", open("/proc/self/status").read())[1]) << 10
+
+            warnings.simplefilter("ignore")  # that this is slow
+            with mf.open({str(path)!r}, cache="memory") as ds:
+                before = peak()
+                loader = mf.Loader(ds, batch_size=64, shuffle=True, seed=1)
+                for _, _ in zip(range(3), loader):
+                    pass
+                loader.close()
+            print(peak() - before)
+        """
+        assert int(run(dedent(code))) < 2 << 30
 
 
 def test_empty_files(tmp_path: Path) -> None:

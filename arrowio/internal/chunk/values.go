@@ -36,11 +36,14 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 // grow adds n values to those of a fixed width.
 func (d *decoder) grow(to *values, n int) []byte {
 	size := len(to.fixed) + n*d.width
-	limit := int64(size)
-	if to == &d.values {
-		limit = max(limit, d.chunk.Values*int64(d.width))
+	if size <= cap(to.fixed) {
+		return to.fixed[:size]
 	}
-	return encoding.Grow(to.fixed, int64(size), limit)[:size]
+	all := size
+	if to == &d.values { // the pages have more values than their bytes made likely
+		all = max(all, int(d.chunk.Values)*d.width)
+	}
+	return append(make([]byte, 0, all), to.fixed...)[:size]
 }
 
 // errShort is the error of a page with fewer bytes than its values take.

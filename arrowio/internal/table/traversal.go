@@ -107,7 +107,11 @@ func (t *traversal) decodeEach(lists bool, do func() error) error {
 		for ; from < len(t.order) && t.located[t.order[from]].batch == t.batches[i]; from++ {
 			t.begin(t.order[from])
 		}
-		return do()
+		err := do()
+		t.decoded, t.data.Bytes = nil, nil // so that the memory can be freed
+		clear(t.bytes)
+		clear(t.found)
+		return err
 	})
 }
 
