@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -68,6 +69,45 @@ func planOf(t *testing.T, size int, remainder, more string) *layout.Layout {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// shifted makes a layout of tokens, and of the tokens after them, with more arrays.
+func shifted(t *testing.T, more string) *layout.Layout {
+	t.Helper()
+	doc, err := document.Parse([]byte(`{"meshfeed": 1, "mesh": {"axes": []}, "batch": {"size": 2}, "arrays": {
+		"now": {"field": "tokens", "columns": [[0, 3]], "shape": ["B", 3], "dtype": "int32"},
+		"next": {"field": "tokens", "columns": [[1, 4]], "shape": ["B", 3], "dtype": "int32"}` + more + `}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := layout.New(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestShiftedTokens: an array of whole rows says how long the lists are of which other arrays
+// take parts.
+func TestShiftedTokens(t *testing.T) {
+	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	defer pool.AssertSize(t, 0)
+	reader := readerOf(t, []arrow.Record{arriving(pool, 0, 2, 4)})
+	s, err := records.FromReader(reader, stream.Options{Layout: shifted(t, `, "tokens": {"shape": ["B", 4], "dtype": "int32"}`)})
+	reader.Release()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b, err := s.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	const want = "{0 0} 0 2 000000000100000002000000010000000200000003000000 010000000200000003000000020000000300000004000000"
+	if got := text(b); !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }
 
 // text describes a batch with all its bytes.
@@ -398,6 +438,7 @@ func TestReadersRefused(t *testing.T) {
 	number := arrow.NewSchema([]arrow.Field{{Name: "weight", Type: arrow.PrimitiveTypes.Int32}}, nil)
 	other := array.NewRecordBuilder(pool, number)
 	defer other.Release()
+	words := arrow.NewSchema([]arrow.Field{{Name: "tokens", Type: arrow.BinaryTypes.String}, live.Field(1)}, nil)
 	dataset := `}, "dataset": {"records": 100, "fields": {}`
 	for _, c := range []struct {
 		name   string
@@ -413,7 +454,10 @@ loader: array "weight" is float64, but field "weight" is int32; write "int32"`},
 		{"a dataset", live, nil, planOf(t, 4, "drop", dataset), nil, "stream: the layout is for a dataset of 100 records, but the number of a stream's records is unknown; leave /dataset out of the layout document"},
 		{"fill", live, nil, planOf(t, 4, "drop", ""), map[string]any{"color": 1}, `loader: there is a fill value for field "color", but the dataset does not have it`},
 		{"lengths", live, func() arrow.Record { return arriving(pool, 0, 4, 5) }, planOf(t, 4, "drop", ""), nil, `arrowio: the record batch after 0 records cannot be used: arrowio: field "tokens": record 0 has a list of 5 values in dimension 0, where the shape [4] of the rows needs 4; pad or cut the lists to one length, or give the right shape`},
-		{"nulls", live, nulls, planOf(t, 4, "drop", ""), fill, `source: field "tokens" may hold nulls, and arrays cannot; give the field a fill value (Python: fill={"tokens": -1}), or drop the records that have nulls`},
+		{"nulls", live, nulls, planOf(t, 4, "drop", ""), fill, `stream: the chunk after 0 records: field "tokens" may hold nulls, and arrays cannot; give the field a fill value (Python: fill={"tokens": -1}), or drop the records that have nulls`},
+		{"a fill value", live, nil, planOf(t, 4, "drop", ""), map[string]any{"weight": "a"}, `source: field "weight" cannot have a string in the place of nulls; give a boolean or a number`},
+		{"text", words, nil, planOf(t, 4, "drop", ""), nil, `loader: array "tokens" takes column "tokens" of type string, which cannot be an array: its rows are text of different lengths; store token ids, or give the bytes one length: ds.pad("tokens", length=…) in Python, view.Pad in Go, mf_dataset_pad in C`},
+		{"columns", live, nil, shifted(t, ""), nil, `arrowio: array "next" takes columns of field "tokens", whose lists have no length in the schema; send fixed-size lists, or add an array of the whole rows, whose shape has the length`},
 		{"other schema", live, other.NewRecord, planOf(t, 4, "drop", ""), nil, "arrowio: the record batch after 0 records cannot be used: arrowio: record batch 0 of the records has 1 columns, but the schema has 2; give records of one schema, such as those of one reader or builder"},
 	} {
 		inner, err := array.NewRecordReader(c.schema, nil)
@@ -440,6 +484,10 @@ loader: array "weight" is float64, but field "weight" is int32; write "int32"`},
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
 		}
+	}
+	var none *array.JSONReader // a reader whose methods panic
+	if _, err := records.FromReader(none, stream.Options{Layout: planOf(t, 4, "drop", "")}); status.CodeOf(err) != status.Internal {
+		t.Error(err)
 	}
 	if _, err := records.FromReader(nil, stream.Options{}); err == nil || err.Error() != "arrowio: the reader is nil" {
 		t.Error(err)

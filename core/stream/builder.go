@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
@@ -9,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/internal/block"
 )
 
 // builder collects chunks, and builds batches of their records.
@@ -38,19 +40,35 @@ func (b *builder) check(schema source.Schema) error {
 				WithHint("leave /dataset out of the layout document")
 		}
 	}
-	l, err := b.loader(context.Background(), &numbered{schema: schema, records: records})
+	o := b.options()
+	o.Prefetch = b.o.Prefetch
+	l, err := loader.New(&numbered{schema: b.filled(schema), records: records}, o)
 	if err != nil {
 		return err
 	}
 	return l.Close()
 }
 
-// loader returns a loader at the first record that is in no batch yet.
-func (b *builder) loader(ctx context.Context, src source.Source) (*loader.Loader, error) {
-	l, err := loader.NewContext(ctx, src, loader.Options{
+// filled returns a schema in which exactly the fields with a fill value may hold nulls. A
+// fill value that does not fit its field is then found before the first null.
+func (b *builder) filled(schema source.Schema) source.Schema {
+	schema.Fields = slices.Clone(schema.Fields)
+	for i := range schema.Fields {
+		_, schema.Fields[i].Nullable = b.o.Fill[schema.Fields[i].Name]
+	}
+	return schema
+}
+
+func (b *builder) options() loader.Options {
+	return loader.Options{
 		Layout: b.o.Layout, Process: b.o.Process, Order: sampler.Sequential, Epochs: 1,
 		Prefetch: -1, Fill: b.o.Fill, Allocator: b.o.Allocator,
-	})
+	}
+}
+
+// loader returns a loader at the first record that is in no batch yet.
+func (b *builder) loader(ctx context.Context, src source.Source) (*loader.Loader, error) {
+	l, err := loader.NewContext(ctx, src, b.options())
 	if err != nil || b.done == 0 {
 		return l, err
 	}
@@ -62,9 +80,25 @@ func (b *builder) add(chunk source.Source) error {
 	if chunk.Len() == 0 {
 		return chunk.Close()
 	}
-	b.pieces = append(b.pieces, piece{chunk, 0})
+	next := &located{chunk, b.done + b.held}
+	b.pieces = append(b.pieces, piece{next, 0})
 	b.held += chunk.Len()
-	return nil
+	return next.locate(b.accept(chunk.Schema()))
+}
+
+// accept returns an error if the chunk has nulls in a field of the layout that has no fill
+// value.
+func (b *builder) accept(schema source.Schema) error {
+	var parts []source.Part
+	for _, a := range b.o.Layout.Arrays() {
+		if n, f, ok := schema.Field(a.Field); ok && f.Ragged == 0 {
+			part := schema.Whole(n)
+			part.Fill = b.o.Fill[a.Field]
+			parts = append(parts, part)
+		}
+	}
+	_, err := block.Compile(schema, parts, nil)
+	return err
 }
 
 // whole builds as many whole batches as there are records for. More records may come, so
@@ -179,7 +213,8 @@ func (n *numbered) Reader([]int) (source.Reader, error) {
 
 func (n *numbered) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if n.below == nil {
-		return nothing{}, nil
+		_, err := block.Compile(n.schema, parts, nil)
+		return nothing{}, err
 	}
 	g, err := n.below.Gatherer(parts)
 	return &renumbering{g, n.offset}, err

@@ -68,7 +68,7 @@ type Options struct {
 	Fill map[string]any
 
 	// Prefetch is the number of batches that are built ahead. 0: the number in the layout
-	// document, by default 2. There is always at least one.
+	// document, by default 2. -1: one, because there is always at least one.
 	Prefetch int
 
 	// Allocator provides the memory of batches. nil: a batch.Heap.
@@ -91,27 +91,36 @@ type Stream struct {
 // that the schema and the layout show, and reports all errors at once. After an error the
 // feed is closed. Nothing is read before the first call of Next.
 func New(feed Feed, o Options) (*Stream, error) {
-	if o.Allocator == nil {
-		o.Allocator = batch.NewHeap(max(o.Prefetch, 2) + 3)
+	if feed == nil {
+		return nil, fail(status.InvalidArgument, "there is no feed; give one that delivers the records")
 	}
 	s := &Stream{feed: feed, builder: builder{o: o}, ended: make(chan struct{})}
-	if err := s.builder.check(feed.Schema()); err != nil {
+	if err := guard.Call("stream", func() error { return s.builder.check(feed.Schema()) }); err != nil {
 		feed.Close()
 		return nil, err
 	}
-	ahead := o.Prefetch
-	if ahead < 1 {
-		ahead = o.Layout.Prefetch()
+	ahead := o.ahead()
+	if o.Allocator == nil {
+		s.builder.o.Allocator = batch.NewHeap(ahead + 3)
 	}
-	s.ready = make(chan *batch.Batch, max(ahead, 1)-1) // the goroutine holds one more
+	s.ready = make(chan *batch.Batch, ahead-1) // the goroutine holds one more
 	s.stop, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
+// ahead returns how many batches are built ahead.
+func (o *Options) ahead() int {
+	if o.Prefetch == 0 {
+		return max(o.Layout.Prefetch(), 1)
+	}
+	return max(o.Prefetch, 1)
+}
+
 // Next waits for the next batch and returns it. The caller owns the batch and releases it.
 //
-// After the last batch the error has code End. An error of the feed, or of its records,
-// is returned after all batches of the records before it, and again by every later call.
+// After the last batch the error has code End. An error of the feed, or of a chunk, is
+// returned after all whole batches of the records before it. That of a single record comes
+// after the batches before its own, or before its chunk. Every later call returns it again.
 // If ctx is canceled, the error is Cancelled. If its deadline passes, the error is
 // Timeout. Either way, the next call returns the batch.
 func (s *Stream) Next(ctx context.Context) (*batch.Batch, error) {

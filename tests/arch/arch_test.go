@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"core/diagram/document":   {"core/diagram", "core/layout/document"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/diagnosis", "internal/guard"},
-	"core/stream": {"core/loader", "core/view", "internal/guard"}, // one loader per chunk
+	"core/stream": {"core/loader", "core/view", "internal/block", "internal/guard"}, // one loader per chunk
 	// tier 4
 	"arrowio/internal/blob":      {},
 	"arrowio/internal/local":     {"arrowio/internal/blob"},

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/stream"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Reader is a record reader with the functions of a release of the library.
@@ -31,7 +34,7 @@ type Reader[B Batch] struct {
 // closed.
 func (r Reader[B]) Stream(o stream.Options) (*stream.Stream, error) {
 	f := &feed[B]{Reader: r}
-	if err := f.describe(o.Layout); err != nil {
+	if err := guard.Call("arrowio", func() error { return f.describe(o.Layout) }); err != nil {
 		return nil, err
 	}
 	r.Reader.Retain()
@@ -63,21 +66,37 @@ func (f *feed[B]) describe(plan *layout.Layout) error {
 	if err := empty.Close(); err != nil || plan == nil {
 		return err
 	}
-	f.shapes = map[string][]int{}
-	for _, a := range plan.Arrays() {
-		_, field, ok := f.schema.Field(a.Field)
-		if ok && field.Ragged > 0 && len(a.RowShape()) > 0 && a.Columns == nil {
-			f.shapes[a.Field] = a.RowShape()
-		}
-	}
-	if len(f.shapes) == 0 {
-		return nil
+	if f.shapes, err = shapesOf(plan, f.schema); err != nil || len(f.shapes) == 0 {
+		return err
 	}
 	if empty, err = f.New(nil, f.shapes); err != nil {
 		return err
 	}
 	f.schema = empty.Schema()
 	return empty.Close()
+}
+
+// shapesOf returns the shapes of the rows of lists, by field. Arrays that take columns do not
+// show how long the rows are. Text and bytes have no shape, and the loader says why.
+func shapesOf(plan *layout.Layout, schema source.Schema) (map[string][]int, error) {
+	shapes, cut := map[string][]int{}, map[string]string{}
+	for _, a := range plan.Arrays() {
+		_, field, ok := schema.Field(a.Field)
+		switch {
+		case !ok || field.Ragged == 0 || field.IsText() || field.IsBytes() || len(a.RowShape()) == 0:
+		case a.Columns == nil:
+			shapes[a.Field] = a.RowShape()
+		default:
+			cut[a.Field] = a.Name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cut)) {
+		if shapes[name] == nil {
+			return nil, status.Errorf(status.Unsupported, "arrowio", "array %q takes columns of field %q, whose lists have no length in the schema", cut[name], name).
+				WithHint("send fixed-size lists, or add an array of the whole rows, whose shape has the length")
+		}
+	}
+	return shapes, nil
 }
 
 func (f *feed[B]) Schema() source.Schema { return f.schema }
