@@ -205,3 +205,45 @@ func TestUnfitBatches(t *testing.T) {
 		l.Close()
 	}
 }
+
+// TestOtherLayouts: a layout that is not that of the batch is refused, instead of giving its
+// names to other columns.
+func TestOtherLayouts(t *testing.T) {
+	src, err := arrowio.FromSlices(arrowio.Slice("x", []uint8{1, 2}), arrowio.Slice("y", []float32{1, 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	l, plan, _ := loading(t, src, padded)
+	defer l.Close()
+	b, err := l.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	for _, c := range []struct{ fields, want string }{
+		{"x", `arrowio: block 1 of the batch is float32 [3] of array 1, which the layout does not have; give the layout of the loader that delivered the batch`},
+		{"yx", `arrowio: block 0 of the batch is uint8 [3] of array 0, which the layout does not have; give the layout of the loader that delivered the batch`},
+	} {
+		doc := &layout.Document{Batch: &layout.BatchSpec{Size: []int{3}}}
+		for _, name := range strings.Split(c.fields, "") {
+			_, f, _ := src.Schema().Field(name)
+			doc.Arrays = append(doc.Arrays, layout.ArraySpec{Name: name, Type: f.Type})
+		}
+		other, err := layout.New(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := records.FromBatch(other, src.Schema(), b); r != nil || status.CodeOf(err) != status.InvalidArgument || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+	for _, try := range []func() error{
+		func() error { _, err := records.FromBatch(nil, src.Schema(), b); return err },
+		func() error { _, err := records.FromBatch(plan, src.Schema(), nil); return err },
+	} {
+		if err := try(); err == nil || err.Error() != "arrowio: a record batch needs a batch, and the layout of its loader" {
+			t.Error(err)
+		}
+	}
+}

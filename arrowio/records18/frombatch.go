@@ -23,7 +23,8 @@ import (
 // no padding rows and no mask: the last record batch of an epoch may have fewer rows.
 //
 // The error is Unsupported unless the batch has each array in one block, as with a layout
-// whose mesh has one device, and one batch dimension.
+// whose mesh has one device, and one batch dimension. It is InvalidArgument if the batch has
+// other arrays than plan.
 func FromBatch(plan *layout.Layout, schema source.Schema, b *batch.Batch) (arrow.RecordBatch, error) {
 	columns, rows, err := goarrow.Rows(plan, schema, b)
 	if err != nil {

@@ -30,6 +30,9 @@ type Column struct {
 // the batch, which is freed when Free of every column was called. After an error the
 // batch is unchanged.
 func Rows(plan *layout.Layout, schema source.Schema, b *batch.Batch) ([]Column, int64, error) {
+	if plan == nil || b == nil {
+		return nil, 0, status.New(status.InvalidArgument, "arrowio", "a record batch needs a batch, and the layout of its loader")
+	}
 	if len(plan.BatchShape()) != 1 {
 		return nil, 0, refuse("the batch has %d batch dimensions, but a record batch has one dimension of rows", len(plan.BatchShape()))
 	}
@@ -60,6 +63,10 @@ func columnsOf(plan *layout.Layout, schema source.Schema, b *batch.Batch) ([]Col
 	var columns []Column
 	rows, arrays, next := b.Step().Valid, plan.Arrays(), 0
 	for i, block := range b.Blocks() {
+		if block.Array >= len(arrays) || arrays[block.Array].Type != block.Type || len(arrays[block.Array].Shape) != len(block.Shape) {
+			return nil, 0, status.Errorf(status.InvalidArgument, "arrowio", "block %d of the batch is %v %v of array %d, which the layout does not have", i, block.Type, block.Shape, block.Array).
+				WithHint("give the layout of the loader that delivered the batch")
+		}
 		a := arrays[block.Array]
 		if a.Kind == layout.Mask {
 			continue
