@@ -16,13 +16,12 @@ const Patience = time.Second
 // Calls counts the calls under way in a source, so that Close can cancel them,
 // wait for them, and release what they use after the last one.
 type Calls struct {
-	op, what string // for errors, such as "arrowio" and "dataset"
-	ctx      context.Context
-	cancel   context.CancelFunc
+	op, what string       // for errors, such as "arrowio" and "dataset"
 	release  func() error // nil if there is nothing to release
 
 	mu     sync.Mutex
 	n      int
+	joined []*joined
 	closed bool
 	err    error         // of release
 	done   chan struct{} // closed after release
@@ -32,9 +31,7 @@ type Calls struct {
 // name the source by what it is, such as "dataset". Release, unless it is nil, is
 // called once, when the source is closed and no call is under way.
 func NewCalls(op, what string, release func() error) *Calls {
-	c := &Calls{op: op, what: what, release: release, done: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	return c
+	return &Calls{op: op, what: what, release: release, done: make(chan struct{})}
 }
 
 // Enter begins a call. The error is InvalidState after Close.
@@ -72,12 +69,37 @@ func (c *Calls) finish() {
 	}, func(error) {})
 }
 
+// joined is a context that Close cancels.
+type joined struct {
+	cancel context.CancelFunc
+	at     int // its index in Calls.joined
+}
+
 // Join returns a context that ends with ctx and with the source. The caller must
-// call stop.
-func (c *Calls) Join(ctx context.Context) (joined context.Context, stop func()) {
-	joined, cancel := context.WithCancel(ctx)
-	detach := context.AfterFunc(c.ctx, cancel)
-	return joined, func() { detach(); cancel() }
+// call stop, once.
+func (c *Calls) Join(ctx context.Context) (of context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	j := &joined{cancel: cancel}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		cancel()
+	}
+	j.at, c.joined = len(c.joined), append(c.joined, j)
+	return ctx, func() { c.part(j) }
+}
+
+// part ends a joined context. The last one of the list takes its place. Every gather pays
+// for this, once for each view, and context.AfterFunc costs several times as much.
+func (c *Calls) part(j *joined) {
+	c.mu.Lock()
+	last := len(c.joined) - 1
+	c.joined[last].at = j.at
+	c.joined[j.at] = c.joined[last]
+	c.joined[last] = nil
+	c.joined = c.joined[:last]
+	c.mu.Unlock()
+	j.cancel()
 }
 
 // Close refuses later calls and cancels the joined contexts. It waits until all
@@ -88,8 +110,10 @@ func (c *Calls) Close(patience time.Duration) error {
 	c.mu.Lock()
 	last := !c.closed && c.n == 0
 	c.closed = true
+	for _, j := range c.joined {
+		j.cancel()
+	}
 	c.mu.Unlock()
-	c.cancel()
 	if last {
 		c.finish()
 	}

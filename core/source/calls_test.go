@@ -3,11 +3,14 @@ package source_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // TestCalls: Close cancels the calls under way, waits for them, releases once,
@@ -82,4 +85,44 @@ func TestCallsJoin(t *testing.T) {
 	if err := c.Close(0); err != nil {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+// TestCallsJoinMany: Close cancels the joined contexts that were not stopped, whatever the
+// order of the others. A context that is joined after Close has ended.
+func TestCallsJoinMany(t *testing.T) {
+	random.Rounds(t, 20, 1000, func(t *testing.T, r *rand.Rand) {
+		c := source.NewCalls("box", "drawer", nil)
+		type call struct {
+			ctx  context.Context
+			stop func()
+		}
+		var under []call
+		for range r.IntN(40) {
+			if i := r.IntN(len(under) + 1); i < len(under) && r.IntN(2) == 0 {
+				under[i].stop()
+				if under[i].ctx.Err() == nil {
+					t.Error("a stopped context has not ended")
+				}
+				under = slices.Delete(under, i, i+1)
+				continue
+			}
+			ctx, stop := c.Join(t.Context())
+			under = append(under, call{ctx, stop})
+		}
+		for _, u := range under {
+			if u.ctx.Err() != nil {
+				t.Error("a context has ended before Close")
+			}
+		}
+		if err := c.Close(0); err != nil {
+			t.Error(err)
+		}
+		ctx, stop := c.Join(t.Context())
+		for _, u := range append(under, call{ctx, stop}) {
+			if u.ctx.Err() == nil {
+				t.Error("a context has not ended after Close")
+			}
+			u.stop()
+		}
+	})
 }

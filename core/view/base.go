@@ -98,8 +98,9 @@ func (b *base) gather(ctx context.Context, set *block.Set, records []int64, jobs
 
 // checkRecords returns an error if a record is neither in the view nor padding.
 func (b *base) checkRecords(records []int64) error {
+	n := uint64(b.records)
 	for _, r := range records {
-		if r != -1 && (r < 0 || r >= b.records) {
+		if uint64(r+1) > n { // one comparison for both ends, and for -1
 			return b.checkExists(r)
 		}
 	}

@@ -26,6 +26,13 @@ func BenchmarkPassThrough(b *testing.B) {
 	}
 }
 
+// BenchmarkFilter gathers through a filter, which finds each record by counting bits.
+func BenchmarkFilter(b *testing.B) {
+	const n, width = 1 << 17, 784
+	src := must(arrowio.FromSlices(arrowio.Slice("x", counted[uint8](n*width), width)))
+	run(b, must(view.Filter(src, bits(n, func(k int64) bool { return k%8 > 0 }))), 1024)
+}
+
 // BenchmarkConcat gathers from two datasets, whose records alternate at random.
 func BenchmarkConcat(b *testing.B) {
 	const n, width = 1 << 17, 784

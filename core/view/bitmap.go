@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 const (
@@ -49,11 +48,17 @@ func newBitmap(keep []byte, n int64) *bitmap {
 
 // find returns the position of the k-th set bit, counted from 0.
 func (b *bitmap) find(k int64) int64 {
-	first, end := int(b.samples[k/sampled]), len(b.before)
+	block, end := int(b.samples[k/sampled]), len(b.before)
 	if next := k/sampled + 1; next < int64(len(b.samples)) {
 		end = int(b.samples[next]) + 1
 	}
-	block := first + sort.Search(end-first, func(i int) bool { return b.before[first+i] > k }) - 1
+	for end-block > 1 {
+		if middle := (block + end) / 2; b.before[middle] > k {
+			end = middle
+		} else {
+			block = middle
+		}
+	}
 	rest := int(k - b.before[block])
 	for i := block * blockWords; ; i++ {
 		n := bits.OnesCount64(b.words[i])
@@ -81,13 +86,30 @@ func (b *bitmap) count(at int64) int64 {
 	return n
 }
 
-// nth returns the position of the n-th set bit of a word, counted from 0.
+// nth returns the position of the n-th set bit of a word, counted from 0. It has no branch:
+// those of a search would be mispredicted half of the time. Vigna, "Broadword
+// Implementation of Rank/Select Queries", 2008, section 4.
 func nth(word uint64, n int) int {
-	at := 0
-	for width := 32; width > 0; width /= 2 {
-		if ones := bits.OnesCount64(word & (1<<width - 1)); n >= ones {
-			n, at, word = n-ones, at+width, word>>width
+	const ones, sevens = 0x0101010101010101, 0x8080808080808080
+	counts := word - word>>1&0x5555555555555555
+	counts = counts&0x3333333333333333 + counts>>2&0x3333333333333333
+	counts = (counts + counts>>4) & 0x0f0f0f0f0f0f0f0f * ones // of each byte and those below it
+	later := (uint64(n)*ones | sevens) - counts               // the highest bit of a byte stays if its count is at most n
+	at := bits.OnesCount64(later&sevens) * 8                  // of the byte that has the bit
+	n -= int(counts << 8 >> at & 0xff)
+	return at + int(nthOfByte[word>>at&0xff][n&7])
+}
+
+// nthOfByte has the positions of the set bits of every byte.
+var nthOfByte = func() (table [256][8]uint8) {
+	for b := range table {
+		n := 0
+		for at := range uint8(8) {
+			if b>>at&1 != 0 {
+				table[b][n] = at
+				n++
+			}
 		}
 	}
-	return at
-}
+	return table
+}()

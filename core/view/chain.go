@@ -19,8 +19,9 @@ type chain struct {
 
 // step renumbers the records of a chain.
 type step interface {
-	// renumber replaces record numbers by those of the step below. -1 stays.
-	renumber(records []int64)
+	// renumber writes the numbers that records have in the step below to a list, which
+	// may be the list of records. -1 stays.
+	renumber(to, records []int64)
 
 	// cover returns the smallest range below that contains the records
 	// [start, stop), and whether it contains no other record.
@@ -68,10 +69,16 @@ func (c *chain) push(s step, records int64) {
 	c.steps, c.records = append(c.steps, s), records
 }
 
-// renumber replaces record numbers of the view by those of src.
-func (c *chain) renumber(records []int64) {
+// renumber appends the numbers that records of the view have in src to an empty list.
+func (c *chain) renumber(list *[]int64, records []int64) {
+	if len(c.steps) == 0 {
+		*list = append(*list, records...)
+		return
+	}
+	*list = slices.Grow(*list, len(records))[:len(records)]
 	for _, s := range slices.Backward(c.steps) {
-		s.renumber(records)
+		s.renumber(*list, records)
+		records = *list
 	}
 }
 
@@ -151,8 +158,7 @@ func (g *chainGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 		}
 		list := g.lists.get()
 		defer g.lists.put(list)
-		*list = append(*list, records...)
-		g.view.renumber(*list)
+		g.view.renumber(list, records)
 		return g.Gatherer.Gather(ctx, *list, jobs)
 	})
 }
@@ -168,7 +174,9 @@ func (c *chain) ahead(lists *lists, records []int64, announce func(records []int
 	defer c.calls.Leave()
 	list := lists.get()
 	defer lists.put(list)
-	*list = c.existing(*list, records)
-	c.renumber(*list)
+	existing := lists.get()
+	defer lists.put(existing)
+	*existing = c.existing(*existing, records)
+	c.renumber(list, *existing)
 	announce(*list)
 }

@@ -22,7 +22,9 @@
 // Select, Rename, Slice, Take and Filter only renumber records and fields. The
 // gatherer below writes the blocks, so these views cost nothing per byte. A chain of
 // them is one view: a gather renumbers its list once for each view that does not fold
-// into another, then enters one gatherer. Window and Concat also let the gatherers
+// into another, then enters one gatherer. That takes about a nanosecond for each record,
+// and for each filter 25, because it counts bits; Take over filters keeps the numbers that
+// they find. Window and Concat also let the gatherers
 // below write the blocks in place. Stack gathers columns into memory of its own,
 // then interleaves them.
 //

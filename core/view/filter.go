@@ -27,11 +27,12 @@ func Filter(src source.Source, keep []byte) (source.Source, error) {
 // filter has the bits of the records below.
 type filter struct{ *bitmap }
 
-func (f filter) renumber(records []int64) {
+func (f filter) renumber(to, records []int64) {
 	for i, r := range records {
 		if r >= 0 {
-			records[i] = f.find(r)
+			r = f.find(r)
 		}
+		to[i] = r
 	}
 }
 

@@ -92,13 +92,14 @@ func (r *chainReader) Read(ctx context.Context, spans []source.Span, use func() 
 		if err := r.check(spans); err != nil {
 			return err
 		}
-		list, records := r.spans(), r.lists.get()
+		list, wanted, records := r.spans(), r.lists.get(), r.lists.get()
 		defer r.put(list)
+		defer r.lists.put(wanted)
 		defer r.lists.put(records)
 		for i := range spans {
-			*records = append(*records, spans[i].Record)
+			*wanted = append(*wanted, spans[i].Record)
 		}
-		r.chain.renumber(*records)
+		r.chain.renumber(records, *wanted)
 		for i := range spans {
 			*list = append(*list, source.Span{Field: r.chain.number(spans[i].Field), Record: (*records)[i]})
 		}
@@ -123,9 +124,8 @@ func (r *chainReader) Lengths(ctx context.Context, field int, records, out []int
 			if err := r.view.checkExists(record); err != nil {
 				return err
 			}
-			*list = append(*list, record)
 		}
-		r.chain.renumber(*list)
+		r.chain.renumber(list, records)
 		return r.Reader.Lengths(ctx, r.chain.number(field), *list, out)
 	})
 }

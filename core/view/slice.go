@@ -35,11 +35,13 @@ func Slice(src source.Source, start, stop int64) (source.Source, error) {
 // slice is a range of records.
 type slice struct{ start, stop int64 }
 
-func (s slice) renumber(records []int64) {
+func (s slice) renumber(to, records []int64) {
+	to = to[:len(records)]
 	for i, r := range records {
 		if r >= 0 {
-			records[i] = r + s.start
+			r += s.start
 		}
+		to[i] = r
 	}
 }
 

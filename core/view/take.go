@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"slices"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -23,8 +22,8 @@ func Take(src source.Source, indices []int64) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := slices.Clone(indices)
-	v.renumber(list)
+	var list []int64
+	v.renumber(&list, indices)
 	v.steps = nil
 	v.push(take(list), int64(len(list)))
 	return v, nil
@@ -33,11 +32,13 @@ func Take(src source.Source, indices []int64) (source.Source, error) {
 // take lists the records.
 type take []int64
 
-func (t take) renumber(records []int64) {
+func (t take) renumber(to, records []int64) {
+	to = to[:len(records)]
 	for i, r := range records {
 		if r >= 0 {
-			records[i] = t[r]
+			r = t[r]
 		}
+		to[i] = r
 	}
 }
 
