@@ -175,7 +175,7 @@ func (v *pad) checkLengths(ctx context.Context, start, stop int64) error {
 
 func (v *pad) tooLong(record, length int64) error {
 	return status.Errorf(status.OutOfRange, "view", "field %q: record %d has %d elements, but pad makes rows of %d", v.ragged.Name, record, length, v.options.Length).
-		WithHint(`give a larger length, or cut longer rows: too_long="truncate" (C: MF_PAD_TRUNCATE)`).With("field", v.ragged.Name).With("record", record)
+		WithHint(`give a larger length, or cut longer rows: too_long="truncate" in Python, Padding.Truncate in Go, MF_PAD_TRUNCATE in C`).With("field", v.ragged.Name).With("record", record)
 }
 
 // Reader implements source.Source.

@@ -126,7 +126,7 @@ func TestPadTooLong(t *testing.T) {
 	}
 	length := synthetic.Length(raggedFields[1], record)
 	want := status.Errorf(status.OutOfRange, "view", `field "tokens": record %d has %d elements, but pad makes rows of 5`, record, length).
-		WithHint(`give a larger length, or cut longer rows: too_long="truncate" (C: MF_PAD_TRUNCATE)`).Error()
+		WithHint(`give a larger length, or cut longer rows: too_long="truncate" in Python, Padding.Truncate in Go, MF_PAD_TRUNCATE in C`).Error()
 	refuse := func(what string, err error) {
 		t.Helper()
 		if status.CodeOf(err) != status.OutOfRange || err.Error() != want {

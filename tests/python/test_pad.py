@@ -139,5 +139,5 @@ def test_a_row_that_is_too_long_is_an_error_of_the_loader() -> None:
     assert str(caught.value) == (
         f'mf.Loader: field "tokens": record {first} has {len(TOKENS[first] or [])} elements, but '
         "pad makes rows of 5; give a larger length, or cut longer rows: "
-        'too_long="truncate" (C: MF_PAD_TRUNCATE)'
+        'too_long="truncate" in Python, Padding.Truncate in Go, MF_PAD_TRUNCATE in C'
     )
