@@ -171,7 +171,7 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
 	case files[f.split] == nil:
 		return nil, f.noSplit(dir, names)
 	}
-	return f.complete(dir, files[f.split])
+	return wholeSplit(dir, files[f.split])
 }
 
 // named returns the files whose names say that they belong to the split, or those in a
@@ -190,10 +190,10 @@ func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
 		if len(names) > 1 {
 			return nil, severalSplits(dir, names).WithHint("choose one with split=%q, or open %s for all", names[0], filepath.Join(dir, "*"))
 		}
-		return nil, allShards(dir, entries)
+		return nil, checkShards(dir, arrowFiles(dir, entries))
 	}
 	if files := filesOf(dir, entries, f.split); files != nil {
-		return f.complete(dir, files)
+		return wholeSplit(dir, files)
 	}
 	if isDir(entries, f.split) {
 		return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
@@ -204,64 +204,80 @@ func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
 // usualSplits are names of files without numbers that are taken for splits.
 var usualSplits = []string{"train", "test", "validation", "valid", "val", "dev", "eval"}
 
-// allShards returns an error if a file of a directory is one of several by its name, and
-// others of them do not exist.
-func allShards(dir string, entries []blob.Entry) error {
-	found := map[shard]int{}
-	for _, e := range entries {
-		if s := shardOf(e.Name); !e.Dir && isArrow(e.Name) && s.of > 0 {
-			found[s]++
-		}
-	}
-	for _, s := range slices.SortedFunc(maps.Keys(found), func(a, b shard) int { return cmp.Compare(a.stem, b.stem) }) {
-		if n := found[s]; n < s.of {
-			return status.Errorf(status.NotFound, "arrowio", "%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, s.of, s.stem, s.of, n).
-				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", filepath.Join(dir, s.stem+"-*")).With("path", dir)
-		}
-	}
-	return nil
-}
-
 // shard is what the name of a file says: train-00001-of-00004.parquet is file 1 of 4 of the
 // split "train". The split may follow the name of the dataset: mnist-train.arrow.
 type shard struct {
-	stem  string // without the suffix and the numbers
-	split string // the last part of the stem
-	of    int    // 0 if there are no numbers
+	name   string
+	stem   string // without the suffix and the numbers
+	split  string // the last part of the stem
+	number int
+	of     int // 0 if there are no numbers
 }
 
 func shardOf(name string) shard {
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
-	s := shard{stem: stem}
+	s := shard{name: name, stem: stem}
 	if m := numbered.FindStringSubmatch(stem); m != nil {
 		s.stem = m[1]
-		s.of, _ = strconv.Atoi(m[2])
+		s.number, _ = strconv.Atoi(m[2])
+		s.of, _ = strconv.Atoi(m[3])
 	}
 	s.split = s.stem[strings.LastIndex(s.stem, "-")+1:]
 	return s
 }
 
-var numbered = regexp.MustCompile(`^(.+)-[0-9]{5,}-of-([0-9]{5,})$`)
+// numbered matches names of shards. Uploads before 2023 have a hash at the end.
+var numbered = regexp.MustCompile(`^(.+)-([0-9]{5,})-of-([0-9]{5,})(?:-[0-9a-f]{8,})?$`)
+
+// checkShards returns an error if the name of a file says that there are others, and a file
+// is missing or comes twice.
+func checkShards(dir string, files []string) error {
+	found := map[string][]shard{}
+	for _, path := range files {
+		s := shardOf(filepath.Base(path))
+		found[s.stem] = append(found[s.stem], s)
+	}
+	for _, stem := range slices.Sorted(maps.Keys(found)) {
+		shards := found[stem]
+		slices.SortFunc(shards, func(a, b shard) int { return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.number, b.number)) })
+		for i, s := range shards[1:] {
+			if before := shards[i]; s.of > 0 && (s.of != before.of || s.number == before.number) {
+				return status.Errorf(status.InvalidArgument, "arrowio", "%s: %s and %s belong to two sets of files, by their names", dir, before.name, s.name).
+					WithHint("open one of them by a glob, or move it to another directory").With("path", dir)
+			}
+		}
+		if of := shards[0].of; len(shards) < of {
+			return status.Errorf(status.NotFound, "arrowio", "%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, of, stem, of, len(shards)).
+				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", filepath.Join(dir, stem+"-*")).With("path", dir)
+		}
+	}
+	return nil
+}
 
 // filesOf returns the files of a directory whose names say that they belong to a split.
 func filesOf(dir string, entries []blob.Entry, split string) (files []string) {
+	for _, path := range arrowFiles(dir, entries) {
+		if stem := shardOf(filepath.Base(path)).stem; stem == split || strings.HasSuffix(stem, "-"+split) {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// arrowFiles returns the files of Arrow and Parquet in a directory.
+func arrowFiles(dir string, entries []blob.Entry) (files []string) {
 	for _, e := range entries {
-		stem := shardOf(e.Name).stem
-		if !e.Dir && isArrow(e.Name) && (stem == split || strings.HasSuffix(stem, "-"+split)) {
+		if !e.Dir && isArrow(e.Name) {
 			files = append(files, filepath.Join(dir, e.Name))
 		}
 	}
 	return files
 }
 
-// complete returns the files of the split in order. If their names say how many there are, the
-// error is NotFound unless all of them exist.
-func (f finder) complete(dir string, files []string) ([]choice, error) {
-	for _, path := range files {
-		if of := shardOf(filepath.Base(path)).of; of != shardOf(filepath.Base(files[0])).of || of > 0 && of != len(files) {
-			return nil, status.Errorf(status.NotFound, "arrowio", "%s: the split %q has %d files, but the name %s says %d", dir, f.split, len(files), filepath.Base(path), of).
-				WithHint("download the missing files, or open those that exist by name").With("path", dir)
-		}
+// wholeSplit returns the files of a split in order, if none is missing.
+func wholeSplit(dir string, files []string) ([]choice, error) {
+	if err := checkShards(dir, files); err != nil {
+		return nil, err
 	}
 	return chosen(sorted(files), ""), nil
 }
