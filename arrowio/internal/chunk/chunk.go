@@ -67,6 +67,8 @@ func (d *decoder) run(rows int64) (*Column, error) {
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
+	d.scratch = takeScratch()
+	defer d.keep()
 	size := len(d.data)
 	for number := 0; d.left > 0; number++ {
 		at := size - len(d.data)
@@ -91,9 +93,8 @@ type decoder struct {
 	shape      *levels.Builder
 	dictionary *values // nil before the dictionary page
 	values     values
-	unpacked   []byte
-	indices    []uint32
-	integers   []int64
+	largest    int // bytes of the largest page after decompression
+	*scratch
 }
 
 // values holds values that are not null.
@@ -178,10 +179,13 @@ func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
 	if err := codec.CheckSize(len(stored), size, d.chunk.Codec); err != nil {
 		return nil, err
 	}
-	if cap(d.unpacked) < size {
-		if free := d.free() + int64(cap(d.unpacked)); int64(size) > free {
+	if size > d.largest {
+		if free := d.free() + int64(d.largest); int64(size) > free {
 			return nil, fmt.Errorf("a page of %d bytes where %d are left of %d", size, free, d.limit)
 		}
+		d.largest = size
+	}
+	if cap(d.unpacked) < size {
 		d.unpacked = nil // before the next allocation
 		d.unpacked = make([]byte, size)
 	}
@@ -191,7 +195,7 @@ func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
 
 // free returns how many bytes pages, the dictionary and text may still take.
 func (d *decoder) free() int64 {
-	taken := cap(d.unpacked) + len(d.values.bytes.Data)
+	taken := d.largest + len(d.values.bytes.Data)
 	if d.dictionary != nil {
 		taken += len(d.dictionary.fixed) + len(d.dictionary.bytes.Data) + 8*len(d.dictionary.bytes.Offsets)
 	}

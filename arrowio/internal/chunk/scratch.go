@@ -1,0 +1,30 @@
+package chunk
+
+import "sync"
+
+// scratch is the working memory of a decoder. Decoders use it one after the other, because
+// the first access to new memory takes about as long as decoding into it.
+type scratch struct {
+	unpacked []byte // a page after decompression
+	indices  []uint32
+	integers []int64
+}
+
+// scratchKept bounds the bytes of a scratch that is kept.
+const scratchKept = 32 << 20
+
+var scratches sync.Pool // of *scratch
+
+func takeScratch() *scratch {
+	if s, ok := scratches.Get().(*scratch); ok {
+		return s
+	}
+	return new(scratch)
+}
+
+// keep makes the memory available to the next decoder.
+func (s *scratch) keep() {
+	if cap(s.unpacked)+4*cap(s.indices)+8*cap(s.integers) <= scratchKept {
+		scratches.Put(s)
+	}
+}
