@@ -49,7 +49,7 @@ func (c *CacheFolder) Entries() ([]CacheEntry, error) {
 }
 
 // Clear removes the files that no process uses. It returns their number and bytes, and how
-// many are left because a process uses them.
-func (c *CacheFolder) Clear() (removed int, bytes int64, left int, err error) {
+// many are left because a process uses them. The error is IO if others cannot be removed.
+func (c *CacheFolder) Clear() (removed int, bytes int64, used int, err error) {
 	return c.folder.Clear()
 }

@@ -129,11 +129,36 @@ func (d *Dataset) newParts(fields []int) (*partSet, error) {
 			need += d.Len() * f.RowBits() / 8
 		}
 	}
+	if k.folder.Unwritable() != nil {
+		return d.madeParts(fields)
+	}
 	if need > k.folder.Limit() {
 		return nil, status.Errorf(status.IO, "arrowio", "the decoded fields take %d bytes, but the cache in %s may have %d", need, k.folder.Path(), k.folder.Limit()).
 			WithHint("give the cache more bytes (cache_bytes), or a folder on a larger disk; or set cache to memory").With("path", k.folder.Path())
 	}
 	return newPartSet(d, k.folder, fields, k.io, k.handler)
+}
+
+// madeParts makes the set for some fields in a folder that cannot be written. All parts must
+// be in it.
+func (d *Dataset) madeParts(fields []int) (*partSet, error) {
+	k := &d.disk
+	set, err := newPartSet(d, k.folder, fields, k.io, k.handler)
+	if err != nil {
+		return nil, err
+	}
+	missing := 0
+	for _, p := range set.parts {
+		if !k.folder.Has(p.key) {
+			missing++
+		}
+	}
+	var e *status.Error
+	if unwritable := k.folder.Unwritable(); missing > 0 && errors.As(unwritable, &e) {
+		return nil, status.Errorf(status.IO, "arrowio", "%s, and %d of %d files of the decoded fields are not in it", e.Msg, missing, len(set.parts)).
+			WithHint("%s", e.Hint).With("path", k.folder.Path())
+	}
+	return set, nil
 }
 
 // open opens the folder.

@@ -143,17 +143,14 @@ func ago(d time.Duration) string {
 }
 
 func clearCache(cmd *cobra.Command, c *arrowio.CacheFolder, asJSON bool) error {
-	removed, bytes, left, err := c.Clear()
-	if err != nil {
-		return err
-	}
+	removed, bytes, left, failed := c.Clear()
 	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), cacheCleared{c.Path(), removed, bytes, left})
+		return errors.Join(writeJSON(cmd.OutOrStdout(), cacheCleared{c.Path(), removed, bytes, left}), failed)
 	}
 	text := fmt.Sprintf("removed %s in %s from %s", sized(bytes), counted(removed, "file"), visible(c.Path()))
 	if left > 0 {
 		text += fmt.Sprintf("; %s in use stayed", counted(left, "file"))
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
-	return err
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return errors.Join(failed, err)
 }

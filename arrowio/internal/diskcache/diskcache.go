@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -33,6 +34,9 @@ const (
 type Folder struct {
 	path  string
 	limit int64
+
+	// unwritable is why nothing can be written; nil if that is possible.
+	unwritable error
 }
 
 // Default returns the folder in a cache directory, "" for the user's. The error is
@@ -52,8 +56,9 @@ func Default(home string) (string, error) {
 const shareOfDisk = 4
 
 // Open makes the folder unless it exists, and removes what processes that died have left.
-// A limit of 0 stands for a quarter of what is free on the disk or used by the cache. The
-// error is Unsupported if the system or the file system has no locks.
+// A limit of 0 stands for a quarter of what is free on the disk or used by the cache. A folder
+// that has entries and cannot be written is opened for reading; see Unwritable. The error is
+// Unsupported if the system or the file system has no locks.
 func Open(path string, limit int64) (*Folder, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -64,7 +69,7 @@ func Open(path string, limit int64) (*Folder, error) {
 		return nil, f.failed(err)
 	}
 	if err := f.try(); err != nil {
-		return nil, err
+		return f.forReading(err)
 	}
 	list, err := f.clean("")
 	if err != nil {
@@ -78,6 +83,29 @@ func Open(path string, limit int64) (*Folder, error) {
 		f.limit = (free + total(list)) / shareOfDisk
 	}
 	return f, nil
+}
+
+// forReading returns the folder if it only lacks the right to write, as on a file system that
+// is mounted for reading, and has entries. Otherwise it returns the error.
+func (f *Folder) forReading(unwritable error) (*Folder, error) {
+	if !errors.Is(unwritable, fs.ErrPermission) && !errors.Is(unwritable, syscall.EROFS) {
+		return nil, unwritable
+	}
+	list, err := f.files()
+	if err != nil || !slices.ContainsFunc(list, func(i Info) bool { return !i.Scratch }) {
+		return nil, unwritable
+	}
+	f.unwritable, f.limit = unwritable, total(list)
+	return f, nil
+}
+
+// Unwritable returns why no entry can be made or removed, or nil.
+func (f *Folder) Unwritable() error { return f.unwritable }
+
+// Has reports whether the folder has an entry, which may be damaged.
+func (f *Folder) Has(key string) bool {
+	_, err := os.Stat(f.entry(key))
+	return err == nil
 }
 
 // Look returns a folder that exists, to list or clear it. The error is NotFound if it does
@@ -196,7 +224,7 @@ type Info struct {
 func (f *Folder) List() ([]Info, error) {
 	list, err := f.files()
 	for i := range list {
-		list[i].InUse = !f.tryAlone(&list[i], func(string) {})
+		list[i].InUse = errors.Is(f.tryAlone(&list[i], func(string) error { return nil }), errInUse)
 	}
 	return list, err
 }
@@ -233,29 +261,40 @@ func total(list []Info) (bytes int64) {
 	return bytes
 }
 
-// tryAlone calls do with the path of a file unless some process uses it. It reports whether
-// it did.
-func (f *Folder) tryAlone(i *Info, do func(path string)) bool {
+// errInUse is why a file is left to a process that uses it.
+var errInUse = errors.New("a process uses it")
+
+// tryAlone calls do with the path of a file, unless some process uses it or it is gone.
+func (f *Folder) tryAlone(i *Info, do func(path string) error) error {
 	path := f.entry(i.Key)
 	if i.Scratch {
 		path = f.scratch(i.Key)
 	}
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return false
+		return err
 	}
 	defer file.Close()
-	if locked, err := lock(file, true); err != nil || !locked || !same(file, path) {
-		return false
+	locked, err := lock(file, true)
+	switch {
+	case err != nil:
+		return err
+	case !locked || !same(file, path):
+		return errInUse
 	}
-	do(path)
-	return true
+	return do(path)
 }
 
 // remove removes a file unless some process uses it.
-func (f *Folder) remove(i *Info) (removed bool) {
-	f.tryAlone(i, func(path string) { removed = os.Remove(path) == nil })
-	return removed
+func (f *Folder) remove(i *Info) error {
+	err := f.tryAlone(i, os.Remove)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // clean removes the scratch files of dead processes, except that of a key. It returns the
@@ -263,22 +302,33 @@ func (f *Folder) remove(i *Info) (removed bool) {
 func (f *Folder) clean(except string) ([]Info, error) {
 	list, err := f.files()
 	list = slices.DeleteFunc(list, func(i Info) bool {
-		return i.Scratch && i.Key != except && f.remove(&i)
+		return i.Scratch && i.Key != except && f.remove(&i) == nil
 	})
 	return list, err
 }
 
 // Clear removes all files that no process uses. It returns their number and their bytes,
-// and the number of those that are left.
-func (f *Folder) Clear() (removed int, bytes int64, left int, err error) {
+// and the number of those that a process uses. The error says how many others cannot be
+// removed, and why the first of them cannot.
+func (f *Folder) Clear() (removed int, bytes int64, used int, err error) {
 	list, err := f.files()
+	failed, reason := 0, error(nil)
 	for i := range list {
-		if !f.remove(&list[i]) {
-			left++
-			continue
+		switch err := f.remove(&list[i]); {
+		case err == nil:
+			removed++
+			bytes += list[i].Bytes
+		case errors.Is(err, errInUse):
+			used++
+		default:
+			if failed++; reason == nil {
+				reason = err
+			}
 		}
-		removed++
-		bytes += list[i].Bytes
 	}
-	return removed, bytes, left, err
+	if failed > 0 {
+		return removed, bytes, used, status.Errorf(status.IO, "arrowio", "%d files of the cache in %s cannot be removed: %w", failed, f.path, bare(reason)).
+			WithHint("clear it as a user that may write the folder and owns the files").With("path", f.path)
+	}
+	return removed, bytes, used, err
 }

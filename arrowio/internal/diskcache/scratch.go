@@ -24,6 +24,9 @@ const (
 // Create begins an entry. It returns nil if another process writes it, or has just written
 // it. The caller must call Commit or Abort.
 func (f *Folder) Create(key string) (*Scratch, error) {
+	if f.unwritable != nil {
+		return nil, f.unwritable
+	}
 	path := f.scratch(key)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -97,7 +100,7 @@ func (f *Folder) shrink(key string) (fits bool, err error) {
 		if bytes <= f.limit {
 			break
 		}
-		if !list[i].Scratch && f.remove(&list[i]) {
+		if !list[i].Scratch && f.remove(&list[i]) == nil {
 			bytes -= list[i].Bytes
 		}
 	}
