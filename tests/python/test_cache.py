@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import meshfeed as mf
+from meshfeed._feed.decoding import Watch
 
 
 def write(folder: Path) -> tuple[Path, Path]:
@@ -104,16 +107,53 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         mf.Loader(ds, batch_size=4)
 
 
-def test_auto_keeps_much_data_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Fields of more than 256 MiB go to the user's cache, and to memory if that is unusable."""
-    caplog.set_level(logging.INFO, "meshfeed")
-    path = tmp_path / "zeros.parquet"
+@pytest.fixture(scope="module")
+def much(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Parquet file of nine row groups, of which each has 32 MiB decoded."""
+    path = tmp_path_factory.mktemp("much") / "zeros.parquet"
     zeros = pa.table({"x": pa.array(np.zeros(1 << 22, np.int64))})
     with pyarrow.parquet.ParquetWriter(path, zeros.schema) as writer:
         for _ in range(9):
             writer.write_table(zeros)
+    return path
+
+
+def test_a_cache_that_fails_in_a_loop_warns_once(
+    much: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when the disk becomes full, no further part can be written."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "meshfeed" / "units"
+    with (
+        mf.open(much) as ds,
+        ds.slice(0, 3 << 22) as part,
+        mf.Loader(part, batch_size=1 << 21, prefetch=0) as loader,
+    ):
+        for batch in loader:
+            assert not np.asarray(batch["x"]).any()
+            if loader.step == 1:
+                shutil.rmtree(folder)
+        watch = Watch(ds)
+    (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert re.fullmatch(
+        "decoded data are kept in memory alone from now on: arrowio: the cache in "
+        rf"{re.escape(str(folder))}: no such file or directory; about \d+ bytes more are needed; "
+        r"make room, or give another folder \(cache\) or limit \(cache_bytes\); or set cache to memory",
+        warning,
+    )
+    watch.look(at_end=True)  # the dataset is closed
+    assert len(caplog.records) == 1
+
+
+def test_auto_keeps_much_data_on_disk(
+    much: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Fields of more than 256 MiB go to the user's cache, and to memory if that is unusable."""
+    caplog.set_level(logging.INFO, "meshfeed")
+    path = much
     folder = tmp_path / "home" / "meshfeed" / "units"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     with (

@@ -83,6 +83,8 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
     def __next__(self) -> BatchT:
         item = self.item()
         if item is None:
+            if self._cursor.watch is not None:
+                self._cursor.watch.look(at_end=True)
             raise StopIteration
         batch: BatchT = item[0]
         return batch

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from meshfeed._feed.clock import Clock
+from meshfeed._feed.decoding import Watch
 from meshfeed._feed.feed import Feed, Mark
 from meshfeed._native import calls, library
 from meshfeed._native.abi import Failure, Head
@@ -60,6 +61,7 @@ class Cursor:
         unseen: whether the cursor is at the last of these ends, and no loop has stopped there yet.
         last: epoch and position of the batch that was delivered last; None before the first one.
         clock: the times of the loop since the first batch of the handle.
+        watch: warns if decoded data cannot be kept on disk; None if none are.
         marks: marks the parts of the present call in a profiler; None if it records no trace.
         unmarked: a context manager that does nothing, in less time than `contextlib.nullcontext`.
     """
@@ -75,6 +77,7 @@ class Cursor:
         self.ends, self.unseen = 0, False
         self.last: tuple[int, int] | None = None
         self._release = batch_release()
+        self.watch: Watch | None = None
         self.marks: Mark | None = None
         self.unmarked = threading.RLock()
         self.follow(handle, feed, size=size, keep=keep)
@@ -232,6 +235,8 @@ class Cursor:
             return False
         if code == _TIMEOUT:
             code = self._wait_on()
+            if self.watch is not None:
+                self.watch.look()
         if code == _EXHAUSTED:
             code = self._wait_for_memory()
         if code < 0:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterable
 
 from meshfeed.dataset import Dataset, cache, origin, units
-from meshfeed.errors import InvalidArgumentError
+from meshfeed.errors import InvalidArgumentError, InvalidStateError
 
 log = logging.getLogger("meshfeed")
 
@@ -24,6 +25,7 @@ _SLOW_BLOCKS = (
     "records=, so that the blocks are what is decoded together"
 )
 _UNUSABLE = "decoded data are kept in memory alone, because of a problem: %s"
+_GIVEN_UP = "decoded data are kept in memory alone from now on: %s"
 _KEPT = "%s and the other encoded files are decoded once, into %s, which has at most %d bytes"
 
 
@@ -76,6 +78,45 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> No
             log.warning(_SLOW_BLOCKS, path, how, delivered, decoded, _DECODED)
     else:
         log.warning(_SLOW, path, how, row * len(dataset), _DECODED)
+
+
+class Watch:
+    """Warns once if decoded data cannot be kept on disk any more, as if the disk becomes full.
+
+    Args:
+        dataset: the dataset, whose decoded data are kept on disk now.
+    """
+
+    _PAUSE = 1.0  # seconds between two looks
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset: Dataset | None = dataset
+        self._due = 0.0
+
+    def look(self, *, at_end: bool = False) -> None:
+        """Warns if there is a problem, unless the last look was a moment ago.
+
+        Args:
+            at_end: whether no other look may follow, so that this one must not be left out.
+        """
+        if self._dataset is None or (not at_end and time.monotonic() < self._due):
+            return
+        self._due = time.monotonic() + self._PAUSE
+        try:
+            problem = cache(self._dataset).get("problem")
+        except InvalidStateError:  # the program has closed the dataset
+            self._dataset = None
+            return
+        if problem is not None:
+            self._dataset = None
+            log.warning(_GIVEN_UP, problem)
+
+
+def watch(dataset: Dataset) -> Watch | None:
+    """Returns a watch over the decoded data of a dataset, if they are kept on disk."""
+    if not origin(dataset).packed or "folder" not in cache(dataset):
+        return None
+    return Watch(dataset)
 
 
 def _window_of(order: str, total: int, count: int, records: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshfeed._feed import notices
+from meshfeed._feed import decoding, notices
 from meshfeed._feed.batches import Batches, Steps
 from meshfeed._feed.cursor import Cursor
 from meshfeed._feed.feed import Feed
@@ -77,6 +77,7 @@ class Engine:
         self.batch = _described(handle, plan)
         self._communicates = peers.communicates(plan.processes, played=request is None)
         self._files = compared_files(source) if self._communicates else None
+        self._watch = decoding.watch(source)
         self.cursor = self._new_cursor(handle, self.batch, self.epochs)
         self._note_order(handle.value)
         self._join(plan)
@@ -86,7 +87,7 @@ class Engine:
     def _new_cursor(self, handle: Handle, batch: Batch, epochs: int | None) -> Cursor:
         kind = JoinedCursor if self._communicates else Cursor
         ahead = self._options.device_prefetch
-        return kind(
+        cursor = kind(
             handle,
             batch.feed,
             size=batch.info["batch_bytes"],
@@ -94,6 +95,8 @@ class Engine:
             per_epoch=epochs is None,
             keep=self._keep,
         )
+        cursor.watch = self._watch
+        return cursor
 
     @property
     def _keep(self) -> int:
