@@ -118,32 +118,13 @@ func (d *decoder) lookUp(to *values, src []byte, n int) error {
 		return errors.New("indices into a dictionary that is not there")
 	}
 	d.indices = slices.Grow(d.indices[:0], n)[:n]
-	if err := encoding.Indices(d.indices, src, d.dictionary.count); err != nil {
+	if err := encoding.Indices(d.indices, src); err != nil {
 		return err
 	}
 	if d.leaf.Physical == parquet.ByteArray {
 		return to.bytes.Gather(&d.dictionary.bytes, d.indices)
 	}
-	start, w := len(to.fixed), d.width
+	start := len(to.fixed)
 	to.fixed = d.grow(to, n)
-	gatherFixed(to.fixed[start:], d.dictionary.fixed, d.indices, w)
-	return nil
-}
-
-// gatherFixed copies values of a dictionary, each of width bytes.
-func gatherFixed(dst, dictionary []byte, indices []uint32, width int) {
-	switch width {
-	case 4:
-		for i, k := range indices {
-			binary.LittleEndian.PutUint32(dst[4*i:], binary.LittleEndian.Uint32(dictionary[4*int(k):]))
-		}
-	case 8:
-		for i, k := range indices {
-			binary.LittleEndian.PutUint64(dst[8*i:], binary.LittleEndian.Uint64(dictionary[8*int(k):]))
-		}
-	default:
-		for i, k := range indices {
-			copy(dst[i*width:(i+1)*width], dictionary[int(k)*width:])
-		}
-	}
+	return encoding.GatherFixed(to.fixed[start:], d.dictionary.fixed, d.dictionary.count, d.indices)
 }

@@ -74,19 +74,21 @@ func appendValue(data, src []byte, n int) []byte {
 	return append(data, src[:n]...)
 }
 
-// Gather adds the values of a dictionary with these indices, which must be below
-// dictionary.Len().
+// Gather adds the values of a dictionary with these indices, each of which is checked.
 func (b *Bytes) Gather(dictionary *Bytes, indices []uint32) error {
-	size := int64(0)
-	for _, i := range indices {
-		size += dictionary.Offsets[i+1] - dictionary.Offsets[i]
+	size, ends := int64(0), dictionary.Offsets
+	for _, k := range indices {
+		if uint64(k)+1 >= uint64(len(ends)) {
+			return outside(k, dictionary.Len())
+		}
+		size += ends[k+1] - ends[k]
 	}
 	if err := b.grow(len(indices), size); err != nil {
 		return err
 	}
 	data, offsets := b.Data, slices.Grow(b.Offsets, len(indices))
-	for _, i := range indices {
-		from, to := dictionary.Offsets[i], dictionary.Offsets[i+1]
+	for _, k := range indices {
+		from, to := ends[k], ends[k+1]
 		data = appendValue(data, dictionary.Data[from:], int(to-from))
 		offsets = append(offsets, int64(len(data)))
 	}

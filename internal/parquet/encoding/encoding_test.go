@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding/encodingtest"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // Examples of the format's documentation (Encodings.md).
@@ -62,20 +63,57 @@ func TestRuns(t *testing.T) {
 				numbers[i] = numbers[i-1]
 			}
 		}
-		size := uint64(slices.Max(append([]uint32{0}, numbers...))) + 1
 		src := append([]byte{byte(width)}, encodingtest.Runs(rng, numbers, width)...)
 		got := make([]uint32, n)
-		if err := encoding.Indices(got, src, int(size)); err != nil || !slices.Equal(got, numbers) {
+		if err := encoding.Indices(got, src); err != nil || !slices.Equal(got, numbers) {
 			t.Fatalf("width %d: %v, %v, want %v", width, got, err, numbers)
 		}
-		if n > 0 && size > 1 {
-			if err := encoding.Indices(got, src, int(size-1)); err == nil {
-				t.Errorf("index %d into a dictionary of %d values was accepted", size-1, size-1)
+		short := src[:rng.IntN(len(src))]
+		if err := encoding.Indices(got, short); err == nil && !slices.Equal(got, numbers) {
+			t.Errorf("%d of %d bytes were read as other numbers", len(short), len(src))
+		}
+	})
+}
+
+// TestGather looks indices up in dictionaries of values of all widths.
+func TestGather(t *testing.T) {
+	rounds(t, func(t *testing.T, rng *rand.Rand) {
+		width, size, n := rng.IntN(10), 1+rng.IntN(50), rng.IntN(50)
+		dictionary, words := make([]byte, width*size), encoding.Bytes{Limit: 1 << 20}
+		for i := range dictionary {
+			dictionary[i] = byte(rng.Uint32())
+		}
+		for i := range size {
+			if err := words.Append(dictionary[width*i : width*(i+1)]); err != nil {
+				t.Fatal(err)
 			}
 		}
-		short := src[:rng.IntN(len(src))]
-		if err := encoding.Indices(got, short, math.MaxInt32); err == nil && !slices.Equal(got, numbers) {
-			t.Errorf("%d of %d bytes were read as other numbers", len(short), len(src))
+		indices, want := make([]uint32, n), []byte{}
+		for i := range indices {
+			indices[i] = rng.Uint32N(uint32(size))
+			want = append(want, words.Value(int(indices[i]))...)
+		}
+		got, texts := make([]byte, width*n), encoding.Bytes{Limit: 1 << 20}
+		if err := encoding.GatherFixed(got, dictionary, size, indices); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%v, %v, want %v", got, err, want)
+		}
+		if err := texts.Gather(&words, indices); err != nil || !bytes.Equal(texts.Data, want) || texts.Len() != n {
+			t.Fatalf("%v, %v, want %v", texts.Data, err, want)
+		}
+		if n == 0 {
+			return
+		}
+		outside := random.One(rng, uint32(size), 1<<29-1, 1<<31, math.MaxUint32)
+		indices[rng.IntN(n)] = outside
+		text := fmt.Sprintf("index %d into a dictionary of %d values", outside, size)
+		if err := encoding.GatherFixed(got, dictionary, size, indices); err == nil || err.Error() != text {
+			t.Errorf("%v, want %s", err, text)
+		}
+		if err := texts.Gather(&words, indices); err == nil || err.Error() != text {
+			t.Errorf("%v, want %s", err, text)
+		}
+		if err := encoding.GatherFixed(got, nil, 0, indices); err == nil {
+			t.Error("an index into no values was accepted")
 		}
 	})
 }
@@ -207,7 +245,10 @@ func FuzzDecoders(f *testing.F) {
 		n := int(count)
 		src = src[:len(src):len(src)]
 		_, _ = encoding.Delta(make([]int64, n), src)
-		_ = encoding.Indices(make([]uint32, n), src, 1000)
+		indices := make([]uint32, n)
+		if encoding.Indices(indices, src) == nil {
+			_ = encoding.GatherFixed(make([]byte, n*int(width)), make([]byte, 1000*int(width)), 1000, indices)
+		}
 		_ = encoding.PlainBooleans(make([]byte, n), src)
 		_ = encoding.RunBooleans(make([]byte, n), src)
 		_ = encoding.PlainFixed(make([]byte, n), src)

@@ -1,11 +1,14 @@
 package encoding
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Indices sets dst to the indices of a page with dictionary encoding: the number of
-// bits of an index in one byte, and [Runs]. Every index is checked to be below size,
-// the number of values of the dictionary.
-func Indices(dst []uint32, src []byte, size int) error {
+// bits of an index in one byte, and [Runs]. [GatherFixed] and [Bytes.Gather] check that the
+// dictionary has them.
+func Indices(dst []uint32, src []byte) error {
 	if len(dst) == 0 {
 		return nil
 	}
@@ -21,29 +24,55 @@ func Indices(dst []uint32, src []byte, size int) error {
 		if err != nil {
 			return err
 		}
-		part := dst[:run.Count]
-		if largest := fill(part, run, runs.width); uint64(largest) >= uint64(size) {
-			return fmt.Errorf("index %d into a dictionary of %d values", largest, size)
-		}
+		run.unpack(dst[:run.Count], runs.width)
 		dst = dst[run.Count:]
 	}
 	return nil
 }
 
-// fill sets dst to the numbers of a run, and returns the largest.
-func fill(dst []uint32, run Run, width int) (largest uint32) {
-	if run.Packed == nil {
-		for i := range dst {
-			dst[i] = run.Value
+// unpack sets dst to the numbers of a run.
+func (r *Run) unpack(dst []uint32, width int) {
+	if r.Packed != nil {
+		Unpack(dst, r.Packed, width)
+		return
+	}
+	for i := range dst {
+		dst[i] = r.Value
+	}
+}
+
+// GatherFixed sets dst to the values with these indices. Dictionary has size values of a
+// fixed width, and every index is checked to be below size.
+func GatherFixed(dst, dictionary []byte, size int, indices []uint32) error {
+	width := len(dictionary) / max(size, 1)
+	switch width {
+	case 4:
+		for i, k := range indices {
+			at := 4 * uint64(k)
+			if at+4 > uint64(len(dictionary)) {
+				return outside(k, size)
+			}
+			binary.LittleEndian.PutUint32(dst[4*i:4*i+4], binary.LittleEndian.Uint32(dictionary[at:at+4]))
 		}
-		return run.Value
+	case 8:
+		for i, k := range indices {
+			at := 8 * uint64(k)
+			if at+8 > uint64(len(dictionary)) {
+				return outside(k, size)
+			}
+			binary.LittleEndian.PutUint64(dst[8*i:8*i+8], binary.LittleEndian.Uint64(dictionary[at:at+8]))
+		}
+	default:
+		for i, k := range indices {
+			if uint64(k) >= uint64(size) {
+				return outside(k, size)
+			}
+			copy(dst[width*i:width*(i+1)], dictionary[width*int(k):])
+		}
 	}
-	Unpack(dst, run.Packed, width)
-	for ; len(dst) >= 4; dst = dst[4:] { // four at a time, which do not wait for each other
-		largest = max(largest, max(max(dst[0], dst[1]), max(dst[2], dst[3])))
-	}
-	for _, v := range dst {
-		largest = max(largest, v)
-	}
-	return largest
+	return nil
+}
+
+func outside(index uint32, size int) error {
+	return fmt.Errorf("index %d into a dictionary of %d values", index, size)
 }

@@ -113,8 +113,8 @@ func Unpack(dst []uint32, src []byte, width int) {
 		whole = min(len(dst), last/width+1)
 	}
 	for i := range whole {
-		bit := i * width
-		dst[i] = uint32(binary.LittleEndian.Uint64(src[bit>>3:]) >> (bit & 7) & mask)
+		at := i * width >> 3
+		dst[i] = uint32(binary.LittleEndian.Uint64(src[at:at+8]) >> (i * width & 7) & mask)
 	}
 	first := min(whole*width>>3, len(src)) // at most 8 bytes are left
 	var rest [16]byte
