@@ -7,7 +7,6 @@ import "sync"
 type scratch struct {
 	unpacked []byte // a page after decompression
 	indices  []uint32
-	integers []int64
 }
 
 // scratchKept bounds the bytes of a scratch that is kept.
@@ -24,7 +23,7 @@ func takeScratch() *scratch {
 
 // keep makes the memory available to the next decoder.
 func (s *scratch) keep() {
-	if cap(s.unpacked)+4*cap(s.indices)+8*cap(s.integers) <= scratchKept {
+	if cap(s.unpacked)+4*cap(s.indices) <= scratchKept {
 		scratches.Put(s)
 	}
 }

@@ -1,7 +1,6 @@
 package chunk
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,7 +77,8 @@ func (d *decoder) decodeFixed(dst []byte, how parquet.Encoding, src []byte, n in
 	case how == parquet.ByteStreamSplit && p != parquet.Boolean && p != parquet.Int96:
 		return encoding.ByteStreamSplit(dst, src, d.width)
 	case how == parquet.DeltaBinaryPacked && (p == parquet.Int32 || p == parquet.Int64):
-		return d.decodeDeltas(dst, src, n)
+		_, err := encoding.Delta(dst, src, d.width)
+		return err
 	case how == parquet.DeltaByteArray && p == parquet.Fixed:
 		b := encoding.Bytes{Limit: int64(len(dst))}
 		if err := encoding.DeltaBytes(&b, src, n); err != nil {
@@ -93,23 +93,6 @@ func (d *decoder) decodeFixed(dst []byte, how parquet.Encoding, src []byte, n in
 		return nil
 	}
 	return unknown(how, p)
-}
-
-func (d *decoder) decodeDeltas(dst, src []byte, n int) error {
-	d.integers = slices.Grow(d.integers[:0], n)[:n]
-	if _, err := encoding.Delta(d.integers, src); err != nil {
-		return err
-	}
-	if d.width == 4 {
-		for i, v := range d.integers {
-			binary.LittleEndian.PutUint32(dst[4*i:], uint32(v))
-		}
-		return nil
-	}
-	for i, v := range d.integers {
-		binary.LittleEndian.PutUint64(dst[8*i:], uint64(v))
-	}
-	return nil
 }
 
 // lookUp adds n values of the dictionary.

@@ -6,30 +6,29 @@ import (
 	"slices"
 )
 
-// Delta sets dst to integers that are stored as differences: the encoding
-// DELTA_BINARY_PACKED. It returns the bytes after the integers. Sums wrap around, so
-// that the low 32 bits are right for integers of 32 bits.
-func Delta(dst []int64, src []byte) (rest []byte, err error) {
-	d := deltas{src: src}
+// Delta sets dst to integers of width bytes, 4 or 8, that are stored as differences: the
+// encoding DELTA_BINARY_PACKED. It returns the bytes after the integers. Sums wrap around.
+func Delta(dst, src []byte, width int) (rest []byte, err error) {
+	d := deltas{src: src, width: width}
 	block, parts := d.uvarint(), d.uvarint() // values of a block, and its parts of equal size
 	count, first := d.uvarint(), d.varint()
-	switch {
+	switch n := len(dst) / width; {
 	case d.short:
 		return nil, errShort
 	case parts == 0 || block == 0 || block > 1<<31 || block%parts != 0 || block/parts%32 != 0:
 		return nil, fmt.Errorf("blocks of %d differences in %d parts", block, parts)
-	case count != uint64(len(dst)):
-		return nil, fmt.Errorf("the page holds %d differences, but %d values", count, len(dst))
-	case len(dst) == 0:
+	case count != uint64(n):
+		return nil, fmt.Errorf("the page holds %d differences, but %d values", count, n)
+	case n == 0:
 		return d.src, nil
 	}
-	dst[0], d.last = first, first
-	for dst = dst[1:]; len(dst) > 0; {
-		n := min(len(dst), int(block))
-		if err := d.block(dst[:n], int(parts), int(block/parts)); err != nil {
+	d.add(dst[:width], first)
+	for dst = dst[width:]; len(dst) > 0; {
+		size := min(len(dst), int(block)*width)
+		if err := d.block(dst[:size], int(parts), int(block/parts)); err != nil {
 			return nil, err
 		}
-		dst = dst[n:]
+		dst = dst[size:]
 	}
 	return d.src, nil
 }
@@ -37,8 +36,18 @@ func Delta(dst []int64, src []byte) (rest []byte, err error) {
 // deltas reads differences.
 type deltas struct {
 	src   []byte
+	width int   // bytes of a value
 	last  int64 // value
 	short bool  // src ended
+}
+
+// add sets dst to the next value, which differs from the last one by a difference.
+func (d *deltas) add(dst []byte, difference int64) {
+	if d.last += difference; d.width == 4 {
+		binary.LittleEndian.PutUint32(dst, uint32(d.last))
+	} else {
+		binary.LittleEndian.PutUint64(dst, uint64(d.last))
+	}
 }
 
 func (d *deltas) uvarint() uint64 {
@@ -59,7 +68,7 @@ func (d *deltas) varint() int64 {
 
 // block reads a block: the least difference, the number of bits of each part's
 // differences, and the parts. The parts after the last value have no bytes.
-func (d *deltas) block(dst []int64, parts, size int) error {
+func (d *deltas) block(dst []byte, parts, size int) error {
 	least := d.varint()
 	if d.short || len(d.src) < parts {
 		return errShort
@@ -70,12 +79,12 @@ func (d *deltas) block(dst []int64, parts, size int) error {
 		if len(dst) == 0 {
 			break
 		}
-		n := min(len(dst), size)
+		n := min(len(dst), size*d.width)
 		if width > 64 {
 			return fmt.Errorf("differences of %d bits", width)
 		}
 		if stored := size / 8 * int(width); len(d.src) >= stored {
-			d.part(dst[:n], d.src[:stored], int(width), least)
+			d.part(dst[:n], d.src, int(width), least)
 			d.src = d.src[stored:]
 		} else {
 			return errShort
@@ -85,25 +94,38 @@ func (d *deltas) block(dst []int64, parts, size int) error {
 	return nil
 }
 
-// part reads the values of a part.
-func (d *deltas) part(dst []int64, src []byte, width int, least int64) {
-	last := d.last
-	if width > 32 {
-		for i := range dst {
-			last += least + int64(packed(src, i*width, width))
-			dst[i] = last
+// part reads the values of a part, with which src begins. Their differences have this many
+// bits.
+func (d *deltas) part(dst, src []byte, bits int, least int64) {
+	if bits > 32 {
+		for bit := 0; len(dst) > 0; bit += bits {
+			d.add(dst, least+int64(packed(src, bit, bits)))
+			dst = dst[d.width:]
 		}
-		dst = nil
+		return
 	}
-	var differences [32]uint32 // in src[:4*width]
+	var differences [32]uint32 // in 4*bits bytes
 	for len(dst) > 0 {
-		n := min(len(dst), len(differences))
-		Unpack(differences[:n], src, width)
-		for i, difference := range differences[:n] {
+		n := min(len(dst)/d.width, len(differences))
+		Unpack(differences[:n], src, bits)
+		d.sums(dst[:n*d.width], differences[:n], least)
+		dst, src = dst[n*d.width:], src[4*bits:]
+	}
+}
+
+// sums sets dst to the next values.
+func (d *deltas) sums(dst []byte, differences []uint32, least int64) {
+	last := d.last
+	if d.width == 4 {
+		for i, difference := range differences {
 			last += least + int64(difference)
-			dst[i] = last
+			binary.LittleEndian.PutUint32(dst[4*i:4*i+4], uint32(last))
 		}
-		dst, src = dst[n:], src[4*width:]
+	} else {
+		for i, difference := range differences {
+			last += least + int64(difference)
+			binary.LittleEndian.PutUint64(dst[8*i:8*i+8], uint64(last))
+		}
 	}
 	d.last = last
 }
@@ -128,7 +150,7 @@ func packed(src []byte, bit, width int) uint64 {
 // DeltaLengths adds n values: their lengths as [Delta], and then their bytes. It is the
 // encoding DELTA_LENGTH_BYTE_ARRAY.
 func DeltaLengths(to *Bytes, src []byte, n int) error {
-	lengths, src, err := deltaLengths(src, n)
+	sizes, src, err := readLengths(src, n)
 	if err != nil {
 		return err
 	}
@@ -136,57 +158,71 @@ func DeltaLengths(to *Bytes, src []byte, n int) error {
 		return err
 	}
 	data, offsets := to.Data, slices.Grow(to.Offsets, n)
-	for _, length := range lengths {
-		if length > int64(len(src)) {
+	for i := range n {
+		size := sizes.at(i)
+		if size > int64(len(src)) {
 			return errShort
 		}
-		data = appendValue(data, src, int(length))
+		data = appendValue(data, src, int(size))
 		offsets = append(offsets, int64(len(data)))
-		src = src[length:]
+		src = src[size:]
 	}
 	to.Data, to.Offsets = data, offsets
 	return nil
 }
 
-// deltaLengths reads n lengths.
-func deltaLengths(src []byte, n int) (lengths []int64, rest []byte, err error) {
-	lengths = make([]int64, n)
-	if rest, err = Delta(lengths, src); err != nil {
+// lengths holds numbers from 0 to 2^31 in 8 bytes each.
+type lengths []byte
+
+func (l lengths) at(i int) int64 { return int64(binary.LittleEndian.Uint64(l[8*i : 8*i+8])) }
+
+// readLengths reads n lengths, and returns the bytes after them.
+func readLengths(src []byte, n int) (l lengths, rest []byte, err error) {
+	l = make(lengths, 8*n)
+	if rest, err = Delta(l, src, 8); err != nil {
 		return nil, nil, err
 	}
-	if i := slices.IndexFunc(lengths, func(length int64) bool { return length < 0 || length > 1<<31 }); i >= 0 {
-		return nil, nil, fmt.Errorf("value %d has %d bytes", i, lengths[i])
+	for i := range n {
+		if size := l.at(i); size < 0 || size > 1<<31 {
+			return nil, nil, fmt.Errorf("value %d has %d bytes", i, size)
+		}
 	}
-	return lengths, rest, nil
+	return l, rest, nil
 }
 
 // DeltaBytes adds n values: the encoding DELTA_BYTE_ARRAY. Each is a prefix of the value
 // before it, whose length is stored, and more bytes. The first prefix is empty.
 func DeltaBytes(to *Bytes, src []byte, n int) error {
-	prefixes, src, err := deltaLengths(src, n)
+	prefixes, src, err := readLengths(src, n)
 	if err != nil {
 		return err
 	}
-	suffixes := Bytes{Limit: int64(len(src))}
-	if err := DeltaLengths(&suffixes, src, n); err != nil {
+	suffixes, src, err := readLengths(src, n)
+	if err != nil {
 		return err
 	}
-	size := int64(len(suffixes.Data))
-	for _, length := range prefixes {
-		size += length // up to 2^31 values of 2^31 bytes
+	size := int64(len(src))
+	for i := range n {
+		size += prefixes.at(i) // up to 2^31 values of 2^31 bytes
 	}
 	if err := to.grow(n, size); err != nil {
 		return err
 	}
-	before := []byte{}
-	for i, length := range prefixes {
-		if length > int64(len(before)) {
-			return fmt.Errorf("value %d begins with %d bytes of the value before it, which has %d", i, length, len(before))
+	data, offsets, before := to.Data, slices.Grow(to.Offsets, n), []byte{}
+	for i := range n {
+		prefix, suffix := prefixes.at(i), suffixes.at(i)
+		if prefix > int64(len(before)) {
+			return fmt.Errorf("value %d begins with %d bytes of the value before it, which has %d", i, prefix, len(before))
 		}
-		start := len(to.Data)
-		to.Data = append(append(to.Data, before[:length]...), suffixes.Value(i)...)
-		to.Offsets = append(to.Offsets, int64(len(to.Data)))
-		before = to.Data[start:]
+		if suffix > int64(len(src)) {
+			return errShort
+		}
+		start := len(data)
+		data = appendValue(data, before, int(prefix))
+		data = appendValue(data, src, int(suffix))
+		offsets = append(offsets, int64(len(data)))
+		before, src = data[start:], src[suffix:]
 	}
+	to.Data, to.Offsets = data, offsets
 	return nil
 }

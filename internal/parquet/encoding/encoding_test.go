@@ -22,8 +22,8 @@ func TestExamplesOfTheFormat(t *testing.T) {
 		t.Errorf("bit packing: %v, want %v", packed, want)
 	}
 	for _, c := range [][]int64{{1, 2, 3, 4, 5}, {7, 5, 3, 1, 2, 3, 4, 5}} {
-		got := make([]int64, len(c))
-		if _, err := encoding.Delta(got, encodingtest.Delta(c, 128, 4)); err != nil || !slices.Equal(got, c) {
+		got := make([]byte, 8*len(c))
+		if _, err := encoding.Delta(got, encodingtest.Delta(c, 128, 4), 8); err != nil || !bytes.Equal(got, integers(c, 8)) {
 			t.Errorf("differences: %v, %v, want %v", got, err, c)
 		}
 	}
@@ -43,6 +43,14 @@ func TestExamplesOfTheFormat(t *testing.T) {
 	if err := encoding.DeltaBytes(&words, slices.Concat(prefixes, suffixes, []byte("axislebabyhood")), 4); err != nil || string(words.Data) != "axisaxlebabybabhood" {
 		t.Errorf("prefixes: %q %v, %v", words.Data, words.Offsets, err)
 	}
+}
+
+// integers returns the low bytes of numbers.
+func integers(numbers []int64, width int) (out []byte) {
+	for _, v := range numbers {
+		out = append(out, binary.LittleEndian.AppendUint64(nil, uint64(v))[:width]...)
+	}
+	return out
 }
 
 // rounds calls check with random numbers.
@@ -159,13 +167,14 @@ func TestDelta(t *testing.T) {
 		parts := 1 + rng.IntN(4)
 		block := parts * 32 * (1 + rng.IntN(3))
 		src := encodingtest.Delta(numbers, block, parts)
-		got := make([]int64, len(numbers))
-		rest, err := encoding.Delta(got, append(src, "rest"...))
-		if err != nil || !slices.Equal(got, numbers) || string(rest) != "rest" {
+		width := random.One(rng, 4, 8)
+		got, want := make([]byte, width*len(numbers)), integers(numbers, width)
+		rest, err := encoding.Delta(got, append(src, "rest"...), width)
+		if err != nil || !bytes.Equal(got, want) || string(rest) != "rest" {
 			t.Fatalf("%v, %q, %v, want %v", got, rest, err, numbers)
 		}
 		if short := rng.IntN(len(src)); len(numbers) > 0 {
-			if _, err := encoding.Delta(got, src[:short]); err == nil && !slices.Equal(got, numbers) {
+			if _, err := encoding.Delta(got, src[:short], width); err == nil && !bytes.Equal(got, want) {
 				t.Errorf("%d of %d bytes were read", short, len(src))
 			}
 		}
@@ -244,7 +253,8 @@ func FuzzDecoders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte, count uint16, width byte) {
 		n := int(count)
 		src = src[:len(src):len(src)]
-		_, _ = encoding.Delta(make([]int64, n), src)
+		_, _ = encoding.Delta(make([]byte, 4*n), src, 4)
+		_, _ = encoding.Delta(make([]byte, 8*n), src, 8)
 		indices := make([]uint32, n)
 		if encoding.Indices(indices, src) == nil {
 			_ = encoding.GatherFixed(make([]byte, n*int(width)), make([]byte, 1000*int(width)), 1000, indices)

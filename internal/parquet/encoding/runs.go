@@ -103,7 +103,7 @@ func Unpack(dst []uint32, src []byte, width int) {
 		clear(dst)
 		return
 	}
-	if width <= 16 {
+	if width <= 28 {
 		n := unpackGroups(dst, src, width)
 		dst, src = dst[n:], src[n/8*width:]
 	}
@@ -113,8 +113,8 @@ func Unpack(dst []uint32, src []byte, width int) {
 		whole = min(len(dst), last/width+1)
 	}
 	for i := range whole {
-		at := i * width >> 3
-		dst[i] = uint32(binary.LittleEndian.Uint64(src[at:at+8]) >> (i * width & 7) & mask)
+		bit := i * width
+		dst[i] = uint32(wordAt(src, bit>>3) >> (bit & 7) & mask)
 	}
 	first := min(whole*width>>3, len(src)) // at most 8 bytes are left
 	var rest [16]byte
@@ -125,22 +125,24 @@ func Unpack(dst []uint32, src []byte, width int) {
 	}
 }
 
-// unpackGroups unpacks groups of 8 numbers of up to 16 bits: two words hold four numbers
+// unpackGroups unpacks groups of 8 numbers of up to 28 bits: four words hold two numbers
 // each. It stops where a word would end after src, and returns how many it unpacked.
 func unpackGroups(dst []uint32, src []byte, width int) (n int) {
-	w, half, shift := width&31, width/2, 4*width&7
-	mask := uint64(1)<<w - 1
-	for len(dst)-n >= 8 && len(src) >= half+8 {
+	w, mask := width&31, uint64(1)<<width-1
+	second, third, fourth := 2*width, 4*width, 6*width // first bits of the words
+	for at := 0; n+8 <= len(dst) && at+fourth>>3+8 <= len(src); at += width {
 		to := (*[8]uint32)(dst[n:])
-		word := binary.LittleEndian.Uint64(src)
+		word := wordAt(src, at)
 		to[0], to[1] = uint32(word&mask), uint32(word>>w&mask)
-		word >>= 2 * w & 63
+		word = wordAt(src, at+second>>3) >> (second & 7)
 		to[2], to[3] = uint32(word&mask), uint32(word>>w&mask)
-		word = binary.LittleEndian.Uint64(src[half:]) >> shift
+		word = wordAt(src, at+third>>3) >> (third & 7)
 		to[4], to[5] = uint32(word&mask), uint32(word>>w&mask)
-		word >>= 2 * w & 63
+		word = wordAt(src, at+fourth>>3) >> (fourth & 7)
 		to[6], to[7] = uint32(word&mask), uint32(word>>w&mask)
-		n, src = n+8, src[width:]
+		n += 8
 	}
 	return n
 }
+
+func wordAt(src []byte, at int) uint64 { return binary.LittleEndian.Uint64(src[at : at+8]) }
