@@ -154,6 +154,26 @@ func TestBooleans(t *testing.T) {
 	})
 }
 
+func TestByteStreamSplit(t *testing.T) {
+	rounds(t, func(t *testing.T, rng *rand.Rand) {
+		width, n := 1+rng.IntN(9), rng.IntN(50)
+		want, src := make([]byte, width*n), make([]byte, width*n)
+		for i := range want {
+			want[i] = byte(rng.Uint32())
+			src[i%width*n+i/width] = want[i]
+		}
+		got := make([]byte, width*n)
+		if err := encoding.ByteStreamSplit(got, src, width); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("width %d: %v, %v, want %v", width, got, err, want)
+		}
+		if n > 0 {
+			if err := encoding.ByteStreamSplit(got, src[1:], width); err == nil {
+				t.Error("a page without its last byte was read")
+			}
+		}
+	})
+}
+
 func TestDelta(t *testing.T) {
 	rounds(t, func(t *testing.T, rng *rand.Rand) {
 		numbers := make([]int64, rng.IntN(600))
