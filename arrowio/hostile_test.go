@@ -147,6 +147,38 @@ func TestValidFilesAreRead(t *testing.T) {
 	}
 }
 
+// TestRowsOfDecodedUnits: rows are the same in place and copied.
+func TestRowsOfDecodedUnits(t *testing.T) {
+	for name, data := range validFiles(t) {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in := func(prepare func(ds *arrowio.Dataset)) (out [][]byte) {
+			ds, err := arrowio.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ds.Close()
+			prepare(ds)
+			for i, f := range ds.Schema().Fields {
+				dst, err := gatherField(ds, i, f, ends(ds.Len()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, dst)
+			}
+			return out
+		}
+		place, copied := in(func(*arrowio.Dataset) {}), in((*arrowio.Dataset).CopyRows)
+		for i := range place {
+			if !bytes.Equal(place[i], copied[i]) {
+				t.Errorf("%s: field %d differs", name, i)
+			}
+		}
+	}
+}
+
 // openCut cuts a file at every byte. Each time, opening it is an error that names the file.
 func openCut(t *testing.T, name string, data []byte) {
 	t.Helper()

@@ -144,7 +144,7 @@ func (t *traversal) lengths(f *readField, spans []source.Span, located []located
 	t.start(f, spans, located)
 	for i := range spans {
 		if out[i] = -1; t.encoded && t.table.encoded(located[i].batch) {
-			t.order = append(t.order, int32(i))
+			t.order = append(t.order, inOrder(located[i].batch, i))
 		} else {
 			t.begin(int32(i))
 		}

@@ -90,7 +90,7 @@ func (s *readState) release() {
 // reset releases the leases, and makes the memory ready for the next call.
 func (s *readState) reset() {
 	s.release()
-	s.ctx, s.traversal.spans, s.traversal.decoded = nil, nil, nil
+	s.ctx, s.traversal.spans, s.traversal.held = nil, nil, 0
 	s.scratch.reset()
 	s.nulls.reset()
 	s.counts.reset()

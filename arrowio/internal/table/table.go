@@ -90,8 +90,8 @@ type Store interface {
 	Encoded(file int32) bool
 
 	// Decode calls use with the buffers of one field in each record batch of a list, in
-	// its order. The files of these batches are encoded. Decoded may be used until use
-	// returns. If lists is true, the buffers of values may be missing.
+	// its order. The files of these batches are encoded. The buffers do not change, and
+	// stay in memory as long as something refers to them. If lists is true, the buffers of values may be missing.
 	Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *Decoded) error) error
 
 	// DecodeAhead announces calls of Decode for the values of all these fields in all
@@ -135,6 +135,9 @@ type Table struct {
 	Index   *Index
 	Files   []int32 // file of each record batch; nil if there is at most one
 	Store   Store
+
+	// Held bounds the bytes of decoded record batches whose rows one call uses in place.
+	Held int64
 
 	// Load finds the buffers of fields. It is called once for each field.
 	Load func(fields []int) ([]*Column, error)

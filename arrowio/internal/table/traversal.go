@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,13 +32,14 @@ type traversal struct {
 	*readField
 	spans   []source.Span // rows of the field
 	located []located     // of each span
-	order   []int32       // indices of the spans in compressed batches, sorted by batch
+	order   []uint64      // the spans in compressed batches, sorted: the batch, and the index in 32 bits
 	batches []int32       // of order, each once
 
 	begun    []int32 // indices of the spans of the runs at the top level
 	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of ragged fields only
 
 	decoded *Decoded // the batch of all runs, decoded; nil if it is not compressed
+	held    int64    // bytes of the decoded batches that a call may keep in memory until its end
 	runs    []run
 	next    []run    // the divided runs, which then become runs
 	bytes   [][]byte // of each run
@@ -64,7 +64,7 @@ func (t *traversal) rows(f *readField, spans []source.Span, located []located) e
 	for i := range spans {
 		switch l := &located[i]; {
 		case t.encoded && t.table.encoded(l.batch):
-			t.order = append(t.order, int32(i))
+			t.order = append(t.order, inOrder(l.batch, i))
 		case scalar && (l.base != 0 || t.table.Store == nil):
 			if err := t.scalar(i, l, values, buffer); err != nil {
 				return err
@@ -88,24 +88,28 @@ func (t *traversal) start(f *readField, spans []source.Span, located []located) 
 	}
 }
 
+// inOrder returns the entry of a span in traversal.order.
+func inOrder(batch int32, span int) uint64 { return uint64(batch)<<32 | uint64(span) }
+
 // decodeEach decodes the batches of the ordered spans, and calls do for the rows of each. If
 // lists is true, it leaves out values.
 func (t *traversal) decodeEach(lists bool, do func() error) error {
 	if len(t.order) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(t.order, func(a, b int32) int { return cmp.Compare(t.located[a].batch, t.located[b].batch) })
+	slices.Sort(t.order)
 	t.batches = t.batches[:0]
-	for _, span := range t.order {
-		if batch := t.located[span].batch; len(t.batches) == 0 || t.batches[len(t.batches)-1] != batch {
+	for _, entry := range t.order {
+		if batch := int32(entry >> 32); len(t.batches) == 0 || t.batches[len(t.batches)-1] != batch {
 			t.batches = append(t.batches, batch)
 		}
 	}
 	from := 0
 	return t.table.Store.Decode(t.ctx, t.batches, t.number, lists, func(i int, decoded *Decoded) error {
 		t.decoded, t.runs, t.begun = decoded, t.runs[:0], t.begun[:0]
-		for ; from < len(t.order) && t.located[t.order[from]].batch == t.batches[i]; from++ {
-			t.begin(t.order[from])
+		t.held += decoded.Bytes
+		for ; from < len(t.order) && int32(t.order[from]>>32) == t.batches[i]; from++ {
+			t.begin(int32(t.order[from]))
 		}
 		err := do()
 		t.decoded, t.data.Bytes = nil, nil // so that the memory can be freed
@@ -289,8 +293,9 @@ func (t *traversal) failed(r *run, n int, err error) error {
 	return t.table.damaged(t.number, r.batch, record, err)
 }
 
-// values sets the rows. A row is used in place if its values are contiguous in
-// memory that outlives the traversal.
+// values sets the rows. A row is used in place if its values are contiguous in memory. But
+// rows of more decoded batches than Table.Held are copied, because rows in place would keep
+// all of them in memory.
 func (t *traversal) values(n int) error {
 	values := t.field.Values()
 	buffer := values.Buffer()
@@ -305,7 +310,7 @@ func (t *traversal) values(n int) error {
 		t.useBatch(r.batch)
 		span, row := &t.spans[r.span], t.rowElements(r.span)
 		d.Bytes, d.Bit = t.bytes[i], r.start*buffer.Bits&7
-		if r.count*each == int64(row) && t.decoded == nil {
+		if r.count*each == int64(row) && (t.decoded == nil || t.held <= t.table.Held) {
 			var err error
 			if span.Row, err = values.Row(d, r.count); err != nil {
 				return t.failed(r, n, err)
