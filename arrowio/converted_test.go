@@ -68,7 +68,7 @@ func TestConverted(t *testing.T) {
 			}
 			out := t.TempDir()
 			report, err := convert.Run(t.Context(), []string{path}, out, o)
-			if err != nil || report.Missing != nil || report.Written != report.Files || report.Records != in.Len() {
+			if err != nil || report.Missing != nil || report.Part.Written != report.Files || report.Records != in.Len() {
 				t.Fatalf("%v: %+v", err, report)
 			}
 			converted, err := arrowio.Open(out)

@@ -42,14 +42,21 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// Report describes a run.
+// Report describes a conversion after a run, and the run.
 type Report struct {
-	Records int64    // of the whole conversion
-	Files   int      // likewise
-	Written int      // files that this run wrote
-	Present int      // files of the part that were there before
-	Bytes   int64    // of the files that this run wrote
+	Records int64    // of all files
+	Files   int      // of all parts
 	Missing []string // files that other parts have yet to write
+	Part    Part     // what this run was for
+}
+
+// Part describes the part of the files that a run converts.
+type Part struct {
+	Number, Of int   // 1 of 1 if the run converts all files
+	Records    int64 // of the files of the part
+	Written    int   // files that the run wrote
+	Present    int   // files of the part that were there before
+	Bytes      int64 // of the files that the run wrote
 }
 
 // Run converts files, globs and directories to a directory, which it makes. If the directory
@@ -201,12 +208,13 @@ func (j *job) run(ctx context.Context, inputs []string) (report Report, err erro
 	report.Records, report.Files = m.Records, len(m.Files)
 	w := writer{
 		conversion: conversion{plan: p, records: records, names: names, show: j.options.Progress},
-		windows:    reader, folder: disk{j.folder}, fields: schema.fields, schema: schema.arrow, report: &report,
+		windows:    reader, folder: disk{j.folder}, fields: schema.fields, schema: schema.arrow, part: &report.Part,
 	}
 	first, last := share(len(records), j.options.Part, j.options.Parts)
 	for _, n := range records[first:last] {
 		w.total += n
 	}
+	report.Part = Part{Number: j.options.Part, Of: j.options.Parts, Records: w.total}
 	if err := w.run(ctx, first, last); err != nil {
 		return report, err
 	}

@@ -64,7 +64,7 @@ func TestParts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "whole")
 	whole := convert(t, dir, o)
 	want := contents(t, dir)
-	if whole.Written != whole.Files || len(want) != whole.Files+1 || whole.Files < 4 {
+	if whole.Part.Written != whole.Files || len(want) != whole.Files+1 || whole.Files < 4 {
 		t.Fatalf("%+v, %d files", whole, len(want))
 	}
 	for _, parts := range []int{1, 2, 3, whole.Files, 2*whole.Files + 1} {
@@ -72,7 +72,7 @@ func TestParts(t *testing.T) {
 		for done, i := range r.Perm(parts) {
 			o.Part, o.Parts = i+1, parts
 			report := convert(t, dir, o)
-			if written += report.Written; report.Present != 0 || len(report.Missing) != whole.Files-written {
+			if written += report.Part.Written; report.Part.Present != 0 || len(report.Missing) != whole.Files-written {
 				t.Errorf("part %d of %d: %+v", i+1, parts, report)
 			}
 			if ds, err := arrowio.Open(dir); (err == nil) != (written == whole.Files) {
@@ -107,7 +107,7 @@ func TestResumed(t *testing.T) {
 		var report Report
 		report, err = Run(ctx, []string{input}, dir, o)
 		cancel()
-		if written += report.Written; written == whole.Files {
+		if written += report.Part.Written; written == whole.Files {
 			break // it may have been canceled after the last file
 		}
 		if !errors.Is(err, context.Canceled) || runs > 100 {
@@ -128,7 +128,7 @@ func TestResumed(t *testing.T) {
 		t.Errorf("other bytes: %v", slices.Sorted(maps.Keys(got)))
 	}
 	o.Progress = nil
-	if report := convert(t, dir, o); report.Written != 0 || report.Present != whole.Files {
+	if report := convert(t, dir, o); report.Part.Written != 0 || report.Part.Present != whole.Files {
 		t.Errorf("once more: %+v", report)
 	}
 }

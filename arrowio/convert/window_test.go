@@ -136,8 +136,8 @@ func (f *memoryFile) Commit() error {
 func (f *memoryFile) Discard() { f.discarded = true }
 
 // convertTo converts a source with a plan to a folder, as Run does.
-func convertTo(ctx context.Context, src source.Source, p plan, out folder, rowsPerFile int64, workers int) (Report, error) {
-	w := writer{folder: out, report: &Report{}, conversion: conversion{plan: p, records: p.files(src.Len(), rowsPerFile), total: src.Len()}}
+func convertTo(ctx context.Context, src source.Source, p plan, out folder, rowsPerFile int64, workers int) (Part, error) {
+	w := writer{folder: out, part: &Part{}, conversion: conversion{plan: p, records: p.files(src.Len(), rowsPerFile), total: src.Len()}}
 	var numbers []int
 	for i, f := range fields {
 		o := newField(f, arrowmeta.Field{})
@@ -148,12 +148,12 @@ func convertTo(ctx context.Context, src source.Source, p plan, out folder, rowsP
 	}
 	var err error
 	if w.windows, err = newWindows(src, numbers, p); err != nil {
-		return Report{}, err
+		return Part{}, err
 	}
 	defer w.windows.close()
 	w.windows.workers = make(chan struct{}, workers)
 	err = w.run(ctx, 0, len(w.records))
-	return *w.report, err
+	return *w.part, err
 }
 
 func randomUnits(r *rand.Rand) (units []int64) {

@@ -34,7 +34,7 @@ type writer struct {
 	folder  folder
 	fields  []field
 	schema  arrowmeta.Schema
-	report  *Report
+	part    *Part
 }
 
 // conversion is what a run converts.
@@ -116,7 +116,7 @@ func (w *writer) write(ctx context.Context, pieces <-chan piece) error {
 	}()
 	for p := range pieces {
 		if p.window == nil {
-			w.report.Present++
+			w.part.Present++
 			w.progress(w.records[p.file])
 			continue
 		}
@@ -145,8 +145,8 @@ func (w *writer) piece(ctx context.Context, p piece, out **output) (err error) {
 	if err := (*out).finish(); err != nil {
 		return err
 	}
-	w.report.Written++
-	w.report.Bytes += (*out).writer.Size()
+	w.part.Written++
+	w.part.Bytes += (*out).writer.Size()
 	*out = nil
 	return nil
 }

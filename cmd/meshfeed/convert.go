@@ -81,13 +81,17 @@ func (f *partFlag) Set(text string) error {
 }
 
 func printConversion(out io.Writer, dir string, r convert.Report) error {
-	text := fmt.Sprintf("%s in %s: wrote %s with %s", counted(r.Records, "record"), counted(r.Files, "file"), counted(r.Written, "file"), sized(r.Bytes))
-	if r.Present > 0 {
-		text += fmt.Sprintf("; %d were there", r.Present)
+	p := r.Part
+	text := fmt.Sprintf("%s in %s: wrote %s with %s", counted(r.Records, "record"), counted(r.Files, "file"), counted(p.Written, "file"), sized(p.Bytes))
+	if p.Of > 1 {
+		text = fmt.Sprintf("part %d of %d has %s in %s: wrote %s with %s", p.Number, p.Of, counted(p.Records, "record"), counted(p.Written+p.Present, "file"), counted(p.Written, "file"), sized(p.Bytes))
+	}
+	if p.Present > 0 {
+		text += fmt.Sprintf("; %d were there", p.Present)
 	}
 	text += "\n"
 	if n := len(r.Missing); n > 0 {
-		text += fmt.Sprintf("%s is not finished: other parts have yet to write %s\n", visible(dir), counted(n, "file"))
+		text += fmt.Sprintf("%s is not finished: other parts have yet to write %d of its %s\n", visible(dir), n, counted(r.Files, "file"))
 	} else {
 		text += visible(dir) + " is finished: open it as a directory\n"
 	}
@@ -95,13 +99,17 @@ func printConversion(out io.Writer, dir string, r convert.Report) error {
 	return err
 }
 
+// conversionFacts describes the whole conversion, and under "part" what this run was for.
 func conversionFacts(dir string, r convert.Report) map[string]any {
-	missing := r.Missing
+	missing, p := r.Missing, r.Part
 	if missing == nil {
 		missing = []string{}
 	}
 	return map[string]any{
-		"folder": dir, "records": r.Records, "files": r.Files, "written": r.Written, "present": r.Present,
-		"bytes": r.Bytes, "finished": len(missing) == 0, "missing": missing,
+		"folder": dir, "records": r.Records, "files": r.Files, "finished": len(missing) == 0, "missing": missing,
+		"part": map[string]any{
+			"number": p.Number, "of": p.Of, "records": p.Records, "files": p.Written + p.Present,
+			"written": p.Written, "present": p.Present, "bytes": p.Bytes,
+		},
 	}
 }

@@ -138,7 +138,8 @@ def test_a_cache_that_fails_in_a_loop_warns_once(
     assert re.fullmatch(
         "decoded data are kept in memory alone from now on: arrowio: the cache in "
         rf"{re.escape(str(folder))}: no such file or directory; about \d+ bytes more are needed; "
-        r"make room, or give another folder \(cache\) or limit \(cache_bytes\); or set cache to memory",
+        r"make room, or give another folder \(cache\) or limit \(cache_bytes\); "
+        "or set cache to memory",
         warning,
     )
     watch.look(at_end=True)  # the dataset is closed
