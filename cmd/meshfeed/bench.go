@@ -29,8 +29,8 @@ func newBench() *cobra.Command {
 For comparison, it also times a plain copy of the same number of bytes. Below the numbers it names what
 limits the loader, as loader.report() does for a whole loop in Python.
 
-With --jax, it measures batches that are ready on the devices that JAX sees, and takes --batches instead
-of --time. That runs in the Python package: see meshfeed bench --jax --help.`,
+With --jax, it measures batches that are ready on the devices that JAX sees, for a --time or a number of
+--batches, and without --process. That runs in the Python package: see meshfeed bench --jax --help.`,
 		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/\n  meshfeed bench --order blocks layout.json train-*.parquet",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },

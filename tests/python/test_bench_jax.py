@@ -47,6 +47,21 @@ def test_the_command(files: tuple[str, str], capsys: pytest.CaptureFixture[str])
     assert measured["report"]["batches"] > 0
 
 
+def test_a_time(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--jax", "--shapes", "x=2x4", "--time", "0.001ms", "--cache", "memory", "--json"]
+    assert bench.main([*options, *files]) == 0
+    measured = json.loads(capsys.readouterr().out)["benchmark"]
+    assert measured["batches"] == 5  # the fewest
+
+
+def test_a_process_is_refused(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["--jax", "--process", "1", *files]) == 2
+    assert capsys.readouterr().err == (
+        "meshfeed: bench --jax: --process chooses whose blocks to load without devices, and these "
+        "are the devices of this process\n  leave out --process, or --jax\n"
+    )
+
+
 def test_wrong_arguments(
     files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,7 +80,15 @@ def test_wrong_arguments(
     ):
         assert bench.main(arguments) == 2
         assert text in capsys.readouterr().err
-    for arguments in (["--batches", "0", *files], ["--shapes", "x=a", *files], [layout]):
+    for arguments in (
+        ["--batches", "0", *files],
+        ["--shapes", "x=a", *files],
+        ["--time", "0s", *files],
+        ["--time", "1.1.1s", *files],
+        ["--time", "3", *files],
+        ["--time", "3s", "--batches", "3", *files],
+        [layout],
+    ):
         with pytest.raises(SystemExit):
             bench.main(arguments)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from meshfeed.selfcheck import verbs
+
 if TYPE_CHECKING:
     import meshfeed as mf
 
-MEASURED, FAILED, INTERRUPTED = 0, 2, 130  # exit statuses, as of the other verbs
+_TRIAL, _LEAST, _MOST = 10, 5, 10**6  # batches with --time: to see how long one takes, and bounds
 
 _ABOUT = """Loads the batches of a layout on the devices that JAX sees, and waits until each one is
 ready there. Without --jax, the command measures the loader alone, without devices.
@@ -30,25 +33,23 @@ def main(arguments: Sequence[str]) -> int:
         The exit status.
     """
     options = _parser().parse_args(arguments)
-    try:
-        import meshfeed as mf
+    if options.process is not None:
+        return verbs.refused(
+            "bench --jax: --process chooses whose blocks to load without devices, and these are "
+            "the devices of this process",
+            "leave out --process, or --jax",
+        )
+    return verbs.run(lambda: _printed(options), name="bench --jax")
 
-        try:
-            import jax
-        except ImportError as e:
-            return _refused(f"bench --jax needs JAX: {e}", 'pip install "jax>=0.8"')
-        try:
-            result, report = _measured(options, jax.device_count())
-        except (mf.Error, RuntimeError, OSError) as e:  # JAX finds no device, or a file is missing
-            return _refused(str(e))
-    except KeyboardInterrupt:
-        print("meshfeed: interrupted", file=sys.stderr)
-        return INTERRUPTED
+
+def _printed(options: argparse.Namespace) -> tuple[int, str]:
+    """Measures. Returns the exit status and the text."""
+    import jax
+
+    result, report = _measured(options, jax.device_count())
     if options.json:
-        print(json.dumps({"benchmark": result.to_dict(), "report": report.to_dict()}))
-    else:
-        print(f"{result}\n\n{report}")
-    return MEASURED
+        return 0, json.dumps({"benchmark": result.to_dict(), "report": report.to_dict()})
+    return 0, f"{result}\n\n{report}"
 
 
 def _measured(options: argparse.Namespace, devices: int) -> tuple[mf.Benchmark, mf.Report]:
@@ -63,27 +64,29 @@ def _measured(options: argparse.Namespace, devices: int) -> tuple[mf.Benchmark, 
             op="bench --jax",
             hint=f"on CPUs, JAX_NUM_CPU_DEVICES={needed} makes so many",
         )
-    opened: dict[str, Any] = {"io": options.io, "duplicates": options.duplicates}
+    opened: dict[str, Any] = {
+        "io": options.io,
+        "duplicates": options.duplicates,
+        "cache": options.cache,
+    }
     if options.split:
         opened["split"] = options.split
     with mf.open(options.files, shapes=dict(options.shapes or ()), **opened) as ds:
         mesh = mf.make_mesh(axes)
         order = {"order": options.order} if options.order else {"shuffle": not options.sequential}
         with mf.Loader(ds, mesh, layout=layout, epochs=-1, **order) as loader:
-            result = mf.benchmark(loader, batches=options.batches)
+            batches = options.batches
+            if options.time:
+                trial = mf.benchmark(loader, batches=_TRIAL)
+                each = sum(trial.seconds) / len(trial.seconds)
+                batches = min(max(math.ceil(options.time / each), _LEAST), _MOST)
+            result = mf.benchmark(loader, batches=batches)
             return result, loader.report()
 
 
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
-
-
-def _refused(message: str, *hints: str) -> int:
-    print(f"meshfeed: {message}", file=sys.stderr)
-    for hint in hints:
-        print(f"  {hint}", file=sys.stderr)
-    return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,13 +98,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("layout", metavar="LAYOUT.json", help="a layout document; - for stdin")
     parser.add_argument("files", metavar="FILE", nargs="+", help="files, globs or directories")
     parser.add_argument("--jax", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument(
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument(
         "--batches", type=_count, default=50, metavar="N", help="how many batches to time; 50"
     )
+    length.add_argument(
+        "--time", type=_seconds, metavar="TIME", help="about how long to time batches, such as 10s"
+    )
+    parser.add_argument("--process", help=argparse.SUPPRESS)
     order = parser.add_mutually_exclusive_group()
     order.add_argument("--order", help="shuffle, sequential, local or blocks; default: shuffle")
     order.add_argument("--sequential", action="store_true", help="in the order of the files")
     parser.add_argument("--io", choices=("auto", "map", "read"), default="auto")
+    parser.add_argument(
+        "--cache", default="auto", help="where decoded rows are kept: auto, memory or a folder"
+    )
     parser.add_argument(
         "--shapes",
         type=_shape,
@@ -119,6 +130,27 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    """Returns the seconds of a time such as 500ms, 10s or 1m30s.
+
+    Examples:
+        >>> _seconds("1m30s"), _seconds("500ms")
+        (90.0, 0.5)
+    """
+    parts = re.fullmatch(r"(?:([\d.]+)m)?(?:([\d.]+)s)?(?:([\d.]+)ms)?", text)
+    try:
+        seconds = sum(
+            float(part) * unit
+            for part, unit in zip(parts.groups() if parts else (), (60, 1, 0.001), strict=False)
+            if part
+        )
+    except ValueError:  # two points in a number
+        seconds = 0.0
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"expected a time, such as 10s, 500ms or 1m, got {text!r}")
+    return float(seconds)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

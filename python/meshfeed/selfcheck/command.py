@@ -6,8 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-# The exit statuses, as of the other verbs. FOUND: a check failed. FAILED: no check could run.
-PASSED, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
+from meshfeed.selfcheck import verbs
+
+# The exit statuses, beside those of `verbs`. FOUND: a check failed.
+PASSED, FOUND = 0, 1
 
 MOST = 60  # minutes
 
@@ -28,28 +30,22 @@ def main(arguments: Sequence[str]) -> int:
         The exit status.
     """
     options = _parser().parse_args(arguments)
-    try:
-        import meshfeed as mf
+    return verbs.run(
+        lambda: _checked(options), name="the self-check", failed="nothing could be checked: "
+    )
 
-        try:
-            from meshfeed.selfcheck.run import run
-        except ImportError as e:
-            print(f"meshfeed: the self-check needs JAX: {e}", file=sys.stderr)
-            print('  pip install "jax>=0.8", or the build for your accelerator', file=sys.stderr)
-            return FAILED
-        try:
-            report = run(options.minutes, say=_say if sys.stderr.isatty() else _silent)
-        except (mf.Error, RuntimeError) as e:  # JAX finds no device, or the library does not load
-            print(f"meshfeed: nothing could be checked: {e}", file=sys.stderr)
-            return FAILED
-        finally:
-            if sys.stderr.isatty():
-                _say("")
-    except KeyboardInterrupt:
-        print("meshfeed: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    print(report.to_json() if options.json else report.markdown())
-    return PASSED if report.passed else FOUND
+
+def _checked(options: argparse.Namespace) -> tuple[int, str]:
+    """Runs the checks. Returns the exit status and the report."""
+    from meshfeed.selfcheck.run import run
+
+    try:
+        report = run(options.minutes, say=_say if sys.stderr.isatty() else _silent)
+    finally:
+        if sys.stderr.isatty():
+            _say("")
+    text = report.to_json() if options.json else report.markdown()
+    return (PASSED if report.passed else FOUND), text
 
 
 def _parser() -> argparse.ArgumentParser:
