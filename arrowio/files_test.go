@@ -212,3 +212,24 @@ func refused(t *testing.T, patterns []string, code status.Code, want string) {
 		t.Errorf("%q:\n got %s\nwant arrowio: %s", patterns, got, want)
 	}
 }
+
+// TestTwoFormats: files that differ in their suffixes alone are probably one table.
+func TestTwoFormats(t *testing.T) {
+	folder(t, map[string][]byte{"c/a.arrow": numbered(t, 1), "c/a.feather": numbered(t, 2), "c/a.txt": nil, "b/a.arrow": numbered(t, 3)})
+	want := `arrowio: c/a.arrow (path 1, "c") and c/a.feather (path 1, "c") have one name and two formats, so their records probably come twice; leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`
+	if _, err := arrowio.OpenFiles(t.Context(), []string{"c"}, arrowio.Options{}); status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
+		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+	for _, patterns := range [][]string{{"c/a.arrow", "b/a.arrow"}, {"c/a.arrow", "c/a.feather"}, {"c/a.arrow", "c/a.arrow"}} {
+		ds, err := arrowio.OpenFiles(t.Context(), patterns, arrowio.Options{Duplicates: "allow"})
+		if err != nil || ds.Len() != 2 {
+			t.Fatalf("%v: %v", patterns, err)
+		}
+		ds.Close()
+	}
+	ds, err := arrowio.Open("c/a.arrow", "b/a.arrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds.Close()
+}

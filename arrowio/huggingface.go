@@ -1,13 +1,9 @@
 package arrowio
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
@@ -50,9 +46,12 @@ func (f finder) dictionary(dir string, _ []blob.Entry) ([]choice, error) {
 	case len(names) == 0:
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets without splits", dir).
 			WithHint("save one that has some").With("path", dir)
+	case f.split == "" && len(names) > 1:
+		return nil, severalSplits(dir, names, "open "+filepath.Join(dir, names[0]))
 	case f.split == "":
-		return nil, severalSplits(dir, names).WithHint("choose one with split=%q, or open %s", names[0], filepath.Join(dir, names[0]))
-	case !slices.Contains(names, f.split) || !filepath.IsLocal(f.split):
+		f.split = names[0]
+	}
+	if !slices.Contains(names, f.split) || !filepath.IsLocal(f.split) {
 		return nil, f.noSplit(dir, names)
 	}
 	return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
@@ -65,7 +64,11 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 	if err != nil || files.Kind() != jsontext.List {
 		return nil, err
 	}
-	if split, _ := state.Get("_split").Text(); f.split != "" && f.split != split {
+	switch split, _ := state.Get("_split").Text(); {
+	case f.split == "" || f.split == split:
+	case split == "":
+		return nil, f.absent(dir).WithHint("it holds one dataset that was saved without a name: leave the split out")
+	default:
 		return nil, f.noSplit(dir, []string{split})
 	}
 	if slices.Collect(state.Get("_indices_data_files").Elements()) != nil {
@@ -133,11 +136,11 @@ func (f finder) download(dir string, entries []blob.Entry) ([]choice, error) {
 			WithHint("open one of those in %s", snapshots).With("path", dir)
 	}
 	data := filepath.Join(dir, "data")
-	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) }) || !isDir(entries, "data") {
+	if len(arrowFiles(entries)) > 0 || !isDir(entries, "data") {
 		return nil, nil
 	}
 	inside, err := f.opener.List(f.ctx, data)
-	if err == nil && slices.ContainsFunc(inside, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) && shardOf(e.Name).of > 0 }) {
+	if err == nil && len(splitsOf(arrowFiles(inside), false)) > 0 {
 		return f.directory(data)
 	}
 	return nil, nil
@@ -157,7 +160,7 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
 	files := map[string][]string{}
 	var names []string
 	for name := range info.Get("splits").Members() {
-		if list := filesOf(dir, entries, name); list != nil {
+		if list := ofSplit(arrowFiles(entries), name); list != nil {
 			names, files[name] = append(names, name), list
 		}
 	}
@@ -165,7 +168,7 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
 	case len(names) == 0:
 		return nil, nil
 	case f.split == "" && len(names) > 1:
-		return nil, severalSplits(dir, names).WithHint("choose one with split=%q", names[0])
+		return nil, severalSplits(dir, names, "")
 	case f.split == "":
 		f.split = names[0]
 	case files[f.split] == nil:
@@ -175,126 +178,88 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
 }
 
 // named returns the files whose names say that they belong to the split, or those in a
-// directory of its name. If no split is chosen, the files must not be shards of several.
+// directory of its name. If no split is chosen, the files and the directories must not be
+// those of several splits.
 func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
-	var names []string
-	for _, e := range entries {
-		shard := shardOf(e.Name)
-		isSplit := shard.of > 0 || f.split != "" || slices.Contains(usualSplits, shard.stem)
-		if !e.Dir && isArrow(e.Name) && isSplit && !slices.Contains(names, shard.split) {
-			names = append(names, shard.split)
-		}
-	}
-	slices.Sort(names)
+	files := arrowFiles(entries)
 	if f.split == "" {
-		if len(names) > 1 {
-			return nil, severalSplits(dir, names).WithHint("choose one with split=%q, or open %s for all", names[0], filepath.Join(dir, "*"))
-		}
-		return nil, checkShards(dir, arrowFiles(dir, entries))
+		return nil, f.oneSplit(dir, entries, files)
 	}
-	if files := filesOf(dir, entries, f.split); files != nil {
-		return wholeSplit(dir, files)
+	chosen := ofSplit(files, f.split)
+	if chosen == nil {
+		chosen = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return usualSplit(name) != f.split })
+	}
+	if len(chosen) > 0 {
+		return wholeSplit(dir, chosen)
 	}
 	if isDir(entries, f.split) {
 		return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
 	}
-	return nil, f.noSplit(dir, names)
+	return nil, f.noSplit(dir, splitsOf(files, true))
 }
 
-// usualSplits are names of files without numbers that are taken for splits.
-var usualSplits = []string{"train", "test", "validation", "valid", "val", "dev", "eval"}
-
-// shard is what the name of a file says: train-00001-of-00004.parquet is file 1 of 4 of the
-// split "train". The split may follow the name of the dataset: mnist-train.arrow.
-type shard struct {
-	name   string
-	stem   string // without the suffix and the numbers
-	split  string // the last part of the stem
-	number int
-	of     int // 0 if there are no numbers
-}
-
-func shardOf(name string) shard {
-	stem := strings.TrimSuffix(name, filepath.Ext(name))
-	s := shard{name: name, stem: stem}
-	if m := numbered.FindStringSubmatch(stem); m != nil {
-		s.stem = m[1]
-		s.number, _ = strconv.Atoi(m[2])
-		s.of, _ = strconv.Atoi(m[3])
+// oneSplit returns an error if a directory has several splits, or lacks shards.
+func (f finder) oneSplit(dir string, entries []blob.Entry, files []string) error {
+	if names := splitsOf(files, false); len(names) > 1 {
+		return severalSplits(dir, names, "open "+filepath.Join(dir, "*")+" for all")
 	}
-	s.split = s.stem[strings.LastIndex(s.stem, "-")+1:]
-	return s
-}
-
-// numbered matches names of shards. Uploads before 2023 have a hash at the end.
-var numbered = regexp.MustCompile(`^(.+)-([0-9]{5,})-of-([0-9]{5,})(?:-[0-9a-f]{8,})?$`)
-
-// checkShards returns an error if the name of a file says that there are others, and a file
-// is missing or comes twice.
-func checkShards(dir string, files []string) error {
-	found := map[string][]shard{}
-	for _, path := range files {
-		s := shardOf(filepath.Base(path))
-		found[s.stem] = append(found[s.stem], s)
+	if len(files) > 0 {
+		return checkShards(dir, files)
 	}
-	for _, stem := range slices.Sorted(maps.Keys(found)) {
-		shards := found[stem]
-		slices.SortFunc(shards, func(a, b shard) int { return cmp.Or(cmp.Compare(a.of, b.of), cmp.Compare(a.number, b.number)) })
-		for i, s := range shards[1:] {
-			if before := shards[i]; s.of > 0 && (s.of != before.of || s.number == before.number) {
-				return status.Errorf(status.InvalidArgument, "arrowio", "%s: %s and %s belong to two sets of files, by their names", dir, before.name, s.name).
-					WithHint("open one of them by a glob, or move it to another directory").With("path", dir)
-			}
+	var names []string
+	for _, e := range entries {
+		if e.Dir && slices.Contains(usualSplits, strings.ToLower(e.Name)) && f.hasData(filepath.Join(dir, e.Name)) {
+			names = append(names, e.Name)
 		}
-		if of := shards[0].of; len(shards) < of {
-			return status.Errorf(status.NotFound, "arrowio", "%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, of, stem, of, len(shards)).
-				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", filepath.Join(dir, stem+"-*")).With("path", dir)
-		}
+	}
+	if slices.Sort(names); len(names) > 0 {
+		return severalSplits(dir, names, "")
 	}
 	return nil
 }
 
-// filesOf returns the files of a directory whose names say that they belong to a split.
-func filesOf(dir string, entries []blob.Entry, split string) (files []string) {
-	for _, path := range arrowFiles(dir, entries) {
-		if stem := shardOf(filepath.Base(path)).stem; stem == split || strings.HasSuffix(stem, "-"+split) {
-			files = append(files, path)
-		}
+// hasData reports whether a directory has Arrow files or partitions.
+func (f finder) hasData(dir string) bool {
+	entries, _ := f.opener.List(f.ctx, dir)
+	return len(arrowFiles(entries)) > 0 || hasPartitions(entries)
+}
+
+// severalSplits returns the error for a directory with splits, of which none is chosen. The
+// hint names one of them, and the other way if there is one.
+func severalSplits(dir string, names []string, other string) error {
+	what, example := "splits", names[0]
+	if len(names) == 1 {
+		what = "split"
 	}
-	return files
-}
-
-// arrowFiles returns the files of Arrow and Parquet in a directory.
-func arrowFiles(dir string, entries []blob.Entry) (files []string) {
-	for _, e := range entries {
-		if !e.Dir && isArrow(e.Name) {
-			files = append(files, filepath.Join(dir, e.Name))
-		}
+	if slices.Contains(names, "train") {
+		example = "train"
 	}
-	return files
-}
-
-// wholeSplit returns the files of a split in order, if none is missing.
-func wholeSplit(dir string, files []string) ([]choice, error) {
-	if err := checkShards(dir, files); err != nil {
-		return nil, err
+	if other != "" {
+		other = ", or " + other
 	}
-	return chosen(sorted(files), ""), nil
+	return status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has the %s %s", dir, what, strings.Join(names, ", ")).
+		WithHint("choose one with split=%q%s", example, other).With("path", dir)
 }
 
-// severalSplits returns the error for a directory of several splits, of which none is chosen.
-func severalSplits(dir string, names []string) *status.Error {
-	return status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has the splits %s", dir, strings.Join(names, ", ")).With("path", dir)
+// absent returns the error for a split that a directory does not have, without a hint.
+func (f finder) absent(dir string) *status.Error {
+	return status.Errorf(status.NotFound, "arrowio", "%s: the directory has no split %q", dir, f.split).With("path", dir)
 }
 
-// noSplit returns the error for a split that a directory does not have.
+// noSplit returns the error for a split that a directory does not have. The hint says which
+// it has, if any.
 func (f finder) noSplit(dir string, names []string) error {
-	e := status.Errorf(status.NotFound, "arrowio", "%s: the directory has no split %q", dir, f.split).With("path", dir)
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
-	if len(names) == 0 {
-		return e.WithHint("neither its files nor its directories have the names of splits: open them by path")
+	e := f.absent(dir)
+	if i := strings.IndexAny(f.split, "[+"); i > 0 && slices.Contains(names, f.split[:i]) {
+		return e.WithHint("a split is one name, such as %q: records of it are ds.slice(start, stop), and mf.concat joins splits", f.split[:i])
 	}
-	return e.WithHint("it has %s", strings.Join(names, ", "))
+	if len(names) > 0 {
+		return e.WithHint("it has %s", strings.Join(names, ", "))
+	}
+	if below := f.below(dir); below != "" {
+		return e.WithHint("%s", below)
+	}
+	return e.WithHint("neither its files nor its directories have the names of splits: open them by path")
 }
 
 // readJSON reads the object in a JSON file of a directory. The value is nil if there

@@ -3,8 +3,10 @@ package arrowio
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
@@ -30,8 +32,9 @@ type Options struct {
 	Shapes map[string][]int
 
 	// Duplicates selects what to do if a file is found twice: through several
-	// patterns, a link or a second name. "allow" takes its records once for
-	// each time that it is found; "refuse" (or "") returns an error.
+	// patterns, a link or a second name, or in two formats, such as a.arrow and
+	// a.parquet. "allow" takes its records once for each time that it is found;
+	// "refuse" (or "") returns an error.
 	Duplicates string
 
 	// FaultHandler replaces debug.SetPanicOnFault for mapped files. A library
@@ -91,7 +94,9 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	})
 	var d *Dataset
 	if err == nil && o.Duplicates != "allow" {
-		err = refuseDuplicates(chosen, files)
+		if err = refuseDuplicates(chosen, files); err == nil {
+			err = refuseCopies(chosen)
+		}
 	}
 	if err == nil {
 		d, err = newDataset(ctx, files, o)
@@ -129,6 +134,23 @@ func refuseDuplicates(chosen []choice, files []*file) error {
 				WithHint(`leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`).With("path", chosen[i].path)
 		}
 		seen[key] = i
+	}
+	return nil
+}
+
+// refuseCopies fails if two files differ in their formats alone, by their names.
+func refuseCopies(chosen []choice) error {
+	seen := make(map[string]int, len(chosen))
+	for i, c := range chosen {
+		if !isArrow(c.path) {
+			continue
+		}
+		stem := strings.TrimSuffix(c.path, filepath.Ext(c.path))
+		if first, twice := seen[stem]; twice && chosen[first].path != c.path {
+			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s have one name and two formats, so their records probably come twice", chosen[first], c).
+				WithHint(`leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`).With("path", c.path)
+		}
+		seen[stem] = i
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ func TestPartitions(t *testing.T) {
 		files("hidden", "k=1", "k=1/_temporary/0", "_k=2", ".k=3", "k=1/.x"), files("side", "k=1", "more"), files("none", "k=1/sub"),
 		{"none/k=1/sub/part.arrow": nil, "none/k=1/sub/x.txt": nil, "bare/k=1/readme.txt": nil, "=1/part.arrow": numbered(t, 1)},
 		files("delta", "_delta_log", "k=1"), {"hudi/.hoodie/x": nil, "hudi/a.arrow": nil},
+		files("iceberg/data", "k=1"), {"iceberg/metadata/v1.metadata.json": nil}, files("plainer/data", "k=1"), {"plainer/metadata/x.json": nil},
 	} {
 		for name, data := range some {
 			all[name] = data
@@ -89,8 +90,17 @@ func TestPartitions(t *testing.T) {
 		{"lake", status.NotFound, "lake: the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); open a directory with partitions: lake/table"},
 		{"lake/*", status.NotFound, `no file matches "lake/*", only the directory lake/table; open a directory with partitions: lake/table`},
 		{"plain", status.NotFound, "plain: the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); files in subdirectories are taken by a glob: plain/*/*.arrow"},
-		{"delta", status.Unsupported, "delta: the directory is a table of Delta Lake or Hudi: only its log, _delta_log, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
-		{"hudi", status.Unsupported, "hudi: the directory is a table of Delta Lake or Hudi: only its log, .hoodie, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"delta", status.Unsupported, "delta: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, _delta_log, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"hudi", status.Unsupported, "hudi: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, .hoodie, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"delta/*/*.arrow", status.Unsupported, "delta: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, _delta_log, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"delta/k=1/*", status.Unsupported, "delta: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, _delta_log, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"delta/k=1", status.Unsupported, "delta: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, _delta_log, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"iceberg", status.Unsupported, "iceberg: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, metadata, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"iceberg/data", status.Unsupported, "iceberg: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, metadata, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"iceberg/data/k=*/*", status.Unsupported, "iceberg: the directory is a table of Delta Lake, Hudi or Iceberg: only its log, metadata, says which files and records belong to it; open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own"},
+		{"delta/k=1/part.arrow", 0, "x; 1"},
+		{"plainer/data", 0, "x k:int64; 0 1"},
+		{"plainer/data/*/*", 0, "x k:int64; 0 1"},
 	} {
 		ds, err := arrowio.Open(c.pattern)
 		if err != nil {

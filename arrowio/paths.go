@@ -128,6 +128,12 @@ func (f finder) glob(pattern string) ([]choice, error) {
 				WithHint("say which are meant, as in %s or %s", pattern+ext, filepath.Join(pattern, "*"+ext)).With("path", dir)
 		}
 	}
+	for _, file := range files {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	if err := f.refuseTables(dirs...); err != nil {
+		return nil, err
+	}
 	return partitionedBelow(fixedDir(pattern), chosen(sorted(files), f.narrower(pattern, files)))
 }
 
@@ -250,12 +256,6 @@ func isZarr(e blob.Entry) bool {
 	return slices.Contains([]string{"zarr.json", ".zarray", ".zgroup"}, e.Name)
 }
 
-// isTableLog reports whether an entry of a directory is the log of a table that keeps files
-// with old records.
-func isTableLog(e blob.Entry) bool {
-	return e.Dir && (e.Name == "_delta_log" || e.Name == ".hoodie")
-}
-
 // directory returns the Arrow files of a directory: those of a conversion, of a split of
 // Hugging Face's libraries or of all partitions. In any other directory, it returns those that
 // have one of the suffixes and are not hidden.
@@ -274,9 +274,8 @@ func (f finder) directory(dir string) ([]choice, error) {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is no directory of Arrow files: it is a Zarr array or group", dir).
 			WithHint(`if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`).With("path", dir)
 	}
-	if log := slices.IndexFunc(entries, isTableLog); log >= 0 {
-		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the directory is a table of Delta Lake or Hudi: only its log, %s, says which files and records belong to it", dir, entries[log].Name).
-			WithHint("open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own").With("path", dir)
+	if err := f.refuseTables(dir); err != nil {
+		return nil, err
 	}
 	if list, err := f.partitioned(dir, entries); list != nil || err != nil {
 		return list, err
@@ -317,12 +316,47 @@ func (f finder) arrowIn(dir string) (ext string, ok bool) {
 // alternative suggests what to open instead of a directory without Arrow files.
 func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
 	for _, sub := range dirs {
-		if ext, ok := f.arrowIn(sub); ok {
+		if ext, ok := f.arrowIn(sub); ok && !hidden(sub) {
 			return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+ext)
 		}
 		if entries, _ := f.opener.List(f.ctx, sub); hasPartitions(entries) {
 			return "open a directory with partitions: " + sub
 		}
 	}
+	if below := f.below(dir); below != "" {
+		return below
+	}
 	return f.listed(dir, entries)
+}
+
+// searched is how many directories are listed to find one to suggest.
+const searched = 100
+
+// below suggests the nearest directories below one that have files of Arrow or Parquet. It is
+// empty if there are none among the first ones.
+func (f finder) below(dir string) string {
+	var found []string
+	for level, seen := []string{dir}, 0; len(level) > 0 && found == nil && seen < searched; {
+		var next []string
+		for _, d := range level[:min(len(level), searched-seen)] {
+			entries, _ := f.opener.List(f.ctx, d)
+			if d != dir && (len(arrowFiles(entries)) > 0 || hasPartitions(entries)) {
+				found = append(found, d)
+			}
+			for _, e := range entries {
+				if e.Dir && !hiddenPartition(e.Name) {
+					next = append(next, filepath.Join(d, e.Name))
+				}
+			}
+		}
+		level, seen = next, seen+len(level)
+	}
+	switch n := len(found); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return "it has files in " + found[0] + ": open that directory"
+	default:
+		return fmt.Sprintf("%d directories in it have files, such as %s: open one of them", n, found[0])
+	}
 }

@@ -54,8 +54,9 @@ def open(
             default, chooses by the size and location of the files.
         shapes: the shape of a row, by name, for list columns whose rows have one length, such as
             ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
-        duplicates: with "refuse", a file that is found twice, by overlapping globs or by a link,
-            is an error; with "allow", its records are repeated.
+        duplicates: with "refuse", a file that is found twice, by overlapping globs, by a link, or
+            in two formats such as ``a.arrow`` and ``a.parquet``, is an error; with "allow", its
+            records are repeated.
         fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte. Each
             computes it in the background during its first epoch. If a file differs, all processes
             raise an error that names it. By default they compare only `Dataset.fingerprint`, which
