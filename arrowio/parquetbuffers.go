@@ -92,15 +92,13 @@ func offsetBytes(offsets []int64, width int) []byte {
 // valueBytes returns the values as Arrow stores them.
 func valueBytes(col *chunk.Column, leaf *parquet.Leaf, values arrowtype.Values) ([]byte, error) {
 	size := values.Size()
-	switch stored := int64(leaf.Physical.Bits(leaf.Length)); {
+	switch {
 	case leaf.Physical == parquet.Boolean && size == 1:
 		return packBits(col.Fixed), nil
-	case stored == size:
+	case leaf.Physical != parquet.Boolean && int64(8*col.Width) == size:
 		return col.Fixed, nil
 	case leaf.Physical == parquet.Int96 && size == 64:
 		return nanoseconds(col)
-	case leaf.Physical == parquet.Int32 && (size == 8 || size == 16):
-		return narrow(col.Fixed, int(size/8))
 	}
 	return nil, fmt.Errorf("values of type %v cannot be values of %d bits", leaf.Physical, size)
 }
@@ -116,25 +114,6 @@ func packBits(values []byte) []byte {
 		b[i>>3] |= values[i] << (i & 7)
 	}
 	return b
-}
-
-// narrow returns integers of 32 bits as integers of width bytes, 1 or 2, signed or not.
-func narrow(values []byte, width int) ([]byte, error) {
-	n := len(values) / 4
-	b := make([]byte, n*width)
-	lowest, span := int32(-1)<<(8*width-1), uint32(3)<<(8*width-1)
-	largest := uint32(0) // above the lowest
-	for to := b; len(to) > 0; to, values = to[width:], values[4:] {
-		v := binary.LittleEndian.Uint32(values)
-		largest = max(largest, v-uint32(lowest))
-		if to[0] = byte(v); width == 2 {
-			to[1] = byte(v >> 8)
-		}
-	}
-	if largest >= span {
-		return nil, fmt.Errorf("the value %d has more than %d bits", int32(largest+uint32(lowest)), 8*width)
-	}
-	return b, nil
 }
 
 // unixDay is the Julian day number of 1970-01-01.

@@ -14,6 +14,7 @@ type Leaf struct {
 	Physical Physical
 	Length   int    // bytes of a value, for Fixed
 	Text     bool   // the values are UTF-8
+	Narrow   int    // bytes of Arrow's integers, if these are narrower than Int32: 1 or 2
 	Nodes    []Node // from the field to the values
 }
 
@@ -116,12 +117,19 @@ func (b *builder) next(above []Node) arrowmeta.Field {
 			b.fail("%w", err)
 		}
 		f.Type = e.leaf()
-		b.tree.leaves = append(b.tree.leaves, Leaf{e.physical, e.length, f.Type.Kind == arrowmeta.String, nodes})
+		b.tree.leaves = append(b.tree.leaves, Leaf{e.physical, e.length, f.Type.Kind == arrowmeta.String, narrow(&f.Type), nodes})
 	}
 	if e.repetition == Repeated {
 		f = arrowmeta.Field{Name: e.name, Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Name: "item", Type: f.Type}}}}
 	}
 	return f
+}
+
+func narrow(t *arrowmeta.Type) int {
+	if t.Kind == arrowmeta.Int && t.BitWidth < 32 {
+		return t.BitWidth / 8
+	}
+	return 0
 }
 
 // node returns the levels of an element below others.

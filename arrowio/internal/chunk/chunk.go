@@ -22,7 +22,7 @@ import (
 // Column is a decoded chunk. Slots of nulls hold zeros, or values without bytes.
 type Column struct {
 	levels.Shape
-	Fixed []byte         // Values values of the leaf's physical type; booleans are bytes 0 and 1
+	Fixed []byte         // Values values of the leaf's physical type, or narrow integers; booleans are bytes 0 and 1
 	Width int            // bytes of a value in Fixed
 	Bytes encoding.Bytes // if the physical type is ByteArray
 }
@@ -84,7 +84,7 @@ type decoder struct {
 	data  []byte // pages that were not decoded yet
 	chunk *parquet.Chunk
 	leaf  *parquet.Leaf
-	width int   // bytes of a value; 0 for ByteArray
+	width int   // bytes of a stored value; 0 for ByteArray
 	limit int64 // bytes
 	room  int64 // bytes for a page, the dictionary and text
 	left  int64 // entries
@@ -100,6 +100,7 @@ type decoder struct {
 // values holds values that are not null.
 type values struct {
 	fixed []byte
+	width int // bytes of a value in fixed
 	bytes encoding.Bytes
 	count int
 }
@@ -129,7 +130,10 @@ func (d *decoder) prepare() error {
 		d.values.bytes.Offsets = append(make([]int64, 0, min(d.left, likely)+1), 0)
 		d.values.bytes.Data = make([]byte, 0, min(d.chunk.Unpacked, d.limit, likely))
 	default:
-		d.values.fixed = make([]byte, 0, min(d.left*int64(d.width), likely))
+		if d.values.width = d.leaf.Narrow; d.values.width == 0 {
+			d.values.width = d.width
+		}
+		d.values.fixed = make([]byte, 0, min(d.left*int64(d.values.width), likely))
 	}
 	return nil
 }
@@ -217,7 +221,7 @@ func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
 	if int64(p.Values) > free/int64(max(d.width, 8)) {
 		return fmt.Errorf("a dictionary of %d values takes more than %d bytes", p.Values, d.limit)
 	}
-	dictionary := &values{bytes: encoding.Bytes{Limit: free - 8*int64(p.Values)}}
+	dictionary := &values{width: d.width, bytes: encoding.Bytes{Limit: free - 8*int64(p.Values)}}
 	if err := d.decode(dictionary, parquet.Plain, src, p.Values); err != nil {
 		return err
 	}
@@ -307,7 +311,7 @@ func (d *decoder) finish(rows int64) (*Column, error) {
 	if n := d.chunk.Nulls; d.leaf.MaxRepetition() == 0 && n >= 0 && n != shape.Values-shape.Present {
 		return nil, fmt.Errorf("%d nulls, but %d in its metadata", shape.Values-shape.Present, n)
 	}
-	c := &Column{Shape: *shape, Fixed: d.values.fixed, Width: d.width, Bytes: d.values.bytes}
+	c := &Column{Shape: *shape, Fixed: d.values.fixed, Width: d.values.width, Bytes: d.values.bytes}
 	if c.Valid != nil && !d.shapeOnly {
 		c.spread()
 	}

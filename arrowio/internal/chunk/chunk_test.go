@@ -373,7 +373,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(0, 200, 0, write(rng, column, 0))
 	f.Add(1, 200, 1, write(rng, column, 1))
-	leaves := []parquet.Leaf{ints, {Physical: parquet.Int64, Nodes: list}, {Physical: parquet.ByteArray, Nodes: optional}, {Physical: parquet.Boolean, Nodes: required}, {Physical: parquet.Fixed, Length: 3, Nodes: list}, {Physical: parquet.Double, Nodes: optional}}
+	leaves := []parquet.Leaf{ints, {Physical: parquet.Int64, Nodes: list}, {Physical: parquet.ByteArray, Nodes: optional}, {Physical: parquet.Boolean, Nodes: required}, {Physical: parquet.Fixed, Length: 3, Nodes: list}, {Physical: parquet.Double, Nodes: optional}, {Physical: parquet.Int32, Narrow: 1, Nodes: list}}
 	f.Fuzz(func(t *testing.T, leaf, values, codec int, data []byte) {
 		if leaf < 0 || leaf >= len(leaves) || values < 0 || values > 10000 {
 			return

@@ -7,6 +7,7 @@ import "sync"
 type scratch struct {
 	unpacked []byte // a page after decompression
 	indices  []uint32
+	wide     []byte // integers of a page before they are narrowed
 }
 
 // scratchKept bounds the bytes of a scratch that is kept.
@@ -23,7 +24,7 @@ func takeScratch() *scratch {
 
 // keep makes the memory available to the next decoder.
 func (s *scratch) keep() {
-	if cap(s.unpacked)+4*cap(s.indices) <= scratchKept {
+	if cap(s.unpacked)+4*cap(s.indices)+cap(s.wide) <= scratchKept {
 		scratches.Put(s)
 	}
 }

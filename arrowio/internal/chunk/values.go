@@ -18,6 +18,9 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 	if to == &d.values {
 		to.bytes.Limit = min(d.limit, d.free()+int64(len(to.bytes.Data)))
 	}
+	if to == &d.values && d.leaf.Narrow > 0 {
+		return d.decodeNarrow(how, src, n)
+	}
 	if how == parquet.RLEDictionary || how == parquet.PlainDictionary {
 		return d.lookUp(to, src, n)
 	}
@@ -34,13 +37,13 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 
 // grow adds n values to those of a fixed width.
 func (d *decoder) grow(to *values, n int) []byte {
-	size := len(to.fixed) + n*d.width
+	size := len(to.fixed) + n*to.width
 	if size <= cap(to.fixed) {
 		return to.fixed[:size]
 	}
 	all := size
 	if to == &d.values { // the pages have more values than their bytes made likely
-		all = max(all, int(d.chunk.Values)*d.width)
+		all = max(all, int(d.chunk.Values)*to.width)
 	}
 	return append(make([]byte, 0, all), to.fixed...)[:size]
 }
