@@ -494,16 +494,19 @@ if installed("grain"):
 # | Hugging Face datasets | JAX with meshfeed |
 # | --- | --- |
 # | `dataset.save_to_disk(folder)`, `load_from_disk(folder)` | `mf.open(folder)` reads that folder |
-# | a dataset in memory | `mf.from_arrow(dataset)` |
+# | a dataset in memory, also shuffled, filtered, concatenated | `mf.from_arrow(dataset)` |
 # | `dataset.with_format("jax", device=str(d))`, arrays on one device | `mf.Loader`: global arrays on a mesh |
 # | `dataset.with_format("numpy").iter(batch_size=b)` | `mf.Loader(ds, batch_size=b)`: NumPy, without JAX |
 # | `dataset.shuffle(seed=s)` before each epoch, then `flatten_indices()` | `shuffle=True, seed=s` |
 # | `datasets.distributed.split_dataset_by_node(dataset, rank, world_size)` | nothing: rows follow from the mesh and the spec |
 # | `IterableDataset.state_dict()`, without the shuffle buffer | `loader.state()`: any position, the exact order |
 # | `features`: `Array2D` to `Array5D`, fixed-size `Sequence` | fields with a fixed shape |
-# | `Sequence` of varying length, `Image`, `Audio` | decode, cut or pad before you save |
-# | `load_dataset("…", streaming=True)`, `hf://` | none: save to disk first |
+# | `Sequence` of varying length, text | `ds.pad("tokens", length=2048)` |
+# | `Image`, `Audio` | `ds[7]` has the encoded bytes; decode before you save |
+# | `ClassLabel(names=…)` | `ds.schema["label"].names` |
+# | `load_dataset("…", streaming=True)`, `hf://` | none: download first |
 # | `.map(fn)` | the same, before `save_to_disk` |
+# | `.set_transform(fn)`, `.with_transform(fn)` | none: use `map` first, or do it in your step |
 #
 # The library writes Arrow files, and maps them into memory; so does meshfeed. Before: `hugging_face`, in
 # every process. After: a loader of the folder. `split_dataset_by_node` gives each process one contiguous
@@ -731,7 +734,7 @@ assert len(seen) == 1024
 # | Levanter's state, the number of the step | `loader.state()`; the batch size may change as well |
 # | Levanter's padding with zeros | `remainder="pad"`, zeros and a mask |
 # | MaxText's batch over all axes, moved before the step | the default, which moves nothing; or `loading="reshard"` and `loader.reshard(batch)` in the step |
-# | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow files only |
+# | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow and Parquet files |
 # | MaxText's `grain_use_elastic_iterator` | every loader |
 # | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
 #

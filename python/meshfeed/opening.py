@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,8 +25,14 @@ _TIMES = (
     "give array.view(np.int64) to avoid this warning"
 )
 
+# Objects with one of these are tables and datasets.
+_NO_PATHS = ("__arrow_c_stream__", "__arrow_c_array__", "save_to_disk", "collect", "to_table")
+
 # For objects that are not tables: a method that identifies the type, and the advice in the error.
 _TABLES = {
+    "set_epoch": "a stream has no record numbers: use load_dataset without streaming=True",
+    "joinpath": "mf.open opens files",  # a pathlib.Path
+    "splitlines": "mf.open opens files",  # a str
     "collect": "give what its collect() returns",  # a LazyFrame of polars
     "to_table": "give what its to_table() returns",  # a pyarrow.dataset.Dataset
     "save_to_disk": 'give one of its splits, such as splits["train"]',  # a datasets.DatasetDict
@@ -88,7 +94,7 @@ def open(
         allowed = check.choice("duplicates", duplicates, "refuse", "allow") == "allow"
         rows = _shapes(check, shapes)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
-        chosen = None if split is None else check.name("split", split)
+        chosen = None if split is None else check.name("split", _split_name(split))
         handle = calls.dataset_open(
             listed,
             io=mode,
@@ -105,10 +111,20 @@ def open(
         return ds
 
 
+def _split_name(split: Any) -> Any:
+    """Returns the name of a split, also of one such as `datasets.Split.TRAIN`."""
+    return str(split) if type(split).__name__ == "NamedSplit" else split
+
+
 def _listed(check: Checks, paths: Any) -> list[str]:
     """Checks `paths=` and returns a list of strings, in which the home directory replaces ~."""
+    if any(hasattr(paths, name) for name in _NO_PATHS) and not hasattr(paths, "to_list"):
+        message = f"{type(paths).__name__} is not a path"
+        raise check.misfit(message, "mf.from_arrow makes a dataset of a table")
     several = [paths] if isinstance(paths, _PATH) else paths
-    unfit = isinstance(several, Mapping | set | frozenset) or hasattr(several, "read")
+    stream = hasattr(several, "read")
+    unordered = isinstance(several, set | frozenset | Iterator) and not stream  # as of Path.glob
+    unfit = isinstance(several, Mapping) or unordered or stream
     try:
         listed = [] if unfit else [os.path.expanduser(os.fsdecode(path)) for path in several]
     except TypeError:
@@ -116,7 +132,7 @@ def _listed(check: Checks, paths: Any) -> list[str]:
     if not all(listed) or not listed or "\0" in "".join(listed):
         expected = "a path, a glob, a directory or a list of them"
         ordered = "give sorted(paths): the order of the files is that of the records"
-        hint = ordered if isinstance(paths, set | frozenset) else ""
+        hint = ordered if unordered else ""
         raise check.wrong("paths", paths, expected, hint)
     return listed
 
@@ -156,7 +172,8 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
         data: an object with `__arrow_c_stream__` or `__arrow_c_array__`, or a Hugging Face dataset.
             A reader is read to its end. If a Hugging Face dataset was shuffled, filtered, or had
             rows selected, its records come in their present order, which takes 8 bytes each. Rows
-            are copied if a column has nulls, or lists of different lengths.
+            are copied if a column has nulls, or lists of different lengths. A format with columns
+            chooses these; a transform is an error.
         shapes: as in `mf.open`.
 
     Examples:
@@ -168,6 +185,7 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
     with Checks("mf.from_arrow") as check:
         rows = _shapes(check, shapes)
         if hasattr(data, "save_to_disk") and not isinstance(data, Mapping):
+            data = _formatted(check, data)
             made = _chosen(data, shapes)
             if made is not None:
                 return made
@@ -185,8 +203,26 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
         table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
         if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):
             table = "give pyarrow.Table.from_batches(batches)"
+        if isinstance(data, list) and data and isinstance(data[0], Mapping):
+            table = "give pyarrow.Table.from_pylist(rows)"
         remedies = (remedy for method, remedy in _TABLES.items() if hasattr(data, method))
         raise check.misfit(message, next(remedies, table))
+
+
+def _formatted(check: Checks, data: Any) -> Any:
+    """Returns a Hugging Face dataset without the columns that its format leaves out.
+
+    Rejects a transform, which computes other rows than those that are stored.
+    """
+    form = getattr(data, "format", None) or {}
+    if form.get("type") == "custom":
+        message = "the dataset has a transform, which computes its rows when they are read"
+        remedy = "store its rows with map, or leave it out: dataset.with_format(None)"
+        raise check.misfit(message, remedy)
+    chosen = form.get("columns")
+    if chosen is None or form.get("output_all_columns") or len(chosen) == len(data.column_names):
+        return data
+    return data.select_columns([name for name in data.column_names if name in chosen])
 
 
 def _chosen(data: Any, shapes: Mapping[str, Sequence[int]] | None) -> Dataset | None:

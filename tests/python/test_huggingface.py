@@ -85,6 +85,27 @@ def test_a_live_dataset_keeps_its_order() -> None:
                 assert column(ds, name) == chosen[name][:]
 
 
+def test_formats_and_transforms(tmp_path: Path) -> None:
+    """A format may leave columns out. A transform computes rows that are stored nowhere."""
+    live = dataset(6).shuffle(seed=1)
+    with mf.from_arrow(live.with_format("numpy", columns=["x", "label"])) as ds:
+        assert pa.table(ds).to_pydict() == {"label": live["label"][:], "x": live["x"][:]}
+    for whole in (
+        live.with_format("numpy"),
+        live.with_format("numpy", columns=["x"], output_all_columns=True),
+    ):
+        with mf.from_arrow(whole) as ds:
+            assert list(ds.schema) == ["label", "x", "text"]
+    with pytest.raises(mf.InvalidArgumentError, match="the dataset has a transform"):
+        mf.from_arrow(live.with_transform(lambda rows: rows))
+    with pytest.raises(mf.InvalidArgumentError, match="without streaming=True"):
+        mf.from_arrow(live.to_iterable_dataset())
+    datasets.DatasetDict({"train": live}).save_to_disk(tmp_path / "one")
+    for split in (None, "train", datasets.Split.TRAIN):
+        with mf.open(tmp_path / "one", split=split) as ds:
+            assert column(ds, "x") == live["x"][:]
+
+
 def test_saved_rows_are_those_that_the_library_loads(tmp_path: Path) -> None:
     """Files of indices that the library writes beside the data are not part of them."""
     whole = dataset(60)

@@ -39,6 +39,8 @@ FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
 WIDE = "expected an integer from -2^63 to 2^63-1"
 PATHS = "expected a path, a glob, a directory or a list of them"
 TEXT = io.StringIO("a.arrow\n")
+FOUND = Path().glob("*.arrow")
+NEITHER = "has neither __arrow_c_stream__ nor __arrow_c_array__"
 SHAPES = 'expected the shape of a row for every field named, such as {"tokens": (2048,)}'
 FIELDS = (
     "expected a dataset, or the type and the shape of a row for every field; "
@@ -244,6 +246,24 @@ DIMS = "expected two different dimensions from 0 to 1"
             lambda: mf.open(wrong({"a"})),
             f"mf.open: paths={{'a'}}: {PATHS}; "
             "give sorted(paths): the order of the files is that of the records",
+        ),
+        (
+            lambda: mf.open(wrong(FOUND)),
+            f"mf.open: paths={FOUND}: {PATHS}; "
+            "give sorted(paths): the order of the files is that of the records",
+        ),
+        (
+            lambda: mf.open(wrong(pa.table({"x": [1]}))),
+            "mf.open: Table is not a path; mf.from_arrow makes a dataset of a table",
+        ),
+        (lambda: mf.from_arrow("a.arrow"), f"mf.from_arrow: str {NEITHER}; mf.open opens files"),
+        (
+            lambda: mf.from_arrow(Path("a.arrow")),
+            f"mf.from_arrow: {type(Path()).__name__} {NEITHER}; mf.open opens files",
+        ),
+        (
+            lambda: mf.from_arrow([{"x": 1}]),
+            f"mf.from_arrow: list {NEITHER}; give pyarrow.Table.from_pylist(rows)",
         ),
         (lambda: mf.open(wrong(TEXT)), f"mf.open: paths={TEXT!r}: {PATHS}"),
         (
