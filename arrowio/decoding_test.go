@@ -19,11 +19,12 @@ import (
 )
 
 // hooked is the format toy with a promise, and with a function that each decoding of the column
-// number calls first.
+// number calls first. Values, if set, replaces its values.
 type hooked struct {
 	toy
-	bytes int64
-	hook  func(unit int, limit int64) error
+	bytes  int64
+	hook   func(unit int, limit int64) error
+	values func(data []byte) []byte
 }
 
 func (h hooked) open(ctx context.Context, content *resident.File) (contents, error) {
@@ -49,7 +50,11 @@ func (c *hookedFile) decode(ctx context.Context, i, column int, field *arrowtype
 			return nil, err
 		}
 	}
-	return c.toyFile.decode(ctx, i, column, field, lists, limit)
+	d, err := c.toyFile.decode(ctx, i, column, field, lists, limit)
+	if column == 0 && err == nil && c.h.values != nil {
+		d.Levels[0].Data = c.h.values(d.Levels[0].Data)
+	}
+	return d, err
 }
 
 // openHooked opens a dataset of eight units with one row each.

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
+	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
@@ -89,14 +90,17 @@ func offsetBytes(offsets []int64, width int) []byte {
 	return b
 }
 
-// valueBytes returns the values as Arrow stores them.
+// valueBytes returns the values as Arrow stores them. The memory of col.Fixed becomes that of
+// the result, or is used again.
 func valueBytes(col *chunk.Column, leaf *parquet.Leaf, values arrowtype.Values) ([]byte, error) {
 	size := values.Size()
+	if leaf.Physical != parquet.Boolean && int64(8*col.Width) == size {
+		return col.Fixed, nil
+	}
+	defer spare.Give(col.Fixed)
 	switch {
 	case leaf.Physical == parquet.Boolean && size == 1:
 		return packBits(col.Fixed), nil
-	case leaf.Physical != parquet.Boolean && int64(8*col.Width) == size:
-		return col.Fixed, nil
 	case leaf.Physical == parquet.Int96 && size == 64:
 		return nanoseconds(col)
 	}

@@ -14,6 +14,7 @@ import (
 	"hash/crc32"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
+	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
 	"github.com/meshfeed/meshfeed/internal/parquet"
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
 	"github.com/meshfeed/meshfeed/internal/parquet/levels"
@@ -133,7 +134,7 @@ func (d *decoder) prepare() error {
 		if d.values.width = d.leaf.Narrow; d.values.width == 0 {
 			d.values.width = d.width
 		}
-		d.values.fixed = make([]byte, 0, min(d.left*int64(d.values.width), likely))
+		d.values.fixed = spare.Take(min(d.left*int64(d.values.width), likely))[:0]
 	}
 	return nil
 }

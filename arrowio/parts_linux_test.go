@@ -1,0 +1,136 @@
+package arrowio
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
+	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
+	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/parquet"
+)
+
+// openParts opens two files of the format hooked, each with a unit of one row, whose parts
+// are kept in a folder.
+func openParts(t *testing.T, h hooked) *Dataset {
+	t.Helper()
+	was := formats
+	formats = []format{h}
+	defer func() { formats = was }()
+	dir := t.TempDir()
+	paths := []string{filepath.Join(dir, "a.toy"), filepath.Join(dir, "b.toy")}
+	for i, path := range paths {
+		if err := os.WriteFile(path, append([]byte(toyMagic), 1, byte(i)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := OpenFiles(t.Context(), paths, Options{Cache: filepath.Join(dir, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// gatherTwo gathers the rows of both files.
+func gatherTwo(t *testing.T, d *Dataset) {
+	t.Helper()
+	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	dst := make([]byte, 2*4)
+	if err := g.Gather(t.Context(), []int64{0, 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil || dst[4] != 1 {
+		t.Fatalf("%v, %v", dst, err)
+	}
+}
+
+// TestDecodesWhileTheDiskWrites: no part reaches the disk before the decoding of both has
+// begun, although one worker makes them.
+func TestDecodesWhileTheDiskWrites(t *testing.T) {
+	useProcessors(t, 1)
+	var begun atomic.Int32
+	both := make(chan struct{})
+	was := commitScratch
+	defer func() { commitScratch = was }()
+	commitScratch = func(s *diskcache.Scratch) (diskcache.Entry, error) {
+		<-both
+		return was(s)
+	}
+	gatherTwo(t, openParts(t, hooked{bytes: 1, hook: func(int, int64) error {
+		if begun.Add(1) == 2 {
+			close(both)
+		}
+		return nil
+	}}))
+}
+
+// TestPartsWaitForTheDisk: if many parts wait for the disk, a worker waits with them.
+func TestPartsWaitForTheDisk(t *testing.T) {
+	useProcessors(t, 1)
+	if !commits.TryAcquire(maxCommits) {
+		t.Fatal("other parts wait for the disk")
+	}
+	defer commits.Release(maxCommits)
+	var begun atomic.Int32
+	was := commitScratch
+	defer func() { commitScratch = was }()
+	commitScratch = func(s *diskcache.Scratch) (diskcache.Entry, error) {
+		if n := begun.Load(); n != 1 && n != 2 {
+			t.Errorf("%d parts", n)
+		}
+		return was(s)
+	}
+	gatherTwo(t, openParts(t, hooked{bytes: 1, hook: func(int, int64) error { begun.Add(1); return nil }}))
+}
+
+// oneBit describes values of one bit.
+type oneBit struct{ arrowtype.Values }
+
+func (oneBit) Size() int64 { return 1 }
+
+// TestMemoryIsUsedAgain: the values of parts that were written, and booleans that were packed,
+// leave their memory to others.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	const n = 100_000
+	var used [][]byte
+	check := func(what string) {
+		again := false
+		for range used {
+			b := spare.Take(n)
+			again = again || slices.ContainsFunc(used, func(u []byte) bool { return &u[0] == &b[0] })
+		}
+		if !again {
+			t.Errorf("no memory of %s is used again", what)
+		}
+		used = nil
+	}
+	for range 10 { // a sync.Pool forgets some of its content under the race detector
+		fixed := make([]byte, n)
+		used = append(used, fixed)
+		if _, err := valueBytes(&chunk.Column{Fixed: fixed, Width: 1}, &parquet.Leaf{Physical: parquet.Boolean}, oneBit{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("booleans that were packed")
+	useProcessors(t, 1)
+	h := hooked{bytes: 1, hook: func(int, int64) error { return nil }, values: func(b []byte) []byte {
+		b = append(b, make([]byte, n-len(b))...)[:n:n]
+		used = append(used, b)
+		return b
+	}}
+	for range 5 {
+		gatherTwo(t, openParts(t, h))
+	}
+	check("parts")
+}
