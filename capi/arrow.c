@@ -65,6 +65,7 @@ typedef struct {
   struct ArrowSchema** list;
   char* format;
   char* name;
+  char* metadata;
   struct ArrowSchema children[];
 } schema_node;
 
@@ -80,8 +81,31 @@ static void release_schema(struct ArrowSchema* self) {
   free(node->list);
   free(node->format);
   free(node->name);
+  free(node->metadata);
   free(node);
   self->release = NULL;
+}
+
+/* Writes a text after its length, and returns the end of it. */
+static char* put_text(char* at, const char* text, int32_t length) {
+  memcpy(at, &length, sizeof length);
+  memcpy(at + sizeof length, text, (size_t)length);
+  return at + sizeof length + length;
+}
+
+bool mfi_schema_metadata(struct ArrowSchema* schema, const char* key, const char* value) {
+  const size_t keys = strlen(key), values = strlen(value);
+  const int32_t pairs = 1;
+  if (keys > INT32_MAX || values > INT32_MAX)
+    return false;
+  schema_node* node = schema->private_data;
+  node->metadata = malloc(3 * sizeof pairs + keys + values);
+  if (!node->metadata)
+    return false;
+  memcpy(node->metadata, &pairs, sizeof pairs);
+  put_text(put_text(node->metadata + sizeof pairs, key, (int32_t)keys), value, (int32_t)values);
+  schema->metadata = node->metadata;
+  return true;
 }
 
 bool mfi_schema_new(struct ArrowSchema* out, const char* format, const char* name, int64_t n) {

@@ -250,6 +250,9 @@ struct ArrowArray;
 /* Creates a schema with n children that are still empty. False if out of memory. */
 bool mfi_schema_new(struct ArrowSchema* out, const char* format, const char* name, int64_t n);
 
+/* Gives a new schema one pair of metadata. Returns false if there is no memory. */
+bool mfi_schema_metadata(struct ArrowSchema* schema, const char* key, const char* value);
+
 /* Creates an array with n children that are still empty, and without buffers. It holds a
    reference to the batch, unless that is NULL. False if out of memory. */
 bool mfi_array_new(struct ArrowArray* out, mf_batch* batch, int64_t length, int64_t n);

@@ -123,7 +123,10 @@ func mfgo_dataset_stream(h C.uint64_t, formats *C.mfi_texts, n C.int32_t, out *C
 //export mfgo_stream_schema
 func mfgo_stream_schema(h C.uint64_t, out *C.struct_ArrowSchema, e *C.mf_error) C.mf_status {
 	return with(h, e, func(_ context.Context, s *streamObject) error {
-		return exportSchema(out, s.reader.Fields(), s.formats, false)
+		if err := exportSchema(out, s.reader.Fields(), s.formats, false); err != nil {
+			return err
+		}
+		return exportClasses(out, s.reader.Fields())
 	})
 }
 

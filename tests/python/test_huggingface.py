@@ -160,6 +160,19 @@ def test_names_of_classes(tmp_path: Path) -> None:
             assert ds.schema["number"].names == ()
             with ds.rename({"label": "y"}) as view:
                 assert view.schema["y"].names == ("cat", "dog", 'a "bird"')
+    for ds in (mf.from_arrow(live), mf.from_arrow(live).rename({"number": "n"}).slice(0, 2)):
+        with ds:
+            table = pa.table(ds)
+        library = datasets.Dataset(table).features
+        assert library["label"] == features["label"]
+        assert library["tags"] == features["tags"]
+        pq.write_table(table, tmp_path / "again.parquet")
+        for copy in (mf.from_arrow(table), mf.open(tmp_path / "again.parquet")):
+            with copy:
+                assert copy.schema["label"].names == ("cat", "dog", 'a "bird"')
+                assert copy.schema["tags"].names == ("day", "night")
+    with mf.from_arrow(live.select_columns(["number"])) as ds:
+        assert pa.table(ds).schema.metadata is None
     other = live.cast_column("label", datasets.ClassLabel(names=["dog", "cat", "x"]))
     with mf.from_arrow(live) as first, mf.from_arrow(other) as second:
         with pytest.raises(mf.InvalidArgumentError, match='class 0 is "cat" and "dog"'):
