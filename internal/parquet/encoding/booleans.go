@@ -9,8 +9,13 @@ func PlainBooleans(dst, src []byte) error {
 	if len(src) < (len(dst)+7)/8 {
 		return errShort
 	}
+	const each = 0x0101010101010101 // byte
+	for ; len(dst) >= 8; dst, src = dst[8:], src[1:] {
+		bits := uint64(src[0]) * each & 0x8040201008040201           // bit k in byte k
+		binary.LittleEndian.PutUint64(dst, (bits+0x7f*each)>>7&each) // 1 in bytes that are not 0
+	}
 	for i := range dst {
-		dst[i] = src[i>>3] >> (i & 7) & 1
+		dst[i] = src[0] >> i & 1
 	}
 	return nil
 }
@@ -34,10 +39,12 @@ func RunBooleans(dst, src []byte) error {
 			return err
 		}
 		part := dst[:run.Count]
-		for i := range part {
-			if part[i] = byte(run.Value); run.Packed != nil {
-				part[i] = run.Packed[i>>3] >> (i & 7) & 1
+		if run.Packed == nil {
+			for i := range part {
+				part[i] = byte(run.Value)
 			}
+		} else if err := PlainBooleans(part, run.Packed); err != nil {
+			return err
 		}
 		dst = dst[run.Count:]
 	}
