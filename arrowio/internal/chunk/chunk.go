@@ -259,11 +259,11 @@ func (d *decoder) version1(p *parquet.Page, stored []byte) error {
 	if err != nil {
 		return err
 	}
-	present, err := d.levels(repetitions, definitions, p.Values)
+	slots, err := d.levels(repetitions, definitions, p.Values)
 	if err != nil {
 		return err
 	}
-	return d.decode(&d.values, p.Encoding, src, present)
+	return d.add(p.Encoding, src, &slots)
 }
 
 // version2 decodes a data page whose levels come first and are not compressed.
@@ -277,33 +277,32 @@ func (d *decoder) version2(p *parquet.Page, stored []byte) error {
 			return err
 		}
 	}
-	present, err := d.levels(repetitions, definitions, p.Values)
+	slots, err := d.levels(repetitions, definitions, p.Values)
 	if err != nil {
 		return err
 	}
-	return d.decode(&d.values, p.Encoding, src, present)
+	return d.add(p.Encoding, src, &slots)
 }
 
-// levels adds the levels of a page with n entries, and returns how many values it has.
-func (d *decoder) levels(repetitions, definitions []byte, n int) (present int, err error) {
+// levels adds the levels of a page with n entries, and returns the slots of its values.
+func (d *decoder) levels(repetitions, definitions []byte, n int) (levels.Slots, error) {
 	if int64(n) > d.left {
-		return 0, fmt.Errorf("%d values, but the column has only %d more", n, d.left)
+		return levels.Slots{}, fmt.Errorf("%d values, but the column has only %d more", n, d.left)
 	}
 	d.left -= int64(n)
 	rWidth, dWidth := d.shape.Widths()
 	r, err := encoding.NewRuns(repetitions, rWidth, n)
 	if err != nil {
-		return 0, err
+		return levels.Slots{}, err
 	}
 	def, err := encoding.NewRuns(definitions, dWidth, n)
 	if err != nil {
-		return 0, err
+		return levels.Slots{}, err
 	}
-	count, err := d.shape.Page(&r, &def, n)
-	return int(count), err
+	return d.shape.Page(&r, &def, n)
 }
 
-// finish returns the column with a slot for every null.
+// finish returns the column.
 func (d *decoder) finish(rows int64) (*Column, error) {
 	shape, err := d.shape.Finish(rows)
 	if err != nil {
@@ -312,9 +311,5 @@ func (d *decoder) finish(rows int64) (*Column, error) {
 	if n := d.chunk.Nulls; d.leaf.MaxRepetition() == 0 && n >= 0 && n != shape.Values-shape.Present {
 		return nil, fmt.Errorf("%d nulls, but %d in its metadata", shape.Values-shape.Present, n)
 	}
-	c := &Column{Shape: *shape, Fixed: d.values.fixed, Width: d.values.width, Bytes: d.values.bytes}
-	if c.Valid != nil && !d.shapeOnly {
-		c.spread()
-	}
-	return c, nil
+	return &Column{Shape: *shape, Fixed: d.values.fixed, Width: d.values.width, Bytes: d.values.bytes}, nil
 }

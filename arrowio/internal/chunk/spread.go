@@ -1,82 +1,82 @@
 package chunk
 
-import "encoding/binary"
+import (
+	"math/bits"
+	"unsafe"
 
-// spread moves the values, which lie one after the other, to their slots. It begins with
-// the last, so that it overwrites no value that it still has to move.
-func (c *Column) spread() {
-	from := c.Present
-	if c.Bytes.Offsets != nil {
-		ends := append(c.Bytes.Offsets, make([]int64, c.Values-c.Present)...)
-		for slot := c.Values - 1; slot >= 0; slot-- {
-			ends[slot+1] = ends[from]
-			if c.Valid.Get(slot) {
-				from--
-			}
-		}
-		c.Bytes.Offsets = ends
-		return
-	}
-	w := int64(c.Width)
-	fixed := append(c.Fixed, make([]byte, (c.Values-c.Present)*w)...)
-	for end := c.Values; end > 0 && from < end; {
-		n := (end-1)%8 + 1 // slots of one byte of the bitmap
+	"github.com/meshfeed/meshfeed/internal/parquet/levels"
+)
+
+// spread sets dst to the values of slots, each of w bytes. Src has those that are not null,
+// one after the other, and may be the beginning of dst. The others are set to 0. Spread
+// begins with the last slot, so that it overwrites no value that it still has to move.
+func spread(dst, src []byte, slots *levels.Slots, w int) {
+	left := slots.Present
+	for end := slots.Count; end > 0; {
+		n := (end-1)%64 + 1
 		end -= n
-		switch valid := c.Valid[end/8]; {
-		case valid == 0:
-			clear(fixed[end*w : (end+n)*w])
-		case valid == byte(1<<n-1):
-			from -= n
-			copy(fixed[end*w:(end+n)*w], fixed[from*w:])
-		case w == 4:
-			from = spread4(fixed, end, n, from, valid)
-		case w == 8:
-			from = spread8(fixed, end, n, from, valid)
-		default:
-			from = spreadAny(fixed, end, n, from, valid, w)
-		}
-	}
-	c.Fixed = fixed
-}
-
-// spread4 moves values of 4 bytes to the slots from `at` to at+n-1 and sets those of nulls
-// to 0. Valid has their bits, and from is the number of values that were not moved. It
-// returns how many are left. No branch depends on a bit, because it would be guessed wrong.
-func spread4(fixed []byte, at, n, from int64, valid byte) int64 {
-	for k := n - 1; k >= 0; k-- {
-		bit := uint32(valid>>k) & 1
-		v := binary.LittleEndian.Uint32(fixed[4*(max(from, 1)-1):])
-		binary.LittleEndian.PutUint32(fixed[4*(at+k):], v&-bit)
-		from -= int64(bit)
-	}
-	return from
-}
-
-// spread8 does the same as spread4 for values of 8 bytes.
-func spread8(fixed []byte, at, n, from int64, valid byte) int64 {
-	for k := n - 1; k >= 0; k-- {
-		bit := uint64(valid>>k) & 1
-		v := binary.LittleEndian.Uint64(fixed[8*(max(from, 1)-1):])
-		binary.LittleEndian.PutUint64(fixed[8*(at+k):], v&-bit)
-		from -= int64(bit)
-	}
-	return from
-}
-
-// spreadAny does the same as spread4 for values of w bytes.
-func spreadAny(fixed []byte, at, n, from int64, valid byte, w int64) int64 {
-	for k := n - 1; k >= 0; k-- {
-		to := fixed[(at+k)*w : (at+k+1)*w]
-		switch {
-		case valid>>k&1 == 0:
+		word := slots.Word(end) & (1<<n - 1)
+		count := bits.OnesCount64(word)
+		to, values := dst[end*w:(end+n)*w], src[:left*w]
+		left -= count
+		switch few := n-count <= 3 || n < 64 || len(values) < 64*w; {
+		case count == 0:
 			clear(to)
-			continue
+		case few:
+			spreadRuns(to, values, word, n, w)
 		case w == 1:
-			to[0] = fixed[from-1]
+			spreadWord[uint8](to, values, word)
+		case w == 2:
+			spreadWord[uint16](to, values, word)
+		case w == 4:
+			spreadWord[uint32](to, values, word)
+		case w == 8:
+			spreadWord[uint64](to, values, word)
 		default:
-			copy(to, fixed[(from-1)*w:])
+			spreadRuns(to, values, word, n, w)
 		}
-		from--
 	}
-	return from
+}
+
+// spreadWord sets dst to 64 slots from the last values of src. No branch depends on a bit
+// of word, because it would be guessed wrong.
+func spreadWord[T uint8 | uint16 | uint32 | uint64](dst, src []byte, word uint64) {
+	var last [64]T // src may be no address for T
+	size := unsafe.Sizeof(last)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&last)), size), src[uintptr(len(src))-size:])
+	to := (*[64]T)(unsafe.Pointer(&dst[:size][0]))
+	i := uint(63)
+	for k := uint(63); k < 64; k-- {
+		bit := word >> k & 1
+		to[k] = last[i&63] & -T(bit)
+		i -= uint(bit)
+	}
+}
+
+// spreadRuns sets dst to n slots of w bytes from the last values of src. It copies all values
+// between two nulls at once.
+func spreadRuns(dst, src []byte, word uint64, n, w int) {
+	for word <<= 64 - n; n > 0; {
+		run := min(bits.LeadingZeros64(^word), n)
+		copied := copy(dst[(n-run)*w:n*w], src[len(src)-run*w:])
+		src, n, word = src[:len(src)-copied], n-run, word<<run
+		gap := min(bits.LeadingZeros64(word), n)
+		clear(dst[(n-gap)*w : n*w])
+		n, word = n-gap, word<<gap
+	}
+}
+
+// spreadEnds moves the ends of values, which follow the end of the value before the page, to
+// their slots. A null ends where the value before it does.
+func spreadEnds(ends []int64, slots *levels.Slots) {
+	left := slots.Present
+	for end := slots.Count; end > 0; {
+		n := (end-1)%64 + 1
+		word := slots.Word(end - n)
+		for k := n - 1; k >= 0; k-- {
+			ends[end] = ends[left]
+			left -= int(word >> k & 1)
+			end--
+		}
+	}
 }

@@ -7,7 +7,47 @@ import (
 
 	"github.com/meshfeed/meshfeed/internal/parquet"
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
+	"github.com/meshfeed/meshfeed/internal/parquet/levels"
 )
+
+// add adds the values of a page, and a slot for every null.
+func (d *decoder) add(how parquet.Encoding, src []byte, slots *levels.Slots) error {
+	v, nulls := &d.values, slots.Count-slots.Present
+	switch {
+	case d.shapeOnly:
+		return nil
+	case nulls == 0:
+		return d.decode(v, how, src, slots.Present)
+	case d.leaf.Physical == parquet.ByteArray:
+		return d.addText(how, src, slots)
+	}
+	start := len(v.fixed)
+	if asStored := v.width == d.width && d.leaf.Physical != parquet.Boolean; how == parquet.Plain && asStored {
+		if len(src) < slots.Present*v.width {
+			return errShort
+		}
+		v.fixed = d.grow(v, slots.Count)
+	} else {
+		if err := d.decode(v, how, src, slots.Present); err != nil {
+			return err
+		}
+		v.fixed = d.grow(v, nulls)
+		src = v.fixed[start:]
+	}
+	spread(v.fixed[start:], src[:slots.Present*v.width], slots, v.width)
+	return nil
+}
+
+// addText adds the values of a page, which have variable lengths, and a slot for every null.
+func (d *decoder) addText(how parquet.Encoding, src []byte, slots *levels.Slots) error {
+	b := &d.values.bytes
+	if err := d.decode(&d.values, how, src, slots.Present); err != nil {
+		return err
+	}
+	b.Offsets = append(b.Offsets, make([]int64, slots.Count-slots.Present)...)
+	spreadEnds(b.Offsets[len(b.Offsets)-slots.Count-1:], slots)
+	return nil
+}
 
 // decode adds n values that are stored in an encoding.
 func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) error {

@@ -14,7 +14,7 @@ type Runs struct {
 }
 
 // Run is a part of a sequence: either Count times the number Value, or, if Packed is
-// not nil, Count numbers for [Unpack].
+// not nil, Count numbers for [Unpack]. The bytes up to the capacity of Packed may be read.
 type Run struct {
 	Count  int
 	Value  uint32
@@ -91,7 +91,7 @@ func (r *Runs) packed(groups uint64) (Run, error) {
 	if need := (count*r.width + 7) / 8; size < need {
 		return Run{}, errShort
 	}
-	run := Run{Count: count, Packed: r.src[:size:size]}
+	run := Run{Count: count, Packed: r.src[:size]}
 	r.src = r.src[size:]
 	return run, nil
 }

@@ -1,5 +1,10 @@
 package levels
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // Bitmap marks which of some slots hold a value, from the lowest bit of the first byte
 // on, as Arrow does. It is nil as long as all of them do.
 type Bitmap []byte
@@ -14,64 +19,91 @@ func (b Bitmap) Set(i int64, valid bool) {
 	}
 }
 
-// add sets n slots from slot `at` on, after which there are none.
-func (b *Bitmap) add(at int64, valid bool, n int) {
-	if *b == nil {
-		if valid || n == 0 {
+// bitmapBuilder is a bitmap to which slots are added.
+type bitmapBuilder struct {
+	bits Bitmap // with room for further slots, of which the first has a byte
+	n    int64  // slots
+}
+
+// room is the number of bytes from that of the next slot on.
+const room = 16
+
+// add adds n slots, at most 64. Word has their bits, and zeros above.
+func (b *bitmapBuilder) add(word uint64, n int) {
+	if b.bits == nil {
+		if word == ones(n) {
+			b.n += int64(n)
 			return
 		}
-		b.start(at, n)
+		b.start()
 	}
-	if valid {
-		b.ones(at, n)
+	used := b.n & 7
+	to := b.bits[b.n>>3:][:room]
+	binary.LittleEndian.PutUint64(to, uint64(to[0])|word<<used)
+	to[8] = byte(word >> (64 - used))
+	b.n += int64(n)
+	b.grow()
+}
+
+// repeat adds n slots that hold a value.
+func (b *bitmapBuilder) repeat(n int) {
+	if b.bits == nil {
+		b.n += int64(n)
 		return
 	}
-	for int64(len(*b))*8 < at+int64(n) {
-		*b = append(*b, 0)
+	for ; n > 0; n -= 64 {
+		b.add(ones(n), min(n, 64))
 	}
 }
 
-// start makes a bitmap of `at` slots, all of which hold a value, with room for n more.
-func (b *Bitmap) start(at int64, n int) {
-	if *b == nil {
-		*b = make(Bitmap, 0, (at+int64(n)+7)/8+64)
-		b.ones(0, int(at))
+// start makes the bitmap of the slots so far, all of which hold a value.
+func (b *bitmapBuilder) start() {
+	whole := b.n >> 3
+	b.bits = make(Bitmap, whole+room, 2*(whole+room))
+	for i := range b.bits[:whole] {
+		b.bits[i] = 0xff
 	}
+	b.bits[whole] = byte(ones(int(b.n & 7)))
 }
 
-// ones sets n slots from slot `at` on to 1.
-func (b *Bitmap) ones(at int64, n int) {
-	if used := int(at & 7); used > 0 && n > 0 {
-		first := min(n, 8-used)
-		(*b)[at>>3] |= byte(1<<first-1) << used
-		n -= first
+// grow makes room for further slots.
+func (b *bitmapBuilder) grow() {
+	need := int(b.n>>3) + room
+	if need > cap(b.bits) {
+		b.bits = append(make(Bitmap, 0, 2*need), b.bits...)
 	}
-	for ; n >= 8; n -= 8 {
-		*b = append(*b, 0xff)
-	}
-	if n > 0 {
-		*b = append(*b, 1<<n-1)
-	}
+	b.bits = b.bits[:need]
 }
 
-// pack sets n slots from slot `at` on, after which there are none, to the first bits of
-// src. Some are zeros.
-func (b *Bitmap) pack(at int64, src []byte, n int) {
-	b.start(at, n)
-	used := at & 7
-	for ; n > 0; n -= 8 {
-		bits := src[0]
-		if n < 8 {
-			bits &= 1<<n - 1
-		}
-		if used > 0 {
-			(*b)[len(*b)-1] |= bits << used
-		}
-		if used == 0 {
-			*b = append(*b, bits)
-		} else if n > int(8-used) {
-			*b = append(*b, bits>>(8-used))
-		}
-		src = src[1:]
+// word returns the bits of 64 slots from slot i on. Those of slots that there are not are
+// undefined.
+func (b *bitmapBuilder) word(i int64) uint64 {
+	if b.bits == nil {
+		return ones(64)
 	}
+	from, used := b.bits[i>>3:][:room], i&7
+	return binary.LittleEndian.Uint64(from)>>used | uint64(from[8])<<(64-used)
+}
+
+// bitmap returns the bitmap. No slots are added any more.
+func (b *bitmapBuilder) bitmap() Bitmap {
+	if b.bits == nil {
+		return nil
+	}
+	return b.bits[:(b.n+7)/8]
+}
+
+// ones returns a word whose lowest n bits are ones: all if n is 64 or more.
+func ones(n int) uint64 { return uint64(1)<<n - 1 }
+
+// extract returns the bits of word at the ones of mask, one after the other.
+func extract(word, mask uint64) (out uint64) {
+	if mask&(mask+1) == 0 { // the ones are the lowest bits
+		return word & mask
+	}
+	for i := 0; mask != 0; i++ {
+		out |= word >> bits.TrailingZeros64(mask) & 1 << i
+		mask &= mask - 1
+	}
+	return out
 }

@@ -7,15 +7,14 @@
 // The definition level tells how much of the path to the value is there. The largest
 // stands for a value; with a smaller one, a node of the path is null, or a list is empty.
 //
-// Levels are stored in runs. A [Builder] uses whole runs where it can: a column without
-// nulls and lists costs nothing per row, and lists of numbers cost about a bit operation
-// per element.
+// Levels are stored in runs. A [Builder] adds a long run of values at once, so that a
+// column without nulls and lists costs nothing per row. It adds all other entries 64 at a
+// time, with operations on words that have a bit for each entry.
 package levels
 
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/meshfeed/meshfeed/internal/parquet"
 	"github.com/meshfeed/meshfeed/internal/parquet/encoding"
@@ -41,57 +40,75 @@ func (l *List) Len() int64 { return int64(len(l.Offsets)) - 1 }
 
 // Builder builds a shape page by page.
 type Builder struct {
-	shape   Shape
-	element []uint32 // by list: the definition level from which on an element is there
+	lists   []list
+	valid   bitmapBuilder // of the values
+	outer   bitmapBuilder // of the first of two nodes
 	rows    int64
+	present int64
 	max     uint32 // definition level of a value
-	outer   uint32 // definition level from which on the first of two nodes is there; 0 if it always is
-	last    uint32 // definition level of the last entry
-	scratch [2][]uint32
+	first   uint32 // definition level from which on the first of two nodes is there; 0 if it always is
+
+	repetitions, definitions segment
 }
 
-// NewBuilder returns the builder for a leaf.
+// list is a level of lists.
+type list struct {
+	element uint32 // definition level from which on an element is there
+	offsets []int64
+	valid   bitmapBuilder
+	open    uint64 // 1 if the last entry is an element, so that the next may continue its list
+}
+
+// NewBuilder returns the builder for a leaf, whose levels are at most 255.
 func NewBuilder(leaf *parquet.Leaf) *Builder {
 	b := &Builder{max: uint32(leaf.MaxDefinition())}
 	for _, n := range leaf.Nodes {
 		if n.Repetition == parquet.Repeated {
-			b.element = append(b.element, uint32(n.Definition))
-			b.shape.Lists = append(b.shape.Lists, List{})
+			b.lists = append(b.lists, list{element: uint32(n.Definition)})
 		}
 	}
-	if nodes := leaf.Nodes; len(nodes) == 2 && len(b.element) == 0 {
-		b.outer = uint32(nodes[0].Definition)
+	if nodes := leaf.Nodes; len(nodes) == 2 && len(b.lists) == 0 {
+		b.first = uint32(nodes[0].Definition)
 	}
 	return b
 }
 
 // Widths returns the numbers of bits of a repetition and of a definition level.
 func (b *Builder) Widths() (repetition, definition int) {
-	return bits.Len(uint(len(b.element))), bits.Len32(b.max)
+	return bits.Len(uint(len(b.lists))), bits.Len32(b.max)
 }
 
-// Page adds the levels of a page, which has n entries. It returns the number of values
-// that the page holds. A column whose levels have no bits needs no runs.
-func (b *Builder) Page(repetitions, definitions *encoding.Runs, n int) (present int64, err error) {
-	before := b.shape.Present
-	r := segment{runs: repetitions, fixed: len(b.element) == 0, scratch: &b.scratch[0]}
-	d := segment{runs: definitions, fixed: b.max == 0, scratch: &b.scratch[1], bitmap: r.fixed && b.max == 1 && b.outer == 0}
+// Slots are those that a page adds to the values. They hold until the next page is added.
+type Slots struct {
+	Count, Present int // of all slots, and of those with a value, which the page holds
+	first          int64
+	valid          *bitmapBuilder
+}
+
+// Word returns a word with a one for each of 64 slots, from slot i of the page on, that has
+// a value. The bits of slots that the page does not have are undefined.
+func (s *Slots) Word(i int) uint64 { return s.valid.word(s.first + int64(i)) }
+
+// Page adds the levels of a page, which has n entries. A column whose levels have no bits
+// needs no runs.
+func (b *Builder) Page(repetitions, definitions *encoding.Runs, n int) (Slots, error) {
+	slots, present := b.valid.n, b.present
+	r, d := &b.repetitions, &b.definitions
+	r.runs, d.runs = repetitions, definitions
 	for n > 0 {
 		if err := r.fill(n); err != nil {
-			return 0, fmt.Errorf("repetition levels: %w", err)
+			return Slots{}, fmt.Errorf("repetition levels: %w", err)
 		}
 		if err := d.fill(n); err != nil {
-			return 0, fmt.Errorf("definition levels: %w", err)
+			return Slots{}, fmt.Errorf("definition levels: %w", err)
 		}
 		m := min(r.left, d.left)
-		if err := b.add(&r, &d, m); err != nil {
-			return 0, err
+		if err := b.add(m); err != nil {
+			return Slots{}, err
 		}
-		r.skip(m)
-		d.skip(m)
 		n -= m
 	}
-	return b.shape.Present - before, nil
+	return Slots{int(b.valid.n - slots), int(b.present - present), slots, &b.valid}, nil
 }
 
 // Finish returns the shape, if it has this number of rows.
@@ -99,266 +116,110 @@ func (b *Builder) Finish(rows int64) (*Shape, error) {
 	if b.rows != rows {
 		return nil, fmt.Errorf("%d rows instead of %d", b.rows, rows)
 	}
-	below := b.shape.Values
-	for i := len(b.shape.Lists) - 1; i >= 0; i-- {
-		l := &b.shape.Lists[i]
-		l.Offsets = append(l.Offsets, below)
-		below = l.Len()
+	s := &Shape{Valid: b.valid.bitmap(), Outer: b.outer.bitmap(), Values: b.valid.n, Present: b.present}
+	for i := range b.lists {
+		l := &b.lists[i]
+		s.Lists = append(s.Lists, List{append(l.offsets, b.elements(i)), l.valid.bitmap()})
 	}
-	return &b.shape, nil
+	return s, nil
 }
 
-// segment is a part of a run, of levels that were not added yet.
-type segment struct {
-	runs    *encoding.Runs
-	fixed   bool // there are no bits, so that all levels are 0
-	bitmap  bool // a packed run is a part of a bitmap and used as a whole
-	left    int
-	same    bool // all levels are value
-	value   uint32
-	packed  []byte    // unless same
-	levels  []uint32  // of packed, unless it is a bitmap
-	scratch *[]uint32 // for levels
-}
-
-// fill reads the next run, unless a part of one is left.
-func (s *segment) fill(n int) error {
-	if s.left > 0 {
-		return nil
+// elements returns the number of elements of all lists of a level so far.
+func (b *Builder) elements(i int) int64 {
+	if i+1 < len(b.lists) {
+		return int64(len(b.lists[i+1].offsets))
 	}
-	if s.fixed {
-		s.left, s.same = n, true
-		return nil
-	}
-	run, err := s.runs.Next()
-	if err != nil {
-		return err
-	}
-	s.left, s.value, s.same, s.packed = run.Count, run.Value, run.Packed == nil, run.Packed
-	if !s.same && !s.bitmap {
-		s.unpack()
-	}
-	return nil
-}
-
-// unpack sets levels to those of a packed run.
-func (s *segment) unpack() {
-	if cap(*s.scratch) < s.left {
-		*s.scratch = make([]uint32, s.left)
-	}
-	s.levels = (*s.scratch)[:s.left]
-	encoding.Unpack(s.levels, s.packed, s.runs.Width())
-}
-
-func (s *segment) skip(n int) {
-	if s.left -= n; !s.same && !s.bitmap {
-		s.levels = s.levels[n:]
-	}
+	return b.valid.n
 }
 
 // add adds n entries, which both segments have.
-func (b *Builder) add(r, d *segment, n int) error {
-	if d.same && d.value == b.max {
-		switch {
-		case len(b.element) == 0:
-			b.values(n)
-			return nil
-		case b.inside():
-			return b.elements(r, n)
-		}
+func (b *Builder) add(n int) error {
+	r, d := &b.repetitions, &b.definitions
+	if r.same && r.value == uint32(len(b.lists)) && d.same && d.value == b.max && b.inside() {
+		b.values(n)
+		r.skip(n)
+		d.skip(n)
+		return nil
 	}
-	if len(b.element) == 0 {
-		return b.flat(d, n)
-	}
-	for i := 0; i < n; i++ {
-		rep, def := r.value, d.value
-		if !r.same {
-			rep = r.levels[i]
-		}
-		if !d.same {
-			def = d.levels[i]
-			if def == b.max && b.inside() {
-				part := segment{same: r.same, value: r.value}
-				if !r.same {
-					part.levels = r.levels[i:]
-				}
-				count := leading(d.levels[i:n], b.max)
-				if err := b.elements(&part, count); err != nil {
-					return err
-				}
-				i += count - 1
-				continue
-			}
-		}
-		if err := b.entry(rep, def); err != nil {
+	for ; n > 0; n -= 64 {
+		m := min(n, 64)
+		r.read()
+		d.read()
+		if err := b.entries(m); err != nil {
 			return err
 		}
+		r.skip(m)
+		d.skip(m)
 	}
 	return nil
 }
 
-// inside reports whether the last entry is an element of a list of the innermost level.
-func (b *Builder) inside() bool { return b.last >= b.element[len(b.element)-1] }
+// inside reports whether the last entry is an element of a list of the innermost level, or
+// there are no lists.
+func (b *Builder) inside() bool { return len(b.lists) == 0 || b.lists[len(b.lists)-1].open == 1 }
 
-// leading returns how many levels equal value before the first that does not.
-func leading(levels []uint32, value uint32) int {
-	for i, level := range levels {
-		if level != value {
-			return i
-		}
-	}
-	return len(levels)
-}
-
-// values adds n values of a column without lists.
+// values adds n values. If there are lists, the values continue them.
 func (b *Builder) values(n int) {
-	b.rows += int64(n)
-	b.shape.Valid.add(b.shape.Values, true, n)
-	b.shape.Outer.add(b.shape.Values, true, n)
-	b.shape.Values += int64(n)
-	b.shape.Present += int64(n)
-	b.last = b.max
+	if len(b.lists) == 0 {
+		b.rows += int64(n)
+	}
+	if b.first > 0 {
+		b.outer.repeat(n)
+	}
+	b.valid.repeat(n)
+	b.present += int64(n)
 }
 
-// bitmap adds a packed run of n entries of a column without lists. Its levels are 0 for a
-// null and 1 for a value, as in the bitmap of Arrow.
-func (b *Builder) bitmap(packed []byte, n int) {
-	present := 0
-	for i := 0; i < n; i += 8 {
-		present += bits.OnesCount8(packed[i>>3] & byte(1<<min(8, n-i)-1))
+// entries adds the next n entries, at most 64. Bit i of a word is that of entry i.
+func (b *Builder) entries(n int) error {
+	all := ones(n)
+	if err := b.check(all); err != nil {
+		return err
 	}
-	if present == n {
-		b.values(n)
-		return
-	}
-	b.shape.Valid.pack(b.shape.Values, packed, n)
-	b.rows += int64(n)
-	b.shape.Values += int64(n)
-	b.shape.Present += int64(present)
-}
-
-// flat adds n entries, some of which may be null, of a column without lists.
-func (b *Builder) flat(d *segment, n int) error {
-	if !d.same && d.bitmap {
-		b.bitmap(d.packed, n)
-		return nil
-	}
-	if !d.same && !slices.ContainsFunc(d.levels[:n], func(level uint32) bool { return level != b.max }) {
-		b.values(n)
-		return nil
-	}
-	if d.same && d.value > b.max {
-		return fmt.Errorf("definition level %d, of at most %d", d.value, b.max)
-	}
-	at := b.shape.Values
-	b.shape.Valid.add(at, false, n)
-	for i := 0; i < n && !d.same; i++ {
-		if level := d.levels[i]; level == b.max {
-			b.shape.Valid[(at+int64(i))>>3] |= 1 << ((at + int64(i)) & 7)
-			b.shape.Present++
-		} else if level > b.max {
-			return fmt.Errorf("definition level %d, of at most %d", level, b.max)
+	r, d := &b.repetitions, &b.definitions
+	b.rows += int64(bits.OnesCount64(all &^ r.from(1)))
+	exists := all // entries with an element of the lists above
+	for i := range b.lists {
+		l, level := &b.lists[i], uint32(i)+1
+		begins := exists &^ r.from(level)
+		exists = all & d.from(l.element)
+		further := r.from(level) &^ r.from(level+1) & all
+		if further&^(exists&(exists<<1|l.open)) != 0 {
+			return fmt.Errorf("repetition level %d continues a list that has no elements", level)
 		}
+		l.open = exists >> (n - 1)
+		l.add(begins, exists&^r.from(level+1), d.from(l.element-1), b.elements(i))
 	}
-	if b.outer > 0 {
-		b.outers(d, n)
-	}
-	b.rows += int64(n)
-	b.shape.Values += int64(n)
-	return nil
-}
-
-// outers sets which of n entries have the first node of their path.
-func (b *Builder) outers(d *segment, n int) {
-	at := b.shape.Values
-	if d.same {
-		b.shape.Outer.add(at, d.value >= b.outer, n)
-		return
-	}
-	for i, level := range d.levels[:n] {
-		b.shape.Outer.add(at+int64(i), level >= b.outer, 1)
-	}
-}
-
-// elements adds n values of lists. The entry before is an element of the innermost lists
-// too, so that each value may continue its lists.
-func (b *Builder) elements(r *segment, n int) error {
-	at, depth := b.shape.Values, uint32(len(b.element))
-	if r.same && r.value > depth {
-		return fmt.Errorf("repetition level %d, of at most %d", r.value, depth)
-	}
-	for i := 0; i < n && !(r.same && r.value == depth); i++ {
-		rep := r.value
-		if !r.same {
-			rep = r.levels[i]
-		}
-		if rep == depth {
-			continue
-		}
-		if rep > depth {
-			return fmt.Errorf("repetition level %d, of at most %d", rep, depth)
-		}
-		b.shape.Values = at + int64(i)
-		b.begin(rep)
-	}
-	b.shape.Valid.add(at, true, n)
-	b.shape.Values = at + int64(n)
-	b.shape.Present += int64(n)
-	b.last = b.max
-	return nil
-}
-
-// begin begins a list with elements at the levels from rep on.
-func (b *Builder) begin(rep uint32) {
-	if rep == 0 {
-		b.rows++
-	}
-	for i := int(rep); i < len(b.shape.Lists); i++ {
-		l := &b.shape.Lists[i]
-		if l.Valid != nil {
-			l.Valid.add(int64(len(l.Offsets)), true, 1)
-		}
-		l.Offsets = append(l.Offsets, b.elementsOf(i))
-	}
-}
-
-// entry adds one entry.
-func (b *Builder) entry(rep, def uint32) error {
-	switch {
-	case rep > uint32(len(b.element)):
-		return fmt.Errorf("repetition level %d, of at most %d", rep, len(b.element))
-	case def > b.max:
-		return fmt.Errorf("definition level %d, of at most %d", def, b.max)
-	case rep == 0:
-		b.rows++
-	case b.rows == 0:
-		return fmt.Errorf("the first repetition level is %d", rep)
-	case def < b.element[rep-1] || b.last < b.element[rep-1]:
-		return fmt.Errorf("repetition level %d continues a list that has no elements", rep)
-	}
-	b.last = def
-	for i := range b.shape.Lists {
-		l := &b.shape.Lists[i]
-		if rep <= uint32(i) { // the entry begins a list
-			l.Valid.add(int64(len(l.Offsets)), def+1 >= b.element[i], 1)
-			l.Offsets = append(l.Offsets, b.elementsOf(i))
-		}
-		if def < b.element[i] { // null or empty: no element begins
-			return nil
-		}
-	}
-	b.shape.Valid.add(b.shape.Values, def == b.max, 1)
-	b.shape.Values++
-	if def == b.max {
-		b.shape.Present++
+	valid := d.from(b.max) & all
+	b.valid.add(extract(valid, exists), bits.OnesCount64(exists))
+	b.present += int64(bits.OnesCount64(valid))
+	if b.first > 0 {
+		b.outer.add(d.from(b.first)&all, n)
 	}
 	return nil
 }
 
-// elementsOf returns the number of elements of all lists of a level so far.
-func (b *Builder) elementsOf(i int) int64 {
-	if i+1 < len(b.shape.Lists) {
-		return int64(len(b.shape.Lists[i+1].Offsets))
+// check checks the levels of the next entries one by one. All has a one for each entry.
+func (b *Builder) check(all uint64) error {
+	r, d, depth := &b.repetitions, &b.definitions, uint32(len(b.lists))
+	if bad := r.from(depth+1) & all; bad != 0 {
+		return fmt.Errorf("repetition level %d, of at most %d", r.level(bits.TrailingZeros64(bad)), depth)
 	}
-	return b.shape.Values
+	if bad := d.from(b.max+1) & all; bad != 0 {
+		return fmt.Errorf("definition level %d, of at most %d", d.level(bits.TrailingZeros64(bad)), b.max)
+	}
+	if b.rows == 0 && r.from(1)&1 == 1 {
+		return fmt.Errorf("the first repetition level is %d", r.level(0))
+	}
+	return nil
+}
+
+// add adds the lists at the ones of begins and the elements at the ones of elements, before
+// which there are n elements. The lists at the ones of valid are not null.
+func (l *list) add(begins, elements, valid uint64, n int64) {
+	l.valid.add(extract(valid, begins), bits.OnesCount64(begins))
+	for ; begins != 0; begins &= begins - 1 {
+		before := begins&-begins - 1
+		l.offsets = append(l.offsets, n+int64(bits.OnesCount64(elements&before)))
+	}
 }

@@ -136,7 +136,7 @@ func (c *column) build(b *levels.Builder) (present int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		present, at = present+k, at+n
+		present, at = present+int64(k.Present), at+n
 	}
 	return present, nil
 }

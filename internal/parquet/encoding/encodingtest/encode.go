@@ -37,11 +37,15 @@ func Runs(rng *rand.Rand, numbers []uint32, width int) (out []byte) {
 			numbers = numbers[n:]
 			continue
 		}
-		n := min(len(numbers), 8*(1+rng.IntN(5)))
+		groups := 1 + rng.IntN(5)
+		if rng.IntN(8) == 0 {
+			groups = 1 + rng.IntN(200)
+		}
+		n := min(len(numbers), 8*groups)
 		if n%8 != 0 && n < len(numbers) {
 			n -= n % 8
 		}
-		groups := (n + 7) / 8
+		groups = (n + 7) / 8
 		out = binary.AppendUvarint(out, uint64(groups)<<1|1)
 		wide := make([]uint64, groups*8)
 		for i, v := range numbers[:n] {
