@@ -101,7 +101,7 @@ class Readable(Resource):
     def _reader(self) -> Reader:
         if not self.schema:
             raise no_fields(self.skipped)
-        return Reader(list(self.schema.values()))
+        return Reader(list(self.schema.values()), encoded=bool(self._origin.packed))
 
     @property
     def schema(self) -> dict[str, Field]:

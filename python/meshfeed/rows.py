@@ -6,12 +6,14 @@ import itertools
 import math
 import operator
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from meshfeed._io.arguments import Checks, is_integer, shown
+from meshfeed._native import calls, interruptible
 from meshfeed._native.rows import FIXED, LISTS, TEXT, Level, bits, read
 from meshfeed.errors import DataLossError, OutOfRangeError
 from meshfeed.fields import Field
@@ -26,17 +28,53 @@ _DAYS = {"day": "D"}
 # The rows that are read at once to visit all records: at first few, which show how large rows are.
 _FIRST, _MOST, _MOST_BYTES = 16, 4096, 4 << 20
 
+_SLOW = 0.001  # seconds of a read that has decoded
+_MANY = 256  # rows of a read that Ctrl-C can end; starting such a read takes about 50 us
+
 
 class Reader:
-    """Reads rows of some fields, and makes NumPy arrays of them. It is safe in several threads."""
+    """Reads rows of some fields, and makes NumPy arrays of them. It is safe in several threads.
 
-    def __init__(self, fields: Sequence[Field]) -> None:
+    On the main thread, Ctrl-C ends a read of many rows, and one that decodes rows after another
+    that did: reads of decoded rows take microseconds, and are made on the main thread itself.
+
+    Args:
+        fields: the fields.
+        encoded: whether a row may have to be decoded, which can take seconds.
+    """
+
+    def __init__(self, fields: Sequence[Field], *, encoded: bool) -> None:
         self._columns = [_Column(field) for field in fields]
         self._kinds = [column.kinds for column in self._columns]
+        self._encoded = self._slow = encoded
+
+    def _read(self, dataset: int, numbers: Numbers | int) -> list[list[Level]]:
+        """Reads rows. After Ctrl-C, the read goes on in the background."""
+        if not isinstance(numbers, int) and len(numbers) >= _MANY:
+            return interruptible.call(lambda: read(dataset, numbers, self._kinds))
+        if not self._encoded:
+            return read(dataset, numbers, self._kinds)
+        began, slow, self._slow = time.perf_counter(), self._slow, True
+        if slow:
+            columns = interruptible.call(lambda: read(dataset, numbers, self._kinds))
+        else:
+            columns = read(dataset, numbers, self._kinds)
+        self._slow = time.perf_counter() - began > _SLOW
+        return columns
 
     def batch(self, dataset: int, numbers: Numbers) -> Rows:
         """Returns rows of the dataset with this handle: one value per field."""
-        return self._batch(read(dataset, numbers, self._kinds))
+        if len(numbers) < _MANY:
+            return self._batch(self._read(dataset, numbers))
+        # After Ctrl-C the release of a handle of its own ends the read.
+        handle = calls.dataset_slice(dataset, 0, int(numbers.max()) + 1)
+        try:
+            columns = self._read(handle.value, numbers)
+        except BaseException as e:
+            handle.close(type(e))
+            raise
+        handle.close()
+        return self._batch(columns)
 
     def _batch(self, columns: list[list[Level]]) -> Rows:
         made = zip(self._columns, columns, strict=True)
@@ -44,7 +82,7 @@ class Reader:
 
     def row(self, dataset: int, number: int) -> Rows:
         """Returns one row. A row that is null is None."""
-        made = zip(self._columns, read(dataset, number, self._kinds), strict=True)
+        made = zip(self._columns, self._read(dataset, number), strict=True)
         return {column.field.name: column.row(levels) for column, levels in made}
 
     def rows(self, dataset: int, numbers: Numbers) -> list[Rows]:
@@ -60,7 +98,7 @@ class Reader:
         start, count = 0, _FIRST
         while start < records:
             stop = min(start + count, records)
-            columns = read(dataset, np.arange(start, stop, dtype=np.int64), self._kinds)
+            columns = self._read(dataset, np.arange(start, stop, dtype=np.int64))
             yield start, stop, self._batch(columns)
             size = sum(_size(level) for levels in columns for level in levels)
             fit = _MOST_BYTES * (stop - start) // max(size, 1)

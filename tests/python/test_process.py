@@ -297,6 +297,73 @@ def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
     assert out == "ok\n"
 
 
+# Rows whose read never returns, because it waits for a lock of C, which no signal ends.
+STUCK = """
+    import ctypes, tempfile, pyarrow as pa, pyarrow.parquet
+    from meshfeed import rows
+    def stuck(*_):
+        print("waiting", flush=True)
+        mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+        lock(mutex)
+        lock(mutex)
+    many = mf.from_arrays({"x": np.arange(1000)})
+    path = os.path.join(tempfile.mkdtemp(), "x.parquet")
+    pa.parquet.write_table(pa.table({"x": np.arange(1000)}), path)
+    encoded = mf.open(path)
+    rows.read = stuck
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the lock is that of Linux")
+@pytest.mark.parametrize("read", ["many[:]", "encoded[7]", "list(encoded)"])
+def test_ctrl_c_ends_a_read(read: str) -> None:
+    out = interrupted(
+        STUCK
+        + f"""
+    try: {read}
+    except KeyboardInterrupt: print("interrupted")
+    """
+    )
+    assert out == "interrupted\n"
+
+
+def test_ctrl_c_cancels_a_read() -> None:
+    out = interrupted("""
+        from meshfeed import rows
+        real, ended = rows.read, threading.Event()
+        def endless(dataset, numbers, kinds):
+            print("waiting", flush=True)
+            try:
+                while True: real(dataset, 7, kinds)
+            except mf.Error as e:
+                print(type(e).__name__, flush=True)
+            ended.set()
+        rows.read = endless
+        ds = mf.from_arrays({"x": np.arange(1000)})
+        try: ds[:]
+        except KeyboardInterrupt: print("interrupted", ended.wait(30))
+        rows.read = real
+        print(ds[-1]["x"], len(ds[:]["x"]))
+    """)
+    assert sorted(out.split()) in (
+        ["1000", "999", "CancelledError", "True", "interrupted"],
+        ["1000", "999", "InvalidStateError", "True", "interrupted"],
+    )
+
+
+def test_a_read_in_a_forked_child_is_refused() -> None:
+    out = run("""
+        ds = mf.from_arrays({"x": np.arange(1000)})
+        ds[:]  # a thread waits for the next read of many rows
+        if (child := os.fork()) == 0:
+            try: ds[:]
+            except mf.Error as e: print(type(e).__name__, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    """)
+    assert out == "ForkedError\n"
+
+
 # ---- exit ----
 
 
