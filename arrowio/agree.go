@@ -34,7 +34,7 @@ func agree(first, f *file) error {
 		}
 	}
 	if len(want) != len(have) {
-		return disagree(first, f, "", fmt.Sprintf("there are %d columns, but %d in %s", len(have), len(want), first.path))
+		return disagree(first, f, "", fmt.Sprintf("the number of columns is %d, but %d in %s", len(have), len(want), first.path))
 	}
 	return nil
 }

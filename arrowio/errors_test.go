@@ -171,8 +171,8 @@ func TestColumnsDisagree(t *testing.T) {
 	save(t, one, false, schema(1), []int{1}, 1)
 	save(t, two, true, schema(2), []int{1}, 1)
 	for _, c := range []struct{ first, second, want string }{
-		{one, two, "there are 2 columns, but 1 in "},
-		{two, one, "there are 1 columns, but 2 in "},
+		{one, two, "the number of columns is 2, but 1 in "},
+		{two, one, "the number of columns is 1, but 2 in "},
 	} {
 		refused(t, []string{c.first, c.second}, status.Incompatible, c.second+": "+c.want+c.first+
 			"; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema")

@@ -247,10 +247,12 @@ func mfgo_dataset_lengths(h C.uint64_t, field *C.char, start, stop C.int64_t, le
 		if err != nil {
 			return err
 		}
-		name := C.GoString(field)
-		number, _, ok := src.Schema().Field(name)
-		if !ok {
-			return status.Errorf(status.NotFound, "capi", "there is no field %q", name).With("field", name)
+		number, err := src.Schema().Find(C.GoString(field))
+		if err != nil {
+			return err
+		}
+		if src.Schema().Fields[number].Ragged == 0 {
+			return status.Errorf(status.InvalidArgument, "capi", "field %q has rows of one shape, and no lengths", C.GoString(field)).With("field", C.GoString(field))
 		}
 		if start < 0 || stop < start || int64(stop) > src.Len() {
 			return status.Errorf(status.OutOfRange, "capi", "the records [%d, %d) do not lie within the %d records of the dataset", int64(start), int64(stop), src.Len())

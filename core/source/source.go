@@ -16,6 +16,9 @@ package source
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -66,6 +69,31 @@ func (s Schema) Field(name string) (number int, field Field, ok bool) {
 	}
 	return 0, Field{}, false
 }
+
+// Find returns the number of a field. The error is Unsupported, with the reason, for a column
+// that is skipped. Otherwise it is NotFound, and lists the fields.
+func (s Schema) Find(name string) (int, error) {
+	if n, _, ok := s.Field(name); ok {
+		return n, nil
+	}
+	for _, c := range s.Skipped {
+		if c.Name == name {
+			return 0, status.Errorf(status.Unsupported, "source", "column %q of type %s cannot be an array: %s", c.Name, c.Type, c.Reason).With("field", name)
+		}
+	}
+	names := make([]string, 0, listed+1)
+	for _, f := range s.Fields[:min(listed, len(s.Fields))] {
+		names = append(names, strconv.Quote(f.Name))
+	}
+	if more := len(s.Fields) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return 0, status.Errorf(status.NotFound, "source", "the dataset has no field %q", name).
+		WithHint("the fields are %s", strings.Join(names, ", ")).With("field", name)
+}
+
+// listed is how many fields an error names.
+const listed = 20
 
 // Fixed returns the numbers of the fields that are not ragged.
 func (s Schema) Fixed() []int {

@@ -66,15 +66,15 @@ const maxPaddedBytes = 1 << 31
 
 // raggedField finds a field of which one dimension varies.
 func raggedField(schema source.Schema, name string) (number int, f source.Field, err error) {
-	number, f, ok := schema.Field(name)
-	switch {
-	case !ok:
-		return 0, f, status.Errorf(status.NotFound, "view", "there is no field %q to pad", name).With("field", name)
+	if number, err = schema.Find(name); err != nil {
+		return 0, f, err
+	}
+	switch f = schema.Fields[number]; {
 	case f.Ragged == 0:
 		return 0, f, status.Errorf(status.InvalidArgument, "view", "field %q has rows of one shape, which need no padding", name).With("field", name)
 	case f.Ragged > 1:
 		return 0, f, status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, and only their first dimension can be padded", name, f.TypeString()).
-			WithHint("store the lists flat").With("field", name)
+			WithHint("store two columns instead, the values of all inner lists as one list and the lengths of these lists, and pad both").With("field", name)
 	}
 	return number, f, nil
 }

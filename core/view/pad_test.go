@@ -165,9 +165,9 @@ func TestPadRefused(t *testing.T) {
 		code  status.Code
 		want  string
 	}{
-		{"word", view.Padding{Length: 1}, status.NotFound, `view: there is no field "word" to pad`},
+		{"word", view.Padding{Length: 1}, status.NotFound, `source: the dataset has no field "word"; the fields are "id", "tokens", "image", "text", "boxes", "flags", "deep", "flags_length"`},
 		{"id", view.Padding{Length: 1}, status.InvalidArgument, `view: field "id" has rows of one shape, which need no padding`},
-		{"deep", view.Padding{Length: 1}, status.Unsupported, `view: field "deep" has rows of type list<list<int8>>, and only their first dimension can be padded; store the lists flat`},
+		{"deep", view.Padding{Length: 1}, status.Unsupported, `view: field "deep" has rows of type list<list<int8>>, and only their first dimension can be padded; store two columns instead, the values of all inner lists as one list and the lengths of these lists, and pad both`},
 		{"tokens", view.Padding{}, status.OutOfRange, `view: the length of field "tokens" is 0, but must be from 1 to 536870912`},
 		{"tokens", view.Padding{Length: 1<<29 + 1}, status.OutOfRange, `view: the length of field "tokens" is 536870913, but must be from 1 to 536870912`},
 		{"text", view.Padding{Length: 1, Value: 256}, status.InvalidArgument, `view: field "text" cannot be padded with 256: uint8 cannot hold it; give a value of the type of the field`},

@@ -12,7 +12,7 @@ import (
 func Rename(src source.Source, names map[string]string) (source.Source, error) {
 	schema := src.Schema()
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if _, err := fieldNumber(schema, name); err != nil {
+		if _, err := schema.Find(name); err != nil {
 			return nil, err
 		}
 		if err := checkName(names[name]); err != nil {

@@ -2,9 +2,7 @@ package view
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -18,32 +16,13 @@ func Select(src source.Source, names ...string) (source.Source, error) {
 	schema := src.Schema()
 	fields := make([]column, len(names))
 	for i, name := range names {
-		n, err := fieldNumber(schema, name)
+		n, err := schema.Find(name)
 		if err != nil {
 			return nil, err
 		}
 		fields[i] = column{name: name, below: n}
 	}
 	return withFields("selection", src, fields, nil)
-}
-
-// fieldNumber returns the number of a field. The error lists the fields, or says why
-// the column is not a field.
-func fieldNumber(schema source.Schema, name string) (int, error) {
-	if n, _, ok := schema.Field(name); ok {
-		return n, nil
-	}
-	for _, s := range schema.Skipped {
-		if s.Name == name {
-			return 0, status.Errorf(status.Unsupported, "view", "column %q of type %s cannot be an array: %s", s.Name, s.Type, s.Reason)
-		}
-	}
-	names := make([]string, len(schema.Fields))
-	for i, f := range schema.Fields {
-		names[i] = fmt.Sprintf("%q", f.Name)
-	}
-	return 0, status.Errorf(status.NotFound, "view", "the dataset has no field %q", name).
-		WithHint("the fields are %s", strings.Join(names, ", ")).With("field", name)
 }
 
 // checkName returns an error if a text cannot name a new field.

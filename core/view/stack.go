@@ -67,7 +67,7 @@ func stackedField(schema source.Schema, s Stacked) (f source.Field, columns []in
 			WithHint("name at least one")
 	}
 	for i, name := range s.Columns {
-		n, err := fieldNumber(schema, name)
+		n, err := schema.Find(name)
 		if err != nil {
 			return f, nil, err
 		}

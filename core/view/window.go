@@ -90,7 +90,7 @@ const runRecords = 1 << 16
 // eachRun calls add for every run of records whose rows of a field are equal.
 func eachRun(ctx context.Context, src source.Source, name string, add func(start, stop int64)) (err error) {
 	schema := src.Schema()
-	n, err := fieldNumber(schema, name)
+	n, err := schema.Find(name)
 	if err != nil {
 		return err
 	}

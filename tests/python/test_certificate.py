@@ -529,7 +529,7 @@ def test_blocks_of_the_dataset(tmp_path: Path) -> None:
         total.check(dataset=ds)
         assert total.complete(last=(0, 64), dataset=equal)
         assert not total.complete(2, dataset=ds)
-        with pytest.raises(mf.InvalidArgumentError, match=r"give the dataset \(Python: cert"):
+        with pytest.raises(mf.InvalidArgumentError, match=r"give the dataset \(cert"):
             total.check()
         with pytest.raises(mf.IncompatibleError, match="for units with the hash"):
             total.check(dataset=other)

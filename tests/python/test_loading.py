@@ -359,7 +359,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
         mf.UnsupportedError,
         'mf.load_array: array "text" takes column "text" of type string, which cannot be an array: '
         "its rows are text of different lengths; store token ids, or give the bytes one length: "
-        'ds.pad("text", length=…) in Python, view.Pad in Go, mf_dataset_pad in C',
+        'ds.pad("text", length=…)',
     ),
     (
         {"field": ["w"], "sharding": P()},

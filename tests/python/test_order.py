@@ -249,7 +249,7 @@ def test_certificates_of_blocks() -> None:
         units.check(epochs=2)
     assert str(error.value) == (
         f'Certificate.check: order "{units.order}" has the units of a dataset as its blocks, but '
-        "the dataset is not known here; give the dataset (Python: certificate.check(dataset=ds)), "
+        "the dataset is not known here; give the dataset (certificate.check(dataset=ds)), "
         "or use blocks with a number of records"
     )
     units.check(epochs=2, dataset=ds)

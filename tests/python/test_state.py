@@ -115,7 +115,7 @@ def test_another_dataset_can_be_accepted() -> None:
             mf.Loader(ds, batch_size=4, shuffle=True, state=state)
         assert refused.value.hint == (
             "open the dataset that was saved, with the same views; if its records are the same, "
-            'pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)'
+            'pass dataset="ignore"'
         )
         with mf.Loader(ds, batch_size=4, shuffle=True, state=state, dataset="ignore") as it:
             assert it.step == 1

@@ -403,7 +403,8 @@ def _plain(value: Any) -> Any:
 def no_fields(skipped: Sequence[Any]) -> InvalidArgumentError:
     """Returns the error for a dataset without fields, from the columns that it skips."""
     reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
-    message = f"the dataset has no field, because no column is an array: {reasons}"
+    message = "the dataset has no field, because "
+    message += f"no column is an array: {reasons}" if reasons else "it has no columns"
     return InvalidArgumentError(message)
 
 

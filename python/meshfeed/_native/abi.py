@@ -19,6 +19,7 @@ from ctypes import (
 from typing import Any
 
 from meshfeed import errors
+from meshfeed._native.wording import in_python
 
 VERSION = 1, 0  # the library needs the same major number, and at least this minor number
 
@@ -51,7 +52,7 @@ class Failure(ctypes.Structure):
             op: the name of the user's call; "" for the part of the library that failed.
         """
         texts = (op.encode() or self.op, self.message, self.hint, self.path)
-        return errors.of(code, *(text.decode(errors="replace") for text in texts))
+        return errors.of(code, *(in_python(text.decode(errors="replace")) for text in texts))
 
 
 class Bytes(ctypes.Structure):

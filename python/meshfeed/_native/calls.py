@@ -17,6 +17,7 @@ from meshfeed._native import abi
 from meshfeed._native.abi import Array, Bytes, DType, Stats
 from meshfeed._native.handle import Handle
 from meshfeed._native.library import SLICE_MS, call, library
+from meshfeed._native.wording import in_python
 from meshfeed.errors import Code, NotFoundError
 
 if TYPE_CHECKING:
@@ -244,7 +245,11 @@ _DLPACK = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
 
 def dataset_facts(handle: int) -> dict[str, Any]:
     """Describes a dataset."""
-    return _json("mf_dataset_info", handle)
+    facts = _json("mf_dataset_info", handle)
+    for column in facts["fields"] + facts["skipped"]:
+        if "reason" in column:
+            column["reason"] = in_python(column["reason"])
+    return facts
 
 
 def dataset_fingerprint(handle: int) -> str:
