@@ -105,6 +105,16 @@ func (c Certificate) Of(units []int64) (Certificate, error) {
 	return c, err
 }
 
+// OfSame returns the certificate with the units of another one, for which Of has checked them.
+// It reports false if the other one is of another sequence, or has no units.
+func (c Certificate) OfSame(other Certificate) (Certificate, bool) {
+	if other.units == nil || other.Sequence != c.Sequence {
+		return c, false
+	}
+	c.units = other.units
+	return c, true
+}
+
 // sampler returns the order of the records.
 func (c Certificate) sampler() (sampler.Order, error) {
 	if sampler.NeedsUnits(c.Order) && c.units != nil {

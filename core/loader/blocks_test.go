@@ -126,6 +126,57 @@ func TestBlocksCertificate(t *testing.T) {
 	}
 }
 
+// asking counts how often its units are asked for.
+type asking struct {
+	stored
+	asked *int
+}
+
+func (c asking) Units() []int64 {
+	*c.asked++
+	return c.units
+}
+
+// The units are checked for the first certificate of a loader, and again after a Restore of
+// another order.
+func TestUnitsOfCertificates(t *testing.T) {
+	asked := 0
+	src := asking{stored{digits(300), []int64{100, 0, 150, 50}}, &asked}
+	lay := newLayout(t, wide(1, 16))
+	l := newLoader(t, src, loader.Options{Layout: lay, Order: "blocks"})
+	another := newLoader(t, src, loader.Options{Layout: lay, Order: "blocks:1"})
+	certify := func() {
+		t.Helper()
+		c, err := l.Certificate()
+		if err == nil {
+			_, err = l.CertificateAt(l.State().Cursor())
+		}
+		if err == nil {
+			err = c.Check(t.Context())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	sequenceOf(t, l, 64)
+	for i := range 3 {
+		before := asked
+		certify()
+		if got, want := asked-before, 1-min(i, 1); got != want {
+			t.Errorf("certificates %d asked %d times for the units, want %d", i, got, want)
+		}
+	}
+	if err := l.Restore(another.State().JSON(), false); err != nil {
+		t.Fatal(err)
+	}
+	sequenceOf(t, l, 64)
+	before := asked
+	certify()
+	if asked-before != 1 {
+		t.Errorf("the certificate of another order asked %d times for the units", asked-before)
+	}
+}
+
 func checkEpochs(t *testing.T, list []int64, records int64, order string) {
 	t.Helper()
 	for epoch := range 2 {

@@ -27,16 +27,28 @@ func (l *Loader) Certificate() (c certificate.Certificate, err error) {
 	return l.withUnits(c)
 }
 
-// withUnits adds the units of the dataset to a certificate whose order needs them.
+// withUnits adds the units of the dataset to a certificate whose order needs them. Checking
+// them makes the order, which takes time for each unit, so it is done once.
 func (l *Loader) withUnits(c certificate.Certificate) (certificate.Certificate, error) {
 	if !sampler.NeedsUnits(c.Order) {
 		return c, nil
+	}
+	if known := l.certified.Load(); known != nil {
+		if same, ok := c.OfSame(*known); ok {
+			return same, nil
+		}
 	}
 	units, err := source.UnitsOf(l.src)
 	if err != nil {
 		return c, err
 	}
-	return c.Of(units)
+	known, err := certificate.Certificate{Sequence: c.Sequence}.Of(units)
+	if err != nil {
+		return c, err
+	}
+	l.certified.Store(&known)
+	c, _ = c.OfSame(known)
+	return c, nil
 }
 
 // CertificateAt returns what Certificate returned when the cursor was at c, which

@@ -29,8 +29,10 @@ package loader
 import (
 	"context"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -47,6 +49,7 @@ type Loader struct {
 	first      *sequence    // at creation; Restore replaces it in the prefetcher only
 	count      *batch.Count // live batches, also of loaders made by OneEpoch and Remesh
 	prefetcher *prefetcher
+	certified  atomic.Pointer[certificate.Certificate] // with units, and without runs
 }
 
 // New returns a loader whose cursor is at the start, or at Options.State. It checks
