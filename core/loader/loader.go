@@ -49,7 +49,7 @@ type Loader struct {
 	first      *sequence    // at creation; Restore replaces it in the prefetcher only
 	count      *batch.Count // live batches, also of loaders made by OneEpoch and Remesh
 	prefetcher *prefetcher
-	certified  atomic.Pointer[certificate.Certificate] // with units, and without runs
+	certified  *atomic.Pointer[certificate.Certificate] // has units and no runs; passes and remeshed loaders share it
 }
 
 // New returns a loader whose cursor is at the start, or at Options.State. It checks
@@ -85,7 +85,7 @@ func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, erro
 	if err := checkFingerprint(planned, fingerprint); err != nil {
 		return nil, err
 	}
-	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}}
+	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}, certified: &atomic.Pointer[certificate.Certificate]{}}
 	live := State{Dataset: fingerprint, Records: src.Len()}
 	if live.Order, live.Seed, err = o.order(planned, src); err != nil {
 		return nil, err

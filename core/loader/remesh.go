@@ -37,7 +37,7 @@ func (l *Loader) remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 	if lay == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("give the layout to continue with")
 	}
-	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), first: l.prefetcher.sequence.Load(), count: l.count}
+	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), first: l.prefetcher.sequence.Load(), count: l.count, certified: l.certified}
 	next.o.Processes = l.o.processes()
 	next.o.Layout, next.o.Process, next.o.Allocator = lay, process, alloc
 	planned := lay.Document().Dataset
