@@ -136,7 +136,7 @@ func TestErrors(t *testing.T) {
 		}, status.Unsupported, `view: the stack "x" cannot join column "tokens": it is ragged; pad it first`},
 		{func() (source.Source, error) {
 			return view.Window(t.Context(), ragged, view.Windows{Length: 1, Stride: 1, Within: "tokens"})
-		}, status.Unsupported, `view: field "tokens" is ragged, so windows cannot be within its values; use a field of numbers`},
+		}, status.Unsupported, `view: field "tokens" has rows of type list<int32>, so windows cannot be within its values; use a field of numbers or of text`},
 		{stack("a", "b"), status.InvalidArgument, `view: two fields of the stack are called "d"; give the stack another name`},
 	} {
 		v, err := c.make()
@@ -498,6 +498,24 @@ func TestWindowRuns(t *testing.T) {
 	}
 	if want := []int{2, 0, 4, 2, 8, 6, 10, 8, 14, 12, 16, 14}; v.Len() != 6 || !slices.Equal(got, want) {
 		t.Errorf("%d windows, which end and begin with records %v, want %v", v.Len(), got, want)
+	}
+}
+
+// TestWindowWithinText: the runs of text are found across the reads of many records.
+func TestWindowWithinText(t *testing.T) {
+	src := synthetic.New(9001, source.Field{Name: "x", Type: dtype.Int32})
+	names := source.Field{Name: "name", Type: dtype.Uint8, Ragged: 1, Logical: "string"}
+	rows := [][]byte{{}, []byte("a"), []byte("a"), {}, []byte("ab"), []byte("b")}
+	v := must(view.Constants(src, []int64{1, 4095, 4000, 2, 900, 3}, view.Constant{Field: names, Rows: rows}))
+	for length, want := range map[int64]int64{1: 9001, 2: 8996, 3: 8093 + 898 + 1, 900: 8095 - 899 + 1, 8095: 1} {
+		w, err := view.Window(t.Context(), v, view.Windows{Length: length, Stride: 1, Within: "name"})
+		if err != nil || w.Len() != want {
+			t.Errorf("windows of %d: %d, %v, want %d", length, w.Len(), err, want)
+		}
+	}
+	_, err := view.Window(t.Context(), v, view.Windows{Length: 8096, Stride: 1, Within: "name"})
+	if want := `view: a window takes 8096 records, but the longest run of one value of "name" has 8095; make the window shorter`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sort"
@@ -23,7 +22,7 @@ type Windows struct {
 // from record k*Stride on. Every field gets a first dimension of that length. Records
 // behind the last whole window are left out.
 //
-// If Within names a field, such as the number of a patient, its changes divide the
+// If Within names a field, such as the number or the name of a patient, its changes divide the
 // records into runs. Each run is divided into windows by itself, from its first record
 // on. Window then reads the field once, and keeps 16 bytes for each run.
 func Window(ctx context.Context, src source.Source, w Windows) (source.Source, error) {
@@ -82,60 +81,6 @@ func (v *window) tooLong() error {
 		e = status.Errorf(status.InvalidArgument, "view", "a window takes %d records, but the longest run of one value of %q has %d", v.Length, v.Within, v.longest)
 	}
 	return e.WithHint("make the window shorter")
-}
-
-// runRecords is how many records eachRun reads at a time.
-const runRecords = 1 << 16
-
-// eachRun calls add for every run of records whose rows of a field are equal.
-func eachRun(ctx context.Context, src source.Source, name string, add func(start, stop int64)) (err error) {
-	schema := src.Schema()
-	n, err := schema.Find(name)
-	if err != nil {
-		return err
-	}
-	f := schema.Fields[n]
-	if f.Ragged > 0 {
-		return status.Errorf(status.Unsupported, "view", "field %q is ragged, so windows cannot be within its values", name).
-			WithHint("use a field of numbers")
-	}
-	if f.Nullable {
-		return status.Errorf(status.InvalidArgument, "view", "field %q may hold nulls, so windows cannot be within its values", name).
-			WithHint("use a field without nulls")
-	}
-	g, err := src.Gatherer([]source.Part{schema.Whole(n)})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := g.Close(); err == nil {
-			err = e
-		}
-	}()
-	width := f.RowBytes()
-	records, rows := make([]int64, 0, runRecords), make([]byte, width*runRecords)
-	previous, start := []byte(nil), int64(0)
-	for from := int64(0); from < src.Len(); from += runRecords {
-		records = records[:0]
-		for r := from; r < min(from+runRecords, src.Len()); r++ {
-			records = append(records, r)
-		}
-		chunk := rows[:width*len(records)]
-		if err := g.Gather(ctx, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: chunk}}); err != nil {
-			return err
-		}
-		for k := range records {
-			row := chunk[k*width : (k+1)*width]
-			if previous != nil && !bytes.Equal(row, previous) {
-				add(start, records[k])
-				start = records[k]
-			}
-			previous = row
-		}
-		previous = bytes.Clone(previous) // the next chunk overwrites it
-	}
-	add(start, src.Len())
-	return nil
 }
 
 // start returns the first record of a window.

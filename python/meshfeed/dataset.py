@@ -237,14 +237,14 @@ class Dataset(Readable):
         Args:
             length: the number of records in a window.
             stride: the number of records from the start of a window to that of the next.
-            within: a field that has one value in each window, such as the number of a patient. Its
-                changes divide the records into runs, and each run is divided into windows by
+            within: a field that has one value in each window, such as the number of a patient, or
+                the text of a key of partitions. Its changes divide the records into runs, and each run is divided into windows by
                 itself. This call reads the field once, and keeps 16 bytes for each run.
 
         Raises:
             InvalidArgumentError: no run is that long, or `within` may hold nulls.
             NotFoundError: there is no field `within`.
-            UnsupportedError: `within` is a ragged field.
+            UnsupportedError: `within` is a field of lists of different lengths.
 
         Examples:
             >>> import meshfeed as mf, numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,16 @@ def test_columns_that_polars_writes_twice(tmp_path: Path) -> None:
             (30, 1),
             (40, 3),
         ]
+
+
+def test_windows_within_text(directory: Path) -> None:
+    """A key of text divides the records into runs, as the same column of text does."""
+    with mf.open(directory) as ds:
+        cities = pa.table(ds)["city"].to_pylist()
+        stored = mf.from_arrow(pa.table({"x": range(60), "city": cities}))
+        with stored, ds.window(2, within="city") as keys, stored.window(2, within="city") as text:
+            inside = sum(a == b for a, b in itertools.pairwise(cities))
+            assert len(keys) == len(text) == inside
+            pairs = [keys[k]["x"].tolist() for k in range(inside)]
+        x = pa.table(ds)["x"].to_pylist()
+        assert pairs == [[x[k], x[k + 1]] for k in range(59) if cities[k] == cities[k + 1]]
