@@ -41,14 +41,15 @@ func (s *share) end() {
 	}
 }
 
-// Decode implements table.Store. It decodes several record batches at a time. If the gather
+// Decode implements table.Store. It decodes one record batch more at a time than there are
+// processors, so that none is idle while the first takes longer than the others. If the gather
 // that began a decoding is canceled, the decoding goes on, because another gather may wait
 // for it. A close of the dataset cancels it.
 func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *table.Decoded) error) error {
 	d := decodings{s, make([]*decoding, len(batches))}
 	defer d.end(0)
 	key := func(i int) cacheKey { return cacheKey{batches[i], field, lists} }
-	next, most := 0, runtime.GOMAXPROCS(0)
+	next, most := 0, runtime.GOMAXPROCS(0)+1
 	for i := range batches {
 		for next = max(next, i); next < min(i+most, len(batches)) && d.begin(ctx, next, key(next)); {
 			next++

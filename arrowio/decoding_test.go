@@ -109,9 +109,9 @@ func allFree(t *testing.T) {
 	budget.Release(budgetBytes)
 }
 
-// TestDecodesInParallel: no decoding ends before four have begun.
+// TestDecodesInParallel: no decoding ends before one more than there are processors have begun.
 func TestDecodesInParallel(t *testing.T) {
-	useProcessors(t, 4)
+	useProcessors(t, 3)
 	var begun atomic.Int32
 	four := make(chan struct{})
 	d := openHooked(t, 1, func(int, int64) error {

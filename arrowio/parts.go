@@ -64,7 +64,7 @@ type attempt struct {
 const (
 	// partBytes is about how many decoded bytes a part has, unless there would be more
 	// than maxParts. A gather waits for a whole part, and each part is an open file.
-	partBytes = 32 << 20
+	partBytes = 8 << 20
 	maxParts  = 256
 
 	// decodersVersion is part of every key. It increases when the same bytes are decoded
