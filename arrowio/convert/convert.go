@@ -13,6 +13,7 @@ package convert
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -163,7 +164,16 @@ func refuse(s source.Schema, c source.Skipped) error {
 	if len(s.Fields) == 0 {
 		return e
 	}
-	return e.WithHint("convert the other columns: --columns %s", strings.Join(namesOf(s), ","))
+	return e.WithHint("convert the other columns: --columns %s", manifest.Quote(joined(namesOf(s))))
+}
+
+// joined returns names as --columns takes them: a name that contains a comma is quoted.
+func joined(names []string) string {
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	_ = w.Write(names) // a builder returns no error
+	w.Flush()
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // job is a run of a conversion.
@@ -274,7 +284,7 @@ func (j *job) arguments(inputs []string) []string {
 	list := slices.Clone(inputs)
 	add := func(flag, value string) { list = append(list, flag, value) }
 	if j.options.Columns != nil {
-		add("--columns", strings.Join(j.options.Columns, ","))
+		add("--columns", joined(j.options.Columns))
 	}
 	if n := j.options.RowsPerFile; n > 0 {
 		add("--rows-per-file", fmt.Sprint(n))

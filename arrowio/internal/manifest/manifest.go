@@ -109,13 +109,13 @@ func (m *Manifest) Missing(names []string) (missing []string) {
 func (m *Manifest) Command(dir string) string {
 	words := slices.Concat([]string{"meshfeed", "convert"}, m.Arguments, []string{dir})
 	for i, w := range words {
-		words[i] = quoted(w)
+		words[i] = Quote(w)
 	}
 	return strings.Join(words, " ")
 }
 
-// quoted returns a word as a shell reads it.
-func quoted(word string) string {
+// Quote returns a word as a shell reads it.
+func Quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=,:@%+", r)
 	}
