@@ -3,20 +3,31 @@ package gomlxfeed
 import (
 	"context"
 	"iter"
+	"reflect"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/layout"
 )
 
-// Placed yields the batches of a loader on devices, as Loader.All yields them on
-// the host. The loop body releases each batch. An error is yielded and ends the
-// loop. After a break or an error the next loop continues with the next batch,
-// and no batch is lost.
+// Batches are what Placed places: a loader.Loader, or a stream.Stream of records that
+// arrive once.
+type Batches interface {
+	Layout() *layout.Layout
+	Process() int
+
+	// All yields the batches. After a break the next loop continues with the next batch.
+	All(ctx context.Context) iter.Seq2[*batch.Batch, error]
+}
+
+// Placed yields the batches of a loader or of a stream on devices, as its method All
+// yields them on the host. The loop body releases each batch. An error is yielded and
+// ends the loop. After a break or an error the next loop continues with the next batch.
+// No batch of a loader is lost. A stream cannot go back to a batch that could not be placed.
 //
-// If the loader's Allocator is a Ring of these devices, its batches are placed
-// while they are prefetched, before the program asks for them. The batches of any
-// other loader are copied to the devices when the program asks for them.
-func Placed(ctx context.Context, l *loader.Loader, d *Devices) iter.Seq2[*Batch, error] {
+// If the Allocator is a Ring of these devices, batches are placed while they are
+// prefetched, before the program asks for them. Others are copied to the devices when
+// the program asks for them.
+func Placed(ctx context.Context, l Batches, d *Devices) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		p, err := newPlacer(l, d)
 		if err != nil {
@@ -28,14 +39,14 @@ func Placed(ctx context.Context, l *loader.Loader, d *Devices) iter.Seq2[*Batch,
 	}
 }
 
-// placer places the batches of a loader on devices.
+// placer places batches on devices.
 type placer struct {
-	l    *loader.Loader
+	l    Batches
 	ring *Ring // for batches in other memory
 }
 
-func newPlacer(l *loader.Loader, d *Devices) (*placer, error) {
-	if l == nil || d == nil {
+func newPlacer(l Batches, d *Devices) (*placer, error) {
+	if v := reflect.ValueOf(l); l == nil || v.Kind() == reflect.Pointer && v.IsNil() || d == nil {
 		return nil, fail("a loader and devices are needed")
 	}
 	ring, err := d.Ring(l.Layout())
@@ -66,8 +77,8 @@ func (p *placer) all(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// place moves a batch of the loader to the devices. If that fails, the loader's
-// cursor goes back, so that the batch is delivered again.
+// place moves a batch to the devices. If that fails, the cursor of a loader goes back, so
+// that the batch is delivered again.
 func (p *placer) place(ctx context.Context, b *batch.Batch) (*Batch, error) {
 	taken, err := b.Take()
 	if err != nil {
@@ -79,7 +90,9 @@ func (p *placer) place(ctx context.Context, b *batch.Batch) (*Batch, error) {
 	defer taken.Free()
 	placed, err := p.ring.Place(ctx, b.Step(), taken.Dst)
 	if err != nil {
-		_ = p.l.Rewind(b.Step().Cursor) // fails only if the loader is closed
+		if l, ok := p.l.(interface{ Rewind(batch.Cursor) error }); ok {
+			_ = l.Rewind(b.Step().Cursor) // fails only if the loader is closed
+		}
 		return nil, err
 	}
 	return placed, nil

@@ -168,6 +168,12 @@ func (s *Stream) All(ctx context.Context) iter.Seq2[*batch.Batch, error] {
 	}
 }
 
+// Layout returns the layout.
+func (s *Stream) Layout() *layout.Layout { return s.builder.o.Layout }
+
+// Process returns the process whose blocks are delivered.
+func (s *Stream) Process() int { return s.builder.o.Process }
+
 // Close ends the stream, frees the batches that were built ahead, and closes the feed.
 // Delivered batches stay valid. Calls of Next under way fail with Cancelled, later calls
 // with InvalidState. A second Close does nothing.
