@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -144,6 +145,16 @@ func (f finder) download(dir string, entries []blob.Entry) ([]choice, error) {
 		return f.directory(data)
 	}
 	return nil, nil
+}
+
+// online returns the error for a path that does not exist, if a split of it is asked for. It may
+// be the name of a dataset on Hugging Face's hub.
+func (f finder) online(path string, err error) error {
+	var missing *status.Error
+	if f.split != "" && strings.Count(path, "/") == 1 && filepath.IsLocal(path) && errors.As(err, &missing) && missing.Code == status.NotFound {
+		return missing.WithHint("if it is a dataset on the hub, download it: huggingface_hub.snapshot_download(%q, repo_type=\"dataset\") returns its directory", path)
+	}
+	return err
 }
 
 func isDir(entries []blob.Entry, name string) bool {

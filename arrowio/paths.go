@@ -89,7 +89,7 @@ func (f finder) one(pattern string) ([]choice, error) {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is a URL, and only files are read", pattern).
 			WithHint("copy the files to this machine, or mount what holds them, and give their paths").With("path", pattern)
 	case !strings.ContainsAny(pattern, meta):
-		return nil, err
+		return nil, f.online(pattern, err)
 	case strings.Contains(pattern, "**"):
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "the glob %q has **, which would be read as *", pattern).
 			WithHint("write one * for each level, as in %s", strings.ReplaceAll(pattern, "**", "*")).With("path", pattern)
