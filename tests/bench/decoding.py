@@ -97,11 +97,16 @@ def vectors(dtype: str, size: int, high: int = 1 << 20) -> Callable[[], pa.Array
     return make
 
 
-def lists(dtype: str, length: int, deep: int = 1, nulls: float = 0) -> Callable[[], pa.Array]:
-    """Makes lists of `length` elements on average, nested `deep` times."""
+def lists(
+    dtype: str, length: int, deep: int = 1, nulls: float = 0, elements: float = 0
+) -> Callable[[], pa.Array]:
+    """Makes lists of `length` elements on average, nested `deep` times.
+
+    A share of the lists of each level and of the elements is null.
+    """
 
     def make() -> pa.Array:
-        rng, out = np.random.default_rng(3), numbers(dtype)()
+        rng, out = np.random.default_rng(3), numbers(dtype, nulls=elements)()
         for _ in range(deep):
             lengths = rng.integers(0, 2 * length + 1, len(out) // length)
             ends = np.minimum(np.cumsum(lengths), len(out)).astype("i4")
@@ -125,6 +130,7 @@ def cases(codecs: bool) -> Iterator[tuple[str, Case]]:
         yield f"{dtype} plain", (numbers(dtype, high), PLAIN)
     for share in (0.01, 0.1, 0.5, 0.9):
         yield f"f4 plain, {share:.0%} nulls", (numbers("f4", nulls=share), PLAIN)
+    yield "i2 plain, 10% nulls", (numbers("i2", 30000, nulls=0.1), PLAIN)
     yield "i8 plain, 10% nulls", (numbers("i8", nulls=0.1), PLAIN)
     yield "i8 plain v2, 10% nulls", (numbers("i8", nulls=0.1), PLAIN | {"data_page_version": "2.0"})
     yield "bool plain", (booleans(), PLAIN)
@@ -138,6 +144,7 @@ def cases(codecs: bool) -> Iterator[tuple[str, Case]]:
     yield "list<i4> of 2048 plain", (lists("i4", 2048), PLAIN)
     yield "list<i4> of 8 plain", (lists("i4", 8), PLAIN)
     yield "list<i4> of 8 plain, 10% nulls", (lists("i4", 8, nulls=0.1), PLAIN)
+    yield "list<f4> of 8, 20% null elements", (lists("f4", 8, elements=0.2), PLAIN)
     yield "list<list<f4>> of 8 plain", (lists("f4", 8, deep=2), PLAIN)
     for length in (8, 30, 300, 20_000):
         yield f"text of {length} plain", (texts(length), PLAIN)
