@@ -98,12 +98,12 @@ type decoder struct {
 	*scratch
 }
 
-// values holds values that are not null.
+// values holds the values of a dictionary, or those of a column and a slot for every null.
 type values struct {
 	fixed []byte
 	width int // bytes of a value in fixed
 	bytes encoding.Bytes
-	count int
+	count int // of values that are not null
 }
 
 // prepare checks that the chunk can be decoded within the limit.

@@ -208,6 +208,7 @@ func TestRefused(t *testing.T) {
 		{data: with(func(p *page) { p.change = fields{2: int32(limit + 1)} }), want: "page 0 at byte 0 of the column: a page of 1048577 bytes after decompression, more than 1048576"},
 		{data: with(func(p *page) { p.change = fields{2: int32(17)} }), want: "page 0 at byte 0 of the column: 18 bytes instead of 17"},
 		{data: with(func(p *page) { p.body = int32s(1, 2) }), want: "page 0 at byte 0 of the column: the page ends before its last value"},
+		{data: with(func(p *page) { p.levels, p.body = sized(bits(1, 0, 1)), int32s(1) }), want: "page 0 at byte 0 of the column: the page ends before its last value"},
 		{data: with(func(p *page) { p.levels = sized([]byte{6}) }), want: "page 0 at byte 0 of the column: definition levels: the page ends before its last value"},
 		{data: with(func(p *page) { p.levels = []byte{99, 0, 0, 0} }), want: "page 0 at byte 0 of the column: the levels are longer than the page"},
 		{data: with(func(p *page) { p.how = parquet.DeltaByteArray }), want: "page 0 at byte 0 of the column: values of type INT32 in the encoding DELTA_BYTE_ARRAY are not read"},
@@ -319,6 +320,26 @@ func TestExpansion(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSlots: nulls of two pages have slots, of text without bytes and of booleans with 0.
+func TestSlots(t *testing.T) {
+	decode := func(physical parquet.Physical, body []byte) *chunk.Column {
+		p := page{n: 3, levels: sized(bits(1, 0, 1)), body: body}
+		data := slices.Concat(p.bytes(0), p.bytes(0))
+		c, err := chunk.Decode(data, &parquet.Chunk{Values: 6, Nulls: 2}, &parquet.Leaf{Physical: physical, Nodes: optional}, 6, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	text := decode(parquet.ByteArray, []byte("\x02\x00\x00\x00ab\x01\x00\x00\x00c")).Bytes
+	if string(text.Data) != "abcabc" || !slices.Equal(text.Offsets, []int64{0, 2, 2, 3, 5, 5, 6}) {
+		t.Errorf("%q %v", text.Data, text.Offsets)
+	}
+	if flags := decode(parquet.Boolean, []byte{0b11}).Fixed; !slices.Equal(flags, []byte{1, 0, 1, 1, 0, 1}) {
+		t.Error(flags)
 	}
 }
 

@@ -19,18 +19,18 @@ func spread(dst, src []byte, slots *levels.Slots, w int) {
 		count := bits.OnesCount64(word)
 		to, values := dst[end*w:(end+n)*w], src[:left*w]
 		left -= count
-		switch few := n-count <= 3 || n < 64 || len(values) < 64*w; {
-		case count == 0:
-			clear(to)
-		case few:
-			spreadRuns(to, values, word, n, w)
-		case w == 1:
+		size := w
+		if nulls := n - count; nulls <= 3 || count == 0 || n < 64 || len(values) < 64*w {
+			size = 0 // long runs, or too few slots for spreadWord
+		}
+		switch size {
+		case 1:
 			spreadWord[uint8](to, values, word)
-		case w == 2:
+		case 2:
 			spreadWord[uint16](to, values, word)
-		case w == 4:
+		case 4:
 			spreadWord[uint32](to, values, word)
-		case w == 8:
+		case 8:
 			spreadWord[uint64](to, values, word)
 		default:
 			spreadRuns(to, values, word, n, w)
