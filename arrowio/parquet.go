@@ -178,7 +178,7 @@ func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool, li
 var storedBuffers sync.Pool // of *[]byte
 
 // maxKept bounds the buffers that are kept.
-const maxKept = 64 << 20
+const maxKept = 128 << 20
 
 // storedBuffer returns a buffer of n bytes with any content.
 func storedBuffer(n int64) []byte {

@@ -129,7 +129,7 @@ func (d *decoder) prepare() error {
 	case d.shapeOnly:
 	case d.leaf.Physical == parquet.ByteArray:
 		d.values.bytes.Offsets = append(make([]int64, 0, min(d.left, likely)+1), 0)
-		d.values.bytes.Data = make([]byte, 0, min(d.chunk.Unpacked, d.limit, likely))
+		d.values.bytes.Data = spare.Take(min(d.chunk.Unpacked, d.limit, likely))[:0]
 	default:
 		if d.values.width = d.leaf.Narrow; d.values.width == 0 {
 			d.values.width = d.width
