@@ -45,6 +45,8 @@ type contents interface {
 	// text. See [table.Decoded] for the levels of text.
 	// If it would take more than limit bytes of memory, and limit is less than
 	// budgetBytes, the error is errPromise.
+	// Nothing else may refer to the memory of the result: after its use, it serves
+	// other decodings.
 	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error)
 
 	// promise returns the bytes of memory that decode takes for most columns with such
