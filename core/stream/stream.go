@@ -18,7 +18,7 @@
 // a chunk until its records are copied, and closes it then. A stream cannot be resumed:
 // it has no state and no certificate. Records that have to be shuffled, or read in more
 // than one epoch, belong in files or memory. A chunk costs 30 to 80 µs beside the copy of its
-// records, so chunks of few records are slow.
+// records, and about 2 µs for each of its columns, so chunks of few records are slow.
 //
 // The functions FromReader of packages arrowio/records and arrowio/records18 make streams
 // of the readers of Arrow's Go library.
