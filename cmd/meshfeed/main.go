@@ -28,6 +28,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 	"time"
 
@@ -116,5 +117,11 @@ func describe(err error) string {
 	}
 	short := *e
 	short.Hint = ""
-	return visible(short.Error()) + "\n  " + visible(e.Hint)
+	return visible(short.Error()) + "\n  " + visible(asFlags(e.Hint))
 }
+
+// argument is an argument of mf.open in a hint, and what C has in its place.
+var argument = regexp.MustCompile(`\b(split|duplicates)="([^" ]+)"(?: \(C: [A-Z_]+\))?`)
+
+// asFlags replaces arguments of Python in a hint by flags of the command.
+func asFlags(hint string) string { return argument.ReplaceAllString(hint, "--$1 $2") }

@@ -181,3 +181,17 @@ part          a batch of the time
 		t.Errorf("got %s\nwant %s", out.String(), want)
 	}
 }
+
+// TestHintsNameFlags: the packages say what a program in Python gives, and the command what it takes.
+func TestHintsNameFlags(t *testing.T) {
+	for hint, want := range map[string]string{
+		`choose one with split="train", or open d/*`:            `choose one with --split train, or open d/*`,
+		`pass duplicates="allow" (C: MF_ALLOW_DUPLICATES), now`: `pass --duplicates allow, now`,
+		`choose one with split="a b"`:                           `choose one with split="a b"`,
+		`use order="blocks"`:                                    `use order="blocks"`,
+	} {
+		if got := asFlags(hint); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -238,8 +238,9 @@ class Dataset(Readable):
             length: the number of records in a window.
             stride: the number of records from the start of a window to that of the next.
             within: a field that has one value in each window, such as the number of a patient, or
-                the text of a key of partitions. Its changes divide the records into runs, and each run is divided into windows by
-                itself. This call reads the field once, and keeps 16 bytes for each run.
+                the text of a key of partitions. Its changes divide the records into runs, and each
+                run is divided into windows by itself. This call reads the field once, and keeps 16
+                bytes for each run.
 
         Raises:
             InvalidArgumentError: no run is that long, or `within` may hold nulls.

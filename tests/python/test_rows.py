@@ -306,7 +306,9 @@ def test_a_function_filters(tmp_path: Path) -> None:
             "rows['label'] == 3"
         )
         with pytest.raises(mf.InvalidArgumentError, match="combine with & and"):
-            ds.filter(lambda rows: np.bool_(True))
+            ds.filter(lambda rows: np.bool_(True), fields=["x"])
+        with pytest.raises(mf.InvalidArgumentError, match=r"rows\['text'\] is a list: \[value == "):
+            ds.filter(lambda rows: rows["text"] == "ff", fields=["text"])
         with pytest.raises(mf.InvalidArgumentError, match="fields= is for a function"):
             ds.filter(x == 0, fields=["x"])
         with pytest.raises(ZeroDivisionError) as error:

@@ -67,7 +67,7 @@ def computed(
         if kept.dtype != np.bool_ or kept.shape != (count,):
             message = f"for records {start} to {stop - 1}, the function returned {kept.dtype}"
             expected = f"expected one boolean for each of the {count} rows"
-            raise check.misfit(f"{message}{list(kept.shape)}: {expected}", _hint(kept))
+            raise check.misfit(f"{message}{list(kept.shape)}: {expected}", _hint(kept, rows))
         if np.ma.is_masked(kept):
             message = f"for records {start} to {stop - 1}, the function returned missing values"
             raise check.misfit(message, "compare .filled(value), or .mask to find nulls")
@@ -78,7 +78,11 @@ def computed(
     return mask
 
 
-def _hint(kept: np.ndarray[Any, Any]) -> str:
+def _hint(kept: np.ndarray[Any, Any], rows: Any) -> str:
+    lists = [name for name, column in rows.items() if isinstance(column, list)]
+    if kept.ndim == 0 and lists:
+        name = lists[0]
+        return f"rows[{name!r}] is a list: [value == ... for value in rows[{name!r}]]"
     if kept.ndim == 0 and kept.dtype == np.bool_:
         return "the function gets batches: compare arrays, and combine with & and |, not with and"
     return "compare the arrays of the batch, as in rows['label'] == 3"
