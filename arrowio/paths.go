@@ -123,18 +123,30 @@ func (f finder) glob(pattern string) ([]choice, error) {
 		return nil, f.nothingMatches(pattern, dirs)
 	}
 	for _, dir := range dirs {
-		if ext, ok := f.arrowIn(dir); ok {
-			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q matches files, and the directory %s with Arrow files in it, which would be left out", pattern, dir).
-				WithHint("say which are meant, as in %s or %s", pattern+ext, filepath.Join(pattern, "*"+ext)).With("path", dir)
+		if f.hasData(dir) {
+			return nil, f.ambiguous(pattern, dir)
 		}
 	}
-	for _, file := range files {
-		dirs = append(dirs, filepath.Dir(file))
+	parents := make([]string, len(files))
+	for i, file := range files {
+		parents[i] = filepath.Dir(file)
 	}
-	if err := f.refuseTables(dirs...); err != nil {
+	if err := f.refuseTables(parents...); err != nil {
 		return nil, err
 	}
 	return partitionedBelow(fixedDir(pattern), chosen(sorted(files), f.narrower(pattern, files)))
+}
+
+// ambiguous returns the error for a glob that matches files and a directory with files.
+func (f finder) ambiguous(pattern, dir string) error {
+	ext, _ := f.arrowIn(dir)
+	inside := filepath.Join(pattern, "*"+ext)
+	hint := fmt.Sprintf("say which are meant, as in %s or %s", pattern+ext, inside)
+	if isArrow(pattern) {
+		hint = fmt.Sprintf("files in directories are taken by %s, and the others by their names", inside)
+	}
+	return status.Errorf(status.InvalidArgument, "arrowio", "%q matches files, and the directory %s with Arrow files in it, which would be left out", pattern, dir).
+		WithHint("%s", hint).With("path", dir)
 }
 
 // fixedDir returns the directory of a glob that contains everything it matches.
@@ -294,7 +306,7 @@ func (f finder) directory(dir string) ([]choice, error) {
 			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
 	}
 	for _, sub := range dirs {
-		if ext, ok := f.arrowIn(sub); ok && !hidden(sub) {
+		if ext, _ := f.arrowIn(sub); f.hasData(sub) && !hidden(sub) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has Arrow files, and so has %s in it, which would be left out", dir, sub).
 				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+ext), filepath.Join(dir, "*", "*"+ext)).With("path", dir)
 		}

@@ -36,6 +36,8 @@ func badPaths(t *testing.T) {
 
 		"none/readme.txt": nil, "many/a.csv": nil, "many/b.csv": nil, "many/c.csv": nil, "many/d.csv": nil, "parquet/key/a.parquet": nil, "short.parquet": []byte("PAR1"), "secret.parquet": []byte("PARE and more of it PARE"), "deep/sub/x.arrow": number,
 		"new.zarr/zarr.json": nil, "old.zarr/.zarray": nil, "group.zarr/.zgroup": nil,
+		"spark/a.arrow": number, "spark/b.arrow/p.arrow": number, "keys/x.arrow": number, "keys/a=1/b=1/x.arrow": number,
+		"inner/x.arrow": number, "inner/sub/a=1/x.arrow": number,
 		"both/x.arrow": number, "both/sub/y.arrow": number, "fine/x.arrow": number, "fine/.cache/y.arrow": number, "fine/notes/n.txt": nil,
 		"splits/train/x.arrow": number, "splits/test/x.arrow": number, "mixed/x.arrow": number, "mixed/readme.txt": []byte("Read me."),
 
@@ -92,7 +94,7 @@ func TestOpenRefused(t *testing.T) {
 		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
 		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"},
 
-		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 39 more`},
+		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 42 more`},
 		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
 		{"void/*", status.NotFound, `no file matches "void/*"; HERE/void is empty`},
 		{"nowhere/at/all/*.arrow", status.NotFound, `no file matches "nowhere/at/all/*.arrow"; HERE has no nowhere`},
@@ -105,6 +107,9 @@ func TestOpenRefused(t *testing.T) {
 		{"mixed/*", status.Unsupported, "mixed/readme.txt" + foreign + `is text and begins with "Read me."; "mixed/*" matches files of other kinds, too: open mixed/*.arrow`},
 		{"mixed/*[tw]", status.Unsupported, "mixed/readme.txt" + foreign + `is text and begins with "Read me."; "mixed/*[tw]" matches files of other kinds, too: open a glob that ends in .arrow`},
 		{"many/*", status.DataLoss, "many/a.csv" + foreign + "is empty" + again},
+		{"spark/*.arrow", status.InvalidArgument, `"spark/*.arrow" matches files, and the directory spark/b.arrow with Arrow files in it, which would be left out; files in directories are taken by spark/*.arrow/*.arrow, and the others by their names`},
+		{"keys/*", status.InvalidArgument, `"keys/*" matches files, and the directory keys/a=1 with Arrow files in it, which would be left out; say which are meant, as in keys/*.arrow or keys/*/*.arrow`},
+		{"inner", status.InvalidArgument, "inner: the directory has Arrow files, and so has inner/sub in it, which would be left out; say which are meant, as in inner/*.arrow or inner/*/*.arrow"},
 		{"both/*", status.InvalidArgument, `"both/*" matches files, and the directory both/sub with Arrow files in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow`},
 		{"both", status.InvalidArgument, "both: the directory has Arrow files, and so has both/sub in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow"},
 
