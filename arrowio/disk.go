@@ -222,7 +222,7 @@ func (s *partSet) ready(ctx context.Context, n int, record func(i int) int64) (b
 	defer stop()
 	began := time.Now()
 	defer func() { source.TimesOf(ctx).AddDecode(time.Since(began)) }()
-	s.start(list)
+	s.hasten(list)
 	for _, p := range list {
 		for !p.ready.Load() {
 			if err := s.wait(ctx, p); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -176,6 +177,30 @@ func (s *partSet) load(numbers []int) ([]*table.Column, error) {
 func (s *partSet) start(list []*partState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.add(list)
+}
+
+// hasten begins to make parts before all others that were only announced.
+func (s *partSet) hasten(list []*partState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(list)
+	waiting := s.queue
+	s.queue = make([]*partState, 0, len(waiting))
+	for _, p := range list {
+		if slices.Contains(waiting, p) {
+			s.queue = append(s.queue, p)
+		}
+	}
+	for _, p := range waiting {
+		if !slices.Contains(list, p) {
+			s.queue = append(s.queue, p)
+		}
+	}
+}
+
+// add adds parts to the queue, and starts workers. The caller holds the lock.
+func (s *partSet) add(list []*partState) {
 	for _, p := range list {
 		if p.attempt == nil {
 			p.attempt = &attempt{done: make(chan struct{})}
@@ -192,7 +217,7 @@ func (s *partSet) start(list []*partState) {
 // wait waits for a part, which it starts unless it was started. The error may be that of the
 // decoding.
 func (s *partSet) wait(ctx context.Context, p *partState) error {
-	s.start([]*partState{p})
+	s.hasten([]*partState{p})
 	s.mu.Lock()
 	a := p.attempt
 	s.mu.Unlock()

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,21 +12,23 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
 	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
 )
 
-// openParts opens two files of the format hooked, each with a unit of one row, whose parts
-// are kept in a folder.
-func openParts(t *testing.T, h hooked) *Dataset {
+// openParts opens files of the format hooked, each with a unit of one row, whose parts are kept
+// in a folder. The number in a row is that of its file.
+func openParts(t *testing.T, files int, h hooked) *Dataset {
 	t.Helper()
 	was := formats
 	formats = []format{h}
 	defer func() { formats = was }()
 	dir := t.TempDir()
-	paths := []string{filepath.Join(dir, "a.toy"), filepath.Join(dir, "b.toy")}
-	for i, path := range paths {
-		if err := os.WriteFile(path, append([]byte(toyMagic), 1, byte(i)), 0o600); err != nil {
+	paths := make([]string, files)
+	for i := range paths {
+		paths[i] = filepath.Join(dir, string(rune('a'+i))+".toy")
+		if err := os.WriteFile(paths[i], append([]byte(toyMagic), 1, byte(i)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +70,7 @@ func TestDecodesWhileTheDiskWrites(t *testing.T) {
 		<-both
 		return was(s)
 	}
-	gatherTwo(t, openParts(t, hooked{bytes: 1, hook: func(int, int64) error {
+	gatherTwo(t, openParts(t, 2, hooked{bytes: 1, hook: func(int, int64) error {
 		if begun.Add(1) == 2 {
 			close(both)
 		}
@@ -91,7 +94,48 @@ func TestPartsWaitForTheDisk(t *testing.T) {
 		}
 		return was(s)
 	}
-	gatherTwo(t, openParts(t, hooked{bytes: 1, hook: func(int, int64) error { begun.Add(1); return nil }}))
+	gatherTwo(t, openParts(t, 2, hooked{bytes: 1, hook: func(int, int64) error { begun.Add(1); return nil }}))
+}
+
+// TestPartsInOrderOfNeed: a part that a gather waits for is made before those that were only
+// announced.
+func TestPartsInOrderOfNeed(t *testing.T) {
+	useProcessors(t, 1)
+	begun, release, order := make(chan struct{}), make(chan struct{}), []byte(nil)
+	d := openParts(t, 5, hooked{
+		bytes: 1,
+		hook: func(int, int64) error {
+			if order == nil {
+				close(begun)
+				<-release
+			}
+			return nil
+		},
+		values: func(b []byte) []byte { order = append(order, b[0]); return b },
+	})
+	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	g.Ahead([]int64{0, 1, 2, 3})
+	<-begun
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	dst := make([]byte, 5*4)
+	if err := g.Gather(ended, []int64{4, 2}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst[:2*4]}}); status.CodeOf(err) != status.Cancelled {
+		t.Fatalf("a gather whose context has ended: %v", err)
+	}
+	close(release)
+	for _, records := range [][]int64{{4, 2}, {0, 1, 2, 3, 4}} {
+		n := len(records)
+		if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, n}, Dst: dst[:n*4]}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(order, []byte{0, 4, 2, 1, 3}) {
+		t.Errorf("parts were made in the order %v", order)
+	}
 }
 
 // oneBit describes values of one bit.
@@ -130,7 +174,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 		return b
 	}}
 	for range 5 {
-		gatherTwo(t, openParts(t, h))
+		gatherTwo(t, openParts(t, 2, h))
 	}
 	check("parts")
 }
