@@ -31,7 +31,7 @@
 // # How to add a format
 //
 // A format divides the rows of a file into units: the record batches of IPC, the
-// row groups of Parquet. A column of a unit is decoded in one call. To add a
+// row groups of Parquet or runs of their pages. A column of a unit is decoded in one call. To add a
 // format, add one Go file to this package, such as ipc.go, and an entry to the
 // list formats (format.go). The Go file implements three interfaces:
 //
@@ -41,7 +41,7 @@
 //   - The contents of a file return that metadata, visit the headers of the
 //     units, decode one column of one unit to Arrow buffers, and verify all
 //     values. The digest in the metadata covers the schema and the number of rows
-//     per unit. A fingerprint contains this digest and samples of the values,
+//     per record batch or row group. A fingerprint contains this digest and samples of the values,
 //     or all bytes of small files.
 //   - A unit is the header of a unit: its number of rows, and which columns may
 //     have nulls. If rows can be gathered from the file as they are stored, the

@@ -19,3 +19,11 @@ func (d *Dataset) KeepOnDisk() { d.disk.over = 0 }
 
 // CopyRows makes reads copy the rows of all decoded units, as if they were large.
 func (d *Dataset) CopyRows() { d.table.Held = 0 }
+
+// DividePages makes Parquet files that are opened from now on have units of about a number of
+// stored bytes, of which two units may both read 1/twice. The result ends this.
+func DividePages(least, twice int64) (end func()) {
+	was := formats
+	formats = []format{ipcFile, ipcStream, parquetFormat{pageRules{least, twice}}}
+	return func() { formats = was }
+}

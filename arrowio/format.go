@@ -11,7 +11,7 @@ import (
 )
 
 // formats are the formats of files, in the order in which they are tried.
-var formats = []format{ipcFile, ipcStream, parquetFormat{}}
+var formats = []format{ipcFile, ipcStream, parquetFormat{usualPages}}
 
 // format is a kind of file. The package comment explains how to add one.
 type format interface {
@@ -29,7 +29,7 @@ type format interface {
 const headBytes = 16
 
 // contents is a file of some format: columns, whose rows are divided into units. A
-// unit is a record batch or a row group. Contents are safe for concurrent use.
+// unit is a record batch, a row group, or a run of pages. Contents are safe for concurrent use.
 // Their errors need not name the file.
 type contents interface {
 	// metadata returns what open has read.
@@ -74,9 +74,18 @@ type metadata struct {
 	schema       *arrowmeta.Schema // of all columns
 	located      []bool            // by column: the metadata show where its buffers are
 	mixed        bool              // lists are stored among the values, so that reading them reads all
-	digest       [32]byte          // of the schema and the division into units
-	units        []extent          // stored bytes of each unit, in the order of the rows
+	digest       [32]byte          // of the schema and the division into record batches or row groups
+	units        []extent          // stored bytes of each unit, in the order of the rows; of a run of pages, those of its row group
+	bytes        []int64           // by unit: how many bytes are stored for it; nil if all of units
 	dictionaries []extent          // stored bytes of each dictionary, outside of the units
+}
+
+// stored returns how many bytes are stored for a unit.
+func (m *metadata) stored(unit int) int64 {
+	if m.bytes != nil {
+		return m.bytes[unit]
+	}
+	return m.units[unit].length
 }
 
 // extent is a range of a file's bytes.

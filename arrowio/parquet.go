@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -21,14 +20,15 @@ import (
 	"github.com/meshfeed/meshfeed/internal/parquet"
 )
 
-// parquetFormat is the format of Parquet files. Their units are row groups.
-type parquetFormat struct{}
+// parquetFormat is the format of Parquet files. Their units are row groups, or runs of pages
+// of large ones.
+type parquetFormat struct{ pageRules }
 
-func (parquetFormat) recognize(head []byte, _ int64) bool {
+func (f parquetFormat) recognize(head []byte, _ int64) bool {
 	return bytes.HasPrefix(head, []byte(parquet.Magic)) || bytes.HasPrefix(head, []byte(parquet.Encrypted))
 }
 
-func (parquetFormat) open(ctx context.Context, content *resident.File) (contents, error) {
+func (f parquetFormat) open(ctx context.Context, content *resident.File) (contents, error) {
 	size := content.Size()
 	trailer := make([]byte, min(size, parquet.Trailer))
 	if err := content.ReadFull(ctx, trailer, size-int64(len(trailer))); err != nil {
@@ -52,23 +52,7 @@ func (parquetFormat) open(ctx context.Context, content *resident.File) (contents
 	}
 	c := &parquetFile{content: content, meta: meta}
 	c.facts = metadata{format: "parquet", mixed: true, schema: &meta.Schema, digest: sha256.Sum256(footer), located: slices.Repeat([]bool{true}, len(meta.Schema.Fields))}
-	for i := range meta.Groups {
-		c.facts.units = append(c.facts.units, groupExtent(&meta.Groups[i]))
-	}
-	return c, nil
-}
-
-// groupExtent returns the bytes from the first chunk of a row group to the last.
-func groupExtent(g *parquet.Group) (e extent) {
-	for i := range g.Chunks {
-		c := &g.Chunks[i]
-		end := max(e.offset+e.length, c.Offset+c.Length)
-		if i == 0 || c.Offset < e.offset {
-			e.offset = c.Offset
-		}
-		e.length = end - e.offset
-	}
-	return e
+	return c, c.divide(ctx, f.pageRules, offset)
 }
 
 // parquetFile is the contents of a Parquet file.
@@ -76,6 +60,7 @@ type parquetFile struct {
 	content *resident.File
 	meta    *parquet.File
 	facts   metadata
+	units   []parquetUnit
 }
 
 func (c *parquetFile) metadata() *metadata { return &c.facts }
@@ -84,7 +69,7 @@ func (c *parquetFile) unchecked() []Unchecked { return nil }
 
 func (c *parquetFile) scan(_ context.Context, first, last int, visit func(i int, u unit) error) error {
 	for i := first; i < last; i++ {
-		if err := visit(i, parquetGroup{c, i}); err != nil {
+		if err := visit(i, parquetHeader{c, &c.units[i]}); err != nil {
 			return err
 		}
 	}
@@ -109,89 +94,68 @@ func (c *parquetFile) leaf(column int) int {
 	return c.meta.Firsts[column] + max(arrowtype.Member(&c.meta.Schema.Fields[column]), 0)
 }
 
-// maxUnpacked bounds what one column of a row group takes in memory.
+// maxUnpacked bounds what one column of a unit takes in memory.
 const maxUnpacked = 1 << 30
 
-// promise implements contents: the stored bytes, and the memory of chunk.Decode.
-func (c *parquetFile) promise(_ context.Context, group, column int, _ *arrowtype.Field) (int64, error) {
-	leaf := c.leaf(column)
-	stored := &c.meta.Groups[group].Chunks[leaf]
-	return min(stored.Length+chunk.Promise(stored, &c.meta.Leaves[leaf]), maxUnpacked), nil
+// promise implements contents: the stored bytes, and the memory of the decoding.
+func (c *parquetFile) promise(ctx context.Context, unit, column int, _ *arrowtype.Field) (int64, error) {
+	u, number := &c.units[unit], c.leaf(column)
+	stored, leaf := &c.meta.Groups[u.group].Chunks[number], &c.meta.Leaves[number]
+	if c.whole(u) {
+		return min(stored.Length+chunk.Promise(stored, leaf), maxUnpacked), nil
+	}
+	pages, err := c.pages(ctx, u, number)
+	if err != nil {
+		return 0, c.failed(u.group, column, err)
+	}
+	return min(pages.Promise(stored, leaf), maxUnpacked), nil
 }
 
-// decode reads and decodes the leaf of a column of a row group.
-func (c *parquetFile) decode(ctx context.Context, group, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
+// decode reads and decodes the leaf of a column of a unit.
+func (c *parquetFile) decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
 	began := time.Now()
-	leaf := c.leaf(column)
+	u, leaf := &c.units[unit], c.leaf(column)
 	shape := lists && !field.HasInline(field.Structs()) // the offsets of text are in its values
-	col, reading, err := c.chunk(ctx, group, leaf, shape, limit)
+	col, reading, err := c.chunk(ctx, u, leaf, shape, limit)
 	if err != nil {
-		return nil, c.failed(group, column, err)
+		return nil, c.failed(u.group, column, err)
 	}
-	if !(parquetGroup{c, group}).hasNulls(column) && !complete(col) {
-		return nil, c.failed(group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
+	if !(parquetHeader{c, u}).hasNulls(column) && !complete(col) {
+		return nil, c.failed(u.group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
 	}
 	out, err := arrowBuffers(col, &c.meta.Leaves[leaf], field, shape, limit)
 	if err != nil && limit < maxUnpacked {
 		return nil, errPromise
 	}
 	if err != nil {
-		return nil, c.failed(group, column, err)
+		return nil, c.failed(u.group, column, err)
 	}
 	out.Reading, out.Unpacking = reading, time.Since(began)-reading
 	return out, nil
 }
 
-// chunk reads and decodes a leaf of a row group.
-func (c *parquetFile) chunk(ctx context.Context, group, leaf int, shape bool, limit int64) (col *chunk.Column, reading time.Duration, err error) {
-	g := &c.meta.Groups[group]
-	stored := &g.Chunks[leaf]
-	if stored.Length > maxUnpacked {
-		return nil, 0, parquet.Unsupported(fmt.Sprintf("%d bytes, but at most %d are read at once", stored.Length, maxUnpacked))
-	}
+// chunk reads and decodes a leaf of a unit.
+func (c *parquetFile) chunk(ctx context.Context, u *parquetUnit, leaf int, shape bool, limit int64) (col *chunk.Column, reading time.Duration, err error) {
 	began := time.Now()
-	data := storedBuffer(stored.Length)
-	if err := c.content.ReadFull(ctx, data, stored.Offset); err != nil {
-		return nil, 0, err // a read may still write to data
+	stored, err := c.read(ctx, u, leaf)
+	if err != nil {
+		return nil, 0, err
 	}
-	defer keepBuffer(data)
+	defer keepBuffer(stored.buffer)
 	reading = time.Since(began)
 	err = guard.Call("arrowio", func() (err error) {
-		decode, rest := chunk.Decode, limit-stored.Length
-		if shape {
-			decode = chunk.DecodeShape
-		}
+		rest := limit - int64(len(stored.head)+len(stored.data))
 		if limit == maxUnpacked {
 			rest = limit
 		}
-		col, err = decode(data, stored, &c.meta.Leaves[leaf], g.Rows, rest)
+		g := &c.meta.Groups[u.group]
+		col, err = stored.decode(&g.Chunks[leaf], &c.meta.Leaves[leaf], g.Rows, shape, rest)
 		return err
 	})
 	if err != nil && limit < maxUnpacked {
 		err = errPromise // or damage, which the next attempt finds again
 	}
 	return col, reading, err
-}
-
-// storedBuffers keeps buffers for stored bytes, because clearing new memory takes about as
-// long as reading a file from the page cache.
-var storedBuffers sync.Pool // of *[]byte
-
-// maxKept bounds the buffers that are kept.
-const maxKept = 128 << 20
-
-// storedBuffer returns a buffer of n bytes with any content.
-func storedBuffer(n int64) []byte {
-	if kept, ok := storedBuffers.Get().(*[]byte); ok && int64(cap(*kept)) >= n {
-		return (*kept)[:n]
-	}
-	return make([]byte, n)
-}
-
-func keepBuffer(b []byte) {
-	if cap(b) <= maxKept {
-		storedBuffers.Put(&b)
-	}
 }
 
 // failed returns the error for a column of a row group. It does not change an error that
@@ -212,100 +176,53 @@ func complete(col *chunk.Column) bool {
 	return col.Valid == nil && !slices.ContainsFunc(col.Lists, func(l chunk.List) bool { return l.Valid != nil })
 }
 
-// verify decodes the columns that are not fields. The caller gathers all rows of fields,
-// which decodes the others.
+// verify decodes the columns that are not fields, and all columns of a row group that is
+// divided. The caller gathers all rows of fields, which decodes the others.
 func (c *parquetFile) verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
 	left := c.content.Size()
-	for i := range c.meta.Groups {
+	for first := 0; first < len(c.units); {
+		last, group := first+1, c.units[first].group
+		for last < len(c.units) && c.units[last].group == group {
+			last++
+		}
 		for column := range c.meta.Schema.Fields {
-			if slices.Contains(fields, column) {
+			if last == first+1 && slices.Contains(fields, column) {
 				continue
 			}
-			if err := c.verifyColumn(ctx, i, column); err != nil {
-				return c.failed(i, column, err)
+			if err := c.verifyColumn(ctx, c.units[first:last], column); err != nil {
+				return c.failed(group, column, err)
 			}
 		}
-		n := min(c.facts.units[i].length, left)
+		n := min(c.facts.units[first].length, left)
 		left -= n
 		progress(n)
+		first = last
 	}
 	progress(left)
 	return nil
 }
 
-func (c *parquetFile) verifyColumn(ctx context.Context, group, column int) error {
+// verifyColumn decodes a column of the units of a row group. Only all units together have as
+// many nulls as the metadata say.
+func (c *parquetFile) verifyColumn(ctx context.Context, units []parquetUnit, column int) error {
 	first, last := c.leaves(column)
-	for leaf := first; leaf < last; leaf++ {
-		col, _, err := c.chunk(ctx, group, leaf, false, maxUnpacked)
-		if err != nil {
-			return err
-		}
-		if !c.meta.Leaves[leaf].Text {
-			continue
-		}
-		for k := range col.Bytes.Len() {
-			if !utf8.Valid(col.Bytes.Value(k)) {
-				return fmt.Errorf("value %d is not UTF-8", k)
+	for number := first; number < last; number++ {
+		leaf, values, nulls := &c.meta.Leaves[number], int64(0), int64(0)
+		for i := range units {
+			col, _, err := c.chunk(ctx, &units[i], number, false, maxUnpacked)
+			if err != nil {
+				return err
 			}
+			for k := 0; leaf.Text && k < col.Bytes.Len(); k++ {
+				if !utf8.Valid(col.Bytes.Value(k)) {
+					return fmt.Errorf("value %d is not UTF-8", values+int64(k))
+				}
+			}
+			values, nulls = values+col.Values, nulls+col.Values-col.Present
+		}
+		if n := c.meta.Groups[units[0].group].Chunks[number].Nulls; leaf.MaxRepetition() == 0 && n >= 0 && n != nulls {
+			return fmt.Errorf("%d nulls, but %d in its metadata", nulls, n)
 		}
 	}
 	return nil
-}
-
-// parquetGroup is a row group.
-type parquetGroup struct {
-	file  *parquetFile
-	group int
-}
-
-func (g parquetGroup) chunkOf(column int) (*parquet.Chunk, *parquet.Leaf) {
-	leaf := g.file.leaf(column)
-	return &g.file.meta.Groups[g.group].Chunks[leaf], &g.file.meta.Leaves[leaf]
-}
-
-func (g parquetGroup) rows() int64 { return g.file.meta.Groups[g.group].Rows }
-
-// encoding is not empty even if the pages are not compressed, because they must be
-// decoded all the same.
-func (g parquetGroup) encoding() string {
-	if chunks := g.file.meta.Groups[g.group].Chunks; len(chunks) > 0 && chunks[0].Codec != parquet.Uncompressed {
-		return chunks[0].Codec.String()
-	}
-	return "pages"
-}
-
-func (g parquetGroup) hasNulls(column int) bool {
-	c, leaf := g.chunkOf(column)
-	for _, n := range leaf.Nodes {
-		if n.Repetition == parquet.Optional {
-			return c.Nulls != 0
-		}
-	}
-	return false
-}
-
-// setPositions has no positions, because the values must be decoded. The number of
-// values bounds the number of elements of each level, which decode counts.
-func (g parquetGroup) setPositions(to *table.Column, batch, column int) {
-	for n := range to.Planes {
-		p := &to.Planes[n]
-		if p.Valid != nil {
-			p.Valid[batch] = -1
-		}
-		if p.Length != nil {
-			p.Length[batch] = g.file.meta.Groups[g.group].Chunks[g.file.leaf(column)].Values
-		}
-	}
-}
-
-func (g parquetGroup) uneven(column int, field *arrowtype.Field) (string, error) {
-	c, leaf := g.chunkOf(column)
-	want := int64(1)
-	for n := range field.Levels[:len(field.Levels)-1] {
-		want *= int64(field.List(n).Length())
-	}
-	if c.Nulls == 0 && leaf.MaxRepetition() > 0 && c.Values != g.rows()*want {
-		return countReason(g.rows(), c.Values, want), nil
-	}
-	return "", nil
 }

@@ -48,6 +48,7 @@ type partState struct {
 	number      int
 	file        *file
 	first, last int   // record batches of the dataset, from first to last-1
+	record      int64 // of the file, the first of the part
 	bytes       int64 // decoded, about
 	key         string
 	ready       atomic.Bool
@@ -102,14 +103,16 @@ func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, 
 func (s *partSet) divide() {
 	most := max(partBytes, s.d.decodedBytes(s.numbers)/maxParts)
 	for _, f := range s.d.files {
+		record := int64(0)
 		for batch := f.first; batch < f.end(); batch++ {
 			bytes := s.d.batchBytes(f, batch, s.numbers)
 			last := len(s.parts) - 1
 			if batch == f.first || s.parts[last].bytes+bytes > most {
 				last++
-				s.parts = append(s.parts, &partState{number: last, file: f, first: batch})
+				s.parts = append(s.parts, &partState{number: last, file: f, first: batch, record: record})
 			}
 			p := s.parts[last]
+			record += s.d.table.Index.Rows(batch)
 			p.last, p.bytes = batch+1, p.bytes+bytes
 			s.of[batch] = int32(last)
 		}
@@ -140,7 +143,7 @@ func (d *Dataset) batchBytes(f *file, batch int, numbers []int) (bytes int64) {
 		}
 	}
 	if ragged {
-		bytes += f.units[batch-f.first].length
+		bytes += f.stored(batch - f.first)
 	}
 	return bytes
 }
@@ -149,7 +152,12 @@ func (d *Dataset) batchBytes(f *file, batch int, numbers []int) (bytes int64) {
 func (s *partSet) key(p *partState) string {
 	h := sha256.New()
 	version := p.file.content.Blob.(blob.Versioned).Version()
-	fmt.Fprintf(h, "decoders %d\n%s\n%x\nunits %d to %d\n", decodersVersion, version, p.file.digest, p.first-p.file.first, p.last-p.file.first)
+	fmt.Fprintf(h, "decoders %d\n%s\n%x\n", decodersVersion, version, p.file.digest)
+	fmt.Fprintf(h, "units %d to %d from record %d:", p.first-p.file.first, p.last-p.file.first, p.record)
+	for batch := p.first; batch < p.last; batch++ {
+		fmt.Fprintf(h, " %d", s.d.table.Index.Rows(batch)) // pages may be divided in other ways
+	}
+	fmt.Fprintln(h)
 	for k, f := range s.fields {
 		fmt.Fprintf(h, "%d %q %v %v %d", s.d.columns[s.numbers[k]], f.Name, f.Type, f.Shape, f.Ragged)
 		for _, level := range f.Levels {

@@ -387,7 +387,7 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
    is that of an element behind them, its "type" is such as "list<int32>" or "string", and
    "reason" says why a loader refuses it. A file of compressed record batches, which is slow to
    shuffle, has the member "compression": "lz4" or "zstd". "units" has the number of
-   record batches or row groups, and the records of the largest, if they are known. "cache"
+   record batches, of row groups or their parts, and the records of the largest, if known. "cache"
    appears once a loader keeps decoded record batches on disk: {"folder": "...", "bytes": N},
    or {"problem": "..."} if that failed and they are kept in memory. In
    "fingerprinted", "bytes" is how many bytes the fingerprint covers, and "of" is the size of

@@ -217,6 +217,9 @@ func (i *inspection) printFiles(out io.Writer) error {
 	rows := [][]string{{"FILE", "FORMAT", "RECORDS", "RECORD BATCHES", "UP TO ROWS", "SIZE", ""}}
 	compressed := false
 	for _, f := range i.Files {
+		if f.Format == "parquet" {
+			rows[0][3] = "UNITS" // row groups, or pages of them
+		}
 		rows = append(rows, []string{f.Path, f.Format, grouped(f.Records), grouped(int64(f.Batches)), grouped(f.LargestBatch), sized(f.Bytes), f.Compression})
 		compressed = compressed || f.Compression != ""
 	}
@@ -224,7 +227,7 @@ func (i *inspection) printFiles(out io.Writer) error {
 		return err
 	}
 	if compressed {
-		fmt.Fprintln(out, "\nReading one row decodes a whole compressed record batch, or a row group of Parquet. A loader keeps up to 256 MiB decoded in memory, and more on disk: see meshfeed cache. To convert the files: meshfeed convert FILE… FOLDER")
+		fmt.Fprintln(out, "\nReading one row decodes a whole compressed record batch, or a unit of Parquet: a row group or, with a page index, some of its pages. A loader keeps up to 256 MiB decoded in memory, and more on disk: see meshfeed cache. To convert the files: meshfeed convert FILE… FOLDER")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -87,6 +88,15 @@ type Chunk struct {
 	Nulls          int64 // of the values, and of lists as the writer counts them; -1 if unknown
 	Unpacked       int64 // bytes of the pages after decompression
 	Codec          Codec
+
+	// The first data page, before which there may be a dictionary. Lookups is how many of the
+	// data pages have indices into it, which are the first ones as writers store them.
+	Data    int64 // offset in the file
+	Lookups int64 // math.MaxInt64 if the metadata do not say
+
+	// The offset index: its position in the file. The size is 0 if there is none.
+	Index      int64
+	IndexBytes int32
 }
 
 // Codec is the compression of pages (the enum CompressionCodec).
@@ -137,6 +147,17 @@ type columnChunk struct {
 	values, packed, plain int64 // number of values; bytes of the pages, compressed and not
 	data, dictionary      int64 // offset of the first data page, and of the dictionary page
 	nulls                 int64
+	pages                 []pageCount
+	index                 int64 // offset and size of the offset index
+	indexBytes            int32
+}
+
+// pageCount is the struct PageEncodingStats: how many pages of a chunk have a type and an
+// encoding.
+type pageCount struct {
+	kind     PageKind
+	encoding Encoding
+	count    int64
 }
 
 // ReadSchema reads the schema of a footer and the number of rows, and skips the row groups.
@@ -221,7 +242,24 @@ func (c *columnChunk) checked(leaf *Leaf, rows, end int64) (out Chunk, err error
 	case start < int64(len(Magic)) || c.packed < 0 || c.packed > end-start || c.plain < 0:
 		return out, fmt.Errorf("%d bytes at byte %d lie outside of the data", c.packed, start)
 	}
-	return Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Codec: c.codec}, nil
+	out = Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Codec: c.codec, Data: c.data, Lookups: c.lookups()}
+	if c.index >= int64(len(Magic)) && c.indexBytes > 0 && c.index <= end-int64(c.indexBytes) {
+		out.Index, out.IndexBytes = c.index, c.indexBytes // no reader needs another one
+	}
+	return out, nil
+}
+
+// lookups returns how many data pages have indices into the dictionary.
+func (c *columnChunk) lookups() (n int64) {
+	if len(c.pages) == 0 {
+		return math.MaxInt64
+	}
+	for _, p := range c.pages {
+		if data := p.kind == DataPage || p.kind == DataPageV2; data && (p.encoding == RLEDictionary || p.encoding == PlainDictionary) {
+			n += max(p.count, 0)
+		}
+	}
+	return n
 }
 
 // readMetaData reads the struct FileMetaData.
@@ -288,6 +326,10 @@ func readChunk(r *thrift.Reader) columnChunk {
 		case 3:
 			c.present = true
 			r.Nested(kind, func(id int, kind thrift.Kind) { c.read(r, id, kind) })
+		case 4:
+			c.index = r.Int64(kind)
+		case 5:
+			c.indexBytes = r.Int32(kind)
 		case 8, 9:
 			c.encrypted = true
 			r.Skip(kind)
@@ -326,7 +368,26 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 				r.Skip(kind)
 			}
 		})
+	case 13:
+		c.pages = thrift.Structs(r, kind, 1<<10, "encodings of pages", readPageCount)
 	default:
 		r.Skip(kind)
 	}
+}
+
+// readPageCount reads the struct PageEncodingStats.
+func readPageCount(r *thrift.Reader) (p pageCount) {
+	r.Struct(func(id int, kind thrift.Kind) {
+		switch id {
+		case 1:
+			p.kind = PageKind(r.Int32(kind))
+		case 2:
+			p.encoding = Encoding(r.Int32(kind))
+		case 3:
+			p.count = int64(r.Int32(kind))
+		default:
+			r.Skip(kind)
+		}
+	})
+	return p
 }

@@ -2,6 +2,7 @@ package parquet_test
 
 import (
 	"encoding/base64"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -57,7 +58,7 @@ func TestReadFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantChunk := parquet.Chunk{Offset: 54, Length: 50, Values: 10, Nulls: 2, Unpacked: 60, Codec: parquet.Snappy}
+	wantChunk := parquet.Chunk{Offset: 54, Length: 50, Values: 10, Nulls: 2, Unpacked: 60, Codec: parquet.Snappy, Data: 104, Lookups: math.MaxInt64}
 	want := []parquet.Group{{Rows: 10, Chunks: []parquet.Chunk{wantChunk}}}
 	if f.Rows != 10 || !reflect.DeepEqual(f.Groups, want) || len(f.Leaves) != 1 || f.Firsts[0] != 0 {
 		t.Errorf("got %+v", f)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import meshfeed as mf
+from meshfeed.dataset import units
 from tests.python.programs import run
 from tests.writers import FILES, ROWS
 from tests.writers.columns import INTEGERS, TABLES, N
@@ -142,6 +143,46 @@ def test_encodings(tmp_path: Path, version: str) -> None:
             found = pq.ParquetFile(path).metadata.row_group(0).column(0).encodings
             assert encoding in found
             compare(path)
+
+
+PAGED = {
+    "v1": {"compression": "snappy"},
+    "v2": {"compression": "zstd", "data_page_version": "2.0", "use_dictionary": ["few", "text"]},
+    "small": {"data_page_size": 300, "use_dictionary": False, "write_page_checksum": True},
+    "content": {"use_content_defined_chunking": True},
+}
+
+
+@pytest.mark.parametrize("options", PAGED.values(), ids=PAGED)
+def test_page_index(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Row groups of 32 MB with a page index are divided, and have the rows of whole ones.
+
+    Without the index the other tests compare them with pyarrow.
+    """
+    rng = np.random.default_rng(1)
+    width = 2**25 // N
+    filler = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), N, [None, pa.py_buffer(rng.bytes(width * N))]
+    )
+    for part in TABLES.values():
+        table = part.append_column("filler", filler)
+        options = {"write_batch_size": 20, **options}
+        whole, divided = tmp_path / "whole.parquet", tmp_path / "divided.parquet"
+        pq.write_table(table, whole, **options)
+        pq.write_table(table, divided, **options, write_page_index=True)
+        with mf.open(whole) as want, mf.open(divided) as got:
+            assert cast(dict[str, int], units(want))["count"] == 1
+            assert cast(dict[str, int], units(got))["count"] >= 2
+            assert pa.table(got).equals(pa.table(want))
+            for size in (1, 10, 300):
+                some = rng.integers(0, N, size).tolist()
+                assert pa.table(got.take(some)).equals(pa.table(want.take(some)))
+            with mf.Loader(
+                got.select(["int64"]), batch_size=100, order="blocks", epochs=1, fill={"int64": 0}
+            ) as loader:
+                seen = np.concatenate([batch["int64"] for batch in loader])
+            values = part["int64"].fill_null(0).to_numpy()
+            np.testing.assert_array_equal(np.sort(seen), np.sort(values))
 
 
 def test_like_spark(tmp_path: Path) -> None:

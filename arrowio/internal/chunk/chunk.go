@@ -88,7 +88,8 @@ type decoder struct {
 	width int   // bytes of a stored value; 0 for ByteArray
 	limit int64 // bytes
 	room  int64 // bytes for a page, the dictionary and text
-	left  int64 // entries
+	left  int64 // entries; an estimate if open
+	open  bool  // the pages may have more entries
 
 	shapeOnly  bool
 	shape      *levels.Builder
@@ -286,10 +287,9 @@ func (d *decoder) version2(p *parquet.Page, stored []byte) error {
 
 // levels adds the levels of a page with n entries, and returns the slots of its values.
 func (d *decoder) levels(repetitions, definitions []byte, n int) (levels.Slots, error) {
-	if int64(n) > d.left {
-		return levels.Slots{}, fmt.Errorf("%d values, but the column has only %d more", n, d.left)
+	if err := d.take(int64(n)); err != nil {
+		return levels.Slots{}, err
 	}
-	d.left -= int64(n)
 	rWidth, dWidth := d.shape.Widths()
 	r, err := encoding.NewRuns(repetitions, rWidth, n)
 	if err != nil {
@@ -300,6 +300,22 @@ func (d *decoder) levels(repetitions, definitions []byte, n int) (levels.Slots, 
 		return levels.Slots{}, err
 	}
 	return d.shape.Page(&r, &def, n)
+}
+
+// take counts the entries of a page. For those beyond an estimate, it takes more room.
+func (d *decoder) take(n int64) error {
+	if more := n - d.left; more > 0 {
+		if !d.open {
+			return fmt.Errorf("%d values, but the column has only %d more", n, d.left)
+		}
+		if each := entryBytes(d.leaf, d.width); more > d.free()/each {
+			return fmt.Errorf("%d values more than expected take more than %d bytes", more, d.limit)
+		}
+		d.room -= more * entryBytes(d.leaf, d.width)
+		d.left = n
+	}
+	d.left -= n
+	return nil
 }
 
 // finish returns the column.

@@ -180,3 +180,63 @@ table = pa.table(
     }
 )
 feather.write_feather(table, HERE / "media.arrow", compression="uncompressed")
+
+# Row groups of many small pages, with a page index. Pages of different columns do not begin with
+# the same rows.
+M = 160
+j = np.arange(M)
+paged = {
+    "i": pa.array(j * 7 % 1000),
+    "x": pa.array((j * 31 % 97).astype("float32")),
+    "few": pa.array([f"w{i % 5}" for i in range(M)]),
+    "text": pa.array([None if i % 9 == 4 else f"{i}" * (i % 11) for i in range(M)]),
+    "yes": holes(pa.array(j % 3 == 0), 7),
+    "small": holes(pa.array((j % 100).astype("int8")), 5),
+    "raw": pa.array([bytes([i % 256, 1, 2]) for i in range(M)], pa.binary(3)),
+    "vector": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(M * 3, dtype="float32")), 3),
+    "box": holes(
+        pa.FixedSizeListArray.from_arrays(pa.array(np.arange(M * 2, dtype="int16")), 2), 4
+    ),
+    "list": pa.array([None if i % 13 == 5 else list(range(i % 6)) for i in range(M)]),
+    "holes": pa.array([[None, i] * (i % 3) for i in range(M)], pa.list_(pa.float64())),
+    "deep": pa.array([[[i + k] * (k % 3) for k in range(i % 4)] for i in range(M)]),
+    "texts": pa.array([[words[k] for k in range(i % 6)] for i in range(M)]),
+    "image": pa.array(
+        [
+            None if i % 17 == 3 else {"bytes": bytes(range(i % 40)), "path": f"{i}"}
+            for i in range(M)
+        ],
+        pa.struct(members),
+    ),
+}
+
+
+def save_paged(name: str, table: pa.Table, **options: object) -> None:
+    """Writes a file with a page index, and what pyarrow reads with the bytes of images alone."""
+    path = HERE / f"{name}.parquet"
+    pq.write_table(table, path, row_group_size=120, write_page_index=True, **options)
+    table = pq.read_table(path).combine_chunks()
+    image = table["image"].combine_chunks()
+    content = pa.array([v and v["bytes"] for v in image.to_pylist()], pa.binary())
+    table = table.set_column(table.schema.get_field_index("image"), "image", content)
+    feather.write_feather(table, HERE / f"{name}.arrow", compression="uncompressed")
+
+
+tiny = {"data_page_size": 100, "write_batch_size": 3, "write_statistics": False}
+save_paged("paged", pa.table(paged), compression="snappy", **tiny)
+save_paged(
+    "paged_v2",
+    pa.table(paged),
+    data_page_version="2.0",
+    use_dictionary=["few"],
+    compression="none",
+    **tiny,
+)
+save_paged(
+    "paged_cdc",
+    pa.table(paged),
+    compression="zstd",
+    write_batch_size=2,
+    write_page_checksum=True,
+    use_content_defined_chunking={"min_chunk_size": 64, "max_chunk_size": 256, "norm_level": 0},
+)

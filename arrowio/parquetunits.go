@@ -1,0 +1,286 @@
+package arrowio
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/parquet"
+)
+
+// parquetUnit is a row group, or rows of one: a run of its pages.
+type parquetUnit struct {
+	group       int
+	start, stop int64 // rows of the group
+}
+
+// pageRules say how row groups are divided into runs of pages.
+type pageRules struct {
+	least int64 // stored bytes of a unit
+
+	// Two units may both read up to 1/twice of the bytes of the first one: pages with rows of
+	// both, and dictionaries. The offset indexes may take the same part of a file.
+	twice int64
+}
+
+const (
+	unitBytes = 8 << 20
+	mostTwice = 64
+)
+
+// usualPages are the rules for all files.
+var usualPages = pageRules{unitBytes, mostTwice}
+
+// divide sets the units. It depends only on the file, so that all processes have the same
+// units, whatever they read. A row group stays whole if its offset index is missing or
+// contradicts itself, because no other reader needs it.
+func (c *parquetFile) divide(ctx context.Context, rules pageRules, end int64) error {
+	indexes, err := c.readIndexes(ctx, rules, end)
+	if err != nil {
+		return err
+	}
+	for i := range c.meta.Groups {
+		g := &c.meta.Groups[i]
+		units, bytes := []parquetUnit{{i, 0, g.Rows}}, []int64{groupBytes(g)}
+		if pages := indexes.of(g, rules); pages != nil {
+			units, bytes = runsOf(i, g, pages, rules)
+		}
+		for range units {
+			c.facts.units = append(c.facts.units, groupExtent(g))
+		}
+		c.units, c.facts.bytes = append(c.units, units...), append(c.facts.bytes, bytes...)
+	}
+	return nil
+}
+
+// groupExtent returns the bytes from the first chunk of a row group to the last.
+func groupExtent(g *parquet.Group) (e extent) {
+	for i := range g.Chunks {
+		c := &g.Chunks[i]
+		end := max(e.offset+e.length, c.Offset+c.Length)
+		if i == 0 || c.Offset < e.offset {
+			e.offset = c.Offset
+		}
+		e.length = end - e.offset
+	}
+	return e
+}
+
+// groupBytes returns the stored bytes of a row group.
+func groupBytes(g *parquet.Group) (bytes int64) {
+	for i := range g.Chunks {
+		bytes += g.Chunks[i].Length
+	}
+	return bytes
+}
+
+// divisible reports whether a row group is large, and all its chunks have an offset index.
+func (r pageRules) divisible(g *parquet.Group) bool {
+	return groupBytes(g) >= 2*r.least && !slices.ContainsFunc(g.Chunks, func(c parquet.Chunk) bool { return c.IndexBytes == 0 })
+}
+
+// indexBytes holds the part of a file with its offset indexes.
+type indexBytes struct {
+	data   []byte
+	offset int64
+}
+
+// readIndexes reads the offset indexes of all divisible row groups at once. Writers store
+// them together, before the footer. If they are far apart, it reads none.
+func (c *parquetFile) readIndexes(ctx context.Context, rules pageRules, end int64) (x indexBytes, err error) {
+	stop, total, stored := int64(0), int64(0), int64(0)
+	for i := range c.meta.Groups {
+		g := &c.meta.Groups[i]
+		if !rules.divisible(g) {
+			continue
+		}
+		if stored += groupBytes(g); stop == 0 {
+			x.offset = end
+		}
+		for k := range g.Chunks {
+			at, n := g.Chunks[k].Index, int64(g.Chunks[k].IndexBytes)
+			x.offset, stop, total = min(x.offset, at), max(stop, at+n), total+n
+		}
+	}
+	if size := max(stop-x.offset, total); size == 0 || size > min(arrowmeta.MaxFooter, stored/rules.twice) {
+		return x, nil
+	}
+	x.data = make([]byte, stop-x.offset)
+	return x, c.content.ReadFull(ctx, x.data, x.offset)
+}
+
+// of returns the offset indexes of all chunks of a row group, or nil if it is not divided.
+func (x *indexBytes) of(g *parquet.Group, rules pageRules) []*parquet.OffsetIndex {
+	if x.data == nil || !rules.divisible(g) {
+		return nil
+	}
+	list := make([]*parquet.OffsetIndex, len(g.Chunks))
+	for i := range g.Chunks {
+		c := &g.Chunks[i]
+		var err error
+		if list[i], err = parquet.ReadOffsetIndex(x.data[c.Index-x.offset:][:c.IndexBytes], c, g.Rows); err != nil {
+			return nil
+		}
+	}
+	return list
+}
+
+// pageStart is the start of a page.
+type pageStart struct {
+	row  int64
+	leaf int
+	page int
+}
+
+// runsOf divides a row group where pages of its largest chunk begin, and returns the stored
+// bytes of each unit. A unit ends as soon as it and the rest have enough bytes, unless the
+// units before and after the cut would read too many bytes both.
+func runsOf(number int, g *parquet.Group, pages []*parquet.OffsetIndex, rules pageRules) (units []parquetUnit, bytes []int64) {
+	largest := 0
+	for i := range g.Chunks {
+		if g.Chunks[i].Length > g.Chunks[largest].Length {
+			largest = i
+		}
+	}
+	s := sweep{group: g, pages: pages}
+	starts := s.starts()
+	start, base := int64(0), int64(0)
+	for len(starts) > 0 {
+		n := 1
+		for n < len(starts) && starts[n].row == starts[0].row {
+			n++
+		}
+		row, candidate := starts[0].row, false
+		s.fresh = 0
+		for _, p := range starts[:n] {
+			s.begin(p)
+			candidate = candidate || p.leaf == largest
+		}
+		starts = starts[n:]
+		if row == 0 {
+			base = s.before - s.heads
+			continue
+		}
+		divided := s.current - s.fresh
+		size := s.before + divided - base
+		if rest := s.end - s.before; candidate && size >= rules.least && rest >= rules.least && divided+s.heads <= size/rules.twice {
+			units, bytes = append(units, parquetUnit{number, start, row}), append(bytes, size)
+			start, base = row, s.before-s.heads
+		}
+	}
+	return append(units, parquetUnit{number, start, g.Rows}), append(bytes, s.end-base)
+}
+
+// sweep goes through the rows of a row group. Its numbers are sums over all chunks.
+type sweep struct {
+	group *parquet.Group
+	pages []*parquet.OffsetIndex
+
+	before  int64 // offsets of the current pages, which hold the row
+	current int64 // bytes of the current pages
+	fresh   int64 // bytes of those that begin with the row
+	heads   int64 // bytes of the dictionaries that the current pages need
+	end     int64 // offsets of the ends of the chunks
+}
+
+// starts returns the starts of all pages in the order of their rows.
+func (s *sweep) starts() (list []pageStart) {
+	for leaf, x := range s.pages {
+		for page := range x.Len() {
+			list = append(list, pageStart{x.Rows[page], leaf, page})
+		}
+		s.end += x.Offsets[x.Len()]
+	}
+	slices.SortStableFunc(list, func(a, b pageStart) int { return cmp.Compare(a.row, b.row) })
+	return list
+}
+
+// begin makes a page the current one of its chunk.
+func (s *sweep) begin(p pageStart) {
+	x, c := s.pages[p.leaf], &s.group.Chunks[p.leaf]
+	head := c.Data - c.Offset
+	if p.page > 0 {
+		size := x.Offsets[p.page] - x.Offsets[p.page-1]
+		s.before -= x.Offsets[p.page-1]
+		s.current -= size
+		if x.Rows[p.page-1] == p.row { // a page without rows
+			s.fresh -= size
+		}
+		if int64(p.page-1) < c.Lookups {
+			s.heads -= head
+		}
+	}
+	size := x.Offsets[p.page+1] - x.Offsets[p.page]
+	s.before += x.Offsets[p.page]
+	s.current += size
+	s.fresh += size
+	if int64(p.page) < c.Lookups {
+		s.heads += head
+	}
+}
+
+// parquetHeader is the header of a unit.
+type parquetHeader struct {
+	file *parquetFile
+	unit *parquetUnit
+}
+
+func (h parquetHeader) group() *parquet.Group { return &h.file.meta.Groups[h.unit.group] }
+
+func (h parquetHeader) chunkOf(column int) (*parquet.Chunk, *parquet.Leaf) {
+	leaf := h.file.leaf(column)
+	return &h.group().Chunks[leaf], &h.file.meta.Leaves[leaf]
+}
+
+func (h parquetHeader) rows() int64 { return h.unit.stop - h.unit.start }
+
+// encoding is not empty even if the pages are not compressed, because they must be
+// decoded all the same.
+func (h parquetHeader) encoding() string {
+	if chunks := h.group().Chunks; len(chunks) > 0 && chunks[0].Codec != parquet.Uncompressed {
+		return chunks[0].Codec.String()
+	}
+	return "pages"
+}
+
+// hasNulls reports whether a column of the row group may have nulls.
+func (h parquetHeader) hasNulls(column int) bool {
+	c, leaf := h.chunkOf(column)
+	for _, n := range leaf.Nodes {
+		if n.Repetition == parquet.Optional {
+			return c.Nulls != 0
+		}
+	}
+	return false
+}
+
+// setPositions has no positions, because the values must be decoded. The number of values
+// in the row group bounds the number of elements of each level, which decode counts.
+func (h parquetHeader) setPositions(to *table.Column, batch, column int) {
+	c, _ := h.chunkOf(column)
+	for n := range to.Planes {
+		p := &to.Planes[n]
+		if p.Valid != nil {
+			p.Valid[batch] = -1
+		}
+		if p.Length != nil {
+			p.Length[batch] = c.Values
+		}
+	}
+}
+
+// uneven compares the values of the row group, because those of its pages are not known.
+func (h parquetHeader) uneven(column int, field *arrowtype.Field) (string, error) {
+	c, leaf := h.chunkOf(column)
+	want := int64(1)
+	for n := range field.Levels[:len(field.Levels)-1] {
+		want *= int64(field.List(n).Length())
+	}
+	if rows := h.group().Rows; c.Nulls == 0 && leaf.MaxRepetition() > 0 && c.Values != rows*want {
+		return countReason(rows, c.Values, want), nil
+	}
+	return "", nil
+}
