@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,8 +90,12 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 	if len(v.Unchecked) > 0 {
 		verdict = "no damage found in what was checked"
 	}
+	unit := "record batch"
+	if slices.ContainsFunc(files, func(f arrowio.FileInfo) bool { return f.Format == "parquet" }) {
+		unit = "unit" // row groups, or pages of them
+	}
 	text := fmt.Sprintf("%s in %s, %s, %s: %s\n",
-		counted(v.Records, "record"), counted(v.Batches, "record batch"), counted(v.Columns, "column"), sized(v.Bytes), verdict)
+		counted(v.Records, "record"), counted(v.Batches, unit), counted(v.Columns, "column"), sized(v.Bytes), verdict)
 	for _, u := range v.Unchecked {
 		text += fmt.Sprintf("not checked  %q (%s): %s\n", u.Column, strings.Trim(strconv.QuoteToGraphic(u.Type), `"`), u.What)
 	}
