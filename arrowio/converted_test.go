@@ -216,7 +216,7 @@ func TestUnfinishedConversions(t *testing.T) {
 		}
 	}
 	convertPart("out", 3, 3)
-	refused(t, []string{"out"}, status.NotFound, "out: the conversion is not finished: of 3 files, 2 are missing: rows-00000-of-00003.arrow, rows-00001-of-00003.arrow; if all its processes have ended, this converts the rest: meshfeed convert in.arrow more.arrow last.arrow --rows-per-file 1 out")
+	refused(t, []string{"out"}, status.NotFound, "out: the conversion is not finished, and lacks 2 of 3 files: rows-00000-of-00003.arrow, rows-00001-of-00003.arrow; if all its processes have ended, this converts the rest: meshfeed convert in.arrow more.arrow last.arrow --rows-per-file 1 out")
 	convertPart("out", 1, 1)
 	ds, err := arrowio.Open("out")
 	if err != nil || ds.Len() != 3 {
@@ -258,7 +258,7 @@ func TestUnfinishedConversions(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"meshfeed_manifest": 2}`: "out/meshfeed-manifest.json: the manifest has version 2, and only 1 is read; read it with the meshfeed that wrote it, or convert the data again",
 		`{"meshfeed_manifest": 1, "records": 1, "files": [{"name": "../in.arrow", "records": 1}]}`: `out/meshfeed-manifest.json: "../in.arrow" is not the name of a file, or is listed twice; copy the directory again, or convert the data again`,
-		`{"meshfeed_manifest": 1, "records": 2, "files": [{"name": "in.arrow", "records": 1}]}`:    "out/meshfeed-manifest.json: 1 files have 1 of 2 records; copy the directory again, or convert the data again",
+		`{"meshfeed_manifest": 1, "records": 2, "files": [{"name": "in.arrow", "records": 1}]}`:    "out/meshfeed-manifest.json: 1 of 2 records are in the files that it lists; copy the directory again, or convert the data again",
 		`{`: "out/meshfeed-manifest.json: unexpected end of JSON input; copy the directory again, or convert the data again",
 	} {
 		if err := os.WriteFile("out/meshfeed-manifest.json", []byte(text), 0o600); err != nil {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // The suffixes of files in the folder. Other files are not touched, and do not count.
@@ -327,7 +328,7 @@ func (f *Folder) Clear() (removed int, bytes int64, used int, err error) {
 		}
 	}
 	if failed > 0 {
-		return removed, bytes, used, status.Errorf(status.IO, "arrowio", "%d files of the cache in %s cannot be removed: %w", failed, f.path, bare(reason)).
+		return removed, bytes, used, status.Errorf(status.IO, "arrowio", "%s of the cache in %s cannot be removed: %w", wording.Count(int64(failed), "file", "files"), f.path, bare(reason)).
 			WithHint("clear it as a user that may write the folder and owns the files").With("path", f.path)
 	}
 	return removed, bytes, used, err

@@ -86,7 +86,7 @@ func (m *Manifest) check() error {
 		left -= f.Records
 	}
 	if left != 0 || len(m.Files) == 0 {
-		return fmt.Errorf("%d files have %d of %d records", len(m.Files), m.Records-left, m.Records)
+		return fmt.Errorf("%d of %d records are in the files that it lists", m.Records-left, m.Records)
 	}
 	return nil
 }
@@ -131,6 +131,6 @@ func (m *Manifest) Unfinished(dir string, missing []string) error {
 	if more := len(missing) - len(some); more > 0 {
 		some = append(some, fmt.Sprintf("%d more", more))
 	}
-	return status.Errorf(status.NotFound, "arrowio", "%s: the conversion is not finished: of %d files, %d are missing: %s", dir, len(m.Files), len(missing), strings.Join(some, ", ")).
+	return status.Errorf(status.NotFound, "arrowio", "%s: the conversion is not finished, and lacks %d of %d files: %s", dir, len(missing), len(m.Files), strings.Join(some, ", ")).
 		WithHint("if all its processes have ended, this converts the rest: %s", m.Command(dir)).With("path", dir)
 }
