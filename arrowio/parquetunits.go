@@ -28,7 +28,7 @@ type pageRules struct {
 
 const (
 	unitBytes = 8 << 20
-	mostTwice = 64
+	mostTwice = 16
 )
 
 // usualPages are the rules for all files.
