@@ -24,6 +24,6 @@ func (d *Dataset) CopyRows() { d.table.Held = 0 }
 // stored bytes, of which two units may both read 1/twice. The result ends this.
 func DividePages(least, twice int64) (end func()) {
 	was := formats
-	formats = []format{ipcFile, ipcStream, parquetFormat{pageRules{least, twice}}}
+	formats = []format{ipcFile, ipcStream, parquetFormat{pageRules{least, twice, 0}}}
 	return func() { formats = was }
 }

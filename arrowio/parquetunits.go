@@ -24,15 +24,20 @@ type pageRules struct {
 	// Two units may both read up to 1/twice of the bytes of the first one: pages with rows of
 	// both, and dictionaries. The offset indexes may take the same part of a file.
 	twice int64
+
+	// Units have at least this many times the bytes of the offset indexes of their row group,
+	// which are read again for each unit.
+	indexes int64
 }
 
 const (
-	unitBytes = 8 << 20
-	mostTwice = 16
+	unitBytes  = 8 << 20
+	mostTwice  = 16
+	indexTimes = 32
 )
 
 // usualPages are the rules for all files.
-var usualPages = pageRules{unitBytes, mostTwice}
+var usualPages = pageRules{unitBytes, mostTwice, indexTimes}
 
 // divide sets the units. It depends only on the file, so that all processes have the same
 // units, whatever they read. A row group stays whole if its offset index is missing or
@@ -77,9 +82,18 @@ func groupBytes(g *parquet.Group) (bytes int64) {
 	return bytes
 }
 
+// leastOf returns the stored bytes that a unit of a row group has at least.
+func (r pageRules) leastOf(g *parquet.Group) int64 {
+	bytes := int64(0)
+	for i := range g.Chunks {
+		bytes += int64(g.Chunks[i].IndexBytes)
+	}
+	return max(r.least, r.indexes*bytes)
+}
+
 // divisible reports whether a row group is large, and all its chunks have an offset index.
 func (r pageRules) divisible(g *parquet.Group) bool {
-	return groupBytes(g) >= 2*r.least && !slices.ContainsFunc(g.Chunks, func(c parquet.Chunk) bool { return c.IndexBytes == 0 })
+	return groupBytes(g) >= 2*r.leastOf(g) && !slices.ContainsFunc(g.Chunks, func(c parquet.Chunk) bool { return c.IndexBytes == 0 })
 }
 
 // indexBytes holds the part of a file with its offset indexes.
@@ -145,7 +159,7 @@ func runsOf(number int, g *parquet.Group, pages []*parquet.OffsetIndex, rules pa
 			largest = i
 		}
 	}
-	s := sweep{group: g, pages: pages}
+	s, least := sweep{group: g, pages: pages}, rules.leastOf(g)
 	starts := s.starts()
 	start, base := int64(0), int64(0)
 	for len(starts) > 0 {
@@ -166,7 +180,7 @@ func runsOf(number int, g *parquet.Group, pages []*parquet.OffsetIndex, rules pa
 		}
 		divided := s.current - s.fresh
 		size := s.before + divided - base
-		if rest := s.end - s.before; candidate && size >= rules.least && rest >= rules.least && divided+s.heads <= size/rules.twice {
+		if rest := s.end - s.before; candidate && size >= least && rest >= least && divided+s.heads <= size/rules.twice {
 			units, bytes = append(units, parquetUnit{number, start, row}), append(bytes, size)
 			start, base = row, s.before-s.heads
 		}

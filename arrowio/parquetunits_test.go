@@ -18,7 +18,7 @@ func randomGroup(rng *rand.Rand) (*parquet.Group, []*parquet.OffsetIndex) {
 	var pages []*parquet.OffsetIndex
 	at := int64(4)
 	for range 1 + rng.IntN(4) {
-		c := parquet.Chunk{Offset: at, Lookups: random.One[int64](rng, 0, 3, math.MaxInt64)}
+		c := parquet.Chunk{Offset: at, IndexBytes: 1 + rng.Int32N(9), Lookups: random.One[int64](rng, 0, 3, math.MaxInt64)}
 		at += random.One(rng, 0, rng.Int64N(20))
 		c.Data = at
 		x, step := &parquet.OffsetIndex{}, 1+rng.Int64N(50)
@@ -62,7 +62,14 @@ func TestRunsOf(t *testing.T) {
 	rng, divided := random.New(t), 0
 	for range 500 {
 		g, pages := randomGroup(rng)
-		rules := pageRules{least: 1 + rng.Int64N(100), twice: 1 + rng.Int64N(8)}
+		rules := pageRules{1 + rng.Int64N(100), 1 + rng.Int64N(8), rng.Int64N(8)}
+		least := rules.least
+		if indexes := int64(0); rules.indexes > 0 {
+			for _, c := range g.Chunks {
+				indexes += int64(c.IndexBytes)
+			}
+			least = max(least, rules.indexes*indexes)
+		}
 		largest := pages[slices.IndexFunc(g.Chunks, func(c parquet.Chunk) bool {
 			return c.Length == slices.MaxFunc(g.Chunks, func(a, b parquet.Chunk) int { return int(a.Length - b.Length) }).Length
 		})]
@@ -77,7 +84,7 @@ func TestRunsOf(t *testing.T) {
 					rest -= g.Chunks[i].Data - g.Chunks[i].Offset
 				}
 			}
-			if row == g.Rows || row > start && size >= rules.least && rest >= rules.least && twice <= size/rules.twice {
+			if row == g.Rows || row > start && size >= least && rest >= least && twice <= size/rules.twice {
 				want, sizes, start = append(want, parquetUnit{7, start, row}), append(sizes, size), row
 			}
 			if row == g.Rows {
@@ -115,7 +122,7 @@ func openMetered(t *testing.T, path string, rules pageRules) (d *Dataset, bytes 
 func TestBytesOfPages(t *testing.T) {
 	for _, name := range []string{"paged", "paged_v2", "paged_cdc"} {
 		path := "testdata/parquet/" + name + ".parquet"
-		d, read := openMetered(t, path, pageRules{1500, 1})
+		d, read := openMetered(t, path, pageRules{1500, 1, 0})
 		c := d.files[0].contents.(*parquetFile)
 		if len(c.units) < 5 || len(c.units) != len(c.facts.bytes) {
 			t.Fatalf("%s: %d units", name, len(c.units))
