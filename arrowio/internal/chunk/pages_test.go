@@ -137,3 +137,42 @@ func TestPagesRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesOfLists: a page without rows continues the row before. Other pages must begin with a
+// row, where rows are decoded from.
+func TestPagesOfLists(t *testing.T) {
+	entries := func(repetitions ...uint64) page {
+		p := page{n: len(repetitions)}
+		var full []uint64
+		for i := range repetitions {
+			full, p.body = append(full, 3), append(p.body, int32s(uint32(i))...)
+		}
+		p.levels = slices.Concat(sized(bits(repetitions...)), sized(pairs(full...)))
+		return p
+	}
+	leaf := &parquet.Leaf{Physical: parquet.Int32, Nodes: list}
+	for _, c := range []struct {
+		pages       []page
+		rows        []int64
+		start, stop int64
+		values      int64
+		want        string
+	}{
+		{pages: []page{entries(0, 1, 0), entries(1, 1), entries(0, 1)}, rows: []int64{0, 2, 2, 3}, stop: 2, values: 5},
+		{pages: []page{entries(0, 1, 0), entries(1, 1), entries(0, 1)}, rows: []int64{0, 2, 2, 3}, start: 2, stop: 3, values: 2},
+		{pages: []page{entries(0, 1, 0), entries(1, 1), entries(0, 1)}, rows: []int64{0, 2, 2, 3}, start: 1, stop: 2, values: 3},
+		{pages: []page{entries(0, 1, 0), entries(1, 0)}, rows: []int64{0, 2, 3}, start: 2, stop: 3, want: "page 1 at byte 48 of the column: the first repetition level is 1"},
+		{pages: []page{entries(0, 1, 0), entries(0, 0)}, rows: []int64{0, 2, 3}, start: 2, stop: 3, want: "page 1 at byte 48 of the column: 2 rows, but 1 in the offset index"},
+	} {
+		x, data := &parquet.OffsetIndex{Rows: c.rows}, []byte(nil)
+		for _, p := range c.pages {
+			x.Offsets, data = append(x.Offsets, int64(begin+len(data))), append(data, p.bytes(0)...)
+		}
+		x.Offsets = append(x.Offsets, int64(begin+len(data)))
+		k := &parquet.Chunk{Offset: begin, Data: begin, Length: int64(len(data)), Values: 7, Nulls: -1}
+		got, err := decodePages(data, &chunk.Pages{Index: x, Start: c.start, Stop: c.stop}, k, leaf, false)
+		if message(err) != c.want || err == nil && got.Values != c.values {
+			t.Errorf("got %v, want %q: %+v", err, c.want, got)
+		}
+	}
+}
