@@ -32,7 +32,7 @@ type pageRules struct {
 
 const (
 	unitBytes  = 8 << 20
-	mostTwice  = 16
+	mostTwice  = 64
 	indexTimes = 32
 )
 
