@@ -30,7 +30,7 @@ func (c *parquetFile) read(ctx context.Context, u *parquetUnit, leaf int) (s sto
 		}
 	}
 	if stop-start > maxUnpacked {
-		return s, parquet.Unsupported(fmt.Sprintf("%d bytes, but at most %d are read at once", stop-start, maxUnpacked))
+		return s, parquet.TooLarge(fmt.Sprintf("%d bytes, but at most %d are read at once", stop-start, maxUnpacked))
 	}
 	data := storedBuffer(stop - start)
 	if err = c.content.ReadFull(ctx, data, start); err != nil {
@@ -50,7 +50,7 @@ func (c *parquetFile) read(ctx context.Context, u *parquetUnit, leaf int) (s sto
 // readBytes reads n bytes that the footer promises.
 func (c *parquetFile) readBytes(ctx context.Context, offset, n int64) ([]byte, error) {
 	if n > maxUnpacked {
-		return nil, parquet.Unsupported(fmt.Sprintf("%d bytes, but at most %d are read at once", n, maxUnpacked))
+		return nil, parquet.TooLarge(fmt.Sprintf("%d bytes, but at most %d are read at once", n, maxUnpacked))
 	}
 	b := make([]byte, n)
 	return b, c.content.ReadFull(ctx, b, offset)

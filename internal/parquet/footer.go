@@ -49,12 +49,22 @@ type Unsupported string
 // Error implements error.
 func (u Unsupported) Error() string { return string(u) }
 
+// TooLarge is an error for parts of a file that take more memory than a decoding may have.
+type TooLarge string
+
+// Error implements error.
+func (t TooLarge) Error() string { return string(t) }
+
 // Refuse returns the code and the hint of the error for a part of a file. The code is
-// DataLoss, because the part does not follow the format, unless err wraps [Unsupported].
+// DataLoss, because the part does not follow the format, unless err wraps [Unsupported]
+// or [TooLarge].
 func Refuse(err error) (status.Code, string) {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if _, ok := cause.(Unsupported); ok {
 			return status.Unsupported, "write the file without it, or as an Arrow IPC file"
+		}
+		if _, ok := cause.(TooLarge); ok {
+			return status.Unsupported, "write smaller row groups, or a page index, which divides them"
 		}
 	}
 	return status.DataLoss, "the data are damaged or cut short; write them again"

@@ -117,7 +117,7 @@ func (d *decoder) prepare() error {
 	}
 	each := entryBytes(d.leaf, d.width)
 	if d.left = d.chunk.Values; d.left > d.limit/each {
-		return fmt.Errorf("%d values take more than %d bytes", d.left, d.limit)
+		return parquet.TooLarge(fmt.Sprintf("%d values take more than %d bytes, the most that are decoded at once", d.left, d.limit))
 	}
 	d.room = d.limit - d.left*each
 	if d.limit >= large {

@@ -198,7 +198,7 @@ func TestRefused(t *testing.T) {
 		{data: plain.bytes(0), change: func(c *parquet.Chunk) { c.Values = 2 }, want: "page 0 at byte 0 of the column: 3 values, but the column has only 2 more"},
 		{data: plain.bytes(0), rows: 2, want: "3 rows instead of 2"},
 		{data: plain.bytes(0), change: func(c *parquet.Chunk) { c.Nulls = 1 }, want: "0 nulls, but 1 in its metadata"},
-		{data: plain.bytes(0), change: func(c *parquet.Chunk) { c.Values = limit }, want: "1048576 values take more than 1048576 bytes"},
+		{data: plain.bytes(0), change: func(c *parquet.Chunk) { c.Values = limit }, want: "1048576 values take more than 1048576 bytes, the most that are decoded at once"},
 		{data: plain.bytes(0), change: func(c *parquet.Chunk) { c.Codec = parquet.LZO }, want: "its pages are compressed with lzo, which is not read"},
 		{data: plain.bytes(0), change: func(c *parquet.Chunk) { c.Codec = parquet.Zstd }, want: "page 0 at byte 0 of the column: zstd: invalid input: magic number mismatch"},
 		{data: plain.bytes(0), leaf: parquet.Leaf{Physical: 8, Nodes: optional}, want: "its values have the physical type 8"},
