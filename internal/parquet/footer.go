@@ -97,6 +97,7 @@ type Chunk struct {
 	Values         int64 // levels, which include nulls and empty lists
 	Nulls          int64 // of the values, and of lists as the writer counts them; -1 if unknown
 	Unpacked       int64 // bytes of the pages after decompression
+	Text           int64 // bytes of the values of variable length; 0 if unknown
 	Codec          Codec
 
 	// The first data page, before which there may be a dictionary. Lookups is how many of the
@@ -157,6 +158,7 @@ type columnChunk struct {
 	values, packed, plain int64 // number of values; bytes of the pages, compressed and not
 	data, dictionary      int64 // offset of the first data page, and of the dictionary page
 	nulls                 int64
+	text                  int64
 	pages                 []pageCount
 	index                 int64 // offset and size of the offset index
 	indexBytes            int32
@@ -252,7 +254,7 @@ func (c *columnChunk) checked(leaf *Leaf, rows, end int64) (out Chunk, err error
 	case start < int64(len(Magic)) || c.packed < 0 || c.packed > end-start || c.plain < 0:
 		return out, fmt.Errorf("%d bytes at byte %d lie outside of the data", c.packed, start)
 	}
-	out = Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Codec: c.codec, Data: c.data, Lookups: c.lookups()}
+	out = Chunk{Offset: start, Length: c.packed, Values: c.values, Nulls: c.nulls, Unpacked: c.plain, Text: max(c.text, 0), Codec: c.codec, Data: c.data, Lookups: c.lookups()}
 	if c.index >= int64(len(Magic)) && c.indexBytes > 0 && c.index <= end-int64(c.indexBytes) {
 		out.Index, out.IndexBytes = c.index, c.indexBytes // no reader needs another one
 	}
@@ -380,6 +382,14 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 		})
 	case 13:
 		c.pages = thrift.Structs(r, kind, 1<<10, "encodings of pages", readPageCount)
+	case 16:
+		r.Nested(kind, func(id int, kind thrift.Kind) {
+			if id == 1 { // of the struct SizeStatistics
+				c.text = r.Int64(kind)
+			} else {
+				r.Skip(kind)
+			}
+		})
 	default:
 		r.Skip(kind)
 	}

@@ -38,7 +38,7 @@ func group(name string, repetition, children int, more fields) fields {
 
 // chunk is a ColumnChunk of 10 values.
 func chunk(change fields) fields {
-	meta := fields{1: int32(1), 2: []int32{0}, 4: int32(1), 5: int64(10), 6: int64(60), 7: int64(50), 9: int64(104), 11: int64(54), 12: fields{3: int64(2)}}
+	meta := fields{1: int32(1), 2: []int32{0}, 4: int32(1), 5: int64(10), 6: int64(60), 7: int64(50), 9: int64(104), 11: int64(54), 12: fields{3: int64(2)}, 16: fields{1: int64(70)}}
 	for id, value := range change {
 		meta[id] = value
 	}
@@ -58,7 +58,7 @@ func TestReadFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantChunk := parquet.Chunk{Offset: 54, Length: 50, Values: 10, Nulls: 2, Unpacked: 60, Codec: parquet.Snappy, Data: 104, Lookups: math.MaxInt64}
+	wantChunk := parquet.Chunk{Offset: 54, Length: 50, Values: 10, Nulls: 2, Unpacked: 60, Text: 70, Codec: parquet.Snappy, Data: 104, Lookups: math.MaxInt64}
 	want := []parquet.Group{{Rows: 10, Chunks: []parquet.Chunk{wantChunk}}}
 	if f.Rows != 10 || !reflect.DeepEqual(f.Groups, want) || len(f.Leaves) != 1 || f.Firsts[0] != 0 {
 		t.Errorf("got %+v", f)

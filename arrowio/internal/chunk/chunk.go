@@ -8,6 +8,7 @@
 package chunk
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,21 +30,37 @@ type Column struct {
 }
 
 // Promise returns the bytes with which Decode can decode most chunks of such metadata, in
-// addition to its data. A chunk with a dictionary of long text may need more.
+// addition to its data. A chunk with a dictionary of long text may need more if its metadata do
+// not say how long it is.
 func Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	const enough = 1 << 50 // so that sums of damaged metadata do not overflow
 	width := (leaf.Physical.Bits(leaf.Length) + 7) / 8
 	size := min(max(c.Unpacked, 0), enough)
 	if leaf.Physical == parquet.ByteArray {
-		size *= 2 // pages, and their text
+		size += min(max(likelyText(c), 0), enough)
 	}
 	return size + min(max(c.Values, 0), enough>>16)*entryBytes(leaf, min(width, 1<<16)) + 8<<20
+}
+
+// likelyText returns how many bytes of text a chunk has. If the metadata do not say, indices
+// into a dictionary stand for text of up to 32 bytes, and other pages have it.
+func likelyText(c *parquet.Chunk) int64 {
+	switch {
+	case c.Text > 0:
+		return c.Text
+	case c.Data > c.Offset && c.Lookups > 0:
+		return c.Unpacked + 32*min(c.Values, 1<<40)
+	}
+	return c.Unpacked
 }
 
 // entryBytes bounds the memory of an entry: of the value or its offset, of lists, and of
 // bitmaps.
 func entryBytes(leaf *parquet.Leaf, width int) int64 {
-	return int64(max(width, 8) + 9*leaf.MaxRepetition() + 1)
+	if width == 0 {
+		width = 8 // an offset
+	}
+	return int64(width + 9*leaf.MaxRepetition() + 1)
 }
 
 // Decode decodes the chunk of a leaf in a row group with this many rows. Data holds the
@@ -124,13 +141,13 @@ func (d *decoder) prepare() error {
 		d.room += 2 * int64(len(d.data))
 	}
 	d.shape = levels.NewBuilder(d.leaf)
-	d.values.bytes.Limit = d.limit
+	d.values.bytes.Limit, d.values.bytes.Likely = d.limit, d.chunk.Text
 	likely := 64 * int64(len(d.data)) // bytes; a damaged chunk may promise many more
 	switch {
 	case d.shapeOnly:
 	case d.leaf.Physical == parquet.ByteArray:
 		d.values.bytes.Offsets = append(make([]int64, 0, min(d.left, likely)+1), 0)
-		d.values.bytes.Data = spare.Take(min(d.chunk.Unpacked, d.limit, likely))[:0]
+		d.values.bytes.Data = spare.Take(min(cmp.Or(d.chunk.Text, d.chunk.Unpacked), d.limit, likely))[:0]
 	default:
 		if d.values.width = d.leaf.Narrow; d.values.width == 0 {
 			d.values.width = d.width

@@ -31,11 +31,11 @@ func (p *Pages) Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 // column without lists has as many values as rows. All else is estimated, times a factor.
 func (p *Pages) part(c *parquet.Chunk, leaf *parquet.Leaf, factor float64) parquet.Chunk {
 	first, last := p.Index.Pages(p.Start, p.Stop)
-	out := parquet.Chunk{Length: c.Data - c.Offset + p.Index.Offsets[last] - p.Index.Offsets[first], Nulls: -1, Codec: c.Codec}
+	out := parquet.Chunk{Length: c.Data - c.Offset + p.Index.Offsets[last] - p.Index.Offsets[first], Nulls: -1, Codec: c.Codec, Offset: c.Offset, Data: c.Data, Lookups: c.Lookups}
 	likely := func(whole int64) int64 {
 		return int64(float64(whole) * min(1, factor*float64(out.Length)/float64(c.Length)))
 	}
-	out.Unpacked, out.Values = likely(c.Unpacked), likely(c.Values)
+	out.Unpacked, out.Text, out.Values = likely(c.Unpacked), likely(c.Text), likely(c.Values)
 	if leaf.MaxRepetition() == 0 {
 		out.Values = p.Index.Rows[last] - p.Index.Rows[first]
 	}

@@ -12,6 +12,7 @@ type Bytes struct {
 	Offsets []int64 // empty, or 0 and the ends of the values
 	Data    []byte
 	Limit   int64 // the largest length of Data
+	Likely  int64 // the length to which Data grows at once
 }
 
 // Len returns the number of values.
@@ -28,7 +29,12 @@ func (b *Bytes) grow(n int, size int64) error {
 	if len(b.Offsets) == 0 {
 		b.Offsets = append(make([]int64, 0, n+1), 0)
 	}
-	b.Data = Grow(b.Data, int64(len(b.Data))+size, b.Limit)
+	need := int64(len(b.Data)) + size
+	if int64(cap(b.Data)) < need && need <= min(b.Likely, b.Limit) {
+		b.Data = append(make([]byte, 0, min(b.Likely, b.Limit)), b.Data...)
+		return nil
+	}
+	b.Data = Grow(b.Data, need, b.Limit)
 	return nil
 }
 
