@@ -135,7 +135,7 @@ def test_processes_that_are_killed(tmp_path: Path) -> None:
         process.kill()
         if process.wait() == 0:
             break  # it was faster than the test
-        with pytest.raises(mf.NotFoundError, match="not finished, and lacks [0-9]+ of 400 files"):
+        with pytest.raises(mf.NotFoundError, match=r"not finished, and lacks [0-9]+ of 400 files"):
             mf.open(out)
         now = {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in out.glob("rows-*")}
         assert now.items() >= seen.items()
