@@ -101,7 +101,8 @@ static void chain(void) {
   OK(mf_dataset_stack(v, &stack, 1, &made, &error));
   v = over(v, made);
   expect_info(v, "{\"name\":\"x\",\"dtype\":\"float32\",\"shape\":[2],\"nullable\":false}");
-  expect_info(v, "\"name\":\"patient\",\"dtype\":\"int32\",\"shape\":[],\"nullable\":false,\"logical\":\"patient number\"");
+  expect_info(v, "\"name\":\"patient\",\"dtype\":\"int32\",\"shape\":[],\"nullable\":false,\"logical\":"
+                 "\"patient number\"");
   const uint8_t bits[] = {0xff, 0xdf, 0x0f}; /* without record 13, label 103 */
   OK(mf_dataset_filter(v, bits, 2 * N, &made, &error));
   v = over(v, made);
@@ -163,7 +164,8 @@ static void errors(void) {
   OK(mf_release(renamed.id, &error));
   EXPECT(MF_INVALID_STATE, mf_dataset_concat((mf_dataset[]){all, renamed}, 2, &made, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_concat(&all, 0, &made, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_rename(all, (mf_renaming[]){{"a", "c"}, {"a", "d"}}, 2, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT,
+         mf_dataset_rename(all, (mf_renaming[]){{"a", "c"}, {"a", "d"}}, 2, &made, &error));
   CHECK(strcmp(error.message, "field \"a\" gets two names") == 0);
   EXPECT(MF_NOT_FOUND, mf_dataset_rename(all, &(mf_renaming){NULL, NULL}, 1, &made, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_rename(all, &(mf_renaming){"a", "b"}, -1, &made, &error));
