@@ -306,7 +306,7 @@ STUCK = """
         mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
         lock(mutex)
         lock(mutex)
-    many = mf.from_arrays({"x": np.arange(1000)})
+    many = mf.from_arrays({"x": np.arange(2000)})
     path = os.path.join(tempfile.mkdtemp(), "x.parquet")
     pa.parquet.write_table(pa.table({"x": np.arange(1000)}), path)
     encoded = mf.open(path)
@@ -339,22 +339,22 @@ def test_ctrl_c_cancels_a_read() -> None:
                 print(type(e).__name__, flush=True)
             ended.set()
         rows.read = endless
-        ds = mf.from_arrays({"x": np.arange(1000)})
+        ds = mf.from_arrays({"x": np.arange(2000)})
         try: ds[:]
         except KeyboardInterrupt: print("interrupted", ended.wait(30))
         rows.read = real
         print(ds[-1]["x"], len(ds[:]["x"]))
     """)
     assert sorted(out.split()) in (
-        ["1000", "999", "CancelledError", "True", "interrupted"],
-        ["1000", "999", "InvalidStateError", "True", "interrupted"],
+        ["1999", "2000", "CancelledError", "True", "interrupted"],
+        ["1999", "2000", "InvalidStateError", "True", "interrupted"],
     )
 
 
 def test_a_read_in_a_forked_child_is_refused() -> None:
     out = run("""
-        ds = mf.from_arrays({"x": np.arange(1000)})
-        ds[:]  # a thread waits for the next read of many rows
+        ds = mf.from_arrays({"x": np.arange(2000)})
+        ds[:]  # on a thread, as all reads of many rows
         if (child := os.fork()) == 0:
             try: ds[:]
             except mf.Error as e: print(type(e).__name__, flush=True)

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshfeed._feed.clock import Clock
-from meshfeed._feed.decoding import Watch
 from meshfeed._feed.feed import Feed, Mark
 from meshfeed._native import calls, library
 from meshfeed._native.abi import Failure, Head
@@ -20,6 +19,9 @@ from meshfeed._native.handle import Handle, batch_release
 from meshfeed._native.library import SLICE_MS
 from meshfeed._native.owner import Owner, Release, owner_type
 from meshfeed.errors import Code, Error
+
+if TYPE_CHECKING:
+    from meshfeed._feed.decoding import Watch
 
 Make = Callable[[Owner], Any]
 
