@@ -29,12 +29,9 @@ func (b *Bytes) grow(n int, size int64) error {
 	if len(b.Offsets) == 0 {
 		b.Offsets = append(make([]int64, 0, n+1), 0)
 	}
-	need := int64(len(b.Data)) + size
-	if int64(cap(b.Data)) < need && need <= min(b.Likely, b.Limit) {
-		b.Data = append(make([]byte, 0, min(b.Likely, b.Limit)), b.Data...)
-		return nil
+	if need := int64(len(b.Data)) + size; need > int64(cap(b.Data)) {
+		b.Data = append(make([]byte, 0, b.room(need)), b.Data...)
 	}
-	b.Data = Grow(b.Data, need, b.Limit)
 	return nil
 }
 
@@ -102,16 +99,16 @@ func (b *Bytes) Gather(dictionary *Bytes, indices []uint32) error {
 	return nil
 }
 
-// Grow returns data with room for need bytes, at most limit. It doubles the room. But the
-// last step goes from at most half of the limit to the limit, so that old and new bytes
-// together take at most one and a half times the limit.
-func Grow(data []byte, need, limit int64) []byte {
-	if need <= int64(cap(data)) {
-		return data
+// room returns the next capacity of Data, for need bytes: the likely length, or twice the
+// capacity. But the last step goes from at most half of the limit to the limit, so that old
+// and new bytes together take at most one and a half times the limit.
+func (b *Bytes) room(need int64) int64 {
+	if likely := min(b.Likely, b.Limit); need <= likely {
+		return likely
 	}
-	room := max(need, 2*int64(cap(data)))
-	if room > limit/2 {
-		room = limit
+	room := max(need, 2*int64(cap(b.Data)))
+	if room > b.Limit/2 {
+		return b.Limit
 	}
-	return append(make([]byte, 0, room), data...)
+	return room
 }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from concurrent.futures import Future, wait
+from typing import TypeVar
 
 from meshfeed._native import library
 
@@ -17,36 +18,6 @@ T = TypeVar("T")
 # A signal that comes just before a wait does not end the wait, so the main thread looks for
 # signals after this many seconds.
 _LOOK = 0.1
-
-
-class _Job(Generic[T]):
-    """A call for another thread.
-
-    Attributes:
-        done: a lock that is held until the call is over.
-    """
-
-    def __init__(self, function: Callable[[], T]) -> None:
-        self._function = function
-        self._result: T
-        self._error: BaseException | None = None
-        self.done = threading.Lock()
-        self.done.acquire()
-
-    def run(self) -> None:
-        """Runs the call."""
-        try:
-            self._result = self._function()
-        except BaseException as e:
-            self._error = e
-        finally:
-            self.done.release()
-
-    def result(self) -> T:
-        """Returns the result of the call, or raises its error."""
-        if self._error is not None:
-            raise self._error
-        return self._result
 
 
 def call(function: Callable[[], T]) -> T:
@@ -59,11 +30,20 @@ def call(function: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread() or library.exiting:
         return function()
-    job = _Job(function)
+    job: Future[T] = Future()
     try:
-        threading.Thread(target=job.run, name="meshfeed.read", daemon=True).start()
+        threading.Thread(
+            target=_run, args=(function, job), name="meshfeed.read", daemon=True
+        ).start()
     except RuntimeError:  # the process can have no more threads
         return function()
-    while not job.done.acquire(timeout=_LOOK):
+    while not wait([job], timeout=_LOOK).done:
         pass
     return job.result()
+
+
+def _run(function: Callable[[], T], job: Future[T]) -> None:
+    try:
+        job.set_result(function())
+    except BaseException as e:
+        job.set_exception(e)
