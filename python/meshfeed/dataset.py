@@ -365,7 +365,9 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
     if indices is None or isinstance(indices, str | bytes):
         raise check.wrong("indices", indices, "integers in one dimension")
     typed = not isinstance(indices, list) or indices  # an empty list has no type
-    given = arraylike.unmasked(check, "indices", indices) if typed else np.empty(0, np.int64)
+    given = (
+        arraylike.unmasked(check, "indices", indices, "number") if typed else np.empty(0, np.int64)
+    )
     if given.size == 0 and given.ndim == 1:
         given = given.astype(np.int64)
     if given.ndim != 1 or given.dtype.kind not in "iu":

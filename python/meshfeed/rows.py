@@ -313,7 +313,8 @@ def numbers_of(check: Checks, index: Any, records: int) -> int | Numbers:
 def _array(check: Checks, index: Any) -> np.ndarray[Any, Any]:
     """Returns an index of several records as an array."""
     if np.ma.is_masked(index):
-        raise check.wrong("index", index, "numbers or a mask without nulls", "give .filled(value)")
+        hint = "give index.filled(False)" if index.dtype == bool else "give index.compressed()"
+        raise check.wrong("index", index, "numbers or a mask without nulls", hint)
     try:
         return np.asarray(index)
     except (TypeError, ValueError, RuntimeError):

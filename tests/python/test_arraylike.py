@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import re
 from typing import Any
 
 import jax
@@ -97,21 +98,71 @@ def test_missing_values_are_refused(name: str) -> None:
     message = (
         "has missing values, which an array cannot hold, in 1 of 2 records, the first in record 1"
     )
-    remedy = 'mf.from_arrow a table that has it and the loader fill={"x": 0}'
+    remedy = 'mf.from_arrow a table that has it and the loader fill={"x": value}'
     got = refusal(LACKING[name])
     assert got.startswith(f"{message}; replace them")
     assert got.endswith(f", or give {remedy}")
 
 
+@pytest.mark.parametrize("name", ["np.ma", "Int32", "pl.Series", "pa.Array"])
+def test_the_remedy_replaces_missing_values(name: str) -> None:
+    """It names the value, because np.ma would choose 999999, and True for a mask."""
+    array = LACKING[name]
+    call = re.search(r"; replace them: (array.*?), or ", refusal(array))
+    assert call is not None
+    assert column(eval(call[1], {"array": array, "value": -1})).tolist() == [1, -1]
+
+
 @pytest.mark.parametrize(
-    ("name", "method"),
-    [("Int32", "fillna()"), ("pl.Series", "fill_null()"), ("pa.Array", "fill_null()")],
+    "array",
+    [
+        np.ma.array([True, False, True], mask=[False, False, True]),
+        pd.Series([True, False, None], dtype="boolean"),
+        pl.Series([True, False, None]),
+        pa.array([True, False, None]),
+    ],
+    ids=lambda array: type(array).__name__,
 )
-def test_the_remedy_names_the_method_that_replaces_missing_values(name: str, method: str) -> None:
-    assert f"; replace them with its {method}, or " in refusal(LACKING[name])
-    given = LACKING[name]
-    filled = getattr(given, method.removesuffix("()"))(-1)
-    assert column(filled).tolist() == [1, -1]
+def test_the_remedy_for_a_mask_selects_no_null(array: Any) -> None:
+    ds = mf.from_arrays({"x": np.arange(3)})
+    with pytest.raises(mf.InvalidArgumentError, match="missing values") as caught:
+        ds.filter(array)
+    call = caught.value.hint.removeprefix("replace them: ")
+    assert ds.filter(eval(call, {"array": array}))[:]["x"].tolist() == [0]
+
+
+def test_the_remedy_for_rows_selects_no_null() -> None:
+    ds = mf.from_arrays({"x": np.arange(3)})
+    index = np.ma.array([True, False, True], mask=[False, False, True])
+    for given in (index, np.ma.array([0, 1, 7], mask=[False, True, True])):
+        with pytest.raises(mf.InvalidArgumentError, match="without nulls") as caught:
+            ds[given]
+        call = caught.value.hint.removeprefix("give ")
+        assert ds[eval(call, {"index": given})]["x"].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False],
+        [2**60 + 1, True],
+        [1, 2.5],
+        [1.5, 2j],
+        [dt.datetime(2020, 1, 1, 0, 0, 0, 1), dt.date(2021, 1, 1)],
+        [pd.Timestamp("2020-01-01T00:00:00.000000001"), dt.datetime(2020, 1, 1)],
+        [dt.timedelta(microseconds=1)],
+        [pd.Timedelta(1), dt.timedelta(1)],
+    ],
+    ids=str,
+)
+def test_the_remedy_for_objects_changes_no_value(values: list[Any]) -> None:
+    array = np.array(values, object)
+    call = re.search(r"(array\.astype|pd\.to_).*", refusal(array))
+    assert call is not None
+    typed = eval(call[0], {"array": array, "np": np, "pd": pd})
+    assert [pd.Timestamp(v) if isinstance(v, dt.date) else v for v in values] == [
+        pd.Timestamp(v) if typed.dtype.kind == "M" else v for v in typed
+    ]
 
 
 def test_the_records_without_a_value_are_counted() -> None:
@@ -313,7 +364,8 @@ class OnDevice:
         (pa.array([[1, 2]]), "is a column of lists; give mf.from_arrow a table that has it"),
         (
             pl.Series(["1.5"]).cast(pl.Decimal(10, 2)),
-            "holds Python objects of the type Decimal; give array.astype(np.float64)",
+            "holds Python objects of the type Decimal; "
+            "give array.astype(np.float64) if the numbers may be rounded",
         ),
         (
             [dt.datetime(2020, 1, 1)],

@@ -239,8 +239,8 @@ X = np.zeros((8, 6), np.float32)
         ),
         (
             np.ma.masked_array([1, 2], [False, True]),
-            "array 'a/x' has missing values, which an array cannot hold; replace them with its "
-            "filled()",
+            "array 'a/x' has missing values, which an array cannot hold; replace them: "
+            "array.filled(value)",
         ),
         (
             object,
@@ -323,7 +323,7 @@ def other(table: pd.DataFrame, kind: str) -> Any:
         ),
         (pl.Series([[1, 2], [3]]), "is a column of lists; if all have one length, give np.stack"),
         (pa.array(["a", "b"]), "holds text, which is not numeric; encode it as numbers, or leave"),
-        (pa.array([1, None]), "has missing values, which an array cannot hold; replace them with"),
+        (pa.array([1, None]), "has missing values, which an array cannot hold; replace them: "),
         (2**70, "is 1180591620717411303424, which has more than 64 bits; give a smaller number, "),
         (-(2**63) - 1, "is -9223372036854775809, which has more than 64 bits; give a smaller "),
     ],

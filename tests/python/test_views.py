@@ -109,7 +109,7 @@ FLAT = "expected integers in one dimension"
             mf.OutOfRangeError,
             "index 18446744073709551615 at position 0 is in no dataset",
         ),
-        (lambda d: d.take(NA), mf.InvalidArgumentError, "replace them with its fillna()"),
+        (lambda d: d.take(NA), mf.InvalidArgumentError, "replace them: array.fillna(number)"),
         (lambda d: d.take("ab"), mf.InvalidArgumentError, f"indices='ab': {FLAT}"),
         (lambda d: d.take([0.5]), mf.InvalidArgumentError, f"indices=float64[1]: {FLAT}"),
         (lambda d: d.take([[1]]), mf.InvalidArgumentError, f"indices=int64[1, 1]: {FLAT}"),
@@ -119,7 +119,8 @@ FLAT = "expected integers in one dimension"
         (
             lambda d: d.filter(Y),
             mf.InvalidArgumentError,
-            "mask=int64[20]: expected one boolean for",
+            "mask=int64[20]: expected one boolean for each of the 20 records; "
+            "give array != 0, or record numbers to ds.take",
         ),
         (lambda d: d.filter([True]), mf.InvalidArgumentError, "mask=bool[1]: expected one boolean"),
         (lambda d: d.filter([]), mf.InvalidArgumentError, "mask=bool[0]: expected one boolean"),
@@ -131,7 +132,8 @@ FLAT = "expected integers in one dimension"
             mf.InvalidArgumentError,
             "missing values",
         ),
-        (lambda d: d.filter(NA), mf.InvalidArgumentError, "replace them with its fillna()"),
+        (lambda d: d.filter(NA), mf.InvalidArgumentError, "replace them: array.fillna(False)"),
+        (lambda d: d.filter(Y / 3), mf.InvalidArgumentError, "compare, as in array == value"),
         (lambda d: d.rename({"z": "a"}), mf.NotFoundError, 'no field "z"; the fields are "x", "y"'),
         (lambda d: d.rename({"x": "y"}), mf.InvalidArgumentError, 'renaming are called "y"'),
         (lambda d: d.rename({"x": ""}), mf.InvalidArgumentError, "names='': expected a name"),

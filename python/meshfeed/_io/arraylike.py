@@ -26,13 +26,19 @@ _MISSING = frozenset({"NoneType", "NAType", "NaTType"})
 # their values. For example, int4 fits np.int8.
 _NARROW = {"float": "np.float16", "int": "np.int8", "uint": "np.uint8"}
 
-# The remedy for an array of Python objects, by the types of the objects.
+# The remedy for an array of Python objects, by the types of the objects. The first set that has
+# all of them counts: a remedy must not change a value silently.
 _OBJECTS = {
-    frozenset({"bool", "int", "float", "complex"}): "give it a NumPy type: array.astype(np.int64)",
+    frozenset({"bool"}): "give it a NumPy type: array.astype(bool)",
+    frozenset({"bool", "int"}): "give it a NumPy type: array.astype(np.int64)",
+    frozenset({"bool", "int", "float"}): "give it a NumPy type: array.astype(np.float64)",
+    frozenset({"bool", "int", "float", "complex"}): "give array.astype(np.complex128)",
     frozenset({"ndarray", "list", "tuple"}): "if all have one shape, give np.stack(array)",
-    frozenset({"Decimal"}): "give array.astype(np.float64)",
-    frozenset({"date", "datetime", "Timestamp"}): 'give array.astype("datetime64[us]")',
-    frozenset({"timedelta", "Timedelta"}): 'give array.astype("timedelta64[us]")',
+    frozenset({"Decimal"}): "give array.astype(np.float64) if the numbers may be rounded",
+    frozenset({"date", "datetime"}): 'give array.astype("datetime64[us]")',
+    frozenset({"date", "datetime", "Timestamp"}): "give pd.to_datetime(array)",
+    frozenset({"timedelta"}): 'give array.astype("timedelta64[us]")',
+    frozenset({"timedelta", "Timedelta"}): "give pd.to_timedelta(array)",
 }
 
 
@@ -52,13 +58,20 @@ class _MissingError(Exception):
         self.records, self.given = records, given
 
     def unfit(self) -> _UnfitError:
-        """Makes the error. Its hint names the method of the array that replaces missing values."""
+        """Makes the error of a field."""
         count, first = int(self.records.sum()), int(self.records.argmax())
         message = "has missing values, which an array cannot hold, "
         message += f"in {count} of {len(self.records)} records, the first in record {first}"
-        method = next((f" with its {name}()" for name in _FILLS if hasattr(self.given, name)), "")
-        hint = f'replace them{method}, or {_FROM_ARROW} and the loader fill={{"NAME": 0}}'
+        hint = self.remedy("value") + f', or {_FROM_ARROW} and the loader fill={{"NAME": value}}'
         return _UnfitError(message, hint)
+
+    def remedy(self, value: str) -> str:
+        """Returns the hint to replace the missing values.
+
+        It names a value, because `np.ma` has a default: True for booleans, 999999 for integers.
+        """
+        method = next((name for name in _FILLS if hasattr(self.given, name)), None)
+        return f"replace them: array.{method}({value})" if method else f"replace them by {value}"
 
 
 def exact(check: Checks, name: str, given: Any) -> _NumPy:
@@ -90,13 +103,14 @@ def exact(check: Checks, name: str, given: Any) -> _NumPy:
     return array
 
 
-def unmasked(check: Checks, name: str, given: Any) -> _NumPy:
+def unmasked(check: Checks, name: str, given: Any, missing: str = "value") -> _NumPy:
     """Converts an array of any library to NumPy, and refuses what would change its values.
 
     Args:
         check: makes errors that name the called function.
         name: the array's name.
         given: the array, or a table whose columns have one type.
+        missing: what the hint for missing values puts in their place.
 
     Raises:
         InvalidArgumentError: the array cannot be converted.
@@ -109,10 +123,9 @@ def unmasked(check: Checks, name: str, given: Any) -> _NumPy:
         if array.dtype.kind == "O":
             hint = "if all have one length, give np.stack(np.asarray(array))"
             raise _objects(array, given, hint)
-    except _MissingError:
+    except _MissingError as e:
         message = f"array {name!r} has missing values, which an array cannot hold"
-        method = next((f" with its {name}()" for name in _FILLS if hasattr(given, name)), "")
-        raise check.misfit(message, f"replace them{method}") from None
+        raise check.misfit(message, e.remedy(missing)) from None
     except _UnfitError as e:
         raise check.misfit(f"array {name!r} {e.message}", e.hint) from e.__cause__
     return array

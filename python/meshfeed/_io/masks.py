@@ -27,12 +27,12 @@ def bits(check: Checks, mask: Any, records: int) -> Bits:
         records: the number of records that the mask is for.
     """
     typed = not isinstance(mask, list) or mask  # an empty list has no type
-    given = arraylike.unmasked(check, "mask", mask) if typed else np.empty(0, bool)
+    given = arraylike.unmasked(check, "mask", mask, "False") if typed else np.empty(0, bool)
     if given.ndim != 1 or given.dtype != bool or len(given) != records:
         message = f"mask={given.dtype}{list(given.shape)}: expected one boolean for each of the "
-        hint = "give array.astype(bool)"
+        hint = "compare, as in array == value"  # astype makes True of NaN, and of the text "False"
         if given.dtype.kind in "iu":
-            hint += ", or record numbers to ds.take"
+            hint = "give array != 0, or record numbers to ds.take"
         if given.dtype == bool:
             hint = "a mask for a view counts the records of the view"
         raise check.misfit(f"{message}{records} records", hint)
@@ -70,7 +70,8 @@ def computed(
             raise check.misfit(f"{message}{list(kept.shape)}: {expected}", _hint(kept, rows))
         if np.ma.is_masked(kept):
             message = f"for records {start} to {stop - 1}, the function returned missing values"
-            raise check.misfit(message, "compare .filled(value), or .mask to find nulls")
+            hint = "return mask.filled(False), which leaves these rows out; .mask finds nulls"
+            raise check.misfit(message, hint)
         mask[start:stop] = kept
         if time.monotonic() - reported > PROGRESS:
             reported = time.monotonic()
