@@ -7,9 +7,9 @@ require (
 	github.com/apache/arrow-go/v18 v18.6.0
 	github.com/apache/arrow/go/v17 v17.0.0
 	github.com/cockroachdb/datadriven v1.0.3
-	github.com/gomlx/compute v0.1.2
+	github.com/gomlx/compute v0.1.3
 	github.com/gomlx/go-xla v0.4.1
-	github.com/gomlx/gomlx v0.28.2
+	github.com/gomlx/gomlx v0.28.3
 	github.com/google/flatbuffers v25.12.19+incompatible
 	github.com/klauspost/compress v1.20.3
 	github.com/klauspost/cpuid/v2 v2.4.2

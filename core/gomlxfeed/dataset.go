@@ -12,8 +12,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/train"
 
-	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // DatasetOptions select the arrays that a trainer receives. Inputs is required.
@@ -26,11 +26,6 @@ type DatasetOptions struct {
 	// that are in neither list are freed.
 	Inputs, Labels []string
 
-	// Epochs is the number of epochs that every iterator yields, each from the
-	// start: for evaluation. With 0, for training, an iterator continues where
-	// the previous one stopped, until the end of the loader's own Epochs.
-	Epochs int
-
 	// Context ends iterators that wait for a batch, with its error. Nil never
 	// ends them.
 	Context context.Context
@@ -38,6 +33,12 @@ type DatasetOptions struct {
 
 // Dataset feeds GoMLX's trainer on one device. It is a train.Dataset. The trainer
 // owns the tensors that it receives.
+//
+// An iterator yields one epoch of the loader, as Loop.RunEpochs and Trainer.Eval
+// need it. It begins at the loader's cursor: after an iterator that was abandoned
+// and after a resume it yields the rest of the epoch. If loader.Options.Epochs is
+// -1, iterators have no end, as Loop.RunSteps needs it. An iterator that begins
+// after the last of the loader's Epochs yields an error.
 //
 // A dataset needs a loader of its own, because an iterator moves the loader's
 // cursor. So training and evaluation use one loader each. A checkpoint saves the
@@ -88,8 +89,7 @@ func NewDistributedDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*Dis
 	return &DistributedDataset{*f}, nil
 }
 
-// Iter yields batches. It starts at the first batch of the data only if
-// DatasetOptions.Epochs is set.
+// Iter yields the batches of one epoch, or batches without end, as Dataset says.
 func (s *Dataset) Iter() iter.Seq2[train.Batch, error] {
 	return func(yield func(train.Batch, error) bool) {
 		for list, err := range s.all() {
@@ -122,8 +122,8 @@ func (s *DistributedDataset) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// DistributedIter yields batches. It starts at the first batch of the data only
-// if DatasetOptions.Epochs is set.
+// DistributedIter yields the batches of one epoch, or batches without end, as
+// Dataset says.
 func (s *DistributedDataset) DistributedIter() iter.Seq2[train.DistributedBatch, error] {
 	return func(yield func(train.DistributedBatch, error) bool) {
 		for list, err := range s.all() {
@@ -154,7 +154,6 @@ type feed struct {
 	name   string
 	arrays []int // numbers of the delivered arrays: the inputs, then the labels
 	inputs int
-	epochs int64
 	ctx    context.Context
 }
 
@@ -164,12 +163,9 @@ func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
 		return nil, err
 	}
 	defer p.close()
-	f := &feed{l: l, d: d, plan: p.ring.plan, name: cmp.Or(o.Name, "meshfeed"), inputs: len(o.Inputs), epochs: int64(o.Epochs), ctx: o.Context}
+	f := &feed{l: l, d: d, plan: p.ring.plan, name: cmp.Or(o.Name, "meshfeed"), inputs: len(o.Inputs), ctx: o.Context}
 	if f.ctx == nil {
 		f.ctx = context.Background()
-	}
-	if o.Epochs < 0 {
-		return nil, fail("a dataset has at least 0 epochs, not %d", o.Epochs).WithHint("0 continues without end")
 	}
 	if len(o.Inputs) == 0 {
 		return nil, fail("a trainer needs at least one input").WithHint("name some of %q in DatasetOptions.Inputs", f.plan.names())
@@ -205,7 +201,8 @@ func (f *feed) ShortName() string {
 	return string(letters[:min(3, len(letters))])
 }
 
-// all yields the chosen arrays, batch after batch. The receiver owns them.
+// all yields the chosen arrays, batch after batch, to the end of the epoch if the
+// loader's loops have an end. The receiver owns them.
 func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 	return func(yield func([]*dtensor.Tensor, error) bool) {
 		p, err := newPlacer(f.l, f.d)
@@ -214,31 +211,24 @@ func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 			return
 		}
 		defer p.close()
-		if f.epochs > 0 { // every iterator has its own epochs
-			if err := f.l.Seek(batch.Cursor{}); err != nil {
+		endless := f.l.Len() < 0
+		for b, err := range p.all(f.ctx) {
+			if err != nil {
 				yield(nil, err)
 				return
 			}
+			list, err := b.take(f.arrays)
+			last := !endless && b.Step().After.Epoch > b.Step().Epoch
+			if !yield(list, err) || err != nil || last {
+				return
+			}
 		}
-		for f.loop(p, yield) {
-		}
+		yield(nil, f.errEnd())
 	}
 }
 
-// loop yields one loop of the loader. It reports whether another loop may follow.
-// A loop without a batch is the last one, because the loader's epochs are over.
-func (f *feed) loop(p *placer, yield func([]*dtensor.Tensor, error) bool) (more bool) {
-	for b, err := range p.all(f.ctx) {
-		if err != nil {
-			yield(nil, err)
-			return false
-		}
-		list, err := b.take(f.arrays)
-		ends := f.epochs > 0 && b.Step().After.Epoch >= f.epochs
-		if !yield(list, err) || err != nil || ends {
-			return false
-		}
-		more = true
-	}
-	return more
+// errEnd is the error of an iterator whose loader has no further batch.
+func (f *feed) errEnd() error {
+	return status.Errorf(status.InvalidState, "gomlxfeed", "dataset %q has no further batch: its loader ended before epoch %d", f.name, f.l.Epoch()).
+		WithHint("with loader.Options.Epochs = 0 each iterator yields another epoch")
 }

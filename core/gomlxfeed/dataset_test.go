@@ -82,29 +82,28 @@ func draw(t *testing.T, ds *DistributedDataset, most int) (rows []int32) {
 	return rows
 }
 
-// An iterator continues where the previous one was abandoned, across epochs.
+// Without end, an iterator continues where the previous one was abandoned, across
+// epochs.
 func TestDatasetContinues(t *testing.T) {
 	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
-		for _, epochs := range []int{0, -1} {
-			for _, into := range []*Devices{d, nil} {
-				l := countingLoader(t, into, loader.Options{Epochs: epochs})
-				ds := distributedOf(t, l, d, xy)
-				var rows []int32
-				for n := 1; n < 7; n++ {
-					rows = append(rows, draw(t, ds, n)...)
-				}
-				for i, row := range rows {
-					if row != int32(i%6*4) {
-						t.Fatalf("step %d begins with row %d", i, row)
-					}
-				}
-				if at := l.State(); at.Epoch != 3 || at.Position != 12 {
-					t.Errorf("after 21 steps the loader is at %v", at)
-				}
-				_ = l.Close()
+		for _, into := range []*Devices{d, nil} {
+			l := countingLoader(t, into, loader.Options{Epochs: -1})
+			ds := distributedOf(t, l, d, xy)
+			var rows []int32
+			for n := 1; n < 7; n++ {
+				rows = append(rows, draw(t, ds, n)...)
 			}
+			for i, row := range rows {
+				if row != int32(i%6*4) {
+					t.Fatalf("step %d begins with row %d", i, row)
+				}
+			}
+			if at := l.State(); at.Epoch != 3 || at.Position != 12 {
+				t.Errorf("after 21 steps the loader is at %v", at)
+			}
+			_ = l.Close()
 		}
-		if n := len(d.rings); n != 2 { // the rings of two loaders; the rings of iterators are closed
+		if n := len(d.rings); n != 1 { // the ring of one loader; the rings of iterators are closed
 			t.Errorf("%d rings are registered with the devices", n)
 		}
 		_ = d.Close()
@@ -112,24 +111,32 @@ func TestDatasetContinues(t *testing.T) {
 	})
 }
 
-// With Epochs every iterator begins at the start, for any Epochs of the loader.
+// An iterator yields one epoch, or the rest of it.
 func TestDatasetOfEpochs(t *testing.T) {
 	_, d := newCountingBackend(t, 4, true)
-	for _, c := range []struct{ loader, dataset, want int }{{0, 1, 6}, {0, 2, 12}, {-1, 2, 12}, {2, 2, 12}, {1, 2, 6}, {3, 1, 6}, {2, 0, 12}} {
-		o := xy
-		o.Epochs = c.dataset
-		ds := distributedOf(t, countingLoader(t, d, loader.Options{Epochs: c.loader}), d, o)
-		for range 3 {
-			rows := draw(t, ds, 100)
-			if len(rows) != c.want || rows[0] != 0 || rows[len(rows)-1] != 20 {
-				t.Errorf("%+v: %v", c, rows)
+	for _, epochs := range []int{0, 3} {
+		ds := distributedOf(t, countingLoader(t, d, loader.Options{Epochs: epochs}), d, xy)
+		var lengths []int
+		for _, most := range []int{100, 2, 100, 6} { // the last one is abandoned at the end of an epoch
+			lengths = append(lengths, len(draw(t, ds, most)))
+		}
+		if want := []int{6, 2, 4, 6}; !slices.Equal(lengths, want) {
+			t.Errorf("Epochs %d: iterators of %d batches, want %d", epochs, lengths, want)
+		}
+		if epochs == 0 {
+			if rows := draw(t, ds, 100); len(rows) != 6 || rows[0] != 0 {
+				t.Errorf("the next epoch begins with the rows %d", rows)
 			}
-			if c.dataset == 0 {
-				c.want = 0 // the loader is at its end
-				break
+			continue
+		}
+		for range 2 {
+			n := 0
+			for _, err := range ds.DistributedIter() {
+				n++
+				wantText(t, err, status.InvalidState, `gomlxfeed: dataset "meshfeed" has no further batch: its loader ended before epoch 3; with loader.Options.Epochs = 0 each iterator yields another epoch`)
 			}
-			if rows := draw(t, ds, 2); !slices.Equal(rows, []int32{0, 4}) {
-				t.Errorf("%+v: %v", c, rows)
+			if n != 1 {
+				t.Errorf("the iterator yielded %d times", n)
 			}
 		}
 	}
@@ -154,7 +161,7 @@ func TestDatasetChooses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ds := distributedOf(t, l, d, DatasetOptions{Name: "eval", Inputs: []string{"c", "valid"}, Labels: []string{"a"}, Epochs: 1})
+		ds := distributedOf(t, l, d, DatasetOptions{Name: "eval", Inputs: []string{"c", "valid"}, Labels: []string{"a"}})
 		steps := 0
 		for b, err := range ds.DistributedIter() {
 			if err != nil {
@@ -183,11 +190,9 @@ func TestDatasetChooses(t *testing.T) {
 func TestDatasetOfClosedLoader(t *testing.T) {
 	for epochs := range 2 {
 		_, d := newCountingBackend(t, 4, true)
-		l := countingLoader(t, d, loader.Options{})
-		o := xy
-		o.Epochs = epochs
+		l := countingLoader(t, d, loader.Options{Epochs: epochs})
 		steps, failed := 0, error(nil)
-		ds := distributedOf(t, l, d, o)
+		ds := distributedOf(t, l, d, xy)
 		for b, err := range ds.DistributedIter() {
 			if failed = err; err != nil {
 				continue // it was the last
@@ -219,7 +224,6 @@ func TestDatasetErrors(t *testing.T) {
 		{DatasetOptions{Inputs: []string{"x"}, Labels: []string{"valid"}}, status.NotFound, `gomlxfeed: the batch has no array "valid"; it has ["x" "y"]`},
 		{DatasetOptions{Inputs: []string{"x"}, Labels: []string{"y", "x"}}, status.InvalidArgument,
 			`gomlxfeed: array "x" is named twice, but a trainer frees each tensor that it gets; let the model return the values that the loss needs, or deliver the field as two arrays`},
-		{DatasetOptions{Inputs: []string{"x"}, Epochs: -1}, status.InvalidArgument, "gomlxfeed: a dataset has at least 0 epochs, not -1; 0 continues without end"},
 	} {
 		_, err := NewDistributedDataset(l, d, c.o)
 		wantText(t, err, c.code, c.text)
@@ -230,9 +234,9 @@ func TestDatasetErrors(t *testing.T) {
 	wantText(t, err, status.InvalidArgument, "gomlxfeed: a loader and devices are needed")
 	_, err = NewDataset(l, d, xy)
 	wantText(t, err, status.InvalidArgument, "gomlxfeed: the mesh has 4 devices, but a Dataset feeds one; use NewDistributedDataset")
-	_, err = NewDistributedDataset(lineLoader(t, d, 0), d, xy)
+	_, err = NewDistributedDataset(lineLoader(t, d, 0, 0), d, xy)
 	wantText(t, err, status.InvalidArgument, "gomlxfeed: the mesh has 1 device, but GoMLX distributes over at least 2; use NewDataset")
-	_, err = NewDataset(lineLoader(t, d, 3), d, xy)
+	_, err = NewDataset(lineLoader(t, d, 0, 3), d, xy)
 	wantText(t, err, status.Unsupported, "gomlxfeed: the mesh is device 3, but GoMLX's trainer computes on device 0; make the mesh of device 0")
 
 	for b, err := range distributedOf(t, l, d, xy).Iter() {

@@ -152,7 +152,8 @@ func ExampleNewDistributedDataset() {
 		return
 	}
 	defer ring.Close() // after the loader
-	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Allocator: ring})
+	// RunSteps needs batches without end.
+	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: -1, Allocator: ring})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -23,8 +23,8 @@ import (
 )
 
 // lineLoader loads data for a linear model, y = 3a - 2b + 1/2, in batches of 64
-// rows on a mesh of these devices.
-func lineLoader(t *testing.T, d *Devices, ids ...int) *loader.Loader {
+// rows on a mesh of these devices. An epoch has 4 batches.
+func lineLoader(t *testing.T, d *Devices, epochs int, ids ...int) *loader.Loader {
 	t.Helper()
 	x, y := make([]float32, 2*256), make([]float32, 256)
 	for i := range y {
@@ -50,7 +50,7 @@ func lineLoader(t *testing.T, d *Devices, ids ...int) *loader.Loader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Allocator: ringOf(t, d, lay)})
+	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: epochs, Allocator: ringOf(t, d, lay)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,11 @@ func trains(t *testing.T, d *Devices, l *loader.Loader, training, evaluation tra
 
 func TestTrainerOnOneDevice(t *testing.T) {
 	d := opened(t, "go")
-	training, err := NewDataset(lineLoader(t, d, 0), d, xy)
+	training, err := NewDataset(lineLoader(t, d, -1, 0), d, xy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := xy
-	o.Epochs = 1
-	evaluation, err := NewDataset(lineLoader(t, d, 0), d, o)
+	evaluation, err := NewDataset(lineLoader(t, d, 0, 0), d, xy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +110,11 @@ func TestTrainerOnOneDevice(t *testing.T) {
 func TestTrainerOnMesh(t *testing.T) {
 	d := opened(t, "virtual:8")
 	order := []int{3, 6, 1, 4, 7, 2, 5, 0}
-	training := distributedOf(t, lineLoader(t, d, order...), d, xy)
+	training := distributedOf(t, lineLoader(t, d, -1, order...), d, xy)
 	if training.Strategy() != distributed.AutoSharding || !slices.Equal(training.DeviceAssignment(), []compute.DeviceNum{3, 6, 1, 4, 7, 2, 5, 0}) {
 		t.Errorf("%v on %v", training.Strategy(), training.DeviceAssignment())
 	}
-	o := xy
-	o.Epochs = 1
-	evaluation := distributedOf(t, lineLoader(t, d, order...), d, o)
+	evaluation := distributedOf(t, lineLoader(t, d, 0, order...), d, xy)
 	trains(t, d, training.l, training, evaluation)
 
 	_, err := train.NewLoop(lineTrainer(d)).RunEpochs(training, 1)
@@ -126,6 +122,34 @@ func TestTrainerOnMesh(t *testing.T) {
 		t.Errorf("RunEpochs: %v", err)
 	}
 	closeAll(t, d, training.l, evaluation.l)
+}
+
+// RunEpochs trains as many epochs as it is told, or fails.
+func TestTrainerRunsEpochs(t *testing.T) {
+	d := opened(t, "go")
+	for _, c := range []struct {
+		epochs, run int
+		err         string
+	}{
+		{0, 1, ""},
+		{0, 2, ""},
+		{2, 2, ""},
+		{1, 2, `dataset "meshfeed" has no further batch: its loader ended before epoch 1`},
+	} {
+		l := lineLoader(t, d, c.epochs, 0)
+		ds, err := NewDataset(l, d, xy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loop := train.NewLoop(lineTrainer(d))
+		_, err = loop.RunEpochs(ds, c.run)
+		if c.err == "" && (err != nil || loop.LoopStep != 4*c.run) {
+			t.Errorf("%+v: %d steps, %v", c, loop.LoopStep, err)
+		}
+		if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
 }
 
 func closeAll(t *testing.T, d *Devices, loaders ...*loader.Loader) {

@@ -32,7 +32,7 @@ func fit(ctx context.Context, net *model.Store, images source.Source, d *gomlxfe
 		return err
 	}
 	defer ring.Close()
-	l, err := loader.New(images, loader.Options{Layout: lay, Allocator: ring, Shuffle: true, Seed: 0})
+	l, err := loader.New(images, loader.Options{Layout: lay, Allocator: ring, Shuffle: true, Seed: 0, Epochs: -1})
 	if err != nil {
 		return err
 	}
