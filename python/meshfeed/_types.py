@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import jax
     import numpy as np
     import numpy.typing as npt
+    from _typeshed import DataclassInstance
     from jax.sharding import NamedSharding
     from typing_extensions import TypedDict, TypeVar
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     BatchT = TypeVar("BatchT", default=Any)
 
     Leaf = Spec | NamedSharding | Array
-    Tree = Leaf | Mapping[str, object] | tuple[object, ...] | list[Any]
+    Tree = Leaf | Mapping[str, object] | tuple[object, ...] | list[Any] | DataclassInstance
 
     JaxBatch = dict[str, jax.Array]
     NumpyBatch = dict[str, npt.NDArray[Any]]

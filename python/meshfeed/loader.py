@@ -47,8 +47,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             is a `NamedSharding`. The mesh of a block `with mesh:`, which JAX deprecates, is not
             used.
         specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
-            of `mf.Array`s. None, or a list of field names, means whole batches as NumPy arrays
-            and needs neither JAX nor a mesh.
+            of `mf.Array`s: dicts, tuples, lists, and classes that JAX knows as pytrees. None, or a
+            list of field names, means whole batches as NumPy arrays and needs neither JAX nor a
+            mesh.
         batch_size: the rows of the global batch, over all processes; required. For 64 rows per
             device of the axis "data" write ``batch_size=64 * mesh.shape["data"]``. A tuple gives
             that many batch dimensions: (4, 64) means 256 records, as four micro-batches of 64.

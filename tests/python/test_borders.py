@@ -60,6 +60,7 @@ MAY_IMPORT = {
 MAY_IMPORT_LATER = {
     "_command": "selfcheck",
     "coordinator": "_jax",
+    "_plan": "_jax",
     "planning": "_jax",
     "advice": "_jax",
     "usage": "_jax",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import math
 import random
 import re
@@ -198,6 +200,117 @@ def test_nested_trees() -> None:
         "Loader.reshard: the batch has the tree PyTreeDef({'a': *}), but batches of this loader "
         "have PyTreeDef(({'a': *}, *)); pass a batch of this loader, unchanged"
     )
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Registered:
+    """A dataclass that JAX knows, with a member that is no child."""
+
+    image: Any
+    label: Any
+    split: str = dataclasses.field(default="train", metadata={"static": True})
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class ByHand:
+    """A class that flattens itself, to children in an order of its own."""
+
+    def __init__(self, image: Any, label: Any) -> None:
+        self.image, self.label = image, label
+
+    def tree_flatten_with_keys(self) -> Any:
+        key = jax.tree_util.GetAttrKey
+        return ((key("label"), self.label), (key("image"), self.image)), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, children: Any) -> ByHand:
+        return cls(*reversed(children))
+
+
+def classes() -> list[Any]:
+    """Returns classes of batches, also of the libraries that are installed."""
+    found: list[Any] = [Registered, ByHand]
+    members = {"__annotations__": {"image": Any, "label": Any}}
+    if importlib.util.find_spec("equinox"):
+        module = importlib.import_module("equinox")
+        found.append(type(module.Module)("Module", (module.Module,), dict(members)))
+    if importlib.util.find_spec("flax"):
+        module = importlib.import_module("flax.struct")
+        found.append(module.dataclass(type("Struct", (), dict(members))))
+    return found
+
+
+@pytest.mark.parametrize("kind", classes())
+def test_classes_that_jax_knows_are_trees(kind: Any) -> None:
+    """One rule for loaders, `put`, `place_batches` and `check_replicas`."""
+    whole, mesh = digits(8), mesh_of()
+    specs = kind(P("data"), mf.Array("label", P("model")))
+    with mf.Loader(mf.from_arrays(whole), mesh, specs, batch_size=8, epochs=2) as loader:
+        loaded = next(iter(loader))
+        loader.remesh(mesh_of())
+        again = next(iter(loader))
+    host, specs = kind(whole["image"], whole["label"]), kind(P("data"), P("model"))
+    put = mf.put(host, mesh, specs)
+    (placed,) = mf.place_batches([host], mesh, specs)
+    for batch in (loaded, again, put, placed):
+        assert type(batch) is kind
+        assert_sharded(batch.image, whole["image"], NamedSharding(mesh, P("data")))
+        assert_sharded(batch.label, whole["label"], NamedSharding(mesh, P("model")))
+        assert mf.check_replicas(batch).arrays == 2
+
+
+def test_members_of_a_class_that_are_none_stay_so() -> None:
+    source = mf.from_arrays(digits(8))
+    specs: Any = {"in": Registered(P("data"), None, "test")}
+    options: Any = {"batch_size": 8, "remainder": "pad"}
+    with mf.Loader(source, mesh_of(), specs, **options) as loader:
+        batch = next(iter(loader))
+    assert (batch["in"].label, batch["in"].split) == (None, "test")
+    assert batch["valid"].all()
+    with mf.Loader(
+        source, specs=Registered(mf.Array("image"), mf.Array("label")), batch_size=8
+    ) as loader:
+        host = next(iter(loader))
+    assert isinstance(host, Registered)
+    np.testing.assert_array_equal(host.image, digits(8)["image"])
+
+
+@dataclasses.dataclass
+class Unknown:
+    """A dataclass that is not registered."""
+
+    image: Any
+
+
+def test_a_dataclass_that_jax_does_not_know() -> None:
+    register = "; register its class with JAX: jax.tree_util.register_dataclass(Unknown)"
+    source, mesh, host = mf.from_arrays(digits(8)), mesh_of(), Unknown(np.zeros(8))
+    calls: list[Any] = [
+        lambda: mf.Loader(source, mesh, Unknown(P()), batch_size=8),
+        lambda: mf.Loader(source, mesh, {"in": Unknown(P())}, batch_size=8),
+        lambda: mf.put(host, mesh, P()),
+        lambda: mf.put({"in": host}, mesh, {"in": Unknown(P())}),
+        lambda: mf.place_batches([host], mesh, Unknown(P())),
+        lambda: mf.check_replicas(host),
+        lambda: mf.memory({"in": host}),
+    ]
+    for call in calls:
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            call()
+        assert str(caught.value).endswith(register)
+
+
+def test_a_class_that_cannot_be_flattened() -> None:
+    class Broken:
+        pass
+
+    def flatten(_: Broken) -> Any:
+        raise KeyError("x")
+
+    jax.tree_util.register_pytree_node(Broken, flatten, lambda *_: Broken())
+    with pytest.raises(mf.InvalidArgumentError, match=r"jax.tree.flatten failed: KeyError\('x'\)"):
+        mf.Loader(mf.from_arrays(digits(8)), mesh_of(), Broken(), batch_size=8)  # type: ignore[call-overload]
 
 
 def test_memory_kinds_are_kept() -> None:

@@ -84,7 +84,7 @@ def test_p_prints_and_compares_as_in_jax() -> None:
 
 
 ONE_OF = "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
-TREE = "and a tree is a dict, a tuple or a list of them"
+TREE = "and a tree is a dict, a tuple, a list or another pytree of them"
 
 
 @pytest.mark.parametrize("specs", [None, P()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import operator
@@ -335,6 +336,20 @@ def is_integer(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def unregistered(leaf: Any) -> str:
+    """Returns a hint for a dataclass that JAX does not know as a node of trees, else "".
+
+    Examples:
+        >>> import dataclasses
+        >>> unregistered(dataclasses.make_dataclass("Batch", ["x"])(1))
+        'register its class with JAX: jax.tree_util.register_dataclass(Batch)'
+    """
+    if not dataclasses.is_dataclass(leaf) or isinstance(leaf, type):
+        return ""
+    name = type(leaf).__name__
+    return f"register its class with JAX: jax.tree_util.register_dataclass({name})"
 
 
 def written(value: Any) -> str:

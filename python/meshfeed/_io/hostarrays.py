@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meshfeed._io import arraylike
-from meshfeed._io.arguments import Checks, attribute, cut, shown
+from meshfeed._io.arguments import Checks, attribute, cut, shown, unregistered
 
 _NumPy = np.ndarray[Any, Any]
 
@@ -56,7 +56,7 @@ def _converted(check: Checks, name: str, given: Any) -> _NumPy:
         memory = memoryview(given)
     except TypeError:
         message = f"array {name!r} is {shown(given)}, which is no array"
-        raise check.misfit(message, _NUMBERS) from None
+        raise check.misfit(message, unregistered(given) or _NUMBERS) from None
     return np.asarray(memory)
 
 

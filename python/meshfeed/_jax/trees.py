@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -15,9 +15,10 @@ from jax.tree_util import (
     keystr,
     tree_flatten_with_path,
     tree_leaves,
+    treedef_is_leaf,
 )
 
-from meshfeed._io.arguments import Checks, attribute, cut, shown
+from meshfeed._io.arguments import Checks, attribute, cut, shown, unregistered
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.specs import is_spec
 
@@ -87,6 +88,29 @@ def leaves(
             array = dataclasses.replace(array, sharding=sharding or there)
         found.append(array)
     return found
+
+
+def opened(node: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
+    """Opens a node of a class that is registered with JAX by one level.
+
+    A child None is no leaf, as in JAX: it is in the nodes that the third result makes.
+
+    Returns:
+        The names of the children, the children, and the function that makes a node of other
+        children; None for a leaf.
+    """
+    structure: Any  # JAX declares no methods for it
+    try:
+        children, structure = tree_flatten_with_path(
+            node, lambda x: x is not node and x is not None
+        )
+    except Exception as e:  # of the function that flattens the class
+        message = f"{cut(repr(node))} is not a tree: jax.tree.flatten failed: {cut(repr(e), 300)}"
+        raise InvalidArgumentError(message) from e
+    if node is None or treedef_is_leaf(structure):
+        return None
+    keys = [keystr(path, simple=True) for path, _ in children]
+    return keys, [child for _, child in children], structure.unflatten
 
 
 def names_of(paths: Sequence[Any]) -> list[str]:
@@ -159,7 +183,8 @@ def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple
         if not name:
             raise _no_tree(check, argument, leaf)
         message = f"{where} is {shown(leaf)}, which has no shape and dtype"
-        raise check.misfit(message, f"{_ARRAYS}, and leave out functions and settings")
+        hint = f"{_ARRAYS}, and leave out functions and settings"
+        raise check.misfit(message, unregistered(leaf) or hint)
     if not _is_type(dtype):
         message = f"{where} has the dtype {dtype}, which JAX does not have"
         raise check.misfit(message, "give arrays of numbers")
@@ -213,6 +238,7 @@ def given_leaves(check: Checks, given: Any, what: str) -> list[tuple[Any, Any]]:
         if not _is_given(leaf):
             message = f"{what} have the leaf {shown(leaf)}"
             hint = "a leaf is a NamedSharding, another sharding or a spec"
+            hint = unregistered(leaf) or hint
             if isinstance(leaf, str):
                 hint = f"a spec is written PartitionSpec({cut(repr(leaf))})"
             raise check.misfit(message, hint)

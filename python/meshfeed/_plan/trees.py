@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from meshfeed._io.arguments import nearest, no_fields, shown
+from meshfeed._io.arguments import nearest, no_fields, shown, unregistered
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
 from meshfeed.specs import Array, Entry, P, entries, is_sharding, is_spec
 
 if TYPE_CHECKING:
     from meshfeed.fields import Skipped
+
+
+class Node(NamedTuple):
+    """A node of a tree.
+
+    Attributes:
+        keys: the names of its children.
+        children: its children.
+        make: makes a node of the same class of other children.
+    """
+
+    keys: Sequence[Any]
+    children: Sequence[Any]
+    make: Callable[[Sequence[Any]], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +77,8 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
         specs = {name: Array(name) for name in specs}
     elif is_spec(specs) or is_sharding(specs):
         specs = {name: Array(name, specs) for name in fields}
-    if not isinstance(specs, Mapping | tuple | list):
+    node = _node(specs)
+    if node is None:
         raise _not_a_spec(specs, "")
     paths = list(_walk(specs, ()))
     if not paths:
@@ -70,7 +86,7 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
         raise InvalidArgumentError(message, hint="name at least one array")
     nested = any(len(path) > 1 for path, _ in paths)
     leaves = [_leaf(path, leaf, fields, skipped, nested=nested) for path, leaf in paths]
-    top = tuple(specs) if isinstance(specs, Mapping) else None
+    top = tuple(node.keys) if isinstance(node.make(node.children), dict) else None
     return Tree(leaves, _builder(specs), top)
 
 
@@ -89,7 +105,7 @@ def for_all(specs: Any) -> bool:
 
 def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:
     """Returns a tree of specs in which every leaf is replaced by `change(leaf)`."""
-    return _fill(specs, (change(leaf) for _, leaf in _walk(specs, ())))
+    return _builder(specs)([change(leaf) for _, leaf in _walk(specs, ())])
 
 
 def no_field(
@@ -122,22 +138,43 @@ def no_specs(mesh: Any, hint: str) -> str:
     return hint if given is None else f"the mesh is a {given}, so write specs= before it"
 
 
-def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _node(x: Any) -> Node | None:
+    """Opens a node of a tree by one level; returns None for a leaf.
+
+    Dicts, tuples and lists keep the order of their keys, and their class, without JAX. Other
+    classes are nodes if they are registered with JAX, such as dataclasses.
+    """
+    if is_spec(x) or is_sharding(x) or isinstance(x, Array):
+        return None
+    if isinstance(x, dict):
+        return Node(tuple(x), tuple(x.values()), lambda new: x | dict(zip(x, new, strict=True)))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return Node(x._fields, x, lambda new: type(x)(*new))
+    if isinstance(x, tuple | list):
+        return Node(range(len(x)), x, type(x))
+    if "jax" in sys.modules:
+        from meshfeed._jax import trees
+
+        if (opened := trees.opened(x)) is not None:
+            return Node(*opened)
+    if isinstance(x, Mapping):
+        return Node(tuple(x), tuple(x.values()), lambda new: dict(zip(x, new, strict=True)))
+    return None
+
+
+def _walk(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yields the path and the value of every leaf at or below a node."""
-    if isinstance(node, Mapping):
-        for key, child in node.items():
-            if not isinstance(key, str) or not key:
-                message = f"key {key!r} is not a name"
-                raise InvalidArgumentError(message, hint="use non-empty strings")
-            yield from _walk(child, (*path, key))
-    elif isinstance(node, tuple | list):
-        if any(isinstance(child, str) for child in node):
-            raise _bare_entries(node, "/".join(path))
-        keys = getattr(node, "_fields", map(str, range(len(node))))  # of a named tuple
-        for key, child in zip(keys, node, strict=True):
-            yield from _walk(child, (*path, key))
-    else:
-        yield path, node
+    node = _node(tree)
+    if node is None:
+        yield path, tree
+        return
+    if isinstance(tree, tuple | list) and any(isinstance(child, str) for child in tree):
+        raise _bare_entries(tree, "/".join(path))
+    for key, child in zip(node.keys, node.children, strict=True):
+        if isinstance(tree, Mapping) and (not isinstance(key, str) or not key):
+            message = f"key {key!r} is not a name"
+            raise InvalidArgumentError(message, hint="use non-empty strings")
+        yield from _walk(child, (*path, str(key)))
 
 
 def _leaf(
@@ -197,9 +234,9 @@ def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
     if x is None:
         hint = "P() puts the whole array on every device; to leave it out, leave out its name"
         return InvalidArgumentError(message, hint=hint)
-    hint = (
+    hint = unregistered(x) or (
         "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
-        "and a tree is a dict, a tuple or a list of them"
+        "and a tree is a dict, a tuple, a list or another pytree of them"
     )
     if isinstance(x, str):
         hint = f"a spec is written PartitionSpec({x!r}), and a list of field names [{x!r}]"
@@ -216,25 +253,19 @@ def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"{what} {shown(node)}", hint=hint)
 
 
-def _builder(specs: Any) -> Callable[[Sequence[Any]], Any]:
-    """Makes the function that puts arrays into the tree. A flat dict has a faster one."""
-    if type(specs) is dict and not any(_is_node(v) for v in specs.values()):
-        keys = tuple(specs)
+def _builder(tree: Any) -> Callable[[Sequence[Any]], Any]:
+    """Makes the function that puts arrays into a tree. A flat dict has a faster one."""
+    if type(tree) is dict and all(_node(child) is None for child in tree.values()):
+        keys = tuple(tree)
         return lambda arrays: dict(zip(keys, arrays, strict=True))
-    return lambda arrays: _fill(specs, iter(arrays))
+    fill = _filler(tree)
+    return lambda arrays: fill(iter(arrays))
 
 
-def _is_node(x: Any) -> bool:
-    return isinstance(x, Mapping | tuple | list)
-
-
-def _fill(node: Any, arrays: Iterator[Any]) -> Any:
-    """Returns a tree like the node, with the next of the arrays for every leaf."""
-    if isinstance(node, Mapping):
-        filled = {key: _fill(child, arrays) for key, child in node.items()}
-        return node | filled if isinstance(node, dict) else filled  # keeps the class
-    if isinstance(node, tuple) and hasattr(node, "_fields"):
-        return type(node)(*(_fill(child, arrays) for child in node))
-    if isinstance(node, tuple | list):
-        return type(node)(_fill(child, arrays) for child in node)
-    return next(arrays)
+def _filler(tree: Any) -> Callable[[Iterator[Any]], Any]:
+    """Makes the function that returns a tree with the next of the arrays for every leaf."""
+    node = _node(tree)
+    if node is None:
+        return next
+    make, fillers = node.make, [_filler(child) for child in node.children]
+    return lambda arrays: make([fill(arrays) for fill in fillers])
