@@ -132,7 +132,7 @@ def linking(root: Path) -> dict[str, str]:
         files[made / LINKED] = f"_lib/{LINKED}"
     for schema in root.glob("core/*/document/*.schema.json"):
         files[schema] = schema.name
-    for header in (root / "capi/include").glob("*.h"):
+    for header in (root / "capi/include").glob("*.h*"):
         files[header] = f"include/{header.name}"
     return {str(path): f"meshfeed/{inside}" for path, inside in files.items()}
 

@@ -22,7 +22,7 @@ CGO_ENABLED=$cgo "${GO:-go}" build -trimpath -buildvcs=false -ldflags "-s -w" "$
 
 mkdir -p "$to/bin" "$to/include" "$to/lib/pkgconfig" "$to/share/meshfeed"
 install -m 755 "$built/meshfeed" "$to/bin/meshfeed"
-install -m 644 capi/include/*.h "$to/include"
+install -m 644 capi/include/*.h capi/include/*.hpp "$to/include"
 install -m 755 "$built/libmeshfeed.so.1" "$to/lib"
 ln -sf libmeshfeed.so.1 "$to/lib/libmeshfeed.so"
 install -m 644 core/*/document/*.schema.json "$to/share/meshfeed"

@@ -108,7 +108,7 @@ LINT = [
     Stage("mypy", f"{PYTHON} -m mypy"),
     Stage(
         "clang-format",
-        'sh -c \'git ls-files "*.c" "*.h" "*.cc" |'
+        'sh -c \'git ls-files "*.c" "*.h" "*.hpp" "*.cc" |'
         " xargs .venv/bin/clang-format --dry-run --Werror'",
     ),
     Stage("go.mod is tidy", "go mod tidy -diff"),

@@ -1,54 +1,18 @@
-// raii.cc: the header in C++17, with wrappers that a C++ program may write.
+// raii.cc: meshfeed.hpp in C++17, and the initializers of the headers in C++.
 #include "check.h"
+#include "meshfeed.hpp"
 #include "meshfeed_devices.h"
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
-namespace {
-
-// Turns an error into an exception.
-void must(mf_status status, const mf_error& error) {
-  if (status < 0)
-    throw std::runtime_error(std::string(error.op) + ": " + error.message + "; " + error.hint);
-}
-
-// Owns a handle of one kind.
-template <class Handle> class Owned {
-public:
-  explicit Owned(Handle handle) : handle_(handle) {}
-  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, Handle{})) {}
-  Owned& operator=(Owned&&) = delete;
-  ~Owned() { mf_release(handle_.id, nullptr); }
-  Handle get() const { return handle_; }
-
-private:
-  Handle handle_;
-};
-
-struct Release {
-  void operator()(mf_batch* batch) const { mf_batch_release(batch); }
-};
-using Batch = std::unique_ptr<mf_batch, Release>;
-
-Owned<mf_layout> layout(std::string_view document) {
-  mf_error error = MF_ERROR_INIT;
-  mf_layout made{};
-  must(mf_layout_create(document.data(), document.size(), &made, &error), error);
-  return Owned(made);
-}
-
-Batch next(const Owned<mf_loader>& loader) {
-  mf_error error = MF_ERROR_INIT;
-  mf_batch* batch = nullptr;
-  must(mf_loader_next(loader.get(), -1, &batch, &error), error);
-  return Batch(batch);
-}
-
-} // namespace
+using meshfeed::Batch;
+using meshfeed::Dataset;
+using meshfeed::Error;
+using meshfeed::Layout;
+using meshfeed::Loader;
 
 // Every option struct has an initializer that sets its size.
 constexpr mf_dataset_options dataset_options = MF_DATASET_OPTIONS_INIT;
@@ -60,30 +24,104 @@ static_assert(loader_options.struct_size == sizeof loader_options);
 static_assert(devices_options.struct_size == sizeof devices_options);
 static_assert(picture.struct_size == sizeof picture);
 
+// A handle has one owner.
+static_assert(!std::is_copy_constructible_v<Dataset> && std::is_nothrow_move_constructible_v<Dataset>);
+
+namespace {
+
+// Expects that a function throws, and returns the exception.
+template <class Exception, class Function> Exception thrown(Function function) {
+  try {
+    function();
+  } catch (const Exception& e) {
+    return e;
+  }
+  CHECK(!"no exception");
+  std::abort();
+}
+
+Loader loader_over(const Dataset& dataset, const char* state = nullptr) {
+  mf_loader_options options = MF_LOADER_OPTIONS_INIT;
+  options.epochs = 1;
+  options.state = state;
+  return Loader(dataset, Layout(DOCUMENT(100, 4, "")), options);
+}
+
+void check_order(const Batch& batch, const records* data) {
+  const int64_t order[] = {batch->position, batch->position + 1, batch->position + 2, batch->position + 3};
+  check_batch(batch.get(), data, order);
+}
+
+void check_loop(const Dataset& dataset, const records* data) {
+  Loader loader = loader_over(dataset);
+  std::string saved;
+  int batches = 0;
+  for (const Batch& batch : loader) {
+    check_order(batch, data);
+    if (++batches == 10)
+      saved = batch.state();
+  }
+  CHECK(batches == 25 && !loader.next());
+
+  Loader resumed = loader_over(dataset, saved.c_str());
+  const std::optional<Batch> first = resumed.next();
+  CHECK(first && (*first)->step == 10 && resumed.state() == first->state());
+}
+
+// A batch outlives its loader, and memory is reused after the last copy is gone.
+void check_copies(const Dataset& dataset, const records* data) {
+  std::optional<Batch> kept;
+  {
+    Loader loader = loader_over(dataset);
+    Batch first = *loader.next();
+    Batch copy = first;
+    first = *loader.next();
+    kept = std::move(copy);
+    CHECK(mf_live_batches() == 2 && first->step == 1);
+  }
+  CHECK(mf_live_batches() == 1 && (*kept)->step == 0);
+  check_order(*kept, data);
+}
+
+void check_tensors(const Dataset& dataset) {
+  Loader loader = loader_over(dataset);
+  const Batch batch = *loader.next();
+  const std::vector<meshfeed::Tensor> blocks = batch.tensors();
+  CHECK(blocks.size() == 12);
+  const meshfeed::Tensor& label = blocks.back();
+  CHECK(std::string_view(label.name) == "label" && *label.values<std::int32_t>() == 3 * 7 + 1);
+  const auto wrong = thrown<std::invalid_argument>([&] { label.values<float>(); });
+  CHECK(std::string_view(wrong.what()) ==
+        "meshfeed: array label has elements of DLPack type (0, 32 bits), but "
+        "(2, 32 bits) were asked for");
+}
+
+void check_errors(const Dataset& dataset) {
+  const Error parse = thrown<Error>([] { Layout("{\"meshfeed\":2}"); });
+  CHECK(parse.code() == MF_INVALID_ARGUMENT && std::string_view(parse.details().op) == "layout");
+  const std::string message = std::string("layout: ") + parse.details().message;
+  CHECK(parse.what() == (parse.details().hint[0] ? message + "; " + parse.details().hint : message));
+  CHECK(thrown<Error>([] { Dataset({"absent.arrow"}); }).code() == MF_NOT_FOUND);
+  CHECK(thrown<Error>([&] { loader_over(dataset, "{}"); }).code() == MF_INVALID_ARGUMENT);
+  CHECK(thrown<Error>([&] { dataset.view(mf_dataset_slice, 0, 101); }).code() == MF_OUT_OF_RANGE);
+}
+
+} // namespace
+
 int main() {
   std::unique_ptr<records, decltype(&free)> data(make_records(), free);
   {
-    const Owned dataset(open_records(data.get()));
-    const Owned plan = layout(DOCUMENT(100, 4, ""));
-    mf_loader_options options = MF_LOADER_OPTIONS_INIT;
-    options.epochs = 1;
-    const Owned loader(make_loader(dataset.get(), plan.get(), &options));
-    int batches = 0;
-    while (Batch batch = next(loader)) {
-      const int64_t order[] = {batch->position, batch->position + 1, batch->position + 2,
-                               batch->position + 3};
-      check_batch(batch.get(), data.get(), order);
-      CHECK(std::string_view(batch->state).substr(0, 14) == "{\"meshfeed\":1,");
-      batches++;
-    }
-    CHECK(batches == 25);
-    try {
-      layout("{\"meshfeed\":2}");
-      CHECK(false);
-    } catch (const std::runtime_error& e) {
-      CHECK(std::string_view(e.what()).substr(0, 8) == "layout: ");
-    }
+    const Dataset dataset(open_records(data.get()));
+    CHECK(meshfeed::text(mf_dataset_info, dataset.get()).find("\"records\":100,") != std::string::npos);
+    const Dataset part = dataset.view(mf_dataset_slice, 90, 100);
+    CHECK(meshfeed::text(mf_dataset_info, part.get()).find("\"records\":10,") != std::string::npos);
+    const Dataset file({std::getenv("FILE")});
+    CHECK(meshfeed::text(mf_dataset_info, file.get()).find("\"image\"") != std::string::npos);
+    check_loop(dataset, data.get());
+    check_copies(dataset, data.get());
+    check_tensors(dataset);
+    check_errors(dataset);
   }
-  CHECK(mf_live_handles() == 0 && data->released == 1);
+  CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && data->released == 1);
   puts("ok");
 }

@@ -90,6 +90,7 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
         "meshfeed/_lib/libmeshfeed.so.1",
         "meshfeed/_lib/pkgconfig/meshfeed.pc",
         "meshfeed/include/meshfeed.h",
+        "meshfeed/include/meshfeed.hpp",
         "meshfeed/include/meshfeed_certificate.h",
         "meshfeed/include/meshfeed_devices.h",
         "meshfeed/diagnosis.schema.json",
