@@ -1,4 +1,5 @@
-// Builds the page: dist/layout.html, one file that works from file://, and dist/hosted/, a folder for a web server.
+// Builds the page: dist/layout.html, one file that works from file://, and dist/hosted/, a folder for a web server. Builds
+// dist/npm/, which npm pack makes into the package of the validator.
 // Checks the types first. Does nothing if the inputs have not changed since the last build.
 // usage: node build.mjs MESHFEED.wasm STRATEGY.wasm [DIST]
 
@@ -15,11 +16,15 @@ const [wasm, strategy, dist = join(here, "dist")] = process.argv.slice(2);
 
 const layouts = join(here, "../../docs/layouts");
 const strategies = join(here, "../../docs/strategies");
+const npm = join(here, "../npm");
+const version = join(here, "../../VERSION");
+const license = join(here, "../../LICENSE");
+const tsc = join(here, "node_modules/typescript/bin/tsc");
 
 /** inputs returns a digest of all files that the page is built from. */
 function inputs() {
-  const list = [wasm, strategy, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
-  for (const folder of [join(here, "src"), layouts, strategies]) list.push(...readdirSync(folder).sort().map((f) => join(folder, f)));
+  const list = [wasm, strategy, version, license, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
+  for (const folder of [join(here, "src"), npm, layouts, strategies]) list.push(...readdirSync(folder).sort().map((f) => join(folder, f)));
   const hash = createHash("sha256");
   for (const file of list) hash.update(`${file}\0`).update(readFileSync(file));
   return hash.digest("hex");
@@ -28,7 +33,7 @@ function inputs() {
 const made = join(dist, ".inputs");
 const now = inputs();
 if (existsSync(made) && readFileSync(made, "utf8") === now) process.exit(0);
-execFileSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--noEmit", "-p", here], { stdio: "inherit" });
+execFileSync(process.execPath, [tsc, "--noEmit", "-p", here], { stdio: "inherit" });
 
 /** examples lists the documents of a folder. */
 function examples(folder) {
@@ -106,4 +111,25 @@ writeFileSync(
 );
 copyFileSync(wasm, join(dist, "hosted", "meshfeed.wasm"));
 copyFileSync(strategy, join(dist, "hosted", "strategy.wasm"));
+
+/** writePackage writes the folder of the npm package. */
+async function writePackage(folder) {
+  await build({
+    entryPoints: [join(here, "src/validator.ts")],
+    outfile: join(folder, "index.js"),
+    bundle: true,
+    charset: "utf8",
+    format: "esm",
+    target: "es2022",
+    tsconfig: join(here, "tsconfig.json"),
+  });
+  execFileSync(process.execPath, [tsc, "-p", npm, "--outDir", join(folder, "types")], { stdio: "inherit" });
+  const about = { ...JSON.parse(readFileSync(join(npm, "package.json"), "utf8")), version: readFileSync(version, "utf8").trim() };
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(about, null, 2)}\n`);
+  copyFileSync(join(npm, "README.md"), join(folder, "README.md"));
+  copyFileSync(license, join(folder, "LICENSE"));
+  copyFileSync(wasm, join(folder, "meshfeed.wasm"));
+}
+
+await writePackage(join(dist, "npm"));
 writeFileSync(made, now);
