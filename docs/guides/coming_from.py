@@ -106,6 +106,17 @@ def labels(steps):
 
 
 # %% [markdown]
+# A name of another library is an error that says what to write here:
+
+# %%
+for typed in (lambda: ds.map(abs), lambda: mf.Loader(ds, batch_size=256, num_workers=4)):
+    try:
+        typed()
+        raise AssertionError("no such name")
+    except (AttributeError, TypeError) as error:
+        print(error)
+
+# %% [markdown]
 # ## The step
 #
 # The loop below is the whole program for every library in this guide. It replaces the sampler, the loader,

@@ -34,7 +34,7 @@ def __getattr__(name):
     if name == "__all__":
         return sorted(set(modules) - {"__version__"})
     if name not in modules:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_advice(name)}")
     from importlib import import_module
 
     if modules[name] == __name__:  # a public module
@@ -42,6 +42,15 @@ def __getattr__(name):
     value = getattr(import_module(modules[name]), name)
     globals()[name] = value
     return value
+
+
+def _advice(name):
+    """Returns what to write instead of a name of another library."""
+    if name.startswith("_"):  # asked by tools; the table needs NumPy
+        return ""
+    from meshfeed._io import synonyms
+
+    return f"; {synonyms.PACKAGE[name]}" if name in synonyms.PACKAGE else ""
 
 
 def __dir__():

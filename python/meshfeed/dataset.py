@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed._io import arraylike, masks
-from meshfeed._io.arguments import RECORDS, Checks
+from meshfeed._io import arraylike, masks, synonyms
+from meshfeed._io.arguments import RECORDS, Checks, is_integer
 from meshfeed._native import calls
 from meshfeed._native.files import Files
 from meshfeed.errors import InvalidStateError, OutOfRangeError
@@ -344,6 +344,12 @@ class Dataset(Readable):
             )
             return Dataset(handle, self._origin)
 
+    if not TYPE_CHECKING:  # else type checkers would accept every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raises an error that says what to write instead of a name of another library."""
+            synonyms.missing(self, name, synonyms.DATASET)
+
     def __reduce__(self) -> NoReturn:
         message = "a dataset cannot be pickled: it belongs to this process"
         raise InvalidStateError(
@@ -356,7 +362,8 @@ def _names(check: Checks, argument: str, names: Any) -> list[str]:
     several = hasattr(names, "__iter__") and not isinstance(names, str | bytes)
     listed = list(names) if several else []
     if not listed or not all(isinstance(name, str) for name in listed):
-        raise check.wrong(argument, names, 'a list of names, such as ["image", "label"]')
+        hint = "ds.take(indices) selects records" if all(map(is_integer, listed or "_")) else ""
+        raise check.wrong(argument, names, 'a list of names, such as ["image", "label"]', hint)
     return listed
 
 
@@ -372,6 +379,8 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
         given = given.astype(np.int64)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         hint = "ds.filter(mask) takes a mask" if given.dtype.kind == "b" else ""
+        if given.ndim == 0 and given.dtype.kind in "iu":
+            hint = f"ds.slice(0, {given}) has the first {given} records"
         expected = "integers in one dimension"
         raise check.misfit(f"indices={given.dtype}{list(given.shape)}: expected {expected}", hint)
     if given.dtype == np.uint64 and given.size and given.max() > 2**63 - 1:

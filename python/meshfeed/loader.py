@@ -14,6 +14,7 @@ from meshfeed._feed.engine import Engine
 from meshfeed._feed.options import Options
 from meshfeed._feed.position import PositionMixin
 from meshfeed._feed.request import Request, replay, target_mesh
+from meshfeed._io import synonyms
 from meshfeed._io.arguments import DEPTH, WIDE, Checks, State, cut
 from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
@@ -219,6 +220,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         **options: Unpack[_types.WholeOptions],
     ) -> None: ...
 
+    @synonyms.keywords("mf.Loader", synonyms.OPTIONS)
     def __init__(
         self,
         source: Dataset,
@@ -551,6 +553,12 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             f"Loader({arrays}, batch_size={size[0] if len(size) == 1 else tuple(size)}, "
             f"epoch={self.epoch}, step={self.step} of {self.steps_per_epoch})"
         )
+
+    if not TYPE_CHECKING:  # else type checkers would accept every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raises an error that says what to write instead of a name of another library."""
+            synonyms.missing(self, name, synonyms.LOADER)
 
     def __setattr__(self, name: str, value: object) -> None:
         if not name.startswith("_"):

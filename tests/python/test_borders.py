@@ -58,6 +58,7 @@ MAY_IMPORT = {
 
 # What functions of a part may import when they run: optional dependencies and rare paths.
 MAY_IMPORT_LATER = {
+    "meshfeed": "_io",
     "_command": "selfcheck",
     "coordinator": "_jax",
     "_plan": "_jax",
