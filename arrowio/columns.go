@@ -67,7 +67,7 @@ func (r *columnReader) add(field *arrowtype.Field, number int) {
 	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
 	inLists := false // the level above has lists with offsets, so the number of elements varies
 	for n, level := range field.Levels {
-		if r.d.nulls[number] {
+		if r.d.nulls[number].May {
 			c.Planes[n].Valid = make([]int64, r.batches)
 		}
 		if level.Buffer().Bits > 0 {

@@ -106,6 +106,7 @@ func sameDatasets(t *testing.T, got, want *arrowio.Dataset) {
 		fields[i].Logical = strings.TrimSuffix(logical, "_view")
 	}
 	for i, f := range got.Schema().Fields {
+		fields[i].HasNulls = f.HasNulls        // the conversion counts the nulls
 		if fields[i].Nullable && !f.Nullable { // the metadata of the input do not exclude nulls
 			fields[i].Nullable = false
 		}

@@ -20,7 +20,7 @@ type Dataset struct {
 	table   *table.Table
 	rows    source.Source // the table, with the fields that directories name
 	columns []int         // by field of the table: its column in the files' schema
-	nulls   []bool        // by column of the schema: some record batch has nulls there
+	nulls   []table.Nulls // by column of the schema
 	cache   decodeCache
 	ahead   decodeAhead
 	disk    disk
@@ -97,12 +97,12 @@ func (d *Dataset) freeMemory() int64 {
 // of rows, and records which columns have nulls.
 func (d *Dataset) scan(ctx context.Context) error {
 	rows := make([][]int64, len(d.files))
-	d.nulls = make([]bool, len(d.files[0].schema.Fields))
+	d.nulls = make([]table.Nulls, len(d.files[0].schema.Fields))
 	var mu sync.Mutex
 	err := parallel(len(d.files), func(i int) error {
 		f := d.files[i]
 		rows[i] = make([]int64, 0, len(f.units))
-		found := make([]bool, len(d.nulls))
+		found := make([]table.Nulls, len(d.nulls))
 		err := f.scan(ctx, len(f.units), func(_ int, u unit) error {
 			rows[i] = append(rows[i], u.rows())
 			f.note(u, found)
@@ -114,7 +114,7 @@ func (d *Dataset) scan(ctx context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
 		for c := range found {
-			d.nulls[c] = d.nulls[c] || found[c]
+			d.nulls[c] = d.nulls[c].Or(found[c])
 		}
 		return err
 	})
@@ -124,16 +124,15 @@ func (d *Dataset) scan(ctx context.Context) error {
 	return d.index(rows)
 }
 
-// note adds one record batch to the counts of the file, and to the columns with
-// nulls.
-func (f *file) note(u unit, nulls []bool) {
+// note adds one record batch to the counts of the file, and to what is known of nulls.
+func (f *file) note(u unit, nulls []table.Nulls) {
 	f.records += u.rows()
 	f.largest = max(f.largest, u.rows())
 	if f.encoding == "" {
 		f.encoding = u.encoding()
 	}
 	for c := range nulls {
-		nulls[c] = nulls[c] || u.hasNulls(c)
+		nulls[c] = nulls[c].Or(u.nulls(c))
 	}
 }
 

@@ -95,8 +95,8 @@ type extent struct{ offset, length int64 }
 type unit interface {
 	rows() int64
 
-	// hasNulls reports whether a column may have nulls, also within lists.
-	hasNulls(column int) bool
+	// nulls returns what the header tells about the nulls of a column.
+	nulls(column int) table.Nulls
 
 	// encoding names the compression or other encoding that decode must undo.
 	// It is empty if rows can be copied from the file as they are stored.

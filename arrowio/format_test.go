@@ -114,7 +114,7 @@ type toyUnit int64
 
 func (u toyUnit) rows() int64 { return int64(u) }
 
-func (toyUnit) hasNulls(int) bool { return false }
+func (toyUnit) nulls(int) table.Nulls { return table.Nulls{} }
 
 func (toyUnit) encoding() string { return "toy" }
 

@@ -132,16 +132,17 @@ func (u *ipcBatch) encoding() string {
 	return u.header.Compression.String()
 }
 
-func (u *ipcBatch) hasNulls(column int) bool {
-	for c := &u.file.meta.Columns[column]; c.Located; c = inner(c) {
+func (u *ipcBatch) nulls(column int) table.Nulls {
+	outer := &u.file.meta.Columns[column]
+	for c := outer; c.Located; c = inner(c) {
 		if u.header.Node(c).Nulls > 0 {
-			return true
+			return table.Nulls{May: true, Has: c == outer}
 		}
 		if len(c.Children) != 1 && arrowtype.Member(c.Field) < 0 {
-			return false
+			break
 		}
 	}
-	return false
+	return table.Nulls{}
 }
 
 func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {

@@ -120,7 +120,7 @@ func (c *parquetFile) decode(ctx context.Context, unit, column int, field *arrow
 	if err != nil {
 		return nil, c.failed(u.group, column, err)
 	}
-	if !(parquetHeader{c, u}).hasNulls(column) && !complete(col) {
+	if !(parquetHeader{c, u}).nulls(column).May && !complete(col) {
 		return nil, c.failed(u.group, column, errors.New("it has nulls, but the metadata of the file say that it has none"))
 	}
 	out, err := arrowBuffers(col, &c.meta.Leaves[leaf], field, shape, limit)

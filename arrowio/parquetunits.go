@@ -260,15 +260,16 @@ func (h parquetHeader) encoding() string {
 	return "pages"
 }
 
-// hasNulls reports whether a column of the row group may have nulls.
-func (h parquetHeader) hasNulls(column int) bool {
+// nulls returns what the metadata of the row group tell. Its count of nulls includes empty
+// lists, so it proves that a row is null only for columns without lists.
+func (h parquetHeader) nulls(column int) table.Nulls {
 	c, leaf := h.chunkOf(column)
 	for _, n := range leaf.Nodes {
 		if n.Repetition == parquet.Optional {
-			return c.Nulls != 0
+			return table.Nulls{May: c.Nulls != 0, Has: c.Nulls > 0 && leaf.MaxRepetition() == 0}
 		}
 	}
-	return false
+	return table.Nulls{}
 }
 
 // setPositions has no positions, because the values must be decoded. The number of values

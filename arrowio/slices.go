@@ -76,7 +76,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		}
 		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels)), Memory: []unsafe.Pointer{v.data}}
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(v.data))}
-		t.Add(f, false)
+		t.Add(f, table.Nulls{})
 	}
 	t.Index = table.NewIndex(rows[:1])
 	return table.NewMemory(t), nil

@@ -58,7 +58,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels))}
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(a.Data))}
 		t.Strides = append(t.Strides, slices.Clone(a.Strides))
-		t.Add(f, false)
+		t.Add(f, table.Nulls{})
 	}
 	t.Index, t.Load = table.NewIndex([]int64{int64(list[0].Shape[0])}), table.Loaded(columns)
 	return newBorrowed(t, release), nil

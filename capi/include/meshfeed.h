@@ -559,7 +559,7 @@ typedef struct mf_loader_options {
                            number */
   const char* state;    /* continue at this state, from mf_batch.state or mf_loader_state. NULL: begin
                            at the first record */
-  const mf_fill* fill;  /* values for nulls. A field that may hold nulls needs one */
+  const mf_fill* fill;  /* values for nulls. Without one, a null is an error */
   int64_t n_fill;
   int64_t max_host_bytes; /* MF_RESOURCE_EXHAUSTED instead of more memory for batches; 0: no limit */
   int64_t workers;        /* goroutines that gather; 0: the library chooses */

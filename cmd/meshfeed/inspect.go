@@ -182,7 +182,7 @@ func (i *inspection) printFields(out io.Writer) error {
 			notes = append(notes, source.ClassesText(f.Names))
 		}
 		if f.Nullable && f.Ragged == 0 {
-			notes = append(notes, "may hold nulls: needs a fill value")
+			notes = append(notes, "may hold nulls: without a fill value, a null is an error")
 		}
 		rows = append(rows, []string{f.Name, f.DType, f.rowText(), bytes, strings.Join(notes, "; ")})
 	}

@@ -27,7 +27,7 @@ func TestInspectNamesLogicalTypes(t *testing.T) {
 	}
 	const want = `FIELD  TYPE     ROW        BYTES PER ROW
 when   int64    scalar     8              stands for timestamp[us]
-day    int32    scalar     4              stands for date32[day]; may hold nulls: needs a fill value
+day    int32    scalar     4              stands for date32[day]; may hold nulls: without a fill value, a null is an error
 text   uint8    …          varies         string: rows differ in length, so a loader leaves it out
 boxes  float32  … × … × 4  varies         list<list<float32[4]>>: rows differ in length, so a loader leaves it out
 `

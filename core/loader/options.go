@@ -57,7 +57,8 @@ type Options struct {
 	IgnoreDataset bool
 
 	// Fill is the value that replaces nulls, by field: a bool or a number of any
-	// Go type. A field that may hold nulls needs one.
+	// Go type. Without it, a field that is known to have nulls is refused, and a null
+	// that is not known before is an error of the batch that needs its record.
 	Fill map[string]any
 
 	// Allocator provides the memory of batches. nil: a batch.Heap.

@@ -184,6 +184,9 @@ func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
 	if !ok {
 		return 0, fail(status.NotFound, "array %q takes field %q, which the dataset does not have", a.Name, a.Field)
 	}
+	if err := field.CheckFill(p.fill[a.Field]); err != nil {
+		return 0, err
+	}
 	part := source.Part{Field: number, To: a.Type, Boxes: boxes(index, a.Columns), Fill: p.fill[a.Field]}
 	if part.To == field.Type {
 		part.To = dtype.Invalid // no conversion

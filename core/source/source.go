@@ -39,8 +39,8 @@ type Source interface {
 
 	// Gatherer resolves parts of rows for one pass over the records. It fails
 	// if a part does not fit the schema, if its field is ragged, or if the field
-	// cannot be delivered as Part.To. It also fails if a field may hold nulls and
-	// the part has no Fill. If a narrower integer cannot hold a number, its gather
+	// cannot be delivered as Part.To. If a row has a null and the part has no Fill, its
+	// gather fails with InvalidArgument. If a narrower integer cannot hold a number, it
 	// fails with OutOfRange.
 	Gatherer(parts []Part) (Gatherer, error)
 
@@ -122,6 +122,7 @@ type Field struct {
 	Type     dtype.Type
 	Shape    []int // of one row; empty for a scalar
 	Nullable bool  // some record has a null here, or metadata cannot exclude it
+	HasNulls bool  // metadata show that a record is null here, so the field is Nullable
 
 	// Ragged is the number of leading dimensions whose size varies from row to
 	// row: 0 for a fixed field, 1 for lists, text and bytes, 2 for lists of lists or
@@ -165,7 +166,7 @@ type Part struct {
 	Boxes [][][2]int
 
 	// Fill replaces a null row, or a null element of a row: a bool or a number of
-	// any Go type, whose value To can hold. Nil refuses nulls.
+	// any Go type, whose value To can hold. Without it, a null is an error of the gather.
 	Fill any
 }
 

@@ -89,16 +89,14 @@ func (b *builder) add(chunk source.Source) error {
 // accept returns an error if the chunk has nulls in a field of the layout that has no fill
 // value.
 func (b *builder) accept(schema source.Schema) error {
-	var parts []source.Part
 	for _, a := range b.o.Layout.Arrays() {
-		if n, f, ok := schema.Field(a.Field); ok && f.Ragged == 0 {
-			part := schema.Whole(n)
-			part.Fill = b.o.Fill[a.Field]
-			parts = append(parts, part)
+		if _, f, ok := schema.Field(a.Field); ok {
+			if err := f.CheckFill(b.o.Fill[a.Field]); err != nil {
+				return err
+			}
 		}
 	}
-	_, err := block.Compile(schema, parts, nil)
-	return err
+	return nil
 }
 
 // whole builds as many whole batches as there are records for. More records may come, so

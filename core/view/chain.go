@@ -66,7 +66,7 @@ func (c *chain) replace(s step, records int64) {
 
 // push adds a step with a number of records.
 func (c *chain) push(s step, records int64) {
-	c.steps, c.records = append(c.steps, s), records
+	c.steps, c.records, c.schema = append(c.steps, s), records, c.schema.Some()
 }
 
 // renumber appends the numbers that records of the view have in src to an empty list.

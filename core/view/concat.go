@@ -96,6 +96,7 @@ func joined(sources []source.Source) source.Schema {
 	for _, s := range sources[1:] {
 		for k, f := range s.Schema().Fields {
 			out.Fields[k].Nullable = out.Fields[k].Nullable || f.Nullable
+			out.Fields[k].HasNulls = out.Fields[k].HasNulls || f.HasNulls
 			if !slices.Equal(out.Fields[k].Names, f.Names) {
 				out.Fields[k].Names = nil // unknown in one of the datasets
 			}

@@ -68,6 +68,7 @@ func (v *constants) add(c Constant) error {
 	}
 	for i, row := range c.Rows {
 		f.Nullable = f.Nullable || row == nil
+		f.HasNulls = f.HasNulls || row == nil && v.starts[i] < v.starts[i+1]
 		if size := f.RowBytes(); row != nil && len(row) != size && (f.Ragged == 0 || len(row)%size != 0) {
 			return status.Errorf(status.InvalidArgument, "view", "the constant field %q has a row of %d bytes in run %d, but %s has %d", f.Name, len(row), i, f.TypeString(), size).
 				With("field", f.Name)

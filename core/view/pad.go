@@ -46,7 +46,7 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 			WithHint("rename that field").With("field", field+LengthSuffix)
 	}
 	padded := f
-	padded.Ragged, padded.Shape = 0, append([]int{p.Length}, f.Shape...)
+	padded.Ragged, padded.Shape, padded.HasNulls = 0, append([]int{p.Length}, f.Shape...), false
 	if f.IsText() || f.IsBytes() { // neither has nulls within a row
 		padded.Logical, padded.Nullable = "", false
 	}

@@ -3,16 +3,18 @@ package view
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// runRecords is how many records eachRun reads at a time. Of text it reads fewer, because a
-// reader of it keeps all rows.
+// runRecords is how many records eachRun reads at a time. A reader of rows reads fewer,
+// because it may keep them all.
 const (
 	runRecords = 1 << 16
-	runTexts   = 1 << 12
+	runRows    = 1 << 12
 )
 
 // eachRun calls add for every run of records whose rows of a field are equal.
@@ -23,17 +25,9 @@ func eachRun(ctx context.Context, src source.Source, name string, add func(start
 		return err
 	}
 	f := schema.Fields[n]
-	if f.Ragged > 1 || f.Ragged == 1 && !f.IsText() && !f.IsBytes() {
-		return status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, so windows cannot be within its values", name, f.TypeString()).
-			WithHint("use a field of numbers or of text")
-	}
-	if f.Nullable {
-		return status.Errorf(status.InvalidArgument, "view", "field %q may hold nulls, so windows cannot be within its values", name).
-			WithHint("use a field without nulls")
-	}
 	found := runs{add: add}
-	if f.Ragged == 1 {
-		err = found.texts(ctx, src, n)
+	if f.Ragged > 0 || f.Nullable {
+		err = found.rows(ctx, src, n)
 	} else {
 		err = found.fixed(ctx, src, n)
 	}
@@ -63,7 +57,7 @@ func (r *runs) next(record int64, row []byte) {
 // keep copies the last row, because the memory of the rows is used again.
 func (r *runs) keep() { r.previous = append([]byte{}, r.previous...) }
 
-// fixed reads a field whose rows have one shape.
+// fixed reads a field whose rows have one shape, and no nulls.
 func (r *runs) fixed(ctx context.Context, src source.Source, n int) (err error) {
 	g, err := src.Gatherer([]source.Part{src.Schema().Whole(n)})
 	if err != nil {
@@ -93,8 +87,8 @@ func (r *runs) fixed(ctx context.Context, src source.Source, n int) (err error) 
 	return nil
 }
 
-// texts reads a field of text or bytes.
-func (r *runs) texts(ctx context.Context, src source.Source, n int) (err error) {
+// rows reads a field of any kind. A null is an error.
+func (r *runs) rows(ctx context.Context, src source.Source, n int) (err error) {
 	reader, err := src.Reader([]int{n})
 	if err != nil {
 		return err
@@ -104,15 +98,20 @@ func (r *runs) texts(ctx context.Context, src source.Source, n int) (err error) 
 			err = e
 		}
 	}()
-	spans := make([]source.Span, 0, runTexts)
-	for from := int64(0); from < src.Len(); from += runTexts {
+	spans := make([]source.Span, 0, runRows)
+	for from := int64(0); from < src.Len(); from += runRows {
 		spans = spans[:0]
-		for record := from; record < min(from+runTexts, src.Len()); record++ {
+		for record := from; record < min(from+runRows, src.Len()); record++ {
 			spans = append(spans, source.Span{Field: n, Record: record})
 		}
 		err := reader.Read(ctx, spans, func() error {
 			for i := range spans {
-				r.next(spans[i].Record, spans[i].Row)
+				span := &spans[i]
+				if span.Null() || span.Nulls != nil || slices.ContainsFunc(span.Lists, hasNull) {
+					return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null, so windows cannot be within its values", src.Schema().Fields[n].Name, span.Record).
+						WithHint("use a field without nulls, or leave out these records (Python: ds.filter)").With("record", span.Record)
+				}
+				r.next(span.Record, withLists(span))
 			}
 			r.keep()
 			return nil
@@ -122,4 +121,22 @@ func (r *runs) texts(ctx context.Context, src source.Source, n int) (err error) 
 		}
 	}
 	return nil
+}
+
+// hasNull reports whether one of the lists with these lengths is null.
+func hasNull(lengths []int64) bool { return slices.Contains(lengths, -1) }
+
+// withLists returns a row after the lengths of its inner lists, which tell apart rows of the
+// same values. A row without inner lists is not copied.
+func withLists(span *source.Span) []byte {
+	if len(span.Lists) == 0 {
+		return span.Row
+	}
+	var b []byte
+	for _, lengths := range span.Lists {
+		for _, n := range lengths {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+	}
+	return append(b, span.Row...)
 }

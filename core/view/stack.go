@@ -84,7 +84,7 @@ func stackedField(schema source.Schema, s Stacked) (f source.Field, columns []in
 				s.Name, f.Name, typeOf(f), name, typeOf(next)).
 				WithHint("stack columns of one type and shape").With("field", name)
 		}
-		f.Nullable = f.Nullable || next.Nullable
+		f.Nullable, f.HasNulls = f.Nullable || next.Nullable, f.HasNulls || next.HasNulls
 		if !slices.Equal(f.Names, next.Names) {
 			f.Names = nil
 		}

@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 		{func() (source.Source, error) {
 			return view.Window(t.Context(), other, view.Windows{Length: 2, Stride: 1, Within: "n"})
 		}, status.InvalidArgument,
-			`view: field "n" may hold nulls, so windows cannot be within its values; use a field without nulls`},
+			`view: field "n": record 0 holds a null, so windows cannot be within its values; use a field without nulls, or leave out these records (Python: ds.filter)`},
 		{stack(), status.InvalidArgument, `view: the stack "d" has no columns; name at least one`},
 		{stack("a", "e"), status.NotFound, `source: the dataset has no field "e"; the fields are "a", "b", "c", "d"`},
 		{stack("a", "b", "d"), status.InvalidArgument,
@@ -134,9 +134,6 @@ func TestErrors(t *testing.T) {
 		{func() (source.Source, error) {
 			return view.Stack(ragged, view.Stacked{Name: "x", Columns: []string{"tokens"}})
 		}, status.Unsupported, `view: the stack "x" cannot join column "tokens": it is ragged; pad it first`},
-		{func() (source.Source, error) {
-			return view.Window(t.Context(), ragged, view.Windows{Length: 1, Stride: 1, Within: "tokens"})
-		}, status.Unsupported, `view: field "tokens" has rows of type list<int32>, so windows cannot be within its values; use a field of numbers or of text`},
 		{stack("a", "b"), status.InvalidArgument, `view: two fields of the stack are called "d"; give the stack another name`},
 	} {
 		v, err := c.make()
@@ -519,11 +516,68 @@ func TestWindowWithinText(t *testing.T) {
 	}
 }
 
+// TestWindowWithinLists: lists are one value if their lengths and those of their inner lists
+// are equal, and a null among them is an error.
+func TestWindowWithinLists(t *testing.T) {
+	src := synthetic.New(5, source.Field{Name: "x", Type: dtype.Int32})
+	for ragged, c := range map[int]struct {
+		rows [][]byte
+		want int64
+	}{
+		1: {[][]byte{{1, 2}, {1, 2}, {1}, {}, {}}, 2},
+		2: {[][]byte{{2, 0, 1, 2}, {2, 0, 1, 2}, {1, 1, 1, 2}, {1, 1, 1, 2}, {0, 2, 1, 2}}, 2},
+	} {
+		w, err := view.Window(t.Context(), fewLists{src, ragged, c.rows}, view.Windows{Length: 2, Stride: 1, Within: "x"})
+		if err != nil || w.Len() != c.want {
+			t.Errorf("%d levels: %v, %v, want %d windows", ragged, w, err, c.want)
+		}
+	}
+	for _, rows := range [][][]byte{{{1, 1, 5}, {255, 1, 5}}, {{1, 1, 5}, nil}} {
+		_, err := view.Window(t.Context(), fewLists{must(view.Slice(src, 0, 2)), 2, rows}, view.Windows{Length: 1, Stride: 1, Within: "x"})
+		if want := `view: field "x": record 1 holds a null, so windows cannot be within its values; use a field without nulls, or leave out these records (Python: ds.filter)`; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// fewLists is a source of lists of int8, or of two lists whose lengths come first.
+type fewLists struct {
+	source.Source
+	ragged int
+	rows   [][]byte
+}
+
+func (s fewLists) Schema() source.Schema {
+	return source.Schema{Fields: []source.Field{{Name: "x", Type: dtype.Int8, Ragged: s.ragged, Nullable: true}}}
+}
+
+func (s fewLists) Reader([]int) (source.Reader, error) { return fewListsReader{s: s}, nil }
+
+type fewListsReader struct {
+	source.FixedReader
+	s fewLists
+}
+
+func (r fewListsReader) Read(_ context.Context, spans []source.Span, use func() error) error {
+	for i := range spans {
+		row := r.s.rows[spans[i].Record]
+		if r.s.ragged == 2 && row != nil {
+			spans[i].Lists = [][]int64{{int64(int8(row[0])), int64(row[1])}}
+			row = row[2:]
+		}
+		spans[i].Row = row
+	}
+	return use()
+}
+
+func (fewListsReader) Ahead([]int64) {}
+func (fewListsReader) Close() error  { return nil }
+
 // TestWindowSkips: a ragged field is no field of windows, and the reason is listed.
 func TestWindowSkips(t *testing.T) {
 	src := synthetic.New(9, source.Field{Name: "tokens", Type: dtype.Int32, Ragged: 1}, source.Field{Name: "x", Type: dtype.Int8})
 	schema := must(view.Window(t.Context(), src, view.Windows{Length: 2, Stride: 1})).Schema()
-	want := "[{x int8 [2] false 0  []}] [{tokens list<int32> windows join rows of one shape; pad it first}]"
+	want := "[{x int8 [2] false false 0  []}] [{tokens list<int32> windows join rows of one shape; pad it first}]"
 	if got := fmt.Sprint(schema.Fields, schema.Skipped); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -48,7 +48,7 @@ func Window(ctx context.Context, src source.Source, w Windows) (source.Source, e
 		return nil, v.tooLong()
 	}
 	v.schema.Skipped = slices.Clone(src.Schema().Skipped)
-	for i, f := range src.Schema().Fields {
+	for i, f := range src.Schema().Some().Fields {
 		if f.Ragged > 0 {
 			v.schema.Skipped = append(v.schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: "windows join rows of one shape; pad it first"})
 			continue

@@ -19,14 +19,14 @@ type Program struct {
 	*gather.Program
 
 	field source.Field
-	fill  []byte // one element that replaces nulls; nil if the field has none
+	fill  []byte // one element that replaces nulls; nil if a null is an error
 	boxes [][][2]int
 }
 
 // compile makes the program of a part of field f.
 //
-// The error is InvalidArgument for a ragged field, boxes outside the row, a fill value that the
-// delivered type cannot hold, and a field that may hold nulls without a fill value.
+// The error is InvalidArgument for a ragged field, boxes outside the row, and a fill value that
+// the delivered type cannot hold.
 // It is Unsupported for a delivered type that is neither the field's own nor the one
 // that JAX narrows it to, such as int32 for int64.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
@@ -50,12 +50,8 @@ func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	} else {
 		out.Program = gather.Compile(f.Shape, f.Type.Size(), p.Boxes, conv)
 	}
-	if !f.Nullable {
+	if !f.Nullable || p.Fill == nil {
 		return out, nil
-	}
-	if p.Fill == nil {
-		return nil, fail("field %q may hold nulls, and arrays cannot", f.Name).
-			WithHint("give the field a fill value (Python: fill={%q: -1}), or drop the records that have nulls", f.Name)
 	}
 	out.fill, err = encode(f.Name, to, p.Fill)
 	return out, err

@@ -42,8 +42,6 @@ func TestRefusals(t *testing.T) {
 			`source: field "label" is stored as int64 and cannot be delivered as int16; ask for int64 or int32`},
 		{source.Field{Name: "text", Type: dtype.Uint8, Ragged: 1}, source.Part{Boxes: [][][2]int{box()}}, status.InvalidArgument,
 			`source: field "text" cannot be an array: its rows are lists of different lengths; give them one length: ds.pad("text", length=…) in Python, view.Pad in Go, mf_dataset_pad in C`},
-		{label, source.Part{Boxes: [][][2]int{box()}}, status.InvalidArgument,
-			`source: field "label" may hold nulls, and arrays cannot; give the field a fill value (Python: fill={"label": -1}), or drop the records that have nulls`},
 		{label, source.Part{Boxes: [][][2]int{box()}, Fill: 0.5}, status.InvalidArgument,
 			`source: 0.5 cannot replace the nulls of field "label": int64 cannot hold it`},
 		{label, source.Part{Boxes: [][][2]int{box()}, To: dtype.Int32, Fill: int64(1 << 31)}, status.InvalidArgument,

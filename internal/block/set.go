@@ -137,13 +137,18 @@ func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool
 }
 
 // Fill writes the fill value over the null elements of one row in all jobs of
-// the k-th field. Nulls is nil if all elements are null.
-func (s *Set) Fill(k int, jobs []source.Job, row int, nulls []bool) {
+// the k-th field. Nulls is nil if all elements are null. The error is that of a null
+// without a fill value, also outside of the boxes, so that all processes find it.
+func (s *Set) Fill(k int, jobs []source.Job, records []int64, row int, nulls []bool) error {
 	for _, j := range jobs {
 		if s.group[j.Part] == k && j.Rows[0] <= row && row < j.Rows[1] {
 			p := s.programs[j.Part]
+			if p.fill == nil {
+				return p.field.NullAt(records[row])
+			}
 			at := (row - j.Rows[0]) * p.Bytes()
 			p.fillNulls(j.Dst[at:at+p.Bytes()], nulls)
 		}
 	}
+	return nil
 }

@@ -243,7 +243,7 @@ class Dataset(Readable):
                 bytes for each run.
 
         Raises:
-            InvalidArgumentError: no run is that long, or `within` may hold nulls.
+            InvalidArgumentError: no run is that long, or a record has a null in `within`.
             NotFoundError: there is no field `within`.
             UnsupportedError: `within` is a field of lists of different lengths.
 

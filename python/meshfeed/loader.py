@@ -89,8 +89,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             default the loader begins at the first record.
         dataset: "check", the default, refuses the state of another dataset; "ignore" accepts
             it if there are as many records.
-        fill: the value that replaces nulls, by field, such as ``{"label": -1}``. A field that may
-            hold nulls and has no such value is an error.
+        fill: the value that replaces nulls, by field, such as ``{"label": -1}``. Without it, a null
+            is an error: at once if the metadata count nulls, otherwise where it occurs.
         loading: what every process reads. "process": what its devices hold, every distinct part
             once. "global": the whole batch, of which it keeps its part. "device": the part of
             every device separately, also of replicas. "reshard": equal parts of the rows, for any

@@ -577,10 +577,14 @@ def test_nulls_need_a_fill_value() -> None:
         with pytest.raises(mf.InvalidArgumentError) as caught:
             mf.Loader(ds, batch_size=3)
         assert str(caught.value) == (
-            'mf.Loader: field "x" may hold nulls, and arrays cannot; '
-            'give the field a fill value (fill={"x": -1}), or drop the records that have '
-            "nulls"
+            'mf.Loader: field "x" holds nulls, and arrays cannot; give the field a fill value '
+            '(fill={"x": -1}), or leave out the records that have nulls (ds.filter)'
         )
+        for view in (ds.filter([True, False, True]), ds.take([2, 0])):  # as the error says
+            assert sorted(rows(view)["x"].tolist()) == [1, 3]
+        with mf.Loader(ds.slice(0, 2), batch_size=2) as loader:
+            with pytest.raises(mf.InvalidArgumentError, match="record 1 holds a null, and arrays"):
+                next(iter(loader))
         np.testing.assert_array_equal(rows(ds, fill={"x": -1})["x"], [1, -1, 3])
 
 

@@ -295,6 +295,40 @@ def test_empty_files(tmp_path: Path) -> None:
     compare(path)
 
 
+def test_empty_lists_are_not_nulls(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    tokens = pa.array([[1, 2], [], [3]], pa.list_(pa.int32()))
+    for statistics in (True, False):
+        pq.write_table(pa.table({"tokens": tokens}), path, write_statistics=statistics)
+        with mf.open(path) as ds, mf.Loader(ds.pad("tokens", length=2), batch_size=3) as loader:
+            batch = next(iter(loader))
+        assert batch["tokens"].tolist() == [[1, 2], [0, 0], [3, 0]]
+        assert batch["tokens_length"].tolist() == [2, 0, 1]
+
+
+def test_without_statistics(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = pa.table({"id": [7, 7, 8, 8], "pair": [[1, 2], [3, 4], [5, None], None]})
+    pq.write_table(table, path, write_statistics=False, row_group_size=2)
+    with mf.open(path) as ds:
+        assert ds.schema["id"].nullable
+        with mf.Loader(ds, specs=["id"], batch_size=4) as loader:
+            assert next(iter(loader))["id"].tolist() == [7, 7, 8, 8]
+        assert len(ds.window(2, within="id")) == 2
+        with mf.Loader(ds, batch_size=2) as loader:
+            batches = iter(loader)
+            assert next(batches)["pair"].tolist() == [[1, 2], [3, 4]]
+            with pytest.raises(mf.InvalidArgumentError) as caught:
+                next(batches)
+        assert str(caught.value) == (
+            f'mf.Loader: step 1 of epoch 0: {path}: field "pair": record 2 holds a null, and '
+            'arrays cannot; give the field a fill value (fill={"pair": -1}), or leave out the '
+            "records that have nulls (ds.filter)"
+        )
+        with pytest.raises(mf.InvalidArgumentError, match='"pair": record 2 holds a null, so win'):
+            ds.window(2, within="pair")
+
+
 def test_encrypted_columns(tmp_path: Path) -> None:
     import pyarrow.parquet.encryption as pe
 

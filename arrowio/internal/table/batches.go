@@ -46,7 +46,7 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 			continue
 		}
 		columns = append(columns, column)
-		t.Add(field, column.hasNulls())
+		t.Add(field, column.nulls())
 	}
 	t.Load = Loaded(columns)
 	return t, nil

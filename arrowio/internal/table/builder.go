@@ -122,7 +122,7 @@ func (b *builder) finish(batches int) {
 			p.Valid = nil
 		}
 	}
-	if !b.column.hasNulls() && b.field.Direct() {
+	if !b.column.nulls().May && b.field.Direct() {
 		for i := range batches {
 			b.fold(i)
 		}

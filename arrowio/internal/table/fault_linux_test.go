@@ -118,7 +118,7 @@ func testFault(t *testing.T, field *arrowtype.Field, planes []Plane, to dtype.Ty
 	store := newShrunkStore(t)
 	column := &Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
 	x := &Table{Index: NewIndex([]int64{3}), Store: store, Load: Loaded([]*Column{column}), Calls: source.NewCalls("arrowio", "dataset", nil)}
-	x.Add(field, column.hasNulls())
+	x.Add(field, column.nulls())
 	part := x.Schema.Whole(0)
 	part.To = to
 	g, err := x.Gatherer([]source.Part{part})

@@ -49,7 +49,7 @@ func TestElements(t *testing.T) {
 	}
 	field := describe(t, arrowmeta.Field{Name: "x", Type: number})
 	x := &Table{Index: NewIndex([]int64{3, 4}), Load: Loaded([]*Column{{Planes: []Plane{plane}}}), Calls: source.NewCalls("arrowio", "dataset", nil)}
-	x.Add(field, false)
+	x.Add(field, Nulls{})
 	g, err := x.Gatherer([]source.Part{x.Schema.Whole(0)})
 	if err != nil {
 		t.Fatal(err)

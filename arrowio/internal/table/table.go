@@ -62,14 +62,12 @@ func (c *Column) dictionary(batch int32) *arrowtype.Dictionary {
 	return c.Dictionaries[i-1]
 }
 
-// hasNulls reports whether some record batch has nulls.
-func (c *Column) hasNulls() bool {
+// nulls returns whether some record batch has nulls.
+func (c *Column) nulls() (n Nulls) {
 	for i := range c.Planes {
-		if c.Planes[i].Valid != nil {
-			return true
-		}
+		n.May = n.May || c.Planes[i].Valid != nil
 	}
-	return false
+	return Nulls{n.May, c.Planes[0].Valid != nil}
 }
 
 // Store provides access to the files that hold the record batches. A nil Store
@@ -204,10 +202,21 @@ func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
 	}
 }
 
+// Nulls says what metadata tell about the nulls of a column.
+type Nulls struct {
+	May bool // metadata do not exclude nulls of rows, or within rows
+	Has bool // some row is null
+}
+
+// Or returns what is known of two parts of a column together.
+func (n Nulls) Or(m Nulls) Nulls { return Nulls{n.May || m.May, n.Has || m.Has} }
+
 // Add appends a field.
-func (t *Table) Add(f *arrowtype.Field, nullable bool) {
+func (t *Table) Add(f *arrowtype.Field, nulls Nulls) {
 	t.Fields = append(t.Fields, f)
-	t.Schema.Fields = append(t.Schema.Fields, source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Ragged: f.Ragged, Logical: f.Logical, Names: f.Names})
+	t.Schema.Fields = append(t.Schema.Fields, source.Field{
+		Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nulls.May, HasNulls: nulls.Has, Ragged: f.Ragged, Logical: f.Logical, Names: f.Names,
+	})
 }
 
 // File returns the number of the file that holds a record batch.

@@ -123,7 +123,9 @@ func (s *state) field(k, from, to int, spans []source.Span) (n int, err error) {
 			continue
 		}
 		if span := &spans[at]; span.Row == nil || span.Nulls != nil {
-			s.set.Fill(k, s.jobs, i, span.Nulls)
+			if err := s.set.Fill(k, s.jobs, s.records, i, span.Nulls); err != nil {
+				return 0, err
+			}
 		}
 		at++
 	}

@@ -169,6 +169,28 @@ func narrow(wide []byte, typ dtype.Type) (out []byte, fits bool) {
 	return out, true
 }
 
+// unfilled gathers rows without a fill value: rows with a null are an error, others are not.
+func (r *run) unfilled() {
+	for _, i := range r.fixed() {
+		p := r.whole(i)
+		p.Fill = nil
+		records := r.existing(10)
+		rows, err := r.readRows(context.Background(), r.reader(i), []int{i}, records)
+		if err != nil {
+			r.Fatal(err)
+		}
+		g, dst := r.gatherer(p), make([]byte, r.src.Schema().Fields[i].RowBytes())
+		for k, record := range records {
+			err := g.Gather(context.Background(), []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+			if null := rows[0][k].null || rows[0][k].nulls != nil; null && len(dst) > 0 {
+				r.expect(err, status.InvalidArgument, "a null without a fill value")
+			} else if err != nil {
+				r.Errorf("record %d without nulls and without a fill value: %v", record, err)
+			}
+		}
+	}
+}
+
 // badParts checks that the source rejects parts that do not fit its fields.
 func (r *run) badParts() {
 	fields := r.src.Schema().Fields
@@ -197,11 +219,6 @@ func (r *run) badParts() {
 				p.To = to
 				refuse("a conversion to "+to.String(), p)
 			}
-		}
-		if f.Nullable {
-			p := whole
-			p.Fill = nil
-			refuse("nulls without a fill value", p)
 		}
 		if len(f.Shape) > 0 {
 			box := append([][2]int{{0, f.Shape[0] + 1}}, whole.Boxes[0][1:]...)

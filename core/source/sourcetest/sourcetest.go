@@ -53,6 +53,7 @@ func (s Suite) Run(t *testing.T) {
 		{"Boxes", (*run).boxes},
 		{"Jobs", (*run).jobs},
 		{"Conversions", (*run).conversions},
+		{"Nulls", (*run).unfilled},
 		{"Parts", (*run).badParts},
 		{"Readers", (*run).readers},
 		{"BadReads", (*run).badReads},
