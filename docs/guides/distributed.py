@@ -525,17 +525,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 
 # %% [markdown]
 # A preemption notice is the simple case. JAX turns a SIGTERM to any process into one step at which all agree
-# to stop, if `jax_enable_preemption_service` was set before `jax.distributed.initialize`:
-#
-# ```python
-# from jax.experimental import multihost_utils
-#
-# for step, batch in enumerate(loader):
-#     ...
-#     if multihost_utils.reached_preemption_sync_point(step):
-#         loader.save_state("state.json")
-#         break
-# ```
+# to stop: [when a job is stopped](../jobs.md#when-a-job-is-stopped).
 
 # %% [markdown]
 # [Coming from another loader](coming_from.py) has tables and programs for PyTorch, TensorFlow, Grain, Hugging

@@ -342,7 +342,7 @@ show(scaling.plot("scaling.svg"))
 # processes that end a moment after the first one, and its status can be 137 instead of 75.
 #
 # ```bash
-# srun --kill-on-bad-exit=0 --wait=60 python train.py "$DATA/train-*.arrow" "$SAVED/train.npz" || status=$?
+# srun --kill-on-bad-exit=0 --wait=60 python train.py "$DATA/train-*.arrow" "$SAVED/train" || status=$?
 # if [ "$status" -eq 75 ]; then  # saved after a SIGTERM: five minutes before the time limit
 #   scontrol requeue "$SLURM_JOB_ID"
 # fi
@@ -365,7 +365,7 @@ show(scaling.plot("scaling.svg"))
 #
 # ```bash
 # gcloud compute tpus tpu-vm ssh "$TPU" --zone="$ZONE" --worker=all \
-#   --command='python3 train.py "/data/train-*.arrow" /saved/train.npz'
+#   --command='python3 train.py "/data/train-*.arrow" /saved/train'
 # ```
 #
 # To try a job on CPUs, give each process one device, or wait for every step. With several CPU devices per

@@ -13,7 +13,7 @@
 : "${DATA:?name the folder of the data}" "${SAVED:?name the folder for weights and state}"
 export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"  # from Slurm 22.05 on, srun ignores the other one
 status=0
-srun --kill-on-bad-exit=0 --wait=60 python train.py "$DATA/train-*.arrow" "$SAVED/train.npz" || status=$?
+srun --kill-on-bad-exit=0 --wait=60 python train.py "$DATA/train-*.arrow" "$SAVED/train" || status=$?
 if [ "$status" -eq 75 ]; then  # saved after a SIGTERM: five minutes before the time limit
   scontrol requeue "$SLURM_JOB_ID"
 fi

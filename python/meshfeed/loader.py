@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
@@ -351,7 +351,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """
         cursor = self._engine.cursor
         with Checks("Loader.peek"):
-            with cursor.lock, cursor.marked("meshfeed.peek"):
+            with cursor.exclusive(), cursor.marked("meshfeed.peek"):
                 item = cursor.peek()
             if item is None:
                 message = f"there is no next batch: all {self._engine.epochs} epochs are over"
@@ -359,7 +359,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             batch: BatchT = item[0]
         return batch
 
-    def with_state(self) -> Iterator[tuple[BatchT, State]]:
+    def with_state(self) -> Batches[tuple[BatchT, State]]:
         """Iterates as the loader itself does, and yields every batch with the state after it.
 
         Examples:
@@ -368,10 +368,10 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             >>> [(batch["x"].tolist(), state["position"]) for batch, state in loader.with_state()]
             [([0, 1], 2), ([2, 3], 0)]
         """
-        loop = iter(self)
-        while (item := loop.item()) is not None:
-            batch, after, _ = item
-            yield batch, self._engine.state(*after)
+        engine = self._engine
+        return Batches(
+            engine.cursor, engine.steps, give=lambda item: (item[0], engine.state(*item[1]))
+        )
 
     def one_epoch(
         self, epoch: int = 0, *, remainder: _types.Remainder | None = None

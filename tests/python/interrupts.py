@@ -51,6 +51,9 @@ def _last_step(trace: TracebackType | None) -> Step | None:
     return found
 
 
+Handler = Callable[[int, FrameType | None], Any]
+
+
 class Trial:
     """Runs a function with one Ctrl-C, which arrives before the n-th instruction that is watched.
 
@@ -60,6 +63,7 @@ class Trial:
     Args:
         work: the function.
         n: the number of the instruction.
+        handler: handles the signal; by default it raises KeyboardInterrupt.
 
     Attributes:
         caught: the KeyboardInterrupt.
@@ -67,13 +71,15 @@ class Trial:
         steps: the instructions before that one; all of them if Ctrl-C did not arrive.
     """
 
-    def __init__(self, work: Callable[[], object], n: int) -> None:
+    def __init__(
+        self, work: Callable[[], object], n: int, handler: Handler = signal.default_int_handler
+    ) -> None:
         self.steps: list[Step] = []
         self.arrived, self._n = False, n
-        self.caught = self._run(work)
+        self.caught = self._run(work, handler)
 
-    def _run(self, work: Callable[[], object]) -> KeyboardInterrupt | None:
-        usual = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
+    def _run(self, work: Callable[[], object], handler: Handler) -> KeyboardInterrupt | None:
+        usual = signal.signal(signal.SIGINT, handler), sys.unraisablehook
         sys.unraisablehook = _resend
         sys.settrace(self._enter)
         try:
@@ -115,6 +121,15 @@ class Trial:
     def raised_at(self) -> Step | None:
         """Returns the last watched instruction under way when KeyboardInterrupt was raised."""
         return None if self.caught is None else _last_step(self.caught.__traceback__)
+
+
+def in_package(frame: FrameType | None) -> bool:
+    """Returns whether a signal has interrupted a watched module, given the frame of its handler."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(WATCHED):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
+import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +23,7 @@ import meshfeed as mf
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._native import calls
 from tests.python.conftest import flushed
-from tests.python.interrupts import trials
+from tests.python.interrupts import Trial, in_package, trials
 from tests.python.test_process import HANG, START, run, started
 from tests.python.test_remesh import Device, Silent
 
@@ -147,6 +151,7 @@ def _delete(on: On) -> None:
 
 WORK: dict[str, Callable[[On], object]] = {
     "next": lambda on: next(iter(on.loader)),
+    "with_state": lambda on: next(on.loader.with_state()),
     "peek": lambda on: on.loader.peek(),
     "peek and next": lambda on: (on.loader.peek(), next(iter(on.loader))),
     "seek": lambda on: on.loader.seek(epoch=1, position=40),
@@ -162,6 +167,9 @@ WORK: dict[str, Callable[[On], object]] = {
     "delete": _delete,
     "record batch": lambda on: len(mf.from_arrow(_RecordBatch())),
 }
+
+
+TAKES = ("next", "with_state", "place")  # take one batch, the second one of the loader
 
 
 def _continues(loader: mf.Loader, where: str) -> None:
@@ -197,6 +205,8 @@ def test_at_every_place(what: str, ahead: int) -> None:
         try:
             for trial in trials(prepare):
                 n, where = n + 1, trial.where
+                if what in TAKES and trial.raised_at() is not None:
+                    assert loaders[-1].step == 1, f"a batch was lost at {where}"
                 for loader in loaders:
                     _continues(loader, where)
                     loader.close()
@@ -211,6 +221,66 @@ def test_at_every_place(what: str, ahead: int) -> None:
         finally:
             gc.unfreeze()
     assert n > 15
+
+
+@pytest.mark.parametrize(("what", "ahead"), [("next", 2), ("with_state", 0)])
+def test_a_signal_handler_sees_no_batch_that_next_has_not_returned(
+    what: str, ahead: int, tmp_path: Path
+) -> None:
+    """A program may save its state in a handler that interrupts `next` at any place."""
+    path, seen = tmp_path / "state.json", list[tuple[object, ...]]()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if not in_package(frame):  # `next` has returned
+            return
+        loader.save_state(path)
+        certificate, stats, saved = loader.certificate(), loader.stats(), path.read_text()
+        assert (certificate.last, json.loads(saved)) == ((0, 8), loader.state())
+        seen.append((loader.state()["position"], loader.step, loader.epoch, stats["position"]))
+        seen.append((loader.last.position, loader.remaining))
+
+    with mf.devices("virtual:8") as devices, _source() as source:
+        n, arrived = 0, True
+        while arrived:
+            with _loader(source, ahead) as loader:
+                first = next(iter(loader))
+                work = functools.partial(WORK[what], On(loader, devices, source))
+                trial = Trial(work, n, handler)
+                assert loader.state()["position"] == 16
+                assert first["x"].shape == (8,)
+            assert set(seen) <= {(8, 1, 0, 8.0), (0, 49)}, n
+            n, arrived = n + 1, trial.arrived
+    assert len(seen) > 100
+    assert n > 50
+
+
+@pytest.mark.parametrize("name", ["next", "peek", "seek", "skip", "restore", "remesh"])
+def test_a_signal_handler_does_not_move_inside_of_next(name: str) -> None:
+    """A handler on the same thread would wait forever, or change the position of the batch."""
+    with mf.devices("virtual:8") as devices, _source() as source, _loader(source, 0) as loader:
+        calls_of, on = list[str](), On(loader, devices, source)
+
+        def handler(number: int, frame: FrameType | None) -> None:
+            with pytest.raises(mf.InvalidStateError) as e:
+                WORK[name](on)
+            calls_of.append(str(e.value))
+
+        previous, fetch = signal.signal(signal.SIGUSR1, handler), loader._engine.cursor._fetch
+
+        def interrupted(*, wait: bool) -> Any:
+            signal.raise_signal(signal.SIGUSR1)
+            return fetch(wait=wait)
+
+        loader._engine.cursor._fetch = interrupted  # type: ignore[method-assign]
+        try:
+            batch = next(iter(loader))
+        finally:
+            signal.signal(signal.SIGUSR1, previous)
+        expected = "a signal handler has called this inside of another call of the same loader; "
+        expected += "set a flag in the handler, and make the call after the other one has returned"
+        assert [text.partition(": ")[2] for text in calls_of] == [expected]
+        assert np.array_equal(np.asarray(batch["x"]), loader.records(0, 0))
+        assert loader.step == 1
 
 
 def test_a_remesh_in_a_job_at_every_place() -> None:

@@ -40,7 +40,7 @@ class Host:
         self.data, self.saved, self.bin = (folder / name for name in ("data", "saved", "bin"))
         for path in (self.data, self.saved, self.bin):
             path.mkdir()
-        self.file = self.saved / "train.npz"
+        self.checkpoints = self.saved / "train"
         rng = np.random.default_rng(0)
         for i in range(2):
             x = rng.normal(size=(rows // 2, 8)).astype(np.float32)
@@ -83,11 +83,12 @@ class Host:
         )
         return done.returncode, done.stdout
 
-    def position(self) -> int:
-        """Returns how many records have been delivered to the saved weights."""
-        with np.load(self.file) as file:
-            state = json.loads(str(file["state"]))
-        return int(state["epoch"]) * (1 << 40) + int(state["position"])
+    def steps(self, per_epoch: int) -> int:
+        """Returns how many steps the saved weights have, and checks that the state has as many."""
+        last = max(int(path.name) for path in self.checkpoints.iterdir())
+        state = json.loads((self.checkpoints / f"{last}/state/metadata").read_text())
+        assert state["epoch"] * per_epoch + state["position"] // 16 == last
+        return last
 
 
 def free_port() -> int:
@@ -122,14 +123,17 @@ def test_the_guide_quotes_the_recipes() -> None:
 
 def test_slurm_stops_and_continues(tmp_path: Path) -> None:
     host = Host(tmp_path, rows=1 << 18)  # many more steps than the test runs
-    positions = [0]
+    saved = [0]
     for _ in range(2):
-        status, output = host.run("bash", "slurm.sh", SLURM_JOB_ID="7", STOP_WHEN=str(host.file))
+        stop = str(host.checkpoints / f"{saved[-1] // 100 * 100 + 100}")
+        status, output = host.run("bash", "slurm.sh", SLURM_JOB_ID="7", STOP_WHEN=stop)
         assert status == STOPPED, output
         first, second = finished(output)
         assert first.rpartition(" ")[2] == second.rpartition(" ")[2]  # after the same step
-        positions.append(host.position())
-    assert positions == sorted(set(positions))
+        saved.append(host.steps(per_epoch=1 << 14))
+        assert first.endswith(f"step {saved[-1]}")  # the last step has its checkpoint
+        assert f"step {saved[-2]}," not in output
+    assert saved == sorted(set(saved))
     assert (tmp_path / "scontrol.txt").read_text() == "requeue 7\n" * 2
 
 

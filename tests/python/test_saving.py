@@ -133,6 +133,28 @@ def test_many_writers_of_one_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.plain
+def test_a_signal_handler_saves_inside_of_a_save(tmp_path: Path) -> None:
+    """Each save has its own scratch file, also on one thread."""
+    path, nested = tmp_path / "state.json", list[str]()
+    path.write_text(OLD)
+
+    def keeps(text: str) -> bool:
+        signal.raise_signal(signal.SIGUSR1)
+        return False
+
+    def handler(*_: object) -> None:
+        saving.write_whole(path, "handler", op="test")
+        nested.append(path.read_text())
+
+    usual = signal.signal(signal.SIGUSR1, handler)
+    try:
+        saving.write_whole(path, NEW, op="test", keeps=keeps)
+    finally:
+        signal.signal(signal.SIGUSR1, usual)
+    assert (nested, path.read_text(), beside(path)) == (["handler"], NEW, [])
+
+
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("code", "remedy"),
     [

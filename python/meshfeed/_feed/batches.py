@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns as now
-from typing import Generic, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 from meshfeed._feed.cursor import ASK_BEFORE, Cursor, Item
 from meshfeed._types import BatchT
@@ -45,7 +45,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
     What one `next` calls, if a batch is ready and the loader belongs to one process:
 
         Batches.__next__             the batch, or StopIteration
-          Batches.item               the cursor's lock; the end of the loop; the times
+          Batches._item              the cursor's lock; the end of the loop; the times
             Feed.marks               no batch inside of a traced function; the profiler's marks
             Cursor.take              the position; batches made ahead come first
               Cursor._fetch          the owner of the memory; collections if memory is kept
@@ -62,6 +62,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         steps: counts them.
         own: whether the cursor belongs to this pass alone, and closes with it.
         take: takes a batch instead of the cursor's method.
+        give: makes what `next` returns of an item; by default the batch.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         *,
         own: bool = False,
         take: Callable[[], Item | None] | None = None,
+        give: Callable[[Item], Any] | None = None,
     ) -> None:
         self._cursor, self._steps, self._own = cursor, steps, own
         self._take = take or cursor.take
+        self._give = give
         self._over = False
         self._ends: int | None = None  # of the cursor, at the first batch
 
@@ -81,20 +84,27 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         return self
 
     def __next__(self) -> BatchT:
-        item = self.item()
+        cursor, give = self._cursor, self._give
+        try:
+            item = self._item()
+            batch: Any = item if item is None else item[0] if give is None else give(item)
+        except BaseException:
+            cursor.undo()
+            raise
         if item is None:
-            if self._cursor.watch is not None:
-                self._cursor.watch.look(at_end=True)
+            if cursor.watch is not None:
+                cursor.watch.look(at_end=True)
             raise StopIteration
-        batch: BatchT = item[0]
-        return batch
+        cursor.before = None  # no call from here on: the batch is delivered
+        result: BatchT = batch
+        return result
 
-    def item(self) -> Item | None:
+    def _item(self) -> Item | None:
         """Returns the next batch with the position after it, or None at the end."""
         cursor = self._cursor
         cursor.marks = marks = cursor.feed.marks()
         mark = cursor.unmarked if marks is None else marks("meshfeed.next")
-        with cursor.lock, mark:  # threads that share a loop share its end
+        with cursor.exclusive(), mark:  # threads that share a loop share its end
             clock, asked = cursor.clock, now()
             if self._ends is None:
                 self._ends = cursor.ends

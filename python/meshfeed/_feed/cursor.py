@@ -9,7 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._feed.clock import Clock
 from meshfeed._feed.feed import Feed, Mark
@@ -18,7 +19,7 @@ from meshfeed._native.abi import Failure, Head
 from meshfeed._native.handle import Handle, batch_release
 from meshfeed._native.library import SLICE_MS
 from meshfeed._native.owner import Owner, Release, owner_type
-from meshfeed.errors import Code, Error
+from meshfeed.errors import Code, Error, InvalidStateError
 
 if TYPE_CHECKING:
     from meshfeed._feed.decoding import Watch
@@ -34,16 +35,35 @@ ASK_BEFORE = "ask before close(), inside of the with block"
 _TIMEOUT, _EXHAUSTED = int(Code.Timeout), int(Code.ResourceExhausted)
 
 
+class Before(NamedTuple):
+    """The values of a cursor before a batch was taken.
+
+    Attributes:
+        thread: the thread that has taken the batch.
+        at: epoch and position of the batch.
+        last, ends, unseen, taken: the cursor's values.
+    """
+
+    thread: int
+    at: tuple[int, int]
+    last: tuple[int, int] | None
+    ends: int
+    unseen: bool
+    taken: int
+
+
 class Cursor:
     """Fetches the batches of one library handle. All loops and threads of a loader share it.
 
-    The caller of `take`, `take_made` and `peek` must hold `lock`.
+    The caller of `take`, `take_made` and `peek` must hold the lock, by `exclusive`.
 
-    Ctrl-C: Python raises KeyboardInterrupt only when a function begins, after a call, and at the
-    end of a loop's body. Assignments that belong together therefore have no call between them. If
-    an interrupt comes inside of `take`, the library may have delivered a batch that the program
-    does not get. The cursor is then out of sync. The next call moves the library back to the
-    position `at`.
+    Signals: Python runs signal handlers, and raises KeyboardInterrupt, only when a function begins,
+    after a call, and at the end of a loop's body. Assignments that belong together therefore have
+    no call between them. Two rules follow for a signal inside of `next`:
+
+    - A handler sees the position before the batch, until `next` returns it: see `before`.
+    - If an exception ends `next`, the program does not get the batch. The cursor is then out of
+      sync. The next call moves the library back, and the next `take` returns the batch again.
 
     Args:
         handle: the handle of a loader or of a pass over one epoch; the cursor closes it.
@@ -56,12 +76,13 @@ class Cursor:
     Attributes:
         handle: the handle.
         feed: makes the batches.
-        lock: serializes the calls that take and move.
+        lock: serializes the calls that take and move. A signal handler may lock it again.
         ahead: how many batches to make before the program asks for them.
         ends: counts how often a loop's epoch ended, by its last batch or by a skip; 0 unless
             `per_epoch`. A loop is over when this number has changed since its first batch.
         unseen: whether the cursor is at the last of these ends, and no loop has stopped there yet.
-        last: epoch and position of the batch that was delivered last; None before the first one.
+        taken: counts the batches that were taken; a subclass resets it.
+        before: the values before the batch that was taken, until `next` returns it, then None.
         clock: the times of the loop since the first batch of the handle.
         watch: warns if decoded data cannot be kept on disk; None if none are.
         marks: marks the parts of the present call in a profiler; None if it records no trace.
@@ -73,11 +94,12 @@ class Cursor:
     ) -> None:
         self.ahead = ahead
         self._per_epoch = per_epoch
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self._ready: deque[Item] = deque()  # made and not delivered
         self._out_of_sync = False
-        self.ends, self.unseen = 0, False
-        self.last: tuple[int, int] | None = None
+        self.ends, self.unseen, self.taken = 0, False, 0
+        self.before: Before | None = None
+        self._last: tuple[int, int] | None = None
         self._release = batch_release()
         self.watch: Watch | None = None
         self.marks: Mark | None = None
@@ -119,8 +141,32 @@ class Cursor:
     @property
     def at(self) -> tuple[int, int]:
         """Epoch and position of the next batch, as one value that any thread may read."""
+        before = self.before
+        return self._next() if before is None else before.at
+
+    @property
+    def last(self) -> tuple[int, int] | None:
+        """Epoch and position of the batch that was delivered last; None before the first one."""
+        before = self.before
+        return self._last if before is None else before.last
+
+    def _next(self) -> tuple[int, int]:
+        """Returns epoch and position of the batch that the next `take` returns."""
         # After an interrupt in the middle of a move only the library knows the position.
         return self._at or calls.loader_position(self.handle.value)
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Returns the lock for a call that takes or moves.
+
+        Raises:
+            InvalidStateError: this thread is inside of such a call. A signal handler, which has
+                interrupted it, must not change the position.
+        """
+        if self.lock._is_owned():  # type: ignore[attr-defined]
+            message = "a signal handler has called this inside of another call of the same loader"
+            hint = "set a flag in the handler, and make the call after the other one has returned"
+            raise InvalidStateError(message, op="mf.Loader", hint=hint)
+        return self.lock
 
     # ---- taking a batch ----
 
@@ -136,6 +182,8 @@ class Cursor:
         """Returns the next batch, or None at the end of the run."""
         if self._out_of_sync or self._at is None:
             self._resync()
+        at = self._next()
+        before = Before(get_ident(), at, self._last, self.ends, self.unseen, self.taken)
         try:
             item = self._ready.popleft() if self._ready else self._fetch(wait=True)
             if item is None:
@@ -148,10 +196,19 @@ class Cursor:
             self._lose_sync()
             raise
         _, after, last = item
-        self.last, self._at = self._at, after
+        # No call from here on.
+        self.before, self._last, self._at = before, at, after
         self.unseen = last and self._per_epoch
         self.ends += self.unseen
+        self.taken += 1
         return item
+
+    def undo(self) -> None:
+        """Puts the batch back that this thread has taken: an exception ends `next`."""
+        before = self.before
+        if before is not None and before.thread == get_ident():
+            _, self._at, self._last, self.ends, self.unseen, self.taken = before
+            self.before, self._out_of_sync = None, True
 
     def take_made(self, make: Make) -> Item | None:
         """Takes a batch that `make` builds instead of the feed, and makes none ahead."""
@@ -293,7 +350,7 @@ class Cursor:
         """Moves the library back to the batch after the last one delivered."""
         self._lose_sync()  # the cursor stays out of sync if an interrupt ends this function
         self._ready.clear()
-        at = self.at
+        at = self._next()
         calls.loader_rewind(self.handle.value, *at)
         self._at, self._out_of_sync = at, False
 
@@ -309,11 +366,11 @@ class Cursor:
             change: receives the handle, and calls the library. If it fails, nothing changes.
             skips: whether it skips steps. Loops end if it skips the end of an epoch.
         """
-        with self.lock:
+        with self.exclusive():
             handle = self.handle.value
             if self._out_of_sync or self._ready:
                 self._resync()
-            before, self._at = self.at, None
+            before, self._at = self._next(), None
             try:
                 change(handle)
             except Exception:
@@ -327,7 +384,8 @@ class Cursor:
     def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
         """Stores the new position. A running loop continues there."""
         self._ready.clear()
-        self._at = at = self.at
+        self._at = at = self._next()
+        self.before = None
         if not skips:
             self.ends, self.unseen = self.ends - self.unseen, False
         elif self._per_epoch and at[0] != before[0] and not self.unseen:
@@ -339,7 +397,7 @@ class Cursor:
         Args:
             exchange: receives the old handle, and calls `follow` with a new one.
         """
-        with self.lock:
+        with self.exclusive():
             if self._out_of_sync or self._ready:
                 self._resync()
             old = self.handle

@@ -82,7 +82,7 @@ class JoinedCursor(Cursor):
 
     def take(self) -> Item | None:
         """Returns the next batch, or None at the end of the run."""
-        cluster, sampling = self._cluster, self._sampling
+        cluster = self._cluster
         if cluster is None or cluster.left:
             return super().take()
         began = now()
@@ -93,7 +93,6 @@ class JoinedCursor(Cursor):
         progress.ask()
         # The departure is an error only if there is another batch: that process never takes it.
         gone = peers.departure() if self._leads and peers.departed is not None else None
-        before = self._at, self.last, self.ends, self.unseen
         try:
             item = super().take()
         except Exception as e:
@@ -102,26 +101,29 @@ class JoinedCursor(Cursor):
             raise
         if gone and item is not None:
             progress.get(0)
-            self._at, self.last, self.ends, self.unseen = before
-            item, self._out_of_sync = None, True  # the next take returns this batch again
             raise gone
         progress.get(item is not None)
-        sampling.taken += item is not None
         if self._leads:
-            progress.batches, progress.ends = sampling.taken, item is None or item[2]
+            progress.batches, progress.ends = self.taken, item is None or item[2]
         return item
+
+    def undo(self) -> None:
+        """Puts the batch back that this thread has taken: an exception ends `next`."""
+        super().undo()
+        if self._leads and self._cluster is not None:
+            self._cluster.progress.batches = self.taken
 
     def _meet(self, cluster: Cluster) -> None:
         """Agrees with the other processes on the next batch, and waits for them at a barrier."""
         sampling, agreed_in = self._sampling, cluster.begin()
         if self._leads and agreed_in != self._agreed_in:  # the loader was moved
-            sampling.made = sampling.taken = 0
+            sampling.made = self.taken = 0
             self._agreed_in = agreed_in
             self._make.inspect_early()
         progress, barrier, peers = cluster.progress, cluster.barrier, cluster.peers
         if self._leads and barrier is not None:
             if peers.departed is None:
-                barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
+                barrier.step(self.taken + 1, time.monotonic() - progress.since)
             else:  # a process has closed the loader, and reaches no further barrier
                 barrier.judge()
 
@@ -146,7 +148,7 @@ class JoinedCursor(Cursor):
     def _resync(self) -> None:
         super()._resync()
         self._make.drop_early()
-        self._sampling.made = self._sampling.taken
+        self._sampling.made = self.taken
 
     def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
         """Stores the new position, on which the processes agree before the next batch."""
@@ -173,13 +175,11 @@ class _Sampling:
         stream: the number of the loader or pass: 0 for the loader. A pass gets its number with
             the first batch that is compared.
         made: how many batches were made since the processes agreed, or in the pass.
-        taken: how many of them were delivered.
     """
 
     cluster: Cluster | None = None
     stream: int | None = None
     made: int = 0
-    taken: int = 0
 
 
 class _Inspector:

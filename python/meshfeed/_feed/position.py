@@ -98,7 +98,8 @@ class PositionMixin:
         """Returns the position after the last batch delivered, as a small dict for JSON.
 
         The state is the same on every process. A loader with another mesh, batch size or specs
-        accepts it too, and continues with the next record.
+        accepts it too, and continues with the next record. In a signal handler that interrupts
+        `next`, it is the position before the batch that `next` is about to return.
         """
         return self._engine.state(*self._engine.cursor.at)
 

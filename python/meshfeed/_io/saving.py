@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import platform
 import re
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +17,8 @@ from meshfeed.errors import NotFoundError, ReadError
 
 LONGEST = 1.0  # seconds that a save waits for another save
 ABANDONED = 3600.0  # seconds after which a scratch file of another host is removed
+
+_saves = itertools.count()  # of this process
 
 
 def write_whole(
@@ -42,9 +44,8 @@ def write_whole(
     """
     try:
         path = _target(path)
-        scratch = path.with_name(
-            f".{path.name}.{_host()}-{os.getpid()}-{threading.get_ident()}.tmp"
-        )
+        # A signal handler may save inside of another save, on the same thread.
+        scratch = path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{next(_saves)}.tmp")
         try:
             _write(scratch, text)
             with _locked(path.parent) if keeps else contextlib.nullcontext():
