@@ -137,8 +137,11 @@ func readExactly(r io.Reader, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes instead of %d", len(out), size)
 	}
 	var more [1]byte
-	if n, err := io.ReadFull(r, more[:]); n > 0 || err != io.EOF {
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
 		return nil, fmt.Errorf("more than the %d bytes that were announced", size)
+	case err != io.EOF:
+		return nil, err
 	}
 	return out, nil
 }

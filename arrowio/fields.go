@@ -53,7 +53,7 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
 	uneven := make([]string, len(fields))
 	for i, f := range fields {
-		if !d.files[0].located[i] {
+		if !d.files[0].located[i] && reasons[i] == "" {
 			reasons[i] = "a column before it has a type that is not known"
 		}
 		if reasons[i] != "" || f.Ragged > 0 || f.LastOffsets() < 0 {

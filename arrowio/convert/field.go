@@ -45,7 +45,7 @@ func newField(f source.Field, column arrowmeta.Field) field {
 	}
 	same := column.Dictionary == nil && out.arrow.Type.String() == column.Type.String()
 	for _, kv := range column.Metadata {
-		extension := kv.Key == "ARROW:extension:name" || kv.Key == "ARROW:extension:metadata"
+		extension := kv.Key == arrowmeta.ExtensionName || kv.Key == arrowmeta.ExtensionMetadata
 		if kv.Key != arrowtype.DTypeKey && (!extension || same) {
 			out.arrow.Metadata = append(out.arrow.Metadata, kv)
 		}

@@ -2,6 +2,7 @@ package tensors
 
 import (
 	"context"
+	"hash/crc32"
 	"maps"
 	"runtime"
 	"slices"
@@ -138,6 +139,9 @@ type task struct {
 	field    int
 	from, to int // bytes of the array
 	wanted   []wanted
+
+	whole bool   // all bytes were read
+	sum   uint32 // the checksum of them
 }
 
 // read reads all parts, several chunks at a time. It returns after all chunks, so that
@@ -152,15 +156,34 @@ func (g *gatherer) read(ctx context.Context, list []wanted) error {
 	for _, field := range slices.Sorted(maps.Keys(byField)) {
 		n := g.source.schema.Fields[field].RowBytes()
 		for from := 0; from < n; from += chunk {
-			tasks = append(tasks, task{field, from, min(from+chunk, n), byField[field]})
+			tasks = append(tasks, task{field: field, from: from, to: min(from+chunk, n), wanted: byField[field]})
 		}
 	}
 	limit := 2 * runtime.GOMAXPROCS(0) // a task either waits for the disk or copies
-	return guard.Parallel(context.WithoutCancel(ctx), "tensors", len(tasks), limit, func(i int) error { return g.readChunk(ctx, tasks[i]) })
+	err := guard.Parallel(context.WithoutCancel(ctx), "tensors", len(tasks), limit, func(i int) error { return g.readChunk(ctx, &tasks[i]) })
+	if err != nil {
+		return err
+	}
+	return g.compare(tasks)
+}
+
+// compare compares the checksums of the arrays of which every byte was read.
+func (g *gatherer) compare(tasks []task) error {
+	for len(tasks) > 0 {
+		field, sums, whole := tasks[0].field, []uint32(nil), true
+		for ; len(tasks) > 0 && tasks[0].field == field; tasks = tasks[1:] {
+			sums, whole = append(sums, tasks[0].sum), whole && tasks[0].whole
+		}
+		at, f := g.source.locations[field], &g.source.schema.Fields[field]
+		if at.sum.has && whole && !at.sum.matches(sums, f.RowBytes()) {
+			return damaged(g.source.files[at.file], "array %q differs from its checksum in the zip file", f.Name).With("field", f.Name)
+		}
+	}
+	return nil
 }
 
 // readChunk reads a chunk and copies the bytes that parts need.
-func (g *gatherer) readChunk(ctx context.Context, t task) error {
+func (g *gatherer) readChunk(ctx context.Context, t *task) error {
 	var needed [][2]int
 	for _, w := range t.wanted {
 		for _, b := range g.parts[w.part].boxes {
@@ -194,6 +217,9 @@ func (g *gatherer) readChunk(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
+	if t.whole = needed[0] == [2]int{t.from, t.to}; t.whole && at.sum.has {
+		t.sum = crc32.ChecksumIEEE(buffer)
+	}
 	for _, w := range t.wanted {
 		if err := g.cut(w, t, buffer); err != nil {
 			return err
@@ -220,7 +246,7 @@ func merged(spans [][2]int) [][2]int {
 }
 
 // cut copies the bytes of a chunk to one part, and converts them.
-func (g *gatherer) cut(w wanted, t task, buffer []byte) error {
+func (g *gatherer) cut(w wanted, t *task, buffer []byte) error {
 	p := &g.parts[w.part]
 	for _, b := range p.boxes {
 		err := b.runs(t.from, t.to, func(at, from, n int) error {

@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"context"
 	"encoding/binary"
+	"fmt"
+	"hash/crc32"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,8 +21,9 @@ const (
 )
 
 // npyHeader is the header of version 1.0 to 3.0 (numpy.lib.format): a literal of a
-// Python dict. NumPy sorts its keys; other programs write fewer spaces and commas.
-var npyHeader = regexp.MustCompile(`^\{\s*'descr'\s*:\s*(.+?)\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,\s*'shape'\s*:\s*\(([0-9, ]*)\)\s*,?\s*\}\s*$`)
+// Python dict. NumPy sorts its keys; other programs write fewer spaces and commas. Python 2
+// writes long integers as 3L.
+var npyHeader = regexp.MustCompile(`^\{\s*'descr'\s*:\s*(.+?)\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,\s*'shape'\s*:\s*\(([0-9L, -]*)\)\s*,?\s*\}\s*$`)
 
 // npyTypes has NumPy's kinds of numbers, with their sizes.
 var npyTypes = map[string]dtype.Type{
@@ -61,14 +64,18 @@ func readNPY(ctx context.Context, f blob.Blob, start, stop int64, name string) (
 		return a, err
 	}
 	a.offset = start + at + n
+	a.sum.head = crc32.Update(crc32.ChecksumIEEE(head[:at]), crc32.IEEETable, text)
 	return a, a.parseNPY(f, string(text), stop-a.offset)
 }
 
 // parseNPY reads type, order and shape. Space is the number of bytes after the header.
 func (a *array) parseNPY(f blob.Blob, text string, space int64) error {
 	parts := npyHeader.FindStringSubmatch(text)
+	if parts == nil && strings.HasPrefix(text, "{") && strings.HasSuffix(strings.TrimSpace(text), "}") {
+		return unsupported(f, "array %q has the header %q, which is not read", a.name, text[:min(len(text), 80)]).WithHint("write it with numpy.save")
+	}
 	if parts == nil {
-		return damaged(f, "array %q has the header %q, which NumPy does not write", a.name, text[:min(len(text), 80)])
+		return damaged(f, "array %q has the header %q, which is not that of .npy", a.name, text[:min(len(text), 80)])
 	}
 	a.stored = strings.Trim(parts[1], "'")
 	kind := strings.TrimLeft(a.stored, "<|=")
@@ -110,7 +117,7 @@ func npyShape(text string) (shape []int, ok bool) {
 		return shape, true
 	}
 	for _, part := range strings.Split(text, ",") {
-		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 54)
+		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(part), "L"), 10, 54)
 		if err != nil || n < 0 || len(shape) == maxRank {
 			return nil, false
 		}
@@ -152,10 +159,20 @@ func readNPZ(ctx context.Context, f blob.Blob) ([]array, error) {
 	return arrays, checkOverlap(f, arrays)
 }
 
+// The flags of a member in the zip format. Known are those that do not change the stored bytes: how
+// hard the compression tried, sizes after the data, and names in UTF-8.
+const (
+	zipEncrypted = 1
+	zipKnown     = 3<<1 | 1<<3 | 1<<11
+)
+
 // readMember reads the header of a member. Only members that are stored as they are
 // can be read in parts.
 func readMember(ctx context.Context, f blob.Blob, member *zip.File, name string) (array, error) {
-	if member.Flags&1 != 0 {
+	if unknown := member.Flags &^ (zipEncrypted | zipKnown); unknown != 0 {
+		return array{name: name, stored: "zip", skipped: fmt.Sprintf("it has the flags %#x of zip, which are not known here; write the file with numpy.savez", unknown)}, nil
+	}
+	if member.Flags&zipEncrypted != 0 {
 		return array{name: name, stored: "zip", skipped: "it is encrypted; write the file with numpy.savez"}, nil
 	}
 	if member.Method != zip.Store {
@@ -169,5 +186,7 @@ func readMember(ctx context.Context, f blob.Blob, member *zip.File, name string)
 	if start > f.Size() || length > uint64(f.Size()-start) || length != member.CompressedSize64 {
 		return array{}, damaged(f, "the member %q has %d bytes at byte %d of %d", member.Name, length, start, f.Size())
 	}
-	return readNPY(ctx, f, start, start+int64(length), name)
+	a, err := readNPY(ctx, f, start, start+int64(length), name)
+	a.sum.has, a.sum.member = true, member.CRC32
+	return a, err
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,6 +142,12 @@ func parseEntry(f blob.Blob, name string, value jsontext.Value, space int64) (a 
 		return a, damaged(f, "array %q is at the bytes [%d, %d) of %d", name, begin, end, space)
 	}
 	a.stored, a.shape, a.offset, a.bytes = dtypeName, shape, begin, end-begin
+	for key := range value.Members() {
+		if key != "dtype" && key != "shape" && key != "data_offsets" {
+			a.skipped = fmt.Sprintf("its entry in the header has the key %q, which is not known here", key)
+			return a, nil
+		}
+	}
 	e, known := elements[dtypeName]
 	if !known {
 		a.skipped = "JAX has no arrays of the type " + dtypeName

@@ -44,6 +44,7 @@ type Source struct {
 type location struct {
 	file   int
 	offset int64
+	sum    checksum
 }
 
 // array is an entry of a header.
@@ -54,6 +55,7 @@ type array struct {
 	shape   []int
 	offset  int64
 	bytes   int64
+	sum     checksum
 	skipped string // why it is not a field, or ""
 	stored  string // the name of its type in the file
 }
@@ -149,7 +151,7 @@ func (s *Source) add(arrays []array, file int) error {
 			continue
 		}
 		s.schema.Fields = append(s.schema.Fields, source.Field{Name: a.name, Type: a.typ, Shape: a.shape, Logical: a.logical})
-		s.locations = append(s.locations, location{file, a.offset})
+		s.locations = append(s.locations, location{file, a.offset, a.sum})
 	}
 	if n := len(s.schema.Fields); n > maxArrays {
 		return status.Errorf(status.ResourceExhausted, "tensors", "%s: there are more than %d arrays", s.files[0].Name(), maxArrays)

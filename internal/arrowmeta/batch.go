@@ -1,5 +1,7 @@
 package arrowmeta
 
+import "strings"
+
 // Node holds the counts of one column, or of one child, in a record batch.
 type Node struct {
 	Length int64 // values, nulls included
@@ -60,13 +62,16 @@ func (b *RecordBatch) Buffers(c *Column) []Buffer {
 	return b.buffers[first : first+n : first+n]
 }
 
-// decode reads the table RecordBatch. It does not compare the buffers with the
-// body.
-func (b *RecordBatch) decode(t table) {
+// decode reads the table RecordBatch of a message with custom metadata. It does not compare the
+// buffers with the body.
+func (b *RecordBatch) decode(t table, custom Metadata) {
+	t.known("RecordBatch", 12)
 	b.Length = t.i64(4, 0)
 	b.Compression = Uncompressed
 	if c, ok := t.child(10); ok {
 		b.Compression = compression(c)
+	} else if name, ok := custom.Get(compressionKey); ok {
+		b.Compression = namedCompression(t, name)
 	}
 	b.nodes, b.buffers = b.nodes[:0], b.buffers[:0]
 	pos, n := t.vector(6, 16)
@@ -86,11 +91,27 @@ func (b *RecordBatch) decode(t table) {
 
 // compression reads the table BodyCompression.
 func compression(c table) Compression {
+	c.known("BodyCompression", 6)
 	codec, method := c.u8(4, 0), c.u8(6, 0)
 	if codec > 1 || method != 0 {
-		c.f.fail(c.pos, "unknown compression %d, method %d", codec, method)
+		c.f.refuse(c.pos, "unknown compression %d, method %d", codec, method)
 	}
 	return LZ4Frame + Compression(codec)
+}
+
+// compressionKey is the key under which Arrow 0.17 stores the name of a record batch's compression
+// in the custom metadata of the message. The buffers are those of later versions.
+const compressionKey = "ARROW:experimental_compression"
+
+func namedCompression(t table, name string) Compression {
+	switch strings.ToLower(name) {
+	case "lz4", "lz4_frame":
+		return LZ4Frame
+	case "zstd":
+		return ZSTD
+	}
+	t.f.refuse(t.pos, "unknown compression %q", name)
+	return Uncompressed
 }
 
 // DictionaryBatch is the header of a dictionary batch, which holds one column:

@@ -146,7 +146,11 @@ func (f *File) decodeFooter(footer []byte, end int64) error {
 	var fb flatbuf
 	fb.reset(footer)
 	t := fb.root()
+	t.known("Footer", 12)
 	v := decodeVersion(t)
+	if key := metadata(t, 12).Reserved(); key != "" {
+		fb.refuse(t.pos, "the key %q of the footer is not known here", key)
+	}
 	schema, ok := t.child(6)
 	if !ok {
 		fb.fail(0, "no schema")

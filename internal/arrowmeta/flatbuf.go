@@ -31,6 +31,19 @@ func (f *flatbuf) fail(at int, format string, args ...any) {
 	}
 }
 
+// Unsupported is an error for data that follow a format, but are not read here.
+type Unsupported string
+
+// Error implements error.
+func (u Unsupported) Error() string { return string(u) }
+
+// refuse is fail for metadata that may be valid, but have a meaning that is not known here.
+func (f *flatbuf) refuse(at int, format string, args ...any) {
+	if f.err == nil {
+		f.err = Unsupported(fmt.Sprintf("%s (at byte %d of the metadata)", fmt.Sprintf(format, args...), at))
+	}
+}
+
 // charge subtracts an object of n encoded bytes, which a decoder is about to copy,
 // from spare. It returns false if spare is used up or an error came before.
 func (f *flatbuf) charge(at, n int) bool {
@@ -112,6 +125,17 @@ func (t table) field(slot, n int) (int, bool) {
 		return 0, false
 	}
 	return t.pos + off, true
+}
+
+// known refuses a table with fields behind the last slot that is read here. Arrow adds fields that
+// change what the other bytes mean: a reader that did not know the compression of record batches
+// would deliver compressed bytes as values.
+func (t table) known(name string, last int) {
+	for slot := last + 2; slot < t.slots; slot += 2 {
+		if t.f.u16(t.vt+slot) != 0 {
+			t.f.refuse(t.pos, "field %d of the table %s is not known here", slot/2-1, name)
+		}
+	}
 }
 
 func (t table) bool(slot int) bool { return t.u8(slot, 0) != 0 }

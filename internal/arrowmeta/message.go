@@ -25,13 +25,21 @@ type message struct {
 	kind    uint8
 	body    int64 // bytes that follow the metadata
 	header  table
+	custom  Metadata
 }
 
 // decodeMessage reads the FlatBuffers table Message, the root of f.
 func decodeMessage(f *flatbuf) message {
 	t := f.root()
-	m := message{kind: t.u8(6, 0), body: t.i64(10, 0)}
+	t.known("Message", 12)
+	m := message{kind: t.u8(6, 0), body: t.i64(10, 0), custom: metadata(t, 12)}
 	m.version = decodeVersion(t)
+	if m.kind > sparseTensorMessage {
+		f.refuse(t.pos, "a %s", messageName(m.kind))
+	}
+	if key := m.custom.Reserved(compressionKey); key != "" {
+		f.refuse(t.pos, "the key %q of the message is not known here", key)
+	}
 	header, ok := t.child(8)
 	if !ok {
 		f.fail(0, "message without a header")
@@ -47,7 +55,7 @@ func decodeMessage(f *flatbuf) message {
 func decodeVersion(t table) version {
 	v := version(t.i16(4, 0))
 	if t.f != nil && v != v4 && v != v5 {
-		t.f.fail(t.pos, "metadata version %d is not V4 or V5", v+1)
+		t.f.refuse(t.pos, "metadata version %d is not V4 or V5", v+1)
 	}
 	return v
 }

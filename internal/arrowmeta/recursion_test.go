@@ -39,9 +39,9 @@ func TestCyclicSchema(t *testing.T) {
 func TestShared(t *testing.T) {
 	level := int32Field("leaf")
 	for range 60 {
-		level = fields{4: "s", 8: uint8(13), 10: fields{}, 14: shared{2, level}}
+		level = fields{4: "s", 8: uint8(13), 10: fields{}, 14: shared{N: 2, T: level}}
 	}
-	text := with(int32Field("x"), 16, shared{1000, fields{6: strings.Repeat("t", 100_000)}})
+	text := with(int32Field("x"), 16, shared{N: 1000, T: fields{6: strings.Repeat("t", 100_000)}})
 	for _, f := range []fields{level, text} {
 		err := examine(t, streamOf(schemaOf(f), 0))
 		if err == nil || !strings.Contains(err.Error(), "objects overlap") {

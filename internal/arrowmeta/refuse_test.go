@@ -44,7 +44,7 @@ func TestValidDataAreAccepted(t *testing.T) {
 		"stream": withBatch(validAB), "file": withFooter(nil),
 		"file with batches out of order": withFooter(func(f fields) {
 			v := f[10].(vec)
-			f[10] = vec{2, append(append([]byte{}, v.data[24:]...), v.data[:24]...)}
+			f[10] = vec{Count: 2, Data: append(append([]byte{}, v.Data[24:]...), v.Data[:24]...)}
 		}),
 	} {
 		if err := examine(t, data); err != nil {
@@ -57,6 +57,7 @@ func TestValidDataAreAccepted(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const (
 		damaged = "; the data are damaged or cut short; write them again"
+		again   = "; write it again, for example with pyarrow.ipc.new_file"
 		first   = "message 0 at byte 0: "
 		second  = "record batch 1 at byte 504: "
 		footer  = "footer at byte 512: "
@@ -95,7 +96,7 @@ func TestRefused(t *testing.T) {
 		{"huge metadata", append([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x10}, whole...), first + "metadata of 268435456 bytes" + damaged},
 		{"negative metadata", []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x80}, first + "metadata of -2147483648 bytes" + damaged},
 		{"metadata beyond the end", []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0, 0}, first + "the metadata take 65536 bytes, but only 1 are left" + damaged},
-		{"version", append(framed(flat(with(message(1, columnsAB, 0), 4, int16(2))), 0), endOfStream...), first + "metadata version 3 is not V4 or V5 (at byte 16 of the metadata)" + damaged},
+		{"version", append(framed(flat(with(message(1, columnsAB, 0), 4, int16(2))), 0), endOfStream...), first + "metadata version 3 is not V4 or V5 (at byte 16 of the metadata)" + again},
 		{"no header", append(framed(flat(fields{4: int16(4), 6: uint8(1)}), 0), endOfStream...), first + "message without a header (at byte 0 of the metadata)" + damaged},
 		{"negative body", append(framed(flat(message(1, columnsAB, -1)), 0), endOfStream...), first + "body of -1 bytes (at byte 0 of the metadata)" + damaged},
 
@@ -104,7 +105,7 @@ func TestRefused(t *testing.T) {
 		{"list without a child", withSchema(schemaOf(field("x", 12, fields{}))), first + `field "x" of type list has 0 children instead of 1 (at byte 75 of the metadata)` + damaged},
 		{"number with a child", withSchema(schemaOf(field("x", 2, fields{4: int32(8)}, int32Field("y")))), first + `field "x" of type int has 1 children instead of 0 (at byte 75 of the metadata)` + damaged},
 		{"negative list", withSchema(schemaOf(field("x", 16, fields{4: int32(-3)}, int32Field("y")))), first + "negative size -3 in a type (at byte 104 of the metadata)" + damaged},
-		{"too many fields", withSchema(fields{6: vec{1 << 30, nil}}), first + "1073741824 elements of 4 bytes do not fit into the metadata (at byte 51 of the metadata)" + damaged},
+		{"too many fields", withSchema(fields{6: vec{Count: 1 << 30}}), first + "1073741824 elements of 4 bytes do not fit into the metadata (at byte 51 of the metadata)" + damaged},
 		{"name out of bounds", withSchema(schemaOf(with(int32Field("x"), 4, offset(1<<20)))), first + "offset 1048576 does not lead forward into the metadata (at byte 79 of the metadata)" + damaged},
 		{"name at zero", withSchema(schemaOf(with(int32Field("x"), 4, offset(0)))), first + "offset 0 does not lead forward into the metadata (at byte 79 of the metadata)" + damaged},
 
@@ -124,8 +125,8 @@ func TestRefused(t *testing.T) {
 		{"buffer behind the body", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, 24))), second + "buffer 4 of 24 bytes at 16 lies outside the body of 32 bytes" + damaged},
 		{"buffer that wraps", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, math.MaxInt64))), second + "buffer 4 of 9223372036854775807 bytes at 16 lies outside the body of 32 bytes" + damaged},
 		{"negative buffer", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, -8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of -8 bytes at 0 lies outside the body of 32 bytes" + damaged},
-		{"codec", withBatch(with(validAB, 10, fields{4: uint8(2)})), second + "unknown compression 2, method 0 (at byte 213 of the metadata)" + damaged},
-		{"codec method", withBatch(with(validAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + damaged},
+		{"codec", withBatch(with(validAB, 10, fields{4: uint8(2)})), second + "unknown compression 2, method 0 (at byte 213 of the metadata)" + again},
+		{"codec method", withBatch(with(validAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + again},
 		{"compressed bitmap without a size", withBatch(with(with(with(validAB, 10, fields{}), 6, numbers(2, 2, 1, 2, 0, 6, 0)), 8, numbers(2, 0, 7, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 7 bytes, too few for 2 values` + damaged},
 		{"compressed bitmap of nothing", withBatch(with(with(validAB, 10, fields{}), 8, numbers(2, 0, 1, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 1 bytes, too few for 2 values` + damaged},
 		{"compressed without a size", withBatch(with(with(validAB, 10, fields{}), 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
@@ -141,7 +142,7 @@ func TestRefused(t *testing.T) {
 		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer" + damaged},
 		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"; it was cut short, or its writer was not closed: write or download it again`},
 		{"no footer schema", withFooter(func(f fields) { delete(f, 6) }), footer + "no schema (at byte 0 of the metadata)" + damaged},
-		{"footer version", withFooter(func(f fields) { f[4] = int16(9) }), footer + "metadata version 10 is not V4 or V5 (at byte 16 of the metadata)" + damaged},
+		{"footer version", withFooter(func(f fields) { f[4] = int16(9) }), footer + "metadata version 10 is not V4 or V5 (at byte 16 of the metadata)" + again},
 		{"long footer", footerSize(withFooter(nil), 1<<20), "end of the file at byte 808: a footer of 1048576 bytes in a file of 818" + damaged},
 		{"negative footer", footerSize(withFooter(nil), -1), "end of the file at byte 808: a footer of -1 bytes in a file of 818" + damaged},
 		{"block at the magic", blocks(0, 216, 32), footer + "record batch 0 of 216 + 32 bytes at byte 0 lies outside the data" + damaged},
@@ -200,7 +201,7 @@ func TestSizesAreCapped(t *testing.T) {
 	}
 
 	// MaxFields references to one field. The unused bytes raise the bound on shared objects.
-	many := fields{4: "x", 8: uint8(13), 10: fields{}, 14: shared{arrowmeta.MaxFields, int32Field("y")}, 20: strings.Repeat("-", 8<<20)}
+	many := fields{4: "x", 8: uint8(13), 10: fields{}, 14: shared{N: arrowmeta.MaxFields, T: int32Field("y")}, 16: []fields{{4: "k", 6: strings.Repeat("-", 8<<20)}}}
 	err = examine(t, streamOf(schemaOf(many), 0))
 	if err == nil || !strings.Contains(err.Error(), "more than 262144 fields") {
 		t.Errorf("got %v", err)

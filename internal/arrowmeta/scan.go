@@ -63,6 +63,7 @@ func (f *File) dictionaryLayouts() map[int64]*layout {
 
 // decode reads the table DictionaryBatch.
 func (d *DictionaryBatch) decode(fb *flatbuf, m message, layouts map[int64]*layout) error {
+	m.header.known("DictionaryBatch", 8)
 	d.ID, d.Delta = m.header.i64(4, 0), m.header.bool(8)
 	data, ok := m.header.child(6)
 	if !ok {
@@ -84,7 +85,7 @@ func (l *layout) decode(fb *flatbuf, m message, t table, b *RecordBatch) error {
 	if l.versioned && m.version != l.version {
 		fb.fail(0, "metadata version %d is not that of the schema, which has unions or run-end encoding", m.version+1)
 	}
-	b.decode(t)
+	b.decode(t, m.custom)
 	if fb.err != nil {
 		return fb.err
 	}

@@ -1,6 +1,10 @@
 package arrowmeta
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Schema lists the fields of a file or stream.
 type Schema struct {
@@ -18,11 +22,17 @@ type Field struct {
 	Metadata   Metadata
 }
 
+// The keys of a field's extension type.
+const (
+	ExtensionName     = "ARROW:extension:name"
+	ExtensionMetadata = "ARROW:extension:metadata"
+)
+
 // Extension returns the name and the parameters of the field's extension type, or ""
 // if it has none. The field's Type is the storage type of the extension type.
 func (f *Field) Extension() (name, parameters string) {
-	name, _ = f.Metadata.Get("ARROW:extension:name")
-	parameters, _ = f.Metadata.Get("ARROW:extension:metadata")
+	name, _ = f.Metadata.Get(ExtensionName)
+	parameters, _ = f.Metadata.Get(ExtensionMetadata)
 	return name, parameters
 }
 
@@ -47,6 +57,17 @@ type Metadata []KeyValue
 
 // KeyValue is one pair. The texts may be invalid UTF-8.
 type KeyValue struct{ Key, Value string }
+
+// Reserved returns the first key in the namespace that Arrow reserves for itself which is not
+// among the known ones, or "". Such a key may change what the bytes mean.
+func (m Metadata) Reserved(known ...string) string {
+	for _, kv := range m {
+		if strings.HasPrefix(kv.Key, "ARROW:") && !slices.Contains(known, kv.Key) {
+			return kv.Key
+		}
+	}
+	return ""
+}
 
 // Get returns the value of the first pair with the key.
 func (m Metadata) Get(key string) (value string, ok bool) {

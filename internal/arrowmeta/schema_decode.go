@@ -12,6 +12,10 @@ const (
 	MaxFields = 1 << 18 // fields of a schema, children included
 )
 
+// lastFeature is the last member of the enumeration Feature: dictionaries that are replaced, and
+// compressed record batches.
+const lastFeature = 2
+
 // schemaDecoder counts the fields of a schema while it builds them.
 type schemaDecoder struct{ fields int }
 
@@ -41,8 +45,19 @@ func ReadSchema(message []byte) (Schema, error) {
 // decodeSchema reads the FlatBuffers table Schema.
 func decodeSchema(t table) Schema {
 	var d schemaDecoder
+	t.known("Schema", 10)
+	endianness := t.i16(4, 0)
+	if endianness != 0 && endianness != 1 {
+		t.f.refuse(t.pos, "endianness %d", endianness)
+	}
+	pos, n := t.vector(10, 8)
+	for ; n > 0; n, pos = n-1, pos+8 {
+		if feature := t.f.i64(pos); feature < 0 || feature > lastFeature {
+			t.f.refuse(pos, "feature %d of the schema is not known here", feature)
+		}
+	}
 	return Schema{
-		BigEndian: t.i16(4, 0) != 0,
+		BigEndian: endianness != 0,
 		Fields:    d.children(t, 6, 1),
 		Metadata:  metadata(t, 8),
 	}
@@ -81,6 +96,7 @@ func (d *schemaDecoder) field(f *Field, t table, depth int) {
 	if !t.f.charge(t.pos, 16) {
 		return
 	}
+	t.known("Field", 16)
 	f.Name = t.text(4)
 	f.Nullable = t.bool(6)
 	f.Type.Kind = Kind(t.u8(8, 0))
@@ -117,6 +133,10 @@ func (k Kind) Children() int {
 
 // dictionary reads the table DictionaryEncoding. Indices are int32 by default.
 func dictionary(t table) *Dictionary {
+	t.known("DictionaryEncoding", 10)
+	if kind := t.i16(10, 0); kind != 0 {
+		t.f.refuse(t.pos, "dictionary kind %d is not known here", kind)
+	}
 	d := &Dictionary{ID: t.i64(4, 0), Index: Type{Kind: Int, BitWidth: 32, Signed: true}}
 	if index, ok := t.child(6); ok {
 		d.Index.parameters(index)
@@ -141,10 +161,19 @@ func metadata(t table, slot int) Metadata {
 	return m
 }
 
+// lastParameters has the last slot of each type's table, if it has any.
+var lastParameters = [...]int{
+	Int: 6, Float: 4, Decimal: 8, Date: 4, Time: 6, Timestamp: 6, Interval: 4, Union: 6, FixedSizeBinary: 4, FixedSizeList: 4, Map: 4,
+	Duration: 4, LargeListView: 0,
+}
+
 // parameters reads the parameters of t.Kind, such as the width in bits. If a
 // precision or a unit is unknown, the width or the unit stays zero. Such a column
 // can still be listed and skipped.
 func (t *Type) parameters(p table) {
+	if t.Kind.Known() {
+		p.known("of the type "+t.Kind.String(), max(lastParameters[t.Kind], 2))
+	}
 	switch t.Kind {
 	case Bool:
 		t.BitWidth = 1
@@ -167,7 +196,11 @@ func (t *Type) parameters(p table) {
 		unit := p.i16(4, 0)
 		t.BitWidth, t.Unit = pick(unit, 32, 64, 128), pick(unit, YearMonth, DayTime, MonthDayNano)
 	case Union:
-		t.Dense, t.TypeIDs = p.i16(4, 0) == 1, typeIDs(p)
+		mode := p.i16(4, 0)
+		if mode != 0 && mode != 1 {
+			p.f.refuse(p.pos, "mode %d of a union", mode)
+		}
+		t.Dense, t.TypeIDs = mode == 1, typeIDs(p)
 	case FixedSizeBinary:
 		t.ByteWidth = width(p, 4, 0)
 	case FixedSizeList:

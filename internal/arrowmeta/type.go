@@ -38,6 +38,9 @@ func (t *Type) DType() (dtype.Type, bool) {
 		name, signed = "float", true
 	case Int:
 	case Date, Time, Timestamp, Duration:
+		if t.Unit == NoUnit {
+			return dtype.Invalid, false
+		}
 		signed = true
 	case Interval:
 		if t.Unit != YearMonth {

@@ -22,6 +22,9 @@ const maxExtensionJSON = 64 << 10
 // extension applies the extension type of f, or the type that DTypeKey names. There
 // are outer levels of lists around f.
 func (d *description) extension(f *arrowmeta.Field, outer int) string {
+	if reason := unknownMeaning(f); reason != "" {
+		return reason
+	}
 	if name, ok := f.Metadata.Get(DTypeKey); ok {
 		return d.bfloat16(name)
 	}
@@ -45,6 +48,49 @@ func (d *description) extension(f *arrowmeta.Field, outer int) string {
 	}
 	d.Shape = slices.Concat(d.Shape[:outer], t.Shape, d.Shape[outer+1:])
 	return ""
+}
+
+// unknownMeaning returns a reason unless the stored values of a field are those that its metadata
+// give it.
+func unknownMeaning(f *arrowmeta.Field) string {
+	if key := f.Metadata.Reserved(arrowmeta.ExtensionName, arrowmeta.ExtensionMetadata); key != "" && !strings.HasPrefix(key, flightSQL) {
+		return fmt.Sprintf("its metadata have the key %q, which is not known here; write the column without it", key)
+	}
+	name, parameters := f.Extension()
+	switch {
+	case name == "" || holdsBytes(f.Type.Kind) || storesValues(name, parameters):
+		return ""
+	case name == "arrow.bool8":
+		return "its extension type arrow.bool8 stores booleans as int8; cast it to bool"
+	}
+	return fmt.Sprintf("its extension type %q is not known here, so that its %s may stand for other values; write the column without the extension type", name, f.TypeString())
+}
+
+// flightSQL begins keys that describe a column, such as by the name of its table.
+const flightSQL = "ARROW:FLIGHT:SQL:"
+
+// holdsBytes reports whether values are delivered as the bytes that are stored, whatever they stand
+// for.
+func holdsBytes(k arrowmeta.Kind) bool {
+	switch k {
+	case arrowmeta.Binary, arrowmeta.LargeBinary, arrowmeta.BinaryView, arrowmeta.FixedSizeBinary,
+		arrowmeta.String, arrowmeta.LargeString, arrowmeta.StringView, arrowmeta.Struct:
+		return true
+	}
+	return false
+}
+
+// storesValues reports whether the values of an extension type are stored as they are, so that only
+// their shape, or what they measure, is in its parameters. The types are Arrow's, and those of
+// Hugging Face's datasets (older releases pickle their class), Ray Data, Awkward Array and GeoArrow.
+func storesValues(name, parameters string) bool {
+	switch name {
+	case "arrow.fixed_shape_tensor", "ray.data.arrow_tensor", "ray.data.arrow_tensor_v2", "awkward":
+		return true
+	case "arrow.py_extension_type":
+		return strings.Contains(parameters, "datasets.features")
+	}
+	return strings.HasPrefix(name, arrayTypes) || strings.HasPrefix(name, "geoarrow.")
 }
 
 // bfloat16 reads the 16 bits of every value as a bfloat16.
@@ -176,11 +222,14 @@ func isPermutation(p []int, n int) bool {
 	return len(p) == n
 }
 
+// arrayTypes begins the names of Hugging Face's types Array2D to Array5D.
+const arrayTypes = "datasets.features.features.Array"
+
 // arrayXD returns the shape that a field of one of Hugging Face's types Array2D
 // to Array5D has in its parameters, [[2, 3], "float32"]. Unknown sizes are -1.
 func arrayXD(f *arrowmeta.Field) []int {
 	name, text := f.Extension()
-	if !strings.HasPrefix(name, "datasets.features.features.Array") || len(text) > maxExtensionJSON {
+	if !strings.HasPrefix(name, arrayTypes) || len(text) > maxExtensionJSON {
 		return nil
 	}
 	p, err := jsontext.Parse([]byte(text))

@@ -38,6 +38,7 @@ type Field struct {
 // rows of an array has no field, but a reason with a remedy.
 func Describe(s *arrowmeta.Schema) (fields []*Field, reasons []string) {
 	features, seen := features(s), make(map[string]bool, len(s.Fields))
+	unknown := s.Metadata.Reserved()
 	fields, reasons = make([]*Field, len(s.Fields)), make([]string, len(s.Fields))
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -47,6 +48,9 @@ func Describe(s *arrowmeta.Schema) (fields []*Field, reasons []string) {
 		}
 		if name := nameReason(f.Name, seen); name != "" {
 			reason = name
+		}
+		if unknown != "" {
+			reason = fmt.Sprintf("the metadata of the schema have the key %q, which is not known here; write the data without it", unknown)
 		}
 		seen[f.Name] = true
 		if reasons[i] = reason; reason == "" {

@@ -68,6 +68,7 @@ const (
 	logicalBSON      = 13
 	logicalFloat16   = 15
 	logicalInterval  = -1 // exists only in the older enum ConvertedType
+	logicalUnknown   = -2 // of the older enum ConvertedType
 )
 
 // element is the struct SchemaElement: a node of the schema, which is listed depth
@@ -130,9 +131,13 @@ func readElement(r *thrift.Reader) element {
 			r.Skip(kind)
 		}
 	})
-	if e.logical.kind == 0 && convertedType >= 0 && convertedType < len(converted) {
+	switch {
+	case e.logical.kind != 0 || convertedType < 0:
+	case convertedType < len(converted):
 		e.logical = converted[convertedType]
 		e.logical.precision, e.logical.scale = precision, scale
+	default:
+		e.logical.kind = logicalUnknown
 	}
 	if e.children < 0 || e.length < 0 {
 		r.Fail("column %q has %d children and values of %d bytes", e.name, e.children, e.length)
@@ -198,7 +203,7 @@ func (e *element) check() error {
 	case l.kind == logicalInteger && !slices.Contains([]int{8, 16, 32, 64}, l.bits), l.kind == logicalInteger && (l.bits == 64) != (e.physical == Int64):
 		return fmt.Errorf("column %q has values of type %v with integers of %d bits", e.name, e.physical, l.bits)
 	case (l.kind == logicalTime || l.kind == logicalTimestamp) && l.unit == arrowmeta.NoUnit:
-		return fmt.Errorf("column %q has times of an unknown unit", e.name)
+		return Unsupported(fmt.Sprintf("column %q has times of an unknown unit", e.name))
 	case l.kind == logicalTime && (l.unit == arrowmeta.Millisecond) != (e.physical == Int32):
 		return fmt.Errorf("column %q has values of type %v with times in %v", e.name, e.physical, l.unit)
 	case l.kind == logicalFloat16 && e.length != 2:
@@ -241,9 +246,15 @@ func (e *element) leaf() arrowmeta.Type {
 	return e.plain()
 }
 
-// plain returns the type of values without a logical type.
+// plain returns the type of values as they are stored. Bytes are bytes whatever their logical type
+// is. Numbers with a logical type that is not known here may stand for others.
 func (e *element) plain() arrowmeta.Type {
+	if e.logical.kind != 0 && e.physical != ByteArray && e.physical != Fixed {
+		return arrowmeta.Type{Kind: arrowmeta.Unknown, Name: fmt.Sprintf("%v with an unknown logical type", e.physical)}
+	}
 	switch e.physical {
+	case ByteArray:
+		return arrowmeta.Type{Kind: arrowmeta.Binary}
 	case Boolean:
 		return arrowmeta.Type{Kind: arrowmeta.Bool, BitWidth: 1}
 	case Int32:
@@ -259,5 +270,5 @@ func (e *element) plain() arrowmeta.Type {
 	case Fixed:
 		return arrowmeta.Type{Kind: arrowmeta.FixedSizeBinary, ByteWidth: e.length}
 	}
-	return arrowmeta.Type{Kind: arrowmeta.Binary}
+	return arrowmeta.Type{Kind: arrowmeta.Unknown, Name: e.physical.String()}
 }

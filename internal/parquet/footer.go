@@ -44,10 +44,7 @@ func FooterOf(last []byte, size int64) (offset int64, n int, err error) {
 }
 
 // Unsupported is an error for data that follow the format, but are not read here.
-type Unsupported string
-
-// Error implements error.
-func (u Unsupported) Error() string { return string(u) }
+type Unsupported = arrowmeta.Unsupported
 
 // TooLarge is an error for parts of a file that take more memory than a decoding may have.
 type TooLarge string
@@ -137,6 +134,7 @@ func (c Codec) String() string {
 
 // fileMetaData is the struct FileMetaData.
 type fileMetaData struct {
+	version  int32
 	elements []element
 	rows     int64
 	meta     arrowmeta.Metadata
@@ -274,12 +272,18 @@ func (c *columnChunk) lookups() (n int64) {
 	return n
 }
 
+// lastVersion is the last version of files. The format reserves all numbers after 2, and readers
+// must not tell 1 and 2 apart.
+const lastVersion = 2
+
 // readMetaData reads the struct FileMetaData.
 func readMetaData(footer []byte, groups bool) (*fileMetaData, error) {
 	f, r := &fileMetaData{rows: -1}, thrift.New(footer, "footer")
 	const many = arrowmeta.MaxFields
 	r.Struct(func(id int, kind thrift.Kind) {
 		switch {
+		case id == 1:
+			f.version = r.Int32(kind)
 		case id == 2:
 			f.elements = thrift.Structs(r, kind, many, "columns", readElement)
 		case id == 3:
@@ -294,6 +298,9 @@ func readMetaData(footer []byte, groups bool) (*fileMetaData, error) {
 	})
 	if f.rows < 0 || f.rows > arrowmeta.MaxRows {
 		r.Fail("%d rows", f.rows)
+	}
+	if f.version > lastVersion && r.Err() == nil {
+		return nil, Unsupported(fmt.Sprintf("version %d of the format is not read", f.version))
 	}
 	return f, r.Err()
 }

@@ -210,10 +210,10 @@ func (t *tree) schema(meta arrowmeta.Metadata) (arrowmeta.Schema, error) {
 	return own, nil
 }
 
-// restored returns a field with what only Arrow's schema says of it: the lengths of lists,
-// durations, seconds, time zones, extension types, and offsets of 64 bits for text. All else is
-// Parquet's, because it describes what is stored: pyarrow stores timestamps of seconds as
-// milliseconds.
+// restored returns a field with what only Arrow's schema says of it: the lengths of lists, time
+// zones, extension types, offsets of 64 bits for text, and which plain integers are times. Arrow
+// for Rust stores durations, seconds and dates of 64 bits so. All else is Parquet's, because it
+// describes what is stored: pyarrow stores timestamps of seconds as milliseconds.
 func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 	f, t, s := own, &own.Type, &stored.Type
 	switch {
@@ -229,7 +229,7 @@ func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 		}
 	case t.Kind == arrowmeta.Timestamp && s.Kind == arrowmeta.Timestamp:
 		f.Type.TimeZone = s.TimeZone
-	case t.Kind == arrowmeta.Int && t.BitWidth == s.BitWidth && (s.Kind == arrowmeta.Duration || inSeconds(s)):
+	case t.Kind == arrowmeta.Int && t.BitWidth == s.BitWidth && s.Kind.Temporal():
 		f.Type = *s
 	case t.Kind == arrowmeta.String && s.Kind == arrowmeta.LargeString, t.Kind == arrowmeta.Binary && s.Kind == arrowmeta.LargeBinary:
 		f.Type = *s
@@ -239,12 +239,6 @@ func restored(own, stored arrowmeta.Field) arrowmeta.Field {
 	}
 	f.Metadata = stored.Metadata
 	return f
-}
-
-// inSeconds reports whether values are times in seconds, which Parquet does not have. Arrow for
-// Rust stores them as plain integers.
-func inSeconds(t *arrowmeta.Type) bool {
-	return (t.Kind == arrowmeta.Timestamp || t.Kind == arrowmeta.Time) && t.Unit == arrowmeta.Second
 }
 
 func listLike(k arrowmeta.Kind) bool {

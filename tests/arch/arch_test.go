@@ -122,6 +122,7 @@ var allowed = map[string][]string{
 
 	"internal/parquet/encoding/encodingtest": {},
 	"internal/thrift/thrifttest":             {},
+	"internal/arrowmeta/arrowmetatest":       {},
 
 	"arrowio/internal/blob/blobtest": {"arrowio/internal/blob"},
 }

@@ -275,7 +275,6 @@ def entry(begin: int, end: int, **other: Any) -> dict[str, Any]:
         {"x": entry(0, 8, dtype="F32", shape=[2])},
         {"x": entry(0, 8, data_offsets=[8, 0])},
         {"x": entry(0, 8, data_offsets=[0, 8, 8])},
-        {"x": entry(0, 8, more=1)},
         {"x": entry(0, 8), "__metadata__": {"a": 1}},
         {"x": entry(0, 8), "__metadata__": {"a": "1"}},
         {"x": entry(0, 8), "__metadata__": None},

@@ -156,8 +156,11 @@ func exactly(r io.Reader, dst []byte) error {
 		return err
 	}
 	var more [1]byte
-	if n, err := io.ReadFull(r, more[:]); n > 0 || err != io.EOF {
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
 		return errSize
+	case err != io.EOF:
+		return err
 	}
 	return nil
 }
