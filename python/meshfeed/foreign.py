@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -13,6 +15,7 @@ import numpy as np
 
 from meshfeed._feed.stream import Stream, close_generator
 from meshfeed._io.arguments import DEPTH, Checks
+from meshfeed._jobs.loops import Loop, joined
 from meshfeed.errors import InvalidStateError
 
 if TYPE_CHECKING:
@@ -94,6 +97,9 @@ def place_batches(
     that the program has taken. An exception of the iterable, or of the placement, is raised in the
     place of its batch.
 
+    Every process of the mesh must take the same number of batches. If one takes fewer, the others
+    wait for it in their next step, and the log says so.
+
     Every batch is placed by itself. If the last one has fewer rows, it has another shape, and its
     rows must divide over the mesh, too. To fill it up, give the rows to a loader: with
     `remainder="pad"`, `mf.Loader(mf.from_arrays(batch), mesh, specs, batch_size=n)` yields them
@@ -132,7 +138,10 @@ def place_batches(
         if not hasattr(type(iterable), "__iter__") and not hasattr(iterable, "__getitem__"):
             raise check.wrong("iterable", iterable, "an iterable of batches")
         place = _placing().placer(mesh, specs, rows, may_alias)
-    return PlacedBatches(iterable, place, depth)
+        caller = sys._getframe(1)
+        file = ascii(os.path.basename(caller.f_code.co_filename))[1:-1]
+    line = f"mf.place_batches in {file}, line {caller.f_lineno}"
+    return PlacedBatches(iterable, place, depth, line)
 
 
 @cache
@@ -150,10 +159,14 @@ class PlacedBatches(Iterator[Any]):
         iterable: the batches.
         place: places a batch.
         prefetch: the number of batches to place ahead.
+        line: names the loops in the log.
     """
 
-    def __init__(self, iterable: Iterable[Any], place: Callable[[Any], Any], prefetch: int) -> None:
+    def __init__(
+        self, iterable: Iterable[Any], place: Callable[[Any], Any], prefetch: int, line: str
+    ) -> None:
         self._source, self._place, self._prefetch = iterable, place, prefetch
+        self._line = line
         self._lock = threading.Lock()  # guards the attributes below
         self._passes: weakref.WeakSet[Pass] = weakref.WeakSet()
         self._own: Pass | None = None  # which `next` and all loops over an iterator share
@@ -182,7 +195,7 @@ class PlacedBatches(Iterator[Any]):
 
     def _new_pass(self) -> Pass:
         self._check_open()
-        made = Pass(self._source, self._place, self._prefetch)
+        made = Pass(self._source, self._place, self._prefetch, self._line)
         self._passes.add(made)
         return made
 
@@ -220,9 +233,15 @@ class Pass(Iterator[Any]):
         iterable: the batches.
         place: places a batch.
         prefetch: the number of batches to place ahead.
+        line: names the loop in the log.
     """
 
-    def __init__(self, iterable: Iterable[Any], place: Callable[[Any], Any], prefetch: int) -> None:
+    def __init__(
+        self, iterable: Iterable[Any], place: Callable[[Any], Any], prefetch: int, line: str
+    ) -> None:
+        self._line = line
+        self._begun = False
+        self._loop: Loop | None = None  # in a job of several processes, from the first batch on
         self._stream: Stream | None = None
         if prefetch:
             self._stream = Stream(iterable, place, prefetch, "meshfeed.place_batches")
@@ -235,7 +254,23 @@ class Pass(Iterator[Any]):
         from meshfeed._jax.runtime import check_untraced
 
         check_untraced("mf.place_batches")
-        return next(self._batches)
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._end(over=True)
+            raise
+        if not self._begun:
+            self._begun = True
+            self._loop = joined(self._line, *_placing().processes(batch))
+        if self._loop is not None:
+            self._loop.take()
+        return batch
+
+    def _end(self, *, over: bool, wait: bool = True) -> None:
+        """Tells the other processes that the loop ends, and whether its batches are over."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.end(over=over, wait=wait)
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the loop.
@@ -243,6 +278,7 @@ class Pass(Iterator[Any]):
         Args:
             wait: whether to wait for the thread, for up to a second.
         """
+        self._end(over=False, wait=wait)
         if self._stream is not None:
             self._stream.close(wait=wait)
             return

@@ -112,7 +112,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             its `with mf.Loader(...)` block or its program. The next batch raises a PeerError. A
             process that waits for the other one in a computation asks for no batch: with "end",
             the default, it ends after 30 s, with "abort" after 5 s, and with "raise" never. It
-            prints the reason on stderr, and its exit status is `mf.EXIT_PEER_ERROR`.
+            prints the reason on stderr, and its exit status is `mf.EXIT_PEER_ERROR`. The same holds
+            if another process closed its loader before a batch that this one has taken.
         verify_replicas: which steps' replicas are compared between processes: the "first" three,
             every k-th with a number k, "always", or "off". Unless it is "off", processes also
             stop now and then, with "always" before every batch, until all have come to the same

@@ -1,6 +1,7 @@
 """A process of a job that takes steps with a collective until process 2 is lost.
 
-The environment says whether process 2 is killed after some steps, or leaves in order.
+The environment says whether process 2 is killed after some steps, or leaves in order: from the
+step that the others are in, or before it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ def play(place: Place, how: str) -> None:
     ds = mf.from_arrays({"n": np.arange(8000, dtype=np.int32)})
     with mf.Loader(ds, mesh, {"n": P("data")}, batch_size=8, name="train") as loader:
         for taken, batch in enumerate(loader):
+            if taken == STEPS + (how == "exits") and place.rank != ODD:
+                (place.folder / f"taken-{place.rank}").touch()
             if taken == STEPS and place.rank == ODD:
+                if how == "exits":
+                    step(total, batch).block_until_ready()
+                while len(list(place.folder.glob("taken-*"))) < place.processes - 1:
+                    time.sleep(0.02)
                 (place.folder / "gone").write_text(str(time.time()))
                 if how == "dies":
                     os._exit(9)
@@ -51,6 +58,6 @@ if __name__ == "__main__":
             play(place, os.environ["MESHFEED_LOST"])
         except BaseException as e:
             print(f"{time.time():.2f} {type(e).__name__}: {e}", flush=True)
-            if place.rank != ODD and os.environ["MESHFEED_LOST"] != "dies":
+            if place.rank != ODD and os.environ["MESHFEED_LOST"] == "leaves":
                 time.sleep(3600)  # the job ends with the test
             raise

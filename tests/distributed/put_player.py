@@ -10,7 +10,8 @@ import logging
 import math
 import os
 import random
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -216,6 +217,34 @@ def noticed() -> list[str]:
     return handler.texts
 
 
+def uneven(place: Place) -> list[str]:
+    """Places fewer batches in the last process, and returns what is logged about that."""
+    handler, log = Notices(), logging.getLogger("meshfeed")
+    log.addHandler(handler)
+    last = place.rank == place.processes - 1
+    n = 2 if last else 3
+    rows = [np.zeros((4, 4), np.float32)] * n
+    placed = mf.place_batches(rows, grid(range(8), 8), P("a"), rows="local")
+
+    def counted() -> list[Any]:
+        return list(place.folder.glob("uneven-*"))
+
+    for step, _ in enumerate(placed):
+        if step == n - 1:
+            (place.folder / f"uneven-{place.rank}").touch()
+            until(lambda: handler.texts or (last and len(counted()) == place.processes))
+    log.removeHandler(handler)
+    return handler.texts
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Polls until a condition holds."""
+    late = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < late
+        time.sleep(0.01)
+
+
 def jax_local() -> list[int]:
     """Returns the indexes of this process's devices in `jax.devices()`."""
     return [i for i, d in enumerate(jax.devices()) if d.process_index == jax.process_index()]
@@ -231,6 +260,7 @@ def play(place: Place) -> None:
             "errors": errors(),
             "noticed": noticed(),
             "counts": counts(),
+            "uneven": uneven(place),
             "ways": ways(),
         }
     write(place, "got", got)

@@ -150,13 +150,15 @@ def test_late(got: Got) -> None:
 def test_a_program_that_is_stuck(tmp_path: Path) -> None:
     """A process that waits in a collective for a failed program is ended.
 
-    Neither has its loader in a `with` block, or gives `on_peer_error`.
+    Its error is one that no other process has. Neither has its loader in a `with` block, or gives
+    `on_peer_error`.
     """
     with Job("tests.distributed.stuck_player", [1, 1], tmp_path) as job:
         assert job.processes[1].wait(HANG) == mf.EXIT_PEER_ERROR, job.logs()
         job.kill(0)
         log = job.log(1)
-    message = "meshfeed: loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played\n"
+    message = "meshfeed: loader 'train': process 0, at epoch 0, step 1: mf.check_replicas: "
+    message += "process 1 has not made call 1 with name='weights' within 0.5 s\n"
     message += "meshfeed: process 1 has not asked for a batch for 0.5 s and ends with status "
     message += "113 (on_peer_error='end')\n"
     assert message in log

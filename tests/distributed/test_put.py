@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,16 @@ def test_other_numbers_of_rows_are_found_by_a_comparison(got: Got) -> None:
         "processes 0, 1 and 2, [16, 4] on process 3; give every process the same tree, with the "
         "same shardings"
     ] * 4
+
+
+def test_uneven_iterables_are_logged(got: Got) -> None:
+    """The process with fewer batches is named, and the counts when all have ended their loops."""
+    title = r"loader 'mf.place_batches in put_player.py, line \d+, loop 1': "
+    left = f"{title}mf.Loader: process 3 has closed the loader after 2 batches, and this process "
+    left += "takes another; end the loops of all processes at the same batch"
+    counts = f"{title}processes 0, 1 and 2 have taken 3 batches, and process 3 has taken 2 batches"
+    for process, each in enumerate(got):
+        found = [text for text in each["uneven"] if not re.match(counts, text)]
+        assert len(found) == (process < 3)
+        assert all(re.fullmatch(left, text) for text in found)
+    assert any(re.match(counts, text) for each in got for text in each["uneven"])

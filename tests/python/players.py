@@ -13,6 +13,7 @@ import numpy as np
 import meshfeed as mf
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._jobs.cluster import Cluster
+from meshfeed._jobs.options import Evidence
 from meshfeed._jobs.peers import Peers
 
 HANG = 60.0  # seconds; far more than anything here takes
@@ -168,6 +169,13 @@ def cluster(loader: mf.Loader) -> Cluster:
     assert isinstance(cursor, JoinedCursor)
     assert cursor._cluster is not None
     return cursor._cluster
+
+
+def evidence(loader: mf.Loader) -> Evidence:
+    """Returns what the processes of a loader compare."""
+    found = cluster(loader)._evidence
+    assert found is not None
+    return found
 
 
 def peers_of(loader: mf.Loader) -> Peers:

@@ -23,6 +23,7 @@ from tests.python.players import (
     Memory,
     Players,
     cluster,
+    evidence,
     one_odd,
     plan,
     players,
@@ -124,7 +125,7 @@ def test_defaults() -> None:
 def test_another_version() -> None:
     with players(name="train") as job:
         odd = cluster(job.loaders[2])
-        odd._terms = odd._evidence.terms(odd._options) | {"version": "0.0.9"}
+        odd._terms = evidence(job.loaders[2]).terms(odd._options) | {"version": "0.0.9"}
         text = f"version is '{mf.__version__}' on processes 0, 1 and 3, '0.0.9' on process 2"
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
 

@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "_feed": "_native _io _plan _jobs _types certificate dataset planning records report",
     "strategy": "_native _io _plan",
     "advice": "_native _io _plan planning specs strategy",
-    "foreign": "_io _feed",
+    "foreign": "_io _jobs _feed",
     "arrays": "_native _io _plan _feed dataset fields planning specs",
     "placed": "_native _io _plan _feed backend specs",
     "loader": "_io _plan _jobs _feed _types coordinator dataset planning",

@@ -24,6 +24,7 @@ from meshfeed._feed.joined import JoinedCursor
 from meshfeed._native import calls
 from tests.python.conftest import flushed
 from tests.python.interrupts import Trial, in_package, trials
+from tests.python.players import evidence
 from tests.python.test_process import HANG, START, run, started
 from tests.python.test_remesh import Device, Silent
 
@@ -304,7 +305,7 @@ def test_a_remesh_in_a_job_at_every_place() -> None:
                 assert engine.batch.info == calls.loader_info(cursor.handle.value), trial.where
                 assert cursor.feed is engine.batch.feed, trial.where
                 joined = cursor._cluster
-                assert joined is None or joined._evidence.layout == engine.batch.document
+                assert joined is None or evidence(loader).layout == engine.batch.document
                 loader.close()
             loaders.clear()
     assert n > 15

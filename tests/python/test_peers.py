@@ -200,17 +200,92 @@ def test_use_after_close_is_not_reported() -> None:
         assert all(peers_of(job.loaders[p])._received is None for p in (0, 2, 3))
 
 
-@pytest.mark.parametrize(
-    "kind", [mf.InvalidStateError, mf.CancelledError, mf.ForkedError, mf.PeerError]
-)
+@pytest.mark.parametrize("kind", [mf.InvalidStateError, mf.CancelledError, mf.ForkedError])
 def test_local_errors_are_not_reported(kind: type[mf.Error]) -> None:
-    """Errors in the use of a loader, and received ones, are not reported."""
+    """Errors in the use of a loader are not reported."""
     with players() as job:
         job.step()
         cluster(job.loaders[0]).failed(kind("x"), 0, 0)
         assert not any("/mailbox/" in key for key in job.store.keys)
         cluster(job.loaders[0]).failed(mf.ReadError("x"), 0, 0)
         assert sum("/mailbox/" in key for key in job.store.keys) == 3
+
+
+def test_an_error_about_another_loader_is_reported() -> None:
+    """An evaluation in one process alone ends its program with a PeerError that no other has."""
+    with players() as job:
+        job.step()
+        with mf.Loader(job.datasets[0], process=0, **(job.options | ALONE)) as evaluation:
+            with pytest.raises(mf.PeerError) as origin:
+                next(iter(evaluation))
+        job.loaders[0].__exit__(type(origin.value), origin.value, None)
+        heard(job, 0)
+        for p in (1, 2, 3):
+            with pytest.raises(mf.PeerError) as e:
+                next(iter(job.loaders[p]))
+            assert str(e.value) == told("process 0, at epoch 0, step 1", origin.value)
+            assert isinstance(e.value, TimeoutError)
+            assert not isinstance(e.value, mf.InternalError)
+
+
+ALONE: dict[str, Any] = {"coordinator": Memory(), "name": "evaluation", "agree_timeout": 0.1}
+
+
+def test_a_received_error_is_not_reported_again() -> None:
+    """A program that ends with the error of another process, or of its departure, is silent."""
+    with players() as job:
+        job.step()
+        job.loaders[3].close()
+        departed(job, 3)
+        with pytest.raises(mf.PeerError) as left:
+            next(iter(job.loaders[1]))
+        before = posted(job)
+        cluster(job.loaders[1]).abandon(left.value)
+        assert posted(job) == before
+        peers_of(job.loaders[0]).report(mf.DataLossError("cut"), 0, 1)
+        for p in (1, 2):
+            peers_of(job.loaders[p])._thread.join(HANG)
+        with pytest.raises(mf.DataLossError) as received:
+            next(iter(job.loaders[2]))
+        job.store.delete("meshfeed/0-3/0/0/mailbox")
+        cluster(job.loaders[2]).abandon(received.value)
+        assert posted(job) == {}
+
+
+def posted(job: Players) -> dict[str, bytes]:
+    return {key: value for key, value in job.store.keys.items() if "/mailbox/" in key}
+
+
+def test_uneven_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """The last process compares how many batches each has taken, if the main thread took them."""
+    with players(name="train") as job:
+        job.step()
+        for loader in job.loaders:
+            loader.seek(epoch=0, position=0)  # counts begin anew
+        for _ in range(3):
+            job.step()
+        for p, loader in enumerate(job.loaders):
+            cluster(loader).progress.main = True
+            cluster(loader).progress.batches -= p == 2
+            loader.close()
+    told = [r.getMessage() for r in caplog.records if "taken" in r.getMessage()]
+    text = "loader 'train': processes 0, 1 and 3 have taken 3 batches, and process 2 has taken 2 "
+    text += "batches: a step may have used different batches in these processes; take the same "
+    assert told == [f"{text}number of batches in every process"]
+
+
+def test_even_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """The counts of threads that read ahead say nothing, nor do counts after a failure."""
+    for failed in (False, True):
+        with players() as job:
+            job.step()
+            for p, loader in enumerate(job.loaders):
+                cluster(loader).progress.main = failed
+                cluster(loader).progress.batches += p == 2
+            if failed:
+                cluster(job.loaders[1]).abandon(KeyError())
+                heard(job, 1)
+    assert not any("taken" in r.getMessage() for r in caplog.records)
 
 
 def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -313,6 +388,52 @@ finder._thread.join(HANG)  # which ends the program, or has nothing to do any mo
 def test_the_process_that_finds_a_difference_is_ended_too(program: str, status: int) -> None:
     """It may wait in a computation for processes that its report has ended."""
     check_end(status, REPORT_FAILURE, program)
+
+
+LEFT = """
+import logging, sys, threading
+import meshfeed as mf
+from meshfeed._jobs import peers
+from tests.python.players import HANG, Players, cluster
+peers.PATIENCE["end"] = HANG / 4 if sys.argv[1] == "comes back" else 0.2
+peers.SOON = 0.0
+lines = []
+def keep(record):
+    if "has closed the loader after" in record.getMessage():
+        lines.append(record.getMessage())
+    return True
+logging.getLogger("meshfeed").addFilter(keep)
+job = Players(on_peer_error="raise", name="train")
+for p in range(4):
+    job.add(on_peer_error="end" if p == 2 else "raise")
+job.step()
+waits = cluster(job.loaders[2])
+waits.progress.main = sys.argv[1] != "reads ahead"
+waits.progress.batches += sys.argv[1] != "behind"
+job.loaders[0].close()
+while len(lines) < 3:
+    threading.Event().wait(0.01)
+ended = [line for line in lines if "and this process takes another" in line]
+if sys.argv[1] == "stuck":
+    waits.peers._thread.join(HANG)  # which ends the program
+elif sys.argv[1] == "comes back":
+    try:
+        next(iter(job.loaders[2]))
+    except mf.PeerError as e:
+        assert waits.peers._raised.is_set() and len(ended) == 1
+else:
+    assert ended == []
+job.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [("stuck", mf.EXIT_PEER_ERROR), ("comes back", 0), ("reads ahead", 0), ("behind", 0)],
+)
+def test_a_process_beyond_the_end_of_another_is_ended(program: str, status: int) -> None:
+    """It may wait in a step for the process that left."""
+    check_end(status, LEFT, program)
 
 
 EXIT = """

@@ -11,7 +11,7 @@ import numpy as np
 
 import meshfeed as mf
 from meshfeed._jobs.shared import Shared
-from tests.python.players import Memory, cluster
+from tests.python.players import Memory, evidence
 
 RECORDS = 64
 DATA = {"x": np.zeros((RECORDS, 8, 4), np.float32), "y": np.zeros(RECORDS, np.int32)}
@@ -23,7 +23,7 @@ def shared(layout: mf.Layout, process: int, data: dict[str, Any] = DATA) -> Shar
         mf.from_arrays(data) as ds,
         mf.Loader(ds, layout=layout, process=process, coordinator=Memory()) as loader,
     ):
-        return cluster(loader)._evidence.shared
+        return evidence(loader).shared
 
 
 def test_random_layouts(seed: int, deep: bool) -> None:

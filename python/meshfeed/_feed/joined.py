@@ -19,6 +19,7 @@ from meshfeed._jobs.stalls import Measure, Measured
 from meshfeed._native import calls
 from meshfeed._native.handle import Handle
 from meshfeed._native.owner import Owner
+from meshfeed.errors import PeerError
 
 
 class JoinedCursor(Cursor):
@@ -85,20 +86,29 @@ class JoinedCursor(Cursor):
         cluster = self._cluster
         if cluster is None or cluster.left:
             return super().take()
+        try:
+            return self._take_with(cluster)
+        except PeerError as e:
+            cluster.known = weakref.ref(e)
+            raise
+
+    def _take_with(self, cluster: Cluster) -> Item | None:
+        """Takes the next batch in step with other processes."""
         began = now()
         with nullcontext() if self.marks is None else self.marks("meshfeed.agree"):
             self._meet(cluster)
         self.clock.peers += now() - began
         progress, peers = cluster.progress, cluster.peers
         progress.ask()
-        # The departure is an error only if there is another batch: that process never takes it.
-        gone = peers.departure() if self._leads and peers.departed is not None else None
         try:
             item = super().take()
         except Exception as e:
             progress.get(0)
             cluster.failed(e, *self.epoch_and_step())
             raise
+        # The departure is an error only if there is another batch: that process never takes it.
+        # It is read after the batch was taken, which may have taken long.
+        gone = peers.departure() if self._leads and peers.departed is not None else None
         if gone and item is not None:
             progress.get(0)
             raise gone

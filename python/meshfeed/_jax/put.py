@@ -134,6 +134,13 @@ def placer(mesh: Any, specs: Any, rows: Any, may_alias: Any) -> Callable[[Any], 
     return place
 
 
+def processes(tree: Any) -> tuple[int, list[int]]:
+    """Returns this process, and the processes with devices of the arrays of a tree."""
+    arrays = (leaf for leaf in tree_flatten(tree)[0] if isinstance(leaf, jax.Array))
+    devices: set[jax.Device] = set().union(*(array.sharding.device_set for array in arrays))
+    return jax.process_index(), sorted({device.process_index for device in devices})
+
+
 def _fetched(tree: Any, i: int, leaf: jax.Array) -> Any:
     """Returns a leaf as it is; in a job, an array of this process alone as a NumPy array."""
     if leaf.is_deleted():

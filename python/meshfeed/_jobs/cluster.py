@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from meshfeed._io.arguments import State
-from meshfeed._jobs import state_files
+from meshfeed._jobs import state_files, wording
 from meshfeed._jobs.agreement import Agreement, Terms
 from meshfeed._jobs.barrier import ALWAYS_FIRST, FIRST, Barrier
 from meshfeed._jobs.contents import Contents
@@ -33,6 +33,7 @@ from meshfeed._jobs.skew import SkewDetector
 from meshfeed._jobs.stalls import Measure, Measured, Progress
 from meshfeed._jobs.worker import Worker, running
 from meshfeed._native import library
+from meshfeed.errors import PeerError
 
 Position = Callable[[], tuple[int, int]]  # returns epoch and step
 
@@ -59,7 +60,8 @@ class Cluster:
         me: this process.
         members: all processes that hold a device of the mesh, in ascending order.
         options: the user's.
-        evidence: what the processes compare.
+        evidence: what the processes compare; None if they do not agree, and only tell each other
+            when they leave.
 
     Attributes:
         progress: how far the program has come in the present generation.
@@ -69,13 +71,14 @@ class Cluster:
         left: whether this process has left the cluster, and goes on alone.
         passes: counts the passes of `one_epoch`; equal in all processes.
         state: the state from which the loader goes on, set by its cursor.
+        known: returns the last PeerError that a cursor has raised, or None.
         position: set by the cursor; a weak reference to a function that returns the next epoch
             and step.
         measure: set by the loader; returns a function that measures its loop.
     """
 
     def __init__(
-        self, me: int, members: Sequence[int], options: JobOptions, evidence: Evidence
+        self, me: int, members: Sequence[int], options: JobOptions, evidence: Evidence | None
     ) -> None:
         self._options, self._evidence = options, evidence
         self._terms: Terms | None = None
@@ -92,6 +95,7 @@ class Cluster:
         self.left = False
         self.passes = itertools.count(1)
         self.state: State = {}
+        self.known: Callable[[], PeerError | None] = lambda: None
         self.position: Callable[[], Position | None] = lambda: None
         self.measure: Measure = lambda: None
         self._end = weakref.finalize(self, _forget, self._workers, self._namespace, self._release)
@@ -170,11 +174,12 @@ class Cluster:
     def _begin_generation(self) -> None:
         self._end_generation()
         namespace, this = self._namespace, self._namespace.generation(self._next)
-        if self._terms is None:
+        if self._terms is None and self._evidence is not None:
             self._terms = self._evidence.terms(self._options)
         agreement = Agreement(this, self._options.agree_timeout, self._met, self._closed)
         try:
-            agreement.reach({**self._terms, **self.state})
+            if self._terms is not None:
+                agreement.reach({**self._terms, **self.state})
             self._start(this)
         except Exception as e:
             _beside(LEAVE, functools.partial(self._report, e))
@@ -195,6 +200,8 @@ class Cluster:
         self.progress = Progress()
         peers = self._peers = Peers(of, options.on_peer_error, late, self.progress, self.measure)
         start(peers)
+        if evidence is None:
+            return
         if evidence.files is not None:
             position = functools.partial(_position, self.position)
             start(Contents(of, evidence.files, lambda e: peers.raise_everywhere(e, *position())))
@@ -223,8 +230,15 @@ class Cluster:
 
     def abandon(self, error: BaseException) -> None:
         """Reports, in bounded time, that the program ends its loop with an exception."""
-        if is_failure(error):
+        if self._is_news(error):
             _beside(LEAVE, functools.partial(self._report, error))
+
+    def _is_news(self, error: BaseException) -> bool:
+        """Returns whether the others need to know that the program ends with this exception.
+
+        They know an error that this loader has raised because of another process.
+        """
+        return is_failure(error) and error is not self.known()
 
     def _report(self, error: BaseException) -> None:
         """Reports a failure to the other processes.
@@ -251,7 +265,7 @@ class Cluster:
 
     def exit(self, failure: BaseException | None) -> None:
         """Leaves when the interpreter exits, and reports the exception that ends the program."""
-        if failure is not None and is_failure(failure):
+        if failure is not None and self._is_news(failure):
             self._report(failure)
         if self._leave():
             self._depart()
@@ -271,8 +285,19 @@ class Cluster:
             if self._peers is not None:
                 self._peers.depart()
             self._end_generation()
-            if self._peers is None or not self._peers.lost:
-                self._namespace.depart()
+            _leave_namespace(self._namespace, self._peers)
+
+
+def _leave_namespace(namespace: Namespace, peers: Peers | None) -> None:
+    """Marks this process as departed; the last one compares how many batches each has taken."""
+    if peers is not None and peers.lost:
+        return
+    given = namespace.depart(peers.taken if peers is not None else None)
+    if given and None not in given.values():
+        taken = {process: batches for process, (_, batches) in given.items()}
+        alike = len({generation for generation, _ in given.values()}) == 1
+        if alike and len(set(taken.values())) > 1:
+            log.warning("loader %s: %s", namespace.title, wording.uneven(taken))
 
 
 _open: weakref.WeakSet[Cluster] = weakref.WeakSet()
@@ -365,4 +390,4 @@ def _depart(peers: Peers, others: list[Worker], namespace: Namespace) -> None:
     for each in others:
         each.end(None)  # they use keys that the last process deletes
     peers.depart()
-    namespace.depart()
+    _leave_namespace(namespace, peers)

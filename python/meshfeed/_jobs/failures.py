@@ -14,8 +14,8 @@ LENGTH = 400  # characters of an error's text that a message carries
 
 Message = dict[str, Any]
 
-# Errors in the use of a loader, and errors received from other processes, are not reported.
-_LOCAL = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
+# Errors in the use of a loader are not reported.
+_LOCAL = errors.InvalidStateError, errors.CancelledError, errors.ForkedError
 
 _STATUS = re.compile(r"[A-Z][A-Z_]+: ")  # begins the text of every error of XLA
 # What JAX's collectives and its coordination service report when another process is gone.
@@ -34,11 +34,10 @@ def is_local(error: BaseException) -> bool:
 def is_failure(error: BaseException) -> bool:
     """Returns whether a program that ends with this exception leaves the others waiting.
 
-    It does not after an error received from another process, which all processes receive, and not
-    after an exit on purpose.
+    It does not after an exit on purpose.
     """
     on_purpose = isinstance(error, SystemExit) and error.code in (None, 0)
-    return not on_purpose and not isinstance(error, errors.PeerError | GeneratorExit)
+    return not on_purpose and not isinstance(error, GeneratorExit)
 
 
 def is_lost_peer(error: BaseException | None) -> bool:
@@ -57,11 +56,14 @@ def failure(error: BaseException, process: int, epoch: int, step: int) -> Messag
     if is_lost_peer(error):
         message["lost"] = True
     if isinstance(error, errors.Error):
-        texts = {"op": error.op, "message": error.message, "hint": error.hint, "path": error.path}
-        return {**message, "code": int(error.code), **texts}
+        message |= {"op": error.op, "hint": error.hint, "path": error.path}
+        text = error.message
+        if isinstance(error, tuple(errors.CLASSES.values())):
+            return {**message, "message": text, "code": int(error.code)}
+    else:
+        text = cut(f"{type(error).__name__}: {error}".removesuffix(": "), LENGTH)
     known = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return {**message, "type": known.__name__, "message": cut(text, LENGTH)}
+    return {**message, "message": text, "type": known.__name__}
 
 
 def departure(process: int, batches: int, *, ends: bool) -> Message:

@@ -62,11 +62,21 @@ class Namespace:
         """The keys of the processes' measurements, which no move of the loader deletes."""
         return Generation(self, self.path)
 
-    def depart(self) -> None:
-        """Marks this process as departed; the last process deletes all keys."""
-        self.store.set(f"{self.path}/departed/{self.me}", b"")
-        if len(self.departed()) == len(self.members):
-            self.store.delete(self.path)
+    def depart(self, last: Any = None) -> dict[int, Any]:
+        """Marks this process as departed; the last process deletes all keys.
+
+        Args:
+            last: what the last process gets from every process.
+
+        Returns:
+            By process what each has given; empty unless this process is the last one.
+        """
+        self.reports.set(f"departed/{self.me}", last)
+        given = self.reports.by_process("departed")
+        if len(given) < len(self.members):
+            return {}
+        self.store.delete(self.path)
+        return given
 
 
 @dataclass(frozen=True)

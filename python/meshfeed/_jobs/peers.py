@@ -27,6 +27,8 @@ from meshfeed._jobs.worker import Worker
 LONGEST = 10.0  # seconds of one wait at the mailbox; between two waits the thread checks for stalls
 PATIENCE = {"end": 30.0, "abort": 5.0}  # after a failure: seconds to the next call of `next`
 SOON = 0.5  # processes that end at the same batch close the loader within this many seconds
+Taken = tuple[str, int]  # the path of a generation, and the number of batches taken in it
+
 WAKE: Message = {}  # what a process writes into its own mailbox to end its thread
 
 log = logging.getLogger("meshfeed")
@@ -91,7 +93,16 @@ class Peers(Worker):
         message = self.departed
         if message is None or self._progress.batches < message["batches"]:
             return None
+        self._raised.set()
         return failures.error_of(message)
+
+    @property
+    def taken(self) -> Taken | None:
+        """How many batches this process has taken; None if the others may have another number."""
+        failed = self._reported or self._own or self._received or self.lost
+        if failed or not self._progress.main:
+            return None
+        return self._keys.path, self._progress.batches
 
     def depart(self) -> None:
         """Reports to the others that this process closes the loader.
@@ -172,10 +183,20 @@ class Peers(Worker):
         return message is not None
 
     def _note_departure(self, message: Message) -> None:
-        """Stores a departure, and logs it unless this process closes the loader soon as well."""
+        """Stores a departure, and logs it unless this process closes the loader soon as well.
+
+        If this process has taken more batches, a step with one of them may wait forever for the
+        departed process. Then its program is ended, as after a failure.
+        """
         self.departed = message
         self._keys.delete(self._mailbox)
-        if not message["ends"] and not self.ended.wait(SOON):
+        if self.ended.wait(SOON):
+            return
+        progress = self._progress
+        if progress.main and progress.batches > message["batches"]:
+            log.warning("loader %s: %s", self._title, failures.error_of(message))
+            self._await_program(message)
+        elif not message["ends"]:
             log.warning("loader %s: %s", self._title, failures.describe_departure(message))
 
     def _note_failure(self, message: Message) -> None:
@@ -188,6 +209,10 @@ class Peers(Worker):
         text = "loader %s: %s (raised here by the next batch; a program that waits for other "
         text += "processes in a computation cannot be woken)"
         log.warning(text, self._title, failures.error_of(message).message)
+        self._await_program(message)
+
+    def _await_program(self, message: Message) -> None:
+        """Waits until the program asks for a batch, or ends it if it may not be waited for."""
         if self._may_end and not self._raised.wait(PATIENCE[self._on_error]):
             self._end_program(message)
 

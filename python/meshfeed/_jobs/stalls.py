@@ -12,6 +12,7 @@ and the processes without such a key are reported.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,10 +40,12 @@ class Progress:
     batches: int = 0  # of these, the batches of the loader itself, not of passes of `one_epoch`
     ends: bool = False  # whether the last of these batches ended an epoch
     inside: bool = False  # whether the program waits in `next`
+    main: bool = True  # whether the main thread has taken all batches, and so uses them itself
     since: float = field(default_factory=time.monotonic)  # the time of the last change
 
     def ask(self) -> None:
         """Notes that the program calls `next`."""
+        self.main &= threading.current_thread() is threading.main_thread()
         self.inside, self.since = True, time.monotonic()
 
     def get(self, delivered: int) -> None:
@@ -134,16 +137,20 @@ class Stalls:
             for p, its in sorted(found.items())
             if its["steps"] < steps
         ]
+        hint = ""
         missing = [p for p in namespace.members if p not in found]
         if missing and silent:
             departed = namespace.departed()
             if gone := [p for p in missing if p in departed]:
                 behind.append(named(gone, "has closed the loader", "have closed the loader"))
+                hint = "; if this one waits for it in a computation, end the loops of all "
+                hint += "processes after the same step"
             if rest := [p for p in missing if p not in departed]:
                 behind.append(named(rest, "does not answer", "do not answer"))
         if behind:
-            text = "loader %s: this process has taken %s and has waited for %.0f s: %s"
-            log.warning(text, namespace.title, counted(steps), idle, ", ".join(behind[:MAX_LISTED]))
+            text = "loader %s: this process has taken %s and has waited for %.0f s: %s%s"
+            listed = ", ".join(behind[:MAX_LISTED])
+            log.warning(text, namespace.title, counted(steps), idle, listed, hint)
         return bool(behind)
 
     # ---- after a lost peer ----

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from meshfeed import errors
 
@@ -67,6 +67,21 @@ def absent(
     message += f"reached the next batch of loader {title} within {seconds:g} s"
     error = errors.peer(TimeoutError)(message, op=OP, hint=f"{hint}or raise agree_timeout=")
     return errors.at(error, missing[0])
+
+
+def uneven(taken: Mapping[int, int]) -> str:
+    """Describes processes that have closed a loader after different numbers of batches.
+
+    Examples:
+        >>> uneven({0: 50, 1: 51, 2: 50}).split(":")[0]
+        'processes 0 and 2 have taken 50 batches, and process 1 has taken 51 batches'
+    """
+    groups = dict[int, list[int]]()
+    for process, batches in sorted(taken.items()):
+        groups.setdefault(batches, []).append(process)
+    each = (f"{named(ps, 'has', 'have')} taken {counted(n)}" for n, ps in groups.items())
+    text = f"{', and '.join(each)}: a step may have used different batches in these processes; "
+    return f"{text}take the same number of batches in every process"
 
 
 def skewed(ahead: Sequence[int], behind: Sequence[int], batches: int) -> str:
