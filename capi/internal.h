@@ -30,6 +30,7 @@ typedef const mf_dataset mfi_dataset;
 typedef const mf_renaming mfi_renaming;
 typedef const mf_stack mfi_stack;
 typedef const mf_windows mfi_windows;
+typedef const mf_division mfi_division;
 typedef const mf_dataset_options mfi_dataset_options;
 typedef const mf_loader_options mfi_loader_options;
 typedef const mf_devices_options mfi_devices_options;

@@ -354,6 +354,19 @@ mf_status mf_dataset_window(mf_dataset dataset, const mf_windows* windows, mf_da
   return mfgo_dataset_window(dataset.id, &known, &windowed->id, error);
 }
 
+mf_status mf_dataset_split(mf_dataset dataset, const mf_division* division, mf_dataset* parts,
+                           mf_error* error) {
+  mf_division known;
+  OPTIONS(known, division, within);
+  for (int32_t i = 0; parts && i < known.n_parts; i++)
+    parts[i].id = 0;
+  GUARD;
+  mfi_keep_handlers_off_goroutines();
+  NEED(division);
+  NEED(parts);
+  return mfgo_dataset_split(dataset.id, &known, parts, error);
+}
+
 mf_status mf_dataset_stack(mf_dataset dataset, const mf_stack* stacks, int32_t n, mf_dataset* stacked,
                            mf_error* error) {
   CREATES(stacked);

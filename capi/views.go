@@ -8,6 +8,7 @@ import "C"
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
@@ -176,6 +177,50 @@ func mfgo_dataset_window(h C.uint64_t, windows *C.mfi_windows, out *C.uint64_t, 
 			}
 			return view.Window(ctx, src, w)
 		}), d), out)
+		return nil
+	})
+}
+
+// mfgo_dataset_split returns before it reads the field of within. One part may be released
+// before that. The release of the last one ends the reading, and waits for it, because the
+// parts keep the memory below alive.
+//
+//export mfgo_dataset_split
+func mfgo_dataset_split(h C.uint64_t, division *C.mfi_division, out *C.mf_dataset, e *C.mf_error) C.mf_status {
+	return with(h, e, func(_ context.Context, d *dataset) error {
+		given, err := list("parts", division.parts, int64(division.n_parts))
+		if err != nil {
+			return err
+		}
+		if len(given) == 0 {
+			return status.New(status.InvalidArgument, "view", "expected at least one part, but n_parts is 0")
+		}
+		how := view.Division{Seed: int64(division.seed), Within: C.GoString(division.within)}
+		for _, s := range given {
+			how.Parts = append(how.Parts, view.Share{Name: C.GoString(s.name), Of: float64(s.share)})
+		}
+		made := future.Start("capi", func(ctx context.Context) ([]source.Source, error) {
+			src, err := d.opened.Wait(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return view.Split(ctx, src, how)
+		})
+		var released atomic.Int32
+		handles := unsafe.Slice(out, len(given))
+		for i := range handles {
+			part := future.Start("capi", func(ctx context.Context) (source.Source, error) {
+				all, err := made.Wait(ctx)
+				if err != nil {
+					if ctx.Err() != nil && int(released.Add(1)) == len(given) {
+						_ = made.Stop()
+					}
+					return nil, err
+				}
+				return all[i], nil
+			})
+			put(newView(part, d), &handles[i].id)
+		}
 		return nil
 	})
 }

@@ -143,6 +143,15 @@ int main(void) {
   FIELD(mf_windows, length);
   FIELD(mf_windows, stride);
   FIELD(mf_windows, within);
+  STRUCT(mf_share);
+  FIELD(mf_share, name);
+  FIELD(mf_share, share);
+  STRUCT(mf_division);
+  FIELD(mf_division, struct_size);
+  FIELD(mf_division, n_parts);
+  FIELD(mf_division, parts);
+  FIELD(mf_division, seed);
+  FIELD(mf_division, within);
   STRUCT(mf_stack);
   FIELD(mf_stack, name);
   FIELD(mf_stack, fields);

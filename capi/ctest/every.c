@@ -92,6 +92,8 @@ static void foreign(any h, const mf_batch* batch) {
   int64_t records[4];
   const int32_t block = -1;
   const char* const path = "";
+  const mf_share share = {"all", 1};
+  const mf_division division = {sizeof division, 1, &share, 0, NULL};
   uint8_t digest[16];
   GIVES(NO_HANDLE, mf_wait(h.id, -1, &error));
   GIVES(NO_HANDLE, mf_cancel(h.id, &error));
@@ -118,6 +120,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, handle, mf_dataset_rename(h.dataset, &(mf_renaming){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_filter(h.dataset, &(uint8_t){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_concat(&h.dataset, 1, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_split(h.dataset, &division, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_window(h.dataset, &(mf_windows){0}, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_stack(h.dataset, &(mf_stack){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, &out.handle.loader, &error));
@@ -213,6 +216,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("joined", mf_dataset_concat(&h.dataset, 1, NULL, &error));
   NAMES("windows", mf_dataset_window(h.dataset, NULL, &out.handle.dataset, &error));
   NAMES("windowed", mf_dataset_window(h.dataset, &(mf_windows){0}, NULL, &error));
+  NAMES("division", mf_dataset_split(h.dataset, NULL, &out.handle.dataset, &error));
+  NAMES("parts", mf_dataset_split(h.dataset, &(mf_division){.n_parts = 1}, NULL, &error));
   NAMES("stacks", mf_dataset_stack(h.dataset, NULL, 1, &out.handle.dataset, &error));
   NAMES("stacked", mf_dataset_stack(h.dataset, &(mf_stack){0}, 1, NULL, &error));
   NAMES("loader", mf_loader_create(h.dataset, h.layout, NULL, NULL, &error));

@@ -180,6 +180,47 @@ static void errors(void) {
   CHECK(t.released == 1);
 }
 
+/* Every record is in one part, patients stay together, and the memory of the dataset stays
+   until the last part is released, also while the field is read. */
+static void parts(void) {
+  mf_error error = MF_ERROR_INIT;
+  table t;
+  mf_dataset made[2];
+  mf_dataset all = open_table(&t, 0);
+  const mf_share shares[] = {{"train", 0.7}, {"test", 0.3}};
+  mf_division division = {sizeof division, 2, shares, 0, NULL};
+  OK(mf_dataset_split(all, &division, made, &error));
+  expect_labels(made[0], 7, 1, (int32_t[]){0, 2, 3, 5, 7, 8, 9});
+  expect_labels(made[1], 3, 1, (int32_t[]){1, 4, 6}); /* frozen, as in Go and Python */
+  OK(mf_release(made[0].id, &error));
+  OK(mf_release(made[1].id, &error));
+  division.within = "patient";
+  for (int i = 0; i < 100; i++) {
+    OK(mf_dataset_split(all, &division, made, &error));
+    if (i % 2)
+      OK(mf_wait(made[i % 4 / 2].id, -1, &error));
+    if (i == 99)
+      OK(mf_release(all.id, &error));
+    CHECK(t.released == 0);
+    OK(mf_release(made[0].id, &error));
+    CHECK(t.released == 0);
+    OK(mf_release(made[1].id, &error));
+  }
+  CHECK(t.released == 1);
+  all = open_table(&t, 0);
+  division.n_parts = 1;
+  OK(mf_dataset_split(all, &division, made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_wait(made[0].id, -1, &error));
+  CHECK(strcmp(error.message, "the shares of the parts add up to 0.7") == 0);
+  OK(mf_release(made[0].id, &error));
+  division.n_parts = 0;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_split(all, &division, made, &error));
+  division.n_parts = -1;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_split(all, &division, made, &error));
+  OK(mf_release(all.id, &error));
+  CHECK(t.released == 1);
+}
+
 /* Views of one dataset are made and released on several threads, and the dataset is released
    among them. */
 static void* make_views(void* dataset) {
@@ -217,6 +258,7 @@ int main(void) {
   chain();
   many();
   errors();
+  parts();
   threads();
   CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
   puts("ok");

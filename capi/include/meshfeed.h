@@ -521,6 +521,31 @@ typedef struct mf_windows {
 mf_status mf_dataset_window(mf_dataset dataset, const mf_windows* windows, mf_dataset* windowed,
                             mf_error* error);
 
+/* A part of a dataset, and its share of the records, above 0. */
+typedef struct mf_share {
+  const char* name; /* for errors */
+  double share;
+} mf_share;
+
+/* How a dataset is split. */
+typedef struct mf_division {
+  uint32_t struct_size; /* MF_DIVISION_INIT sets it */
+  int32_t n_parts;
+  const mf_share* parts; /* the shares add up to 1 */
+  int64_t seed;          /* within +-2^53 */
+  const char* within;    /* a field whose equal values stay together; NULL: none */
+} mf_division;
+
+#define MF_DIVISION_INIT {sizeof(mf_division), 0, NULL, 0, NULL}
+
+/* Creates n_parts datasets, such as one for training and one for tests, and writes them to
+   the array `parts`. Every record is in one of them, and the records of each are in the order
+   of the dataset. The parts depend on shares, seed and number of records alone, in every later
+   release. If `within` names a field, such as the number of a patient, all records with one
+   value of it are in one part. Returns before it reads that field; see mf_wait. */
+mf_status mf_dataset_split(mf_dataset dataset, const mf_division* division, mf_dataset* parts,
+                           mf_error* error);
+
 /* A field that consists of several fields of one type and shape. */
 typedef struct mf_stack {
   const char* name;

@@ -137,6 +137,7 @@ const (
 	useBlocks  = 4 // of an epoch
 	useWindow  = 5 // of the records of a window
 	useUnits   = 6
+	useSplit   = 7
 )
 
 // RecordKey returns 64 pseudorandom bits for a record in an epoch, as the two

@@ -7,6 +7,7 @@
 //	Slice      record start + k
 //	Take       record indices[k]
 //	Filter     the k-th record whose bit is set
+//	Split      the k-th record of a part, such as of a test set: several filters
 //	Concat     record k of several datasets, one after the other
 //	Window     some consecutive records as one, for time series
 //	Stack      record k with several fields joined into one

@@ -17,8 +17,9 @@ const (
 	runRows    = 1 << 12
 )
 
-// eachRun calls add for every run of records whose rows of a field are equal.
-func eachRun(ctx context.Context, src source.Source, name string, add func(start, stop int64)) error {
+// eachRun calls add for every run of records whose rows of a field are equal, with that
+// row, whose memory is used again.
+func eachRun(ctx context.Context, src source.Source, name string, add func(start, stop int64, row []byte)) error {
 	schema := src.Schema()
 	n, err := schema.Find(name)
 	if err != nil {
@@ -31,15 +32,15 @@ func eachRun(ctx context.Context, src source.Source, name string, add func(start
 	} else {
 		err = found.fixed(ctx, src, n)
 	}
-	if err == nil {
-		add(found.start, src.Len())
+	if err == nil && src.Len() > 0 {
+		add(found.start, src.Len(), found.previous)
 	}
 	return err
 }
 
 // runs finds where the rows of a field change.
 type runs struct {
-	add      func(start, stop int64)
+	add      func(start, stop int64, row []byte)
 	start    int64  // of the present run
 	previous []byte // the row before; nil before the first one
 }
@@ -48,7 +49,7 @@ type runs struct {
 // the next call of keep.
 func (r *runs) next(record int64, row []byte) {
 	if r.previous != nil && !bytes.Equal(row, r.previous) {
-		r.add(r.start, record)
+		r.add(r.start, record, r.previous)
 		r.start = record
 	}
 	r.previous = row
@@ -108,7 +109,7 @@ func (r *runs) rows(ctx context.Context, src source.Source, n int) (err error) {
 			for i := range spans {
 				span := &spans[i]
 				if span.Null() || span.Nulls != nil || slices.ContainsFunc(span.Lists, hasNull) {
-					return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null, so windows cannot be within its values", src.Schema().Fields[n].Name, span.Record).
+					return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null, so records cannot be grouped by its values", src.Schema().Fields[n].Name, span.Record).
 						WithHint("use a field without nulls, or leave out these records (Python: ds.filter)").With("record", span.Record)
 				}
 				r.next(span.Record, withLists(span))

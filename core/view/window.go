@@ -32,7 +32,7 @@ func Window(ctx context.Context, src source.Source, w Windows) (source.Source, e
 	}
 	v := &window{base: newBase("window", src), Windows: w}
 	v.base.identify = v.identify
-	add := func(start, stop int64) {
+	add := func(start, stop int64, _ []byte) {
 		v.longest = max(v.longest, stop-start)
 		if n := stop - start - w.Length; n >= 0 {
 			v.runs, v.firsts = append(v.runs, start), append(v.firsts, v.records)
@@ -40,7 +40,7 @@ func Window(ctx context.Context, src source.Source, w Windows) (source.Source, e
 		}
 	}
 	if w.Within == "" {
-		add(0, src.Len())
+		add(0, src.Len(), nil)
 	} else if err := eachRun(ctx, src, w.Within, add); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from meshfeed._io import arraylike, masks, synonyms
-from meshfeed._io.arguments import RECORDS, Checks, is_integer
+from meshfeed._io.arguments import RECORDS, WIDE, Checks, is_integer
 from meshfeed._native import calls
 from meshfeed._native.files import Files
 from meshfeed.errors import InvalidStateError, OutOfRangeError
@@ -18,6 +18,7 @@ from meshfeed.fields import Field, Origin, Skipped
 from meshfeed.readable import Readable, warn_of
 
 _STACKS = 'a dict of lists of names, such as {"x": ["a", "b"]}'
+_PARTS = 'a dict of names and shares, such as {"train": 0.9, "test": 0.1}'
 _SPECS = "specs that name fields, such as a list of names, avoid this warning"
 
 
@@ -70,9 +71,10 @@ class Dataset(Readable):
     def slice(self, start: int, stop: int | None = None) -> Dataset:
         """Returns a view of the records from `start` up to `stop`, for example for validation.
 
-        With one seed, slices of equal length are shuffled in the same order, because an order
-        depends only on seed, epoch and number of records. To avoid this, give each loader its own
-        `seed=`.
+        Negative numbers count from the end, as in ``ds[a:b]``, which returns rows and no view.
+        Numbers outside of the dataset are an error. With one seed, slices of equal length are
+        shuffled in the same order, because an order depends only on seed, epoch and number of
+        records. To avoid this, give each loader its own `seed=`.
 
         Args:
             start: the first record.
@@ -85,12 +87,14 @@ class Dataset(Readable):
             >>> import numpy as np, meshfeed as mf
             >>> ds = mf.from_arrays({"x": np.arange(10, dtype=np.int32)})
             >>> train, valid = ds.slice(0, 8), ds.slice(8, 10)
-            >>> len(train), len(valid)
-            (8, 2)
+            >>> len(train), len(valid), len(ds.slice(-2))
+            (8, 2, 2)
         """
         with Checks("Dataset.slice") as check:
+            records = len(self)
             start = check.int64("start", start)
-            stop = len(self) if stop is None else check.int64("stop", stop)
+            stop = records if stop is None else check.int64("stop", stop)
+            start, stop = (n + records if -records <= n < 0 else n for n in (start, stop))
             handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
@@ -147,21 +151,73 @@ class Dataset(Readable):
         and copies no records.
 
         Args:
-            indices: integers from 0 to ``len(ds) - 1``: a one-dimensional array or a list.
+            indices: record numbers: a one-dimensional array or a list of integers. Negative ones
+                count from the end.
 
         Raises:
-            OutOfRangeError: an index is negative or too large; the message has its position.
+            OutOfRangeError: there is no such record; the message has the position of the index.
             InvalidArgumentError: the indices are not integers in one dimension.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
-            >>> ds = mf.from_arrays({"label": np.array([7, 8, 9])}).take([2, 0, 2, 1])
+            >>> ds = mf.from_arrays({"label": np.array([7, 8, 9])}).take([2, 0, -1, 1])
             >>> with mf.Loader(ds, batch_size=4, shuffle=False) as loader:
             ...     next(iter(loader))["label"].tolist()
             [9, 7, 9, 8]
         """
         with Checks("Dataset.take") as check:
-            return Dataset(calls.dataset_take(self.handle, _indices(check, indices)), self._origin)
+            numbers = _indices(check, indices)
+            last = (numbers < 0) & (numbers >= -len(self))
+            if last.any():
+                numbers = np.where(last, numbers + len(self), numbers)
+            return Dataset(calls.dataset_take(self.handle, numbers), self._origin)
+
+    def split(
+        self, parts: Mapping[str, float], *, seed: int = 0, within: str | None = None
+    ) -> dict[str, Dataset]:
+        """Returns a view for each part of the dataset, such as one for training and one for tests.
+
+        Every record is in one part. The records of a part keep the order of the dataset, so a
+        loader of it should shuffle. The parts depend on the shares, the seed, the number of records
+        and the values of `within` alone, and are the same in every later release, in Go and in C.
+        Each view keeps 1 bit for each record of this dataset, and copies no records.
+
+        Args:
+            parts: the share of the records that each part has, by the name of the part. The shares
+                add up to 1. They are rounded to records.
+            seed: chooses the records.
+            within: a field whose equal values stay in one part, such as the number of a patient, so
+                that no patient is in the training and in the test set. This call reads the field
+                once. The shares hold as far as the numbers of records of the values allow it.
+
+        Raises:
+            InvalidArgumentError: the shares do not add up to 1, a part has no record, or a record
+                has a null in `within`.
+            NotFoundError: there is no field `within`.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"x": np.arange(10), "patient": np.arange(10) // 3})
+            >>> parts = ds.split({"train": 0.7, "test": 0.3}, seed=0)
+            >>> parts["test"][:]["x"].tolist()
+            [1, 4, 6]
+            >>> parts = ds.split({"train": 0.7, "test": 0.3}, seed=0, within="patient")
+            >>> parts["test"][:]["patient"].tolist()
+            [1, 1, 1]
+        """
+        with Checks("Dataset.split") as check:
+            given: Any = parts
+            if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+                raise check.wrong("parts", parts, _PARTS)
+            shares = {
+                check.field("parts", name): check.share(f"parts[{name!r}]", share)
+                for name, share in parts.items()
+            }
+            number = check.integer("seed", seed, -WIDE, WIDE)
+            name = None if within is None else check.name("within", within)
+            handles = calls.dataset_split(self.handle, shares, number, name)
+            views = (Dataset(handle, self._origin) for handle in handles)
+            return dict(zip(shares, views, strict=True))
 
     def rename(self, names: Mapping[str, str]) -> Dataset:
         """Returns a view whose fields have other names. Two fields may exchange theirs.

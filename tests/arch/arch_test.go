@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	"internal/columns":        {"core/source"},
 	"internal/split":          {"core/layout", "internal/gather"},
 	"core/source/cut":         {"internal/block"},
-	"core/view":               {"core/source/cut"},
+	"core/view":               {"core/source/cut", "core/sampler"},
 	"core/strategy/document":  {"core/strategy", "core/diagram", "core/layout/document", "internal/markup"},
 	"core/diagnosis/document": {"core/diagnosis", "core/sampler", "internal/markup"},
 	"core/memory/document":    {"core/memory", "core/layout/document", "internal/markup"},

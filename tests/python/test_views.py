@@ -93,6 +93,41 @@ NA = pd.array([True, None] * 10, dtype="boolean")
 FLAT = "expected integers in one dimension"
 
 
+def test_negative_numbers_count_from_the_end() -> None:
+    ds = mf.from_arrays({"y": np.arange(20)})
+    for start, stop in ((-3, None), (-20, -1), (5, -5), (0, 0), (-1, 20)):
+        assert ds.slice(start, stop)[:]["y"].tolist() == list(range(20))[start:stop]
+    assert ds.take([-1, 0, -20, 7])[:]["y"].tolist() == [19, 0, 0, 7]
+    assert ds.take(np.array([-1, 1], "i1"))[:]["y"].tolist() == [19, 1]
+    assert ds.take([-1]).fingerprint() == ds.take([19]).fingerprint()
+    for start, stop in ((-21, 3), (3, -21), (-1, -3)):
+        with pytest.raises(mf.OutOfRangeError, match="does not lie within the 20 records"):
+            ds.slice(start, stop)
+
+
+def test_a_split_is_frozen_and_complete() -> None:
+    """The parts are those of C and Go, whose tests freeze the same numbers."""
+    ds = mf.from_arrays({"y": np.arange(10), "patient": np.arange(10) % 4})
+    parts = ds.split({"train": 0.7, "test": 0.3})
+    got = {name: part[:]["y"].tolist() for name, part in parts.items()}
+    assert got == {"train": [0, 2, 3, 5, 7, 8, 9], "test": [1, 4, 6]}
+    assert ds.split({"train": 0.7, "test": 0.3}, seed=1)["test"][:]["y"].tolist() == [3, 5, 6]
+    groups = ds.split({"a": 0.5, "b": 0.5}, seed=2, within="patient")
+    values = [set(part[:]["patient"].tolist()) for part in groups.values()]
+    assert values[0] | values[1] == {0, 1, 2, 3}
+    assert values[0] & values[1] == set()
+    by_text = mf.from_arrow(pa.table({"site": list("aabbccddee")}))
+    sites = [
+        part[:]["site"] for part in by_text.split({"a": 0.6, "b": 0.4}, within="site").values()
+    ]
+    assert sorted(sites[0] + sites[1]) == list("aabbccddee")
+    assert set(sites[0]) & set(sites[1]) == set()
+    with mf.Loader(parts["train"], batch_size=7, shuffle=True) as loader:
+        assert sorted(next(iter(loader))["y"].tolist()) == got["train"]
+    mask = np.isin(np.arange(10), got["test"])
+    assert parts["test"].fingerprint() == ds.filter(mask).fingerprint()
+
+
 @pytest.mark.parametrize(
     ("view", "error", "message"),
     [
@@ -103,7 +138,23 @@ FLAT = "expected integers in one dimension"
         (lambda d: d.select(["z"]), mf.NotFoundError, 'no field "z"; the fields are "x", "y"'),
         (lambda d: d.select(["y", "y"]), mf.InvalidArgumentError, 'selection are called "y"'),
         (lambda d: d.take([0, 20]), mf.OutOfRangeError, "index 20 at position 1 is outside the 20"),
-        (lambda d: d.take([0, 1, -1]), mf.OutOfRangeError, "index -1 at position 2 is outside"),
+        (lambda d: d.take([0, -21]), mf.OutOfRangeError, "index -21 at position 1 is outside"),
+        (lambda d: d.split(["a"]), mf.InvalidArgumentError, "parts=['a']: expected a dict of"),
+        (lambda d: d.split({"a": 1.0, 2: 0}), mf.InvalidArgumentError, "expected a dict of names"),
+        (
+            lambda d: d.split({"a": "1"}),
+            mf.InvalidArgumentError,
+            "parts['a']='1': expected a share",
+        ),
+        (lambda d: d.split({}), mf.InvalidArgumentError, "expected at least one part"),
+        (lambda d: d.split({"a": 0.9}), mf.InvalidArgumentError, "parts add up to 0.9; give each"),
+        (lambda d: d.split({"a": 1}, seed=0.5), mf.InvalidArgumentError, "seed=0.5: expected an"),
+        (lambda d: d.split({"a": 1}, within="z"), mf.NotFoundError, 'no field "z"; the fields are'),
+        (
+            lambda d: d.split({"a": 0.99, "b": 0.01}),
+            mf.InvalidArgumentError,
+            'part "b" has no record: its share is 0.01 of 20 records; give it a larger share',
+        ),
         (
             lambda d: d.take(np.array([2**64 - 1], "u8")),
             mf.OutOfRangeError,

@@ -74,6 +74,9 @@ DATASET = _by_name(
         "mf.open(path, cache=…) says where decoded rows are kept": "cache cache_files "
         "cleanup_cache_files persist",
         _UNIQUE: "unique value_counts",
+        'ds.split({"train": 0.9, "test": 0.1}, seed=0) makes a view of each part': (
+            "train_test_split random_split"
+        ),
         "ds.filter(mask) keeps some records": "take_while query where dropna ignore_errors",
         "loop over a loader, and reduce there": "reduce",
         "the state of the job is that of its loader: loader.state()": "state_dict load_state_dict "
@@ -159,7 +162,7 @@ OPTIONS = _by_name(
         ),
         _MIX: "weights probabilities stopping_strategy",
         "mf.open(path, cache=…) says where decoded rows are kept": "cache cache_dir",
-        "mf.open(path, split=…) opens a split": "split",
+        "mf.open(path, split=…) opens a split, and ds.split makes some": "split",
         "leave it out: mf.open reads files where they are": "streaming",
         "loader.report() says what bounds the loop": "enable_profiling profile",
     }
@@ -176,6 +179,9 @@ PACKAGE = _by_name(
         "mf.concat joins datasets": "concatenate_datasets concatenate ConcatDataset",
         _MIX: "interleave_datasets sample_from_datasets mix",
         "ds.take(indices) and ds.slice(start, stop) are views": "Subset",
+        'ds.split({"train": 0.9, "test": 0.1}, seed=0) makes a view of each part': (
+            "random_split train_test_split"
+        ),
         _ROWS: "DistributedSampler ShardOptions ShardByJaxProcess IndexSampler AutoShardPolicy",
         "write mf.P, or jax.sharding.PartitionSpec": "PartitionSpec",
         "mf.make_mesh makes a mesh": "Mesh create_device_mesh",

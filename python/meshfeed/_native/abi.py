@@ -7,6 +7,7 @@ from ctypes import (
     POINTER,
     c_char,
     c_char_p,
+    c_double,
     c_int32,
     c_int64,
     c_size_t,
@@ -153,6 +154,24 @@ class Windows(ctypes.Structure):
     )
 
 
+class Share(ctypes.Structure):
+    """`mf_share`."""
+
+    _fields_ = fields((c_char_p, "name"), (c_double, "share"))
+
+
+class Division(ctypes.Structure):
+    """`mf_division`."""
+
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "n_parts"),
+        (POINTER(Share), "parts"),
+        (c_int64, "seed"),
+        (c_char_p, "within"),
+    )
+
+
 class Stack(ctypes.Structure):
     """`mf_stack`."""
 
@@ -261,6 +280,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_rename": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_filter": (c_uint64, c_void_p, c_int64, c_void_p, _ERROR),
     "mf_dataset_concat": (c_void_p, c_int32, c_void_p, _ERROR),
+    "mf_dataset_split": (c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_dataset_window": (c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_dataset_stack": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_pad": (c_uint64, c_void_p, c_int64, c_uint32, c_void_p, _ERROR),

@@ -315,6 +315,28 @@ def dataset_window(handle: int, length: int, stride: int, within: str | None) ->
     return _created("dataset", "mf_dataset_window", handle, byref(windows))
 
 
+def dataset_split(
+    handle: int, shares: Mapping[str, float], seed: int, within: str | None
+) -> list[Handle]:
+    """Creates a dataset for each part of a dataset."""
+    parts = (abi.Share(name.encode(), share) for name, share in shares.items())
+    given = (abi.Share * len(shares))(*parts)
+    field = None if within is None else _field(within)
+    division = abi.Division(sizeof(abi.Division), len(shares), given, seed, field)
+    handles, out = [Handle("dataset") for _ in shares], (c_uint64 * len(shares))()
+    try:
+        call("mf_dataset_split", handle, byref(division), out)
+        for part, value in zip(handles, out, strict=True):
+            part.out.value = value
+        for part in handles:
+            _wait("mf_wait", part.out)
+    except BaseException as e:  # after Ctrl-C this must not wait for a file system
+        for part in handles:
+            part.close(type(e))
+        raise
+    return handles
+
+
 def dataset_stack(handle: int, stacks: Mapping[str, Sequence[str]]) -> Handle:
     """Creates a dataset in which fields replace several others."""
     given = (abi.Stack * len(stacks))()
