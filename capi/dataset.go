@@ -251,9 +251,6 @@ func mfgo_dataset_lengths(h C.uint64_t, field *C.char, start, stop C.int64_t, le
 		if err != nil {
 			return err
 		}
-		if src.Schema().Fields[number].Ragged == 0 {
-			return status.Errorf(status.InvalidArgument, "capi", "field %q has rows of one shape, and no lengths", C.GoString(field)).With("field", C.GoString(field))
-		}
 		if start < 0 || stop < start || int64(stop) > src.Len() {
 			return status.Errorf(status.OutOfRange, "capi", "the records [%d, %d) do not lie within the %d records of the dataset", int64(start), int64(stop), src.Len())
 		}

@@ -428,7 +428,7 @@ mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int3
 mf_status mf_dataset_rows(mf_dataset dataset, const int64_t* records, int64_t n, struct ArrowArray* array,
                           struct ArrowSchema* schema, mf_error* error);
 
-/* Writes the length of each row [start, stop) of a ragged field to lengths: of its first
+/* Writes the length of each row [start, stop) of a field to lengths: of its first
    dimension, -1 for a null row. Reads offsets and no values. */
 mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t start, int64_t stop,
                              int64_t* lengths, mf_error* error);
@@ -474,7 +474,7 @@ typedef struct mf_fill {
    elements of a row that is too long, which is an error otherwise. */
 enum { MF_PAD_LEFT = 1, MF_PAD_TRUNCATE = 2 };
 
-/* Creates a dataset in which the rows of a ragged field all have a length. padding names
+/* Creates a dataset in which the rows of a field all have this length. padding names
    the field, and holds the value of added elements. The field "<name>_length" of int32
    follows it: how many elements of each row are its own. A null row becomes padding. */
 mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // IsText reports whether the rows of a ragged field, or the elements of their lists, are
@@ -48,11 +50,26 @@ func (f Field) Why() string {
 	return "its rows are " + what
 }
 
+// HasLengths reports whether [Reader].Lengths reads the lengths of the rows: those of lists.
+func (f Field) HasLengths() bool { return f.Ragged > 0 || f.Lists }
+
+// CheckRow returns an error if a row of a fixed field has not its shape, but is a list of
+// another length.
+func (f *Field) CheckRow(s *Span) error {
+	if !f.Lists || s.Row == nil || len(s.Row) == f.RowBytes() {
+		return nil
+	}
+	return status.Errorf(status.InvalidArgument, "source", "field %q: record %d has a list of %d values in dimension 0, where the shape %v of the rows needs %d",
+		f.Name, s.Record, len(s.Row)/(f.RowBytes()/f.Shape[0]), f.Shape, f.Shape[0]).
+		WithHint("pad or cut the lists to one length, or give the right shape").
+		With("field", f.Name).With("record", s.Record)
+}
+
 // lengthsAtOnce is the number of records whose lengths are read together.
 const lengthsAtOnce = 64 << 10
 
-// Lengths writes the lengths of the rows of a ragged field to out, from record start on. If
-// out is empty, it still refuses a fixed field.
+// Lengths writes the lengths of the rows of a field to out, from record start on. The error
+// is InvalidArgument, also if out is empty, for a field that has one value in each record.
 func Lengths(ctx context.Context, src Source, field int, start int64, out []int64) error {
 	r, err := src.Reader([]int{field})
 	if err != nil {
@@ -65,9 +82,48 @@ func Lengths(ctx context.Context, src Source, field int, start int64, out []int6
 		for i := range some {
 			records[i] = start + int64(from+i)
 		}
-		if err := r.Lengths(ctx, field, records[:len(some)], some); err != nil {
+		if err := RowLengths(ctx, r, src.Schema().Fields[field], field, records[:len(some)], some); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// RowLengths writes the lengths of the rows of a field of a reader, as [Reader].Lengths
+// does, also if the rows have one shape. Of such rows it reads the values if some may be null.
+func RowLengths(ctx context.Context, r Reader, f Field, field int, records, out []int64) error {
+	switch {
+	case f.HasLengths():
+		return r.Lengths(ctx, field, records, out)
+	case len(f.Shape) == 0:
+		return status.Errorf(status.InvalidArgument, "source", "field %q has one value in each record, and no lengths", f.Name).With("field", f.Name)
+	}
+	for i := range out {
+		out[i] = int64(f.Shape[0])
+	}
+	if !f.Nullable {
+		return nil
+	}
+	spans := make([]Span, 0, min(rowsAtOnce, len(records)))
+	for from := 0; from < len(records); from += rowsAtOnce {
+		spans = spans[:0]
+		for _, record := range records[from:min(from+rowsAtOnce, len(records))] {
+			spans = append(spans, Span{Field: field, Record: record})
+		}
+		err := r.Read(ctx, spans, func() error {
+			for i := range spans {
+				if spans[i].Null() {
+					out[from+i] = -1
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsAtOnce is the number of rows that are read together, which a reader may keep all.
+const rowsAtOnce = 1 << 12

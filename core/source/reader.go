@@ -19,7 +19,8 @@ type Reader interface {
 
 	// Lengths writes the length of the row of each record to out: the size of the
 	// first dimension, -1 for a null row. It reads offsets and validity bitmaps,
-	// and no values. The error is InvalidArgument if the field is not ragged.
+	// and no values. The error is InvalidArgument if the field is neither ragged nor
+	// stored as lists; [RowLengths] takes all fields whose rows have a dimension.
 	Lengths(ctx context.Context, field int, records, out []int64) error
 
 	// Ahead announces the records of a later Read, as Gatherer.Ahead does.
@@ -44,7 +45,7 @@ type Span struct {
 }
 
 // Null reports whether the row is null: a fixed row without any element that is not
-// null, or a ragged row that is null itself. An empty list is not null.
+// null, or a row of lists that is null itself. An empty list is not null.
 func (s *Span) Null() bool { return s.Row == nil }
 
 // FixedReader is embedded by a [Reader] that has no ragged fields.

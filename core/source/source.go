@@ -130,6 +130,11 @@ type Field struct {
 	// empty for lists of numbers, for text and for bytes.
 	Ragged int
 
+	// Lists says that the rows of a fixed field are stored as lists, which have one length as
+	// far as metadata and the first records tell. A [Reader] returns rows of other lengths
+	// too, with which a view such as padding may go on; see CheckRow.
+	Lists bool
+
 	// Logical is the type that the values of Type stand for, as Arrow prints it:
 	// "timestamp[us, tz=UTC]", or "string" and "binary" for bytes. It is empty for
 	// plain numbers.

@@ -15,8 +15,8 @@ import (
 )
 
 // Concat returns a view of the records of several datasets, one dataset after the
-// other. Their fields must have the same names, types and shapes in the same order. A
-// field may hold nulls if it may in one of the datasets. Names of classes must be equal where
+// other. Their fields must have the same names, types and shapes in the same order. Lists
+// of one length and lists of another, or of several, are joined to a ragged field. A field may hold nulls if it may in one of the datasets. Names of classes must be equal where
 // two datasets have some. A dataset may occur twice.
 func Concat(sources ...source.Source) (source.Source, error) {
 	if len(sources) == 0 {
@@ -63,7 +63,7 @@ func agree(first, other source.Schema, i int) error {
 		if a.Name != b.Name {
 			return differ("field %d is called %q and %q", k, a.Name, b.Name)
 		}
-		if typeOf(a) != typeOf(b) {
+		if typeOf(a) != typeOf(b) && typeOf(asLists(a)) != typeOf(asLists(b)) {
 			return differ("field %q is %s and %s", a.Name, typeOf(a), typeOf(b))
 		}
 		if what := source.DifferentClasses(a.Names, b.Names); what != "" {
@@ -88,13 +88,25 @@ func typeOf(f source.Field) string {
 	return text
 }
 
-// joined returns the schema of the first dataset. A field may hold nulls, or is
+// asLists returns a field without the length that its lists happen to have.
+func asLists(f source.Field) source.Field {
+	if f.Lists {
+		f.Lists, f.Ragged, f.Shape = false, 1, f.Shape[1:]
+	}
+	return f
+}
+
+// joined returns the schema of the first dataset. A field may hold nulls, is ragged, or is
 // skipped, if that is so in one of the datasets.
 func joined(sources []source.Source) source.Schema {
 	schema := sources[0].Schema()
 	out := source.Schema{Fields: slices.Clone(schema.Fields), Skipped: slices.Clone(schema.Skipped)}
 	for _, s := range sources[1:] {
 		for k, f := range s.Schema().Fields {
+			if typeOf(out.Fields[k]) != typeOf(f) {
+				out.Fields[k] = asLists(out.Fields[k])
+			}
+			out.Fields[k].Lists = out.Fields[k].Lists || f.Lists && out.Fields[k].Ragged == 0
 			out.Fields[k].Nullable = out.Fields[k].Nullable || f.Nullable
 			out.Fields[k].HasNulls = out.Fields[k].HasNulls || f.HasNulls
 			if !slices.Equal(out.Fields[k].Names, f.Names) {

@@ -195,7 +195,7 @@ func (r *constantsReader) Lengths(ctx context.Context, field int, records, out [
 		}
 		f := r.view.schema.Fields[field]
 		switch {
-		case f.Ragged == 0:
+		case !f.HasLengths():
 			return source.FixedReader{}.Lengths(ctx, field, records, out)
 		case !r.constants.made(field):
 			return r.Reader.Lengths(ctx, field, records, out)

@@ -22,18 +22,19 @@ type Padding struct {
 // of the lengths.
 const LengthSuffix = "_length"
 
-// Pad returns a view in which the rows of a ragged field all have one length. A field of
+// Pad returns a view in which the rows of a field all have this length: lists, text or bytes
+// of any length, also if all happen to have one. A field of
 // type int32 after it holds how many elements of each row are its own. A null row becomes
 // a row of padding of length 0. Text and bytes become bytes.
 //
 // A row that is too long is an error of the gather that needs it, and of [source.Check].
 func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	schema := src.Schema()
-	number, f, err := raggedField(schema, field)
+	number, f, err := paddable(schema, field)
 	if err != nil {
 		return nil, err
 	}
-	v := &pad{base: newBase("pad", src), number: number, options: p, ragged: f}
+	v := &pad{base: newBase("pad", src), number: number, options: p, rows: schema.Fields[number], element: f}
 	v.identify = v.hash
 	if v.value, err = paddingValue(f, p.Value); err != nil {
 		return nil, err
@@ -46,8 +47,8 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 			WithHint("rename that field").With("field", field+LengthSuffix)
 	}
 	padded := f
-	padded.Ragged, padded.Shape, padded.HasNulls = 0, append([]int{p.Length}, f.Shape...), false
-	if f.IsText() || f.IsBytes() { // neither has nulls within a row
+	padded.Shape, padded.HasNulls, padded.Lists = append([]int{p.Length}, f.Shape...), false, false
+	if v.rows.IsText() || v.rows.IsBytes() { // neither has nulls within a row
 		padded.Logical, padded.Nullable = "", false
 	}
 	lengths := source.Field{Name: field + LengthSuffix, Type: dtype.Int32, Shape: []int{}}
@@ -64,19 +65,24 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 // maxPaddedBytes bounds a padded row.
 const maxPaddedBytes = 1 << 31
 
-// raggedField finds a field of which one dimension varies.
-func raggedField(schema source.Schema, name string) (number int, f source.Field, err error) {
+// paddable finds a field whose rows have a first dimension, and describes an element of a row.
+func paddable(schema source.Schema, name string) (number int, element source.Field, err error) {
 	if number, err = schema.Find(name); err != nil {
-		return 0, f, err
+		return 0, element, err
 	}
-	switch f = schema.Fields[number]; {
-	case f.Ragged == 0:
-		return 0, f, status.Errorf(status.InvalidArgument, "view", "field %q has rows of one shape, which need no padding", name).With("field", name)
-	case f.Ragged > 1:
-		return 0, f, status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, and only their first dimension can be padded", name, f.TypeString()).
+	element = schema.Fields[number]
+	switch {
+	case element.Ragged > 1:
+		return 0, element, status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, and only their first dimension can be padded", name, element.TypeString()).
 			WithHint("store two columns instead, the values of all inner lists as one list and the lengths of these lists, and pad both").With("field", name)
+	case element.Ragged == 1:
+		element.Ragged = 0
+	case len(element.Shape) == 0:
+		return 0, element, status.Errorf(status.InvalidArgument, "view", "field %q has one value in each record, and no length to pad", name).With("field", name)
+	default:
+		element.Shape = element.Shape[1:]
 	}
-	return number, f, nil
+	return number, element, nil
 }
 
 // paddingValue encodes the value of added elements.
@@ -96,7 +102,8 @@ func paddingValue(f source.Field, value any) ([]byte, error) {
 type pad struct {
 	base
 	number  int          // of the field, in the dataset below and in the view
-	ragged  source.Field // the field in the dataset below
+	rows    source.Field // the field in the dataset below
+	element source.Field // of its rows
 	options Padding
 	value   []byte // one element
 }
@@ -158,6 +165,12 @@ const lengthsAtOnce = 1 << 20
 
 // checkLengths returns an error if a row of the records [start, stop) is too long.
 func (v *pad) checkLengths(ctx context.Context, start, stop int64) error {
+	if f := v.rows; !f.HasLengths() {
+		if n := int64(f.Shape[0]); n > int64(v.options.Length) && !f.Nullable && start < stop {
+			return v.tooLong(start, n)
+		}
+		return nil
+	}
 	lengths := make([]int64, min(lengthsAtOnce, max(stop-start, 0)))
 	for from := start; from < stop; from += lengthsAtOnce {
 		some := lengths[:min(lengthsAtOnce, stop-from)]
@@ -174,8 +187,8 @@ func (v *pad) checkLengths(ctx context.Context, start, stop int64) error {
 }
 
 func (v *pad) tooLong(record, length int64) error {
-	return status.Errorf(status.OutOfRange, "view", "field %q: record %d has %d elements, but pad makes rows of %d", v.ragged.Name, record, length, v.options.Length).
-		WithHint(`give a larger length, or cut longer rows: too_long="truncate" in Python, Padding.Truncate in Go, MF_PAD_TRUNCATE in C`).With("field", v.ragged.Name).With("record", record)
+	return status.Errorf(status.OutOfRange, "view", "field %q: record %d has %d elements, but pad makes rows of %d", v.rows.Name, record, length, v.options.Length).
+		WithHint(`give a larger length, or cut longer rows: too_long="truncate" in Python, Padding.Truncate in Go, MF_PAD_TRUNCATE in C`).With("field", v.rows.Name).With("record", record)
 }
 
 // Reader implements source.Source.

@@ -42,7 +42,7 @@ func (r *padReader) Read(ctx context.Context, spans []source.Span, use func() er
 		}
 		s.lengths = slices.Grow(s.lengths[:0], len(s.records))[:len(s.records)]
 		if len(s.records) > 0 {
-			if err := r.below.Lengths(ctx, r.view.number, s.records, s.lengths); err != nil {
+			if err := source.RowLengths(ctx, r.below, r.view.rows, r.view.number, s.records, s.lengths); err != nil {
 				return err
 			}
 		}
@@ -78,13 +78,13 @@ func (r *padReader) ask(s *padState, spans []source.Span) error {
 // fill sets the rows of the spans.
 func (r *padReader) fill(s *padState, spans []source.Span) error {
 	v := r.view
-	width := v.options.Length * v.ragged.RowBytes()
+	width := v.options.Length * v.element.RowBytes()
 	padded, elements := 0, 0
 	for i := range s.below {
 		if s.below[i].Field == v.number {
 			padded++
 			if s.below[i].Nulls != nil {
-				elements += width / v.ragged.Type.Size()
+				elements += width / v.element.Type.Size()
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (r *padReader) fill(s *padState, spans []source.Span) error {
 		}
 		span.Row, rows = rows[:width:width], rows[width:]
 		if from.Nulls != nil {
-			n := width / v.ragged.Type.Size()
+			n := width / v.element.Type.Size()
 			span.Nulls, nulls = nulls[:n:n], nulls[n:]
 		}
 		if err := v.padRow(span, from); err != nil {
@@ -123,7 +123,7 @@ func (r *padReader) fill(s *padState, spans []source.Span) error {
 
 // padRow copies a row to a longer one, and pads it.
 func (v *pad) padRow(to, from *source.Span) error {
-	element := v.ragged.RowBytes()
+	element := v.element.RowBytes()
 	n := len(from.Row) / element
 	if n > v.options.Length {
 		if !v.options.Truncate {
@@ -141,7 +141,7 @@ func (v *pad) padRow(to, from *source.Span) error {
 	if to.Nulls == nil {
 		return nil
 	}
-	each := element / v.ragged.Type.Size()
+	each := element / v.element.Type.Size()
 	copy(to.Nulls[at*each:], from.Nulls[:n*each])
 	switch {
 	case !slices.Contains(to.Nulls, true):
@@ -163,7 +163,7 @@ func repeat(dst, value []byte) {
 	}
 }
 
-// Lengths implements source.Reader, for ragged fields that the view passes through.
+// Lengths implements source.Reader, for fields that the view passes through.
 func (r *padReader) Lengths(ctx context.Context, field int, records, out []int64) error {
 	if r.view.made(field) {
 		return source.FixedReader{}.Lengths(ctx, field, records, out)

@@ -166,7 +166,7 @@ func TestPadRefused(t *testing.T) {
 		want  string
 	}{
 		{"word", view.Padding{Length: 1}, status.NotFound, `source: the dataset has no field "word"; the fields are "id", "tokens", "image", "text", "boxes", "flags", "deep", "flags_length"`},
-		{"id", view.Padding{Length: 1}, status.InvalidArgument, `view: field "id" has rows of one shape, which need no padding`},
+		{"id", view.Padding{Length: 1}, status.InvalidArgument, `view: field "id" has one value in each record, and no length to pad`},
 		{"deep", view.Padding{Length: 1}, status.Unsupported, `view: field "deep" has rows of type list<list<int8>>, and only their first dimension can be padded; store two columns instead, the values of all inner lists as one list and the lengths of these lists, and pad both`},
 		{"tokens", view.Padding{}, status.OutOfRange, `view: the length of field "tokens" is 0, but must be from 1 to 536870912`},
 		{"tokens", view.Padding{Length: 1<<29 + 1}, status.OutOfRange, `view: the length of field "tokens" is 536870913, but must be from 1 to 536870912`},

@@ -204,7 +204,7 @@ func (r *concatReader) Lengths(ctx context.Context, field int, records, out []in
 		if err := r.checkField(field); err != nil {
 			return err
 		}
-		if r.view.schema.Fields[field].Ragged == 0 {
+		if !r.view.schema.Fields[field].HasLengths() {
 			return source.FixedReader{}.Lengths(ctx, field, records, out)
 		}
 		for from, to := 0, 0; from < len(records); from = to {
@@ -280,7 +280,9 @@ func (r *stackReader) Read(ctx context.Context, spans []source.Span, use func() 
 				if spans[i].Field < r.stack.plain {
 					takeRow(&spans[i], &rows[0])
 				} else {
-					r.stack.join(&spans[i], rows[:n])
+					if err := r.stack.join(&spans[i], rows[:n]); err != nil {
+						return err
+					}
 				}
 				rows = rows[n:]
 			}
@@ -290,11 +292,15 @@ func (r *stackReader) Read(ctx context.Context, spans []source.Span, use func() 
 }
 
 // join sets a row of a stacked field.
-func (v *stack) join(to *source.Span, rows []source.Span) {
+func (v *stack) join(to *source.Span, rows []source.Span) error {
 	f := v.schema.Fields[to.Field]
 	width := f.RowBytes() / len(rows)
 	elements, nulls, count := make([]byte, 0, f.RowBytes()), []bool(nil), 0
+	below := v.below[0].Schema().Fields
 	for i := range rows {
+		if err := below[rows[i].Field].CheckRow(&rows[i]); err != nil {
+			return err
+		}
 		some := rows[i].Nulls
 		if rows[i].Null() || some == nil {
 			some = slices.Repeat([]bool{rows[i].Null()}, width/f.Type.Size())
@@ -316,6 +322,7 @@ func (v *stack) join(to *source.Span, rows []source.Span) {
 	if count > 0 && count < len(nulls) {
 		to.Nulls = nulls
 	}
+	return nil
 }
 
 // Lengths implements source.Reader.
@@ -324,7 +331,7 @@ func (r *stackReader) Lengths(ctx context.Context, field int, records, out []int
 		if err := r.checkField(field); err != nil {
 			return err
 		}
-		if r.view.schema.Fields[field].Ragged == 0 {
+		if !r.view.schema.Fields[field].HasLengths() {
 			return source.FixedReader{}.Lengths(ctx, field, records, out)
 		}
 		return r.Reader.Lengths(ctx, r.stack.columns[field][0], records, out)

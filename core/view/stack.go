@@ -90,7 +90,7 @@ func stackedField(schema source.Schema, s Stacked) (f source.Field, columns []in
 		}
 		columns = append(columns, n)
 	}
-	f.Name, f.Shape = s.Name, append([]int{len(columns)}, f.Shape...)
+	f.Name, f.Lists, f.Shape = s.Name, false, append([]int{len(columns)}, f.Shape...)
 	return f, columns, nil
 }
 

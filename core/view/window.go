@@ -54,7 +54,7 @@ func Window(ctx context.Context, src source.Source, w Windows) (source.Source, e
 			continue
 		}
 		v.fields = append(v.fields, i)
-		f.Shape = append([]int{int(w.Length)}, f.Shape...)
+		f.Lists, f.Shape = false, append([]int{int(w.Length)}, f.Shape...)
 		v.schema.Fields = append(v.schema.Fields, f)
 	}
 	return v, nil

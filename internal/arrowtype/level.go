@@ -54,7 +54,7 @@ type List interface {
 	// Children returns the elements of count lists, from list start on, which
 	// lie one after the other in the next level. Data holds the offsets of
 	// these lists, if the level has a buffer. The error is a [LengthError] if
-	// a list has another length than Length.
+	// a list has another length than Length; the elements are returned all the same.
 	Children(start, count int64, data []byte) (first, n int64, err error)
 
 	// Lengths writes the length of each list to out. It returns an error if the

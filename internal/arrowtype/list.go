@@ -36,13 +36,14 @@ func (l *list) Direct() bool { return false }
 func (l *list) Length() int { return l.length }
 
 func (l *list) Children(_, count int64, offsets []byte) (first, n int64, err error) {
+	first = l.offset(offsets, 0)
+	n = l.offset(offsets, int(count)) - first
 	if l.length >= 0 {
 		if i := l.uneven(offsets); i >= 0 {
-			return 0, 0, &LengthError{int64(i), l.offset(offsets, i+1) - l.offset(offsets, i)}
+			err = &LengthError{int64(i), l.offset(offsets, i+1) - l.offset(offsets, i)}
 		}
 	}
-	first = l.offset(offsets, 0)
-	return first, l.offset(offsets, int(count)) - first, nil
+	return first, n, err
 }
 
 func (l *list) Lengths(offsets []byte, out []int64) error {

@@ -17,6 +17,15 @@ func (f *Field) MakeRagged() {
 	f.Shape = append([]int{}, f.described[f.Ragged:]...)
 }
 
+// Lists returns the number of outer levels whose lists may have any length when rows are read:
+// the ragged ones, or one that is stored with offsets and is the first dimension of the shape.
+func (f *Field) Lists() int {
+	if l, listed := f.Levels[0].(*list); listed && f.Ragged == 0 && l.length == f.Shape[0] {
+		return 1
+	}
+	return f.Ragged
+}
+
 // Why returns why the rows of a ragged field are not rows of an array, with a remedy. It is
 // empty for a field that the type alone does not make ragged.
 func (f *Field) Why() string {

@@ -52,6 +52,9 @@ func Compile(schema source.Schema, parts []source.Part, form func(field int) For
 // Group returns the index in Fields of the field that a part takes.
 func (s *Set) Group(part int) int { return s.group[part] }
 
+// Field returns the k-th field.
+func (s *Set) Field(k int) *source.Field { return &s.schema.Fields[s.Fields[k]] }
+
 // Check returns an error if a job is out of range.
 func (s *Set) Check(records int, jobs []source.Job) error {
 	for i, j := range jobs {
@@ -130,7 +133,7 @@ func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool
 	if !errors.As(err, &out) {
 		return err
 	}
-	f := &s.schema.Fields[s.Fields[k]]
+	f := s.Field(k)
 	return status.Errorf(status.OutOfRange, "source", "field %q: record %d holds %d, which %s cannot", f.Name, records[out.Row], out.Value, out.To).
 		WithHint("deliver the field as %v (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", f.Type).
 		With("field", f.Name).With("record", records[out.Row])

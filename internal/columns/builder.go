@@ -60,11 +60,11 @@ func (b *builder) bytes(s *source.Span) int {
 	return n
 }
 
-// check returns an error if a row is too long for the offsets of a level. No offset is
-// larger than most, if it has 32 bits.
+// check returns an error if a row is too long for the offsets of a level, or has another
+// shape than its field. No offset is larger than most, if it has 32 bits.
 func (b *builder) check(s *source.Span, most int64) error {
-	if s.Null() {
-		return nil
+	if err := b.field.CheckRow(s); err != nil || s.Null() {
+		return err
 	}
 	for d := range b.field.Ragged {
 		l := &b.levels[d]

@@ -99,16 +99,17 @@ class Dataset(Readable):
             return Dataset(handle, self._origin)
 
     def lengths(self, field: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Returns the length of every row of a ragged field: of its first dimension, -1 for null.
+        """Returns the length of every row of a field: of its first dimension, -1 for null.
 
-        It reads offsets and no values. `meshfeed inspect --lengths` prints a summary.
+        Of lists, text and bytes it reads offsets and no values. `meshfeed inspect --lengths` prints
+        a summary.
 
         Args:
-            field: a field whose rows differ in length.
+            field: a field of lists, text or bytes, or of rows with a shape.
 
         Raises:
             NotFoundError: there is no such field.
-            InvalidArgumentError: the rows of the field have one shape.
+            InvalidArgumentError: the field has one value in each record.
 
         Examples:
             >>> import meshfeed as mf, pyarrow as pa
@@ -301,7 +302,6 @@ class Dataset(Readable):
         Raises:
             InvalidArgumentError: no run is that long, or a record has a null in `within`.
             NotFoundError: there is no field `within`.
-            UnsupportedError: `within` is a field of lists of different lengths.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -360,14 +360,15 @@ class Dataset(Readable):
         side: Literal["right", "left"] = "right",
         too_long: Literal["error", "truncate"] = "error",
     ) -> Dataset:
-        """Returns a view in which the rows of a ragged field all have one length.
+        """Returns a view in which the rows of a field all have this length.
 
-        The view also has the field ``f"{field}_length"`` of int32: how many elements of each row
-        are its own. A null row becomes padding of length 0. Text becomes its bytes in UTF-8, as
-        uint8. Rows are padded when they are loaded; nothing is copied before.
+        The rows are lists of any length, also if all happen to have one, text or bytes. The view
+        also has the field ``f"{field}_length"`` of int32: how many elements of each row are its
+        own. A null row becomes padding of length 0. Text becomes its bytes in UTF-8, as uint8. Rows
+        are padded when they are loaded; nothing is copied before.
 
         Args:
-            field: a field whose first dimension varies.
+            field: a field of lists, text or bytes, or of rows with a shape.
             length: the number of elements of every row.
             value: of the elements that are added.
             side: where they are added.
@@ -376,7 +377,7 @@ class Dataset(Readable):
 
         Raises:
             NotFoundError: there is no such field.
-            InvalidArgumentError: the rows of the field have one shape, or it cannot hold `value`.
+            InvalidArgumentError: the field has one value in each record, or cannot hold `value`.
             UnsupportedError: the rows are lists of lists.
 
         Examples:

@@ -29,23 +29,23 @@ TABLE = pa.table(
 FIELDS = 'the fields are "tokens", "text", "boxes", "label"'
 
 
-def arrow(path: Path) -> mf.Dataset:
-    feather.write_feather(TABLE, path, compression="uncompressed", chunksize=17)
+def arrow(path: Path, table: pa.Table = TABLE) -> mf.Dataset:
+    feather.write_feather(table, path, compression="uncompressed", chunksize=17)
     return mf.open(path)
 
 
-def packed(path: Path) -> mf.Dataset:
-    feather.write_feather(TABLE, path, compression="lz4", chunksize=17)
+def packed(path: Path, table: pa.Table = TABLE) -> mf.Dataset:
+    feather.write_feather(table, path, compression="lz4", chunksize=17)
     return mf.open(path)
 
 
-def parquet(path: Path) -> mf.Dataset:
-    pq.write_table(TABLE, path, row_group_size=17)
+def parquet(path: Path, table: pa.Table = TABLE) -> mf.Dataset:
+    pq.write_table(table, path, row_group_size=17)
     return mf.open(path)
 
 
-def memory(path: Path) -> mf.Dataset:
-    return mf.from_arrow(TABLE)
+def memory(path: Path, table: pa.Table = TABLE) -> mf.Dataset:
+    return mf.from_arrow(table)
 
 
 def expected(rows: list[Any], length: int, value: Any, left: bool, dtype: str, *shape: int) -> Any:
@@ -86,7 +86,7 @@ def test_rows_have_one_length(source: Callable[[Path], mf.Dataset], tmp_path: Pa
     ("given", "message"),
     [
         ({"field": "word"}, f'the dataset has no field "word"; {FIELDS}'),
-        ({"field": "label"}, 'field "label" has rows of one shape, which need no padding'),
+        ({"field": "label"}, 'field "label" has one value in each record, and no length to pad'),
         ({"length": 0}, 'the length of field "tokens" is 0, but must be from 1 to 536870912'),
         ({"value": "x"}, "value='x': expected a number or a boolean"),
         ({"side": "up"}, 'side=\'up\': expected "right" or "left"'),
@@ -105,6 +105,40 @@ def test_errors(given: dict[str, Any], message: str) -> None:
     assert str(caught.value) == f"Dataset.pad: {message}"
 
 
+LATE = [[1, 2]] * 2**16 + [[3], [], [4, 5, 6]]  # more lists than are looked at when a file opens
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, 2, 3]], [[1, 2], None], [[1, 2], [3, 4]], [], [[]], [None], LATE]
+)
+@pytest.mark.parametrize("source", [arrow, packed, parquet, memory])
+def test_lists_that_happen_to_have_one_length(
+    source: Callable[..., mf.Dataset], rows: list[Any], tmp_path: Path
+) -> None:
+    table = pa.table({"x": pa.array(rows, pa.list_(pa.int32()))})
+    lengths = [-1 if row is None else len(row) for row in rows]
+    with source(tmp_path / "x", table) as ds:
+        assert ds.lengths("x").tolist() == lengths
+        batch = ds.pad("x", length=4, value=9)[:]
+        assert batch["x_length"].tolist() == [max(n, 0) for n in lengths]
+        np.testing.assert_array_equal(batch["x"], expected(rows, 4, 9, False, "i4"))
+        assert len(ds.filter(ds.lengths("x") > 1)) == sum(n > 1 for n in lengths)
+        if rows and None not in rows:
+            assert len(ds.window(1, within="x")) == len(rows)
+        if rows is LATE and ds.schema["x"].shape == (2,):  # rows of a shape are checked
+            with pytest.raises(mf.InvalidArgumentError, match="record 65536 has a list of 1 val"):
+                ds[-3:]
+
+
+def test_lists_of_several_lengths_are_joined() -> None:
+    tables = [pa.table({"x": rows}) for rows in ([[1, 2]], [[3, 4, 5]], [[6], [7, 8]])]
+    with mf.concat([mf.from_arrow(table) for table in tables]) as ds:
+        assert [row.tolist() for row in ds[:]["x"]] == [[1, 2], [3, 4, 5], [6], [7, 8]]
+        assert ds.lengths("x").tolist() == [2, 3, 1, 2]
+    with mf.concat([mf.from_arrow(tables[0])] * 2) as ds:
+        assert ds.schema["x"].shape == (2,)
+
+
 @pytest.mark.parametrize("source", [arrow, packed, parquet, memory])
 def test_lengths_of_rows(source: Callable[[Path], mf.Dataset], tmp_path: Path) -> None:
     def lengths(rows: list[Any]) -> list[int]:
@@ -118,7 +152,7 @@ def test_lengths_of_rows(source: Callable[[Path], mf.Dataset], tmp_path: Path) -
         assert none.lengths("text").tolist() == []
         for name, message in (
             ("word", f'the dataset has no field "word"; {FIELDS}'),
-            ("label", 'field "label" has rows of one shape, and no lengths'),
+            ("label", 'field "label" has one value in each record, and no lengths'),
         ):
             with pytest.raises(mf.Error) as caught:
                 ds.lengths(name)

@@ -62,7 +62,7 @@ def test_reasons_of_columns() -> None:
         for attempt in (lambda: ds.pad("s", length=1), lambda: ds.lengths("s")):
             with pytest.raises(mf.UnsupportedError, match="a struct has no single type"):
                 attempt()
-        with pytest.raises(mf.InvalidArgumentError, match='field "x" has rows of one shape'):
+        with pytest.raises(mf.InvalidArgumentError, match='field "x" has one value in each'):
             ds.lengths("x")
     with mf.from_arrow(pa.table({})) as ds, pytest.raises(mf.InvalidArgumentError) as empty:
         ds[:]

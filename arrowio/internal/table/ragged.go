@@ -41,11 +41,11 @@ func (t *traversal) present() {
 	for i := range t.runs {
 		t.elements[t.runs[i].span] = 1
 	}
-	if t.field.Ragged < 2 {
+	if t.varying < 2 {
 		return
 	}
 	for i := range t.runs {
-		t.spans[t.runs[i].span].Lists = t.lists.take(t.field.Ragged - 1)
+		t.spans[t.runs[i].span].Lists = t.lists.take(t.varying - 1)
 	}
 }
 
@@ -84,7 +84,7 @@ func (t *traversal) ragged(n int) error {
 		if err != nil {
 			return t.failed(r, n, err)
 		}
-		first, count, _ := list.Children(r.start, r.count, data)
+		first, count, _ := list.Children(r.start, r.count, data) // of any lengths
 		if !list.Direct() {
 			if length := t.length(n+1, r.batch); first > length-count {
 				return t.failed(r, n, fmt.Errorf("its list goes from element %d to %d of %d", first, first+count, length))
@@ -116,16 +116,16 @@ func (t *traversal) listsOf(n int, r *run) []int64 {
 
 // rowElements returns the number of elements of a row.
 func (t *traversal) rowElements(span int32) int {
-	if t.field.Ragged > 0 {
-		return int(t.elements[span]) * t.field.RowElements()
+	if t.varying > 0 {
+		return int(t.elements[span]) * t.each
 	}
-	return t.field.RowElements()
+	return t.each
 }
 
-// empty sets the rows of a ragged field that are not null and have no values: empty
+// empty sets the rows of lists that are not null and have no values: empty
 // lists, and lists of nulls.
 func (t *traversal) empty() {
-	if t.field.Ragged == 0 {
+	if t.varying == 0 {
 		return
 	}
 	for _, span := range t.begun {

@@ -22,15 +22,22 @@ type rowReader struct {
 
 // readField is a field that is read.
 type readField struct {
-	number int
-	field  *arrowtype.Field
-	column *Column
+	number  int
+	field   *arrowtype.Field
+	column  *Column
+	varying int // outer levels of lists whose length is not checked
+	each    int // elements of an array in an element of the level below these, or in a row
 }
 
 func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 	r := &rowReader{table: t, numbers: fields}
 	for k, n := range fields {
-		r.fields = append(r.fields, &readField{n, t.Fields[n], columns[k]})
+		f := t.Fields[n]
+		each := f.RowElements()
+		if f.Lists() > f.Ragged {
+			each = int(f.Elements(1))
+		}
+		r.fields = append(r.fields, &readField{n, f, columns[k], f.Lists(), each})
 	}
 	r.pool.New = func() any {
 		s := &readState{files: files{table: t}}
@@ -138,7 +145,7 @@ func (r *rowReader) Lengths(ctx context.Context, field int, records, out []int64
 	switch {
 	case f == nil:
 		return r.unknown(field)
-	case f.field.Ragged == 0:
+	case f.varying == 0:
 		return source.FixedReader{}.Lengths(ctx, field, records, out)
 	}
 	s := r.pool.Get().(*readState)

@@ -215,7 +215,8 @@ func (n Nulls) Or(m Nulls) Nulls { return Nulls{n.May || m.May, n.Has || m.Has} 
 func (t *Table) Add(f *arrowtype.Field, nulls Nulls) {
 	t.Fields = append(t.Fields, f)
 	t.Schema.Fields = append(t.Schema.Fields, source.Field{
-		Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nulls.May, HasNulls: nulls.Has, Ragged: f.Ragged, Logical: f.Logical, Names: f.Names,
+		Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nulls.May, HasNulls: nulls.Has,
+		Ragged: f.Ragged, Lists: f.Lists() > f.Ragged, Logical: f.Logical, Names: f.Names,
 	})
 }
 

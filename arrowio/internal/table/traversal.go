@@ -36,7 +36,7 @@ type traversal struct {
 	batches []int32       // of order, each once
 
 	begun    []int32 // indices of the spans of the runs at the top level
-	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of ragged fields only
+	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of varying lists only
 
 	decoded *Decoded // the batch of all runs, decoded; nil if it is not compressed
 	held    int64    // bytes of the decoded batches that a call may keep in memory until its end
@@ -58,7 +58,7 @@ type traversal struct {
 // few have to be in memory.
 func (t *traversal) rows(f *readField, spans []source.Span, located []located) error {
 	t.start(f, spans, located)
-	scalar := len(f.field.Levels) == 1 && !f.field.Packed() && f.field.Ragged == 0
+	scalar := len(f.field.Levels) == 1 && !f.field.Packed() && f.varying == 0
 	values := f.field.Values()
 	buffer := values.Buffer()
 	for i := range spans {
@@ -83,7 +83,7 @@ func (t *traversal) rows(f *readField, spans []source.Span, located []located) e
 func (t *traversal) start(f *readField, spans []source.Span, located []located) {
 	t.readField, t.spans, t.located, t.decoded = f, spans, located, nil
 	t.runs, t.begun, t.order, t.batch = t.runs[:0], t.begun[:0], t.order[:0], -1
-	if f.field.Ragged > 0 {
+	if f.varying > 0 {
 		t.elements = slices.Grow(t.elements[:0], len(spans))[:len(spans)]
 	}
 }
@@ -166,7 +166,7 @@ func (t *traversal) descend() error {
 			break
 		}
 		children := t.children
-		if n >= t.field.Structs() && n < t.field.Structs()+t.field.Ragged {
+		if n >= t.field.Structs() && n < t.field.Structs()+t.varying {
 			children = t.ragged
 		}
 		if err := children(n); err != nil {
@@ -188,7 +188,7 @@ func (t *traversal) descend() error {
 // divides the runs at nulls.
 func (t *traversal) enter(n int) error {
 	outer := t.field.Structs()
-	if n > outer && n < outer+t.field.Ragged {
+	if n > outer && n < outer+t.varying {
 		t.innerLists(n)
 	}
 	if shift := t.column.Planes[n].Shift; shift != nil {
@@ -207,7 +207,7 @@ func (t *traversal) enter(n int) error {
 			return err
 		}
 	}
-	if n == outer && t.field.Ragged > 0 {
+	if n == outer && t.varying > 0 {
 		t.present()
 	}
 	return nil
@@ -226,7 +226,7 @@ func (t *traversal) dropNulls(n int) error {
 		return err
 	}
 	each := int64(0) // a null list of a ragged level has no elements
-	if n >= t.field.Structs()+t.field.Ragged {
+	if n >= t.field.Structs()+t.varying {
 		each = t.field.Elements(n)
 	}
 	t.next = t.next[:0]

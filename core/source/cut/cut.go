@@ -106,10 +106,13 @@ func (s *state) cut() error {
 // field does the jobs of the k-th field. The list of spans begins with the field's
 // rows [from, to), without padding. field returns the number of these spans.
 func (s *state) field(k, from, to int, spans []source.Span) (n int, err error) {
-	rows := s.work.Addresses(len(s.records))
+	rows, f := s.work.Addresses(len(s.records)), s.set.Field(k)
 	clear(rows)
 	for i := from; i < to; i++ {
 		if s.records[i] != -1 {
+			if err := f.CheckRow(&spans[n]); err != nil {
+				return 0, err
+			}
 			rows[i] = block.Address(spans[n].Row)
 			n++
 		}

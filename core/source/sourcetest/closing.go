@@ -82,7 +82,7 @@ func (r *run) closed() {
 		}
 		err := reader.Read(context.Background(), []source.Span{{Field: i}}, func() error { return nil })
 		r.expect(err, status.InvalidState, "a read after Close")
-		if f.Ragged > 0 {
+		if f.HasLengths() {
 			err = reader.Lengths(context.Background(), i, []int64{0}, make([]int64, 1))
 			r.expect(err, status.InvalidState, "lengths after Close")
 		}

@@ -107,6 +107,7 @@ func (r *run) readers() {
 	for k, field := range fields {
 		if f := r.src.Schema().Fields[field]; f.Ragged == 0 {
 			r.compareFixed(field, f, records, rows[k])
+			r.compareLengths(reader, field, f, records, rows[k])
 		} else {
 			r.compareRagged(reader, field, f, records, rows[k])
 		}
@@ -140,10 +141,28 @@ func (r *run) compareFixed(field int, f source.Field, records []int64, rows []ro
 			}
 		}
 		switch {
-		case rows[i].null != (nulls > 0 && nulls*size == width):
+		case rows[i].null != (nulls > 0 && nulls*size == width) && (rows[i].null || !f.Lists):
 			r.Fatalf("field %q, record %d: %d nulls, %+v was read", f.Name, record, nulls, rows[i])
 		case !rows[i].null && len(rows[i].elements) != width, nulls == 0 && rows[i].nulls != nil, rows[i].lists != nil:
 			r.Fatalf("field %q, record %d: %+v was read", f.Name, record, rows[i])
+		}
+	}
+}
+
+// compareLengths compares the lengths of rows of one shape with the rows.
+func (r *run) compareLengths(reader source.Reader, field int, f source.Field, records []int64, rows []row) {
+	lengths := make([]int64, len(records))
+	err := source.RowLengths(context.Background(), reader, f, field, records, lengths)
+	if len(f.Shape) == 0 {
+		r.expect(err, status.InvalidArgument, "the lengths of single values")
+		return
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	for i, length := range lengths {
+		if null := length == -1; null != rows[i].null || !null && length != int64(f.Shape[0]) {
+			r.Fatalf("field %q, record %d: length %d, %+v was read", f.Name, records[i], length, rows[i])
 		}
 	}
 }
@@ -208,7 +227,7 @@ func (r *run) badReads() {
 		for _, bad := range []int64{-1, r.src.Len(), -1 << 62, 1 << 62} {
 			err := reader.Read(context.Background(), []source.Span{{Field: field, Record: bad}}, none)
 			r.expect(err, status.OutOfRange, fmt.Sprintf("a read of record %d", bad))
-			if f.Ragged > 0 {
+			if f.HasLengths() {
 				err = reader.Lengths(context.Background(), field, []int64{bad}, make([]int64, 1))
 				r.expect(err, status.OutOfRange, fmt.Sprintf("the length of record %d", bad))
 			}
@@ -218,7 +237,7 @@ func (r *run) badReads() {
 		}
 		one := []source.Span{{Field: field}}
 		r.expect(reader.Read(cancelled, one, none), status.Cancelled, "a cancelled read")
-		if f.Ragged == 0 {
+		if !f.HasLengths() {
 			r.expect(reader.Lengths(context.Background(), field, []int64{0}, make([]int64, 1)), status.InvalidArgument, "the length of a fixed row")
 		} else {
 			r.expect(reader.Lengths(cancelled, field, []int64{0}, make([]int64, 1)), status.Cancelled, "a cancelled length")
