@@ -14,9 +14,10 @@ import (
 //
 //	{"format":"arrow","fields":[{"name","type","shape","dtype","loadable","why"}],"rows":null,"need":0,"error":null}
 //
-// A shape is that of one row. It has null for a list whose length is known only
-// from the data. If a field cannot be loaded, its shape and dtype are null, and why
-// is the reason. If need is not 0, the tail was too short and there are no fields:
+// A shape describes one row. It has null for a list whose length is known only
+// from the data. If a field cannot be loaded, why is the reason, and shape and dtype are
+// null. Text, bytes and lists of different lengths cannot be loaded as they are, but a view
+// can pad them: their shape begins with null. If need is not 0, the tail was too short and there are no fields:
 // call Schema again with the last need bytes.
 func Schema(data []byte, size float64) []byte {
 	t, err := &tail.File{Rows: -1}, error(nil)
@@ -44,18 +45,23 @@ func writeFields(w *jsontext.Writer, s *arrowmeta.Schema) {
 	fields, why := arrowtype.Describe(s)
 	w.Open('[')
 	for i := range s.Fields {
+		f := fields[i]
 		if why[i] == "" {
-			why[i] = fields[i].Why()
+			why[i] = f.Why()
 		}
 		w.Open('{')
 		w.Key("name").String(s.Fields[i].Name)
 		w.Key("type").String(s.Fields[i].TypeString())
-		if why[i] != "" {
+		switch {
+		case why[i] == "":
+			writeShape(w.Key("shape"), f.Declared)
+			w.Key("dtype").String(f.Type.String())
+		case f != nil && f.Ragged == 1:
+			writeShape(w.Key("shape"), append([]int{-1}, f.Shape...))
+			w.Key("dtype").String(f.Type.String())
+		default:
 			w.Key("shape").Null()
 			w.Key("dtype").Null()
-		} else {
-			writeShape(w.Key("shape"), fields[i].Declared)
-			w.Key("dtype").String(fields[i].Type.String())
 		}
 		w.Key("loadable").Bool(why[i] == "")
 		w.Key("why").String(why[i])

@@ -1,9 +1,10 @@
 // The form of the arrays: name, shape, type, and the axes that partition each dimension.
 
 import { css, html, nothing } from "lit";
-import { type ArrayDraft, addArray, newBatch, resize, sizes } from "./draft.js";
+import { keyed } from "lit/directives/keyed.js";
+import { type ArrayDraft, type RaggedField, addArray, newBatch, pad, resize, sizes } from "./draft.js";
 import { idOf } from "./element.js";
-import { Form, caption, formStyles, typed } from "./form.js";
+import { Form, caption, formStyles, integer, typed } from "./form.js";
 import { pointer } from "./pointer.js";
 import { parseShape, parseSpec, specText } from "./spec-text.js";
 
@@ -23,14 +24,17 @@ export class ArrayForm extends Form {
       .chips { display: flex; flex-wrap: wrap; gap: 0.25rem; }
       .chips button { height: 1.5rem; padding: 0 0.5rem; border-radius: 999px; font: 0.73rem var(--mono); color: var(--muted); background: none; }
       .chips button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
+      .ragged { display: grid; grid-template-columns: 1fr 6rem; gap: 0.4rem; align-items: center; font-size: 0.78rem; }
+      .ragged .why { grid-column: 1 / -1; }
       .chips button.unknown { background: var(--error); border-color: var(--error); color: var(--panel); }
     `,
   ];
 
   protected override inputs(): unknown {
-    const { arrays } = this.model.wanted;
+    const { arrays, ragged } = this.model.wanted;
+    const unused = ragged.filter((f) => !arrays.some((a) => (a.field ?? a.name) === f.name));
     return html`<h2>Arrays</h2>
-      <div class="list">${arrays.map((a, i) => this.array(a, i))}</div>
+      <div class="list">${arrays.map((a, i) => this.array(a, i))}${unused.map((f) => this.ragged(f))}</div>
       <button @click=${() => this.model.edit(addArray)}>+ array</button>`;
   }
 
@@ -53,6 +57,19 @@ export class ArrayForm extends Form {
       ${[`${path}/dtype`, `${path}/field`, `${path}/columns`].map((p) => this.why(p))}
       ${[shape, spec].map((p) => this.reason(p))}
     </fieldset>`;
+  }
+
+  /** ragged renders the input of the length that a ragged field is padded to. */
+  private ragged(f: RaggedField): unknown {
+    const path = pointer("ragged", f.name);
+    return keyed(f.name, html`<fieldset aria-label="field ${f.name}"><div class="ragged">
+      <span><span class="code">${f.name}</span>: ${f.dtype}, rows of different lengths</span>
+      <input id=${path} inputmode="numeric" aria-label="pad ${f.name} to" placeholder="pad to …" aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
+        @change=${(e: Event) => this.take(path, () => this.pad(f, integer(typed(e), 1)))} />${this.reason(path)}</div></fieldset>`);
+  }
+
+  private pad(field: RaggedField, length: number): void {
+    void this.model.edit((d) => pad(d, field, length));
   }
 
   private dim(a: ArrayDraft, i: number, size: number | string, d: number): unknown {

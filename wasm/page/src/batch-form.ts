@@ -4,7 +4,10 @@ import { css, html, nothing } from "lit";
 import { type Draft, LOADINGS, newBatch } from "./draft.js";
 import { idOf } from "./element.js";
 import { Form, caption, formStyles, integer, typed } from "./form.js";
+import { duration, parseDuration } from "./quantities.js";
 import { bytes, parseBytes, product, whole } from "./units.js";
+
+const STEP = "/batch/step"; // a field of the form, which layout documents do not have
 
 const ORDERS = ["sequential.1", "shuffle.1"];
 
@@ -32,6 +35,7 @@ export class BatchForm extends Form {
       ${this.choice("loading", "/loading", [...LOADINGS], draft.loading, (d, v) => void (d.loading = v))}
       ${batch ? this.choice("extras", "/batch/extras", ["none", "key", "record", "key, record"], batch.extras.join(", ") || "none", (d, v) => void (d.batch!.extras = v === "none" ? [] : v.split(", "))) : nothing}
       ${this.field("device budget", "/budget/device_bytes", draft.deviceBytes ? bytes(draft.deviceBytes) : "", (v) => this.budget(v, "deviceBytes"), "no bound")}
+      ${batch ? this.field("a step takes", STEP, draft.stepMs ? duration(draft.stepMs * 1e6) : "", this.step, "unknown") : nothing}
       ${this.field("host budget", "/budget/host_bytes", draft.hostBytes ? bytes(draft.hostBytes) : "", (v) => this.budget(v, "hostBytes"), "no bound")}
     </div>`;
   }
@@ -72,6 +76,11 @@ export class BatchForm extends Form {
     const n = value === "" ? null : parseBytes(value);
     this.model.edit((d) => void (d[key] = n));
   }
+
+  private step = (value: string): void => {
+    const ms = value === "" ? null : parseDuration(value);
+    this.model.edit((d) => void (d.stepMs = ms));
+  };
 
   private addBatch = (): void => {
     this.model.edit((d) => void (d.batch = newBatch()));

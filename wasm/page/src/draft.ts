@@ -38,7 +38,24 @@ export interface DatasetDraft {
   seed: number;
 }
 
-export interface Draft {
+/** RaggedField is a field of the opened file whose rows have different lengths. */
+export interface RaggedField {
+  name: string;
+  dtype: string;
+  element: number[]; // the shape behind the first dimension
+}
+
+/** FormOnly is what only the page knows. Documents do not have it. */
+export interface FormOnly {
+  files: string | null; // the name of the data file that was opened last
+  ragged: RaggedField[]; // of that file
+  hosts: string[]; // the names of the processes' hosts; empty if unknown
+  stepMs: number | null; // how long a step takes
+}
+
+const UNKNOWN: FormOnly = { files: null, ragged: [], hosts: [], stepMs: null };
+
+export interface Draft extends FormOnly {
   axes: Axis[];
   processes: number;
   perProcess: number | null; // devices per process, as typed; only the form has it
@@ -79,6 +96,7 @@ export function parse(text: string): Draft {
     prefetch: (doc.get("prefetch") ?? 2) as number,
     deviceBytes: (budget.get("device_bytes") ?? null) as number | null,
     hostBytes: (budget.get("host_bytes") ?? null) as number | null,
+    ...structuredClone(UNKNOWN),
   };
 }
 
@@ -131,7 +149,7 @@ export function compose(d: Draft): JsonObject {
   doc.set("mesh", mesh);
   doc.set("arrays", new Map(d.arrays.map((a) => [a.name, composeArray(a)])));
   if (d.batch) doc.set("batch", composeBatch(d.batch));
-  if (d.dataset) doc.set("dataset", composeDataset(d.dataset));
+  if (d.dataset) doc.set("dataset", composeDataset(d.dataset, padded(d)));
   if (d.loading !== "process") doc.set("loading", d.loading);
   if (d.prefetch !== 2) doc.set("prefetch", d.prefetch);
   const budget = present([["device_bytes", d.deviceBytes], ["host_bytes", d.hostBytes]]);
@@ -173,14 +191,38 @@ function composeBatch(b: BatchDraft): JsonObject {
   ]);
 }
 
-function composeDataset(d: DatasetDraft): JsonObject {
+function composeDataset(d: DatasetDraft, pads: Padded[]): JsonObject {
+  const lengths = pads.map((p): [string, Json] => [p.name, new Map<string, Json>([["shape", [p.length, ...p.element]], ["dtype", p.dtype]])]);
   return present([
     ["records", d.records],
-    ["fields", d.fields],
+    ["fields", d.fields instanceof Map ? new Map([...d.fields, ...lengths]) : d.fields],
     ["fingerprint", d.fingerprint],
     ["order", d.order],
     ["seed", d.seed === 0 ? null : d.seed],
   ]);
+}
+
+/** Padded is a ragged field that the layout pads to a length. */
+export interface Padded extends RaggedField {
+  length: number;
+}
+
+/** padded lists the ragged fields that arrays of the batch use. The length is the array's first row dimension. */
+export function padded(d: Draft): Padded[] {
+  return d.ragged.flatMap((field) => {
+    const user = d.arrays.find((a) => (a.field ?? a.name) === field.name && isBatched(a));
+    const length = user?.shape.find((n) => typeof n === "number");
+    return typeof length === "number" ? [{ ...field, length }] : [];
+  });
+}
+
+/** pad adds the array of a ragged field, and the array of its rows' own lengths. */
+export function pad(d: Draft, field: RaggedField, length: number): void {
+  d.batch ??= newBatch();
+  const spec = d.axes.slice(0, 1).map((a) => [a.name]);
+  const array = (name: string, shape: number[], dtype: string): ArrayDraft => ({ name, field: null, columns: null, shape: [...batchDims(d), ...shape], names: [], dtype, spec: structuredClone(spec) });
+  d.arrays.push(array(field.name, [length, ...field.element], field.dtype), array(`${field.name}_length`, [], "int32"));
+  if (d.dataset?.fields instanceof Map) d.dataset.fields.set(`${field.name}_length`, new Map<string, Json>([["shape", []], ["dtype", "int32"]]));
 }
 
 /** sizes returns the sizes that have a name, by name. */
@@ -217,7 +259,9 @@ export function changeSpecs(d: Draft, change: (entry: Entry) => Entry): void {
 
 /** addAxis inserts an axis with a new name. */
 export function addAxis(d: Draft, at: number, size: number): Axis {
-  const name = ["data", "model", "fsdp", "seq", "expert", "stage"].find((n) => !d.axes.some((a) => a.name === n)) ?? `axis${d.axes.length}`;
+  const used = d.axes.map((a) => a.name);
+  const names = used.includes("fsdp") && !used.includes("model") ? ["tensor", "data", "seq", "expert", "stage"] : ["data", "model", "fsdp", "seq", "expert", "stage"];
+  const name = names.find((n) => !used.includes(n)) ?? `axis${d.axes.length}`;
   d.axes.splice(at, 0, { name, size });
   return d.axes[at]!;
 }
@@ -240,6 +284,12 @@ export function newBatch(): BatchDraft {
 export function batchDims(d: Draft): string[] {
   const n = d.batch?.size.length ?? 0;
   return n === 1 ? ["B"] : Array.from({ length: n }, (_, i) => `B${i}`);
+}
+
+/** hostOf returns the name of a process's host, "" if it is unknown. After a change of the mesh, names that do not match
+ * its processes are not used. */
+export function hostOf(d: Draft, process: number): string {
+  return d.hosts.length === processCount(d) ? d.hosts[process]! : "";
 }
 
 /** processCount returns the number of processes of a draft's mesh. */

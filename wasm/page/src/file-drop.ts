@@ -1,6 +1,6 @@
 // Opens dropped files. Only the last bytes of a data file are read.
 
-import { newBatch } from "./draft.js";
+import { type RaggedField, newBatch } from "./draft.js";
 import { type Schema, type SchemaField, failureText } from "./guest.js";
 import type { Model } from "./model.js";
 import { count } from "./units.js";
@@ -34,7 +34,8 @@ async function schemaOf(file: File, model: Model): Promise<Schema> {
  * specs. */
 async function adopt(schema: Schema, name: string, model: Model): Promise<string> {
   const usable = schema.fields.flatMap((f) => (f.loadable && f.dtype && fixed(f.shape) ? [{ name: f.name, shape: f.shape, dtype: f.dtype }] : []));
-  if (usable.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map(refusal).join(", ")}`;
+  const ragged = schema.fields.flatMap(raggedField);
+  if (usable.length + ragged.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map(refusal).join(", ")}`;
   await model.edit((d) => {
     const first = d.axes[0] ? [[d.axes[0].name]] : [];
     d.arrays = usable.map((f) => ({
@@ -49,11 +50,19 @@ async function adopt(schema: Schema, name: string, model: Model): Promise<string
     d.batch = d.batch?.size.length === 1 ? d.batch : newBatch();
     const fields = new Map(usable.map((f) => [f.name, new Map<string, number[] | string>([["shape", f.shape], ["dtype", f.dtype]])]));
     const records = schema.rows ?? d.dataset?.records ?? null;
+    [d.files, d.ragged] = [name, ragged];
     d.dataset = records === null ? null : { records, fields, fingerprint: null, order: d.dataset?.order ?? null, seed: d.dataset?.seed ?? 0 };
   });
-  const rest = schema.fields.filter((f) => !usable.some((u) => u.name === f.name)).map(refusal);
+  const rest = schema.fields.filter((f) => ![...usable, ...ragged].some((u) => u.name === f.name)).map(refusal);
   const rows = schema.rows === null ? "" : `, ${count(schema.rows, "record")}`;
-  return `${name}: ${count(usable.length, "field")}${rows}.${rest.length > 0 ? ` Not loadable: ${rest.join(", ")}` : ""}`;
+  const lengths = ragged.length > 0 ? ` Rows of different lengths: ${ragged.map((f) => f.name).join(", ")}; choose a length under "Arrays".` : "";
+  return `${name}: ${count(usable.length, "field")}${rows}.${lengths}${rest.length > 0 ? ` Not loadable: ${rest.join(", ")}` : ""}`;
+}
+
+/** raggedField returns a field that a view can pad: the length of its rows is unknown, and all further sizes are known. */
+function raggedField(f: SchemaField): RaggedField[] {
+  const [first, ...element] = f.shape ?? [0];
+  return first === null && f.dtype && fixed(element) ? [{ name: f.name, dtype: f.dtype, element }] : [];
 }
 
 function refusal(f: SchemaField): string {

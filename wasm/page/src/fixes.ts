@@ -82,9 +82,13 @@ const makers: Record<string, Maker> = {
     d.axes[0] ? [inSpec(p, `partition the batch over "${d.axes[0].name}"`, (a) => void (a.spec[0] = [d.axes[0]!.name]))] : [],
   "unused-axis": (p, d) => {
     const axis = d.axes[Number(steps(p.path)[2])]?.name;
-    return axis ? [{ label: `split the batch over "${axis}" too`, apply: (x) => x.arrays.filter(isBatched).forEach((a) => void (a.spec[0] = [...(a.spec[0] ?? []), axis])) }] : [];
+    return axis && !MODEL_AXES.test(axis) ? [{ label: `split the batch over "${axis}" too`, apply: (x) => x.arrays.filter(isBatched).forEach((a) => void (a.spec[0] = [...(a.spec[0] ?? []), axis])) }] : [];
   },
 };
+
+/** MODEL_AXES are usual names of axes that divide the work on a row and not the rows. Their devices hold the same
+ * rows on purpose. */
+const MODEL_AXES = /^(model|tensor|tp|mp|pipe|pipeline|stage|pp|expert|ep)$/;
 
 /** target returns the array and the dimension that a problem is about. */
 function target(p: Problem, d: Draft): { array: ArrayDraft | undefined; dim: number } {

@@ -80,13 +80,14 @@ export function caption(id: string, name: string): unknown {
  * with still, which names the value that stays in effect. */
 export function integer(text: string, least: number, still = ""): number {
   const n = wholeNumber(text, least);
-  if (n === null) throw new Error(`expected a whole number${least < 0 ? "" : ` from ${least}`}${still}`);
+  if (n === null) throw new Error(`expected a whole number${least < 0 ? "" : ` from ${least}`}, such as 64 or 10k${still}`);
   return n;
 }
 
-/** wholeNumber parses a whole number with optional separators. It returns null for another text or a
- * number below least. */
+/** wholeNumber parses a whole number with optional separators, or with a decimal suffix: 10M is 10,000,000. It
+ * returns null for another text or a number below least. */
 export function wholeNumber(text: string, least: number): number | null {
-  const n = Number(text.replaceAll(/[,_\s]/g, ""));
-  return text.trim() !== "" && Number.isSafeInteger(n) && n >= least ? n : null;
+  const [, digits = "", suffix = ""] = /^(.*?)([kmg]?)$/is.exec(text.replaceAll(/[,_\s]/g, ""))!;
+  const n = digits === "" ? NaN : Number((Number(digits) * 1000 ** " kmg".indexOf(suffix.toLowerCase() || " ")).toPrecision(15));
+  return Number.isSafeInteger(n) && n >= least ? n : null;
 }

@@ -1,6 +1,6 @@
 // Generates a Go program for the layout.
 
-import { type ArrayDraft, type Draft, type Entry, isBatched, processCount } from "./draft.js";
+import { type ArrayDraft, type Draft, type Entry, isBatched, padded, processCount } from "./draft.js";
 import { plain, quoted } from "./quote.js";
 
 const MAX_LISTED = 64; // devices in a literal; a longer list is parsed from a document
@@ -12,22 +12,24 @@ export function goCode(d: Draft, document: string): string {
   const parsed = (d.devices?.length ?? 0) > MAX_LISTED || d.dataset?.fields != null;
   const layout = parsed ? fromDocument(document) : fromValues(d);
   const loads = d.arrays.some(isBatched);
+  const several = loads && processCount(d) > 1;
   return [
     "package main",
     "",
     "import (",
-    ...(loads ? ['\t"context"'] : ['\t"fmt"']),
+    ...(loads ? ['\t"context"', ...(several ? ['\t"flag"'] : [])] : ['\t"fmt"']),
     '\t"log"',
     "",
-    ...[...layout.imports, ...(loads ? ["arrowio", "core/loader"] : ["core/layout/picture"])].sort().map((path) => `\t"github.com/meshfeed/meshfeed/${path}"`),
+    ...[...layout.imports, ...(loads ? ["arrowio", "core/loader", ...(padded(d).length > 0 ? ["core/view"] : [])] : ["core/layout/picture"])].sort().map((path) => `\t"github.com/meshfeed/meshfeed/${path}"`),
     ")",
     "",
     ...layout.lines,
     "",
     "func main() {",
+    ...(several ? [`\tprocess := flag.Int("process", 0, "the number of this process, 0 to ${processCount(d) - 1}")`, "\tflag.Parse()"] : []),
     ...layout.start,
     ...FAILED,
-    ...(loads ? loop(processCount(d)) : ["\tfmt.Print(picture.Text(lay, picture.Options{}))"]),
+    ...(loads ? [...openLines(d), ...loop(several)] : ["\tfmt.Print(picture.Text(lay, picture.Options{}))"]),
     "}",
     "",
   ].join("\n");
@@ -35,13 +37,20 @@ export function goCode(d: Draft, document: string): string {
 
 const FAILED = ["\tif err != nil {", "\t\tlog.Fatal(err)", "\t}"];
 
-function loop(processes: number): string[] {
+/** openLines opens the file and pads its ragged fields. The last statement sets dataset. */
+function openLines(d: Draft): string[] {
+  const pads = padded(d);
+  const name = (i: number): string => (i === pads.length ? "dataset" : i === 0 ? "opened" : `padded${i}`);
   return [
-    '\tdataset, err := arrowio.Open("train-*.arrow")',
+    `\t${name(0)}, err := arrowio.Open(${quoted(d.files ?? "train-*.arrow")})`,
     ...FAILED,
-    processes === 1
-      ? "\tl, err := loader.New(dataset, loader.Options{Layout: lay})"
-      : `\tl, err := loader.New(dataset, loader.Options{Layout: lay, Process: 0}) // each of the ${processes} processes gives its own number`,
+    ...pads.flatMap((p, i) => [`\t${name(i + 1)}, err := view.Pad(${name(i)}, ${quoted(p.name)}, view.Padding{Length: ${p.length}})`, ...FAILED]),
+  ];
+}
+
+function loop(several: boolean): string[] {
+  return [
+    `\tl, err := loader.New(dataset, loader.Options{Layout: lay${several ? ", Process: *process" : ""}})`,
     ...FAILED,
     "\tdefer l.Close()",
     "\tfor b, err := range l.All(context.Background()) {",

@@ -5,35 +5,18 @@ import { state } from "lit/decorators.js";
 import { orderText, readOrder, setOrder } from "./device-order.js";
 import { type Axis, type Draft, addAxis, axesText, changeSpecs, deviceCount, processCount } from "./draft.js";
 import { idOf } from "./element.js";
-import { disagreementOf } from "./faults.js";
+import { hostNames } from "./host-names.js";
 import { Form, caption, formStyles, integer, typed } from "./form.js";
 import { menu } from "./menu.js";
 import { pointer } from "./pointer.js";
+import { PRESETS, type Preset } from "./presets.js";
 import "./term-help.js";
 import { count, whole } from "./units.js";
-
-interface Preset {
-  name: string;
-  axes: Axis[];
-  processes: number;
-}
-
-const axesOf = (sizes: Record<string, number>): Axis[] => Object.entries(sizes).map(([name, size]) => ({ name, size }));
-
-const PRESETS: Preset[] = [
-  { name: "1 host × 8", axes: axesOf({ data: 8 }), processes: 1 },
-  { name: "4 hosts × 2", axes: axesOf({ data: 4, model: 2 }), processes: 4 },
-  { name: "4 hosts × 8", axes: axesOf({ data: 8, model: 4 }), processes: 4 },
-  { name: "8 hosts × 8", axes: axesOf({ data: 8, model: 8 }), processes: 8 },
-  { name: "16 hosts × 8", axes: axesOf({ data: 4, fsdp: 8, model: 4 }), processes: 16 },
-  { name: "32 hosts × 8", axes: axesOf({ data: 16, fsdp: 4, model: 4 }), processes: 32 },
-  { name: "512 hosts × 8", axes: axesOf({ data: 64, fsdp: 16, model: 4 }), processes: 512 },
-  { name: "8,192 hosts × 8", axes: axesOf({ data: 256, fsdp: 64, model: 4 }), processes: 8192 },
-];
 
 const PROCESSES = "/mesh/processes";
 const PER_PROCESS = "/mesh/processes/each"; // a field of the form, which layout documents do not have
 const DEVICES = "/mesh/devices";
+const HOSTS = "/mesh/hosts"; // another one
 
 const MAX_SHOWN = 2048; // the input lists the devices if there are at most this many
 const RUNS = 24; // runs of consecutive ids in the summary of the order
@@ -53,9 +36,6 @@ export class MeshForm extends Form {
       .moves button { padding: 0 0.3rem; font-size: 0.8rem; }
       .two { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem; margin: 0.6rem 0; }
       .two .why { margin-top: 0.2rem; }
-      .fixes { margin: -0.2rem 0 0.7rem; display: grid; gap: 0.4rem; }
-      .fixes .row { flex-wrap: wrap; gap: 0.35rem; }
-      .fixes button { font-size: 0.76rem; height: auto; min-height: 1.65rem; }
       details { font-size: 0.76rem; margin-top: 0.55rem; color: var(--muted); }
       summary { cursor: pointer; overflow-wrap: anywhere; line-height: 1.45; }
       textarea { width: 100%; min-height: 5rem; resize: vertical; background: var(--field); color: var(--text); border: 1px solid var(--line); border-radius: 6px; padding: 0.4rem 0.5rem; font: 0.74rem/1.5 var(--mono); margin: 0.4rem 0 0.3rem; }
@@ -71,10 +51,11 @@ export class MeshForm extends Form {
         ${this.number("processes", PROCESSES, String(processCount(draft)), own, (d, n) => void (d.processes = n))}
         ${this.number("devices per process", PER_PROCESS, perProcess(draft), own, (d, n) => void (d.perProcess = n))}
       </div>
-      ${this.fixes()}
+      ${this.why(PROCESSES)}
       <ol aria-label="axes, outermost first">${draft.axes.map((a, i) => this.axis(a, i, draft.axes.length))}</ol>
       ${this.adding()}
-      ${this.order()}`;
+      ${this.order()}
+      ${processCount(draft) > 1 ? this.hosts(draft) : nothing}`;
   }
 
   /** number renders an input for a count, at least 1. */
@@ -84,14 +65,6 @@ export class MeshForm extends Form {
       <input id=${path} inputmode="numeric" placeholder="uneven" data-path=${path} .value=${value} ?disabled=${disabled} aria-invalid=${wrong} aria-describedby="${idOf(path)} ${idOf(PROCESSES)}"
         @change=${(e: Event) => this.set(e, path, `still ${value || "uneven"}`, set)} />
       ${this.isRefused(path) ? this.reason(path) : nothing}</div>`;
-  }
-
-  /** fixes renders the error if the processes do not match the axes, with buttons that correct it. */
-  private fixes(): unknown {
-    const own = disagreementOf(this.model.reply, this.model.wanted);
-    if (!own) return this.why(PROCESSES);
-    return html`<div class="fixes" role="group" aria-label="the processes disagree with the axes"><p class="why" id=${idOf(PROCESSES)}>${own.problem.message}</p>
-      <div class="row">${own.fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div></div>`;
   }
 
   /** adding renders the button for a new axis and the choice of its position. */
@@ -119,6 +92,18 @@ export class MeshForm extends Form {
       ${this.reason(DEVICES)}
       <div class="row"><button @click=${() => this.take(DEVICES, () => this.reorder())}>use this order</button>${devices ? html`<button @click=${this.rowMajor}>make row-major</button>` : nothing}</div>
     </details>`;
+  }
+
+  /** hosts renders the input of the hosts' names, one for each process. */
+  private hosts(draft: Draft): unknown {
+    return html`<details ?open=${draft.hosts.length > 0 || this.isRefused(HOSTS)}><summary>names of the hosts</summary>
+      <input id=${HOSTS} class="code" aria-label="names of the hosts" placeholder="node[01-${String(processCount(draft)).padStart(2, "0")}]" .value=${draft.hosts.join(", ")} aria-invalid=${this.isRefused(HOSTS)} aria-describedby=${idOf(HOSTS)}
+        @change=${(e: Event) => this.take(HOSTS, () => this.nameHosts(typed(e)))} />${this.reason(HOSTS)}</details>`;
+  }
+
+  private nameHosts(text: string): void {
+    const names = hostNames(text, processCount(this.model.wanted));
+    void this.model.edit((d) => void (d.hosts = names));
   }
 
   private reorder(): void {

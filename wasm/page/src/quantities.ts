@@ -27,6 +27,15 @@ export function duration(ns: number | null): string {
   return `${value >= 100 ? Math.round(value).toLocaleString("en-US") : unit === "ns" ? Math.round(value) : value.toPrecision(3)} ${unit}`;
 }
 
+/** parseDuration parses a time with its unit, such as "250 ms" or "1.2 s", and returns milliseconds. It throws for other
+ * texts. */
+export function parseDuration(text: string): number {
+  const [, number, unit] = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|min)\s*$/.exec(text) ?? [];
+  const ms = Number(number) * { ms: 1, s: 1000, min: 60_000 }[unit as "ms" | "s" | "min"]!;
+  if (!(ms > 0)) throw new Error("expected a time with its unit, such as 250 ms or 1.2 s");
+  return ms;
+}
+
 /** share formats a part of a whole in percent. */
 export function share(part: number, of: number): string {
   const percent = (100 * part) / of;

@@ -1,10 +1,11 @@
 // The data panel: the reads of every process, repeated reads, and the ways of loading.
 
 import { css, html, nothing } from "lit";
-import { LOADINGS, batchRows, processCount } from "./draft.js";
+import { type Draft, LOADINGS, batchRows, hostOf, processCount } from "./draft.js";
 import { PageElement } from "./element.js";
 import type { Pair, Totals } from "./guest.js";
 import type { Shared } from "./overlap.js";
+import { decimal } from "./quantities.js";
 import { FEW, type Readers } from "./reads.js";
 import { listed, rowsText } from "./rows-text.js";
 import "./samples-view.js";
@@ -55,12 +56,13 @@ export class ReadsView extends PageElement {
     const total = processCount(draft);
     return html`<h2>What every process reads <small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
-        <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="visually-hidden">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
-        <tbody>${reads.processes.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
-          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${readers(reads.others[i] ?? null)}</tr>`)}</tbody>
+        <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="visually-hidden">picture</span></th><th class="n">bytes</th>${draft.stepMs === null ? nothing : html`<th class="n" title="bytes that storage or the page cache gives this process in a second">from storage</th>`}<th>also read by</th></tr></thead>
+        <tbody>${reads.processes.map((p, i) => html`<tr><td>${p.process}${hostOf(draft, p.process) ? html` <span class="muted">${hostOf(draft, p.process)}</span>` : nothing}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
+          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${rate(p.bytes_per_step, draft.stepMs)}${readers(reads.others[i] ?? null)}</tr>`)}</tbody>
       </table></div>
       ${total > FEW ? this.pager(look.from, total) : nothing}
       ${reads.summary ? html`<p>${reads.summary}</p>` : nothing}
+      ${total > 1 ? html`<p>${filesSentence(draft)}</p>` : nothing}
       <samples-view .model=${this.model}></samples-view>`;
   }
 
@@ -98,6 +100,19 @@ function bar(rows: Pair[] | null, batch: number): unknown {
     return html`<i style="left:${(100 * from) / batch}%;width:${(100 * (to - from)) / batch}%;opacity:${full}"></i>`;
   });
   return html`<div class="bar" aria-hidden="true">${stripes}</div>`;
+}
+
+/** rate renders the bytes per second that a process reads if a step takes so long; nothing if that is unknown. */
+function rate(perStep: number | null, stepMs: number | null): unknown {
+  if (stepMs === null) return nothing;
+  return html`<td class="n">${perStep === null ? "–" : decimal((1000 * perStep) / stepMs, "B/s")}</td>`;
+}
+
+/** filesSentence says which files a host needs. */
+function filesSentence(d: Draft): string {
+  const parts = /^local\.1:(\d+):/.exec(d.dataset?.order ?? "")?.[1];
+  if (parts !== undefined) return `The order divides the records into ${parts} parts, and each group of processes reads the files of its part.`;
+  return "Over an epoch every process reads rows of all files, so every host needs all of them, on its own disk or on shared storage.";
 }
 
 /** readers renders the other processes that read rows of a process. */

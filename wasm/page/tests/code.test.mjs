@@ -4,8 +4,9 @@
 //   PYTHON  an interpreter with meshfeed and JAX; default: the one in .venv
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
@@ -63,6 +64,11 @@ async function programs(cases) {
   });
 }
 
+const { PRESETS } = await modules("presets");
+for (const { name, axes, processes } of PRESETS) {
+  OWN[`preset ${name}`] = one({ mesh: { axes: axes.map((a) => [a.name, a.size]), processes }, arrays: { x: { ...x, spec: ["data"] } }, batch: { size: 1024 }, dataset: { records: 4096 } });
+}
+
 const cases = await programs([
   ...examples(),
   ...hostile.filter((row) => row.canonical).map((row) => ({ name: row.name, text: row.canonical })),
@@ -90,6 +96,13 @@ function expressible(document) {
   const { order, seed, records } = dataset ?? {};
   const ids = mesh.devices?.map(([, id]) => id);
   return { ...rest, arrays: Object.entries(rest.arrays).filter(([, a]) => a.shape.some((n) => typeof n === "string")), axes: mesh.axes, ids: ids?.some((id, n) => id !== n) ? ids : undefined, order, seed, records };
+}
+
+/** goModule makes a folder a Go module that uses this checkout. */
+function goModule(folder) {
+  const mod = readFileSync(join(root, "go.mod"), "utf8").replace(/^module .*/, `module example.com/programs\n\nrequire github.com/meshfeed/meshfeed v0.0.0\n\nreplace github.com/meshfeed/meshfeed => ${root}`);
+  writeFileSync(join(folder, "go.mod"), mod);
+  cpSync(join(root, "go.sum"), join(folder, "go.sum"));
 }
 
 test("a draft gives the document back that it was parsed from", () => {
@@ -133,6 +146,59 @@ test("a JAX program runs unchanged on a file", (t) => {
   assert.equal(output, "{'image': (2, 4, 3), 'first': (2, 2), 'valid': (2,)}\n".repeat(3));
 });
 
+/** job runs a command in several processes at the same time, and returns what each of them printed to both outputs. */
+async function job(processes, command, args, options) {
+  const one = (i) =>
+    new Promise((resolve, reject) => {
+      const { env, ...rest } = options;
+      execFile(command, args(i), { encoding: "utf8", ...rest, env: { ...process.env, ...env(i) } }, (cause, stdout, stderr) => (cause ? reject(new Error(`process ${i}: ${cause.message}\n${stderr}`)) : resolve([stdout, stderr])));
+    });
+  return Promise.all(Array.from({ length: processes }, (_, i) => one(i)));
+}
+
+/** freePort returns a port that no program listens to. */
+async function freePort() {
+  const server = createServer();
+  await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+  const { port } = server.address();
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
+
+const DOCUMENTS = `
+import pyarrow as pa, pyarrow.parquet as pq
+pq.write_table(pa.table({"tok": [list(range(i % 7)) for i in range(64)], "id": range(64)}), "documents.parquet")
+`;
+
+test("the programs of presets run in as many processes as they have, on a file whose rows have different lengths", async (t) => {
+  const { parse, text, pad, EMPTY, jaxCode, goCode, Guest } = await modules("guest", "draft", "jax-code", "go-code");
+  const made = folder(t);
+  run(python, ["-c", DOCUMENTS], { cwd: made });
+  for (const { axes, processes } of PRESETS.filter((p) => ["1 host × 8", "4 hosts × 2"].includes(p.name))) {
+    const draft = { ...parse(EMPTY), axes, processes, files: "documents.parquet", dataset: { records: 64, fields: new Map(), fingerprint: null, order: "shuffle.1", seed: 1 } };
+    draft.ragged = [{ name: "tok", dtype: "int64", element: [] }];
+    pad(draft, draft.ragged[0], 8);
+    draft.batch.size = [16];
+    const { document, report } = core(Guest).describe(text(draft));
+    assert.deepEqual(report.problems.filter((p) => p.severity !== "info"), []);
+
+    writeFileSync(join(made, "load.py"), `${jaxCode(draft)}print({name: a.shape for name, a in batch.items()}, loader.state()["epoch"])\n`);
+    rmSync(join(made, "run.state"), { force: true });
+    const port = await freePort();
+    const several = (i) => ({ JAX_COORDINATOR_ADDRESS: `localhost:${port}`, JOB_COMPLETION_INDEX: String(i) });
+    const devices = String(8 / processes);
+    const jax = await job(processes, python, () => ["load.py"], { cwd: made, env: (i) => ({ JAX_PLATFORMS: "cpu", JAX_NUM_CPU_DEVICES: devices, ...(processes > 1 ? several(i) : {}) }) });
+    assert.deepEqual(new Set(jax.map(([stdout]) => stdout)), new Set(["{'tok': (16, 8), 'tok_length': (16,)} 1\n"]));
+
+    mkdirSync(join(made, "go"), { recursive: true });
+    writeFileSync(join(made, "go", "main.go"), goCode(draft, document).replace("\t\tb.Release()", '\t\tprintln(b.Step().Index)\n\t\tb.Release()'));
+    goModule(join(made, "go"));
+    run("go", ["build", "-mod=mod", "-o", "../load", "."], { cwd: join(made, "go") });
+    const printed = await job(processes, join(made, "load"), (i) => (processes > 1 ? ["-process", String(i)] : []), { cwd: made, env: () => ({}) });
+    assert.deepEqual(printed, Array(processes).fill(["", "0\n1\n2\n3\n"]));
+  }
+});
+
 const DRIVER = `package main
 
 import (
@@ -171,9 +237,7 @@ LIST	})
 test("the Go programs are formatted and have the page's layouts, and one loads a file", (t) => {
   const made = folder(t);
   const go = (...args) => run("go", args, { cwd: made });
-  const mod = readFileSync(join(root, "go.mod"), "utf8").replace(/^module .*/, `module example.com/programs\n\nrequire github.com/meshfeed/meshfeed v0.0.0\n\nreplace github.com/meshfeed/meshfeed => ${root}`);
-  writeFileSync(join(made, "go.mod"), mod);
-  cpSync(join(root, "go.sum"), join(made, "go.sum"));
+  goModule(made);
   const names = cases.map((_, i) => `p${i}`);
   for (const [i, { go }] of cases.entries()) {
     mkdirSync(join(made, names[i]));

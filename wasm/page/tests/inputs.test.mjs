@@ -8,7 +8,7 @@ import { modules } from "./modules.mjs";
 inBrowser("a device order is accepted, shown in runs, refused with a reason, and removed", async (page) => {
   await open(page, example("02"));
   const form = page.locator("mesh-form");
-  await form.locator("summary").click();
+  await form.locator("summary").first().click();
   const use = form.getByRole("button", { name: "use this order" });
   const order = form.getByLabel("order of the devices");
   for (const [wrong, why] of [["0 1 2", "expected 8 ids, or 8 [process, id] pairs, in mesh order, but found 3 numbers"], ["0 1 2 3 4 5 6 6", "device 6 is at positions 6 and 7, counted from 0"], ["all", "expected 8 ids, or 8 [process, id] pairs, in mesh order"]]) {
@@ -20,7 +20,7 @@ inBrowser("a device order is accepted, shown in runs, refused with a reason, and
   await order.fill("[[0, 1], [3, 2], [4, 5], [7, 6]]");
   await use.click();
   assert.match(await canonical(page), /"devices":\[\[0,0\],\[0,1\],\[1,3\],\[1,2\],\[2,4\],\[2,5\],\[3,7\],\[3,6\]\]/);
-  assert.equal(await form.locator("summary").innerText(), "8 devices, in this order: p0: 0–1 · p1: 3, 2 · p2: 4–5 · p3: 7, 6");
+  assert.equal(await form.locator("summary").first().innerText(), "8 devices, in this order: p0: 0–1 · p1: 3, 2 · p2: 4–5 · p3: 7, 6");
   assert.match(await page.locator("out-panel pre").innerText(), /ids = \[0, 1, 3, 2, 4, 5, 7, 6\]/);
   assert.equal(await form.locator(".why").count(), 0);
   await form.getByRole("button", { name: "make row-major" }).click();
@@ -60,12 +60,12 @@ inBrowser("presets set the mesh, and unequal processes get fixes", async (page) 
   await type(page.getByLabel("devices per process"), "4");
   const form = page.locator("mesh-form");
   assert.equal(await form.locator(".why").innerText(), "4 processes × 4 devices are 16 devices, but the axes make 32 devices: data 8 × model 4");
-  await form.getByRole("button", { name: "8 processes" }).click();
+  await page.locator("problem-list").getByRole("button", { name: "8 processes" }).click();
   assert.match(await canonical(page), /"processes":8/);
   await load(page, example("02"));
   await type(page.getByLabel("processes").first(), "5");
   assert.equal(await form.locator(".why").innerText(), "5 processes cannot share the devices equally; the axes make 8 devices: data 4 × model 2");
-  await form.getByRole("button", { name: "4 processes" }).click();
+  await page.locator("problem-list").getByRole("button", { name: "4 processes" }).click();
   assert.match(await canonical(page), /"processes":4/);
 });
 
@@ -118,17 +118,18 @@ inBrowser("a named size changes in all shapes", async (page) => {
 inBrowser("an invalid number is refused at its input", async (page) => {
   await open(page, example("02"));
   for (const [label, value, why] of [
-    ["global batch", "many", "expected a whole number from 1"],
-    ["dataset records", "-1", "expected a whole number from 0"],
-    ["seed", "1.5", "expected a whole number"],
-    ["prefetch", "", "expected a whole number from 0"],
+    ["global batch", "many", "expected a whole number from 1, such as 64 or 10k"],
+    ["dataset records", "-1", "expected a whole number from 0, such as 64 or 10k"],
+    ["seed", "1.5", "expected a whole number, such as 64 or 10k"],
+    ["prefetch", "", "expected a whole number from 0, such as 64 or 10k"],
     ["device budget", "16 apples", "expected a size with its unit, such as 16 GiB"],
     ["device budget", "16", "16 has no unit; write 16 GiB, 16 MiB or 16 B"],
     ["host budget", "0 GiB", "expected a size of at least 1 B; leave the input empty for no bound"],
-    ["processes", "0", "expected a whole number from 1; still 4"],
-    ["devices per process", "two", "expected a whole number from 1; still 2"],
-    ["size of axis data", "1.5", "expected a whole number from 1; data is still 4"],
+    ["processes", "0", "expected a whole number from 1, such as 64 or 10k; still 4"],
+    ["devices per process", "two", "expected a whole number from 1, such as 64 or 10k; still 2"],
+    ["size of axis data", "1.5", "expected a whole number from 1, such as 64 or 10k; data is still 4"],
     ["size of axis data", "2097152", 'axis "data" of size 2097152 makes the mesh larger than 1048576 devices'],
+    ["a step takes", "250", "expected a time with its unit, such as 250 ms or 1.2 s"],
     ["epoch", "-1", 'there is no epoch "-1"; expected a whole number from 0 to 9,007,199,254,740,991'],
     ["step", "7", 'there is no step "7"; expected a whole number from 0 to 6'],
   ]) {
@@ -190,4 +191,30 @@ test("shapes are parsed, or refused with what is expected", () => {
 
 test("specText and parseSpec are inverse", () => {
   for (const spec of [[], [["a"], []], [["a", "b"], ["it's"]], [['"']], [["it's \"x\""]], [["a\\b"], ["a,b (c)"]], [["None"]]]) assert.deepEqual(parseSpec(specText(spec)), spec, specText(spec));
+});
+
+inBrowser("a number may have a decimal suffix", async (page) => {
+  await open(page, example("02"));
+  for (const [text, records] of [["10M", 10_000_000], ["1.5k", 1500], ["2 G", 2_000_000_000], ["10_000", 10_000], ["1e7", 10_000_000], ["0.29M", 290_000]]) {
+    await type(page.getByLabel("dataset records"), text);
+    assert.match(await canonical(page), new RegExp(`"dataset":\\{"records":${records}[,}]`), text);
+  }
+});
+
+inBrowser("names of hosts and the time of a step appear in the table of reads, and in Slurm's file", async (page) => {
+  await open(page, example("02"));
+  await page.locator("mesh-form summary").last().click();
+  const hosts = page.getByLabel("names of the hosts", { exact: true });
+  await type(hosts, "node[01-03]");
+  await page.getByText("expected 4 names, such as node[01-04], but these are 3").waitFor();
+  await type(hosts, "node[08-10],other");
+  await type(page.getByLabel("a step takes"), "250 ms");
+  const table = page.getByRole("region", { name: "what every process reads" });
+  assert.deepEqual(await table.locator("td:first-child").allInnerTexts(), ["0 node08", "1 node09", "2 node10", "3 other"]);
+  assert.deepEqual(await table.locator("tr:nth-child(1) td.n").allInnerTexts(), ["2", "16.2 KiB", "66.6 kB/s"]);
+  await page.getByText("Over an epoch every process reads rows of all files, so every host needs all of them").waitFor();
+  await page.getByRole("tab", { name: "Slurm" }).click();
+  assert.match(await page.locator("out-panel pre").innerText(), /--nodes=4\n#SBATCH --nodelist=node08,node09,node10,other\n.*\n#SBATCH --gpus-per-node=2\n/);
+  await page.getByLabel("mesh presets").selectOption({ label: "8 hosts × 8: data 8 × model 8" });
+  assert.doesNotMatch(await page.locator("out-panel pre").innerText(), /nodelist/);
 });

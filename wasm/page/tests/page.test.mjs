@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
-import { canonical, example, examples, focused, inBrowser, layouts, load, open, serve } from "./browser.mjs";
+import { canonical, example, examples, focused, inBrowser, layouts, load, open, serve, type } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -102,7 +102,7 @@ const REFUSED = [
 
 // A data file, the notice after it is opened, and the shape of the array of its field "image".
 const FILES = [
-  ["arrow.parquet", /^arrow\.parquet: 9 fields, 3 records\. Not loadable: ragged \(list<int64> has no fixed shape\), text \(text has no fixed size; .*\), price \(.*\), pair \(.*\), map \(.*\)$/, '"shape":["B",2,3]'],
+  ["arrow.parquet", /^arrow\.parquet: 9 fields, 3 records\. Rows of different lengths: ragged, text; choose a length under "Arrays"\. Not loadable: price \(.*\), pair \(.*\), map \(.*\)$/, '"shape":["B",2,3]'],
   ["fixed.arrow", /^fixed\.arrow: 3 fields, 5 records\. Not loadable: tensor \(its tensors are stored permuted/, '"shape":["B",4,3]'],
 ];
 
@@ -170,6 +170,24 @@ inBrowser("the fields of an opened data file become arrays", async (page) => {
     assert.match(await page.locator(".notice span").innerText(), notice);
     assert.ok((await canonical(page)).includes(`"image":{${shape},"dtype":"float32","spec":["data",null,"model"]}`), file);
   }
+});
+
+inBrowser("a field whose rows have different lengths is padded, and the programs pad and open that file", async (page) => {
+  await open(page, example("02"));
+  await page.locator('input[type="file"]').setInputFiles(join(layouts, "../../internal/arrowmeta/testdata/arrow.parquet"));
+  const length = page.getByLabel("pad ragged to");
+  await type(length, "zero");
+  await page.getByText("expected a whole number from 1, such as 64 or 10k").waitFor();
+  await type(length, "2k");
+  assert.equal(await length.count(), 0);
+  assert.equal(await page.getByLabel("pad text to").inputValue(), "");
+  assert.match(await canonical(page), /"ragged":\{"shape":\["B",2000\],"dtype":"int64","spec":\["data"\]\},"ragged_length":\{"shape":\["B"\],"dtype":"int32","spec":\["data"\]\}/);
+  await type(page.getByRole("group", { name: "array ragged", exact: true }).getByLabel("shape", { exact: true }), "B, 16");
+  assert.match(await canonical(page), /"fields":\{.*"ragged_length":\{"shape":\[\],"dtype":"int32"\},"ragged":\{"shape":\[16\],"dtype":"int64"\}/);
+  const code = page.locator("out-panel pre");
+  assert.match(await code.innerText(), /dataset = mf\.open\("arrow\.parquet"\)\ndataset = dataset\.pad\("ragged", length=16\) /);
+  await page.getByRole("tab", { name: "Go", exact: true }).click();
+  assert.match(await code.innerText(), /arrowio\.Open\("arrow\.parquet"\)[^]*view\.Pad\(opened, "ragged", view\.Padding\{Length: 16\}\)/);
 });
 
 inBrowser("pictures are saved as SVG and PNG", async (page) => {

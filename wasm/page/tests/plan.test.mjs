@@ -54,7 +54,7 @@ inBrowser("a run on 8 hosts × 8 devices is planned from an empty layout", async
   await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="9"]').focus();
   assert.equal(await page.locator(".detail").innerText(), "device 9, process 1, rows 512–1,023 × 512–1,023, 1 MiB");
   const code = await page.locator("out-panel pre").innerText();
-  assert.match(code, /jax\.make_mesh\(\(8, 8\), \("fsdp", "model"\)\)/);
+  assert.match(code, /mf\.make_mesh\(\{"fsdp": 8, "model": 8\}\)/);
   assert.match(code, /"tokens": P\("fsdp"\)/);
   assert.match(code, /batch_size=504/);
 });
@@ -88,11 +88,12 @@ inBrowser("the typed processes and devices stay when the axes change", async (pa
   await open(page, example("02"));
   await page.getByLabel("mesh presets").selectOption({ label: "8 hosts × 8: data 8 × model 8" });
   await type(page.getByLabel("size of axis model"), "4");
-  const fixes = page.locator("mesh-form .fixes");
-  assert.equal(await fixes.locator("p").innerText(), "8 processes × 8 devices are 64 devices, but the axes make 32 devices: data 8 × model 4");
+  const why = page.locator("mesh-form .why");
+  const fixes = page.locator("problem-list .fixes");
+  assert.equal(await why.innerText(), "8 processes × 8 devices are 64 devices, but the axes make 32 devices: data 8 × model 4");
   assert.deepEqual(await fixes.getByRole("button").allInnerTexts(), ["data 8 × model 8", "data 16", "model 8", "another axis: fsdp 2", "4 processes", "4 devices per process"]);
   await fixes.getByRole("button", { name: "4 devices per process" }).click();
-  assert.equal(await fixes.count(), 0);
+  assert.equal(await why.count(), 0);
   assert.match(await sum(page), /32 devices · 8 processes · loads$/);
 });
 

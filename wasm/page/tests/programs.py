@@ -5,8 +5,9 @@
 A case is {"name", "document", "errors", "bytes", "jax"}: the canonical document, its number of
 errors, the bytes of a batch, and the program. Programs run on fake CPU devices and load the first
 of their small batches. A program that cannot run, because its layout has errors or needs more
-devices, is only planned. The output has, for every case, the layout document of the program, the
-specs of arrays outside of the batch, and the shapes of a batch.
+devices, is only planned. This process plays all processes of a layout. The output has, for every
+case, the layout document of the program, the specs of arrays outside of the batch, and the shapes
+of a batch.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ class Loaded:
             for _, batch in zip(range(self.batches), loader, strict=False):
                 yield jax.block_until_ready(batch)
 
+    def save_state(self, path: Path) -> None:
+        """Saves nothing, so that the next program begins at the first batch."""
+
 
 class Planned:
     """Replaces a loader by its layout."""
@@ -87,6 +91,7 @@ class Planned:
     def __init__(self, fields: Fields, records: int, arguments: Mapping[str, Any]) -> None:
         given = dict(arguments)
         given["host_bytes"] = given.pop("max_host_bytes", None)
+        given.pop("state", None)
         mesh, specs = given.pop("mesh"), given.pop("specs")
         narrow = jax.dtypes.canonicalize_dtype
         held = {name: (str(narrow(dtype)), row) for name, (dtype, row) in fields.items()}
@@ -104,7 +109,7 @@ def run(case: Mapping[str, Any]) -> dict[str, Any]:
     document = json.loads(case["document"])
     fields, records = fields_of(document), records_of(document)
     many = math.prod(size for _, size in document["mesh"]["axes"]) > DEVICES
-    real = mf.Loader
+    real, real_mesh = mf.Loader, mf.make_mesh
     made: list[Loaded | Planned] = []
 
     def loader(source: Any, mesh: Any, specs: Any, **rest: Any) -> Loaded | Planned:
@@ -114,8 +119,10 @@ def run(case: Mapping[str, Any]) -> dict[str, Any]:
             made.append(Loaded(real(source, mesh, specs, **rest), int(case["bytes"] <= SMALL)))
         return made[-1]
 
-    def sizes(shape: tuple[int, ...], names: tuple[str, ...]) -> dict[str, int]:
-        return dict(zip(names, shape, strict=True))
+    def mesh(axes: Mapping[str, int]) -> Any:
+        if many:
+            return axes
+        return real_mesh(axes, devices=jax.devices()[: math.prod(axes.values())])
 
     def source(pattern: str) -> mf.Dataset | None:
         return None if many else dataset(fields, records)
@@ -124,8 +131,8 @@ def run(case: Mapping[str, Any]) -> dict[str, Any]:
     Path("layout.json").write_text(case["document"], encoding="utf-8")
     program = compile(case["jax"], case["name"], "exec")
     with (
-        mock.patch.multiple(mf, open=source, Loader=loader),
-        mock.patch.object(jax, "make_mesh", sizes if many else jax.make_mesh),
+        mock.patch.multiple(mf, open=source, Loader=loader, make_mesh=mesh),
+        mock.patch.object(jax.distributed, "initialize"),
     ):
         exec(program, space)
     jax.config.update("jax_enable_x64", False)
