@@ -2,7 +2,9 @@ package arrowio_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,7 +116,7 @@ func TestDuplicates(t *testing.T) {
 		{[]string{"linked", "a.arrow", "folder"}, `linked/a.arrow (path 1, "linked") and folder/a.arrow (path 3, "folder")`, []byte{2, 0, 2}},
 		{[]string{"a.arrow", "copy.arrow"}, "", []byte{0, 0}}, // another file with the same content
 	} {
-		want := "arrowio: " + c.want + ` are the same file, so its records would come twice; leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`
+		want := "arrowio: " + c.want + ` are the same file, so its records would come twice; leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`
 		ds, err := arrowio.OpenFiles(t.Context(), c.patterns, arrowio.Options{})
 		switch {
 		case c.want == "" && err != nil:
@@ -208,6 +210,9 @@ func refused(t *testing.T, patterns []string, code status.Code, want string) {
 	if status.CodeOf(err) != code {
 		t.Errorf("%q: %v instead of %v", patterns, status.CodeOf(err), code)
 	}
+	if found := errors.Is(err, fs.ErrNotExist); found != (code == status.NotFound) {
+		t.Errorf("%q: errors.Is finds fs.ErrNotExist: %v", patterns, found)
+	}
 	if got := strings.ReplaceAll(err.Error(), here, "HERE"); got != "arrowio: "+want {
 		t.Errorf("%q:\n got %s\nwant arrowio: %s", patterns, got, want)
 	}
@@ -216,7 +221,7 @@ func refused(t *testing.T, patterns []string, code status.Code, want string) {
 // TestTwoFormats: files that differ in their suffixes alone are probably one table.
 func TestTwoFormats(t *testing.T) {
 	folder(t, map[string][]byte{"c/a.arrow": numbered(t, 1), "c/a.feather": numbered(t, 2), "c/a.txt": nil, "b/a.arrow": numbered(t, 3)})
-	want := `arrowio: c/a.arrow (path 1, "c") and c/a.feather (path 1, "c") have one name and two formats, so their records probably come twice; leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`
+	want := `arrowio: c/a.arrow (path 1, "c") and c/a.feather (path 1, "c") have one name and two formats, so their records probably come twice; leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`
 	if _, err := arrowio.OpenFiles(t.Context(), []string{"c"}, arrowio.Options{}); status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}

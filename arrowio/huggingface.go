@@ -90,7 +90,7 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 		list = append(list, choice{path: filepath.Join(dir, name), records: take, missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
-		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files: what was saved had no records", dir).
+		return nil, noFile("%s: state.json lists no data files: what was saved had no records", dir).
 			WithHint("save a dataset that has some").With("path", dir)
 	}
 	return list, nil
@@ -254,7 +254,7 @@ func severalSplits(dir string, names []string, other string) error {
 
 // absent returns the error for a split that a directory does not have, without a hint.
 func (f finder) absent(dir string) *status.Error {
-	return status.Errorf(status.NotFound, "arrowio", "%s: the directory has no split %q", dir, f.split).With("path", dir)
+	return noFile("%s: the directory has no split %q", dir, f.split).With("path", dir)
 }
 
 // noSplit returns the error for a split that a directory does not have. The hint says which

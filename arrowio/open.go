@@ -131,7 +131,7 @@ func refuseDuplicates(chosen []choice, files []*file) error {
 		key := f.content.Identity()
 		if first, twice := seen[key]; twice {
 			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s are the same file, so its records would come twice", chosen[first], chosen[i]).
-				WithHint(`leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`).With("path", chosen[i].path)
+				WithHint(`leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`).With("path", chosen[i].path)
 		}
 		seen[key] = i
 	}
@@ -148,7 +148,7 @@ func refuseCopies(chosen []choice) error {
 		stem := strings.TrimSuffix(c.path, filepath.Ext(c.path))
 		if first, twice := seen[stem]; twice && chosen[first].path != c.path {
 			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s have one name and two formats, so their records probably come twice", chosen[first], c).
-				WithHint(`leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`).With("path", c.path)
+				WithHint(`leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`).With("path", c.path)
 		}
 		seen[stem] = i
 	}

@@ -94,7 +94,7 @@ func TestBlobsInMemory(t *testing.T) {
 		}
 	}
 	_, err := OpenFiles(t.Context(), []string{"dir/a.arrow", "d*/a.arrow"}, Options{opener: memory})
-	if want := `arrowio: dir/a.arrow (path 1) and dir/a.arrow (path 2, "d*/a.arrow") are the same file, so its records would come twice; leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`; err == nil || err.Error() != want {
+	if want := `arrowio: dir/a.arrow (path 1) and dir/a.arrow (path 2, "d*/a.arrow") are the same file, so its records would come twice; leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

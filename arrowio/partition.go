@@ -140,7 +140,7 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]choice, error) 
 		level = next
 	}
 	if len(list) == 0 {
-		return nil, status.Errorf(status.NotFound, "arrowio", "%s: the partitions have no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
+		return nil, noFile("%s: the partitions have no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
 			WithHint("open a directory that has some").With("path", dir)
 	}
 	return byPath(list), nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -179,9 +180,17 @@ func (f finder) matches(pattern string) (all []blob.Entry) {
 
 func hidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
+// noFile makes an error of code NotFound in which errors.Is finds fs.ErrNotExist, as in that
+// of a missing file.
+func noFile(format string, args ...any) *status.Error {
+	e := status.Errorf(status.NotFound, "arrowio", format, args...)
+	e.Err = fs.ErrNotExist
+	return e
+}
+
 // nothingMatches returns the error for a glob that matches no file.
 func (f finder) nothingMatches(pattern string, dirs []string) error {
-	e := status.Errorf(status.NotFound, "arrowio", "no file matches %q", pattern).With("path", pattern)
+	e := noFile("no file matches %q", pattern).With("path", pattern)
 	if len(dirs) > 0 {
 		e.Msg += fmt.Sprintf(", only the directory %s", dirs[0])
 		if len(dirs) > 1 {
@@ -302,7 +311,7 @@ func (f finder) directory(dir string) ([]choice, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, status.Errorf(status.NotFound, "arrowio", "%s: the directory has no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
+		return nil, noFile("%s: the directory has no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
 			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
 	}
 	for _, sub := range dirs {

@@ -128,7 +128,7 @@ func checkShards(dir string, files []string) error {
 			}
 		}
 		if of := shards[0].of; len(shards) < of {
-			return status.Errorf(status.NotFound, "arrowio", "%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, of, stem, of, len(shards)).
+			return noFile("%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, of, stem, of, len(shards)).
 				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", filepath.Join(dir, stem+"-*")).With("path", dir)
 		}
 	}

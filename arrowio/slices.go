@@ -1,7 +1,6 @@
 package arrowio
 
 import (
-	"reflect"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -10,11 +9,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
-
-// Element is a Go type that can be an element of an array.
-type Element interface {
-	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
-}
 
 // Values is a field for [FromSlices], made by [Slice].
 type Values struct {
@@ -29,14 +23,8 @@ type Values struct {
 // the shape of one row. Without a shape, a row is one element.
 //
 //	ds, err := arrowio.FromSlices(arrowio.Slice("image", pixels, 28, 28), arrowio.Slice("label", labels))
-func Slice[T Element](name string, values []T, shape ...int) Values {
-	return Values{name, elementType[T](), unsafe.Pointer(unsafe.SliceData(values)), len(values), shape}
-}
-
-// elementType returns the element type of T. Package dtype uses Go's type names.
-func elementType[T Element]() dtype.Type {
-	t, _ := dtype.Parse(reflect.TypeFor[T]().String())
-	return t
+func Slice[T dtype.Element](name string, values []T, shape ...int) Values {
+	return Values{name, dtype.Of[T](), unsafe.Pointer(unsafe.SliceData(values)), len(values), shape}
 }
 
 // As reinterprets the elements as another type of the same size. For example, a

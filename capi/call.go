@@ -18,6 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // handles holds every object of the program.
@@ -119,7 +120,7 @@ func report(e *C.mf_error, err error) C.mf_status {
 	if errors.As(err, &known) {
 		op, message, hint, path = known.Op, known.Msg, known.Hint, pathOf(known)
 	}
-	message, hint, path = escaped(message), escaped(hint), escaped(path)
+	message, hint, path = escaped(inC(message)), escaped(inC(hint)), escaped(path)
 	return C.mfi_error_set(e, code, chars(op), C.size_t(len(op)), chars(message), C.size_t(len(message)),
 		chars(hint), C.size_t(len(hint)), chars(path), C.size_t(len(path)))
 }
@@ -133,6 +134,10 @@ func pathOf(e *status.Error) string {
 	}
 	return ""
 }
+
+// inC writes the options of a Go error as C and Python name them: max_host_bytes for
+// Options.MaxHostBytes.
+func inC(text string) string { return wording.Options(text, "", "_") }
 
 // escaped replaces NUL, which would end a text in C. A name in a layout document
 // may contain it.

@@ -34,7 +34,7 @@ func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_e
 		if err != nil {
 			return err
 		}
-		l, err := layout.New(d)
+		l, err := layout.Draft(d)
 		if err != nil {
 			return err
 		}

@@ -117,7 +117,7 @@ func mfgo_dataset_filter(h C.uint64_t, bits *C.mfi_byte, n C.int64_t, out *C.uin
 		if err != nil {
 			return nil, err
 		}
-		return view.Filter(src, keep)
+		return view.FilterFunc(src, func(i int64) bool { return keep[i/8]>>(i%8)&1 != 0 })
 	})
 }
 
@@ -167,9 +167,6 @@ func mfgo_dataset_pad(h C.uint64_t, padding *C.mf_fill, length C.int64_t, flags 
 func mfgo_dataset_window(h C.uint64_t, windows *C.mfi_windows, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return with(h, e, func(_ context.Context, d *dataset) error {
 		w := view.Windows{Length: int64(windows.length), Stride: int64(windows.stride), Within: C.GoString(windows.within)}
-		if w.Stride == 0 {
-			w.Stride = 1
-		}
 		put(newView(future.Start("capi", func(ctx context.Context) (source.Source, error) {
 			src, err := d.opened.Wait(ctx)
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/meshfeed/meshfeed/arrowio/records18"
-	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/stream"
 )
@@ -47,11 +46,7 @@ func ExampleFromReader() {
 		log.Fatal(err)
 	}
 	defer reader.Release()
-	wanted, err := document.Parse([]byte(plan))
-	if err != nil {
-		log.Fatal(err)
-	}
-	lay, err := layout.New(wanted)
+	lay, err := document.Layout([]byte(plan))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +60,11 @@ func ExampleFromReader() {
 			log.Fatal(err)
 		}
 		for i, block := range lay.Process(0).Blocks {
-			fmt.Println(lay.Arrays()[block.Array].Name, block.Index, b.Bytes(i))
+			bytes, err := b.Bytes(i)
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(b.Blocks()[i].Name, block.Index, bytes)
 		}
 		b.Release()
 	}

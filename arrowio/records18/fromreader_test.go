@@ -115,7 +115,7 @@ func text(b *batch.Batch) string {
 	var out bytes.Buffer
 	fmt.Fprint(&out, b.Step().Cursor, b.Step().Index, b.Step().Valid)
 	for i := range b.Blocks() {
-		fmt.Fprintf(&out, " %x", b.Bytes(i))
+		fmt.Fprintf(&out, " %x", b.Memory().Dst(i))
 	}
 	return out.String()
 }

@@ -117,7 +117,7 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 			WithHint("its processes have numbers from %d to %d", known[0], known[len(known)-1])
 	}
 	began := time.Now()
-	order := cmp.Or(orderNamed(o.order), sampler.Shuffle)
+	order := cmp.Or(o.order, sampler.Shuffle)
 	if o.sequential {
 		order = sampler.Sequential
 	}

@@ -29,7 +29,7 @@ func parseLayout(path string, text []byte) (*layout.Layout, error) {
 	if err != nil {
 		return nil, named(path, err)
 	}
-	planned, err := layout.New(d)
+	planned, err := layout.Draft(d)
 	return planned, named(path, err)
 }
 

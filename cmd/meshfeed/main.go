@@ -35,6 +35,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Exit statuses.
@@ -113,15 +114,17 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 func describe(err error) string {
 	var e *status.Error
 	if !errors.As(err, &e) || e.Hint == "" {
-		return visible(err.Error())
+		return visible(asFlags(err.Error()))
 	}
 	short := *e
 	short.Hint = ""
-	return visible(short.Error()) + "\n  " + visible(asFlags(e.Hint))
+	return visible(asFlags(short.Error())) + "\n  " + visible(asFlags(e.Hint))
 }
 
-// argument is an argument of mf.open in a hint, and what C has in its place.
-var argument = regexp.MustCompile(`\b(split|duplicates)="([^" ]+)"(?: \(C: [A-Z_]+\))?`)
+// argument is an argument of mf.open in a hint, and what Go and C have in its place.
+var argument = regexp.MustCompile(`\b(split|duplicates)="([^" ]+)"(?: \([^()]*C: [A-Z_]+\))?`)
 
-// asFlags replaces arguments of Python in a hint by flags of the command.
-func asFlags(hint string) string { return argument.ReplaceAllString(hint, "--$1 $2") }
+// asFlags replaces arguments of Python and options of Go in a text by flags of the command.
+func asFlags(text string) string {
+	return wording.Options(argument.ReplaceAllString(text, "--$1 $2"), "--", "-")
+}

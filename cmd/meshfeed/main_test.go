@@ -185,10 +185,11 @@ part          a batch of the time
 // TestHintsNameFlags: the packages say what a program in Python gives, and the command what it takes.
 func TestHintsNameFlags(t *testing.T) {
 	for hint, want := range map[string]string{
-		`choose one with split="train", or open d/*`:            `choose one with --split train, or open d/*`,
-		`pass duplicates="allow" (C: MF_ALLOW_DUPLICATES), now`: `pass --duplicates allow, now`,
-		`choose one with split="a b"`:                           `choose one with split="a b"`,
-		`use order="blocks"`:                                    `use order="blocks"`,
+		`choose one with split="train", or open d/*`:                            `choose one with --split train, or open d/*`,
+		`pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES), now`: `pass --duplicates allow, now`,
+		`Options.Process is 3; set loader.Options.MaxHostBytes`:                 `--process is 3; set --max-host-bytes`,
+		`choose one with split="a b"`:                                           `choose one with split="a b"`,
+		`use order="blocks"`:                                                    `use order="blocks"`,
 	} {
 		if got := asFlags(hint); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -59,7 +59,7 @@ func (o planOptions) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if o.order != "" {
-		if l, err = inOrder(l, orderNamed(o.order)); err != nil {
+		if l, err = inOrder(l, o.order); err != nil {
 			return byCommand(cmd, err)
 		}
 	}
@@ -85,7 +85,7 @@ func inOrder(l *layout.Layout, order string) (*layout.Layout, error) {
 			WithHint(`add "dataset": {"records": 1000000}`)
 	}
 	d.Dataset.Order = order
-	return layout.New(d)
+	return layout.Draft(d)
 }
 
 // check rejects several output formats, and flags that have no effect on the chosen

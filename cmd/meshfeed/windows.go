@@ -44,7 +44,7 @@ func (o windowsOptions) windows(cmd *cobra.Command, ds *arrowio.Dataset) (*windo
 	for _, f := range ds.Schema().Fixed() {
 		run.RowBytes += int64(ds.Schema().Fields[f].RowBytes())
 	}
-	full := orderNamed(o.order)
+	full := sampler.Full(o.order)
 	if sampler.IsDerived(full) && full != "local" {
 		var err error
 		if full, err = sampler.Derive(full, run); err != nil {

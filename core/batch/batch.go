@@ -48,14 +48,19 @@ func (b *Batch) Blocks() []Block { return b.blocks }
 // Step returns which step of the run this is.
 func (b *Batch) Step() Step { return b.step }
 
-// Bytes returns the Blocks()[i].Bytes bytes of a block, in C order, or nil if the
-// batch was released or taken. The bytes must not be changed if the memory is
-// shared, and not be used after Release.
-func (b *Batch) Bytes(i int) []byte {
-	if b.gone.Load() {
-		return nil
+// Bytes returns the Blocks()[i].Bytes bytes of a block, in C order. They must not be
+// changed if the memory is shared, and not be used after Release. The error is
+// InvalidState if the batch was released or taken, and OutOfRange for another block.
+func (b *Batch) Bytes(i int) ([]byte, error) {
+	if i < 0 || i >= len(b.blocks) {
+		return nil, status.Errorf(status.OutOfRange, "batch", "there is no block %d: the batch has %d", i, len(b.blocks)).
+			WithHint("Blocks lists them; they count from 0")
 	}
-	return b.memory.Dst(i)
+	if b.gone.Load() {
+		return nil, status.New(status.InvalidState, "batch", "the batch was released or taken, and its memory belongs to another one").
+			WithHint("read a batch before its Release, or copy what is kept")
+	}
+	return b.memory.Dst(i), nil
 }
 
 // Memory returns the memory, which the batch still owns.

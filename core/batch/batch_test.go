@@ -129,16 +129,21 @@ func TestOwnership(t *testing.T) {
 	released := batch.New(b, alloc(t, h, b), step, count)
 	taken := batch.New(b, alloc(t, h, b), step, count)
 	wantLive(t, count, 2, 256)
-	if len(released.Bytes(1)) != 20 || len(released.Blocks()) != 2 || released.Step() != step {
+	if bytes, err := released.Bytes(1); err != nil || len(bytes) != 20 || len(released.Blocks()) != 2 || released.Step() != step {
 		t.Error("the batch differs from what it was made of")
+	}
+	for _, i := range []int{-1, 2} {
+		if _, err := released.Bytes(i); status.CodeOf(err) != status.OutOfRange {
+			t.Errorf("block %d: %v", i, err)
+		}
 	}
 
 	released.Release()
 	released.Release()
 	wantLive(t, count, 1, 128)
 	wantLive(t, h, 1, 128)
-	if released.Bytes(0) != nil {
-		t.Error("a released batch returns memory that another may use")
+	if bytes, err := released.Bytes(0); bytes != nil || status.CodeOf(err) != status.InvalidState {
+		t.Errorf("a released batch returns memory that another may use, %v", err)
 	}
 
 	m, err := taken.Take()

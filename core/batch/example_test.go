@@ -18,7 +18,7 @@ func ExampleHeap() {
 			return
 		}
 		b := batch.New(blocks, memory, batch.Step{}, nil)
-		copy(b.Bytes(0), "filled by a gatherer")
+		copy(memory.Dst(0), "filled by a gatherer")
 		b.Release()
 	}
 	fmt.Println(heap.Live())

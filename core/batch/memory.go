@@ -25,6 +25,7 @@ import (
 
 // Block is one distinct index of one array in this process.
 type Block struct {
+	Name    string     // of the array
 	Array   int        // number of the array in the layout's order
 	Type    dtype.Type // as delivered
 	Shape   []int      // of the shard

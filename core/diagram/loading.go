@@ -77,7 +77,7 @@ func (p Loading) layouts() ([]*layout.Layout, error) {
 	for i, way := range ways {
 		doc := *p.Layout
 		doc.Loading = way.name
-		l, err := layout.New(&doc)
+		l, err := layout.Draft(&doc)
 		if err != nil {
 			return nil, at("", err)
 		}

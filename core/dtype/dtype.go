@@ -4,6 +4,7 @@
 package dtype
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -66,6 +67,17 @@ var table = [numTypes]facts{
 	Float64:    {"float64", 8, DLFloat, Float32},
 	Complex64:  {"complex64", 8, DLComplex, Invalid},
 	Complex128: {"complex128", 16, DLComplex, Complex64},
+}
+
+// Element is a Go type whose values can be the elements of an array.
+type Element interface {
+	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
+}
+
+// Of returns the type of the elements that T holds.
+func Of[T Element]() Type {
+	t, _ := Parse(reflect.TypeFor[T]().String()) // the types have the names that they have in Go
+	return t
 }
 
 // All lists the valid types.

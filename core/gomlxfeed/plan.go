@@ -78,7 +78,7 @@ func (p *plan) addArray(blocks []layout.Block) error {
 		for _, position := range b.Holders {
 			placed.block[position], placed.first[position] = len(p.blocks), b.Holders[0]
 		}
-		p.blocks = append(p.blocks, batch.Block{Array: number, Type: a.Type, Shape: dims, Bytes: placed.bytes, Holders: b.Holders})
+		p.blocks = append(p.blocks, batch.Block{Name: a.Name, Array: number, Type: a.Type, Shape: dims, Bytes: placed.bytes, Holders: b.Holders})
 	}
 	p.arrays = append(p.arrays, placed)
 	p.bytes += int64(placed.bytes) * int64(len(p.assignment))

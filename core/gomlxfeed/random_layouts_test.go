@@ -117,7 +117,7 @@ func randomLayout(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 			spec = spec[:len(spec)-r.IntN(2)*countEmpty(spec)]
 			d.Arrays = append(d.Arrays, layout.ArraySpec{Name: "a/" + f.Name, Field: f.Name, Type: f.Type, RowShape: f.Shape, Spec: spec})
 		}
-		lay, err := layout.New(d)
+		lay, err := layout.Draft(d)
 		if err != nil {
 			panic(err)
 		}

@@ -49,7 +49,7 @@ func TestHuge(t *testing.T) {
 		alike     bool
 		code      problem.Code // of the first problem, if it is an error
 	}{{1, true, layout.TooManyBlocks}, {layout.MaxProcesses, true, ""}, {1, false, layout.TooLarge}} {
-		l, err := layout.New(huge(c.processes, c.alike))
+		l, err := layout.Draft(huge(c.processes, c.alike))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
@@ -37,11 +36,21 @@ func ExampleNew() {
 	// 31 steps
 }
 
-func ExampleLayout_Err() {
-	d, _ := document.Parse([]byte(`{"meshfeed":1,"mesh":{"axes":[["data",4]]},
-	  "arrays":{"x":{"shape":["B",128],"dtype":"float32","spec":["data"]}},"batch":{"size":30}}`))
-	l, _ := layout.New(d)
-	fmt.Println(l.Err())
+// A program that reports faults reads them from a draft.
+func ExampleDraft() {
+	l, err := layout.Draft(&layout.Document{
+		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}}},
+		Arrays: []layout.ArraySpec{{Name: "x", RowShape: []int{128}, Type: dtype.Float32, Spec: sharding.P("data")}},
+		Batch:  &layout.BatchSpec{Size: []int{30}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, p := range l.Problems() {
+		fmt.Println(p.Severity, p.Code, p.Path, p.Hint)
+	}
+	fmt.Println(l.BatchSize(), "rows")
 	// Output:
-	// layout: dimension 0 of array "x" of shape (30, 128) is split 4 ways by axis "data" (size 4), but 30 % 4 = 2; use a batch of 28 or 32
+	// error indivisible /arrays/x/shape/0 use a batch of 28 or 32
+	// 30 rows
 }

@@ -47,7 +47,7 @@ func TestFirstHeldOfRandomLayouts(t *testing.T) {
 	r := random.New(t)
 	checked := 0
 	for n := range 400 {
-		l, err := layout.New(documents.Random(r))
+		l, err := layout.Draft(documents.Random(r))
 		if err != nil || l.Err() != nil || l.BatchSize() > 1<<12 || l.Parts() > 1<<8 {
 			continue
 		}
@@ -81,7 +81,7 @@ func BenchmarkFirstHeld(b *testing.B) {
 	d := rowsDocument(512, sharding.P("data"), sharding.P("data", "model"))
 	d.Mesh.Axes = []mesh.Axis{{Name: "data", Size: 1024}, {Name: "model", Size: 4}}
 	d.Batch.Size = []int{4096}
-	l, err := layout.New(d)
+	l, err := layout.Draft(d)
 	if err != nil || l.Err() != nil {
 		b.Fatal(err, l.Err())
 	}

@@ -3,7 +3,8 @@
 //
 // A [Document] describes what is wanted: a mesh, the arrays of a batch with
 // their partition specs, the size of the global batch, and facts about the
-// dataset. [New] makes a [Layout] of it, which has
+// dataset. [New] makes a [Layout] of it, or says what is wrong. [Draft] makes a
+// layout of a document with faults, too. A layout has
 //
 //   - every array of the batch with its global shape and sharding
 //     ([Layout.Arrays]): first those of the document in their order, then the
@@ -20,11 +21,12 @@
 // be made anywhere, also in a browser. The rows of a device follow from its
 // position in the mesh, and not from the rank of its process.
 //
-// Package document reads and writes documents and reports as JSON. Package
-// picture draws layouts.
+// Package document reads and writes documents and reports as JSON, and makes the
+// layout of a text by one call. Package picture draws layouts.
 package layout
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
@@ -48,11 +50,24 @@ type Layout struct {
 	costs     costs
 }
 
-// New makes the layout of a document, which it copies. A fault in the arrays, the
-// batch or the dataset becomes a problem of the layout, and New computes the rest
-// of the layout. If the document violates the rules of [Document.Validate], New
-// fails.
+// New makes the layout of a document, which it copies. The error is that of
+// [Document.Validate], or joins all faults of the arrays, the batch and the
+// dataset: sizes that axes do not divide, unknown names, budgets that are exceeded.
 func New(d *Document) (*Layout, error) {
+	l, err := Draft(d)
+	if err == nil {
+		err = l.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Draft is New for programs that report faults. A fault in the arrays, the batch or
+// the dataset becomes a problem of the layout, and Draft computes the rest of the
+// layout. If the document violates the rules of [Document.Validate], Draft fails.
+func Draft(d *Document) (*Layout, error) {
 	if d == nil {
 		return nil, status.New(status.InvalidArgument, "layout", "there is no document").WithHint("Parse reads one; look at its error")
 	}
@@ -130,13 +145,17 @@ func (l *Layout) ShardBytes(array int) int64 { return shardBytes(l.arrays[array]
 // Problems lists the errors, then the warnings, then the remarks ("info").
 func (l *Layout) Problems() []problem.Problem { return l.problems }
 
-// Err returns the first problem of severity "error" as a [*status.Error], with
-// the facts and the path as attributes, or nil.
+// Err returns the problems of severity "error" as one error, or nil. Each is a
+// [*status.Error] with the facts and the path as attributes.
 func (l *Layout) Err() error {
+	var errs []error
 	for _, p := range l.problems {
 		if p.Severity == problem.Error {
-			return p.Err("layout")
+			errs = append(errs, p.Err("layout"))
 		}
 	}
-	return nil
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }

@@ -161,9 +161,12 @@ func TestProcessOfNoDevices(t *testing.T) {
 func TestErrCarriesFacts(t *testing.T) {
 	d := simple()
 	d.Batch.Size[0] = 30
-	l, err := layout.New(d)
+	l, err := layout.Draft(d)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if none, err := layout.New(d); none != nil || err == nil || err.Error() != l.Err().Error() {
+		t.Errorf("New returns %v, %v; the draft has the error %v", none, err, l.Err())
 	}
 	var e *status.Error
 	if !errors.As(l.Err(), &e) || e.Attr("path") != "/arrays/x/shape/0" || e.Attr("code") != "indivisible" || e.Attr("remainder") != int64(2) {

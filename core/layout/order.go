@@ -86,11 +86,15 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// nameOrder replaces the short name of a derived order in the document with the full
-// name. It leaves the name of an order with the units of a dataset, which only a loader
-// knows.
+// nameOrder replaces the short name of an order in the document with the full name. It
+// leaves the name of an order with the units of a dataset, which only a loader knows.
 func (l *Layout) nameOrder() {
-	if d := l.doc.Dataset; d != nil && sampler.IsDerived(d.Order) {
+	d := l.doc.Dataset
+	if d == nil {
+		return
+	}
+	d.Order = sampler.Full(d.Order)
+	if sampler.IsDerived(d.Order) {
 		if name, err := l.DerivedOrder(d.Order, d.Records, nil); err == nil {
 			d.Order = name
 		}

@@ -65,7 +65,7 @@ func TestLocalOrder(t *testing.T) {
 		{"every process reads all", loading(rowsDocument(4, split), layout.LoadGlobal), 4},
 		{"rows are split otherwise first", loading(rowsDocument(4, whole), layout.LoadReshard), 1},
 	} {
-		l, err := layout.New(c.d)
+		l, err := layout.Draft(c.d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestLocalOrder(t *testing.T) {
 func TestLocalOrderIsNamed(t *testing.T) {
 	d := rowsDocument(4, sharding.P("data"))
 	d.Dataset = &layout.DatasetSpec{Records: 1000, Order: layout.OrderLocal, Seed: 3}
-	l, err := layout.New(d)
+	l, err := layout.Draft(d)
 	if err != nil || l.Err() != nil {
 		t.Fatal(err, l.Err())
 	}
@@ -94,7 +94,7 @@ func TestLocalOrderIsNamed(t *testing.T) {
 func TestLocalOrderRefused(t *testing.T) {
 	broken := rowsDocument(4, sharding.P("date"))
 	broken.Dataset = &layout.DatasetSpec{Records: 1000, Order: layout.OrderLocal}
-	l, err := layout.New(broken)
+	l, err := layout.Draft(broken)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestLocalOrderRefused(t *testing.T) {
 	pieces.Batch.Size = []int{1 << 20, 8}
 	pieces.Mesh.Processes = 4
 	pieces.Dataset = &layout.DatasetSpec{Records: 1 << 30, Order: layout.OrderLocal}
-	if l, err = layout.New(pieces); err != nil {
+	if l, err = layout.Draft(pieces); err != nil {
 		t.Fatal(err)
 	}
 	const text = `layout: the rows of every process lie in too many pieces for order "local"; partition the first batch dimension rather than a later one, or shuffle`
@@ -121,11 +121,26 @@ func TestLocalOrderRefused(t *testing.T) {
 	}
 	wrong := rowsDocument(4, sharding.P("data"))
 	wrong.Dataset = &layout.DatasetSpec{Records: 1000, Order: "local.1:3:32"}
-	if l, err = layout.New(wrong); err != nil {
+	if l, err = layout.Draft(wrong); err != nil {
 		t.Fatal(err)
 	}
 	const third = `layout: order "local.1:3:32" has 3 parts, which do not divide a batch of 32: 32 % 3 = 2; use the name in the state of the first loader`
 	if err := l.Err(); err == nil || err.Error() != third {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An order without parameters may be named without its version.
+func TestShortOrders(t *testing.T) {
+	for short, full := range map[string]string{"sequential": sampler.Sequential, "shuffle": sampler.Shuffle} {
+		d := simple()
+		d.Dataset = &layout.DatasetSpec{Records: 100, Order: short}
+		l, err := layout.New(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Document().Dataset.Order; got != full || d.Dataset.Order != short {
+			t.Errorf("%q has become %q", short, got)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func TestRandomLayouts(t *testing.T) {
 	}
 	for i := range layouts {
 		d := documents.Random(r)
-		l, err := layout.New(d)
+		l, err := layout.Draft(d)
 		if err != nil {
 			t.Fatalf("layout %d, %s: %v", i, document.Canonical(d), err)
 		}

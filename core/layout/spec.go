@@ -90,7 +90,7 @@ type DatasetSpec struct {
 	Records     int64
 	Fields      []FieldSpec // nil if they are not known
 	Fingerprint string      // 32 hexadecimal digits, or ""
-	Order       string      // "" for "sequential.1"; OrderLocal or another name that sampler.IsDerived accepts
+	Order       string      // "" for "sequential.1"; a full name, or a short one that sampler.Full or sampler.IsDerived knows
 	Seed        int64
 }
 

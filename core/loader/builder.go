@@ -162,7 +162,7 @@ func (b *builder) checkLimit() error {
 		return nil
 	}
 	batches, bytes := b.live()
-	return fail(status.ResourceExhausted, "%d batches of %d bytes in all are not released, and one more of %d would exceed max_host_bytes = %d",
+	return fail(status.ResourceExhausted, "%d batches of %d bytes in all are not released, and one more of %d would exceed Options.MaxHostBytes = %d",
 		batches, bytes, b.plan.need(), b.limit).
 		WithHint("release batches, or drop references to their arrays; then ask again").
 		With("live_batches", batches).With("live_bytes", bytes).With("batch_bytes", b.plan.need())

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -33,7 +32,7 @@ func (c *checker) err() error {
 // check returns everything that is wrong with the options for this dataset. Planned
 // is the document's description of the dataset.
 func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
-	if err := checkLayout(o.Layout); err != nil {
+	if err := o.Layout.Err(); err != nil {
 		return err
 	}
 	c := &checker{}
@@ -62,28 +61,17 @@ func gridOf(lay *layout.Layout, src source.Source) grid {
 	return grid{records: src.Len(), batch: lay.BatchSize(), remainder: lay.Remainder()}
 }
 
-// checkLayout returns all problems of severity "error".
-func checkLayout(lay *layout.Layout) error {
-	c := &checker{}
-	for _, p := range lay.Problems() {
-		if p.Severity == problem.Error {
-			c.add(p.Err("layout"))
-		}
-	}
-	return c.err()
-}
-
 func (c *checker) checkNumbers(o *Options) {
 	invalid := func(wrong bool, format string, args ...any) {
 		if wrong {
 			c.add(fail(status.InvalidArgument, format, args...))
 		}
 	}
-	invalid(o.Processes < 0, "processes is %d, but must be positive, or 0 for those of the layout", o.Processes)
-	invalid(o.Epochs < -1, "epochs is %d, but must be positive, 0 for one epoch per loop, or -1 for no end", o.Epochs)
-	invalid(o.Prefetch < -1 || o.Prefetch > maxPrefetch, "prefetch is %d, but must be from -1 to %d", o.Prefetch, maxPrefetch)
-	invalid(o.MaxHostBytes < 0, "max_host_bytes is %d, but must be positive, or 0 for no bound", o.MaxHostBytes)
-	invalid(o.Workers < 0 || o.Workers > maxWorkers, "workers is %d, but must be from 1 to %d, or 0 to choose", o.Workers, maxWorkers)
+	invalid(o.Processes < 0, "Options.Processes is %d, but must be positive, or 0 for those of the layout", o.Processes)
+	invalid(o.Epochs < -1, "Options.Epochs is %d, but must be positive, 0 for one epoch per loop, or -1 for no end", o.Epochs)
+	invalid(o.Prefetch < -1 || o.Prefetch > maxPrefetch, "Options.Prefetch is %d, but must be from -1 to %d", o.Prefetch, maxPrefetch)
+	invalid(o.MaxHostBytes < 0, "Options.MaxHostBytes is %d, but must be positive, or 0 for no bound", o.MaxHostBytes)
+	invalid(o.Workers < 0 || o.Workers > maxWorkers, "Options.Workers is %d, but must be from 1 to %d, or 0 to choose", o.Workers, maxWorkers)
 	invalid(o.Layout.BatchSize() == 0, "the layout has no batch, so there is nothing to load")
 }
 
@@ -105,8 +93,8 @@ func checkProcess(o *Options) error {
 	if n == 1 {
 		known = "process 0 alone"
 	}
-	return fail(status.OutOfRange, "process is %d, but the %s has %s", o.Process, owner, known).
-		WithHint("number processes from 0; if the run has processes outside the mesh, say in processes how many it has")
+	return fail(status.OutOfRange, "Options.Process is %d, but the %s has %s", o.Process, owner, known).
+		WithHint("number processes from 0; if the run has processes outside the mesh, say in Options.Processes how many it has")
 }
 
 const maxPrefetch = 1 << 16

@@ -25,14 +25,16 @@ func TestRefused(t *testing.T) {
 	}
 	const invalid, unfit, none = status.InvalidArgument, status.Incompatible, status.NotFound
 	for _, c := range []change{
-		{options: func(o *loader.Options) { o.Layout = nil }, code: invalid, want: "loader: there is no layout; set Options.Layout"},
-		{options: func(o *loader.Options) { o.Process = -1 }, code: status.OutOfRange, want: "loader: process is -1, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in processes how many it has"},
-		{options: func(o *loader.Options) { o.Processes = -1 }, code: invalid, want: "loader: processes is -1, but must be positive, or 0 for those of the layout"},
-		{options: func(o *loader.Options) { o.Epochs = -2 }, code: invalid, want: "loader: epochs is -2, but must be positive, 0 for one epoch per loop, or -1 for no end"},
-		{options: func(o *loader.Options) { o.Prefetch = -2 }, code: invalid, want: "loader: prefetch is -2, but must be from -1 to 65536"},
-		{options: func(o *loader.Options) { o.MaxHostBytes = -1 }, code: invalid, want: "loader: max_host_bytes is -1, but must be positive, or 0 for no bound"},
-		{options: func(o *loader.Options) { o.Workers = 65 }, code: invalid, want: "loader: workers is 65, but must be from 1 to 64, or 0 to choose"},
-		{options: func(o *loader.Options) { o.Order = "best.1" }, code: invalid, want: `sampler: there is no order "best.1"; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records`},
+		{options: func(o *loader.Options) { o.Layout = nil }, code: invalid, want: "loader: there is no layout; set Options.Layout, or Options.BatchSize for batches of all fields"},
+		{options: func(o *loader.Options) { o.Process = -1 }, code: status.OutOfRange, want: "loader: Options.Process is -1, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in Options.Processes how many it has"},
+		{options: func(o *loader.Options) { o.BatchSize = 8 }, code: invalid, want: "loader: Options.BatchSize is 8, but Options.Layout says how large its batches are; set one of the two"},
+		{options: func(o *loader.Options) { o.Layout, o.BatchSize = nil, -8 }, code: invalid, want: "loader: Options.BatchSize is -8, but must be positive"},
+		{options: func(o *loader.Options) { o.Processes = -1 }, code: invalid, want: "loader: Options.Processes is -1, but must be positive, or 0 for those of the layout"},
+		{options: func(o *loader.Options) { o.Epochs = -2 }, code: invalid, want: "loader: Options.Epochs is -2, but must be positive, 0 for one epoch per loop, or -1 for no end"},
+		{options: func(o *loader.Options) { o.Prefetch = -2 }, code: invalid, want: "loader: Options.Prefetch is -2, but must be from -1 to 65536"},
+		{options: func(o *loader.Options) { o.MaxHostBytes = -1 }, code: invalid, want: "loader: Options.MaxHostBytes is -1, but must be positive, or 0 for no bound"},
+		{options: func(o *loader.Options) { o.Workers = 65 }, code: invalid, want: "loader: Options.Workers is 65, but must be from 1 to 64, or 0 to choose"},
+		{options: func(o *loader.Options) { o.Order = "best.1" }, code: invalid, want: `sampler: there is no order "best.1"; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records; loaders and layouts also take sequential, shuffle, local, blocks, blocks:W, or blocks:W:B with windows of W blocks of B records`},
 		{options: func(o *loader.Options) { o.Seed = 1<<53 + 1 }, code: invalid, want: "sampler: seed 9007199254740993 is not within ±2^53; use a seed that JSON carries exactly"},
 		{options: func(o *loader.Options) { o.Fill = map[string]any{"lable": 0} }, code: none, want: `loader: there is a fill value for field "lable", but the dataset does not have it`},
 		{options: func(o *loader.Options) { o.State = []byte("{}") }, code: invalid, want: `loader: this is not a saved state: a state needs the key "meshfeed"; pass on a saved state, unchanged`},
@@ -131,7 +133,7 @@ func TestEveryErrorIsNamed(t *testing.T) {
 	d := document(8)
 	d.Arrays[0].Field, d.Arrays[1].Type = "picture", dtype.Bool
 	_, err := loader.New(digits(80), loader.Options{Layout: newLayout(t, d), Epochs: -7})
-	wantError(t, err, status.InvalidArgument, `loader: epochs is -7, but must be positive, 0 for one epoch per loop, or -1 for no end
+	wantError(t, err, status.InvalidArgument, `loader: Options.Epochs is -7, but must be positive, 0 for one epoch per loop, or -1 for no end
 loader: array "image" takes field "picture", which the dataset does not have; the fields are "image", "label"
 loader: array "label" is bool, but field "label" is int64; write "int64", or "int32" to narrow it`)
 }

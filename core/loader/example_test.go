@@ -2,7 +2,6 @@ package loader_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -36,11 +35,15 @@ func exampleSource() source.Source {
 // records returns the low words of the extra "record", block by block.
 func records(b *batch.Batch) (list []int32) {
 	for i, block := range b.Blocks() {
-		if block.Type != dtype.Uint32 {
+		if block.Name != layout.ExtraRecord {
 			continue
 		}
-		for bytes := b.Bytes(i); len(bytes) > 0; bytes = bytes[8:] {
-			list = append(list, int32(binary.LittleEndian.Uint32(bytes)))
+		words, err := loader.BlockValues[uint32](b, i)
+		if err != nil {
+			panic(err)
+		}
+		for k := 0; k < len(words); k += 2 {
+			list = append(list, int32(words[k]))
 		}
 	}
 	return list

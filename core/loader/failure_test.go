@@ -178,7 +178,7 @@ func TestMaxHostBytes(t *testing.T) {
 		lay := newLayout(t, document(8))
 		slab := int64(2*64 + 64) // two half images of 64 bytes, four labels
 		_, err := loader.New(digits(80), loader.Options{Layout: lay, MaxHostBytes: slab - 1})
-		wantError(t, err, status.ResourceExhausted, "loader: one batch takes 192 bytes in process 0, but max_host_bytes is 191; raise it: reading ahead takes 2 batches more")
+		wantError(t, err, status.ResourceExhausted, "loader: one batch takes 192 bytes in process 0, but Options.MaxHostBytes is 191; raise it: reading ahead takes 2 batches more")
 
 		l := newLoader(t, digits(80), loader.Options{Layout: lay, MaxHostBytes: 3 * slab, Prefetch: 2, Epochs: 1})
 		var kept []*batch.Batch
@@ -196,7 +196,7 @@ func TestMaxHostBytes(t *testing.T) {
 		for range 2 {
 			_, err = l.Next(t.Context())
 			wantError(t, err, status.ResourceExhausted, "loader: step 3 of epoch 0: 3 batches of 576 bytes in all are not released, "+
-				"and one more of 192 would exceed max_host_bytes = 576; release batches, or drop references to their arrays; then ask again")
+				"and one more of 192 would exceed Options.MaxHostBytes = 576; release batches, or drop references to their arrays; then ask again")
 		}
 		kept[0].Release() // now the next batch has room, and no old error is delivered
 		if p := next(t, l); p.Index != 3 {

@@ -40,7 +40,7 @@ func document(size ...int) *layout.Document {
 
 func newLayout(t testing.TB, d *layout.Document) *layout.Layout {
 	t.Helper()
-	lay, err := layout.New(d)
+	lay, err := layout.Draft(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func checkBytes(t testing.TB, l *loader.Loader, b *batch.Batch) {
 	want := synthetic.Batch{Records: records, Seed: l.State().Seed, Epoch: step.Epoch}
 	for i, block := range l.Layout().Process(l.Process()).Blocks {
 		a := l.Layout().Arrays()[block.Array]
-		if !bytes.Equal(b.Bytes(i), synthetic.Expect(a, block.Index, want)) {
+		if !bytes.Equal(b.Memory().Dst(i), synthetic.Expect(a, block.Index, want)) {
 			t.Fatalf("epoch %d position %d: block %d (%s%v) is wrong", step.Epoch, step.Position, i, a.Name, block.Index)
 		}
 	}

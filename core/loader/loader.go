@@ -10,7 +10,8 @@
 //	defer l.Close()
 //	for b, err := range l.All(ctx) {
 //		if err != nil { … }
-//		… b.Bytes(0) …
+//		labels, err := loader.Values[int32](b, "label")
+//		…
 //		b.Release()
 //	}
 //
@@ -71,8 +72,8 @@ func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, erro
 	if v := reflect.ValueOf(src); src == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset; arrowio.Open, which opens one, returns nil with an error")
 	}
-	if o.Layout == nil {
-		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
+	if err := o.setLayout(src.Schema()); err != nil {
+		return nil, err
 	}
 	planned := o.Layout.Document().Dataset // copies the whole document
 	if err := check(src, &o, planned); err != nil {
@@ -108,7 +109,7 @@ func (l *Loader) planFor(process int) (err error) {
 		return err
 	}
 	if bound := l.o.MaxHostBytes; bound > 0 && l.plan.need() > bound {
-		return fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but max_host_bytes is %d", l.plan.need(), process, bound).
+		return fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but Options.MaxHostBytes is %d", l.plan.need(), process, bound).
 			WithHint("raise it: reading ahead takes %d batches more", l.o.prefetch())
 	}
 	if l.o.Allocator == nil {

@@ -150,7 +150,7 @@ func (c *cluster) assemble(n int, l *loader.Loader, b *batch.Batch) {
 		if c.steps[n][a.Name] == nil {
 			c.steps[n][a.Name] = bytes.Repeat([]byte{0xee}, bytesOf(a, wholeOf(a)))
 		}
-		put(c.steps[n][a.Name], b.Bytes(i), a.Shape, block.Index)
+		put(c.steps[n][a.Name], b.Memory().Dst(i), a.Shape, block.Index)
 	}
 }
 
@@ -251,8 +251,8 @@ func TestDeviceLoading(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Release()
-	if len(b.Blocks()) != 4 || !bytes.Equal(b.Bytes(0), b.Bytes(1)) || &b.Bytes(0)[0] == &b.Bytes(1)[0] {
-		t.Errorf("%d blocks; the first two are at %p and %p", len(b.Blocks()), b.Bytes(0), b.Bytes(1))
+	if len(b.Blocks()) != 4 || !bytes.Equal(b.Memory().Dst(0), b.Memory().Dst(1)) || &b.Memory().Dst(0)[0] == &b.Memory().Dst(1)[0] {
+		t.Errorf("%d blocks; the first two are at %p and %p", len(b.Blocks()), b.Memory().Dst(0), b.Memory().Dst(1))
 	}
 }
 
@@ -298,7 +298,7 @@ func TestGlobalMemory(t *testing.T) {
 	lay := newLayout(t, d)
 	const whole, part = 8*32 + 64, 2*64 + 64 // slots of 64 bytes: images, then labels
 	_, err := loader.New(digits(8), loader.Options{Layout: lay, MaxHostBytes: whole + part - 1})
-	wantError(t, err, status.ResourceExhausted, "loader: one batch takes 512 bytes in process 0, but max_host_bytes is 511; raise it: reading ahead takes 2 batches more")
+	wantError(t, err, status.ResourceExhausted, "loader: one batch takes 512 bytes in process 0, but Options.MaxHostBytes is 511; raise it: reading ahead takes 2 batches more")
 	l := newLoader(t, digits(8), loader.Options{Layout: lay, MaxHostBytes: whole + part})
 	next(t, l)
 	if s := l.Stats(); s.Bytes != 2*64+16 || s.GatheredBytes != 8*32+32 {

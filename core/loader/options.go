@@ -7,13 +7,18 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Options select what a loader delivers. Only Layout is required.
+// Options select what a loader delivers. Layout or BatchSize is required.
 type Options struct {
 	// Layout defines the arrays and the devices that hold them. It must have no
 	// problem of severity "error".
 	Layout *layout.Layout
+
+	// BatchSize is the number of records of a batch, if there is no Layout. The
+	// batch then has all fields whose rows have one shape, each in one block.
+	BatchSize int
 
 	// Process is the process whose blocks are loaded, counted from 0. A process
 	// that has no devices in the mesh gets as many batches as the others, without
@@ -24,11 +29,12 @@ type Options struct {
 	// devices in the layout's mesh. 0: the number of the layout's processes.
 	Processes int
 
-	// Order is the name of the order of records (sampler.Names, sampler.Local,
-	// sampler.Blocks). The parameters of "local" and "blocks" are those of State,
-	// if that has such an order, else they follow from Layout and the dataset; a
-	// later Restore changes them. "" is sampler.Shuffle if Shuffle is
-	// set, else the document's order, else sequential.
+	// Order is the name of the order of records: "sequential", "shuffle", "local",
+	// "blocks", "blocks:W", "blocks:W:B" (package sampler), or a full name, as a
+	// State has it. The parameters of "local" and "blocks" are those of State, if
+	// that has such an order, else they follow from Layout and the dataset; a later
+	// Restore changes them. "" is "shuffle" if Shuffle is set, else the document's
+	// order, else "sequential".
 	Order string
 
 	// Shuffle delivers every epoch in a new random order, which depends only on
@@ -76,6 +82,29 @@ type Options struct {
 	Workers int
 }
 
+// setLayout makes a layout of all fields on one device, if there is no layout.
+func (o *Options) setLayout(schema source.Schema) (err error) {
+	switch {
+	case o.Layout != nil && o.BatchSize != 0:
+		return fail(status.InvalidArgument, "Options.BatchSize is %d, but Options.Layout says how large its batches are", o.BatchSize).
+			WithHint("set one of the two")
+	case o.Layout != nil:
+		return nil
+	case o.BatchSize < 0:
+		return fail(status.InvalidArgument, "Options.BatchSize is %d, but must be positive", o.BatchSize)
+	case o.BatchSize == 0:
+		return fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout, or Options.BatchSize for batches of all fields")
+	}
+	d := &layout.Document{Batch: &layout.BatchSpec{Size: []int{o.BatchSize}}}
+	for _, f := range schema.Fields {
+		if f.Ragged == 0 {
+			d.Arrays = append(d.Arrays, layout.ArraySpec{Name: f.Name, RowShape: f.Shape, Type: f.Type})
+		}
+	}
+	o.Layout, err = layout.New(d)
+	return err
+}
+
 // prefetch returns how many batches are built ahead.
 func (o *Options) prefetch() int {
 	switch {
@@ -103,7 +132,7 @@ func (o *Options) order(d *layout.DatasetSpec, src source.Source) (name string, 
 func (o *Options) named(d *layout.DatasetSpec) string {
 	switch {
 	case o.Order != "":
-		return o.Order
+		return sampler.Full(o.Order)
 	case o.Shuffle:
 		return sampler.Shuffle
 	case d != nil && d.Order != "":

@@ -134,7 +134,7 @@ func blockBytes(a layout.Array, b layout.Block) int64 {
 }
 
 func memoryOf(a layout.Array, b layout.Block) batch.Block {
-	return batch.Block{Array: b.Array, Type: a.Type, Shape: b.Index.Shape(), Bytes: int(blockBytes(a, b)), Holders: b.Holders}
+	return batch.Block{Name: a.Name, Array: b.Array, Type: a.Type, Shape: b.Index.Shape(), Bytes: int(blockBytes(a, b)), Holders: b.Holders}
 }
 
 // addBlock plans how a block is filled.

@@ -120,7 +120,7 @@ func TestMemoryIsReused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slabs[unsafe.SliceData(b.Bytes(0))] = true
+		slabs[unsafe.SliceData(b.Memory().Dst(0))] = true
 		b.Release()
 	}
 	if len(slabs) > 3+2 {

@@ -9,7 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-const numberFromZero = "; number processes from 0; if the run has processes outside the mesh, say in processes how many it has"
+const numberFromZero = "; number processes from 0; if the run has processes outside the mesh, say in Options.Processes how many it has"
 
 // A process number must be one of the layout or of the run. The process may have no
 // devices.
@@ -26,13 +26,13 @@ func TestProcessMustExist(t *testing.T) {
 		want      string // empty: it exists
 	}{
 		{"last", four, 3, 0, 2, ""},
-		{"rank that counts from 1", four, 4, 0, 0, "process is 4, but the layout has processes 0 to 3"},
-		{"far", four, 1000000, 0, 0, "process is 1000000, but the layout has processes 0 to 3"},
-		{"one process", alone, 1, 0, 0, "process is 1, but the layout has process 0 alone"},
+		{"rank that counts from 1", four, 4, 0, 0, "Options.Process is 4, but the layout has processes 0 to 3"},
+		{"far", four, 1000000, 0, 0, "Options.Process is 1000000, but the layout has processes 0 to 3"},
+		{"one process", alone, 1, 0, 0, "Options.Process is 1, but the layout has process 0 alone"},
 		{"between owners", scattered, 2, 0, 0, ""},
-		{"after the last owner", scattered, 4, 0, 0, "process is 4, but the layout has processes 0 to 3"},
+		{"after the last owner", scattered, 4, 0, 0, "Options.Process is 4, but the layout has processes 0 to 3"},
 		{"of the run", scattered, 4, 5, 0, ""},
-		{"after the run", scattered, 5, 5, 0, "process is 5, but the run has processes 0 to 4"},
+		{"after the run", scattered, 5, 5, 0, "Options.Process is 5, but the run has processes 0 to 4"},
 		{"run smaller than the layout", scattered, 3, 1, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRemeshOutsideTheMesh(t *testing.T) {
 		}
 	}
 	_, err := one.Remesh(newLayout(t, strip(2, 8, "")), 4, nil)
-	wantError(t, err, status.OutOfRange, "loader: process is 4, but the run has processes 0 to 3"+numberFromZero)
+	wantError(t, err, status.OutOfRange, "loader: Options.Process is 4, but the run has processes 0 to 3"+numberFromZero)
 	eight := remesh(t, one, newLayout(t, strip(8, 8, "")), 7) // a larger mesh
 	if len(eight.Blocks()) != 2 {
 		t.Errorf("%d blocks of process 7, want 2", len(eight.Blocks()))

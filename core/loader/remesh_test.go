@@ -125,7 +125,7 @@ func TestRemeshRefused(t *testing.T) {
 	refused(newLayout(t, strip(5, 48, "")), 0, status.InvalidArgument,
 		`layout: dimension 0 of array "image" of shape (48, 2, 4) is split 5 ways by axis "data" (size 5), but 48 % 5 = 3; use a batch of 45 or 50`+"\n"+
 			`layout: dimension 0 of array "label" of shape (48,) is split 5 ways by axis "data" (size 5), but 48 % 5 = 3; use a batch of 45 or 50`)
-	refused(newLayout(t, strip(2, 8, "")), -1, status.OutOfRange, "loader: process is -1, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in processes how many it has")
+	refused(newLayout(t, strip(2, 8, "")), -1, status.OutOfRange, "loader: Options.Process is -1, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in Options.Processes how many it has")
 	refused(newLayout(t, strip(2, 16, layout.Refuse)), 0, status.InvalidArgument,
 		`loader: position 8 leaves 40 of 48 records, and 40 % 16 = 8, but the remainder is "error"; continue at a multiple of the batch size, or with remainder "drop" or "pad"`)
 	other := strip(2, 8, "")

@@ -34,7 +34,7 @@ var blocksKind = kind{
 
 	derive:    deriveBlocks,
 	short:     2,
-	shortForm: "blocks, blocks:W with windows of W blocks, or blocks:W:B with blocks of B records",
+	shortForm: "blocks, blocks:W, or blocks:W:B with windows of W blocks of B records",
 	accepts: func(given, full []int64) bool {
 		return (given[0] == 0 || given[0] == full[0]) && given[1] == full[1]
 	},

@@ -341,8 +341,8 @@ func TestDeriveBlocks(t *testing.T) {
 		{"blocks", few, fmt.Sprintf("blocks.1:3:0:%d", sampler.UnitsHash(units[:3]))},
 		{"blocks", sampler.Run{Batch: 1, Units: []int64{}}, fmt.Sprintf("blocks.1:1:0:%d", sampler.UnitsHash(nil))},
 		{"blocks", bare, `sampler: order "blocks" has the units of a dataset as its blocks, but the dataset is not known here; give the number of records of a block: blocks:W:B, with W = 0 for the default window`},
-		{"blocks:x", run, `sampler: order "blocks:x" is not blocks, blocks:W with windows of W blocks, or blocks:W:B with blocks of B records`},
-		{"blocks:1:2:0", run, `sampler: order "blocks:1:2:0" is not blocks, blocks:W with windows of W blocks, or blocks:W:B with blocks of B records`},
+		{"blocks:x", run, `sampler: order "blocks:x" is not blocks, blocks:W, or blocks:W:B with windows of W blocks of B records`},
+		{"blocks:1:2:0", run, `sampler: order "blocks:1:2:0" is not blocks, blocks:W, or blocks:W:B with windows of W blocks of B records`},
 		{"blocks:-1", run, fmt.Sprintf(`sampler: order "blocks.1:-1:0:%d" has windows of -1 blocks, but they may have from 1 to 1048576; use the name in the state of the first loader`, hash)},
 		{"local:4", run, `sampler: order "local:4" is not local`},
 	} {

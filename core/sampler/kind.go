@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -106,19 +107,31 @@ func split(text string) name {
 	return n
 }
 
-// forms lists the forms of all names.
+// forms lists the forms of all names, with those that only loaders and layouts take.
 func forms() string {
-	text := ""
-	for i, k := range kinds {
-		switch {
-		case i == len(kinds)-1:
-			text += ", or "
-		case i > 0:
-			text += ", "
-		}
-		text += k.form
+	var full, short []string
+	for _, k := range kinds {
+		full, short = append(full, k.form), append(short, cmp.Or(k.shortForm, unversioned(k.name)))
 	}
-	return text
+	last := len(full) - 1
+	return strings.Join(full[:last], ", ") + ", or " + full[last] + "; loaders and layouts also take " + strings.Join(short, ", ")
+}
+
+// unversioned returns the name of a kind without its version.
+func unversioned(kind string) string {
+	short, _, _ := strings.Cut(kind, ".")
+	return short
+}
+
+// Full returns the full name of an order that has no parameters, such as "shuffle.1" for
+// "shuffle", and any other name as it is.
+func Full(name string) string {
+	for _, k := range kinds {
+		if k.parameters == 0 && unversioned(k.name) == name {
+			return k.name
+		}
+	}
+	return name
 }
 
 // wrong builds the error of an order with wrong parameters.
@@ -136,7 +149,7 @@ func IsDerived(short string) bool { return derived(split(short).kind) != nil }
 func derived(short string) *kind {
 	for i := range kinds {
 		k := &kinds[i]
-		if unversioned, _, _ := strings.Cut(k.name, "."); k.derive != nil && unversioned == short {
+		if k.derive != nil && unversioned(k.name) == short {
 			return k
 		}
 	}

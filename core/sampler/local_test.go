@@ -124,7 +124,7 @@ func TestLocalNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"local", "local.1", "local.2:4:32", "Local.1:4:32"} {
-		want := fmt.Sprintf("sampler: there is no order %q; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records", name)
+		want := fmt.Sprintf("sampler: there is no order %q; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records; loaders and layouts also take sequential, shuffle, local, blocks, blocks:W, or blocks:W:B with windows of W blocks of B records", name)
 		if _, err := sampler.New(name, 0, 100); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

@@ -33,8 +33,8 @@ func TestNewErrors(t *testing.T) {
 		seed, records int64
 		want          string
 	}{
-		{"shuffle", 0, 1, `sampler: there is no order "shuffle"; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records`},
-		{"", 0, 1, `sampler: there is no order ""; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records`},
+		{"shuffle", 0, 1, `sampler: there is no order "shuffle"; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records; loaders and layouts also take sequential, shuffle, local, blocks, blocks:W, or blocks:W:B with windows of W blocks of B records`},
+		{"", 0, 1, `sampler: there is no order ""; use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, or blocks.1:W:B:H with windows of W blocks of B records; loaders and layouts also take sequential, shuffle, local, blocks, blocks:W, or blocks:W:B with windows of W blocks of B records`},
 		{sampler.Shuffle, 1<<53 + 1, 1, `sampler: seed 9007199254740993 is not within ±2^53; use a seed that JSON carries exactly`},
 		{sampler.Shuffle, -1<<53 - 1, 1, `sampler: seed -9007199254740993 is not within ±2^53; use a seed that JSON carries exactly`},
 		{sampler.Sequential, 0, -1, `sampler: -1 records are not within 0…2^40`},

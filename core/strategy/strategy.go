@@ -76,9 +76,6 @@ func (r *Report) describeBest(e *evaluator, best *score) error {
 		return nil
 	}
 	l, err := layout.New(d)
-	if err == nil {
-		err = l.Err()
-	}
 	if err != nil {
 		r.problem(problem.Warning, NoLayout, "/input", "the layout of the best candidate has an error: "+err.Error(), "")
 		return nil

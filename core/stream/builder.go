@@ -32,17 +32,16 @@ func (p piece) rows() int64 { return p.chunk.Len() - p.first }
 // check makes the loader of a batch that is never built, which finds everything that is
 // wrong with the layout and the fields.
 func (b *builder) check(schema source.Schema) error {
-	records := int64(1)
-	if l := b.o.Layout; l != nil {
-		records = l.BatchSize()
-		if d := l.Document().Dataset; d != nil {
-			return fail(status.InvalidArgument, "the layout is for a dataset of %d records, but the number of a stream's records is unknown", d.Records).
-				WithHint("leave /dataset out of the layout document")
-		}
+	if b.o.Layout == nil {
+		return fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
+	}
+	if d := b.o.Layout.Document().Dataset; d != nil {
+		return fail(status.InvalidArgument, "the layout is for a dataset of %d records, but the number of a stream's records is unknown", d.Records).
+			WithHint("leave /dataset out of the layout document")
 	}
 	o := b.options()
 	o.Prefetch = b.o.Prefetch
-	l, err := loader.New(&numbered{schema: b.filled(schema), records: records}, o)
+	l, err := loader.New(&numbered{schema: b.filled(schema), records: b.o.Layout.BatchSize()}, o)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@
 //	defer s.Close()
 //	for b, err := range s.All(ctx) {
 //		if err != nil { … }
-//		… b.Bytes(0) …
+//		… loader.Values[int32](b, "label") …
 //		b.Release()
 //	}
 //

@@ -128,7 +128,7 @@ func take(s *stream.Stream) (string, error) {
 func describe(b *batch.Batch) string {
 	text := fmt.Sprintf("step %d at %d, %d rows:", b.Step().Index, b.Step().Position, b.Step().Valid)
 	for i := range b.Blocks() {
-		text += fmt.Sprintf(" %x", b.Bytes(i))
+		text += fmt.Sprintf(" %x", b.Memory().Dst(i))
 	}
 	return text
 }
@@ -275,9 +275,9 @@ func TestRefused(t *testing.T) {
 		o    stream.Options
 		want string
 	}{
-		{stream.Options{}, "loader: there is no layout; set Options.Layout"},
-		{stream.Options{Layout: lay, Process: 2}, "loader: process is 2, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in processes how many it has"},
-		{stream.Options{Layout: lay, Prefetch: 1 << 60}, "loader: prefetch is 1152921504606846976, but must be from -1 to 65536"},
+		{stream.Options{}, "stream: there is no layout; set Options.Layout"},
+		{stream.Options{Layout: lay, Process: 2}, "loader: Options.Process is 2, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in Options.Processes how many it has"},
+		{stream.Options{Layout: lay, Prefetch: 1 << 60}, "loader: Options.Prefetch is 1152921504606846976, but must be from -1 to 65536"},
 		{stream.Options{Layout: lay, Fill: map[string]any{"x": 1 << 40}}, `source: 1099511627776 cannot replace the nulls of field "x": int32 cannot hold it`},
 	} {
 		f := &feed{}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"slices"
 )
@@ -21,17 +20,17 @@ type bitmap struct {
 	ones    int64
 }
 
-// newBitmap copies the first n bits.
-func newBitmap(keep []byte, n int64) *bitmap {
+// newBitmap sets those of n bits whose position the function accepts.
+func newBitmap(n int64, set func(at int64) bool) *bitmap {
 	words := (n + 63) / 64
 	b := &bitmap{words: make([]uint64, words), before: make([]int64, 0, (words+blockWords-1)/blockWords)}
 	for i := range b.words {
-		var word [8]byte
-		copy(word[:], keep[8*i:])
-		b.words[i] = binary.LittleEndian.Uint64(word[:])
-	}
-	if rest := n % 64; rest > 0 {
-		b.words[len(b.words)-1] &= 1<<rest - 1
+		first := int64(i) * 64
+		for k := range min(64, n-first) {
+			if set(first + k) {
+				b.words[i] |= 1 << k
+			}
+		}
 	}
 	for from := 0; from < len(b.words); from += blockWords {
 		b.before = append(b.before, b.ones)

@@ -33,14 +33,14 @@ func TestBitmap(t *testing.T) {
 		n := random.One(r, int64(1), 63, 64, 65, 1024, 1025, r.Int64N(100_000)+1)
 		one := random.One(r, 2, 3, 100, 5000, 50000) // one bit in so many is different
 		most := r.IntN(2) == 0
-		keep, set := make([]byte, (n+7)/8), []int64{}
-		for at := range n {
-			if (r.IntN(one) == 0) != most {
-				keep[at/8] |= 1 << (at % 8)
+		var set []int64
+		b := newBitmap(n, func(at int64) bool {
+			keep := (r.IntN(one) == 0) != most
+			if keep {
 				set = append(set, at)
 			}
-		}
-		b := newBitmap(keep, n)
+			return keep
+		})
 		if b.ones != int64(len(set)) {
 			t.Fatalf("%d bits are set, want %d", b.ones, len(set))
 		}

@@ -138,14 +138,13 @@ func (c *composer) take(src source.Source, m model) (source.Source, model) {
 
 func (c *composer) filter(src source.Source, m model) (source.Source, model) {
 	out := model{fields: m.fields}
-	keep := make([]byte, (len(m.rows)+7)/8)
+	keep := make([]bool, len(m.rows))
 	for k, row := range m.rows {
-		if c.r.IntN(3) > 0 {
-			keep[k/8] |= 1 << (k % 8)
+		if keep[k] = c.r.IntN(3) > 0; keep[k] {
 			out.rows = append(out.rows, row)
 		}
 	}
-	c.note("filter(%b)", keep)
+	c.note("filter(%v)", keep)
 	return c.must(view.Filter(src, keep)), out
 }
 

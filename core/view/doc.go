@@ -6,7 +6,7 @@
 //	Rename     record k with other names of fields
 //	Slice      record start + k
 //	Take       record indices[k]
-//	Filter     the k-th record whose bit is set
+//	Filter     the k-th record that a list or a function accepts
 //	Split      the k-th record of a part, such as of a test set: several filters
 //	Concat     record k of several datasets, one after the other
 //	Window     some consecutive records as one, for time series

@@ -7,19 +7,24 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Filter returns a view of the records of src whose bit is set, in their order. Bit
-// i%8 of keep[i/8] belongs to record i, as in the bitmaps of Arrow. The view keeps a
-// copy of the bits, and an index of less than a tenth of their size.
-func Filter(src source.Source, keep []byte) (source.Source, error) {
-	n := src.Len()
-	if want := (n + 7) / 8; int64(len(keep)) != want {
-		return nil, status.Errorf(status.InvalidArgument, "view", "the filter has %d bytes, but one bit for each of the %d records takes %d", len(keep), n, want)
+// Filter returns a view of the records i of src for which keep[i] is true, in their
+// order. The view keeps 1.1 bits a record, and not the slice.
+func Filter(src source.Source, keep []bool) (source.Source, error) {
+	if n := src.Len(); int64(len(keep)) != n {
+		return nil, status.Errorf(status.InvalidArgument, "view", "the filter is for %d records, but the dataset has %d", len(keep), n).
+			WithHint("give one value for each record of this dataset")
 	}
+	return FilterFunc(src, func(record int64) bool { return keep[record] })
+}
+
+// FilterFunc is Filter for a function of the number of a record. It calls the function
+// once for each record, before it returns.
+func FilterFunc(src source.Source, keep func(record int64) bool) (source.Source, error) {
 	v, err := over("filter", src)
 	if err != nil {
 		return nil, err
 	}
-	bits := newBitmap(keep, n)
+	bits := newBitmap(src.Len(), keep)
 	v.push(filter{bits}, bits.ones)
 	return v, nil
 }

@@ -27,7 +27,8 @@ const LengthSuffix = "_length"
 // type int32 after it holds how many elements of each row are its own. A null row becomes
 // a row of padding of length 0. Text and bytes become bytes.
 //
-// A row that is too long is an error of the gather that needs it, and of [source.Check].
+// A row that is too long is an error of the gather that needs it, and of [source.Check],
+// which loader.New calls. Pad itself reads no row.
 func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	schema := src.Schema()
 	number, f, err := paddable(schema, field)

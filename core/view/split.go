@@ -54,7 +54,7 @@ func Split(ctx context.Context, src source.Source, d Division) ([]source.Source,
 	}
 	views := make([]source.Source, len(keep))
 	for i, bits := range keep {
-		if views[i], err = Filter(src, bits); err != nil {
+		if views[i], err = FilterFunc(src, func(k int64) bool { return bits[k/8]>>(k%8)&1 != 0 }); err != nil {
 			return nil, err
 		}
 		if views[i].Len() == 0 {

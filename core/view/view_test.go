@@ -26,17 +26,6 @@ func must(v source.Source, err error) source.Source {
 	return v
 }
 
-// bits returns the bitmap of a filter.
-func bits(n int64, keep func(record int64) bool) []byte {
-	list := make([]byte, (n+7)/8)
-	for k := range n {
-		if keep(k) {
-			list[k/8] |= 1 << (k % 8)
-		}
-	}
-	return list
-}
-
 func columns() *synthetic.Source {
 	return synthetic.New(100,
 		source.Field{Name: "a", Type: dtype.Int32, Shape: []int{3}},
@@ -50,7 +39,7 @@ func every(src source.Source) map[string]source.Source {
 	return map[string]source.Source{
 		"slice":         must(view.Slice(src, 10, 90)),
 		"take":          must(view.Take(src, []int64{3, 3, 99})),
-		"filter":        must(view.Filter(src, bits(src.Len(), func(k int64) bool { return k%2 == 1 }))),
+		"filter":        must(view.FilterFunc(src, func(k int64) bool { return k%2 == 1 })),
 		"selection":     must(view.Select(src, "a")),
 		"renaming":      must(view.Rename(src, map[string]string{"a": "x"})),
 		"concatenation": must(view.Concat(src, src)),
@@ -82,8 +71,8 @@ func TestErrors(t *testing.T) {
 			"view: index 100 at position 2 is outside the 100 records of the dataset; use indices from 0 to 99"},
 		{func() (source.Source, error) { return view.Take(src, []int64{-1}) }, status.OutOfRange,
 			"view: index -1 at position 0 is outside the 100 records of the dataset; use indices from 0 to 99"},
-		{func() (source.Source, error) { return view.Filter(src, make([]byte, 12)) }, status.InvalidArgument,
-			"view: the filter has 12 bytes, but one bit for each of the 100 records takes 13"},
+		{func() (source.Source, error) { return view.Filter(src, make([]bool, 12)) }, status.InvalidArgument,
+			"view: the filter is for 12 records, but the dataset has 100; give one value for each record of this dataset"},
 		{func() (source.Source, error) { return view.Select(src, "a", "e") }, status.NotFound,
 			`source: the dataset has no field "e"; the fields are "a", "b", "c", "d"`},
 		{func() (source.Source, error) { return view.Select(other, "text") }, status.Unsupported,
@@ -113,7 +102,7 @@ func TestErrors(t *testing.T) {
 			`view: datasets 0 and 1 differ: field 0 is called "a" and "b"; make their fields equal, for example by select and rename`},
 		{concat(must(view.Select(src, "d")), must(view.Rename(must(view.Select(src, "c")), map[string]string{"c": "d"}))), status.InvalidArgument,
 			`view: datasets 0 and 1 differ: field "d" is int64 and int64 (timestamp[s]); make their fields equal, for example by select and rename`},
-		{window(view.Windows{Length: 0, Stride: 1}), status.InvalidArgument,
+		{window(view.Windows{}), status.InvalidArgument,
 			"view: windows of 0 records that begin every 1 records cannot be made; give a length and a stride of at least 1"},
 		{window(view.Windows{Length: 1, Stride: -1}), status.InvalidArgument,
 			"view: windows of 1 records that begin every -1 records cannot be made; give a length and a stride of at least 1"},
@@ -163,7 +152,7 @@ func TestFingerprints(t *testing.T) {
 		return must(view.Rename(s, map[string]string{from: to}))
 	}
 	concat := func(list ...source.Source) source.Source { return must(view.Concat(list...)) }
-	odd := bits(100, func(k int64) bool { return k%2 == 1 })
+	odd := func(k int64) bool { return k%2 == 1 }
 	window := func(length, stride int64) source.Source {
 		return must(view.Window(t.Context(), src, view.Windows{Length: length, Stride: stride}))
 	}
@@ -177,9 +166,9 @@ func TestFingerprints(t *testing.T) {
 		{slice(src, 10, 21)},
 		{take(src, 14, 13), take(slice(src, 10, 20), 4, 3), take(take(src, 1, 13, 14), 2, 1), slice(take(src, 0, 14, 13), 1, 3)},
 		{take(src, 13, 14)},
-		{must(view.Filter(src, odd))},
-		{must(view.Filter(src, bits(100, func(k int64) bool { return k%2 == 0 })))},
-		{take(must(view.Filter(src, odd)), 0), take(src, 1)},
+		{must(view.FilterFunc(src, odd))},
+		{must(view.FilterFunc(src, func(k int64) bool { return k%2 == 0 }))},
+		{take(must(view.FilterFunc(src, odd)), 0), take(src, 1)},
 		{fields(slice(src, 1, 2), "b", "a"), slice(fields(src, "b", "a"), 1, 2)},
 		{fields(src, "a", "b"), fields(fields(src, "d", "a", "b"), "a", "b")},
 		{fields(src, "b", "a")},
@@ -189,7 +178,7 @@ func TestFingerprints(t *testing.T) {
 		{concat(src, src)},
 		{concat(slice(src, 0, 9), src)},
 		{window(2, 3)}, {window(3, 2)}, {window(2, 2)},
-		{must(view.Window(t.Context(), src, view.Windows{Length: 1, Stride: 1, Within: "d"}))},
+		{must(view.Window(t.Context(), src, view.Windows{Length: 1, Within: "d"})), must(view.Window(t.Context(), src, view.Windows{Length: 1, Stride: 1, Within: "d"}))},
 		{stack("x", "a", "b")}, {stack("y", "a", "b")}, {stack("x", "b", "a")},
 	} {
 		first := fingerprint(t, equal[0])
@@ -211,7 +200,7 @@ func TestFolds(t *testing.T) {
 	v := source.Source(src)
 	for range 5 {
 		n := v.Len()
-		v = must(view.Filter(must(view.Slice(v, 1, n)), bits(n-1, func(k int64) bool { return k > 0 })))
+		v = must(view.FilterFunc(must(view.Slice(v, 1, n)), func(k int64) bool { return k > 0 }))
 	}
 	got, err := gather(t.Context(), t, v, 0, 1)
 	want, _ := gather(t.Context(), t, src, 10, 11)
@@ -327,8 +316,8 @@ func TestAhead(t *testing.T) {
 func TestCheck(t *testing.T) {
 	src := newNullable(60)
 	src.uneven = 31
-	odd := must(view.Filter(src, bits(60, func(k int64) bool { return k%2 == 1 })))
-	run := must(view.Filter(src, bits(60, func(k int64) bool { return k >= 20 && k < 40 })))
+	odd := must(view.FilterFunc(src, func(k int64) bool { return k%2 == 1 }))
+	run := must(view.FilterFunc(src, func(k int64) bool { return k >= 20 && k < 40 }))
 	slice := must(view.Slice(src, 20, 40))
 	window := func(w view.Windows) source.Source { return must(view.Window(t.Context(), src, w)) }
 	for i, c := range []struct {
@@ -396,15 +385,12 @@ func TestFilterFinds(t *testing.T) {
 			func(k int64) bool { return k/5000%7 == 2 && r.IntN(9) > 0 },
 			func(k int64) bool { return k == n-1 },
 		} {
-			list := bits(n, keep)
+			list := make([]bool, n)
 			var indices []int64
 			for k := range n {
-				if list[k/8]>>(k%8)&1 == 1 {
+				if list[k] = keep(k); list[k] {
 					indices = append(indices, k)
 				}
-			}
-			if n%8 > 0 {
-				list[n/8] |= 0x80 // bits behind the last record do not count
 			}
 			src := synthetic.New(n, source.Field{Name: "x", Type: dtype.Int64})
 			v := must(view.Filter(src, list))
@@ -439,9 +425,8 @@ func TestMemory(t *testing.T) {
 	}
 	const n = 1 << 24
 	src := synthetic.New(n, source.Field{Name: "x", Type: dtype.Int8})
-	keep := bytes.Repeat([]byte{0xff}, n/8)
 	before := used()
-	v := must(view.Filter(src, keep))
+	v := must(view.FilterFunc(src, func(int64) bool { return true }))
 	if grown := used() - before; grown > n*11/80+1<<16 {
 		t.Errorf("a filter of %d records takes %d bytes", n, grown)
 	}
@@ -451,7 +436,7 @@ func TestMemory(t *testing.T) {
 	if grown := used() - before; grown > n+1<<16 {
 		t.Errorf("a take of %d records takes %d bytes", n/8, grown)
 	}
-	runtime.KeepAlive([]any{keep, indices, v, w})
+	runtime.KeepAlive([]any{indices, v, w})
 }
 
 // TestTakeCopies: the caller may change its list.
@@ -599,8 +584,8 @@ func TestUnits(t *testing.T) {
 	}{
 		{must(view.Slice(src, 5, 31)), []int64{5, 20, 1}},
 		{must(view.Select(must(view.Slice(src, 5, 30)), "m")), []int64{5, 20}},
-		{must(view.Filter(src, bits(60, early))), []int64{4, 2}},
-		{must(view.Slice(must(view.Filter(src, bits(60, early))), 3, 6)), []int64{1, 2}},
+		{must(view.FilterFunc(src, early)), []int64{4, 2}},
+		{must(view.Slice(must(view.FilterFunc(src, early)), 3, 6)), []int64{1, 2}},
 		{must(view.Take(src, []int64{1, 2})), nil},
 		{must(view.Concat(src, must(view.Slice(src, 5, 15)))), []int64{10, 20, 30, 5, 5}},
 		{must(view.Concat(src, newNullable(4))), nil},
@@ -619,8 +604,7 @@ func TestUnits(t *testing.T) {
 func Example() {
 	all := columns()
 	recent := must(view.Slice(all, 40, 100))
-	keep := bits(recent.Len(), func(k int64) bool { return k%3 != 0 })
-	some := must(view.Filter(recent, keep))
+	some := must(view.FilterFunc(recent, func(k int64) bool { return k%3 != 0 }))
 	windows := must(view.Window(context.Background(), must(view.Select(some, "a")), view.Windows{Length: 4, Stride: 4}))
 	fmt.Println(recent.Len(), some.Len(), windows.Len(), windows.Schema().Fields[0].Shape)
 	// Output: 60 40 10 [4 3]

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -14,7 +15,7 @@ import (
 // Windows says which records a [Window] joins.
 type Windows struct {
 	Length int64  // records in a window
-	Stride int64  // records from the start of a window to that of the next
+	Stride int64  // records from the start of a window to that of the next; 0: 1
 	Within string // the name of a field that has one value in a window; empty for none
 }
 
@@ -26,6 +27,7 @@ type Windows struct {
 // records into runs. Each run is divided into windows by itself, from its first record
 // on. Window then reads the field once, and keeps 16 bytes for each run.
 func Window(ctx context.Context, src source.Source, w Windows) (source.Source, error) {
+	w.Stride = cmp.Or(w.Stride, 1)
 	if w.Length < 1 || w.Stride < 1 {
 		return nil, status.Errorf(status.InvalidArgument, "view", "windows of %d records that begin every %d records cannot be made", w.Length, w.Stride).
 			WithHint("give a length and a stride of at least 1")

@@ -35,7 +35,7 @@ func Layout(t testing.TB, text string) *layout.Layout {
 // New makes the layout of a document.
 func New(t testing.TB, d *layout.Document) *layout.Layout {
 	t.Helper()
-	l, err := layout.New(d)
+	l, err := layout.Draft(d)
 	if err != nil {
 		t.Fatal(err)
 	}

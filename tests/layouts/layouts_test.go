@@ -39,7 +39,7 @@ func planned(t *testing.T, path string) *layout.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := layout.New(d)
+	l, err := layout.Draft(d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (p *player) bytes(u run, process int, b *batch.Batch, s step) {
 	for i, block := range u.lay.Process(process).Blocks {
 		a := u.lay.Arrays()[block.Array]
 		want := synthetic.Expect(a, block.Index, synthetic.Batch{Records: s.records, Seed: p.w.seed, Epoch: s.cursor.Epoch})
-		if !bytes.Equal(b.Bytes(i), want) {
+		if !bytes.Equal(b.Memory().Dst(i), want) {
 			p.t.Fatalf("process %d, %+v: block %d of %s%v is wrong", process, s.cursor, i, a.Name, block.Index)
 		}
 		for _, device := range block.Holders {

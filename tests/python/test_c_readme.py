@@ -157,7 +157,9 @@ PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
             '.order = "shuffle.9"',
             'MF_INVALID_ARGUMENT: sampler: there is no order "shuffle.9"\n'
             "  use one of sequential.1, shuffle.1, local.1:G:B with G parts for batches of B, "
-            "or blocks.1:W:B:H with windows of W blocks of B records\n",
+            "or blocks.1:W:B:H with windows of W blocks of B records; loaders and layouts also "
+            "take sequential, shuffle, local, blocks, blocks:W, or blocks:W:B with windows of "
+            "W blocks of B records\n",
         ),
         (
             "program.c",

@@ -95,7 +95,9 @@ def test_values(options: dict[str, Any], name: str) -> None:
             {"order": "best.2"},
             'mf.Loader: there is no order "best.2"; use one of sequential.1, shuffle.1, '
             "local.1:G:B with G parts for batches of B, "
-            "or blocks.1:W:B:H with windows of W blocks of B records",
+            "or blocks.1:W:B:H with windows of W blocks of B records; loaders and layouts also "
+            "take sequential, shuffle, local, blocks, blocks:W, or blocks:W:B with windows of "
+            "W blocks of B records",
         ),
     ],
 )

@@ -170,7 +170,7 @@ def test_no_block_is_left_out() -> None:
     assert len(blocks("python")) == 2
     assert re.findall(r"^```(\w+)", README, re.M) == ["python"] * 2
     assert re.findall(r"^```(\w+)", INSTALL, re.M) == ["sh"] * 4
-    assert re.findall(r"^```(\w+)", LANGUAGES, re.M) == ["go", "go", "python", "go"]
+    assert re.findall(r"^```(\w+)", LANGUAGES, re.M) == ["go", "go", "go", "python", "go"]
 
 
 def test_the_example_without_jax(tmp_path: Path) -> None:
@@ -190,24 +190,38 @@ def overlay(folder: Path, n: int) -> list[str]:
     return ["-overlay", f"{folder}/overlay.json"]
 
 
-def test_the_go_program(tmp_path: Path) -> None:
+def test_the_first_go_program(tmp_path: Path) -> None:
     write_digits(tmp_path / "data")
     program = tmp_path / "program"
+    code = blocks("go", LANGUAGES)[0]
+    assert code.count("github.com/meshfeed") == 2
+    assert len(code.partition("func main")[2].splitlines()) == 20
     run(ROOT, "go", "build", *overlay(tmp_path, 0), "-o", program, "./readme0")
-    steps = sum(RECORDS) // 64
-    assert run(tmp_path, program) == "int32 [16] 64 bytes\n" * (4 * steps)
+    lines = run(tmp_path, program).splitlines()
+    assert len(lines) == sum(RECORDS) // 64
+    assert all(re.fullmatch(r"\[(\d ){63}\d\] <nil>", line) for line in lines)
+
+
+def test_the_go_program_of_a_mesh(tmp_path: Path) -> None:
+    write_digits(tmp_path / "data")
+    program = tmp_path / "program"
+    run(ROOT, "go", "build", *overlay(tmp_path, 1), "-o", program, "./readme1")
+    lines = run(tmp_path, program).splitlines()
+    assert len(lines) == 4 * (sum(RECORDS) // 64)
+    line = r"label of devices \[[0-3]\] begins with \[\d \d \d \d\]"
+    assert all(re.fullmatch(line, text) for text in lines)
 
 
 def test_the_program_from_records_to_gomlx(tmp_path: Path) -> None:
     program = tmp_path / "program"
-    run(ROOT, "go", "build", *overlay(tmp_path, 1), "-o", program, "./readme1")
+    run(ROOT, "go", "build", *overlay(tmp_path, 2), "-o", program, "./readme2")
     step = "step {} (Float32)[8, 6] in shards of (Float32)[2, 3]\n"
     assert run(tmp_path, program) == step.format(0) + step.format(1)
 
 
 def test_the_planner_in_go(tmp_path: Path) -> None:
     program = tmp_path / "program"
-    run(ROOT, "go", "build", *overlay(tmp_path, 2), "-o", program, "./readme2")
+    run(ROOT, "go", "build", *overlay(tmp_path, 3), "-o", program, "./readme3")
     parts: list[Any] = [{"batch": 128}, {"devices": 8, "device": "h100-80"}]
     assert run(tmp_path, program) == mf.advise("llama3-8b", *parts).table()
 

@@ -86,7 +86,11 @@ func columnsOf(plan *layout.Layout, schema source.Schema, b *batch.Batch) ([]Col
 		if field.Type == block.Type { // else it was narrowed
 			c.Logical = field.Logical
 		}
-		if data := b.Bytes(i); len(data) > 0 {
+		data, err := b.Bytes(i)
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(data) > 0 {
 			c.Data = data[:int64(len(data))/int64(block.Shape[0])*rows]
 		}
 		columns = append(columns, c)

@@ -6,6 +6,7 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,6 +132,7 @@ func (m *Manifest) Unfinished(dir string, missing []string) error {
 	if more := len(missing) - len(some); more > 0 {
 		some = append(some, fmt.Sprintf("%d more", more))
 	}
-	return status.Errorf(status.NotFound, "arrowio", "%s: the conversion is not finished, and lacks %d of %d files: %s", dir, len(missing), len(m.Files), strings.Join(some, ", ")).
-		WithHint("if all its processes have ended, this converts the rest: %s", m.Command(dir)).With("path", dir)
+	e := status.Errorf(status.NotFound, "arrowio", "%s: the conversion is not finished, and lacks %d of %d files: %s", dir, len(missing), len(m.Files), strings.Join(some, ", "))
+	e.Err = fs.ErrNotExist
+	return e.WithHint("if all its processes have ended, this converts the rest: %s", m.Command(dir)).With("path", dir)
 }

@@ -50,7 +50,7 @@ func newField(r *rand.Rand, name string, typ dtype.Type, rows int, shape ...int)
 
 // drawn makes n random elements of a field, and returns them also as bytes. T is a Go
 // type of the size of one element.
-func drawn[T arrowio.Element](r *rand.Rand, f field, n int) (arrowio.Values, []byte) {
+func drawn[T dtype.Element](r *rand.Rand, f field, n int) (arrowio.Values, []byte) {
 	values := make([]T, n)
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), n*f.typ.Size())
 	for i := range raw {

@@ -171,7 +171,7 @@ func FuzzParse(f *testing.F) {
 		if n := len(d.Mesh.Axes); n > 0 && d.Mesh.Axes[0].Size > 4096 {
 			return // a large mesh takes too long
 		}
-		l, err := layout.New(d)
+		l, err := layout.Draft(d)
 		if err != nil {
 			t.Fatalf("%s: %v", first, err)
 		}

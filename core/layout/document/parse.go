@@ -1,5 +1,5 @@
 // Package document reads and writes layouts as JSON. A document describes the
-// wanted layout ([Parse], [Canonical]). A report describes what is computed from it
+// wanted layout ([Layout], [Parse], [Canonical]). A report describes what is computed from it
 // ([Report], [DeviceTable] and the other tables). Go, Python, the command and the
 // browser share both forms.
 package document
@@ -41,6 +41,16 @@ func Parse(text []byte) (*layout.Document, error) {
 		return nil, err
 	}
 	return &p.doc, nil
+}
+
+// Layout makes the layout of a layout document. The error is that of [Parse] or of
+// [layout.New]. A program that reports faults calls Parse and [layout.Draft].
+func Layout(text []byte) (*layout.Layout, error) {
+	d, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return layout.New(d)
 }
 
 // parser fills a document from its text.

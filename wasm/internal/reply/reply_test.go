@@ -24,7 +24,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := layout.New(d)
+	l, err := layout.Draft(d)
 	if err != nil {
 		t.Fatal(err)
 	}

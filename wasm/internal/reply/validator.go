@@ -46,7 +46,7 @@ func (v *Validator) Describe(text []byte) []byte {
 	v.layout = nil
 	d, err := document.Parse(text)
 	if err == nil {
-		v.layout, err = layout.New(d)
+		v.layout, err = layout.Draft(d)
 	}
 	if err != nil {
 		w := envelope.Begin()
