@@ -34,6 +34,7 @@ type Dataset struct {
 	fingerprint struct {
 		sync.Mutex
 		value source.Fingerprint
+		bytes []source.Fingerprint // by file: of the bytes that value covers
 		known bool
 	}
 	hashed hashed

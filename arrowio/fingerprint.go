@@ -48,11 +48,12 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if d.bytes() <= wholeBytes {
 		hash = d.hashWhole
 	}
-	if err := hash(ctx, h); err != nil {
+	bytes, err := hash(ctx, h)
+	if err != nil {
 		return source.Fingerprint{}, err
 	}
 	copy(d.fingerprint.value[:], h.Sum(nil))
-	d.fingerprint.known = true
+	d.fingerprint.bytes, d.fingerprint.known = bytes, true
 	return d.fingerprint.value, nil
 }
 
@@ -81,15 +82,15 @@ func (d *Dataset) bytes() (total int64) {
 // pieceBytes is the size of one read when every byte is hashed.
 const pieceBytes = 256 << 10
 
-// hashWhole hashes every byte of the files.
-func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
+// hashWhole hashes every byte of the files. It also returns a hash for each file.
+func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
 	var pieces []piece
 	for _, f := range d.files {
 		for at := int64(0); at < f.content.Size(); at += pieceBytes {
 			pieces = append(pieces, piece{f, extent{at, min(pieceBytes, f.content.Size()-at)}})
 		}
 	}
-	return hashPieces(ctx, h, pieces, func(data []byte) []byte {
+	return d.hashPieces(ctx, h, pieces, func(data []byte) []byte {
 		sum := xxh3.Hash128(data).Bytes()
 		return sum[:]
 	})
@@ -107,11 +108,12 @@ func (d *Dataset) hashFacts(h hash.Hash) {
 }
 
 // hashRows hashes samples of record batches, and as many of dictionaries if there
-// are any. Their positions are drawn from the hash so far.
-func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
+// are any. Their positions are drawn from the hash so far. It also returns a hash of the
+// samples of each file.
+func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
 	n, dictionaries := uint64(d.Len()), d.dictionaryBodies()
 	if n == 0 {
-		return nil
+		return make([]source.Fingerprint, len(d.files)), nil
 	}
 	samples := make([]piece, sampleCount)
 	if len(dictionaries) > 0 {
@@ -127,7 +129,7 @@ func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 			samples[i] = dictionaries[which%uint64(len(dictionaries))].sample(where)
 		}
 	}
-	return hashPieces(ctx, h, samples, func(data []byte) []byte { return data })
+	return d.hashPieces(ctx, h, samples, func(data []byte) []byte { return data })
 }
 
 // piece is a range of a file's stored bytes.
@@ -143,9 +145,10 @@ func (p piece) sample(where uint64) piece {
 	return piece{p.file, extent{p.offset + int64(where%uint64(p.length-n+1)), n}}
 }
 
-// hashPieces reads pieces, applies digest to each, and hashes the results in order.
-// It reads several pieces at a time, because each read waits for the disk.
-func hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) error {
+// hashPieces reads pieces, applies digest to each, and hashes the results in order. It
+// also returns a hash of the results of each file. It reads several pieces at a time,
+// because each read waits for the disk.
+func (d *Dataset) hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) ([]source.Fingerprint, error) {
 	digests := make([][]byte, len(pieces))
 	err := parallel(len(pieces), func(i int) error {
 		p := pieces[i]
@@ -156,10 +159,22 @@ func hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(da
 		digests[i] = digest(data)
 		return nil
 	})
-	for _, b := range digests {
+	own := map[*file]hash.Hash{}
+	for i, b := range digests {
 		h.Write(b)
+		f := pieces[i].file
+		if own[f] == nil {
+			own[f] = sha256.New()
+		}
+		own[f].Write(b)
 	}
-	return err
+	files := make([]source.Fingerprint, len(d.files))
+	for i, f := range d.files {
+		if own[f] != nil {
+			copy(files[i][:], own[f].Sum(nil))
+		}
+	}
+	return files, err
 }
 
 // bodyOf returns the stored bytes of the record batch that contains a record.

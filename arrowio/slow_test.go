@@ -226,7 +226,8 @@ func TestFingerprintReadsSamplesAtOnce(t *testing.T) {
 	p.on.Store(true)
 	ended := make(chan error, 1)
 	guard.Go("test", func() error {
-		ended <- d.hashRows(context.Background(), sha256.New())
+		_, err := d.hashRows(context.Background(), sha256.New())
+		ended <- err
 		return nil
 	}, func(err error) { ended <- err })
 	if err := within(t, "the fingerprint's second read", ended); err != nil {

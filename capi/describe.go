@@ -6,10 +6,13 @@ package main
 import "C"
 
 import (
+	"context"
+
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // loaderInfo is the result of mf_loader_info.
@@ -100,4 +103,39 @@ func describeArrays(l *layout.Layout, process int, memory *pool) []arrayInfo {
 //export mfgo_loader_info
 func mfgo_loader_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error { return writeJSON(out, describe(l, o.pool)) })
+}
+
+// component is a node of the tree that mf_loader_components returns.
+type component struct {
+	Label string      `json:"label"`
+	Name  string      `json:"name,omitempty"`
+	Hash  string      `json:"hash"`
+	Below []component `json:"below,omitempty"`
+}
+
+// maxComponents bounds the tree, which each process of a job may publish.
+const maxComponents = 256
+
+func componentOf(c source.Component) component {
+	out := component{Label: c.Label, Name: c.Name, Hash: c.Hash.String()[:16]}
+	for _, below := range c.Below {
+		out.Below = append(out.Below, componentOf(below))
+	}
+	return out
+}
+
+//export mfgo_loader_components
+func mfgo_loader_components(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return with(h, e, func(ctx context.Context, o *loaderObject) error {
+		src, err := o.dataset.opened.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		root, err := source.ComponentsOf(ctx, src)
+		if err != nil {
+			return err
+		}
+		root.Cut(maxComponents)
+		return writeJSON(out, componentOf(root))
+	})
 }

@@ -389,6 +389,8 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
 
 TEXT_FUNCTION(loader_info, loader, json)
 
+TEXT_FUNCTION(loader_components, loader, json)
+
 /* Delivers a batch of the loader's ready queue without a call of Go, if there is one. */
 mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error) {
   if (batch)

@@ -125,6 +125,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, handle, mf_dataset_stack(h.dataset, &(mf_stack){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, &out.handle.loader, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_info(h.loader, &out.bytes, &error));
+  CLEARS(NO_HANDLE, bytes, mf_loader_components(h.loader, &out.bytes, &error));
   CLEARS(NO_HANDLE, batch, mf_loader_next(h.loader, -1, &out.batch, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_state(h.loader, &out.bytes, &error));
   GIVES(NO_HANDLE, mf_loader_restore(h.loader, "{}", 2, 0, &error));
@@ -222,6 +223,7 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("stacked", mf_dataset_stack(h.dataset, &(mf_stack){0}, 1, NULL, &error));
   NAMES("loader", mf_loader_create(h.dataset, h.layout, NULL, NULL, &error));
   NAMES("json", mf_loader_info(h.loader, NULL, &error));
+  NAMES("json", mf_loader_components(h.loader, NULL, &error));
   NAMES("batch", mf_loader_next(h.loader, 0, NULL, &error));
   NAMES("json", mf_loader_state(h.loader, NULL, &error));
   NAMES("state", mf_loader_restore(h.loader, NULL, 0, 0, &error));

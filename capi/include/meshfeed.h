@@ -617,6 +617,13 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
    records. */
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
 
+/* Returns what the fingerprint of the loader's dataset is made of, as a tree of up to 256
+   components:
+     {"label": "filter", "hash": "16 hexadecimal digits", "below": [{"label": "files", ...}]}
+   A component of a file also has the "name" of the file. If two datasets differ, the reason
+   is the first component with another hash whose components below have equal hashes. */
+mf_status mf_loader_components(mf_loader loader, mf_bytes* json, mf_error* error);
+
 /* The blocks of one step, in one piece of memory that belongs to the batch. There is
    one block for every distinct index of every array, or for every device if the
    layout's "loading" is "device". The struct is complete when the caller receives it,

@@ -31,6 +31,9 @@ type step interface {
 	// are not known.
 	units(sizes []int64) []int64
 
+	// kind returns the name of the view that has the step alone.
+	kind() string
+
 	// identify returns the fingerprint of the step over a dataset.
 	identify(ctx context.Context, below source.Fingerprint) (source.Fingerprint, error)
 }

@@ -11,11 +11,14 @@ import numpy as np
 
 from meshfeed._io import arraylike, masks, synonyms
 from meshfeed._io.arguments import RECORDS, WIDE, Checks, is_integer
+from meshfeed._jobs import early
 from meshfeed._native import calls
 from meshfeed._native.files import Files
 from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.fields import Field, Origin, Skipped
 from meshfeed.readable import Readable, warn_of
+
+early.watch()
 
 _STACKS = 'a dict of lists of names, such as {"x": ["a", "b"]}'
 _PARTS = 'a dict of names and shares, such as {"train": 0.9, "test": 0.1}'

@@ -103,7 +103,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             process. A batch has, for every array, the list of the blocks of process `process` as
             (index, NumPy array).
         name: the name of this loader in keys between processes; by default loaders are
-            counted, which is right if every process makes the same loaders in the same order.
+            counted, which is right if every process makes the same loaders in the same order. All
+            processes take the first batches of their loaders in the same order.
         coordinator: how the processes of the mesh communicate, if there are several: by default
             through `jax.distributed`, else any `mf.Coordinator`. False: not at all.
         agree_timeout: seconds in which all processes must come to the first batch, and to the

@@ -56,7 +56,9 @@ def test_another_position(got: Got) -> None:
 def test_another_mesh(got: Got) -> None:
     """Processes agree again after a remesh, which gives each four rows of the batch."""
     text = scene(got, "another mesh")[0][2]
-    assert text.startswith(f"{DIFFER}mesh.devices[0] is [0, 0] on processes 0, 1 and 3, [3, ")
+    assert text.startswith(
+        f"{DIFFER}mesh.devices[0] is (process 0, device 0) on processes 0, 1 and 3, "
+    )
     assert text.endswith(ALIKE)
     error = ["IncompatibleError Error ValueError", text]
     first = ["0", "8", "0", "8"]
@@ -68,8 +70,10 @@ def test_missing(got: Got) -> None:
     text = (
         "mf.Loader: process 2 has not reached the next batch of loader 'train' within 3 s; every "
     )
-    text += "process of the mesh makes the same loaders in the same order; see its log, or raise "
-    text += "agree_timeout="
+    text += (
+        "process of the mesh makes the same loaders, and takes their first batches, in the same "
+    )
+    text += "order; see its log, or raise agree_timeout="
     error = ["PeerError PeerError Error", text]
     assert scene(got, "missing") == [error, error, [], error]
 

@@ -98,10 +98,14 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"layout": edited("arrays", "x", spec=["data", "model"])},
         "arrays.x.spec is ['data', None] on processes 0, 1 and 3, ['data', 'model'] on process 2",
     ),
+    "mask_name": (
+        {"layout": plan(remainder="pad", mask_name="there")},
+        "batch.mask is 'valid' on processes 0, 1 and 3, 'there' on process 2; "
+        "batch.remainder is 'drop' on processes 0, 1 and 3, 'pad' on process 2",
+    ),
     "fill": (
         {"fill": {"y": -1}},
-        "fill is None on processes 0, 1 and 3, missing on process 2; "
-        "fill.y is missing on processes 0, 1 and 3, -1 on process 2",
+        "fill.y is not set on processes 0, 1 and 3, -1 on process 2",
     ),
 }
 
@@ -136,8 +140,9 @@ def test_another_device_order() -> None:
     job = Players(name="train")
     for p in range(4):
         job.add(layout=layouts[p == 3])
-    text = "mesh.devices[0] is [0, 0] on processes 0, 1 and 2, [0, 1] on process 3; "
-    text += "mesh.devices[1] is [0, 1] on processes 0, 1 and 2, [0, 0] on process 3"
+    first, second = "(process 0, device 0)", "(process 0, device 1)"
+    text = f"mesh.devices[0] is {first} on processes 0, 1 and 2, {second} on process 3; "
+    text += f"mesh.devices[1] is {second} on processes 0, 1 and 2, {first} on process 3"
     assert errors_of(job) == [DIFFER + text + ALIKE] * 4
     job.close()
 
@@ -149,8 +154,7 @@ def test_another_dataset() -> None:
     with players(None, odd, None, None, name="train") as job:
         prints = [ds.fingerprint() for ds in job.datasets]
         assert prints[0] == prints[2] != prints[1]
-        states = [loader.state()["dataset"] for loader in job.loaders]
-        text = f"dataset is '{states[0]}' on processes 0, 2 and 3, '{states[1]}' on process 1"
+        text = "dataset differs in the values, between processes 0, 2 and 3 and process 1"
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
 
 
@@ -172,7 +176,7 @@ def judged(plans: list[dict[str, Any]]) -> str:
     for p, text in enumerate(texts[1:], 1):
         of.set(f"answer/{p}", "" if text == texts[0] else text)
     with pytest.raises(mf.IncompatibleError) as e:
-        agreement.Agreement(of, HANG, False, threading.Event()).reach(plans[0])
+        agreement.Agreement(of, HANG, "", threading.Event(), dict).reach(plans[0])
     return str(e.value)
 
 
@@ -181,9 +185,9 @@ def test_one_of_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     differences = agreement.differences
 
-    def watch(plans: Any) -> list[str]:
+    def watch(plans: Any, datasets: Any) -> list[str]:
         parsed.extend(plans)
-        return differences(plans)
+        return differences(plans, datasets)
 
     monkeypatch.setattr(agreement, "differences", watch)
     others = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 3987 more"
@@ -257,8 +261,10 @@ def test_missing(missing: int, named: str) -> None:
         job.add(process=p)
     late = job.loaders.pop(missing)
     want = f"mf.Loader: {named} not reached the next batch of loader 'train' within 1 s; every "
-    want += "process of the mesh makes the same loaders in the same order; see its log, or raise "
-    want += "agree_timeout="
+    want += (
+        "process of the mesh makes the same loaders, and takes their first batches, in the same "
+    )
+    want += "order; see its log, or raise agree_timeout="
     got = job.step()
     assert [str(e) for e in got] == [want] * 3
     for error in got:
@@ -290,7 +296,7 @@ def test_some_move(moved: set[int], first: str, second: str) -> None:
         every, job.loaders = job.loaders, [job.loaders[p] for p in sorted(moved)]
         got = job.step()
         job.loaders = every
-    want = f"mf.Loader: {first} called skip, seek or restore, and after it {second} not reached "
+    want = f"mf.Loader: {first} called skip, and after it {second} not reached "
     want += "the next batch of loader 'train' within 1 s; call it before the same batch in every "
     want += "process; see the logs, or raise agree_timeout="
     assert [str(e) for e in got] == [want] * len(moved)

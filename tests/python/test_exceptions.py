@@ -12,7 +12,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed._jobs import failures
-from meshfeed._jobs.cluster import uncaught
+from meshfeed._jobs.early import uncaught
 from tests.python.players import HANG, Memory, heard, peers_of, players, threads, until
 
 

@@ -261,9 +261,9 @@ def test_no_batch_comes_between(monkeypatch: pytest.MonkeyPatch) -> None:
             locked = []
             moved = Cluster.moved
 
-            def watch(self: Cluster, state: Any) -> None:
+            def watch(self: Cluster, state: Any, call: str) -> None:
                 locked.append("locked" in repr(it._engine.cursor.lock).split()[0])
-                moved(self, state)
+                moved(self, state, call)
 
             monkeypatch.setattr(Cluster, "moved", watch)
             state = it.state()

@@ -61,5 +61,11 @@ func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return *m.hashed, nil
 }
 
+// Components implements source.Composed: the values, over the schema.
+func (m *Memory) Components(ctx context.Context) (source.Component, error) {
+	f, err := m.Fingerprint(ctx)
+	return source.Component{Label: "values", Hash: f, Below: []source.Component{source.SchemaComponent(m.table.Schema)}}, err
+}
+
 // Close implements source.Source.
 func (m *Memory) Close() error { return m.table.Calls.Close(0) }

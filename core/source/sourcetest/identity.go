@@ -51,6 +51,9 @@ func (r *run) fingerprint() {
 		if err != nil || again != first {
 			r.Errorf("the fingerprint of %s is %v, %v instead of %v", name, again, err, first)
 		}
+		if root, err := source.ComponentsOf(context.Background(), s); err != nil || root.Hash != first || root.Label == "" {
+			r.Errorf("the components of %s are %+v, %v, but its fingerprint is %v", name, root, err, first)
+		}
 	}
 	if first == (source.Fingerprint{}) {
 		r.Error("the fingerprint is empty")

@@ -359,12 +359,12 @@ class Cursor:
     # `move` and `replace` take a function instead of being context managers: an interrupt between
     # `__enter__` and the block of such a manager would leave the lock locked.
 
-    def move(self, change: Callable[[int], None], *, skips: bool = False) -> None:
+    def move(self, change: Callable[[int], None], call: str) -> None:
         """Changes the position.
 
         Args:
             change: receives the handle, and calls the library. If it fails, nothing changes.
-            skips: whether it skips steps. Loops end if it skips the end of an epoch.
+            call: "seek", "restore" or "skip". Loops end if a skip passes the end of an epoch.
         """
         with self.exclusive():
             handle = self.handle.value
@@ -377,16 +377,16 @@ class Cursor:
                 self._at = before
                 raise
             except BaseException:  # an interrupt, before the change or after it
-                self._moved(before, skips=skips)
+                self._moved(before, call)
                 raise
-            self._moved(before, skips=skips)
+            self._moved(before, call)
 
-    def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
+    def _moved(self, before: tuple[int, int], call: str) -> None:
         """Stores the new position. A running loop continues there."""
         self._ready.clear()
         self._at = at = self._next()
         self.before = None
-        if not skips:
+        if call != "skip":
             self.ends, self.unseen = self.ends - self.unseen, False
         elif self._per_epoch and at[0] != before[0] and not self.unseen:
             self.ends, self.unseen = self.ends + 1, True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,9 +127,10 @@ class Engine:
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            batch, alike = self.batch, self._options.alike
-            live = batch.feed.live
-            evidence = Evidence(batch.document, batch.info, alike, self._files, live)
+            batch, alike, feed = self.batch, self._options.alike, self.batch.feed
+            found = partial(calls.loader_components, cursor.handle.value)
+            values = batch.document, batch.info, alike, feed.flags, found, self._files, feed.live
+            evidence = Evidence(*values)
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, batch.rows, weakref.WeakMethod(self.measurements))
 
@@ -215,7 +217,7 @@ class Engine:
             finally:  # also if Ctrl-C comes after the call
                 self._note_order(handle)
 
-        self.cursor.move(change)
+        self.cursor.move(change, "restore")
         self._notice_resume(state)
 
     def remesh(self, check: Checks, mesh: Any, specs: Any) -> None:

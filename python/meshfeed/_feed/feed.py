@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,10 @@ class Feed:
 
     def settle(self) -> None:
         """Waits until the computations that were dispatched so far are over."""
+
+    def flags(self) -> Mapping[str, Any]:
+        """Returns the options of JAX that change the programs of the devices."""
+        return {}
 
     def live(self) -> Sequence[Any]:
         """Returns the arrays on devices that the program still uses."""

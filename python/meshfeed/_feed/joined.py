@@ -57,7 +57,7 @@ class JoinedCursor(Cursor):
         self._agreed_in = -1
         self._leads, self._rows = True, rows
         if cluster is not None:
-            cluster.moved(calls.loader_state(self.handle.value))
+            cluster.moved(calls.loader_state(self.handle.value), "")
             cluster.position = weakref.WeakMethod(self.epoch_and_step)
             cluster.measure = measure
 
@@ -160,11 +160,11 @@ class JoinedCursor(Cursor):
         self._make.drop_early()
         self._sampling.made = self.taken
 
-    def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
+    def _moved(self, before: tuple[int, int], call: str) -> None:
         """Stores the new position, on which the processes agree before the next batch."""
-        super()._moved(before, skips=skips)
+        super()._moved(before, call)
         if self._cluster is not None:
-            self._cluster.moved(calls.loader_state(self.handle.value))
+            self._cluster.moved(calls.loader_state(self.handle.value), call)
 
     def close(self, cause: BaseException | None = None) -> None:
         """Releases the handle. The cursor of the loader leaves the job."""

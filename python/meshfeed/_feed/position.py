@@ -177,7 +177,8 @@ class PositionMixin:
         """
         with Checks("Loader.seek") as check:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
-            self._engine.cursor.move(lambda handle: calls.loader_seek(handle, epoch, position))
+            cursor = self._engine.cursor
+            cursor.move(lambda handle: calls.loader_seek(handle, epoch, position), "seek")
         notices.of_end(self.epoch, self._engine.epochs)
 
     def skip(self, steps: int) -> None:
@@ -210,7 +211,7 @@ class PositionMixin:
         """
         with Checks("Loader.skip") as check:
             if n := check.int64("steps", steps):
-                self._engine.cursor.move(lambda handle: calls.loader_skip(handle, n), skips=True)
+                self._engine.cursor.move(lambda handle: calls.loader_skip(handle, n), "skip")
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Returns the records of the global batch that starts at a position, -1 for padding.

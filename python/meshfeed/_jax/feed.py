@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from meshfeed._feed.feed import Build, Feed, Mark
 from meshfeed._jax.meshes import partition_spec
 from meshfeed._jax.placer import DevicePlacer, Placer
 from meshfeed._jax.reshard import Move, resharder
-from meshfeed._jax.runtime import check_untraced, is_profiling
+from meshfeed._jax.runtime import check_untraced, is_profiling, program_flags
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks
 
@@ -93,6 +93,10 @@ class ShardedFeed(Feed):
             last = [jax.lax.bitwise_not(jax.device_put(np.uint8(0), device)) for device in here]
         while not all(array.is_ready() for array in last):  # type: ignore[attr-defined]
             time.sleep(0.001)
+
+    def flags(self) -> Mapping[str, Any]:
+        """Returns the options of JAX that change the programs of the devices."""
+        return program_flags()
 
     def live(self) -> list[jax.Array]:
         """Returns the arrays that the program still uses, finished or not."""

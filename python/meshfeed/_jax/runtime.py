@@ -45,6 +45,55 @@ def process_index() -> int:
     return jax.process_index()
 
 
+def job_process() -> int:
+    """Returns the number of this process in the job, without starting a backend."""
+    from jax._src import distributed
+
+    process: int = distributed.global_state.process_id
+    return process
+
+
+# The options of JAX that change a program, its numbers or its transport. If they differ between
+# processes, the devices of a job run different programs, which wait for each other or crash.
+_FLAGS = (
+    "jax_enable_x64",
+    "jax_explicit_x64_dtypes",
+    "jax_numpy_dtype_promotion",
+    "jax_default_matmul_precision",
+    "jax_allow_f16_reductions",
+    "jax_default_prng_impl",
+    "jax_enable_custom_prng",
+    "jax_random_seed_offset",
+    "jax_threefry_partitionable",
+    "jax_threefry_gpu_kernel_lowering",
+    "jax_high_dynamic_range_gumbel",
+    "jax_softmax_custom_jvp",
+    "jax_disable_jit",
+    "jax_debug_nans",
+    "jax_debug_infs",
+    "jax_error_checking_behavior_nan",
+    "jax_error_checking_behavior_divide",
+    "jax_error_checking_behavior_oob",
+    "jax_use_shardy_partitioner",
+    "jax_use_direct_linearize",
+    "jax_compiler_enable_remat_pass",
+    "jax_disable_most_optimizations",
+    "jax_optimization_level",
+    "jax_memory_fitting_level",
+    "jax_exec_time_optimization_effort",
+    "jax_memory_fitting_effort",
+    "jax_cpu_collectives_implementation",
+)
+
+
+def program_flags() -> dict[str, Any]:
+    """Returns the release of JAX and its options that change programs, as far as it has them."""
+    values = ((name, getattr(jax.config, name, None)) for name in _FLAGS)
+    plain = bool, int, float, str
+    flags = {name: value if type(value) in plain else str(value) for name, value in values}
+    return {"jax": jax.__version__} | {n: v for n, v in flags.items() if v != "None"}
+
+
 _TESTED = "0.8.0, 0.9.0, 0.10.2 and 0.12.0.1"  # releases that the tests have run on
 _CLIENT = (  # the methods of the client that meshfeed calls
     "key_value_set_bytes",

@@ -7,6 +7,8 @@ the keys of one loader. A generation, one level below, lasts from one agreement 
 | --- | --- | --- | --- | --- |
 | terms | lowest process | all others | before a generation's first batch | agree_timeout |
 | answer/P | process P | lowest process | after P has read the terms | agree_timeout |
+| components/P | process P | lowest process | before an answer with another dataset | no wait |
+| called/P | process P | lowest process | before an agreement after a move | no wait |
 | verdict | lowest process | all others | after all answers | agree_timeout + 10 s |
 | mailbox/P | any process | process P | after a failure or departure | a wake message of P |
 | departing | first to depart | the next to depart | before its messages | no wait |
@@ -20,6 +22,7 @@ the keys of one loader. A generation, one level below, lasts from one agreement 
 | barrier/decision/N | lowest process | stopped processes | at a barrier | failure, departure |
 | saved/FILE/P | process P | all writers of the file | before P saves its state | no wait |
 
+A program that ends with an exception sets meshfeed-failed/P in JAX's store (`early.py`).
 `mf.check_replicas` has keys of its own (`comparison.py`).
 
 A close of the loader on this process also ends every wait. One key belongs to the namespace:

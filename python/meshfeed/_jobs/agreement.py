@@ -2,8 +2,9 @@
 
 Terms are the values that must be equal, such as options and fingerprints. The process with the
 lowest number publishes its terms. Every other process publishes an answer: "" if its terms are
-equal, else its terms. The lowest process compares the answers and publishes the verdict. Then all
-processes go on, or all raise the same error.
+equal, else its terms. If its dataset is another, it publishes what its fingerprint is made of. The
+lowest process compares the answers and publishes the verdict. Then all processes go on, or all
+raise the same error.
 
 This needs no collective operation of the devices, only a few small keys in the job's store.
 """
@@ -13,12 +14,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from meshfeed._io.arguments import cut
-from meshfeed._jobs import wording
+from meshfeed._jobs import components, early, failures, wording
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.wording import named
 from meshfeed._native import library
@@ -40,38 +41,45 @@ class Agreement:
 
     of: Generation
     seconds: float  # to wait for the other processes
-    moved: bool  # whether this is not the first agreement: it follows a skip, seek or restore
+    call: str  # "skip", "seek" or "restore", which the agreement follows; "" at the first one
     closed: threading.Event  # set when the loader is closed, which ends a wait with an error
+    components: Callable[[], components.Component]  # returns those of the dataset
 
     def reach(self, terms: Terms) -> None:
         """Waits until every process has published the same terms.
 
         Raises:
             IncompatibleError: the terms differ; every process raises it.
-            PeerError: a process did not answer in time.
+            PeerError: a process did not answer in time, or its program has ended with an error.
             CancelledError: the loader was closed meanwhile.
         """
         mine = json.dumps(terms, sort_keys=True)
+        if self.call:
+            self.of.set(f"called/{self.of.namespace.me}", self.call)
         title = self.of.namespace.title
         verdict = self._lead(mine) if self.of.namespace.leads else self._follow(mine)
         if "differ" in verdict:
             raise wording.differ(title, verdict["differ"])
+        if "failed" in verdict:
+            raise failures.error_of(verdict["failed"])
         if verdict:
             raise wording.absent(title, verdict["absent"], verdict["moved"], self.seconds)
 
     def _follow(self, mine: str) -> Verdict:
         """Publishes the answer of this process, and waits for the verdict."""
         me, lead = self.of.namespace.me, self.of.namespace.lead
-        terms = self._get("terms", self.seconds)
+        terms = self._get("terms", self.seconds, [lead])
         if terms is None:
             return self._absent([lead], [me])
+        if terms != mine and _dataset(terms) != _dataset(mine):
+            self.of.set(f"components/{me}", self.components())
         self.of.set(f"answer/{me}", "" if terms == mine else mine)
-        verdict: Verdict | None = self._get("verdict", self.seconds + GRACE)
+        verdict: Verdict | None = self._get("verdict", self.seconds + GRACE, [lead])
         if verdict is None:
             return self._absent([lead], [me])
         # A Ctrl-C may have ended an earlier call, which had published other terms of this process.
         if not verdict and terms != mine:
-            return _differ({terms: [lead], mine: [me]})
+            return self._differ({terms: [lead], mine: [me]})
         return verdict
 
     def _lead(self, mine: str) -> Verdict:
@@ -79,55 +87,73 @@ class Agreement:
         published = self.of.get("terms")  # by an earlier call, which a Ctrl-C has ended
         if published is None:
             self.of.set("terms", published := mine)
-        until = time.monotonic() + self.seconds
+        until, others = time.monotonic() + self.seconds, self.of.namespace.others
         known, absent = {mine: [self.of.namespace.me]}, list[int]()
-        for p in self.of.namespace.others:
-            answer = self._get(f"answer/{p}", until - time.monotonic())
+        for i, p in enumerate(others):
+            answer = self._get(f"answer/{p}", until - time.monotonic(), others[i:])
             if answer is None:
                 absent.append(p)
             else:
                 known.setdefault(answer or published, []).append(p)
-        verdict = _differ(known) if len(known) > 1 else {}
+        verdict = self._differ(known) if len(known) > 1 else {}
         if absent:
             here = [p for p in self.of.namespace.members if p not in absent]
             verdict = self._absent(absent, here)
         self.of.set("verdict", verdict)
         return verdict
 
-    def _get(self, key: str, seconds: float) -> Any:
-        value = self.of.wait(key, seconds, self.closed.is_set)
+    def _get(self, key: str, seconds: float, of: Sequence[int]) -> Any:
+        """Waits for a key, until one of the processes that have to set it has failed."""
+        ended = early.Failures(self.of.namespace.store, of).any
+        value = self.of.wait(key, seconds, lambda: self.closed.is_set() or ended())
         if value is None and self.closed.is_set():
             raise library.unless_exiting(wording.closed(self.of.namespace.title))
         return value
 
     def _absent(self, absent: list[int], here: list[int]) -> Verdict:
-        return {"absent": absent, "moved": here if self.moved else []}
+        """Makes the verdict for processes that are absent."""
+        if failed := early.Failures(self.of.namespace.store, absent).first():
+            return {"failed": failed}
+        called = self.of.by_process("called") if self.call else {}
+        return {"absent": absent, "moved": {p: called[p] for p in here if p in called}}
+
+    def _differ(self, known: Mapping[str, Sequence[int]]) -> Verdict:
+        """Makes the verdict for different terms, given with the processes that have them."""
+        terms = [(have, json.loads(text)) for text, have in known.items()]
+        return {"differ": differences(terms, self._datasets(terms))}
+
+    def _datasets(self, known: Sequence[tuple[Sequence[int], Terms]]) -> list[str]:
+        """Describes how datasets differ, if some do and all have published their components."""
+        holders = {terms.get("dataset"): have for have, terms in reversed(known[:COMPARED])}
+        if len(holders) < 2:
+            return []
+        found = self.of.by_process("components") | {self.of.namespace.me: self.components()}
+        groups = [(have, found.get(have[0])) for have in reversed(holders.values())]
+        return components.described([(have, each) for have, each in groups if each is not None])
 
 
-def _differ(known: Mapping[str, Sequence[int]]) -> Verdict:
-    """Makes the verdict for different terms, given with the processes that have them."""
-    return {"differ": differences([(have, json.loads(text)) for text, have in known.items()])}
-
-
-def differences(known: Sequence[tuple[Sequence[int], Terms]]) -> list[str]:
+def differences(
+    known: Sequence[tuple[Sequence[int], Terms]], datasets: Sequence[str] = ()
+) -> list[str]:
     """Describes the fields in which terms differ, with the processes that have each value.
 
     Args:
         known: terms, each with the processes that have them.
+        datasets: describes how the datasets differ, in place of their fingerprints.
 
     Examples:
         >>> differences([([0, 2], {"seed": 0, "epochs": 3}), ([1], {"seed": 7})])
         ['seed is 0 on processes 0 and 2, 7 on process 1', \
-'epochs is 3 on processes 0 and 2, missing on process 1']
+'epochs is 3 on processes 0 and 2, not set on process 1']
     """
     leaves = [(processes, dict(_leaves("", each))) for processes, each in known[:COMPARED]]
-    described = []
+    described = [*datasets]
     for field in dict.fromkeys(field for _, flat in leaves for field in flat):
         holders: dict[str, list[int]] = {}
         for processes, flat in leaves:
-            value = repr(flat[field]) if field in flat else "missing"
+            value = _shown(field, flat[field]) if field in flat else "not set"
             holders.setdefault(value, []).extend(processes)
-        if len(holders) > 1:
+        if len(holders) > 1 and not (datasets and field == "dataset"):
             values = (f"{cut(value)} on {named(sorted(have))}" for value, have in holders.items())
             described.append(f"{field} is {', '.join(values)}")
     more = len(described) - FIELDS
@@ -137,8 +163,23 @@ def differences(known: Sequence[tuple[Sequence[int], Terms]]) -> list[str]:
     return described[:FIELDS] + rest
 
 
+def _shown(field: str, value: Any) -> str:
+    """Returns the text of a value."""
+    if field.startswith("mesh.devices"):
+        process, device = value
+        return f"(process {process}, device {device})"
+    return repr(value)
+
+
+def _dataset(text: str) -> Any:
+    """Returns the fingerprint of the dataset in the text of terms."""
+    return json.loads(text).get("dataset")
+
+
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the values of a document, each with its path."""
+    """Yields the values of a document that are set, each with its path."""
+    if value is None:
+        return
     if isinstance(value, dict) and value:
         for key, part in value.items():
             yield from _leaves(f"{path}.{key}" if path else key, part)

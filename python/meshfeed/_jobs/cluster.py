@@ -12,7 +12,6 @@ import functools
 import itertools
 import logging
 import os
-import sys
 import threading
 import time
 import weakref
@@ -24,6 +23,7 @@ from meshfeed._jobs import state_files, wording
 from meshfeed._jobs.agreement import Agreement, Terms
 from meshfeed._jobs.barrier import ALWAYS_FIRST, FIRST, Barrier
 from meshfeed._jobs.contents import Contents
+from meshfeed._jobs.early import uncaught
 from meshfeed._jobs.failures import is_failure, is_local
 from meshfeed._jobs.keys import Generation, Namespace, claim
 from meshfeed._jobs.options import Evidence, JobOptions
@@ -31,14 +31,13 @@ from meshfeed._jobs.peers import Peers, report
 from meshfeed._jobs.replicas import Replicas
 from meshfeed._jobs.skew import SkewDetector
 from meshfeed._jobs.stalls import Measure, Measured, Progress
-from meshfeed._jobs.worker import Worker, running
+from meshfeed._jobs.worker import LEAVING, Worker, beside, running
 from meshfeed._native import library
 from meshfeed.errors import PeerError
 
 Position = Callable[[], tuple[int, int]]  # returns epoch and step
 
 LEAVE = 1.0  # seconds that a close waits for calls of the store
-LEAVING = "meshfeed.leave"  # the name of threads that call the store while a loader closes
 EXIT = 10 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
 
 log = logging.getLogger("meshfeed")
@@ -87,6 +86,7 @@ class Cluster:
         self._lock = threading.RLock()
         self._next = self._present = 0  # numbers of generations
         self.agreed = self._met = False
+        self._call = ""  # the last one that moved the loader
         self.progress = Progress()
         self.barrier: Barrier | None = None
         self.replicas: Replicas | None = None
@@ -159,11 +159,11 @@ class Cluster:
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Reports, in bounded time, that a batch could not be made."""
         if not is_local(error):
-            _beside(LEAVE, functools.partial(self.peers.report, error, epoch, step))
+            beside(LEAVE, functools.partial(self.peers.report, error, epoch, step))
 
-    def moved(self, state: State) -> None:
-        """Records that the loader was moved: the processes agree before the next batch."""
-        self.state = state
+    def moved(self, state: State, call: str) -> None:
+        """Records that a call has moved the loader: the processes agree before the next batch."""
+        self.state, self._call = state, call
         self.agreed = False
 
     def _agree(self) -> None:
@@ -174,15 +174,17 @@ class Cluster:
     def _begin_generation(self) -> None:
         self._end_generation()
         namespace, this = self._namespace, self._namespace.generation(self._next)
-        if self._terms is None and self._evidence is not None:
-            self._terms = self._evidence.terms(self._options)
-        agreement = Agreement(this, self._options.agree_timeout, self._met, self._closed)
+        evidence, options = self._evidence, self._options
+        if self._terms is None and evidence is not None:
+            self._terms = evidence.terms(options)
         try:
-            if self._terms is not None:
+            if self._terms is not None and evidence is not None:
+                call, seconds = self._call if self._met else "", options.agree_timeout
+                agreement = Agreement(this, seconds, call, self._closed, evidence.components)
                 agreement.reach({**self._terms, **self.state})
             self._start(this)
         except Exception as e:
-            _beside(LEAVE, functools.partial(self._report, e))
+            beside(LEAVE, functools.partial(self._report, e))
             self._next += 1
             raise
         past = range(self._present, self._next)
@@ -231,7 +233,7 @@ class Cluster:
     def abandon(self, error: BaseException) -> None:
         """Reports, in bounded time, that the program ends its loop with an exception."""
         if self._is_news(error):
-            _beside(LEAVE, functools.partial(self._report, error))
+            beside(LEAVE, functools.partial(self._report, error))
 
     def _is_news(self, error: BaseException) -> bool:
         """Returns whether the others need to know that the program ends with this exception.
@@ -260,7 +262,7 @@ class Cluster:
 
         With `wait` this may take some seconds.
         """
-        if self._leave() and not _beside(2 * LEAVE if wait else 0, self._depart):
+        if self._leave() and not beside(2 * LEAVE if wait else 0, self._depart):
             _abandon(self._workers, self._namespace)
 
     def exit(self, failure: BaseException | None) -> None:
@@ -322,10 +324,10 @@ def _leave_all() -> None:
     # Threads of loaders that were collected unclosed end after their wait, which is too late now.
     others = [functools.partial(w.end, None) for w in tuple(running) if w not in theirs]
     closing = [each.join for each in threading.enumerate() if each.name == LEAVING]
-    _beside(EXIT, *(functools.partial(c.exit, failure) for c in here), *others, *closing)
+    beside(EXIT, *(functools.partial(c.exit, failure) for c in here), *others, *closing)
     # A comparison of files may outlast the second that the end of a generation waits.
     late = [functools.partial(w.end, None) for w in tuple(running)]
-    _beside(until - time.monotonic(), *late)
+    beside(until - time.monotonic(), *late)
 
 
 def _leave_to_parent() -> None:
@@ -337,31 +339,6 @@ def _leave_to_parent() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
-
-
-def uncaught() -> BaseException | None:
-    """Returns the exception that ends the program, or None at an interactive prompt."""
-    if hasattr(sys, "ps1"):
-        return None
-    kept: BaseException | None = getattr(sys, "last_value", None)
-    return kept
-
-
-def _beside(seconds: float, *works: Callable[[], None]) -> bool:
-    """Runs functions on threads, and waits for them up to `seconds`.
-
-    The functions call the store, which may not answer. Returns False if no thread can be started.
-    """
-    until = time.monotonic() + seconds
-    threads = [threading.Thread(target=w, name=LEAVING, daemon=True) for w in works]
-    try:
-        for thread in threads:
-            thread.start()
-    except RuntimeError:
-        return False
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    return True
 
 
 def _position(of: Callable[[], Position | None]) -> tuple[int, int]:

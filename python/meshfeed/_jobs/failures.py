@@ -51,7 +51,10 @@ def is_lost_peer(error: BaseException | None) -> bool:
 
 
 def failure(error: BaseException, process: int, epoch: int, step: int) -> Message:
-    """Writes the message about an error of a process, at the epoch and step of its batch."""
+    """Writes the message about an error of a process, at the epoch and step of its batch.
+
+    An epoch of -1 means that the program has ended, and that no batch is known.
+    """
     message: Message = {"process": process, "epoch": epoch, "step": step}
     if is_lost_peer(error):
         message["lost"] = True
@@ -96,7 +99,8 @@ def error_of(message: Message) -> errors.PeerError:
         text = f"{op}: {text}"
     if message.get("lost"):
         text = f"lost a peer: {text}"
-    text = f"process {process}, at epoch {epoch}, step {step}: {text}"
+    where = f", at epoch {epoch}, step {step}" if epoch >= 0 else " has ended"
+    text = f"process {process}{where}: {text}"
     if "cause" in message:  # which process was lost; found by the receiver
         text, process, epoch, step = f"{message['cause']}; {text}", message["of"], -1, -1
     made = errors.peer(_origin(message))(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._jobs.agreement import Terms
 from meshfeed._jobs.barrier import LiveArrays
+from meshfeed._jobs.components import Component
 from meshfeed._jobs.shared import Shared, shared
 from meshfeed._native import calls
 from meshfeed._plan import documents
@@ -87,6 +88,8 @@ class Evidence:
     layout: str  # the loader's layout document
     info: Mapping[str, Any]  # the library's description of this process's batches
     alike: Mapping[str, Any]  # what must be equal and is not in the layout
+    flags: Callable[[], Mapping[str, Any]]  # returns the options of JAX that change programs
+    components: Callable[[], Component]  # returns what the dataset's fingerprint is made of
     files: Files | None  # the dataset's files, if every byte is compared
     live: LiveArrays  # returns the arrays on devices that the program still uses
 
@@ -101,8 +104,9 @@ class Evidence:
             "loading": plan.get("loading", "process"),
             "mesh": {"axes": plan["mesh"]["axes"], "devices": documents.devices(plan["mesh"])},
             "arrays": {n: {"field": n, "spec": [], **a} for n, a in plan["arrays"].items()},
-            "batch": {"remainder": "drop", "extras": [], **plan["batch"]},
+            "batch": {"remainder": "drop", "mask": "valid", "extras": [], **plan["batch"]},
             **self.alike,
+            **self.flags(),
             "version": __version__,
             "verify_replicas": options.verify_replicas,
             "fingerprint": "sampled" if self.files is None else "full",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from meshfeed import errors
 
@@ -52,17 +53,21 @@ def differ(title: str, differences: Sequence[str]) -> errors.Error:
 
 
 def absent(
-    title: str, missing: Sequence[int], moved: Sequence[int], seconds: float
+    title: str, missing: Sequence[int], moved: Mapping[Any, str], seconds: float
 ) -> errors.Error:
     """Makes the error for processes that are missing in an agreement.
 
-    `moved` are the processes that have called skip, seek or restore before it.
+    `moved` are the calls of the processes that have called skip, seek or restore before it.
     """
     message = f"{named(missing, 'has', 'have')} not "
-    hint = "every process of the mesh makes the same loaders in the same order; see its log, "
+    hint = "every process of the mesh makes the same loaders, and takes their first batches, in "
+    hint += "the same order; see its log, "
     if moved:
-        message = f"{named(moved, 'has', 'have')} called skip, seek or restore, and after it "
-        message += f"{named(missing, 'has', 'have')} not "
+        callers: dict[str, list[int]] = {}
+        for process, call in moved.items():
+            callers.setdefault(call, []).append(int(process))
+        made = [f"{named(each, 'has', 'have')} called {call}" for call, each in callers.items()]
+        message = f"{', '.join(made)}, and after it {named(missing, 'has', 'have')} not "
         hint = "call it before the same batch in every process; see the logs, "
     message += f"reached the next batch of loader {title} within {seconds:g} s"
     error = errors.peer(TimeoutError)(message, op=OP, hint=f"{hint}or raise agree_timeout=")

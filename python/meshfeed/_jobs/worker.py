@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from meshfeed._jobs.keys import Generation
 
+LEAVING = "meshfeed.leave"  # the name of threads that call the store while a loader closes
 OLD = 1.0  # seconds for which a worker uses a list of the departed processes
 
 
@@ -67,3 +70,20 @@ class Worker:
 
 # All workers, also those of forgotten loaders: they end at the interpreter's exit.
 running: set[Worker] = set()
+
+
+def beside(seconds: float, *works: Callable[[], None]) -> bool:
+    """Runs functions on threads, and waits for them up to `seconds`.
+
+    The functions call the store, which may not answer. Returns False if no thread can be started.
+    """
+    until = time.monotonic() + seconds
+    threads = [threading.Thread(target=w, name=LEAVING, daemon=True) for w in works]
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError:
+        return False
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return True

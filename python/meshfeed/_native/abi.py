@@ -286,6 +286,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_pad": (c_uint64, c_void_p, c_int64, c_uint32, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
+    "mf_loader_components": (c_uint64, c_void_p, _ERROR),
     "mf_loader_next": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_loader_state": (c_uint64, c_void_p, _ERROR),
     "mf_loader_restore": (c_uint64, *_TEXT, c_uint32, _ERROR),

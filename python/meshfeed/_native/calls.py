@@ -442,6 +442,11 @@ def loader_info(handle: int) -> dict[str, Any]:
     return _json("mf_loader_info", handle)
 
 
+def loader_components(handle: int) -> dict[str, Any]:
+    """Returns the tree of what the fingerprint of the dataset is made of."""
+    return _json("mf_loader_components", handle)
+
+
 def loader_state(handle: int) -> dict[str, Any]:
     """Returns the state after the last batch that the library delivered."""
     return _json("mf_loader_state", handle)

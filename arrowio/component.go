@@ -1,0 +1,44 @@
+package arrowio
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// Components implements source.Composed. The files come twice: first with their sizes and
+// metadata, then with their bytes. The fingerprint takes samples at positions that depend
+// on all metadata, so bytes are comparable only if all metadata are equal.
+func (d *Dataset) Components(ctx context.Context) (root source.Component, err error) {
+	if root.Hash, err = d.Fingerprint(ctx); err != nil {
+		return root, err
+	}
+	described, stored := source.Component{Label: "files"}, source.Component{Label: "files", Hash: root.Hash}
+	h := sha256.New()
+	d.hashFacts(h)
+	copy(described.Hash[:], h.Sum(nil))
+	rows := d.table.Index.Units()
+	for i, f := range d.files {
+		add := func(to *source.Component, label, facts string) {
+			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: filepath.Base(f.path)}
+			sum := sha256.Sum256([]byte(facts))
+			copy(c.Hash[:], sum[:])
+			to.Below = append(to.Below, c)
+		}
+		batches := fmt.Sprint(rows[f.first : f.first+len(f.units)])
+		keys := fmt.Sprintf("%q", fmt.Sprint(f.partition))
+		metadata := fmt.Sprintf("%d %x", f.content.Size(), f.digest)
+		add(&described, "bytes", batches+keys+metadata)
+		own := &described.Below[i]
+		add(own, "directory keys", keys)
+		add(own, "record batches", batches)
+		add(own, "bytes", metadata)
+		add(&stored, "bytes", "")
+		stored.Below[i].Hash = d.fingerprint.bytes[i]
+	}
+	root.Label, root.Below = "files", []source.Component{source.SchemaComponent(d.table.Schema), described, stored}
+	return root, nil
+}

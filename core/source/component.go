@@ -1,0 +1,63 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+)
+
+// Component is a part of what a fingerprint covers, such as a file, its record batches
+// or a filter. The components of a dataset form a tree: a view has those of the datasets
+// below it. If two fingerprints differ, so does the hash of the root. The reason is the
+// first component with another hash whose components below have equal ones.
+type Component struct {
+	Label string      // such as "filter", the same on every host
+	Name  string      // of a file, which may differ from host to host; else empty
+	Hash  Fingerprint // of the component and of those below it
+	Below []Component
+}
+
+// Composed is implemented by a Source that knows the components of its fingerprint.
+type Composed interface {
+	// Components returns the tree. Its root has the hash of the Fingerprint.
+	Components(ctx context.Context) (Component, error)
+}
+
+// ComponentsOf returns the components of a source, which may be the root alone.
+func ComponentsOf(ctx context.Context, src Source) (Component, error) {
+	if c, ok := src.(Composed); ok {
+		return c.Components(ctx)
+	}
+	f, err := src.Fingerprint(ctx)
+	return Component{Label: "values", Hash: f}, err
+}
+
+// SchemaComponent returns the component of a schema: names, types and shapes of the fields.
+func SchemaComponent(s Schema) Component {
+	h := sha256.New()
+	for _, f := range s.Fields {
+		fmt.Fprintf(h, "%q %q\n", f.Name, f.TypeString())
+	}
+	c := Component{Label: "schema"}
+	copy(c.Hash[:], h.Sum(nil))
+	return c
+}
+
+// Cut removes the components that exceed a number, level by level from the root. Either
+// all components directly below another one stay, or none of them.
+func (c *Component) Cut(most int) {
+	level := []*Component{c}
+	for left := most - 1; len(level) > 0; {
+		var next []*Component
+		for _, parent := range level {
+			if len(parent.Below) > left {
+				parent.Below = nil
+			}
+			left -= len(parent.Below)
+			for i := range parent.Below {
+				next = append(next, &parent.Below[i])
+			}
+		}
+		level = next
+	}
+}

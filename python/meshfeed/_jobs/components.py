@@ -1,0 +1,57 @@
+"""Names the component in which the datasets of two processes differ.
+
+A fingerprint is made of a tree of components (see `mf_loader_components` in meshfeed.h), such as a
+filter over files, which have record batches and bytes. If fingerprints differ, the processes
+publish their trees. Each has up to 256 components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from meshfeed._jobs.wording import named
+
+Component = Mapping[str, Any]  # "label", "hash", perhaps the "name" of a file, and those "below"
+
+
+def difference(here: Component, there: Component) -> str:
+    """Returns the first component that differs, while those below it are equal.
+
+    Examples:
+        >>> files = {"label": "files", "hash": "1"}
+        >>> kept = [{"label": "filter", "hash": n, "below": [files]} for n in "23"]
+        >>> difference(*kept)
+        'the filter'
+        >>> a, b = ({"label": "bytes", "hash": n} for n in "ab")
+        >>> both = [{"label": "files", "hash": str(n), "below": n} for n in ([a, b], [b, a])]
+        >>> difference(*both)
+        'the order of the files'
+        >>> difference(kept[0], files)
+        'the filter, which is files there'
+    """
+    label, below = here["label"], (here.get("below", []), there.get("below", []))
+    if label != there["label"]:
+        return f"the {label}, which is {there['label']} there"
+    if len(below[0]) != len(below[1]):
+        return f"the number of the {label}: {len(below[0])} and {len(below[1])}"
+    hashes = [[each["hash"] for each in part] for part in below]
+    differing = [i for i, pair in enumerate(zip(*hashes, strict=True)) if len(set(pair)) > 1]
+    if not differing:
+        names = " and ".join(dict.fromkeys(c["name"] for c in (here, there) if "name" in c))
+        return f"the {label} ({names})" if names else f"the {label}"
+    if sorted(hashes[0]) == sorted(hashes[1]):
+        return f"the order of the {label}"
+    first = differing[0]
+    inner = difference(below[0][first], below[1][first])
+    return f"{inner} in dataset {first}" if label == "concatenation" else inner
+
+
+def described(groups: Sequence[tuple[Sequence[int], Component]]) -> list[str]:
+    """Describes how the datasets of groups of processes differ from those of the first group."""
+    (here, mine), *others = groups
+    return [
+        f"dataset differs in {difference(mine, theirs)}, between {named(here)} and {named(there)}"
+        for there, theirs in others
+        if theirs["hash"] != mine["hash"]
+    ]
