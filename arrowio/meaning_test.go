@@ -136,16 +136,16 @@ func TestMeaning(t *testing.T) {
 		{"schema of Arrow", arrowSchema(func(f *ipcParts) { f.field[18] = int16(1) }), "Unsupported: footer: ARROW:schema: field 8 of the table Field is not known here; write the file without it, or as an Arrow IPC file"},
 
 		// safetensors, .npy and .npz
-		{"type.safetensors", safetensors(`"dtype":"F4","shape":[16]`), "skipped: JAX has no arrays of the type F4"},
+		{"type.safetensors", safetensors(`"dtype":"F4","shape":[16]`), "skipped: arrays of the type F4 are not read; save them in a wider type, such as F16"},
 		{"type.safetensors", safetensors(`"dtype":"F8_E5M2","shape":[8]`), "uint8[8] float8_e5m2 0100000002000000"},
 		{"key.safetensors", safetensors(`"dtype":"I32","shape":[2],"strides":[2]`), `skipped: its entry in the header has the key "strides", which is not known here`},
 		{"metadata.safetensors", safetensors(`"dtype":"I32","shape":[2]`), "int32[2] 0100000002000000"}, // free text by the format
 		{"order.npy", npy("'<i4'", "True", "(2, 1)"), "skipped: its elements are in Fortran order; save numpy.ascontiguousarray(array)"},
 		{"order.npy", npy("'<i4'", "True", "(2,)"), "int32[2] 0100000002000000"},
 		{"bytes.npy", npy("'>i4'", "False", "(2,)"), `skipped: its byte order is foreign; save array.astype(array.dtype.newbyteorder("="))`},
-		{"objects.npy", npy("'|O'", "False", "(1,)"), "skipped: arrays of the type |O are not numbers of JAX; for bfloat16 and float8, which NumPy does not store, use safetensors"},
-		{"structs.npy", npy("[('a', '<i4')]", "False", "(2,)"), "skipped: arrays of the type [('a', '<i4')] are not numbers of JAX; for bfloat16 and float8, which NumPy does not store, use safetensors"},
-		{"times.npy", npy("'<M8[s]'", "False", "(1,)"), "skipped: arrays of the type <M8[s] are not numbers of JAX; for bfloat16 and float8, which NumPy does not store, use safetensors"},
+		{"objects.npy", npy("'|O'", "False", "(1,)"), "skipped: its type |O stands for pickled Python objects, which are not read; save an array of numbers"},
+		{"structs.npy", npy("[('a', '<i4')]", "False", "(2,)"), `skipped: its type [('a', '<i4')] is structured; save each part by itself, as in array["a"]`},
+		{"times.npy", npy("'<M8[s]'", "False", "(1,)"), "skipped: its type <M8[s] stands for times, which JAX does not have; save the counts of its unit, array.astype(numpy.int64)"},
 		{"version.npy", "\x93NUMPY\x04" + npy("'<i4'", "False", "(2,)")[7:], `Unsupported: array "version" has version 4.0 of the .npy format; write it with numpy.save`},
 		{"python2.npy", npy("'<i4'", "False", "(2L,)"), "int32[2] 0100000002000000"},
 		{"key.npy", npy("'<i4'", "False, 'strides': (8,)", "(2,)"), `Unsupported: array "key" has the header "{'descr': '<i4', 'fortran_order': False, 'strides': (8,), 'shape': (2,), }\n", which is not read; write it with numpy.save`},

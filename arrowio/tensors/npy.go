@@ -91,7 +91,7 @@ func (a *array) parseNPY(f blob.Blob, text string, space int64) error {
 		a.skipped = "its byte order is foreign; save array.astype(array.dtype.newbyteorder(\"=\"))"
 		return nil
 	case !known:
-		a.skipped = "arrays of the type " + a.stored + " are not numbers of JAX; for bfloat16 and float8, which NumPy does not store, use safetensors"
+		a.skipped = "its type " + a.stored + " " + npyRemedy(a.stored)
 		return nil
 	case parts[2] == "True" && len(shape) > 1:
 		a.skipped = "its elements are in Fortran order; save numpy.ascontiguousarray(array)"
@@ -107,6 +107,30 @@ func (a *array) parseNPY(f blob.Blob, text string, space int64) error {
 			WithHint("write the file again; for several arrays use numpy.savez")
 	}
 	return nil
+}
+
+// npyRemedy says why arrays of a type of NumPy are not loaded, and what to save instead.
+func npyRemedy(stored string) string {
+	kind := strings.TrimLeft(stored, "<>|=")
+	switch {
+	case strings.HasPrefix(kind, "M8") || strings.HasPrefix(kind, "m8"):
+		return "stands for times, which JAX does not have; save the counts of its unit, array.astype(numpy.int64)"
+	case strings.HasPrefix(kind, "["):
+		return "is structured; save each part by itself, as in array[\"a\"]"
+	case kind == "f16" || kind == "f12":
+		return "has more than 64 bits, which JAX does not have; save array.astype(numpy.float64)"
+	case kind == "c32" || kind == "c24":
+		return "has more than 128 bits, which JAX does not have; save array.astype(numpy.complex128)"
+	case kind == "W4": // of ml_dtypes
+		return "is complex of 32 bits, which JAX does not have; save array.astype(numpy.complex64)"
+	case strings.HasPrefix(kind, "O"):
+		return "stands for pickled Python objects, which are not read; save an array of numbers"
+	case strings.HasPrefix(kind, "U"):
+		return "stands for text, which JAX does not have; save numbers"
+	case strings.HasPrefix(kind, "S"):
+		return "stands for bytes; save array.view(numpy.uint8).reshape(*array.shape, -1)"
+	}
+	return "is not one of numbers; for bfloat16, float8 and int4, whose names NumPy does not store, use safetensors or save array.view(numpy.uint8)"
 }
 
 // npyShape parses the lengths of a tuple of Python, such as "3, 4" or "3,".

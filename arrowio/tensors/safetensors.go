@@ -150,7 +150,7 @@ func parseEntry(f blob.Blob, name string, value jsontext.Value, space int64) (a 
 	}
 	e, known := elements[dtypeName]
 	if !known {
-		a.skipped = "JAX has no arrays of the type " + dtypeName
+		a.skipped = "arrays of the type " + dtypeName + " are not read; save them in a wider type, such as F16"
 		return a, nil
 	}
 	a.typ, a.logical = e.typ, e.logical

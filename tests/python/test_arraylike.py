@@ -326,7 +326,7 @@ class OnDevice:
     [
         (
             np.array(["a"]),
-            "has the type <U1, which is not numeric; encode it as numbers, or leave it out",
+            "has the type <U1, which is text; encode it as numbers, or leave it out",
         ),
         (
             pd.Series(["a"], dtype=object),
@@ -408,8 +408,7 @@ class OnDevice:
         ),
         (
             np.zeros(2, [("a", "i4"), ("b", "f4")]),
-            "is a structured array of 'a', 'b'; "
-            'give each part as a field of its own: {"a": array["a"], …}',
+            "is a structured array of 'a', 'b'; give each part by itself: {\"a\": array[\"a\"], …}",
         ),
         (
             np.array([1], ">i4"),
@@ -430,7 +429,7 @@ class OnDevice:
         (
             np.zeros(2, ml_dtypes.float4_e2m1fn),
             "has the type float4_e2m1fn, which no field can have; "
-            "give it in a wider type, such as array.astype(np.float16)",
+            "give it in a wider type, such as array.astype(np.float32)",
         ),
         (
             np.zeros(2, ml_dtypes.int4),

@@ -209,13 +209,12 @@ X = np.zeros((8, 6), np.float32)
         ),
         (
             np.array(["a", "b"]),
-            "array 'a/x' has the type <U1, which is not numeric; give numbers or booleans, and "
-            "leave other values out of the tree",
+            "array 'a/x' has the type <U1, which is text; encode it as numbers, or leave it out",
         ),
         (
             np.array([[1], {}], object),
-            "array 'a/x' holds Python objects; give numbers or booleans, and leave other values "
-            "out of the tree",
+            "array 'a/x' holds Python objects of the type dict, list; encode it as numbers, or "
+            "leave it out",
         ),
         (
             X.astype(">f4"),
@@ -224,18 +223,18 @@ X = np.zeros((8, 6), np.float32)
         ),
         (
             np.zeros(8, np.longdouble),
-            "array 'a/x' has the type float128, which JAX does not have; give it as float64 or "
-            "complex128",
+            "array 'a/x' has the type float128, which JAX does not have; give "
+            "array.astype(np.float64)",
         ),
         (
             np.zeros(8, "M8[s]"),
-            "array 'a/x' has the type datetime64[s], which is not numeric; give numbers or "
-            "booleans, and leave other values out of the tree",
+            "array 'a/x' has the type datetime64[s], which JAX does not have; give the counts of "
+            "its unit, array.astype(np.int64)",
         ),
         (
             np.zeros(8, [("u", "i4")]),
-            "array 'a/x' has the type [('u', '<i4')], which is not numeric; give numbers or "
-            "booleans, and leave other values out of the tree",
+            "array 'a/x' is a structured array of 'u'; give each part by itself: "
+            '{"u": array["u"], …}',
         ),
         (
             np.ma.masked_array([1, 2], [False, True]),

@@ -393,8 +393,8 @@ def test_skipped(tmp_path: Path) -> None:
             'save array.astype(array.dtype.newbyteorder("="))\n'
             "  fortran: not loaded, its elements are in Fortran order; "
             "save numpy.ascontiguousarray(array)\n"
-            "  text: not loaded, arrays of the type <U1 are not numbers of JAX; for bfloat16 and "
-            "float8, which NumPy does not store, use safetensors"
+            "  text: not loaded, its type <U1 stands for text, which JAX does not have; "
+            "save numbers"
         )
         with pytest.raises(mf.UnsupportedError) as caught:
             mf.load_array(stored, "fortran", sharding())

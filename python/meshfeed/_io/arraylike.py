@@ -22,9 +22,16 @@ _FILLS = ("fillna", "fill_null", "filled")
 # The types of values that mark a missing value, in Python and in pandas.
 _MISSING = frozenset({"NoneType", "NAType", "NaTType"})
 
-# Names of ml_dtypes types without their digits, and the smallest type that a field can have for
-# their values. For example, int4 fits np.int8.
-_NARROW = {"float": "np.float16", "int": "np.int8", "uint": "np.uint8"}
+# Names of types of ml_dtypes without their digits, and a type of NumPy that has all their values.
+_WIDER = {
+    "float": "np.float32",
+    "int": "np.int8",
+    "uint": "np.uint8",
+    "complex": "np.complex64",
+    "bcomplex": "np.complex64",
+}
+
+OF_ML_DTYPES = 2  # `isbuiltin` of types that another library registers with NumPy
 
 # The remedy for an array of Python objects, by the types of the objects. The first set that has
 # all of them counts: a remedy must not change a value silently.
@@ -312,16 +319,32 @@ def _check_missing(mask: Any, given: Any) -> None:
 
 def _check_type(array: _NumPy, given: Any) -> None:
     """Raises if a field cannot have the array's type."""
-    kind = array.dtype
     if array.ndim == 0:
         raise _UnfitError("is a scalar", "give arrays whose first dimension counts the records")
+    _check_kind(array, given)
+    kind = array.dtype
+    if kind.isbuiltin == OF_ML_DTYPES and kind.name != "bfloat16":
+        message = f"has the type {kind}, which no field can have"
+        if kind.name.startswith("float8"):
+            hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
+            raise _UnfitError(message, hint)
+        raise _UnfitError(message, f"give it in a wider type, such as {wider(kind)}")
+
+
+def _check_kind(array: _NumPy, given: Any) -> None:
+    """Raises if the type is one that neither a field nor an array of JAX can have."""
+    kind = array.dtype
     if kind.names is not None:
         message = f"is a structured array of {', '.join(map(repr, kind.names))}"
         part = kind.names[0]
-        hint = f'give each part as a field of its own: {{"{part}": array["{part}"], …}}'
-        raise _UnfitError(message, hint)
+        raise _UnfitError(message, f'give each part by itself: {{"{part}": array["{part}"], …}}')
     if kind.kind == "O":
         raise _objects(array, given)
+    if kind.kind in "UT":
+        raise _UnfitError(f"has the type {kind}, which is text", _NUMBERS)
+    if kind.kind == "S" or kind.type is np.void:
+        message = f"has the type {kind}, which is bytes"
+        raise _UnfitError(message, "give array.view(np.uint8).reshape(*array.shape, -1)")
     if not kind.isnative:
         message = f"has the type {kind}, whose byte order is foreign"
         raise _UnfitError(message, "give array.astype(array.dtype.newbyteorder('='))")
@@ -329,20 +352,26 @@ def _check_type(array: _NumPy, given: Any) -> None:
         wide = "np.complex128" if kind.kind == "c" else "np.float64"
         message = f"has the type {kind}, which JAX does not have"
         raise _UnfitError(message, f"give array.astype({wide})")
-    if kind.kind not in "biufcmM" and kind.name != "bfloat16":
-        raise _narrow(kind)
 
 
-def _narrow(kind: np.dtype[Any]) -> _UnfitError:
-    """Makes the error for an unsupported type of ml_dtypes, or a type that is not numeric."""
-    message = f"has the type {kind}, which no field can have"
-    if kind.name.startswith("float8"):
-        hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
-        return _UnfitError(message, hint)
-    wide = _NARROW.get(kind.name.rstrip("0123456789").split("_")[0].rstrip("0123456789"))
-    if wide is not None:
-        return _UnfitError(message, f"give it in a wider type, such as array.astype({wide})")
-    return _UnfitError(f"has the type {kind}, which is not numeric", _NUMBERS)
+def check_array(check: Checks, name: str, array: _NumPy) -> None:
+    """Raises an error if JAX has no arrays of the type of an array.
+
+    Types of ml_dtypes pass: only JAX knows which of them it has.
+    """
+    try:
+        _check_kind(array, array)
+    except _UnfitError as e:
+        raise check.misfit(f"array {name!r} {e.message}", e.hint) from None
+    if array.dtype.kind in "mM":
+        message = f"array {name!r} has the type {array.dtype}, which JAX does not have"
+        raise check.misfit(message, "give the counts of its unit, array.astype(np.int64)")
+
+
+def wider(kind: np.dtype[Any]) -> str:
+    """Returns the call that converts an array of a type of ml_dtypes to a type of NumPy."""
+    stem = kind.name.split("_")[0].rstrip("0123456789")
+    return f"array.astype({_WIDER.get(stem, 'np.float32')})"
 
 
 def _objects(array: _NumPy, given: Any, lists: str = _FROM_ARROW) -> _UnfitError:
@@ -353,7 +382,10 @@ def _objects(array: _NumPy, given: Any, lists: str = _FROM_ARROW) -> _UnfitError
         given: what it was converted from.
         lists: the hint for a column of lists.
     """
-    kinds = {type(value).__name__ for value in array.flat}
+    kinds = {_name(value) for value in array.flat}
+    if not kinds:
+        message = "is empty and has the type object"
+        return _UnfitError(message, "give it a type of numbers, such as array.astype(np.float32)")
     message = f"holds Python objects of the type {', '.join(sorted(kinds)[:4])}"
     if kinds == {"ndarray"} and hasattr(given, "is_null"):  # a column of Arrow lists
         return _UnfitError("is a column of lists", lists)
@@ -361,6 +393,14 @@ def _objects(array: _NumPy, given: Any, lists: str = _FROM_ARROW) -> _UnfitError
         return _UnfitError("holds text, which is not numeric", _codes(given))
     hint = next((remedy for types, remedy in _OBJECTS.items() if kinds <= types), _NUMBERS)
     return _UnfitError(message, hint)
+
+
+def _name(value: Any) -> str:
+    """Returns the name of the type of an object; of a scalar of NumPy, that of its Python type."""
+    scalars = {np.bool_: "bool", np.integer: "int", np.floating: "float"}
+    scalars |= {np.complexfloating: "complex", np.str_: "str"}
+    named = (name for kind, name in scalars.items() if isinstance(value, kind))
+    return next(named, type(value).__name__)
 
 
 def _codes(given: Any) -> str:

@@ -13,7 +13,6 @@ from meshfeed._io.arguments import Checks, attribute, cut, shown, unregistered
 _NumPy = np.ndarray[Any, Any]
 
 _NUMBERS = "give numbers or booleans, and leave other values out of the tree"
-_EXTENDED = "give it as float64 or complex128"
 
 # What an object has that NumPy converts. An image of Pillow has only the second.
 _CONVERTIBLE = "__array__", "__array_interface__", "__array_struct__"
@@ -86,21 +85,6 @@ def _of_torch(check: Checks, name: str, given: Any) -> _NumPy:
         bits: Any = torch.int16 if kind == "bfloat16" else torch.uint8
         return np.asarray(tensor.view(bits)).view(getattr(ml_dtypes, kind))
     return np.asarray(tensor)
-
-
-def check_type(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
-    """Raises an error if JAX has no arrays of a type."""
-    message = f"array {name!r} has the type {dtype}"
-    if dtype.kind == "O":
-        message = f"array {name!r} holds Python objects"
-        raise check.misfit(message, _NUMBERS)
-    if not dtype.isnative:
-        hint = "give array.astype(array.dtype.newbyteorder('='))"
-        raise check.misfit(f"{message}, whose byte order is foreign", hint)
-    if dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}:
-        raise check.misfit(f"{message}, which JAX does not have", _EXTENDED)
-    if dtype.kind not in "biufc" and (dtype.kind != "V" or dtype.names or dtype.type is np.void):
-        raise check.misfit(f"{message}, which is not numeric", _NUMBERS)
 
 
 def is_read_only(array: Any) -> bool:

@@ -16,7 +16,8 @@ from jax.sharding import Mesh, NamedSharding
 from jax.tree_util import SequenceKey, all_leaves, tree_flatten_with_path
 
 from meshfeed._io.arguments import Checks
-from meshfeed._io.hostarrays import address, check_type
+from meshfeed._io.arraylike import check_array, wider
+from meshfeed._io.hostarrays import address
 from meshfeed._jax import meshes, runtime
 from meshfeed._jax.placer import Maker, Placer
 from meshfeed._jax.trees import broadcast, given_leaves, names_of
@@ -183,7 +184,7 @@ def _arrays(
 ) -> list[_Array]:
     """Lists the arrays of a tree, with the shapes of its leaves."""
     _check_given(check, mesh, specs)
-    paths = [path for path, _ in tree_flatten_with_path(tree)[0]]
+    flat = tree_flatten_with_path(tree)[0]
     names = leaf_names(tree)
     given = broadcast(check, "tree", tree, specs, "specs")
     for name, spec in zip(names, given, strict=True):
@@ -195,9 +196,10 @@ def _arrays(
     shardings = [None if is_spec(spec) else spec for spec in given]
     mesh = meshes.one_mesh(check, mesh, shardings)
     found = []
-    for path, name, leaf, spec in zip(paths, names, leaves, given, strict=True):
+    for (path, host), name, leaf, spec in zip(flat, names, leaves, given, strict=True):
         if leaf.strides is not None:
-            check_type(check, name, leaf.dtype)
+            array = host if isinstance(host, np.ndarray) else np.empty(0, leaf.dtype)
+            check_array(check, name, array)
             _check_has(check, name, leaf.dtype)
         parts = entries(spec if is_spec(spec) else spec.spec)
         if parts and leaf.shape == () and path and isinstance(path[-1], SequenceKey):
@@ -216,7 +218,7 @@ def _check_has(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
             jax.device_put(np.zeros((), dtype))
     except (TypeError, jax.errors.JaxRuntimeError):
         message = f"array {name!r} has the type {dtype}, which JAX does not have"
-        hint = "give it in a wider type, such as array.astype(np.float32)"
+        hint = f"give it in a wider type, such as {wider(dtype)}"
         raise check.misfit(message, hint) from None
 
 
