@@ -68,8 +68,11 @@ func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width 
 	if above.Length == 0 {
 		return nil
 	}
-	if to.Length = arrowtype.Integer(above.Data[above.Length*width:], int(width)); to.Length < 0 || to.Length > maxDecoded {
+	if to.Length = arrowtype.Integer(above.Data[above.Length*width:], int(width)); to.Length < 0 {
 		return fmt.Errorf("its text ends at byte %d", to.Length)
+	}
+	if to.Length > maxDecoded {
+		return arrowmeta.Unsupported(fmt.Sprintf("text of %d bytes, but at most %d are decoded at once", to.Length, maxDecoded))
 	}
 	if u.lists {
 		return nil
@@ -101,8 +104,11 @@ func (u *unpacker) views(col *arrowmeta.Column, out *table.Decoded, to *table.De
 func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, error) {
 	at := u.batch.Buffers(col)[i]
 	need, ok := col.MinBytes(i, length)
-	if !ok || need > maxDecoded {
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("a buffer for %d values", length)
+	case need > maxDecoded:
+		return nil, arrowmeta.Unsupported(fmt.Sprintf("a buffer of %d bytes, but at most %d are decoded at once", need, maxDecoded))
 	}
 	// A writer may pad a buffer, to a multiple of 64 bytes or more. A much larger
 	// size means that the file is damaged.

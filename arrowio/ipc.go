@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
@@ -109,8 +110,12 @@ func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field,
 	u := unpacker{r: c.reader(ctx), body: c.facts.units[i].offset, batch: b, lists: lists}
 	out, err := u.field(field, &c.meta.Columns[column])
 	if err != nil {
-		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
-			WithHint("the data are damaged; write them again").With("field", field.Name).With("record batch", i)
+		code, hint := status.DataLoss, "the data are damaged; write them again"
+		if _, large := errors.AsType[arrowmeta.Unsupported](err); large {
+			code, hint = status.Unsupported, "write smaller record batches"
+		}
+		return nil, status.Errorf(code, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
+			WithHint("%s", hint).With("field", field.Name).With("record batch", i)
 	}
 	return out, nil
 }

@@ -2,9 +2,9 @@ package arrowio
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
@@ -68,7 +68,7 @@ func textBuffers(col *chunk.Column, to []table.DecodedLevel, width int) error {
 		return fmt.Errorf("%d values of type %v instead of %d", len(col.Bytes.Offsets)-1, parquet.ByteArray, col.Values)
 	}
 	if size := int64(len(col.Bytes.Data)); width == 4 && size > math.MaxInt32 {
-		return fmt.Errorf("%d bytes of text in a column whose offsets have 32 bits", size)
+		return parquet.TooLarge(fmt.Sprintf("%d bytes of text in a column whose offsets have 32 bits", size))
 	}
 	to[0].Data = offsetBytes(col.Bytes.Offsets, width)
 	to[1].Data, to[1].Length = col.Bytes.Data, int64(len(col.Bytes.Data))
@@ -132,10 +132,14 @@ func nanoseconds(col *chunk.Column) ([]byte, error) {
 		v, at := col.Fixed[12*i:], int64(0)
 		if col.Valid.Get(i) {
 			days, ns := int64(binary.LittleEndian.Uint32(v[8:]))-unixDay, int64(binary.LittleEndian.Uint64(v))
-			if days < math.MinInt64/day+1 || days > math.MaxInt64/day-1 || ns < 0 || ns > day {
-				return nil, errors.New("a timestamp outside of the years 1678 to 2261, which 64 bits of nanoseconds hold")
+			if ns < 0 || ns > day {
+				return nil, fmt.Errorf("a timestamp %d nanoseconds after the start of its day", ns)
 			}
 			at = days*day + ns
+			if days < math.MinInt64/day-1 || days > math.MaxInt64/day || (at < 0) != (days < 0) {
+				return nil, parquet.OutOfRange("the timestamp " + time.Unix(days*(day/1e9), ns).UTC().Format("2006-01-02T15:04:05") +
+					" is outside of the years 1678 to 2261, which 64 bits of nanoseconds hold")
+			}
 		}
 		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	}

@@ -57,7 +57,7 @@ func readNPY(ctx context.Context, f blob.Blob, start, stop int64, name string) (
 		return a, damaged(f, "array %q has a header of %d bytes, but only %d follow", name, n, follow)
 	}
 	if n > maxNPY {
-		return a, damaged(f, "array %q has a header of %d bytes, but may have at most %d", name, n, maxNPY)
+		return a, unsupported(f, "array %q has a header of %d bytes, but at most %d are read", name, n, maxNPY).WithHint("write it with numpy.save")
 	}
 	text := make([]byte, n)
 	if err := read(ctx, f, text, start+at); err != nil {
@@ -157,7 +157,7 @@ func readNPZ(ctx context.Context, f blob.Blob) ([]array, error) {
 		return nil, damaged(f, "the zip directory cannot be read: %v", err)
 	}
 	if len(archive.File) > maxMember {
-		return nil, damaged(f, "there are %d members, but may be at most %d", len(archive.File), maxMember)
+		return nil, unsupported(f, "there are %d members, but at most %d are read", len(archive.File), maxMember).WithHint(smaller)
 	}
 	var arrays []array
 	names := map[string]bool{}

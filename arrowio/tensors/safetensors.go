@@ -59,7 +59,7 @@ func readSafetensors(ctx context.Context, f blob.Blob, head []byte) ([]array, er
 		return nil, damaged(f, "the header has %d bytes, but only %d follow", n, f.Size()-8)
 	}
 	if n > maxHeader {
-		return nil, damaged(f, "the header has %d bytes, but may have at most %d", n, maxHeader)
+		return nil, unsupported(f, "the header has %d bytes, but at most %d are read", n, maxHeader).WithHint(smaller)
 	}
 	text := make([]byte, n)
 	if err := read(ctx, f, text, 8); err != nil {
@@ -200,7 +200,7 @@ func byOffset(arrays []array) []array {
 // arrays of all files that it names.
 func (s *Source) readIndex(ctx context.Context, opener blob.Opener, f blob.Blob, dir string) error {
 	if f.Size() > maxHeader {
-		return damaged(f, "the index has %d bytes, but may have at most %d", f.Size(), maxHeader)
+		return unsupported(f, "the index has %d bytes, but at most %d are read", f.Size(), maxHeader).WithHint(smaller)
 	}
 	text := make([]byte, f.Size())
 	if err := read(ctx, f, text, 0); err != nil {

@@ -201,6 +201,9 @@ func damaged(f blob.Blob, format string, args ...any) *status.Error {
 	return fault(status.DataLoss, f, format, args...).WithHint("write or fetch the file again")
 }
 
+// smaller is what to do about a file of too many arrays.
+const smaller = "write the arrays to several files"
+
 func unsupported(f blob.Blob, format string, args ...any) *status.Error {
 	return fault(status.Unsupported, f, format, args...)
 }

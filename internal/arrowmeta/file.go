@@ -81,7 +81,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 func ReadFile(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 	end := position{"end of the file", -1, max(size-trailer, 0)}
 	if size < front+trailer {
-		return nil, end.damaged(errors.New("no footer"))
+		return nil, end.unended(errors.New("no footer"))
 	}
 	w := window{r: r, size: size}
 	last, err := w.bytes(end.offset, trailer, 0)
@@ -132,10 +132,12 @@ func findFooter(last []byte, size int64) (at position, n int, err error) {
 	n = int(int32(binary.LittleEndian.Uint32(last)))
 	switch {
 	case string(last[4:]) != magic:
-		return at, 0, end.error(status.DataLoss, fmt.Errorf("no footer: the last bytes are %q instead of %q", last[4:], magic)).
-			WithHint("it was cut short, or its writer was not closed: write or download it again")
-	case n <= 0 || n > MaxFooter || int64(n) > end.offset-front:
+		return at, 0, end.unended(fmt.Errorf("no footer: the last bytes are %q instead of %q", last[4:], magic))
+	case n <= 0 || int64(n) > end.offset-front:
 		return at, 0, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
+	case n > MaxFooter:
+		return at, 0, end.error(status.Unsupported, fmt.Errorf("a footer of %d bytes, but at most %d are read", n, MaxFooter)).
+			WithHint("write larger record batches")
 	}
 	return position{"footer", -1, end.offset - int64(n)}, n, nil
 }

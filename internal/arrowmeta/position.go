@@ -39,6 +39,12 @@ func (p position) damaged(err error) error {
 	return p.error(status.DataLoss, err).WithHint("the data are damaged or cut short; write them again")
 }
 
+// unended returns the error for data without their end, which may not be written yet.
+func (p position) unended(err error) error {
+	return p.error(status.DataLoss, err).
+		WithHint("it was cut short, or its writer was not closed: write or download it again")
+}
+
 // unread returns the error for bytes that could not be read.
 func (p position) unread(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		{"no header", append(framed(flat(fields{4: int16(4), 6: uint8(1)}), 0), endOfStream...), first + "message without a header (at byte 0 of the metadata)" + damaged},
 		{"negative body", append(framed(flat(message(1, columnsAB, -1)), 0), endOfStream...), first + "body of -1 bytes (at byte 0 of the metadata)" + damaged},
 
-		{"deep", withSchema(schemaOf(deep)), first + "fields nested more than 64 deep (at byte 3767 of the metadata)" + damaged},
+		{"deep", withSchema(schemaOf(deep)), first + "fields nested more than 64 deep (at byte 3767 of the metadata)" + again},
 		{"field without a type", withSchema(schemaOf(fields{4: "x", 8: uint8(2)})), first + `field "x" has no type (at byte 69 of the metadata)` + damaged},
 		{"list without a child", withSchema(schemaOf(field("x", 12, fields{}))), first + `field "x" of type list has 0 children instead of 1 (at byte 75 of the metadata)` + damaged},
 		{"number with a child", withSchema(schemaOf(field("x", 2, fields{4: int32(8)}, int32Field("y")))), first + `field "x" of type int has 1 children instead of 0 (at byte 75 of the metadata)` + damaged},
@@ -139,7 +139,7 @@ func TestRefused(t *testing.T) {
 		{"lists that wrap", streamOf(huge, 0, batchOf(1<<34, numbers(2, 1<<34, 0, 0, 0), numbers(2, 0, 0, 0, 0, 0, 0))), "record batch 0 at byte 192: column \"x\": 17179869184 lists of 1073741824 values" + damaged},
 		{"unions of two versions", unionsV4, "record batch 0 at byte 184: metadata version 5 is not that of the schema, which has unions or run-end encoding (at byte 0 of the metadata)" + damaged},
 
-		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer" + damaged},
+		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer; it was cut short, or its writer was not closed: write or download it again"},
 		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"; it was cut short, or its writer was not closed: write or download it again`},
 		{"no footer schema", withFooter(func(f fields) { delete(f, 6) }), footer + "no schema (at byte 0 of the metadata)" + damaged},
 		{"footer version", withFooter(func(f fields) { f[4] = int16(9) }), footer + "metadata version 10 is not V4 or V5 (at byte 16 of the metadata)" + again},
@@ -182,7 +182,7 @@ func TestSizesAreCapped(t *testing.T) {
 	const size = 1 << 30
 	file := sparse{size, map[int64][]byte{0: []byte("ARROW1\x00\x00"), size - 16: trailer(arrowmeta.MaxFooter + 1)}, 16}
 	_, err := arrowmeta.Read(&counting{ReaderAt: file}, size)
-	want := "arrowmeta: end of the file at byte 1073741814: a footer of 268435457 bytes in a file of 1073741824; the data are damaged or cut short; write them again"
+	want := "arrowmeta: end of the file at byte 1073741814: a footer of 268435457 bytes, but at most 268435456 are read; write larger record batches"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

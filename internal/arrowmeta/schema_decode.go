@@ -72,9 +72,9 @@ func (d *schemaDecoder) children(t table, slot, depth int) []Field {
 	d.fields += n
 	switch {
 	case depth > MaxDepth:
-		t.f.fail(pos, "fields nested more than %d deep", MaxDepth)
+		t.f.refuse(pos, "fields nested more than %d deep", MaxDepth)
 	case d.fields > MaxFields:
-		t.f.fail(pos, "more than %d fields", MaxFields)
+		t.f.refuse(pos, "more than %d fields", MaxFields)
 	}
 	if !t.f.charge(pos, 8*n) {
 		return nil

@@ -70,7 +70,7 @@ func ReadStream(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 func (s *streamReader) metadata(at position) (meta []byte, skip int, err error) {
 	left := s.size - s.off
 	if left < 4 {
-		return nil, 0, at.unended()
+		return nil, 0, at.unended(errors.New("the stream has no end-of-stream marker"))
 	}
 	head, err := s.bytes(s.off, int(min(left, 8)), s.ahead)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *streamReader) metadata(at position) (meta []byte, skip int, err error) 
 	skip, length := prefix(head)
 	switch {
 	case left < int64(skip):
-		return nil, 0, at.unended()
+		return nil, 0, at.unended(errors.New("the stream has no end-of-stream marker"))
 	case length == 0:
 		return nil, skip, nil
 	case length < 0 || length > MaxMessage:
@@ -151,10 +151,4 @@ func (s *streamReader) end(at position, skip, messages int) error {
 			WithHint("streams that were joined must be taken apart")
 	}
 	return nil
-}
-
-// unended returns the error for a stream that stops without an end-of-stream marker.
-func (p position) unended() error {
-	return p.error(status.DataLoss, errors.New("the stream has no end-of-stream marker")).
-		WithHint("it was cut short, or its writer was not closed: write or download it again")
 }

@@ -34,7 +34,8 @@ func FooterOf(last []byte, size int64) (offset int64, n int, err error) {
 			WithHint("write it with a plain footer, or as an Arrow IPC file").With("offset", end)
 	}
 	if len(last) < Trailer || !bytes.HasSuffix(last, []byte(Magic)) {
-		return 0, 0, Damaged("end of the file", end, errors.New("no footer"))
+		return 0, 0, status.Errorf(status.DataLoss, "parquet", "end of the file at byte %d: no footer", end).
+			WithHint("it was cut short, or its writer was not closed: write or download it again").With("offset", end)
 	}
 	n = int(binary.LittleEndian.Uint32(last[len(last)-Trailer:]))
 	if offset = end - int64(n); n == 0 || offset < int64(len(Magic)) {
@@ -52,9 +53,16 @@ type TooLarge string
 // Error implements error.
 func (t TooLarge) Error() string { return string(t) }
 
+// OutOfRange is an error for values that follow the format, but that the type of their field
+// cannot hold.
+type OutOfRange string
+
+// Error implements error.
+func (o OutOfRange) Error() string { return string(o) }
+
 // Refuse returns the code and the hint of the error for a part of a file. The code is
-// DataLoss, because the part does not follow the format, unless err wraps [Unsupported]
-// or [TooLarge].
+// DataLoss, because the part does not follow the format, unless err wraps [Unsupported],
+// [TooLarge] or [OutOfRange].
 func Refuse(err error) (status.Code, string) {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if _, ok := cause.(Unsupported); ok {
@@ -62,6 +70,9 @@ func Refuse(err error) (status.Code, string) {
 		}
 		if _, ok := cause.(TooLarge); ok {
 			return status.Unsupported, "write smaller row groups, or a page index, which divides them"
+		}
+		if _, ok := cause.(OutOfRange); ok {
+			return status.OutOfRange, "leave the column out, or write it with another type: pyarrow writes timestamps in microseconds without use_deprecated_int96_timestamps"
 		}
 	}
 	return status.DataLoss, "the data are damaged or cut short; write them again"

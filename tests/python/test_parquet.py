@@ -185,6 +185,29 @@ def test_page_index(tmp_path: Path, options: dict[str, Any]) -> None:
             np.testing.assert_array_equal(np.sort(seen), np.sort(values))
 
 
+@pytest.mark.parametrize(
+    "day", ["1677-09-20", "1677-09-21", "2262-04-11", "2262-04-12", "9999-12-31"]
+)
+def test_timestamps_of_96_bits(day: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    times = pa.array(np.array([f"{day}T12:00:00", "2006-01-02T03:04:05"], "M8[us]"))
+    table = pa.table({"t": times, "id": [1, 2]})
+    pq.write_table(table, path, use_deprecated_int96_timestamps=True)
+    with mf.open(path) as ds:
+        if "1677-09-21" <= day <= "2262-04-11":
+            assert ds[:]["t"].astype("M8[us]").tolist() == times.to_pylist()
+            return
+        with pytest.raises(mf.OutOfRangeError) as caught:
+            ds[1]
+        assert str(caught.value) == (
+            f'Dataset: {path}: field "t": row group 0: the timestamp {day}T12:00:00 is outside of '
+            "the years 1678 to 2261, which 64 bits of nanoseconds hold; leave the column out, or "
+            "write it with another type: pyarrow writes timestamps in microseconds without "
+            "use_deprecated_int96_timestamps"
+        )
+        assert ds.select(["id"])[:]["id"].tolist() == [1, 2]
+
+
 def test_like_spark(tmp_path: Path) -> None:
     """Old lists, timestamps of 96 bits, and a schema of Parquet alone."""
     path = tmp_path / "x.parquet"
@@ -325,7 +348,7 @@ def test_without_statistics(tmp_path: Path) -> None:
             'arrays cannot; give the field a fill value (fill={"pair": -1}), or leave out the '
             "records that have nulls (ds.filter)"
         )
-        with pytest.raises(mf.InvalidArgumentError, match='"pair": record 2 holds a null, so win'):
+        with pytest.raises(mf.InvalidArgumentError, match='"pair": record 2 holds a null, so rec'):
             ds.window(2, within="pair")
 
 

@@ -157,6 +157,11 @@ func (d *decoder) prepare() error {
 	return nil
 }
 
+// tooLarge returns the error for what takes more memory than the limit.
+func tooLarge(format string, args ...any) error {
+	return parquet.TooLarge(fmt.Sprintf(format, args...))
+}
+
 // page decodes the next page.
 func (d *decoder) page() error {
 	if len(d.data) == 0 {
@@ -175,7 +180,7 @@ func (d *decoder) page() error {
 		return errors.New("the checksum differs")
 	}
 	if int64(p.Size) > d.limit {
-		return fmt.Errorf("a page of %d bytes after decompression, more than %d", p.Size, d.limit)
+		return tooLarge("a page of %d bytes after decompression, more than %d", p.Size, d.limit)
 	}
 	switch p.Kind {
 	case parquet.DictionaryPage:
@@ -204,7 +209,7 @@ func (d *decoder) unpack(stored []byte, size int) ([]byte, error) {
 	}
 	if size > d.largest {
 		if free := d.free() + int64(d.largest); int64(size) > free {
-			return nil, fmt.Errorf("a page of %d bytes where %d are left of %d", size, free, d.limit)
+			return nil, tooLarge("a page of %d bytes where %d are left of %d", size, free, d.limit)
 		}
 		d.largest = size
 	}
@@ -230,7 +235,7 @@ func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
 		return errors.New("a dictionary that is not the first page")
 	}
 	if p.Encoding != parquet.Plain && p.Encoding != parquet.PlainDictionary {
-		return fmt.Errorf("a dictionary in the encoding %v", p.Encoding)
+		return parquet.Unsupported(fmt.Sprintf("a dictionary in the encoding %v is not read", p.Encoding))
 	}
 	src, err := d.unpack(stored, p.Size)
 	if err != nil {
@@ -238,7 +243,7 @@ func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
 	}
 	free := min(d.limit, d.free())
 	if int64(p.Values) > free/int64(max(d.width, 8)) {
-		return fmt.Errorf("a dictionary of %d values takes more than %d bytes", p.Values, d.limit)
+		return tooLarge("a dictionary of %d values takes more than %d bytes", p.Values, d.limit)
 	}
 	dictionary := &values{width: d.width, bytes: encoding.Bytes{Limit: free - 8*int64(p.Values)}}
 	if err := d.decode(dictionary, parquet.Plain, src, p.Values); err != nil {
@@ -326,7 +331,7 @@ func (d *decoder) take(n int64) error {
 			return fmt.Errorf("%d values, but the column has only %d more", n, d.left)
 		}
 		if each := entryBytes(d.leaf, d.width); more > d.free()/each {
-			return fmt.Errorf("%d values more than expected take more than %d bytes", more, d.limit)
+			return tooLarge("%d values more than expected take more than %d bytes", more, d.limit)
 		}
 		d.room -= more * entryBytes(d.leaf, d.width)
 		d.left = n

@@ -217,7 +217,7 @@ func TestRefused(t *testing.T) {
 		{data: with(func(p *page) { p.change = fields{5: fields{1: int32(3), 2: int32(0), 3: int32(4), 4: int32(3)}} }), want: "page 0 at byte 0 of the column: levels in the encoding BIT_PACKED are not read"},
 		{data: index(0b100001), want: "page 1 at byte 27 of the column: index 2 into a dictionary of 2 values"},
 		{data: slices.Concat(dictionary.bytes(0), dictionary.bytes(0)), want: "page 1 at byte 27 of the column: a dictionary that is not the first page"},
-		{data: with(func(p *page) { *p = dictionary; p.how = parquet.RLE }), want: "page 0 at byte 0 of the column: a dictionary in the encoding RLE"},
+		{data: with(func(p *page) { *p = dictionary; p.how = parquet.RLE }), want: "page 0 at byte 0 of the column: a dictionary in the encoding RLE is not read"},
 		{data: with(func(p *page) { *p = dictionary; p.n = limit }), want: "page 0 at byte 0 of the column: a dictionary of 1048576 values takes more than 1048576 bytes"},
 		{data: with(func(p *page) { *p = dictionary; p.n = 3 }), want: "page 0 at byte 0 of the column: the page ends before its last value"},
 		{data: plain.bytes(0), leaf: parquet.Leaf{Physical: parquet.Int32, Nodes: list}, want: "page 0 at byte 0 of the column: definition levels: the page ends before its last value"},

@@ -34,7 +34,7 @@ func (c *Column) FixLists(level int, size, limit int64) error {
 func (c *Column) pad(level int, size, limit int64) error {
 	l := &c.Lists[level]
 	if each := int64(c.Width + 9); size > limit/each/l.Len() {
-		return fmt.Errorf("%d lists of %d elements take more than %d bytes", l.Len(), size, limit)
+		return tooLarge("%d lists of %d elements take more than %d bytes", l.Len(), size, limit)
 	}
 	if level+1 < len(c.Lists) {
 		c.Lists[level+1] = padLists(l, &c.Lists[level+1], size)

@@ -91,16 +91,21 @@ func (d *decoder) grow(to *values, n int) []byte {
 // errShort is the error of a page with fewer bytes than its values take.
 var errShort = errors.New("the page ends before its last value")
 
-func decodeBytes(to *encoding.Bytes, how parquet.Encoding, src []byte, n int) error {
+func decodeBytes(to *encoding.Bytes, how parquet.Encoding, src []byte, n int) (err error) {
 	switch how {
 	case parquet.Plain:
-		return encoding.PlainBytes(to, src, n)
+		err = encoding.PlainBytes(to, src, n)
 	case parquet.DeltaLengthByteArray:
-		return encoding.DeltaLengths(to, src, n)
+		err = encoding.DeltaLengths(to, src, n)
 	case parquet.DeltaByteArray:
-		return encoding.DeltaBytes(to, src, n)
+		err = encoding.DeltaBytes(to, src, n)
+	default:
+		err = unknown(how, parquet.ByteArray)
 	}
-	return unknown(how, parquet.ByteArray)
+	if _, over := errors.AsType[encoding.LimitError](err); over {
+		return tooLarge("%v", err)
+	}
+	return err
 }
 
 func unknown(how parquet.Encoding, p parquet.Physical) error {

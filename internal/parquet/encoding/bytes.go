@@ -15,6 +15,14 @@ type Bytes struct {
 	Likely  int64 // the length to which Data grows at once
 }
 
+// LimitError is the error of values that take more bytes than Bytes.Limit.
+type LimitError int64
+
+// Error implements error.
+func (e LimitError) Error() string {
+	return fmt.Sprintf("the values have more than %d bytes", int64(e))
+}
+
 // Len returns the number of values.
 func (b *Bytes) Len() int { return max(0, len(b.Offsets)-1) }
 
@@ -24,7 +32,7 @@ func (b *Bytes) Value(i int) []byte { return b.Data[b.Offsets[i]:b.Offsets[i+1]]
 // grow makes room for n values of size bytes in all.
 func (b *Bytes) grow(n int, size int64) error {
 	if size > b.Limit-int64(len(b.Data)) {
-		return fmt.Errorf("the values have more than %d bytes", b.Limit)
+		return LimitError(b.Limit)
 	}
 	if len(b.Offsets) == 0 {
 		b.Offsets = append(make([]int64, 0, n+1), 0)
