@@ -6,7 +6,10 @@ number of steps and the text of the error that ended them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +39,7 @@ class Scene:
         blocks: whether the program waits for the result of every step.
         verify: the loader's `verify_replicas`.
         again: whether they take them with a new iterator.
+        queue: whether another thread takes the batches, and puts them into a queue.
     """
 
     mesh: tuple[int, ...] = (4,)
@@ -45,6 +49,7 @@ class Scene:
     blocks: bool = False
     verify: str = "first"
     again: bool = False
+    queue: bool = False
 
 
 SCENES = {
@@ -54,6 +59,9 @@ SCENES = {
     "a loop of its own": Scene(odd=(1,), again=True, blocks=True),
     "behind": Scene(odd=(0, 1, 3), more=3, before=5, verify="always"),
     "later": Scene(odd=(3,), before=100, blocks=True),
+    "alike, by queues": Scene(queue=True, blocks=True),
+    "lost in a queue": Scene(odd=(1,), before=20, blocks=True, queue=True),
+    "lost in a queue, always": Scene(odd=(3,), before=20, queue=True, verify="always"),
 }
 
 
@@ -68,6 +76,30 @@ def step_on(mesh: Mesh) -> Callable[[Any, Any], Any]:
     return step
 
 
+def ahead(loader: mf.Loader) -> Iterator[Any]:
+    """Yields the batches, or the error, that a thread has taken."""
+    batches: queue.Queue[Any] = queue.Queue(4)
+
+    def take() -> None:
+        try:
+            for batch in loader:
+                batches.put(batch)
+        except mf.Error as e:
+            batches.put(e)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        while not isinstance(taken := batches.get(), mf.Error):
+            yield taken
+        raise taken
+    finally:
+        loader.close()
+        while thread.is_alive():
+            with contextlib.suppress(queue.Empty):
+                batches.get(timeout=0.01)
+
+
 def play(place: Place, scene: Scene) -> tuple[int, str]:
     axes = ("data", "model")[: len(scene.mesh)]
     mesh = Mesh(np.array(jax.devices()).reshape(scene.mesh), axes)
@@ -79,7 +111,7 @@ def play(place: Place, scene: Scene) -> tuple[int, str]:
         mf.from_arrays({"n": np.arange(2 * BATCH * STEPS, dtype=np.int32)}) as ds,
         mf.Loader(ds, mesh, {"n": P("data")}, **options) as loader,
     ):
-        loop = iter(loader)
+        loop = ahead(loader) if scene.queue else iter(loader)
         try:
             while taken < STEPS:
                 if taken == scene.before and place.rank in scene.odd:

@@ -29,9 +29,10 @@ def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
     return [pickle.loads((folder / f"ahead-{p}.pickle").read_bytes()) for p in range(4)]
 
 
-def test_alike(got: Got) -> None:
+@pytest.mark.parametrize("name", ["alike", "alike, by queues"])
+def test_alike(got: Got, name: str) -> None:
     """Processes that take the same batches raise no error."""
-    assert [each["alike"] for each in got] == [(STEPS, "")] * 4
+    assert [each[name] for each in got] == [(STEPS, "")] * 4
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,8 @@ def test_alike(got: Got) -> None:
         ("ahead with replicas", "process 0 is 1 batch ahead of process 2"),
         ("a loop of its own", "process 1 is 1 batch ahead of processes 0, 2 and 3"),
         ("behind", "process 2 is 3 batches behind processes 0, 1 and 3"),
+        ("lost in a queue", "process 1 is 1 batch ahead of processes 0, 2 and 3"),
+        ("lost in a queue, always", "process 3 is 1 batch ahead of processes 0, 1 and 2"),
         ("later", "process 3 is 1 batch ahead of processes 0, 1 and 2"),
     ],
 )

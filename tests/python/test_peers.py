@@ -265,7 +265,7 @@ def test_uneven_ends(caplog: pytest.LogCaptureFixture) -> None:
         for _ in range(3):
             job.step()
         for p, loader in enumerate(job.loaders):
-            cluster(loader).progress.main = True
+            cluster(loader).progress.exact = True
             cluster(loader).progress.batches -= p == 2
             loader.close()
     told = [r.getMessage() for r in caplog.records if "taken" in r.getMessage()]
@@ -280,7 +280,7 @@ def test_even_ends(caplog: pytest.LogCaptureFixture) -> None:
         with players() as job:
             job.step()
             for p, loader in enumerate(job.loaders):
-                cluster(loader).progress.main = failed
+                cluster(loader).progress.exact = failed
                 cluster(loader).progress.batches += p == 2
             if failed:
                 cluster(job.loaders[1]).abandon(KeyError())
@@ -408,7 +408,7 @@ for p in range(4):
     job.add(on_peer_error="end" if p == 2 else "raise")
 job.step()
 waits = cluster(job.loaders[2])
-waits.progress.main = sys.argv[1] != "reads ahead"
+waits.progress.exact = sys.argv[1] != "reads ahead"
 waits.progress.batches += sys.argv[1] != "behind"
 job.loaders[0].close()
 while len(lines) < 3:

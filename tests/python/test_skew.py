@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import peers, skew
+from meshfeed._jobs import barrier, peers, skew
 from meshfeed._jobs.barrier import Decision
 from tests.python.corruptions import SEED
 from tests.python.players import HANG, Players, cluster, heard, peers_of, players, together, until
@@ -126,8 +126,7 @@ def test_the_error_outlives_the_processes_that_raised_it() -> None:
     with players(verify_replicas="always") as job:
         run(job, loop)
         slow = job.loaders[2]
-        barrier: Any = cluster(slow).barrier
-        barrier._last = Decision(0, 0, {})
+        barrier_of(slow)._last = Decision(0, 0, {})
         for p in (0, 1, 3):
             job.loaders[p].close()
         until(lambda: bool(peers_of(slow).departed))
@@ -225,6 +224,28 @@ def test_a_silent_departure(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with players(verify_replicas="always") as job:
         assert run(job, loop) == [None] * 4
+
+
+def test_a_main_thread_that_never_waits(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Stops do not last longer for it after three of them, and a warning says so once."""
+    monkeypatch.setattr(barrier, "LIMIT", 0.01)
+    monkeypatch.setattr(barrier, "PAUSES", 0)
+    got: list[Any] = []
+    with players(verify_replicas="always", name="train") as job:
+        thread = threading.Thread(target=lambda: got.extend(run(job, loop_of(Steps()))))
+        thread.start()
+        while thread.is_alive():
+            sum(range(1000))
+        assert [barrier_of(loader)._tries for loader in job.loaders] == [0] * 4
+    assert got == [None] * 4
+    text = "loader 'train': the main thread never waits for the thread that takes batches: if a "
+    assert [r.getMessage()[: len(text)] for r in caplog.records] == [text] * 4
+
+
+def barrier_of(loader: mf.Loader) -> Any:
+    return cluster(loader).barrier
 
 
 def test_off() -> None:

@@ -19,7 +19,7 @@ from meshfeed._jobs.stalls import Measure, Measured
 from meshfeed._native import calls
 from meshfeed._native.handle import Handle
 from meshfeed._native.owner import Owner
-from meshfeed.errors import PeerError
+from meshfeed.errors import Error, PeerError
 
 
 class JoinedCursor(Cursor):
@@ -88,8 +88,10 @@ class JoinedCursor(Cursor):
             return super().take()
         try:
             return self._take_with(cluster)
-        except PeerError as e:
-            cluster.known = weakref.ref(e)
+        except Error as e:
+            cluster.progress.exact = False
+            if isinstance(e, PeerError):
+                cluster.known = weakref.ref(e)
             raise
 
     def _take_with(self, cluster: Cluster) -> Item | None:

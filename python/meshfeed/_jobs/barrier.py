@@ -8,11 +8,18 @@ The steps show it, because they wait for each other in collectives. At some batc
 stops in `next` until its devices have finished all work that the program gave them. If all
 processes are in step, each reaches the barrier without the others' help. If one does not,
 `skew.py` finds out why.
+
+If another thread than the main one takes the batches, the main thread probably gets them from a
+queue, and goes on while the other one waits in `next`. The stop then lasts until the queue is empty
+and the main thread waits for the next batch. Else a batch that was lost in the queue would not
+show, because all processes have taken the same number.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +37,10 @@ BUSY = 0.01  # seconds at most between two looks at what the devices still do
 LOST = 1.0  # seconds without a decision after which a process checks the lowest one
 GONE, PATIENCE = 60.0, 10.0  # seconds, plus steps, without a decision after which it is gone
 FADES = 0.98  # of the longest step, with every step
+STILL = 0.02  # seconds at one place after which the main thread waits for a batch
+LIMIT, PAUSES = 5.0, 16  # seconds, or steps if longer, for which a stop waits for this
+TRIES = 3  # stops in a row that reached this limit; later ones do not wait
+STANDARD = os.path.dirname(threading.__file__) + os.sep  # the standard library
 
 LAST = "barrier/decision/last"
 
@@ -71,6 +82,7 @@ class Barrier:
         self._live, self._received = live, received
         self._last = Decision(0, first, {})
         self._longest = 0.0
+        self._tries = TRIES  # of stops that wait for the main thread
         self._ended = threading.Event()
 
     def end(self) -> None:
@@ -169,15 +181,38 @@ class Barrier:
 
     def _finish(self, batch: int) -> None:
         """Waits until the devices have finished all work that the program gave them."""
+        beside = threading.current_thread() is not threading.main_thread()
+        consumer = Consumer() if beside and self._tries else None
         rest, pause, asked = [*self._live()], 0.001, time.monotonic()
-        while rest := [array for array in rest if not _done(array)]:
+        while True:
+            rest = [array for array in rest if not _done(array)]
+            if consumer is not None and rest:
+                consumer.began = time.monotonic()
+            elif not rest and (consumer is None or self._starves(consumer)):
+                return
             self._ended.wait(pause)
             pause = min(1.3 * pause, BUSY)
+            rest = rest or [*self._live()]
             if time.monotonic() - asked > ASK:
                 asked = time.monotonic()
                 self._follow(self._keys.get(LAST))
                 if not self._holds(batch):
                     return
+
+    def _starves(self, consumer: Consumer) -> bool:
+        """Returns whether the main thread waits for a batch, or does not in all the time it has."""
+        if consumer.waits():
+            self._tries = TRIES
+            return True
+        if time.monotonic() - consumer.began < max(LIMIT, PAUSES * self._longest):
+            return False
+        self._tries -= 1
+        if not self._tries:
+            text = "loader %s: the main thread never waits for the thread that takes batches: if a "
+            text += "batch is lost between them, no comparison of steps shows it; let the main "
+            text += "thread take them, because the loader reads ahead by itself"
+            log.warning(text, self._namespace.title)
+        return True
 
     def _follow(self, found: Any) -> bool:
         """Notes where to stop next; returns whether the decision that was found is new."""
@@ -185,6 +220,29 @@ class Barrier:
             return False
         self._last = Decision(*found)
         return True
+
+
+class Consumer:
+    """The main thread, during a stop of another thread that takes batches."""
+
+    def __init__(self) -> None:
+        self.began = self._since = time.monotonic()
+        self._place: tuple[int, int] | None = None
+
+    def waits(self) -> bool:
+        """Returns whether it has waited for another thread for some time.
+
+        Such a wait is in the standard library. It does not count if it runs a program, or waits in
+        a call of another library, as for a computation.
+        """
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        if frame is None:  # it has ended
+            return True
+        file, place = frame.f_code.co_filename, (id(frame), frame.f_lasti)
+        if not file.startswith(STANDARD) or "site-packages" in file or place != self._place:
+            self._place, self._since = place, time.monotonic()
+            return False
+        return time.monotonic() - self._since >= STILL
 
 
 def wake(of: Generation, number: int) -> None:

@@ -100,7 +100,7 @@ class Peers(Worker):
     def taken(self) -> Taken | None:
         """How many batches this process has taken; None if the others may have another number."""
         failed = self._reported or self._own or self._received or self.lost
-        if failed or not self._progress.main:
+        if failed or not self._progress.exact:
             return None
         return self._keys.path, self._progress.batches
 
@@ -193,7 +193,7 @@ class Peers(Worker):
         if self.ended.wait(SOON):
             return
         progress = self._progress
-        if progress.main and progress.batches > message["batches"]:
+        if progress.exact and progress.batches > message["batches"]:
             log.warning("loader %s: %s", self._title, failures.error_of(message))
             self._await_program(message)
         elif not message["ends"]:

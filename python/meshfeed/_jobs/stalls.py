@@ -40,12 +40,15 @@ class Progress:
     batches: int = 0  # of these, the batches of the loader itself, not of passes of `one_epoch`
     ends: bool = False  # whether the last of these batches ended an epoch
     inside: bool = False  # whether the program waits in `next`
-    main: bool = True  # whether the main thread has taken all batches, and so uses them itself
+    exact: bool = True  # whether the batches are as many as the steps, as far as is known
     since: float = field(default_factory=time.monotonic)  # the time of the last change
 
     def ask(self) -> None:
-        """Notes that the program calls `next`."""
-        self.main &= threading.current_thread() is threading.main_thread()
+        """Notes that the program calls `next`.
+
+        A thread beside the main one may read ahead, so that batches wait in a queue.
+        """
+        self.exact &= threading.current_thread() is threading.main_thread()
         self.inside, self.since = True, time.monotonic()
 
     def get(self, delivered: int) -> None:
