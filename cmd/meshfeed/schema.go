@@ -16,14 +16,14 @@ import (
 )
 
 func newSchema() *cobra.Command {
-	kinds := []string{"layout", "strategy", "memory", "diagram", "measurements", "diagnosis"}
-	schemas := []func() string{layouts.Schema, strategies.Schema, memories.Schema, diagrams.Schema, diagnoses.Schema, diagnoses.ReportSchema}
+	kinds := []string{"layout", "strategy", "report", "memory", "diagram", "measurements", "diagnosis"}
+	schemas := []func() string{layouts.Schema, strategies.Schema, strategies.ReportSchema, memories.Schema, diagrams.Schema, diagnoses.Schema, diagnoses.ReportSchema}
 	return &cobra.Command{
-		Use:   "schema [layout|strategy|memory|diagram|measurements|diagnosis]",
+		Use:   "schema [layout|strategy|report|memory|diagram|measurements|diagnosis]",
 		Short: "print the JSON Schema of a kind of documents",
 		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, of the documents that "meshfeed advise",
-"meshfeed memory" and "meshfeed draw" read, of the measurements of a loop, or of their diagnosis, which
-loader.report() returns. Every valid document matches it. The commands also check rules that a schema
+"meshfeed memory" and "meshfeed draw" read, of the report that "meshfeed advise --json" prints, of the
+measurements of a loop, or of their diagnosis, which loader.report() returns. Every valid document matches it. The commands also check rules that a schema
 cannot express.`,
 		Example: "  meshfeed schema > layout.schema.json\n  meshfeed schema strategy > strategy.schema.json",
 		Args:    need(0, 1, "at most one kind of document"),

@@ -18,7 +18,7 @@ import (
 func TestSchema(t *testing.T) {
 	for args, want := range map[string]string{
 		"schema": layouts.Schema(), "schema layout": layouts.Schema(), "schema strategy": strategies.Schema(),
-		"schema memory": memories.Schema(), "schema diagram": diagrams.Schema(),
+		"schema report": strategies.ReportSchema(), "schema memory": memories.Schema(), "schema diagram": diagrams.Schema(),
 		"schema measurements": diagnoses.Schema(), "schema diagnosis": diagnoses.ReportSchema(),
 	} {
 		var out, diagnostics bytes.Buffer
@@ -31,7 +31,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	var out, diagnostics bytes.Buffer
-	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\", \"memory\", \"diagram\", \"measurements\", \"diagnosis\"\n"
+	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\", \"report\", \"memory\", \"diagram\", \"measurements\", \"diagnosis\"\n"
 	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != want {
 		t.Errorf("schema x: exit status %d, %s", code, diagnostics.String())
 	}

@@ -19,7 +19,7 @@ func ExampleFind() {
 	_, err = hardware.Find("h100-90")
 	fmt.Println(err)
 	// Output:
-	// NVIDIA H100 80 GB SXM 80000000000 989000000000000 8
+	// NVIDIA H100 80 GB SXM 84932978278 989000000000000 8
 	// NVIDIA H100 data sheet
 	// hardware: there is no device kind "h100-90"; use "h100-80", "h100-pcie", or give the numbers of the device
 }

@@ -2,6 +2,7 @@ package hardware_test
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/hardware"
@@ -50,23 +51,29 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for jax, want := range map[string]string{
-		"Tesla V100-SXM3-32GB":  "v100-32",
-		"NVIDIA A100-SXM4-40GB": "a100-40",
-		"NVIDIA A100-SXM4-80GB": "a100-80",
-		"NVIDIA H100 80GB HBM3": "h100-80",
-		"NVIDIA H100 PCIe":      "h100-pcie",
-		"NVIDIA H200":           "h200-141",
-		"NVIDIA B200":           "b200-180",
-		"NVIDIA L4":             "l4-24",
-		"NVIDIA L40S":           "l40s-48",
-		"TPU v4":                "tpu-v4",
-		"TPU v5 lite":           "tpu-v5e",
-		"TPU v5e":               "tpu-v5e",
-		"TPU v5":                "tpu-v5p",
-		"TPU v5p":               "tpu-v5p",
-		"TPU v6 lite":           "tpu-v6e",
-		"TPU v6e":               "tpu-v6e",
-		"TPU7x":                 "tpu-v7",
+		"Tesla V100-SXM3-32GB":    "v100-32",
+		"NVIDIA A100-SXM4-40GB":   "a100-40",
+		"NVIDIA A100-SXM4-80GB":   "a100-80",
+		"NVIDIA H100 80GB HBM3":   "h100-80",
+		"NVIDIA H100 PCIe":        "h100-pcie",
+		"NVIDIA H200":             "h200-141",
+		"NVIDIA A100 80GB PCIe":   "a100-pcie",
+		"NVIDIA GB200":            "gb200-186",
+		"NVIDIA GB300":            "gb300-279",
+		"NVIDIA GeForce RTX 4090": "rtx-4090",
+		"NVIDIA GeForce RTX 5090": "rtx-5090",
+		"AMD Instinct MI300X":     "mi300x-192",
+		"NVIDIA B200":             "b200-180",
+		"NVIDIA L4":               "l4-24",
+		"NVIDIA L40S":             "l40s-48",
+		"TPU v4":                  "tpu-v4",
+		"TPU v5 lite":             "tpu-v5e",
+		"TPU v5e":                 "tpu-v5e",
+		"TPU v5":                  "tpu-v5p",
+		"TPU v5p":                 "tpu-v5p",
+		"TPU v6 lite":             "tpu-v6e",
+		"TPU v6e":                 "tpu-v6e",
+		"TPU7x":                   "tpu-v7",
 	} {
 		if found, err := hardware.Find(jax); err != nil || found.Name != want {
 			t.Errorf("Find(%s) = %q, %v, want %s", jax, found.Name, err, want)
@@ -74,16 +81,17 @@ func TestFind(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"NVIDIA H100 NVL":         `hardware: there is no device kind "NVIDIA H100 NVL"; use "h100-80", "h100-pcie", or give the numbers of the device`,
-		"NVIDIA A100-PCIE-40GB":   `hardware: there is no device kind "NVIDIA A100-PCIE-40GB"; use "a100-40", "a100-80", or give the numbers of the device`,
-		"NVIDIA GeForce RTX 4090": `hardware: there is no device kind "NVIDIA GeForce RTX 4090"; use "v100-32", "a100-40", "a100-80", "h100-80", "h100-pcie", "h200-141", "b200-180", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
+		"NVIDIA A100-PCIE-40GB":   `hardware: there is no device kind "NVIDIA A100-PCIE-40GB"; use "a100-40", "a100-80", "a100-pcie", or give the numbers of the device`,
+		"Tesla K80":               `hardware: there is no device kind "Tesla K80"; use "v100-32", "a100-40", "a100-80", "a100-pcie", "h100-80", "h100-pcie", "h200-141", "b200-180", "gb200-186", "gb300-279", "rtx-4090", "rtx-5090", "mi300x-192", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
 		"h100":                    `hardware: there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`,
 		"H100-SXM":                `hardware: there is no device kind "H100-SXM"; use "h100-80", "h100-pcie", or give the numbers of the device`,
-		"A100_40":                 `hardware: there is no device kind "A100_40"; use "a100-40", "a100-80", or give the numbers of the device`,
+		"A100_40":                 `hardware: there is no device kind "A100_40"; use "a100-40", "a100-80", "a100-pcie", or give the numbers of the device`,
 		"l40":                     `hardware: there is no device kind "l40"; use "l4-24", "l40s-48", or give the numbers of the device`,
 		"h10":                     `hardware: there is no device kind "h10"; use "h100-80", "h100-pcie", or give the numbers of the device`,
 		"b2OO-180":                `hardware: there is no device kind "b2OO-180"; use "b200-180", or give the numbers of the device`,
 		"v5p":                     `hardware: there is no device kind "v5p"; use "tpu-v5p", or give the numbers of the device`,
-		"mi300x":                  `hardware: there is no device kind "mi300x"; use "v100-32", "a100-40", "a100-80", "h100-80", "h100-pcie", "h200-141", "b200-180", "l4-24", "l40s-48", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7", or give the numbers of the device`,
+		"mi300x":                  `hardware: there is no device kind "mi300x"; use "mi300x-192", or give the numbers of the device`,
+		"NVIDIA GeForce RTX 3090": `hardware: there is no device kind "NVIDIA GeForce RTX 3090"; use "rtx-4090", "rtx-5090", or give the numbers of the device`,
 	} {
 		if _, err := hardware.Find(name); err == nil || err.Error() != want {
 			t.Errorf("Find(%s):\ngot  %v\nwant %s", name, err, want)
@@ -113,10 +121,10 @@ func TestNumbersArePlausible(t *testing.T) {
 		between("FP8 / BF16", flops(hardware.FP8)/half, double, 2.03)
 		between("INT8 / BF16", flops(hardware.INT8)/half, double, 2.03)
 		between("TF32 / BF16", flops(hardware.TF32)/half, 0.48, 0.52)
-		between("FP32 / BF16", flops(hardware.FP32)/half, 0.03, 0.3)
+		between("FP32 / BF16", flops(hardware.FP32)/half, 0.03, 0.52)
 		between("FP16 / BF16", flops(hardware.FP16)/half, 1, 1)
 		between("BF16 / FP16", flops(hardware.BF16)/half, 1, 1)
-		between("HBM / node", float64(k.HBM.Value)/float64(k.Node.Value), 3, 32)
+		between("HBM / node", float64(k.HBM.Value)/float64(k.Node.Value), 3, 64)
 		between("network / node", float64(k.Network.Value)/float64(k.Node.Value), 0.01, 0.12)
 		if half == 0 || !k.Memory.Known() || !k.HBM.Known() || !k.Node.Known() || k.PerNode < 1 {
 			t.Errorf("%s lacks a number that every kind has", k.Name)
@@ -141,13 +149,13 @@ func TestGenerations(t *testing.T) {
 			a, b := find(t, line[i]), find(t, line[i+1])
 			after := b.Cells()
 			for j, c := range a.Cells() {
-				if after[j].Known() && after[j].Value < c.Value {
+				if after[j].Known() && after[j].Value < c.Value/100*99 { // drivers differ in how much memory programs get
 					t.Errorf("%s of %s is %d, less than %d of %s", c.Name, b.Name, after[j].Value, c.Value, a.Name)
 				}
 			}
 		}
 	}
-	if v5p, v7 := find(t, "tpu-v5p"), find(t, "tpu-v7"); v7.Node.Value*2 != v5p.Node.Value || v7.Memory.Value < v5p.Memory.Value {
+	if v5p, v7 := find(t, "tpu-v5p"), find(t, "tpu-v7"); v7.Node.Value*2 != v5p.Node.Value || v7.Memory.Value < v5p.Memory.Value/100*99 {
 		t.Error("two devices of TPU7x have the links of a chip of v5p")
 	}
 	h100, h200 := find(t, "h100-80"), find(t, "h200-141")
@@ -170,14 +178,21 @@ func find(t *testing.T, name string) hardware.Kind {
 // TestEfficiencyOf checks that every efficiency is an interval with a source, and that
 // devices without published runs share one.
 func TestEfficiencyOf(t *testing.T) {
-	other := hardware.EfficiencyOf("")
+	other := hardware.EfficiencyOf("", hardware.BF16)
+	none := []string{"v100-32", "h100-pcie", "l4-24", "l40s-48", "rtx-4090", "rtx-5090", "mi300x-192"}
 	for _, name := range hardware.Names() {
-		e := hardware.EfficiencyOf(name)
-		if e.Least < 1 || e.Least >= e.Most || e.Most > 1000 || e.Source == "" {
-			t.Errorf("%s: %+v", name, e)
+		for _, p := range []hardware.Precision{hardware.BF16, hardware.TF32, hardware.FP8} {
+			for _, e := range []hardware.Efficiency{hardware.EfficiencyOf(name, p), hardware.NarrowEfficiency(p)} {
+				if e.Least < 1 || e.Least >= e.Most || e.Most > 1000 || e.Source == "" {
+					t.Errorf("%s: %+v", name, e)
+				}
+			}
 		}
-		if own := name != "v100-32" && name != "h100-pcie" && name != "l4-24" && name != "l40s-48"; own != (e != other) {
+		if e := hardware.EfficiencyOf(name, hardware.BF16); slices.Contains(none, name) != (e == other) {
 			t.Errorf("%s: %+v, of other devices %+v", name, e, other)
 		}
+	}
+	if a, b := hardware.EfficiencyOf("h100-80", hardware.BF16), hardware.EfficiencyOf("h100-80", hardware.FP8); a.Most <= b.Most {
+		t.Errorf("an H100 reaches %+v with 16 bits, and %+v with 8", a, b)
 	}
 }

@@ -16,14 +16,17 @@ import (
 type evidence struct {
 	*planner
 	used      [numAxes]bool
-	times     bool    // some candidate has a time
-	zero      [3]bool // by the stage of ZeRO
-	full      bool    // some candidate uses full recomputation
-	selective bool    // some candidate uses selective recomputation
-	shared    bool    // some tensor devices hold the same key and value heads
-	uneven    bool    // some pipeline stage has more layers than another
-	padded    bool    // the vocabulary is not a multiple of a tensor axis
-	layout    bool    // the report has a layout
+	times     bool            // some candidate has a time
+	zero      [3]bool         // by the stage of ZeRO
+	full      bool            // some candidate uses full recomputation
+	selective bool            // some candidate uses selective recomputation
+	dots      bool            // some candidate keeps the results of matrix products only
+	kinds     []pipeline.Kind // of the schedules that candidates use, which replace those to try
+	wide      bool            // fsdp of some candidate spans more than wideNodes
+	shared    bool            // some tensor devices hold the same key and value heads
+	uneven    bool            // some pipeline stage has more layers than another
+	padded    bool            // the vocabulary is not a multiple of a tensor axis
+	layout    bool            // the report has a layout
 }
 
 func (p *planner) assumptions(kept []score, r *Report) []Assumption {
@@ -37,6 +40,11 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 		e.zero[c.zero] = true
 		e.full = e.full || c.recompute == transformer.FullRecomputation
 		e.selective = e.selective || c.recompute == transformer.SelectiveRecomputation
+		e.dots = e.dots || c.recompute == transformer.DotsRecomputation
+		if c.sizes[pipeAxis] > 1 && !slices.Contains(e.kinds, c.kind) {
+			e.kinds = append(e.kinds, c.kind)
+		}
+		e.wide = e.wide || p.overlap[fsdpAxis] && !p.chosen[fsdpAxis] && p.cluster.Axes(c.sizes[:])[fsdpAxis].Nodes > wideNodes
 		e.uneven = e.uneven || p.uneven(c)
 		e.padded = e.padded || p.model.shape != nil && p.model.shape.Vocab%c.sizes[tensorAxis] != 0
 		e.shared = e.shared || p.model.shape != nil && p.model.shape.KVHeads < c.sizes[tensorAxis]
@@ -89,7 +97,7 @@ var assumptions = []struct {
 	{"activations", (*evidence).transformer, stated("The activations follow a formula for fused kernels (Korthikanti et al., arXiv 2205.05198, equations 1 to 6). The most is what JAX keeps without jax.checkpoint, and the least is what it keeps with the policy dots_with_no_batch_dims_saveable.")},
 	{"flash", func(e *evidence) bool { return e.transformer() && e.attention == transformer.FlashAttention }, stated("Attention stores no array of sequence × sequence (Dao et al., arXiv 2205.14135).")},
 	{"sequence-parallel", func(e *evidence) bool { return e.used[tensorAxis] && e.transformer() && e.planner.sequenceParallel }, stated("The axis tensor also splits norms and dropout, by the sequence. Each all-reduce is then a reduce-scatter and an all-gather (Korthikanti et al., arXiv 2205.05198, section 4.2.2).")},
-	{"scores", func(e *evidence) bool { return e.transformer() && !e.model.shape.Causal }, stated("Operations count all scores of attention, also those above the diagonal (Narayanan et al., arXiv 2104.04473). With \"causal\": true, they count half.")},
+	{"scores", func(e *evidence) bool { return e.transformer() && !e.model.shape.Unmasked }, (*evidence).scoresText},
 	{"vocabulary", func(e *evidence) bool { return e.padded }, stated("The vocabulary is padded to a multiple of tensor, as in Megatron-LM.")},
 	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("Tokens are spread evenly over the experts, as the load-balancing loss of Fedus et al., arXiv 2101.03961, encourages.")},
 	{"capacity", func(e *evidence) bool { return e.transformer() && e.limited() }, stated("Experts compute as many tokens as their capacity, also if fewer are sent to them (Lepikhin et al., arXiv 2006.16668). The utilization counts only tokens that are sent.")},
@@ -99,7 +107,7 @@ var assumptions = []struct {
 	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, (*evidence).fsdpText},
 	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does. Stage 2 scatters gradients for every micro-batch.")},
 	{"context", func(e *evidence) bool { return e.used[contextAxis] }, stated("Keys and values pass around the ring of the axis context (Liu et al., arXiv 2310.01889). Every device has equally many scores to compute.")},
-	{"recomputation", func(e *evidence) bool { return e.selective || e.full }, (*evidence).recomputationText},
+	{"recomputation", func(e *evidence) bool { return e.selective || e.dots || e.full }, (*evidence).recomputationText},
 	{"efficiency", func(e *evidence) bool { return e.times }, (*evidence).efficiencyText},
 	{"overlap", func(e *evidence) bool { return e.times && e.communicates() }, (*evidence).overlapText},
 	{"gradients", func(e *evidence) bool { return e.times && e.replicated() && e.overlap[dataAxis] }, stated("Gradients are summed over the replicas once per step, during the backward pass of the last micro-batch, which takes two thirds of its time. ZeRO stage 2 sums them for every micro-batch.")},
@@ -147,6 +155,14 @@ func (e *evidence) precisionText() string {
 	return fmt.Sprintf("Weights are in %s, gradients in %s%s, and moments of %s in %s%s (as in Rajbhandari et al., arXiv 1910.02054, section 3.1).", p.Weights, p.Gradients, master, e.optimizer, p.Moments, without)
 }
 
+func (e *evidence) scoresText() string {
+	const counted = "MFU counts all scores, as publications do (Narayanan et al., arXiv 2104.04473)."
+	if e.attention == transformer.PlainAttention {
+		return "Plain attention computes all scores, also those that the causal mask removes. " + counted
+	}
+	return "Flash attention computes half of the scores, because a causal mask removes the others, and the backward pass computes them again (Dao, arXiv 2307.08691, sections 2.3 and 3.1). " + counted
+}
+
 func (e *evidence) fsdpText() string {
 	split := "the largest dimension of an array that its size divides"
 	if e.model.specified {
@@ -164,6 +180,9 @@ func (e *evidence) recomputationText() string {
 	if e.selective {
 		texts = append(texts, "Selective recomputation computes the scores of attention again.")
 	}
+	if e.dots {
+		texts = append(texts, "Recomputation of dots is jax.checkpoint around each layer with the policy dots_with_no_batch_dims_saveable: it keeps the results of matrix products with weights, and computes the scores of attention and all operations of single elements again.")
+	}
 	if e.full {
 		text := "Full recomputation is jax.checkpoint around each layer, with the policy nothing_saveable"
 		if e.used[tensorAxis] {
@@ -177,7 +196,7 @@ func (e *evidence) recomputationText() string {
 func (e *evidence) efficiencyText() string {
 	text := fmt.Sprintf("Matrix products reach %s of the peak FLOP/s, and the expected time is for the middle; training.efficiency changes this.", e.efficiency)
 	if e.doc.Training.Efficiency == [2]int{} {
-		text += " This is the range of published runs: " + hardware.EfficiencyOf(e.cluster.Kind).Source + "."
+		text += " This is the range of published runs: " + e.published().Source + "."
 	}
 	return text
 }
@@ -201,6 +220,9 @@ func (e *evidence) overlapText() string {
 		texts = append(texts, "computation waits for communication over "+strings.Join(before, ", "))
 	}
 	text := strings.Join(texts, ", and ")
+	if e.wide {
+		text += fmt.Sprintf("; over more than %d nodes, computation waits for fsdp too, whose links reach half of their share, because published runs hide it up to there (MaxText on 256 H100), and on 48 nodes or more they did not (Narayanan et al., arXiv 2104.04473, table 2)", wideNodes)
+	}
 	return strings.ToUpper(text[:1]) + text[1:] + "; training.overlap changes this. In the best case, all communication that may overlap does so, and in the worst case, none."
 }
 
@@ -232,11 +254,16 @@ func (e *evidence) slicesText() string {
 }
 
 func (e *evidence) bubbleText() string {
-	switch e.schedule {
-	case pipeline.Interleaved:
-		return fmt.Sprintf("With p stages of %d chunks, a stage is idle for the time of (p-1)/%d micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2.2).", e.chunks, e.chunks)
-	case pipeline.ZeroBubble:
-		return "With p stages, a stage is idle for the time (p-1)(F+B-W), where F, B and W take equally long (Qi et al., arXiv 2401.10241, table 2)."
+	var texts []string
+	for _, kind := range e.kinds {
+		switch kind {
+		case pipeline.Interleaved:
+			texts = append(texts, "With p stages of v chunks of layers, interleaved, a stage is idle for the time of (p-1)/v micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2.2).")
+		case pipeline.ZeroBubble:
+			texts = append(texts, "With p stages, a stage is idle for the time (p-1)(F+B-W), where F, B and W take equally long (Qi et al., arXiv 2401.10241, table 2).")
+		default:
+			texts = append(texts, "With p stages, a stage is idle for the time of p-1 micro-batches (Huang et al., arXiv 1811.06965). Unequal stages take the time of their operations.")
+		}
 	}
-	return "With p stages, a stage is idle for the time of p-1 micro-batches (Huang et al., arXiv 1811.06965). Unequal stages take the time of their operations."
+	return strings.Join(texts, " ")
 }

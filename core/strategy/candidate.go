@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/core/transformer"
 )
 
@@ -21,23 +20,21 @@ type score struct {
 // compare ranks two candidates; a negative result ranks a before b. The criteria, the
 // most important first:
 //
-//   - Candidates that fit precede those that do not.
+//   - Candidates that fit precede those that do not, and those that fit without fused
+//     kernels, as in JAX, precede tight ones.
 //   - If both fit, a known time precedes an unknown one, and then the shorter time comes
 //     first. If none fits, the one with less memory does.
-//   - A candidate that is not tight precedes a tight one.
 //   - Fewer axes come first, then smaller axes in the order of preference.
 //   - The shorter time in the worst case comes first.
-//   - The smaller stage of ZeRO comes first, then the faster recomputation.
+//   - The smaller stage of ZeRO comes first, then fewer chunks, then the faster
+//     recomputation.
 //   - Fewer micro-batches come first, or smaller ones if none fits.
 //
 // No two candidates are equal. Times within 1 % of the fastest one count as equal,
 // because estimates are less exact than that.
 func (a *score) compare(b *score, fastest int64) int {
-	if a.fits != b.fits {
-		if a.fits {
-			return -1
-		}
-		return 1
+	if c := cmp.Compare(a.class(), b.class()); c != 0 {
+		return c
 	}
 	c := cmp.Compare(a.total, b.total)
 	if a.fits {
@@ -48,22 +45,29 @@ func (a *score) compare(b *score, fastest int64) int {
 	return cmp.Or(c, a.compareForm(b))
 }
 
+// class is 0 for a candidate that fits without fused kernels, 1 for one that fits with
+// them, and 2 for one that does not fit.
+func (a *score) class() int {
+	switch {
+	case !a.fits:
+		return 2
+	case a.tight:
+		return 1
+	}
+	return 0
+}
+
 // near reports whether a time is within 1 % of a shorter one.
 func near(step, fastest int64) bool { return step-fastest <= fastest/100 }
 
 // compareForm ranks two candidates of equal time or memory.
 func (a *score) compareForm(b *score) int {
-	if a.tight != b.tight {
-		if b.tight {
-			return -1
-		}
-		return 1
-	}
 	return cmp.Or(
 		cmp.Compare(a.sizes.used(), b.sizes.used()),
 		slices.Compare(a.preference(), b.preference()),
 		cmp.Compare(a.high, b.high),
 		cmp.Compare(a.zero, b.zero),
+		cmp.Compare(a.chunks, b.chunks),
 		cmp.Compare(slices.Index(recomputations, a.recompute), slices.Index(recomputations, b.recompute)),
 		a.compareMicro(b),
 	)
@@ -97,7 +101,7 @@ func (a *score) preference() []int {
 }
 
 // recomputations lists the kinds of recomputation, the fastest first.
-var recomputations = []transformer.Recomputation{transformer.NoRecomputation, transformer.SelectiveRecomputation, transformer.FullRecomputation}
+var recomputations = []transformer.Recomputation{transformer.NoRecomputation, transformer.SelectiveRecomputation, transformer.DotsRecomputation, transformer.FullRecomputation}
 
 // ranking has the scores of the candidates that a search evaluated.
 type ranking struct {
@@ -129,9 +133,12 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 		r.meshes++
 		leading = append(leading, lead(list))
 	}
+	class := 2
 	for _, list := range leading {
-		if n := list[0].step; n > 0 && (p.fastest == 0 || n < p.fastest) {
-			p.fastest = n
+		switch first := &list[0]; {
+		case first.step == 0 || first.class() > class:
+		case first.class() < class || first.step < p.fastest:
+			class, p.fastest = first.class(), first.step
 		}
 	}
 	for _, list := range leading {
@@ -146,7 +153,7 @@ func lead(list []score) []score {
 	first := slices.MinFunc(list, func(a, b score) int { return a.compare(&b, 0) })
 	leading := []score{first}
 	for _, c := range list {
-		if c.fits && c != first && near(c.step, first.step) {
+		if c.fits && c != first && c.class() == first.class() && near(c.step, first.step) {
 			leading = append(leading, c)
 		}
 	}
@@ -164,10 +171,22 @@ func best(leading []score, fastest int64) score {
 	})
 }
 
-// each evaluates the settings of the current mesh and passes their scores to visit. A
-// larger micro-batch never takes less memory. So each stops after the first size for
-// which no setting fits, unless all is set.
+// each evaluates the settings of the current mesh and passes their scores to visit. all
+// includes settings with micro-batches that are too large to fit.
 func (e *evaluator) each(all bool, visit func(score)) error {
+	for _, x := range e.planner.schedules(e.sizes[pipeAxis]) {
+		e.setSchedule(x)
+		if err := e.eachSize(all, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachSize evaluates the settings with the current schedule. A larger micro-batch never
+// takes less memory. So eachSize stops after the first size for which no setting fits,
+// unless all is set.
+func (e *evaluator) eachSize(all bool, visit func(score)) error {
 	p := e.planner
 	for _, micro := range p.microBatches(p.batch / e.sizes.batchParts()) {
 		e.setMicroBatch(micro)
@@ -233,18 +252,16 @@ func (p *planner) microBatches(examples int64) []int {
 	return list
 }
 
-// recomputations lists the kinds of recomputation to try. With flash attention,
-// selective recomputation saves next to nothing.
+// recomputations lists the kinds of recomputation to try: those of JAX. Selective
+// recomputation of Megatron takes as long as dots, and keeps more.
 func (p *planner) recomputations() []transformer.Recomputation {
 	switch r := cmp.Or(p.doc.Training.Recomputation, Auto); {
 	case p.model.shape == nil:
 		return recomputations[:1]
 	case r != Auto:
 		return []transformer.Recomputation{transformer.Recomputation(r)}
-	case p.attention == transformer.FlashAttention:
-		return []transformer.Recomputation{transformer.NoRecomputation, transformer.FullRecomputation}
 	}
-	return recomputations
+	return []transformer.Recomputation{transformer.NoRecomputation, transformer.DotsRecomputation, transformer.FullRecomputation}
 }
 
 // stagesOfZeRO lists the stages of ZeRO to try. Without replicas of the weights, all
@@ -282,6 +299,7 @@ func (r *ranking) kept(keep int, fastest int64) []score {
 // setCandidate makes a scored candidate the current one.
 func (e *evaluator) setCandidate(c *score) error {
 	e.setMesh(c.sizes)
+	e.setSchedule(c.schedule)
 	e.setting = c.setting
 	return e.setRecomputation(c.recompute)
 }
@@ -293,7 +311,7 @@ func (e *evaluator) candidate() Candidate {
 		Chunks: e.chunks, Memory: e.worst(),
 	}
 	if e.sizes[pipeAxis] > 1 {
-		c.Schedule = string(cmp.Or(e.planner.schedule, pipeline.OneFOneB))
+		c.Schedule = string(e.kind)
 	}
 	c.Fits = c.Memory.Free >= 0
 	if t, ok := e.time(); ok {

@@ -39,7 +39,7 @@ func (e *evaluator) pipeline() *Pipeline {
 	if e.sizes[pipeAxis] == 1 || e.model.shape == nil {
 		return nil
 	}
-	return &Pipeline{e.planner.schedule, e.sizes[pipeAxis], e.micros, e.chunks, e.durations(MaxTicks)}
+	return &Pipeline{e.kind, e.sizes[pipeAxis], e.micros, e.chunks, e.durations(MaxTicks)}
 }
 
 // durations returns how long each chunk of each stage computes, in ticks. The longest
@@ -85,7 +85,7 @@ func (e *evaluator) collectives() []Collective {
 		cost := collective.Over(path, op, min(c.bytes, collective.MaxBytes))
 		r := Collective{
 			Op: string(op), Axis: c.over.String(), What: e.name(c.what), Link: string(path.Tier()), Count: c.count, Bytes: c.bytes,
-			Ns: -1, Overlapped: e.planner.overlap[c.part],
+			Ns: -1, Overlapped: e.overlap[c.part],
 		}
 		if !c.once {
 			r.Count = times(c.count, int64(e.micros))

@@ -18,8 +18,8 @@
 //	context   the sequence                            keys and values, in every layer
 //	tensor    heads, hidden units, vocabulary         activations, in every layer
 //
-// The settings are the stage of ZeRO, the recomputation of activations, and the size of a
-// micro-batch. ZeRO stages 0 to 2 are over the replicas of the weights, and fsdp is
+// The settings are the stage of ZeRO, the recomputation of activations, the size of a
+// micro-batch, and of a pipeline the schedule with its chunks of layers. ZeRO stages 0 to 2 are over the replicas of the weights, and fsdp is
 // stage 3. A mesh that breaks a rule, such as a tensor axis that does not divide the heads, is not
 // evaluated: [Report.Pruned] counts it.
 //
@@ -50,7 +50,7 @@
 // the time has
 //
 //	compute   3 × the operations of the forward pass, and those of recomputation,
-//	          over peak × efficiency
+//	          over peak × efficiency; flash attention skips what a causal mask removes
 //	hbm       the time by which reading weights exceeds compute
 //	tensor    two all-reduces per layer in each pass [Shoeybi et al., arXiv 1909.08053]
 //	fsdp      two all-gathers and a reduce-scatter per layer [arXiv 1910.02054]
@@ -70,7 +70,7 @@
 // innermost axis, stays in a node.
 //
 // Communication of fsdp, context, pipe and data overlaps with computation, unless the
-// document says otherwise. Computation waits for all other communication. Let C be the
+// document says otherwise. That of fsdp does so on up to 32 nodes, as in published runs. Computation waits for all other communication. Let C be the
 // time of computation, B the sum that overlaps, and W the sum that does not. The
 // expected time of a micro-batch is max(C, B) + W. The sum of the gradients overlaps
 // with the backward pass of the last micro-batch.
@@ -84,11 +84,12 @@
 //
 // # Order
 //
-// Candidates that fit come first, by expected time. Times within 1 % of the fastest one
-// count as equal. Of equally fast candidates, those come first that fit even with the
-// upper bound of their activations, then those with fewer axes. After that, data precedes
-// fsdp, tensor and pipe, and then a shorter time in the worst case decides. Candidates
-// that do not fit follow, by their memory. The ranking compares only integers, so the
+// Candidates that fit as JAX runs them come first, which is with the upper bound of their
+// activations. Those that fit with fused kernels only follow. Both are in the order of
+// expected time. Times within 1 % of the fastest one count as equal. Of equally fast
+// candidates, those with fewer axes come first. After that, data precedes fsdp, tensor and
+// pipe, and then a shorter time in the worst case decides. Candidates that do not fit
+// follow, by their memory. The ranking compares only integers, so the
 // order is the same on every machine.
 //
 // # Unknown numbers
@@ -101,5 +102,5 @@
 // If no candidate fits, the planner changes the document and evaluates it again: other
 // meshes, smaller micro-batches, recomputation, smaller states, more devices. A problem
 // names the smallest change of each kind after which a candidate fits. If the best
-// candidate fits only with fused kernels, a warning says what fits without them.
+// candidate fits only with fused kernels, a warning says so.
 package strategy

@@ -48,7 +48,7 @@ type Transformer struct {
 	Norm                  string // "rms" or "layer"
 	Positions             string // "rotary" or "learned"
 	Dropout               *bool
-	Causal                *bool
+	Causal                *bool // a causal mask; nil for true
 	Experts               *Experts
 }
 
@@ -74,7 +74,8 @@ type Array struct {
 const (
 	Auto      = "auto"      // try all
 	None      = "none"      // keep all activations
-	Selective = "selective" // recompute the attention scores
+	Selective = "selective" // recompute the attention scores, as Megatron-LM does
+	Dots      = "dots"      // keep the results of matrix products with weights only
 	Full      = "full"      // keep the input of each layer only
 )
 
@@ -93,8 +94,8 @@ type Training struct {
 	Precision        Precision
 	Recomputation    string // "" for Auto
 	Attention        string // "" for Flash
-	Schedule         string // of the pipeline; "" for "1f1b"
-	Chunks           int    // of layers per pipeline stage, with schedule "interleaved"; 0 for 2
+	Schedule         string // of the pipeline; "" for Auto, which tries "1f1b" and "interleaved"
+	Chunks           int    // of layers per pipeline stage, with schedule "interleaved"; 0 to try several
 	SequenceParallel *bool  // split norms and dropout by the sequence over tensor; nil for true
 	Overlap          []AxisOverlap
 	Efficiency       [2]int // of matrix products, the least and the most, in thousandths; zero for hardware.EfficiencyOf

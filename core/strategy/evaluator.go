@@ -6,8 +6,8 @@ import (
 )
 
 // evaluator computes memory and time of one candidate after the other. Its methods
-// setMesh, setMicroBatch and setRecomputation choose the current candidate, in this
-// order, and the field zero is set directly. The other methods compute a number of the
+// setMesh, setSchedule, setMicroBatch and setRecomputation choose the current candidate, in
+// this order, and the field zero is set directly. The other methods compute a number of the
 // current candidate. Results that several candidates share are cached.
 type evaluator struct {
 	setting
@@ -23,6 +23,8 @@ type evaluator struct {
 	computed      transformer.FLOPs                // of the forward pass for one token, by the tensor devices together
 	heaviest      block                            // the sum of the blocks of the stage with the most gradients
 	paths         [numAxes + 1]hardware.Path       // of the axes, and of headGroup
+	overlap       [numAxes]bool                    // communication runs during computation
+	wide          bool                             // fsdp spans more than wideNodes
 	rated         [numAxes + 1][numOperations]rate // times of operations over the paths, computed on demand
 	hasRate       [numAxes + 1][numOperations]bool // rated has the element
 	gradientTimes [3]communicationTimes            // of sums of gradients, by the stage of ZeRO
@@ -35,17 +37,17 @@ type evaluator struct {
 
 	// Caches: results for all candidates so far, by what they depend on.
 	allBlocks      map[blocksKey]*blocks
-	allStages      map[int][]stage // by the size of pipe
+	allStages      map[[2]int][]stage // by the size of pipe and the number of chunks
 	allActivations map[activationsKey]*transformer.Activations
 }
 
 // setting identifies a candidate.
 type setting struct {
-	sizes     sizes
-	zero      int // stage of ZeRO
-	micro     int // examples of a micro-batch
-	micros    int // micro-batches per step
-	chunks    int // chunks of layers per stage
+	sizes  sizes
+	zero   int // stage of ZeRO
+	micro  int // examples of a micro-batch
+	micros int // micro-batches per step
+	schedule
 	recompute transformer.Recomputation
 }
 
@@ -65,7 +67,7 @@ type communicationTimes struct {
 func newEvaluator(p *planner) *evaluator {
 	return &evaluator{
 		planner: p, model: p.model, element: int64(p.elementBytes()),
-		allBlocks: map[blocksKey]*blocks{}, allStages: map[int][]stage{}, allActivations: map[activationsKey]*transformer.Activations{},
+		allBlocks: map[blocksKey]*blocks{}, allStages: map[[2]int][]stage{}, allActivations: map[activationsKey]*transformer.Activations{},
 	}
 }
 
@@ -90,22 +92,26 @@ func (e *evaluator) setMesh(s sizes) bool {
 	if w == nil {
 		return false
 	}
-	e.sizes, e.blocks, e.chunks = s, w, 1
-	if s[pipeAxis] > 1 {
-		e.chunks = e.planner.chunks
-	}
+	e.sizes, e.blocks = s, w
 	if e.model.shape != nil {
-		e.computed = e.model.shape.Computed(s[tensorAxis])
-	}
-	list, ok := e.allStages[s[pipeAxis]]
-	if !ok {
-		list = distinct(e.model.stages(s[pipeAxis], e.chunks))
-		e.allStages[s[pipeAxis]] = list
+		e.computed = e.model.shape.Computed(s[tensorAxis], e.planner.attention)
 	}
 	e.setPaths()
-	e.hasRate, e.gradientTimes = [numAxes + 1][numOperations]bool{}, [3]communicationTimes{}
-	e.setStages(list)
+	e.hasRate = [numAxes + 1][numOperations]bool{}
+	e.setSchedule(e.planner.schedules(s[pipeAxis])[0])
 	return true
+}
+
+// setSchedule chooses the schedule of the current mesh.
+func (e *evaluator) setSchedule(x schedule) {
+	e.schedule, e.gradientTimes = x, [3]communicationTimes{}
+	key := [2]int{e.sizes[pipeAxis], x.chunks}
+	list, ok := e.allStages[key]
+	if !ok {
+		list = distinct(e.model.stages(key[0], key[1]))
+		e.allStages[key] = list
+	}
+	e.setStages(list)
 }
 
 // setPaths sets the paths of the current mesh. With more tensor devices than key and
@@ -113,6 +119,9 @@ func (e *evaluator) setMesh(s sizes) bool {
 func (e *evaluator) setPaths() {
 	s := e.sizes
 	copy(e.paths[:], e.planner.cluster.Axes(s[:]))
+	e.overlap = e.planner.overlap
+	e.wide = !e.planner.chosen[fsdpAxis] && e.paths[fsdpAxis].Nodes > wideNodes
+	e.overlap[fsdpAxis] = e.overlap[fsdpAxis] && !e.wide
 	e.paths[headGroup] = hardware.Path{}
 	if m := e.model.shape; m != nil && s[tensorAxis] > m.KVHeads {
 		split := append(s[:tensorAxis:tensorAxis], m.KVHeads, s[tensorAxis]/m.KVHeads)
@@ -144,6 +153,9 @@ func (e *evaluator) rate(over axis, op operation) rate {
 	if !e.hasRate[over][op] {
 		e.hasRate[over][op] = true
 		e.rated[over][op] = rateOf(e.paths[over], operations[op])
+		if over == fsdpAxis && e.wide {
+			e.rated[over][op].perByte *= wideSlowdown
+		}
 	}
 	return e.rated[over][op]
 }

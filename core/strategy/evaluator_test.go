@@ -122,18 +122,18 @@ func checkOrder(t *testing.T, list []score, fastest int64) {
 	}
 }
 
-// scan returns the best of all candidates: of those within 1 % of the shortest time, the
-// preferred one.
+// scan returns the best of all candidates: of those of the best class within 1 % of the
+// shortest time, the preferred one.
 func scan(list []score) score {
 	best := list[0]
 	for _, c := range list {
-		if !best.fits && c.fits || best.fits == c.fits && (c.fits && c.step < best.step || !c.fits && c.total < best.total) {
+		if c.class() < best.class() || best.class() == c.class() && (c.fits && c.step < best.step || !c.fits && c.total < best.total) {
 			best = c
 		}
 	}
 	shortest := best
 	for _, c := range list {
-		if c.fits == best.fits && (c.fits && float64(c.step) <= 1.01*float64(shortest.step) || !c.fits && c.total == shortest.total) && c.compareForm(&best) < 0 {
+		if c.class() == best.class() && (c.fits && float64(c.step) <= 1.01*float64(shortest.step) || !c.fits && c.total == shortest.total) && c.compareForm(&best) < 0 {
 			best = c
 		}
 	}
@@ -146,9 +146,11 @@ func (p *planner) settings(meshes []sizes) int {
 	for _, s := range meshes {
 		e := newEvaluator(p)
 		e.setMesh(s)
-		for _, b := range p.microBatches(p.batch / s.batchParts()) {
-			if e.chunks == 1 || p.batch/s.batchParts()/int64(b)%int64(s[pipeAxis]) == 0 {
-				n += len(p.recomputations()) * len(e.stagesOfZeRO())
+		for _, x := range p.schedules(s[pipeAxis]) {
+			for _, b := range p.microBatches(p.batch / s.batchParts()) {
+				if x.chunks == 1 || p.batch/s.batchParts()/int64(b)%int64(s[pipeAxis]) == 0 {
+					n += len(p.recomputations()) * len(e.stagesOfZeRO())
+				}
 			}
 		}
 	}
@@ -334,7 +336,7 @@ func TestEfficiency(t *testing.T) {
 	p := &planner{efficiency: interval{0.4, 0.8}, linkEfficiency: interval{0.5, 1}, overlap: defaultOverlap}
 	s := &spans{}
 	s.each[fsdpAxis], s.each[tensorAxis], s.once[dataAxis] = span{1, 3}, span{1, 2}, span{0, 8}
-	got := p.compose(&work{micros: 2, computing: 6}, s)
+	got := (&evaluator{planner: p, overlap: p.overlap}).compose(&work{micros: 2, computing: 6}, s)
 	want := Time{
 		Compute: 2 * 10, FSDP: 2 * 5, Tensor: 7, Data: 11, // 6/0.6; 1 + 3/0.75; 2 · (1 + 2/0.75); 8/0.75, all rounded
 		Hidden: 13, // fsdp, and of data the backward pass: (10 - 5) · 2/3

@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/strategy"
 )
 
-// Llama 3 8B on one node: its training state does not fit into one device, so fsdp
-// splits it.
+// Llama 3 8B on one node: its training state does not fit into one device, so ZeRO divides
+// the states of the optimizer.
 func ExampleAdvise() {
 	report, err := strategy.Advise(&strategy.Document{
 		Model:    strategy.Model{Preset: "llama3-8b"},
@@ -24,8 +24,8 @@ func ExampleAdvise() {
 	fmt.Println("bound by", best.Time.Bound)
 	fmt.Println(report.Layout.Arrays[0].Name, report.Layout.Arrays[0].Spec)
 	// Output:
-	// [{fsdp 8}] 16 micro-batches of 1
-	// 16.1 GB of states, 40.9 GB of activations
+	// [{data 8}] 16 micro-batches of 1
+	// 30.1 GB of states, 26.9 GB of activations
 	// bound by compute
-	// tokens P('fsdp',)
+	// tokens P('data',)
 }

@@ -6,7 +6,7 @@ import "github.com/meshfeed/meshfeed/core/problem"
 // meshes, and of assumptions.
 func Codes() []problem.Code {
 	list := []problem.Code{
-		NoCandidate, NothingFits, Tight, UnknownNumber, ActivationsUnknown, InputSlow, HostMemory, NoInputs, NoLayout,
+		NoCandidate, NothingFits, NarrowExperts, Tight, UnknownNumber, ActivationsUnknown, InputSlow, HostMemory, NoInputs, NoLayout,
 
 		TensorHeads, TensorKVHeads, TensorFFN, TensorNode, ExpertCount, ContextSequence, ContextShort, PipeLayers,
 		PipeChunks, Batch, MicroBatch, MicroBatchPipe, TreeSpec, TooManyMeshes,
@@ -23,8 +23,9 @@ func Explain(code problem.Code) string { return explanations[code] }
 
 var explanations = map[problem.Code]string{
 	NoCandidate:        `Every mesh of the devices breaks a rule, so there is nothing to evaluate. "pruned" in the report counts the meshes by rule. Use another number of devices or another batch, or name fewer sizes in search.axes.`,
-	NothingFits:        `No candidate fits into the memory of a device. The message names the candidate that needs the least. The hint names changes of the document after which a candidate fits, such as more devices or recomputation.`,
-	Tight:              `The best candidate fits by the published formula for activations, but not by the upper bound, which is what JAX keeps without jax.checkpoint. Apply jax.checkpoint as the hint says, or use the candidate that it names.`,
+	NothingFits:        `No candidate fits into the memory of a device. The message names the candidate that needs the least. A candidate is near if it needs less than 10 % too much, which is within the uncertainty of activations. The hint names changes of the document after which a candidate fits, such as more devices or recomputation.`,
+	NarrowExperts:      `Matrices of narrow experts reach a smaller share of the peak, and the exchange of tokens takes more of a step. Published runs of such models differ by a factor of ten between libraries. Measure a step, and write its share as training.efficiency.`,
+	Tight:              `The best candidate fits by the published formula for activations, but not by the upper bound, which is what JAX keeps without jax.checkpoint. No candidate fits without them. Do what the hint says.`,
 	UnknownNumber:      `A number that a time or the fit needs is missing: no source publishes it, or the document leaves it out. The path of the problem says where to give it. "meshfeed advise --list --device KIND" prints the numbers of a kind of device.`,
 	ActivationsUnknown: `The model is given by its parameters or its arrays, from which activations do not follow. The memory is without them. Give activation_bytes_per_example, or describe the model as a transformer.`,
 	InputSlow:          `The input delivers fewer rows per second than the step needs, so devices wait for it. Use more processes, faster storage, or smaller rows. input.rows_per_second is the rate that the document gives.`,
@@ -52,7 +53,7 @@ var explanations = map[problem.Code]string{
 	"activations":       `Activations follow a published formula, within an interval of what the compiler can keep. Only a compiled step shows the exact number. Its memory_analysis() in JAX has it.`,
 	"flash":             `Attention does not store the scores of all pairs of tokens. If the model stores them, write "attention": "plain" in training.`,
 	"sequence-parallel": `The devices of tensor also split norms and dropout by the sequence, which saves activations. If the model does not, write "sequence_parallel": false in training.`,
-	"scores":            `Operations count the scores of all pairs of tokens, also those that a causal mask removes, as most publications do. With "causal": true in the transformer, they count half.`,
+	"scores":            `Flash attention skips the scores that a causal mask removes, so the time has half of them. The utilization (MFU) counts all, as most publications do. If the model has no causal mask, write "causal": false in the transformer.`,
 	"vocabulary":        `The vocabulary is padded to a multiple of tensor, so that each device has equally many rows of the embedding. The padding takes memory and time.`,
 	"routing":           `Tokens are spread evenly over the experts. Uneven routing makes the device with the most tokens slower than the report says.`,
 	"capacity":          `An expert computes as many tokens as its capacity, also if fewer are sent to it. The padding takes time, but is no useful operation, so the utilization leaves it out.`,

@@ -116,7 +116,7 @@ func TestBalance(t *testing.T) {
 
 // slow returns the operations of the slowest stage.
 func (p *planner) slow(layers []int) float64 {
-	f, most := p.model.shape.FLOPs(), 0.0
+	f, most := p.model.shape.Computed(1, p.attention), 0.0
 	for k, n := range layers {
 		operations := float64(f.Dense+f.Attention) * float64(n)
 		if k == len(layers)-1 {

@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/strategy"
@@ -52,9 +53,13 @@ func TestMeasuredMemory(t *testing.T) {
 }
 
 // TestLeastMemory checks the lower bound of the memory of published runs. It is at most the
-// memory of a device, because they all ran.
+// memory of a device, because they all ran. It leaves out sets whose sources name no
+// recomputation, or whose library moves activations to the host.
 func TestLeastMemory(t *testing.T) {
 	for _, m := range publishedRuns(t) {
+		if slices.Contains([]string{blackwell8, manyNarrow, chosenTPU7, narrowTPU}, m.set) {
+			continue
+		}
 		got := advise(t, m.doc).Candidates[0].Memory
 		if least := got.Total - got.Activations + got.ActivationsLow; least > got.Capacity {
 			t.Errorf("%s, %s needs at least %d bytes of %d: %+v", m.set, m.name, least, got.Capacity, got)

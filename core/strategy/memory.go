@@ -71,7 +71,7 @@ func (e *evaluator) inFlight(number int) int {
 	if pipe == 1 {
 		return 1
 	}
-	return pipeline.LiveFormula(e.planner.schedule, number, pipe, e.micros, e.chunks)
+	return pipeline.LiveFormula(e.kind, number, pipe, e.micros, e.chunks)
 }
 
 // activations returns the bytes of activations that a stage stores for its backward

@@ -17,7 +17,7 @@ func TestMegatronMemory(t *testing.T) {
 	search := fixed(map[string]int{strategy.Pipe: stages, strategy.Tensor: tensor})
 	r := advise(t, &strategy.Document{
 		Model:    strategy.Model{Preset: "megatron-175b"},
-		Training: strategy.Training{Batch: 64, MicroBatch: 1, Recomputation: strategy.Selective, Attention: strategy.Plain},
+		Training: strategy.Training{Batch: 64, MicroBatch: 1, Recomputation: strategy.Selective, Attention: strategy.Plain, Schedule: "1f1b"},
 		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 64}, Search: search,
 	})
 	first := r.Stages[0]
@@ -61,7 +61,7 @@ func TestStages(t *testing.T) {
 		m := small()
 		m.Layers, m.Tied, m.Experts = c.layers, &c.tied, c.experts
 		r := advise(t, &strategy.Document{
-			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16}, Cluster: devices(c.pipe, c.pipe),
+			Model: strategy.Model{Transformer: m}, Training: strategy.Training{Batch: 16, Schedule: "1f1b"}, Cluster: devices(c.pipe, c.pipe),
 			Search: fixed(map[string]int{strategy.Pipe: c.pipe}),
 		})
 		var layers []int
@@ -126,10 +126,14 @@ func TestMicroBatchesInFlight(t *testing.T) {
 	}
 	layer, embedding, final := one.Dense.Paper, one.Embedding.Paper, one.Final.Paper
 	for schedule, live := range map[string][2]int64{"gpipe": {8, 8}, "1f1b": {2, 1}, "zero-bubble": {2, 2}, "interleaved": {5, 3}} {
-		r := advise(t, &strategy.Document{
+		d := &strategy.Document{
 			Model: strategy.Model{Transformer: m}, Cluster: devices(2, 2), Search: fixed(map[string]int{"pipe": 2}),
 			Training: strategy.Training{Batch: 8, MicroBatch: 1, Recomputation: strategy.None, Schedule: schedule},
-		})
+		}
+		if schedule == "interleaved" {
+			d.Training.Chunks = 2
+		}
+		r := advise(t, d)
 		want := [2]int64{live[0] * (int64(r.Stages[0].Layers)*layer + embedding), live[1] * (int64(r.Stages[1].Layers)*layer + final)}
 		if schedule == "interleaved" { // of chunks with one of two layers; every other chunk has the embedding or the head
 			want = [2]int64{5*layer + 3*embedding, 3*layer + 2*final}

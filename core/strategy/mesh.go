@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
-	"github.com/meshfeed/meshfeed/core/pipeline"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -236,7 +235,7 @@ func (e *enumerator) broken(a axis, s sizes, rest int) string {
 		return Batch
 	case e.doc.Training.MicroBatch > 0 && e.batch/replicas%int64(e.doc.Training.MicroBatch) != 0:
 		return MicroBatch
-	case e.schedule == pipeline.Interleaved && s[pipeAxis] > 1 && !e.interleaves(s[pipeAxis], e.batch/replicas):
+	case e.interleaved() && s[pipeAxis] > 1 && !e.interleaves(s[pipeAxis], e.batch/replicas):
 		return MicroBatchPipe
 	}
 	return ""
@@ -268,10 +267,10 @@ func (e *enumerator) brokenShape(a axis, n int) string {
 		}
 	case pipeAxis:
 		switch {
-		case n > 1 && e.chunks > 1 && missing(m.Layers, n*e.chunks) > 2:
-			return PipeChunks
 		case n > m.Layers:
 			return PipeLayers
+		case len(e.schedules(n)) == 0:
+			return PipeChunks
 		}
 	}
 	return ""
@@ -341,7 +340,11 @@ func (e *enumerator) rule(code string) string {
 	case PipeLayers:
 		return fmt.Sprintf("each stage of a pipeline needs a layer, but the model has %d", m.Layers)
 	case PipeChunks:
-		return fmt.Sprintf("the interleaved schedule needs stages × %d chunks to divide %d, %d or %d: the %d layers, where the first chunk, the last or both may have a layer less than the others", e.chunks, m.Layers, m.Layers+1, m.Layers+2, m.Layers)
+		chunks := "chunks"
+		if e.chunks > 0 {
+			chunks = strconv.Itoa(e.chunks) + " chunks"
+		}
+		return fmt.Sprintf("the interleaved schedule needs stages × %s to divide %d, %d or %d: the %d layers, where the first chunk, the last or both may have a layer less than the others", chunks, m.Layers, m.Layers+1, m.Layers+2, m.Layers)
 	case Batch:
 		return fmt.Sprintf("data × fsdp × expert must divide the batch of %s", wording.Count(e.batch, "example", "examples"))
 	case MicroBatch:

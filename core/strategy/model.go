@@ -14,6 +14,7 @@ type model struct {
 	shape           *transformer.Shape // nil unless the model is a transformer
 	layers          int                // 1 unless the model is a transformer
 	sequence        int64              // tokens of an example; 1 unless the model is a transformer
+	attention       transformer.Attention
 	parts           []part
 	parameters      int64
 	active          int64         // parameters that take part in computing a token
@@ -110,7 +111,7 @@ func (p *planner) precisionOf(e memory.Element) memory.Precision {
 }
 
 func (p *planner) transformer(d *Model) (*model, error) {
-	m := &model{name: cmp.Or(d.Preset, "transformer"), activationBytes: -1, shape: &transformer.Shape{}}
+	m := &model{name: cmp.Or(d.Preset, "transformer"), activationBytes: -1, shape: &transformer.Shape{}, attention: p.attention}
 	if d.Preset != "" {
 		published, err := transformer.Preset(d.Preset)
 		if err != nil {
@@ -152,10 +153,13 @@ func (t *Transformer) apply(s *transformer.Shape) {
 	}
 	for _, f := range []struct {
 		to, value *bool
-	}{{&s.Gated, t.Gated}, {&s.Tied, t.Tied}, {&s.Biases, t.Biases}, {&s.QKVBiases, t.QKVBiases}, {&s.Dropout, t.Dropout}, {&s.Causal, t.Causal}} {
+	}{{&s.Gated, t.Gated}, {&s.Tied, t.Tied}, {&s.Biases, t.Biases}, {&s.QKVBiases, t.QKVBiases}, {&s.Dropout, t.Dropout}} {
 		if f.value != nil {
 			*f.to = *f.value
 		}
+	}
+	if t.Causal != nil {
+		s.Unmasked = !*t.Causal
 	}
 	s.Norm = transformer.Norm(cmp.Or(t.Norm, string(s.Norm)))
 	s.Positions = transformer.Positions(cmp.Or(t.Positions, string(s.Positions)))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/hardware"
 	"github.com/meshfeed/meshfeed/core/memory"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -13,6 +14,7 @@ import (
 const (
 	NoCandidate        = "no-candidate"        // error: every mesh breaks a rule
 	NothingFits        = "nothing-fits"        // error: no candidate fits into the memory
+	NarrowExperts      = "narrow-experts"      // warning: experts are narrow, so times are less certain
 	Tight              = "tight"               // warning: the best candidate fits by the published formula, but not by the upper bound
 	UnknownNumber      = "unknown-number"      // warning: a number is missing, so a time or the fit is not known
 	ActivationsUnknown = "activations-unknown" // warning: the memory is without activations
@@ -35,9 +37,12 @@ func (r *Report) check(p *planner) {
 	case len(r.Candidates) == 0:
 		r.problem(problem.Error, NoCandidate, "/search", "every mesh of "+wording.Count(int64(r.Devices), "device", "devices")+" breaks a rule", r.widest())
 	case r.Best < 0:
-		c := &r.Candidates[0]
+		c, near := &r.Candidates[0], ""
+		if p.misses(&c.Memory) {
+			near = ", but one is near"
+		}
 		r.problem(problem.Error, NothingFits, "/cluster/devices",
-			fmt.Sprintf("no candidate fits: %s needs the least, %s, but a device has %s, of which %s stay free", MeshText(c.Mesh), gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity), gigabytes(c.Memory.Capacity-p.capacity)),
+			fmt.Sprintf("no candidate fits%s: %s needs the least, %s, but a device has %s, of which %s stay free", near, MeshText(c.Mesh), gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity), gigabytes(c.Memory.Capacity-p.capacity)),
 			r.remedy(p, c))
 	case p.exceeds(&r.Candidates[r.Best].Memory):
 		c := &r.Candidates[r.Best]
@@ -45,7 +50,13 @@ func (r *Report) check(p *planner) {
 		if c.Recomputation == None {
 			message += ", as JAX does without jax.checkpoint"
 		}
-		r.problem(problem.Warning, Tight, "/training/recomputation", message, r.safer(p, c))
+		r.problem(problem.Warning, Tight, "/training/recomputation", message, safer(c))
+	}
+	if p.narrow() && p.doc.Training.Efficiency == [2]int{} && len(r.Candidates) > 0 && r.Candidates[0].Time != nil {
+		r.problem(problem.Warning, NarrowExperts, "/model/transformer/experts",
+			fmt.Sprintf("experts of width %s are narrow, and published runs with experts below %s reached %s of the peak, so times are less certain than for other models",
+				wording.Thousands(int64(p.model.shape.Experts.FFN)), wording.Thousands(hardware.NarrowExpert), p.efficiency),
+			"measure a step, and write what it reaches as training.efficiency")
 	}
 	if p.cluster.Memory == 0 {
 		r.problem(problem.Warning, UnknownNumber, "/cluster/memory_bytes", "the memory of a device is missing, so every candidate counts as fitting", "give memory_bytes")
@@ -59,33 +70,16 @@ func (r *Report) check(p *planner) {
 	}
 }
 
-// safer says what fits for certain if the best candidate does not: keeping less, or
-// the first candidate whose upper bound fits.
-func (r *Report) safer(p *planner, best *Candidate) string {
-	var hints []string
-	if best.Recomputation != Full {
-		hints = append(hints, fmt.Sprintf("apply jax.checkpoint to each layer with the policy dots_with_no_batch_dims_saveable, which needs about %s", gigabytes(best.Memory.least())))
-	}
-	for i := range r.Candidates {
-		c := &r.Candidates[i]
-		if !c.Fits || p.exceeds(&c.Memory) {
-			continue
-		}
-		hint := fmt.Sprintf("use candidate %d (%s), which needs at most %s", i+1, MeshText(c.Mesh), gigabytes(c.Memory.Most()))
-		if c.Time != nil && best.Time != nil {
-			hint += " and " + longer(c, best)
-		}
-		hints = append(hints, hint)
-		break
-	}
+// safer says what fits for certain if the best candidate fits with fused kernels only.
+// Then no other candidate fits without them.
+func safer(best *Candidate) string {
 	switch {
-	case hints != nil:
+	case best.Recomputation == None || best.Recomputation == Selective:
+		return fmt.Sprintf("apply jax.checkpoint to each layer with the policy dots_with_no_batch_dims_saveable, which is recomputation %q and needs about %s", Dots, gigabytes(best.Memory.least()))
 	case best.MicroBatch > 1:
 		return "use smaller micro-batches, or more devices"
-	default:
-		return "use more devices"
 	}
-	return strings.Join(hints, ", or ")
+	return "use more devices"
 }
 
 // widest returns the rule that excludes the most meshes, as a hint.

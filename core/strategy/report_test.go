@@ -38,11 +38,11 @@ func TestReasons(t *testing.T) {
 	for mesh, want := range map[string]string{
 		"fsdp 16":          "the fastest that fits, bound by compute",
 		"data 2, fsdp 8":   "as fast, but with 2 axes instead of 1",
-		"data 8, tensor 2": "takes 1.07 times as long: 696 ms more of communication over tensor",
-		"pipe 2, fsdp 8":   "takes 1.08 times as long: stages are idle for 6 % of the step",
-		"tensor 16":        "takes 1.94 times as long: 9.66 s more of communication over tensor, which crosses nodes",
-		"pipe 16":          "takes 1.55 times as long: 4.65 s more of computation in the slowest stage", // the last of 16 stages has the head
-		"data 16":          "needs 136 GB, but a device has 80 GB: 96.4 GB are states of the optimizer",
+		"data 8, tensor 2": "takes 1.08 times as long: 707 ms more of communication over tensor",
+		"pipe 2, fsdp 8":   "takes 1.05 times as long: 398 ms more of computation in the slowest stage",
+		"tensor 16":        "takes 2.14 times as long: 9.66 s more of communication over tensor, which crosses nodes",
+		"pipe 16":          "takes 1.55 times as long: 3.76 s more of computation in the slowest stage", // the last of 16 stages has the head
+		"data 16":          "needs 136 GB, but a device has 84.9 GB: 96.4 GB are states of the optimizer",
 	} {
 		if got := reasons[mesh]; got != want {
 			t.Errorf("%s: %s\nwant %s", mesh, got, want)
@@ -58,7 +58,7 @@ func TestUndivided(t *testing.T) {
 		Layers: 96, Hidden: 12288, Heads: 96, FFN: 49152, Vocab: 50272, Sequence: 2048, Norm: "layer", Positions: "learned", Tied: new(true), Biases: new(true),
 	}
 	for fsdp, want := range map[int]string{
-		124: "needs 350 GB, but a device has 80 GB: 262 GB are states of the optimizer; " +
+		124: "needs 350 GB, but a device has 85.2 GB: 262 GB are states of the optimizer; " +
 			"fsdp 124 divides no dimension of the arrays of a layer, so every device holds them whole; use a divisor of the width",
 		128: "the fastest that fits, bound by compute",
 	} {
@@ -72,18 +72,18 @@ func TestUndivided(t *testing.T) {
 	}
 }
 
-// TestOrderOfEqualTimes checks the order of candidates whose times differ by 0.18 %: of
+// TestOrderOfEqualTimes checks the order of candidates whose times differ by less than 1 %: of
 // equally fast ones, the first takes less time in the worst case.
 func TestOrderOfEqualTimes(t *testing.T) {
 	list := advise(t, &strategy.Document{
-		Model:    strategy.Model{Preset: "gpt3-175b"},
+		Model:    strategy.Model{Preset: "llama3-8b"},
 		Training: strategy.Training{Batch: 4096},
-		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 256},
+		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 64},
 	}).Candidates
 	if list[1].Time.Step >= list[0].Time.Step || list[1].Time.High <= list[0].Time.High {
 		t.Errorf("the best candidates take %+v and %+v", list[0].Time, list[1].Time)
 	}
-	if want := "as fast, but takes up to 662 s instead of 611 s in the worst case"; list[1].Reasons[0] != want {
+	if want := "as fast, but takes up to 308 s instead of 232 s in the worst case"; list[1].Reasons[0] != want {
 		t.Errorf("the reason is %q, want %q", list[1].Reasons[0], want)
 	}
 }
@@ -96,7 +96,7 @@ func TestAsFast(t *testing.T) {
 		Cluster:  strategy.Cluster{Device: "a100-80", Devices: 1024},
 		Search:   fixed(map[string]int{"tensor": 8, "pipe": 16, "data": 8}),
 	}
-	got, want := advise(t, d).Candidates[1].Reasons[0], "as fast, but needs 33.7 GB instead of 18.4 GB"
+	got, want := advise(t, d).Candidates[1].Reasons[0], "as fast, but needs 35.3 GB instead of 20 GB"
 	if got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}
@@ -126,7 +126,8 @@ func TestEqualTimes(t *testing.T) {
 // but not by its upper bound.
 func TestTight(t *testing.T) {
 	d := &strategy.Document{
-		Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 8},
+		Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, Recomputation: strategy.None},
+		Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}, Search: fixed(map[string]int{"fsdp": 8}),
 	}
 	tight := func() string {
 		for _, p := range advise(t, d).Problems {
@@ -137,15 +138,17 @@ func TestTight(t *testing.T) {
 		return ""
 	}
 	want := "warning /training/recomputation: the best candidate fits with fused kernels, but needs up to 111 GB without them, as JAX does without jax.checkpoint; " +
-		"apply jax.checkpoint to each layer with the policy dots_with_no_batch_dims_saveable, which needs about 47.2 GB, " +
-		"or use candidate 7 (fsdp 4, tensor 2), which needs at most 63.3 GB and takes 1.06 times as long"
+		"apply jax.checkpoint to each layer with the policy dots_with_no_batch_dims_saveable, which is recomputation \"dots\" and needs about 47.2 GB"
 	if got := tight(); got != want {
 		t.Errorf("the problem is %s\nwant %s", got, want)
 	}
-	d.Training.Recomputation = strategy.Full
-	if got := tight(); got != "" {
-		t.Errorf("with full recomputation, the problem is %s", got)
+	for _, recomputation := range []string{strategy.Dots, strategy.Full, strategy.Auto} {
+		d.Training.Recomputation = recomputation
+		if got := tight(); got != "" {
+			t.Errorf("with recomputation %s, the problem is %s", recomputation, got)
+		}
 	}
+	d.Training.Recomputation = strategy.Full
 	d.Cluster.MemoryBytes, d.Search = 29e9, fixed(map[string]int{"fsdp": 8})
 	want = "warning /training/recomputation: the best candidate fits with fused kernels, but needs up to 39.9 GB without them; use more devices"
 	if got := tight(); got != want {
@@ -164,7 +167,7 @@ func TestNothingFits(t *testing.T) {
 		{
 			strategy.Document{
 				Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, MicroBatch: 16, Recomputation: strategy.None},
-				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}, Search: fixed(map[string]int{"data": 8}),
+				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8, MemoryBytes: 80e9}, Search: fixed(map[string]int{"data": 8}),
 			},
 			"no candidate fits: data 8 needs the least, 685 GB, but a device has 80 GB, of which 8 GB stay free; " +
 				`each of these changes suffices: recomputation "full" and micro_batch 1; devices with 762 GB`,
@@ -176,7 +179,7 @@ func TestNothingFits(t *testing.T) {
 		{
 			strategy.Document{
 				Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, MicroBatch: 4, Recomputation: strategy.None, Attention: strategy.Plain},
-				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8}, Search: strategy.Search{ZeRO: []int{0}, Axes: []strategy.AxisSizes{{Axis: "data", Sizes: []int{2, 4}}}},
+				Cluster: strategy.Cluster{Device: "h100-80", Devices: 8, MemoryBytes: 80e9}, Search: strategy.Search{ZeRO: []int{0}, Axes: []strategy.AxisSizes{{Axis: "data", Sizes: []int{2, 4}}}},
 			},
 			"no candidate fits: data 2, tensor 4 needs the least, 210 GB, but a device has 80 GB, of which 8 GB stay free; " +
 				`each of these changes suffices: recomputation "full"; 384 devices; devices with 234 GB`,
@@ -188,14 +191,14 @@ func TestNothingFits(t *testing.T) {
 		},
 		{
 			strategy.Document{
-				Model: strategy.Model{Preset: "llama3-70b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 16},
+				Model: strategy.Model{Preset: "llama3-70b"}, Training: strategy.Training{Batch: 128}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 16, MemoryBytes: 80e9},
 			},
-			"no candidate fits: fsdp 2, tensor 8 needs the least, 73.4 GB, but a device has 80 GB, of which 8 GB stay free; " +
-				"each of these changes suffices: moments in bfloat16; 24 devices; devices with 81.6 GB",
+			"no candidate fits, but one is near: pipe 2, tensor 8 needs the least, 73 GB, but a device has 80 GB, of which 8 GB stay free; " +
+				"each of these changes suffices: moments in bfloat16; 24 devices; devices with 81.1 GB",
 			[]func(*strategy.Document){
 				func(d *strategy.Document) { d.Training.Precision.Moments = "bfloat16" },
 				func(d *strategy.Document) { d.Cluster.Devices = 24 },
-				func(d *strategy.Document) { d.Cluster.MemoryBytes = 81_600_000_000 },
+				func(d *strategy.Document) { d.Cluster.MemoryBytes = 81_100_000_000 },
 			},
 		},
 		{
@@ -408,14 +411,14 @@ func shuffle[T any](r *rand.Rand, list []T) {
 	r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
 }
 
-// TestAssumptions checks that a report lists what it depends on, each once, in one or two
+// TestAssumptions checks that a report lists what it depends on, each once, in at most four
 // sentences.
 func TestAssumptions(t *testing.T) {
 	capital, end := regexp.MustCompile(`^[A-Z0-9]`), regexp.MustCompile(`\.( [A-Z]|$)`)
 	codes := func(d *strategy.Document) []string {
 		var list []string
 		for _, a := range advise(t, d).Assumptions {
-			if n := len(end.FindAllString(a.Text, -1)); slices.Contains(list, a.Code) || !capital.MatchString(a.Text) || n < 1 || n > 2 || !strings.HasSuffix(a.Text, ".") {
+			if n := len(end.FindAllString(a.Text, -1)); slices.Contains(list, a.Code) || !capital.MatchString(a.Text) || n < 1 || n > 4 || !strings.HasSuffix(a.Text, ".") {
 				t.Errorf("assumption %+v", a)
 			}
 			list = append(list, a.Code)

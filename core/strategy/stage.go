@@ -74,7 +74,7 @@ func (m *model) last(pipe int) int {
 	if pipe == 1 {
 		return m.layers
 	}
-	f := m.shape.Computed(1)
+	f := m.shape.Computed(1, m.attention)
 	layer, head := float64(f.Layers())/float64(m.layers), float64(f.Head)
 	slowest := func(n int) float64 { // of the other stages
 		return float64(ceil(int64(m.layers-n), int64(pipe-1))) * layer

@@ -24,7 +24,7 @@ func (e *evaluator) operations(g *stage) (needed, again float64) {
 	switch e.recompute {
 	case transformer.FullRecomputation:
 		again = layers * tokens
-	case transformer.SelectiveRecomputation:
+	case transformer.SelectiveRecomputation, transformer.DotsRecomputation:
 		again = scores * tokens
 	}
 	return needed, again
@@ -45,11 +45,11 @@ func (e *evaluator) idleTime(slowest float64, stages []stage) float64 {
 	rest := max(0, sum/slowest-1)
 	missing := float64(max(0, e.sizes[pipeAxis]-e.micros)) // micro-batches; with fewer than stages, their gradients of weights cannot fill all idle time
 	switch {
-	case e.planner.schedule == pipeline.Interleaved:
+	case e.kind == pipeline.Interleaved:
 		return rest / float64(e.chunks)
-	case e.planner.schedule == pipeline.ZeroBubble && e.full():
+	case e.kind == pipeline.ZeroBubble && e.full():
 		return rest/2 + missing/4 // relative times: F 1, B 2 with the second forward pass, W 1
-	case e.planner.schedule == pipeline.ZeroBubble:
+	case e.kind == pipeline.ZeroBubble:
 		return (rest + missing) / 3
 	}
 	return rest
@@ -143,7 +143,7 @@ func (e *evaluator) time() (Time, bool) {
 		w.reading = float64(e.reading(e.slow)) / hbm * 1e9
 		w.update = float64(e.updating()) / hbm * 1e9
 	}
-	return p.compose(&w, &s), true
+	return e.compose(&w, &s), true
 }
 
 // slowest returns the stage with the most operations, and their number for one
@@ -217,9 +217,10 @@ func (w *work) most() float64 {
 
 // compose returns a Time with rounded parts, and with the times of the best and of the
 // worst case.
-func (p *planner) compose(base *work, s *spans) Time {
+func (e *evaluator) compose(base *work, s *spans) Time {
+	p := e.planner
 	link := p.linkEfficiency.middle()
-	w := base.at(s, &p.overlap, p.efficiency.middle(), link)
+	w := base.at(s, &e.overlap, p.efficiency.middle(), link)
 	bubble, hidden := w.expected()
 	part := func(a axis) int64 {
 		return round(float64(s.each[a].at(link)*w.micros) + s.once[a].at(link))
@@ -233,8 +234,8 @@ func (p *planner) compose(base *work, s *spans) Time {
 		t.Step = plus(t.Step, b.ns)
 	}
 	t.Step = max(1, t.Step-t.Hidden)
-	t.Low = min(t.Step, round(base.at(s, &p.overlap, p.efficiency[1], p.linkEfficiency[1]).least()))
-	t.High = max(t.Step, round(base.at(s, &p.overlap, p.efficiency[0], p.linkEfficiency[0]).most()))
+	t.Low = min(t.Step, round(base.at(s, &e.overlap, p.efficiency[1], p.linkEfficiency[1]).least()))
+	t.High = max(t.Step, round(base.at(s, &e.overlap, p.efficiency[0], p.linkEfficiency[0]).most()))
 	return t
 }
 

@@ -205,7 +205,11 @@ func (e *evaluator) expertCalls(g *stage) {
 	if e.planner.sequenceParallel {
 		rows = ceil(rows, int64(e.sizes[tensorAxis]))
 	}
-	e.call(allToAll, expertAxis, expertAxis, tokensSent, int64(g.experts)*(2*e.forwards()+2), rows, false)
+	n := 2*e.forwards() + 2
+	if e.recompute == transformer.DotsRecomputation {
+		n++ // the tokens that experts get are no result of a product
+	}
+	e.call(allToAll, expertAxis, expertAxis, tokensSent, int64(g.experts)*n, rows, false)
 }
 
 // pipeCalls lists the messages to the next and the previous stage. If the embedding is

@@ -176,7 +176,7 @@ func (t *Training) validate() error {
 		key, value string
 		words      []string
 	}{
-		{"recomputation", t.Recomputation, []string{Auto, None, Selective, Full}},
+		{"recomputation", t.Recomputation, []string{Auto, None, Dots, Selective, Full}},
 		{"attention", t.Attention, []string{Flash, Plain}},
 	} {
 		if w.value != "" && !slices.Contains(w.words, w.value) {

@@ -36,7 +36,7 @@ func TestErrors(t *testing.T) {
 		{"/training", `there is no global batch; give "batch", a number of examples, or "tokens"`, func(d *strategy.Document) { d.Training.Batch = 0 }},
 		{"/training/tokens", "the global batch is given in examples and in tokens; keep one of them", func(d *strategy.Document) { d.Training.Tokens = 2048 }},
 		{"/training/tokens", "5000 tokens are no whole number of sequences of 2048: 5000 % 2048 = 904; use 4096 or 6144", func(d *strategy.Document) { d.Training.Batch, d.Training.Tokens = 0, 5000 }},
-		{"/training/recomputation", `"some" is not known; use one of "auto", "none", "selective", "full"`, func(d *strategy.Document) { d.Training.Recomputation = "some" }},
+		{"/training/recomputation", `"some" is not known; use one of "auto", "none", "dots", "selective", "full"`, func(d *strategy.Document) { d.Training.Recomputation = "some" }},
 		{"/training/recomputation", "only a transformer has layers to compute again; leave it out, and give the activation_bytes_per_example that remain", func(d *strategy.Document) {
 			d.Model, d.Training.Recomputation = strategy.Model{Parameters: 8}, strategy.Full
 		}},
@@ -44,8 +44,8 @@ func TestErrors(t *testing.T) {
 			d.Model = strategy.Model{Tree: []strategy.Array{{Name: "w", Shape: []int{8}, Element: "float32"}}}
 			d.Training.Precision.Weights = "bfloat16"
 		}},
-		{"/training/schedule", `there is no schedule "2f2b"; use one of "gpipe", "1f1b", "interleaved", "zero-bubble"`, func(d *strategy.Document) { d.Training.Schedule = "2f2b" }},
-		{"/training/chunks", `schedule "1f1b" has 1 chunk of layers per stage, but there are 3; leave chunks out, or use schedule "interleaved"`, func(d *strategy.Document) { d.Training.Chunks = 3 }},
+		{"/training/schedule", `there is no schedule "2f2b"; use one of "auto", "gpipe", "1f1b", "interleaved", "zero-bubble"`, func(d *strategy.Document) { d.Training.Schedule = "2f2b" }},
+		{"/training/chunks", `schedule "1f1b" has 1 chunk of layers per stage, but there are 3; leave chunks out, or use schedule "interleaved"`, func(d *strategy.Document) { d.Training.Schedule, d.Training.Chunks = "1f1b", 3 }},
 		{"/training/precision/moments", `int32 cannot store moments; use a type such as "bfloat16", or "int8" if they are quantized`, func(d *strategy.Document) { d.Training.Precision.Moments = "int32" }},
 		{"/training/precision/weights", `int8 has no gradients; use a type such as "bfloat16" or "float32"`, func(d *strategy.Document) { d.Training.Precision.Weights = "int8" }},
 		{"/training/efficiency", "the efficiency is from 0.6 to 0.4, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.Efficiency = [2]int{600, 400} }},

@@ -18,6 +18,7 @@ type Recomputation string
 const (
 	NoRecomputation        Recomputation = "none"
 	SelectiveRecomputation Recomputation = "selective" // scores, softmax and their dropout
+	DotsRecomputation      Recomputation = "dots"      // all but the results of matrix products with weights
 	FullRecomputation      Recomputation = "full"      // the whole layer from its input
 )
 
@@ -33,10 +34,10 @@ type Execution struct {
 }
 
 // Bytes is a number of bytes with bounds. Paper is the formula of the paper, which assumes
-// fused kernels. Low leaves out what can be computed again without a matrix product. With
-// selective recomputation, JAX keeps this with the policy
-// dots_with_no_batch_dims_saveable. High counts every operand of operations that are not
-// fused, which JAX keeps without jax.checkpoint.
+// fused kernels. Low leaves out what can be computed again without a matrix product. High
+// counts every operand of operations that are not fused, which JAX keeps without
+// jax.checkpoint. DotsRecomputation is jax.checkpoint with the policy
+// dots_with_no_batch_dims_saveable, which keeps Low of selective recomputation.
 type Bytes struct{ Low, Paper, High int64 }
 
 // Plus adds two numbers of bytes.
@@ -140,10 +141,10 @@ func (e Execution) check() error {
 		return invalid("/training/attention", "%s is not a kind of attention", wording.Quote(string(e.Attention))).WithHint(`write "flash" or "plain"`)
 	}
 	switch e.Recomputation {
-	case NoRecomputation, SelectiveRecomputation, FullRecomputation:
+	case NoRecomputation, SelectiveRecomputation, DotsRecomputation, FullRecomputation:
 	default:
 		return invalid("/training/recomputation", "%s is not a kind of recomputation", wording.Quote(string(e.Recomputation))).
-			WithHint(`write "none", "selective" or "full"`)
+			WithHint(`write "none", "dots", "selective" or "full"`)
 	}
 	if e.ElementBytes != 2 && e.ElementBytes != 4 {
 		return invalid("/training/precision/compute", "an activation has %d bytes, but must have 2 or 4", e.ElementBytes).

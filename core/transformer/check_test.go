@@ -99,7 +99,7 @@ func TestExecution(t *testing.T) {
 			"axis context has size 2147483649, but must have from 1 to 2^31; use at least 1"},
 		{transformer.Execution{Batch: 1, Attention: "linear"}, "/training/attention", `"linear" is not a kind of attention; write "flash" or "plain"`},
 		{transformer.Execution{Batch: 1, Recomputation: "half"}, "/training/recomputation",
-			`"half" is not a kind of recomputation; write "none", "selective" or "full"`},
+			`"half" is not a kind of recomputation; write "none", "dots", "selective" or "full"`},
 		{transformer.Execution{Batch: 1, ElementBytes: 1}, "/training/precision/compute",
 			`an activation has 1 bytes, but must have 2 or 4; compute in "bfloat16", "float16" or "float32"`},
 		{transformer.Execution{Batch: 1 << 31}, "/training/micro_batch",

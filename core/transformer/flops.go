@@ -14,9 +14,8 @@ type FLOPs struct {
 
 // FLOPs counts the operations of the forward pass for one token. Each matrix takes
 // two per parameter. The scores take 4·s·a·d per layer, as Narayanan et al. (arXiv
-// 2104.04473, appendix) and PaLM (arXiv 2204.02311, appendix B) count, or half of it
-// if only the scores below a causal mask count. Norms, biases, softmax and the
-// lookup of embeddings do not count.
+// 2104.04473, appendix) and PaLM (arXiv 2204.02311, appendix B) count: also those that
+// a causal mask removes. Norms, biases, softmax and the lookup of embeddings do not count.
 func (s Shape) FLOPs() FLOPs {
 	s = s.WithDefaults()
 	return s.count(1000)
@@ -25,15 +24,27 @@ func (s Shape) FLOPs() FLOPs {
 // Computed counts the operations that tensor devices carry out together for one token.
 // Some of them do not change the result: several devices may compute the same key and
 // value heads, and a vocabulary is padded. An expert with a capacity computes as many
-// tokens as that, also if it is sent fewer (Lepikhin et al., arXiv 2006.16668).
-func (s Shape) Computed(tensor int) FLOPs {
+// tokens as that, also if it is sent fewer (Lepikhin et al., arXiv 2006.16668). Flash
+// attention skips the half of the scores that a causal mask removes (Dao, arXiv
+// 2307.08691, section 3.1); plain attention computes them and masks them afterward. The
+// backward pass of flash attention has five products instead of four, because it computes
+// the scores again. Attention is the mean over the forward and the backward pass.
+func (s Shape) Computed(tensor int, attention Attention) FLOPs {
 	s = s.WithDefaults()
 	s.KVHeads = int(ceil(int64(s.KVHeads), tensor)) * tensor
 	s.Vocab = int(ceil(int64(s.Vocab), tensor)) * tensor
+	computed := int64(1000)
 	if s.Experts != nil && s.Experts.CapacityThousandths > 0 {
-		return s.count(int64(s.Experts.CapacityThousandths))
+		computed = int64(s.Experts.CapacityThousandths)
 	}
-	return s.count(1000)
+	f := s.count(computed)
+	if attention != PlainAttention {
+		if !s.Unmasked {
+			f.Attention /= 2
+		}
+		f.Attention = mul(f.Attention, 7) / 6
+	}
+	return f
 }
 
 // count counts the operations of a shape with defaults. computed is the number of tokens
@@ -42,9 +53,6 @@ func (s Shape) count(computed int64) FLOPs {
 	f := FLOPs{
 		Attention: mul(4, int64(s.Sequence), int64(s.Heads), int64(s.HeadDim)),
 		Head:      mul(2, int64(s.Hidden), int64(s.Vocab)),
-	}
-	if s.Causal {
-		f.Attention /= 2
 	}
 	f.expertLayers = int64(s.ExpertLayers(0, s.Layers))
 	f.denseLayers = int64(s.Layers) - f.expertLayers

@@ -72,11 +72,11 @@ func TestPaLMFLOPs(t *testing.T) {
 	}
 }
 
-// TestFLOPsParts compares the parts of a model with grouped heads, experts and a
-// causal mask with counts by hand.
+// TestFLOPsParts compares the parts of a model with grouped heads and experts with counts
+// by hand. Scores that a causal mask removes count.
 func TestFLOPsParts(t *testing.T) {
 	s := transformer.Shape{
-		Layers: 6, Hidden: 8, Heads: 4, KVHeads: 2, HeadDim: 3, FFN: 24, Gated: true, Vocab: 50, Sequence: 16, Causal: true,
+		Layers: 6, Hidden: 8, Heads: 4, KVHeads: 2, HeadDim: 3, FFN: 24, Gated: true, Vocab: 50, Sequence: 16,
 		Experts: &transformer.Experts{Count: 6, Active: 2, Every: 3, FFN: 10, Shared: 1},
 	}
 	f := s.FLOPs()
@@ -87,7 +87,7 @@ func TestFLOPsParts(t *testing.T) {
 	}{
 		{"dense layer", f.Dense, projections + 2*3*8*24},
 		{"expert layer", f.Expert, projections + 2*8*6 + 3*2*3*8*10},
-		{"attention", f.Attention, 4 * 16 * 12 / 2},
+		{"attention", f.Attention, 4 * 16 * 12},
 		{"head", f.Head, 2 * 8 * 50},
 		{"forward", f.Forward(), 4*f.Dense + 2*f.Expert + 6*f.Attention + f.Head},
 		{"step", f.Step(none), 3 * f.Forward()},
@@ -150,8 +150,19 @@ func TestComputed(t *testing.T) {
 		want.Dense += c.layer
 		want.Expert += c.layer + c.routed
 		want.Head += c.head
-		if got := s.Computed(c.tensor); got != want {
-			t.Errorf("tensor %d, capacity %d: %+v, want %+v", c.tensor, c.capacity, got, want)
+		for _, unmasked := range []bool{false, true} {
+			s.Unmasked = unmasked
+			if got := s.Computed(c.tensor, transformer.PlainAttention); got != want {
+				t.Errorf("tensor %d, capacity %d: %+v, want %+v", c.tensor, c.capacity, got, want)
+			}
+			flash := want
+			flash.Attention = 4 * 16 * 12 * 7 / 6
+			if !unmasked {
+				flash.Attention /= 2
+			}
+			if got := s.Computed(c.tensor, transformer.FlashAttention); got != flash {
+				t.Errorf("flash attention, tensor %d, unmasked %v: %+v, want %+v", c.tensor, unmasked, got, flash)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ func randomShape(t *testing.T, r *rand.Rand) transformer.Shape {
 	kv, group := 1+r.IntN(4), 1+r.IntN(4)
 	s := transformer.Shape{
 		Layers: 1 + r.IntN(9), Heads: kv * group, FFN: 1 + r.IntN(60), Gated: flip(), Vocab: 1 + r.IntN(99), Tied: flip(), Sequence: 1 + r.IntN(40),
-		Biases: flip(), QKVBiases: flip(), Dropout: flip(), Causal: flip(),
+		Biases: flip(), QKVBiases: flip(), Dropout: flip(), Unmasked: flip(),
 		Norm: random.One(r, "", transformer.RMSNorm, transformer.LayerNorm), Positions: random.One(r, "", transformer.Rotary, transformer.Learned),
 	}
 	s.Hidden = s.Heads * (1 + r.IntN(8))

@@ -55,7 +55,7 @@ type Shape struct {
 	Norm      Norm      // "" means RMSNorm
 	Positions Positions // "" means Rotary
 	Dropout   bool      // after the embedding, attention scores, attention and feed-forward block
-	Causal    bool      // FLOPs count only the scores that a causal mask leaves
+	Unmasked  bool      // attention has no causal mask, so every token sees all others
 	Experts   *Experts  // nil for a dense model
 }
 

@@ -111,7 +111,7 @@ func tableRow(t *testing.T, name string, batch int, shape transformer.Shape) row
 func (r *row) layers(t *testing.T, s transformer.Shape, e transformer.Execution) {
 	t.Helper()
 	e.Attention = plain
-	for _, e.Recomputation = range []transformer.Recomputation{none, selective, full} {
+	for _, e.Recomputation = range []transformer.Recomputation{none, transformer.DotsRecomputation, full} {
 		b := activations(t, s, e).Dense
 		r.Layers = append(r.Layers, layer{e.ElementBytes, e.Tensor, e.SequenceParallel, string(e.Recomputation), b.Low, b.Paper, b.High})
 	}

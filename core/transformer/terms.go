@@ -59,11 +59,31 @@ func (c *counter) layers() {
 	case SelectiveRecomputation:
 		c.attention(InWorking)
 		c.feedForward()
+	case DotsRecomputation:
+		c.attention(InWorking)
+		c.feedForward()
+		c.onlyProducts()
+		c.exchanged()
 	case FullRecomputation:
 		c.term(InLayer, "layer input", c.stream(), "the backward pass computes the layer again from it")
 		c.term(InWorking, "layer computed again", c.whole(), "what a layer without recomputation keeps, for one layer at a time")
 		c.exchanged()
 	}
+}
+
+// onlyProducts keeps the least of the terms so far, which are the results of matrix
+// products with weights. While a layer is computed again, the others exist too.
+func (c *counter) onlyProducts() {
+	var kept []Term
+	for _, t := range c.terms {
+		if t.In != InWorking && t.Bytes.Low > 0 {
+			kept = append(kept, Term{t.Name, t.In, exact(t.Bytes.Low), "jax.checkpoint keeps it with the policy dots_with_no_batch_dims_saveable"})
+		}
+	}
+	c.terms = kept
+	a, whole := c.sums(), c.whole()
+	layer := max(a.Dense.Low, a.Expert.Low)
+	c.term(InWorking, "layer computed again", Bytes{0, max(0, whole.Paper-layer), max(0, whole.High-layer)}, "what a layer without recomputation keeps in addition, for one layer at a time")
 }
 
 // exchanged lists arrays that exist for the tokens of all tensor devices while a layer is

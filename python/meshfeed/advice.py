@@ -29,7 +29,7 @@ class Candidate:
         mesh: the size of every axis, outermost first; empty for one device.
         zero: the stage of ZeRO over the replicas of the weights, 0 to 2. The axis "fsdp" is
             stage 3.
-        recomputation: "none", "selective" or "full".
+        recomputation: "none", "dots", "selective" or "full".
         micro_batch: examples that a replica computes at once.
         micro_batches: the number of micro-batches in a step.
         schedule: of the pipeline; None without one.
@@ -135,7 +135,8 @@ class Advice:
         document: the text of a strategy document, such as `to_json` returns.
 
     Attributes:
-        report: the whole report, a dict, as `meshfeed advise --json` prints it.
+        report: the whole report, a dict, as `meshfeed advise --json` prints it. `meshfeed schema
+            report` prints what each key means, with its unit.
         candidates: the candidates, the best one first.
         best: the fastest candidate that fits; None if none does.
         problems: faults of the document, and numbers that are unknown in the report.
@@ -197,11 +198,8 @@ class Advice:
 
 
 def _candidate(found: Mapping[str, Any], layout: Any) -> Candidate:
-    """Returns a candidate of the report, which has rates and shares in thousandths."""
+    """Returns a candidate of the report."""
     values = {**found, "mesh": dict(found["mesh"])}
-    for name in ("examples_per_second", "mfu"):
-        if values[name] is not None:
-            values[name] /= 1000
     return Candidate(layout=None if layout is None else Layout(json.dumps(layout)), **values)
 
 

@@ -11,7 +11,7 @@ Examples:
     ...     training=mf.strategy.training(batch=128),
     ...     cluster=mf.strategy.cluster("h100-80", devices=8))
     >>> advice.best.mesh, advice.best.memory["capacity"]
-    ({'fsdp': 8}, 80000000000)
+    ({'fsdp': 8}, 84932978278)
     >>> advice.layout
     Layout(mesh=('fsdp': 8), arrays=['tokens'], batch_size=128)
 """
@@ -126,8 +126,9 @@ def transformer(
         norm: "rms", the default, or "layer".
         positions: "rotary", the default, or "learned".
         dropout: whether layers have dropout; by default not.
-        causal: whether the operations of attention contain only the scores that a causal mask
-            keeps. By default they contain all scores, as in published figures.
+        causal: whether attention has a causal mask; by default yes. Then flash attention takes the
+            time of half of the scores. The utilization (MFU) counts all scores, as published
+            figures do.
         experts: for a mixture of experts, a dict: "count" per layer and "active" per token.
             Optional are "every" (2 means that every second layer has experts), "ffn" (the width
             of an expert), "shared" (experts that compute every token), and "capacity" (how many
@@ -264,9 +265,9 @@ def training(
     micro_batch: int | Literal["auto"] | None = None,
     optimizer: Literal["adamw", "adafactor", "lion", "sgd", "momentum", "muon"] | None = None,
     precision: Mapping[str, Any] | None = None,
-    recomputation: Literal["auto", "none", "selective", "full"] | None = None,
+    recomputation: Literal["auto", "none", "dots", "selective", "full"] | None = None,
     attention: Literal["flash", "plain"] | None = None,
-    schedule: Literal["gpipe", "1f1b", "interleaved", "zero-bubble"] | None = None,
+    schedule: Literal["auto", "gpipe", "1f1b", "interleaved", "zero-bubble"] | None = None,
     chunks: int | None = None,
     sequence_parallel: bool | None = None,
     overlap: Mapping[Axis, bool] | None = None,
@@ -285,11 +286,15 @@ def training(
             of "master", a copy of the weights, and of "moments" (float32). None for "master" means
             that there is no copy, and "int8" for "moments" that they are quantized.
         recomputation: which activations of a transformer the backward pass computes again: "none",
-            "selective", which is the scores of attention, or "full". By default, or with "auto",
-            all are tried.
+            "dots", which keeps the results of matrix products with weights, as `jax.checkpoint`
+            does with the policy `dots_with_no_batch_dims_saveable`, "selective", which is the
+            scores of attention only, as in Megatron-LM, or "full". By default, or with "auto",
+            "none", "dots" and "full" are tried.
         attention: "flash" by default; "plain" keeps the scores.
-        schedule: of a pipeline: "1f1b" by default; "gpipe", "interleaved" or "zero-bubble".
-        chunks: chunks of layers per stage, with the schedule "interleaved"; by default 2.
+        schedule: of a pipeline: "1f1b", "interleaved", "gpipe" or "zero-bubble". By default, or
+            with "auto", the first two are tried.
+        chunks: chunks of layers per stage, with the schedule "interleaved"; by default the fewest
+            and the most that are possible are tried.
         sequence_parallel: whether tensor parallelism also splits norms and dropout; by default yes.
         overlap: by axis, whether its communication runs during computation, such as
             ``{"tensor": True}``. By default that of all axes but "tensor" and "expert" does.

@@ -329,6 +329,21 @@ def test_reports_fit_the_schema_of_reports(seed: int) -> None:
     assert len(bounds) > 4
 
 
+def test_reports_of_the_planner_fit_their_schema() -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMAS["report"])
+    reports = sorted((ROOT / "tests/strategies/testdata").glob("*.report.json"))
+    assert len(reports) >= 8
+    for path in reports:
+        validator.validate(json.loads(path.read_text()))
+    question = {**STRATEGY, "search": {**STRATEGY["search"], "pruned": True}}
+    report = mf.Advice(json.dumps(question)).report
+    validator.validate(report)
+    assert report["pruned"]
+    assert report["input"]["margin"] == pytest.approx(
+        question["input"]["rows_per_second"] / report["input"]["rows_per_second"], abs=0.001
+    )
+
+
 def test_reports_of_loaders_fit_the_schemas() -> None:
     measurements = jsonschema.Draft202012Validator(SCHEMAS["measurements"])
     diagnosis = jsonschema.Draft202012Validator(SCHEMAS["diagnosis"])

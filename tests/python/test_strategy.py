@@ -57,7 +57,7 @@ def test_the_example_of_the_readme_fits() -> None:
     assert advice.fits
     assert advice.best is not None
     assert advice.report["model"]["parameters"] == 8_030_261_248
-    assert advice.best.memory["capacity"] == 80_000_000_000
+    assert advice.best.memory["capacity"] == 84_932_978_278
     assert advice.best.layout == advice.layout
     assert len(advice.candidates) == len(advice.report["candidates"])
 
@@ -358,7 +358,7 @@ REQUIRED: dict[Any, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("function", "name", "word"), WORDS)
 def test_every_literal_type_is_accepted_and_documented(function: Any, name: str, word: str) -> None:
-    assert len(WORDS) == 2 + 2 + 1 + 6 + 4 + 2 + 4 + 5
+    assert len(WORDS) == 2 + 2 + 1 + 6 + 5 + 2 + 5 + 5
     function(**REQUIRED[function], **{name: word})
     assert word in function.__doc__.replace('``"', '"')
     with pytest.raises(mf.InvalidArgumentError) as caught:

@@ -76,8 +76,8 @@ func randomStrategy(r *rand.Rand) []byte {
 	}
 	training := map[string]any{
 		"batch": 1 << r.IntN(12), "optimizer": random.One(r, "adamw", "adafactor", "lion", "sgd", "momentum", "muon"),
-		"recomputation": random.One(r, "auto", "none", "selective", "full"), "attention": random.One(r, "flash", "plain"),
-		"schedule": random.One(r, "1f1b", "gpipe", "interleaved", "zero-bubble"), "efficiency": random.One(r, []float64{0.4, 0.6}, []float64{0.125, 0.99}),
+		"recomputation": random.One(r, "auto", "none", "dots", "selective", "full"), "attention": random.One(r, "flash", "plain"),
+		"schedule": random.One(r, "auto", "1f1b", "gpipe", "interleaved", "zero-bubble"), "efficiency": random.One(r, []float64{0.4, 0.6}, []float64{0.125, 0.99}),
 	}
 	cluster := map[string]any{
 		"devices": random.One(r, 1, 2, 6, 8, 12, 24, 64, 100, 1024, 65536), "device": random.One(r, "a100-40", "h100-80", "l4-24", "tpu-v4", "tpu-v5e", "v100-32"),

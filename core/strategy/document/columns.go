@@ -26,7 +26,7 @@ var columns = []column{
 		"1 divides the states of the optimizer over the replicas, 2 also the gradients; fsdp is 3"},
 	{"remat", "recomputation", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
 		return c.Recomputation[:min(6, len(c.Recomputation))]
-	}, "what the backward pass computes again, as with jax.checkpoint: full is each whole layer"},
+	}, "what the backward pass computes again: full each whole layer, dots all but matrix products"},
 	{"micro", "micro-batches", true, func(_ timeUnit, _ int, c *strategy.Candidate) string {
 		return short(int64(c.MicroBatches)) + "×" + short(int64(c.MicroBatch))
 	}, "micro-batches of a step × examples of one, in each replica"},
@@ -41,7 +41,7 @@ var columns = []column{
 	{"free", "free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) },
 		"what is left of the memory, after the margin"},
 	{"max", "at most", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Most()) },
-		"all memory without fused kernels; without recomputation, as in JAX without jax.checkpoint"},
+		"all memory without fused kernels, as in JAX; candidates that fit with it come first"},
 	{"step", "step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
 		if c.Time == nil {
 			return unknown
@@ -110,15 +110,26 @@ func usedAxes(r *strategy.Report) [][]string {
 	for _, name := range strategy.Axes() {
 		named := func(a mesh.Axis) bool { return a.Name == name }
 		if slices.ContainsFunc(r.Candidates, func(c strategy.Candidate) bool { return slices.ContainsFunc(c.Mesh, named) }) {
-			rows = append(rows, []string{name, splits[name]})
+			what := splits[name]
+			if name == strategy.Pipe && slices.ContainsFunc(r.Candidates, func(c strategy.Candidate) bool { return c.Chunks > 1 }) {
+				what += "; × chunks of layers in each stage, interleaved"
+			}
+			rows = append(rows, []string{name, what})
 		}
 	}
 	return rows
 }
 
-// meshText lists the axes of a mesh. The space before a size does not break.
+// meshText lists the axes of a mesh, and after the first one, pipe, the chunks of a stage.
+// The space before a size does not break.
 func meshText(c *strategy.Candidate) string {
-	return strings.ReplaceAll(strings.ReplaceAll(strategy.MeshText(c.Mesh), " ", noBreak), ","+noBreak, ", ")
+	text := strategy.MeshText(c.Mesh)
+	if c.Chunks > 1 {
+		pipe, others, _ := strings.Cut(text, ",")
+		text = pipe + " × " + strconv.Itoa(c.Chunks) + "," + others
+	}
+	text = strings.TrimSuffix(text, ",")
+	return strings.ReplaceAll(strings.ReplaceAll(text, " ", noBreak), ","+noBreak, ", ")
 }
 
 // zero writes the stage of ZeRO. The axis fsdp is stage 3.

@@ -14,10 +14,9 @@ import (
 //	{"meshfeed":1,"model":{…},"devices":8,"meshes":…,"evaluated":…,"pruned":[…],"candidates":[…],"best":0,
 //	 "stages":[…],"pipeline":{…},"collectives":[…],"layout":{…},"input":{…},"assumptions":[…],"problems":[…]}
 //
-// Memory is in bytes and time in nanoseconds. All numbers are integers: "mfu",
-// "examples_per_second", and the input's "rows_per_second" and "margin" count
-// thousandths. A number that is not known is null. The pipeline is a diagram, as package
-// core/diagram/document reads it. The fields of [strategy.Report] say what each means.
+// Memory is in bytes and time in nanoseconds, as integers. Rates and shares have at most
+// three decimals. A number that is not known is null. The pipeline is a diagram, as package
+// core/diagram/document reads it. [ReportSchema] says what each field means.
 func Report(r *strategy.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')
@@ -91,6 +90,17 @@ func numbers(w *jsontext.Writer, list []number) {
 	}
 }
 
+// fixed writes thousandths as decimal numbers, like numbers.
+func fixed(w *jsontext.Writer, list []number) {
+	for _, n := range list {
+		if w.Key(n.key); n.value < 0 {
+			w.Null()
+		} else {
+			w.Fixed(n.value)
+		}
+	}
+}
+
 type word struct{ key, value string }
 
 // words writes strings as members.
@@ -140,7 +150,8 @@ func reportCandidate(w *jsontext.Writer, c *strategy.Candidate) {
 	if c.Time != nil {
 		rates = *c.Time
 	}
-	numbers(w, []number{{"tokens_per_second", rates.TokensPerSecond}, {"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}})
+	numbers(w, []number{{"tokens_per_second", rates.TokensPerSecond}})
+	fixed(w, []number{{"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}})
 	w.Key("fits").Bool(c.Fits)
 	w.Key("reasons").Strings(c.Reasons...)
 }
@@ -229,8 +240,10 @@ func reportCollective(w *jsontext.Writer, c *strategy.Collective) {
 
 func reportInput(w *jsontext.Writer, i *strategy.InputNeeds) {
 	w.Open('{')
+	numbers(w, []number{{"rows_per_step", i.RowsPerStep}})
+	fixed(w, []number{{"rows_per_second", i.RowsPerSecond}})
 	numbers(w, []number{
-		{"rows_per_step", i.RowsPerStep}, {"rows_per_second", i.RowsPerSecond}, {"bytes_per_step", i.BytesPerStep}, {"read_bytes", i.ReadBytes},
+		{"bytes_per_step", i.BytesPerStep}, {"read_bytes", i.ReadBytes},
 		{"processes", int64(i.Processes)}, {"process_rows", i.ProcessRows}, {"process_bytes", i.ProcessBytes}, {"host_bytes", i.HostBytes},
 		{"host_capacity", known(i.HostCapacity)}, {"sharing", int64(i.Sharing)}, {"groups", int64(i.Groups)},
 		{"available", known(i.Available)},
@@ -240,7 +253,7 @@ func reportInput(w *jsontext.Writer, i *strategy.InputNeeds) {
 	} else {
 		w.Bool(i.KeepsUp)
 	}
-	numbers(w, []number{{"margin", known(i.Margin)}})
+	fixed(w, []number{{"margin", known(i.Margin)}})
 	w.Close('}')
 }
 

@@ -16,10 +16,13 @@ func writeShape(w *jsontext.Writer, s *transformer.Shape) {
 	for _, f := range []struct {
 		key string
 		on  bool
-	}{{"gated", s.Gated}, {"tied", s.Tied}, {"biases", s.Biases}, {"qkv_biases", s.QKVBiases}, {"dropout", s.Dropout}, {"causal", s.Causal}} {
+	}{{"gated", s.Gated}, {"tied", s.Tied}, {"biases", s.Biases}, {"qkv_biases", s.QKVBiases}, {"dropout", s.Dropout}} {
 		if f.on {
 			w.Key(f.key).Bool(true)
 		}
+	}
+	if s.Unmasked {
+		w.Key("causal").Bool(false)
 	}
 	if s.Norm == transformer.LayerNorm {
 		w.Key("norm").String(string(s.Norm))

@@ -39,7 +39,7 @@ export interface Candidate {
   memory: Memory;
   time: Time | null; // null if a number of the hardware is not known
   tokens_per_second: number | null;
-  mfu: number | null; // thousandths
+  mfu: number | null;
   fits: boolean;
   reasons: string[];
 }
@@ -81,7 +81,7 @@ export interface Collective {
 
 export interface InputNeeds {
   rows_per_step: number;
-  rows_per_second: number | null; // thousandths
+  rows_per_second: number | null;
   bytes_per_step: number;
   read_bytes: number;
   processes: number;
@@ -93,7 +93,7 @@ export interface InputNeeds {
   groups: number;
   available: number | null; // rows per second that the document names
   keeps_up: boolean | null;
-  margin: number | null; // thousandths
+  margin: number | null;
 }
 
 export interface Report {

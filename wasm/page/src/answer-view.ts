@@ -41,7 +41,7 @@ export class AnswerView extends PageElement<StrategyModel> {
       <div class="cards">
         ${t ? this.card(duration(t.step), `a step, from ${duration(t.low)} to ${duration(t.high)}`) : this.card("–", "the time of a step is not known")}
         ${c.tokens_per_second === null ? nothing : this.card(whole(c.tokens_per_second), "tokens per second")}
-        ${c.mfu === null ? nothing : this.card(share(c.mfu, 1000), "of the peak FLOP/s (MFU)")}
+        ${c.mfu === null ? nothing : this.card(share(c.mfu, 1), "of the peak FLOP/s (MFU)")}
         ${this.card(gigabytes(c.memory.total), c.memory.capacity === null ? "on the fullest device" : `of ${gigabytes(c.memory.capacity)} on the fullest device`)}
         ${t ? this.card(TIME_NAMES[t.bound], `bounds the step${t.next ? `; ${TIME_NAMES[t.next]} is next` : ""}`) : nothing}
       </div>`;

@@ -112,7 +112,7 @@ export class CandidateTable extends PageElement<StrategyModel> {
       <td class="num memory">${gigabytes(c.memory.total)}${memoryBar(c.memory, most)}</td>
       <td class="num">${duration(time?.step ?? null)}${time ? html`<span class="span">${duration(time.low)} – ${duration(time.high)}</span>` : nothing}</td>
       <td class="num">${whole(c.tokens_per_second)}</td>
-      <td class="num">${c.mfu === null ? "–" : share(c.mfu, 1000)}</td></tr>
+      <td class="num">${c.mfu === null ? "–" : share(c.mfu, 1)}</td></tr>
       ${c.reasons.length > 0 ? html`<tr><td class="why" colspan="5">${c.reasons.join("; ")}</td></tr>` : nothing}</tbody>`;
   }
 }

@@ -67,7 +67,7 @@ export class ModelFields extends Fields {
     return this.more("head size, norms, experts", paths, html`
       ${this.number("head size", `${T}/head_dim`, "hidden / heads")}${this.choice("norm", `${T}/norm`, [["rms", "RMS"], ["layer", "layer norm"]], "rms")}
       ${this.choice("positions", `${T}/positions`, ["rotary", "learned"], "rotary")}
-      <div class="flags">${this.flag("biases", `${T}/biases`, false)}${this.flag("biases of queries, keys, values", `${T}/qkv_biases`, false)}${this.flag("dropout", `${T}/dropout`, false)}${this.flag("count causal FLOPs", `${T}/causal`, false)}</div>
+      <div class="flags">${this.flag("biases", `${T}/biases`, false)}${this.flag("biases of queries, keys, values", `${T}/qkv_biases`, false)}${this.flag("dropout", `${T}/dropout`, false)}${this.flag("causal mask", `${T}/causal`, true)}</div>
       ${this.number("experts", `${EXPERTS}/count`, "none")}${experts ? html`${this.number("active experts", `${EXPERTS}/active`, "")}
         ${this.number("every … layers", `${EXPERTS}/every`, "1")}${this.number("expert's feed-forward", `${EXPERTS}/ffn`, "as above")}
         ${this.number("shared experts", `${EXPERTS}/shared`, "0", 0)}${this.decimalNumber("capacity", `${EXPERTS}/capacity`, "1")}` : nothing}`);

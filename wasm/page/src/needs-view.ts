@@ -39,15 +39,14 @@ export class NeedsView extends PageElement<StrategyModel> {
 
   private verdict({ available, keeps_up, margin }: InputNeeds): unknown {
     if (available === null || keeps_up === null) return nothing;
-    const factor = margin === null ? "" : ` ${(margin / 1000).toFixed(2)} times what is needed.`;
+    const factor = margin === null ? "" : ` ${margin.toFixed(2)} times what is needed.`;
     return html`<p class="verdict ${keeps_up ? "yes" : "no"}"><b>${keeps_up ? "The input keeps up." : "The input is too slow."}</b> ${whole(available)} rows per second are${factor || " available."}</p>`;
   }
 }
 
-/** rate formats thousandths of rows per second. */
-function rate(thousandths: number | null): string {
-  if (thousandths === null) return "–";
-  const n = thousandths / 1000;
+/** rate formats rows per second. */
+function rate(n: number | null): string {
+  if (n === null) return "–";
   return n >= 100 ? whole(Math.round(n)) : String(Number(n.toPrecision(3)));
 }
 

@@ -32,7 +32,7 @@ export class TrainingFields extends Fields {
       ${this.microBatch()}
       ${this.precision()}
       ${this.choice("optimizer", "/training/optimizer", OPTIMIZERS, "adamw")}
-      ${this.choice("recomputation", "/training/recomputation", [["auto", "try all"], "none", "selective", "full"], "auto")}
+      ${this.choice("recomputation", "/training/recomputation", [["auto", "try all"], "none", "dots", "selective", "full"], "auto")}
       ${this.choice("attention", "/training/attention", ["flash", "plain"], "flash")}
     </div>${this.types()}${this.pipeline()}`;
   }
@@ -81,7 +81,7 @@ export class TrainingFields extends Fields {
   private pipeline(): unknown {
     const paths = ["schedule", "chunks", "sequence_parallel", "efficiency", "link_efficiency", "overlap"].map((key) => `/training/${key}`);
     return this.more("pipeline, efficiency", paths, html`
-      ${this.choice("schedule", "/training/schedule", ["1f1b", "gpipe", "interleaved", "zero-bubble"], "1f1b")}
+      ${this.choice("schedule", "/training/schedule", [["auto", "try 1f1b and interleaved"], "1f1b", "interleaved", "gpipe", "zero-bubble"], "auto")}
       ${textAt(this.model.wanted, "/training/schedule") === "interleaved" ? this.number("chunks per stage", "/training/chunks", "2") : nothing}
       ${this.numbers("efficiency", "/training/efficiency", "of the device", decimalOf)}
       ${this.numbers("share of link bandwidth", "/training/link_efficiency", "0.35, 1", decimalOf)}
