@@ -33,7 +33,7 @@ func (p position) error(code status.Code, err error) *status.Error {
 // damaged returns the error for bytes that do not follow the format, or that are
 // [Unsupported].
 func (p position) damaged(err error) error {
-	if _, ok := errors.AsType[Unsupported](err); ok {
+	if _, ok := err.(Unsupported); ok {
 		return p.error(status.Unsupported, err).WithHint("write it again, for example with pyarrow.ipc.new_file")
 	}
 	return p.error(status.DataLoss, err).WithHint("the data are damaged or cut short; write them again")
