@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/view"
 )
 
 // TestAheadDecodes: a compressed record batch is read as soon as it is announced, without
@@ -46,5 +47,12 @@ func TestAheadLeavesRoom(t *testing.T) {
 		if got := a.left.Load() < left; got != want || d.ahead.running != 0 {
 			t.Errorf("room for %d bytes: decoded %v, %d goroutines", left, got, d.ahead.running)
 		}
+	}
+	twice, err := view.Concat(d, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, two := d.Decoding(), source.DecodingOf(twice); one.Running <= 0 || two.Running != 2*one.Running || two.Waiting != 2*one.Waiting {
+		t.Errorf("decoding took %+v, and %+v in a view of it twice", one, two)
 	}
 }

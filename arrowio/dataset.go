@@ -24,6 +24,7 @@ type Dataset struct {
 	cache   decodeCache
 	ahead   decodeAhead
 	disk    disk
+	decoded work
 	large   sync.Map // of cacheKey: decodings that take more than their promise
 	lists   listChecks
 	set     *resident.Set // of the files

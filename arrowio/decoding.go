@@ -9,7 +9,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
@@ -190,7 +192,13 @@ func (s *store) decode(key cacheKey, bytes int64) (*table.Decoded, error) {
 func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
 	collect(bytes)
-	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists, bytes)
+	var out *table.Decoded
+	err := d.decoded.measure(func() (reading time.Duration, err error) {
+		if out, err = f.contents.decode(ctx, int(batch)-f.first, column, field, lists, bytes); err == nil {
+			reading = out.Reading
+		}
+		return reading, err
+	})
 	switch {
 	case errors.Is(err, errPromise):
 		return nil, err
@@ -198,6 +206,27 @@ func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Fiel
 		return nil, f.named(err)
 	}
 	return out, f.content.Recheck()
+}
+
+// work sums the times of all decodings.
+type work struct{ running, waiting atomic.Int64 }
+
+// measure adds the time of a decoding. The time that it does not run on a processor is a wait for
+// one, except while it reads the file.
+func (w *work) measure(decode func() (reading time.Duration, err error)) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, before := time.Now(), local.ThreadTime()
+	reading, err := decode()
+	ran := local.ThreadTime() - before
+	w.running.Add(int64(ran))
+	w.waiting.Add(int64(max(time.Since(began)-reading-ran, 0)))
+	return err
+}
+
+// Decoding returns how long threads have decoded, which [source.DecodingOf] asks for.
+func (d *Dataset) Decoding() source.Work {
+	return source.Work{Running: time.Duration(d.decoded.running.Load()), Waiting: time.Duration(d.decoded.waiting.Load())}
 }
 
 // decodeOnce decodes a field of one record batch, which the cache in memory does not keep.

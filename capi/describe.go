@@ -24,6 +24,7 @@ type loaderInfo struct {
 	BatchShape    []int       `json:"batch_shape"`
 	BatchBytes    int64       `json:"batch_bytes"`
 	Arrays        []arrayInfo `json:"arrays"`
+	Combinable    int         `json:"combinable"`
 	Windows       *windowInfo `json:"windows,omitempty"`
 }
 
@@ -75,7 +76,7 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 	lay := l.Layout()
 	info := loaderInfo{
 		Process: l.Process(), StepsPerEpoch: l.StepsPerEpoch(), Prefetch: l.Prefetch(), Remainder: lay.Remainder(),
-		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: describeArrays(lay, l.Process(), memory),
+		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: describeArrays(lay, l.Process(), memory), Combinable: l.Combinable(),
 	}
 	if q := l.Windows(); q.Blocks > 0 {
 		w := windowInfo(q)

@@ -108,6 +108,8 @@ int main(void) {
   FIELD(mf_stats, idle_batches);
   FIELD(mf_stats, host_bytes);
   FIELD(mf_stats, gathered_bytes);
+  FIELD(mf_stats, decoding_ns);
+  FIELD(mf_stats, delayed_ns);
   STRUCT(mf_picture);
   FIELD(mf_picture, struct_size);
   FIELD(mf_picture, format);

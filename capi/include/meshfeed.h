@@ -708,9 +708,12 @@ typedef struct mf_stats {
   int64_t host_bytes;            /* memory of all their batches: queued, live and idle */
   int64_t gathered_bytes;        /* bytes gathered for the delivered batches. Equals bytes, except with
                                     "loading": "global", which gathers whole batches */
+  int64_t decoding_ns;           /* processor time of decompressing the dataset, also ahead, and for its
+                                    other loaders */
+  int64_t delayed_ns;            /* time that threads which decompress waited for a processor */
 } mf_stats;
 
-#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 

@@ -98,6 +98,8 @@ type measurement struct {
 	RowsPerSecond float64         `json:"rows_per_second"`
 	BytesPerSec   float64         `json:"bytes_per_second"`
 	First         float64         `json:"first_batch_seconds"`
+	FirstDecode   float64         `json:"first_batch_decode_seconds"` // in which it waited for decompression
+	Decoding      float64         `json:"decoding_seconds"`           // processor time of all decompression, with that for the first batch
 	P50           float64         `json:"p50_seconds"`
 	P99           float64         `json:"p99_seconds"`
 	Gather        float64         `json:"gather_seconds_per_batch"`
@@ -130,7 +132,7 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 	if err := take(ctx, feed); err != nil {
 		return nil, err
 	}
-	m := &measurement{Process: o.process, Order: feed.State().Order, First: time.Since(began).Seconds()}
+	m := &measurement{Process: o.process, Order: feed.State().Order, First: time.Since(began).Seconds(), FirstDecode: feed.Stats().Decode.Seconds()}
 	if err := warmUp(ctx, feed, o.time/3); err != nil {
 		return nil, err
 	}
@@ -176,8 +178,9 @@ func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Du
 	}
 	wall := time.Since(began)
 	measured := feed.Measured(before, wall)
-	measured.HandOver = wall - measured.Wait // there is no step
+	measured.Dropped = true
 	after := feed.Stats()
+	m.Decoding = after.Decoding.Running.Seconds()
 	m.diagnosis = diagnosis.Diagnose(measured)
 	m.Report = document.Report(m.diagnosis)
 	m.Seconds = wall.Seconds()
@@ -210,11 +213,20 @@ func (m *measurement) print(out io.Writer) error {
   %s rows per second, %s per second
   a batch every %s; waits: median %s, p99 %s, for the first %s
   gathering takes %s per batch, a plain copy of its bytes %s
-
+%s
 %s`, m.Process, counted(m.Batches, "batch"), m.Seconds, m.Order,
 		grouped(int64(m.RowsPerSecond)), sized(int64(m.BytesPerSec)),
-		spent(m.Seconds/float64(m.Batches)), spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), document.Text(m.diagnosis))
+		spent(m.Seconds/float64(m.Batches)), spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), m.decoded(), document.Text(m.diagnosis))
 	return err
+}
+
+// decoded is the line about decompression, most of which is done before the measurement begins if
+// decoded rows are kept.
+func (m *measurement) decoded() string {
+	if m.Decoding == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  decompressing took %s of processor time in all; the first batch waited %s for it\n", spent(m.Decoding), spent(m.FirstDecode))
 }
 
 // spent formats seconds with three digits.

@@ -133,9 +133,16 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &m); err != nil {
 		t.Fatal(err)
 	}
-	var report struct{ Sentences []string }
+	var report struct {
+		Waited    float64
+		Sentences []string
+		Parts     []struct{ Name string }
+	}
 	if err := json.Unmarshal(m.Report, &report); err != nil || len(report.Sentences) != 3 || !strings.HasPrefix(report.Sentences[0], "In ") {
 		t.Errorf("the report: %v, %q", err, report.Sentences)
+	}
+	if len(report.Parts) == 0 || report.Waited != 1 || report.Parts[0].Name != "wait" || report.Parts[1].Name != "build" {
+		t.Errorf("the loop does more than wait: %+v", report)
 	}
 	if m.Rows != int64(4*m.Batches) || m.Bytes != 16*m.Rows || m.P50 > m.P99 {
 		t.Errorf("the numbers do not fit together: %+v", m)
@@ -160,7 +167,7 @@ func TestNumbers(t *testing.T) {
 func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
 	m := measurement{
 		Order: "shuffle.1", Batches: 1000, Rows: 8000, Bytes: 1 << 20, Seconds: 2, RowsPerSecond: 4000, BytesPerSec: 1 << 19,
-		P50: 1e-6, P99: 3e-3, First: 0.5, Gather: 1.5e-3, Copy: 1e-3,
+		P50: 1e-6, P99: 3e-3, First: 0.5, FirstDecode: 0.4, Decoding: 0.7, Gather: 1.5e-3, Copy: 1e-3,
 		diagnosis: &diagnosis.Report{Sentences: []string{"Gathering bounds it."}},
 	}
 	var out bytes.Buffer
@@ -172,6 +179,7 @@ func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
   4,000 rows per second, 512.0 KiB per second
   a batch every 2ms; waits: median 1µs, p99 3ms, for the first 500ms
   gathering takes 1.5ms per batch, a plain copy of its bytes 1ms
+  decompressing took 700ms of processor time in all; the first batch waited 400ms for it
 
 Gathering bounds it.
 

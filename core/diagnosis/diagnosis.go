@@ -37,6 +37,11 @@ type Measurements struct {
 	Build, Gather, Storage, Decode time.Duration
 	Stall                          time.Duration // in which enough batches were ready
 
+	// The processor time of decoding, also ahead and for other loaders; and the time in which
+	// decodings waited for one of the processors.
+	Decoding, Delayed time.Duration
+	Processors        int
+
 	Rows, Bytes int64 // of this process's blocks
 	Gathered    int64 // bytes; more than Bytes if whole batches are gathered
 
@@ -49,6 +54,10 @@ type Measurements struct {
 	Prefetch       int64
 	DevicePrefetch int64
 	Bounded        bool // whether max_host_bytes leaves no memory for Prefetch batches
+
+	// Dropped reports that the loop does nothing but take batches and drop them, so that there is
+	// neither a step nor an array. A report then names members of the layout document.
+	Dropped bool
 
 	Windows sampler.Quality // of an order that shuffles within windows, else zero
 
@@ -76,7 +85,7 @@ const (
 	Unknown         Bound = "unknown"         // there are too few batches
 	Step            Bound = "step"            // the computation, or the program around it
 	Synchronization Bound = "synchronization" // the program waits for the devices in every step
-	HandOver        Bound = "hand-over"       // making arrays of a batch
+	HandOver        Bound = "hand-over"       // making arrays of a batch, or passing it to a thread that drops it
 	Gather          Bound = "gather"          // copying rows
 	Decode          Bound = "decode"          // decompressing
 	Storage         Bound = "storage"         // reading files
@@ -98,8 +107,9 @@ const (
 	CompareProgram    Action = "compare-program"    // of the late process with those of the others
 )
 
-// Change is an argument of the loader with the value that removes a bound. Argument is empty
-// if no argument does. Value is JSON.
+// Change is an argument of the loader with the value that removes a bound, or the path of a
+// member of the layout document if batches are dropped. Argument is empty if no argument does.
+// Value is JSON.
 type Change struct{ Argument, Value string }
 
 // Part is a row of the table: a time per batch.

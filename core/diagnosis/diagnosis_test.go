@@ -56,6 +56,45 @@ func TestVerdicts(t *testing.T) {
 				"Write the files without compression: meshfeed convert FILE… FOLDER.",
 		},
 		{
+			"decoding ahead on the processors of the loop", with(loop(4.4, 0.5, 2, 0.9, 0.6, 0, 0.4), func(m *diagnosis.Measurements) {
+				m.Decoding, m.Delayed, m.Processors = 400*ms, 100*ms, 2
+			}), diagnosis.Decode, 1.8, diagnosis.WriteUncompressed, none,
+			"In 100 batches the loop waited for data for 57 % of the time: 2.5 ms of 4.4 ms a batch.\n" +
+				"Decompressing bounds it, with 4.0 ms of processor time a batch; without it the loop could be up to 1.8 times as fast.\n" +
+				"Write the files without compression: meshfeed convert FILE… FOLDER.",
+		},
+		{
+			"decoding ahead beside a step", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
+				m.Decoding, m.Delayed, m.Processors = 1000*ms, 500*ms, 2
+			}), diagnosis.Decode, 2, diagnosis.WriteUncompressed, none, "",
+		},
+		{
+			"decoding ahead beside a step on other devices", with(loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
+				m.Decoding, m.Delayed, m.Processors, m.Platform = 1000*ms, 500*ms, 2, "gpu"
+			}), diagnosis.Step, 14.3, diagnosis.Nothing, none, "",
+		},
+		{
+			"decoding ahead on idle processors", with(loop(4.4, 0.5, 2, 0.9, 0.6, 0, 0.4), func(m *diagnosis.Measurements) {
+				m.Decoding, m.Delayed, m.Processors = 400*ms, 0, 2
+			}), diagnosis.HandOver, 1.8, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "1024"}, "",
+		},
+		{
+			"decoding ahead on a few of many processors", with(loop(4.4, 0.5, 2, 0.9, 0.6, 0, 0.4), func(m *diagnosis.Measurements) {
+				m.Decoding, m.Delayed, m.Processors = 400*ms, 100*ms, 64
+			}), diagnosis.HandOver, 1.8, diagnosis.SetArgument, diagnosis.Change{Argument: "batch_size", Value: "1024"}, "",
+		},
+		{
+			"small batches that are dropped", with(loop(0.135, 0.046, 0, 0.05, 0.04, 0, 0), func(m *diagnosis.Measurements) { m.Dropped = true }),
+			diagnosis.HandOver, 2.7, diagnosis.SetArgument, diagnosis.Change{Argument: "/batch/size", Value: "1024"},
+			"In 100 batches the loop waited for data for 100 % of the time: 135 µs of 135 µs a batch.\n" +
+				"Passing batches between threads bounds it, with 85 µs a batch; without it the loop would be 2.7 times as fast.\n" +
+				"Set /batch/size=1024: passing a batch takes the same time for any number of rows.",
+		},
+		{
+			"whole batches that are dropped", with(loop(10, 9, 0, 10, 9.8, 0, 0), func(m *diagnosis.Measurements) { m.Dropped, m.Gathered = true, 4*m.Gathered }),
+			diagnosis.Gather, 10, diagnosis.SetArgument, diagnosis.Change{Argument: "/loading", Value: `"process"`}, "",
+		},
+		{
 			"a slow disk", loop(10, 9, 0.1, 10, 9.8, 9, 0.1), diagnosis.Storage, 10, diagnosis.MoveFiles, none,
 			"In 100 batches the loop waited for data for 91 % of the time: 9.1 ms of 10 ms a batch.\n" +
 				"Reading the files bounds it, with 9.0 ms a batch; without it the loop would be 10 times as fast.\n" +

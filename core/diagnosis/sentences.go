@@ -36,7 +36,14 @@ func (l *loop) sentences(v verdict) []string {
 	if v.bound == Synchronization {
 		would = "could be up to " // if the thread and the devices do not share the CPUs
 	}
-	second := fmt.Sprintf("%s bounds it, with %s a batch; without it the loop %s%s as fast.", doing[v.bound], Duration(v.time), would, times(v.faster))
+	subject, spent := doing[v.bound], Duration(v.time)
+	if l.Dropped && v.bound == HandOver {
+		subject = "Passing batches between threads"
+	}
+	if v.shared {
+		spent, would = spent+" of processor time", "could be up to "
+	}
+	second := fmt.Sprintf("%s bounds it, with %s a batch; without it the loop %s%s as fast.", subject, spent, would, times(v.faster))
 	return []string{first, second, v.advice}
 }
 

@@ -61,6 +61,8 @@ type loop struct {
 	Measurements
 	wall, wait, peers, handOver, step     float64
 	build, gather, storage, decode, other float64
+	decoding                              float64 // processor time
+	passing                               float64 // the part of wait in which a batch was ready, if batches are dropped
 }
 
 func newLoop(m Measurements) *loop {
@@ -71,6 +73,10 @@ func newLoop(m Measurements) *loop {
 	l.wait = min(per(m.Wait), l.wall)
 	l.peers = min(per(m.Peers), l.wall-l.wait)
 	l.handOver = min(per(m.HandOver), l.wall-l.wait-l.peers)
+	if m.Dropped {
+		l.passing = l.wall - l.wait
+		l.wait, l.peers, l.handOver = l.wall, 0, 0
+	}
 	l.step = l.wall - l.wait - l.peers - l.handOver
 	l.build = per(m.Build)
 	gather := min(per(m.Gather), l.build)
@@ -78,6 +84,7 @@ func newLoop(m Measurements) *loop {
 	l.decode = min(per(m.Decode), gather-l.storage)
 	l.gather = gather - l.storage - l.decode
 	l.other = l.build - gather
+	l.decoding = per(m.Decoding)
 	return l
 }
 
@@ -118,7 +125,13 @@ func (l *loop) parts() []Part {
 		row("gather", l.gather, "copying rows"),
 		row("other", l.other, "choosing records, memory, checks"),
 	}
-	if l.peers == 0 {
+	if l.decoding > 0 {
+		list = append(list, row("decoding", l.decoding, "processor time of decompressing, also further ahead"))
+	}
+	switch {
+	case l.Dropped:
+		list = slices.Delete(list, 1, 4)
+	case l.peers == 0:
 		list = slices.Delete(list, 1, 2)
 	}
 	return list
@@ -130,6 +143,7 @@ type verdict struct {
 	input  Bound   // what costs time beside the step; empty if nothing does
 	time   float64 // of the bound, in seconds per batch
 	faster float64
+	shared bool // time is processor time that the loop lacks
 	remedy
 }
 
@@ -140,19 +154,36 @@ type remedy struct {
 	advice string // the last sentence
 }
 
-// set returns the remedy of an argument. The advice begins with it.
-func set(argument, value, advice string) remedy {
+// set returns the remedy of an argument, or of a member of the layout document, by its path. The
+// advice begins with it.
+func (l *loop) set(argument, value, advice string) remedy {
+	if l.Dropped {
+		argument = paths[argument]
+	}
 	return remedy{SetArgument, Change{argument, value}, "Set " + argument + "=" + value + advice}
 }
+
+// paths has the members of a layout document by the arguments that set them.
+var paths = map[string]string{"batch_size": "/batch/size", "prefetch": "/prefetch", "loading": "/loading"}
 
 func nothing(advice string) remedy {
 	return remedy{action: Nothing, advice: "Nothing to change" + advice}
 }
 
 func (l *loop) verdict(limit float64) verdict {
-	switch {
-	case l.Batches < MinBatches || l.wall <= 0:
+	if l.Batches < MinBatches || l.wall <= 0 {
 		return verdict{bound: Unknown, faster: 1, remedy: remedy{action: Nothing}}
+	}
+	v := l.slowest(limit)
+	if v.bound != Decode && l.oversubscribed(v) {
+		return l.oversubscription()
+	}
+	return v
+}
+
+// slowest returns the verdict of the times of the loop and of its producer.
+func (l *loop) slowest(limit float64) verdict {
+	switch {
 	case l.synchronizes():
 		return l.synchronization()
 	case l.waited() < little || l.busy():
@@ -165,6 +196,21 @@ func (l *loop) verdict(limit float64) verdict {
 		return step
 	}
 	return v
+}
+
+// oversubscribed reports whether decoding ahead takes processors from the loop: a fifth of their
+// time or more, while threads wait for one. Then all other parts take longer, whatever their verdict
+// is. But a step on other devices needs no processor.
+func (l *loop) oversubscribed(v verdict) bool {
+	waits := share(l.Delayed.Seconds(), (l.Decoding + l.Delayed).Seconds())
+	return l.taken() >= much*l.wall && waits >= little && (v.bound != Step || l.Platform == "" || l.Platform == "cpu")
+}
+
+// taken returns for how long decoding takes all processors.
+func (l *loop) taken() float64 { return l.decoding / float64(max(l.Processors, 1)) }
+
+func (l *loop) oversubscription() verdict {
+	return verdict{bound: Decode, time: l.decoding, shared: true, faster: factor(l.wall, l.wall-l.taken()), remedy: l.faster(Decode)}
 }
 
 // delaying returns the verdict about a loop that waits for data.
@@ -252,7 +298,7 @@ func (l *loop) input() float64 { return max(l.build, l.handOver) }
 func (l *loop) handing() verdict {
 	v := verdict{bound: HandOver, time: l.handOver, faster: factor(l.wall, max(l.wall-l.handOver, l.build))}
 	if l.Platform != "" && l.Platform != "cpu" && l.DevicePrefetch == 0 {
-		v.remedy = set("device_prefetch", "1", ": then a batch is sent to its devices during the step before.")
+		v.remedy = l.set("device_prefetch", "1", ": then a batch is sent to its devices during the step before.")
 		return v
 	}
 	// A hand-over takes about the same time for any number of rows.
@@ -268,16 +314,22 @@ func (l *loop) handing() verdict {
 	return v
 }
 
-// fewer returns how to make fewer arrays.
+// fewer returns how to make fewer arrays, or to pass fewer batches.
 func (l *loop) fewer(size, scale int64) remedy {
 	const rows = ": a hand-over takes the same time for any number of rows."
+	if l.Dropped {
+		if scale > 1 {
+			return l.set("batch_size", strconv.FormatInt(size*scale, 10), ": passing a batch takes the same time for any number of rows.")
+		}
+		return nothing(": the dataset is too small for larger batches.")
+	}
 	saved := wording.Count(int64(l.Combinable), "array", "arrays")
 	larger := strconv.FormatInt(size*scale, 10)
 	switch {
 	case scale > 1 && l.Combinable > 0:
-		return set("batch_size", larger, ", or combine fields of equal type and shape, which saves "+saved+rows)
+		return l.set("batch_size", larger, ", or combine fields of equal type and shape, which saves "+saved+rows)
 	case scale > 1:
-		return set("batch_size", larger, rows)
+		return l.set("batch_size", larger, rows)
 	case l.Combinable > 0:
 		return remedy{action: CombineFields, advice: "Combine fields of equal type and shape, which saves " + saved + ": the time of a hand-over grows with the number of arrays and devices."}
 	}
@@ -305,8 +357,8 @@ func (l *loop) building() verdict {
 	if l.storage > v.time {
 		v.bound, v.time = Storage, l.storage
 	}
-	rest := l.wall - l.wait
-	if l.build < reserve*rest || l.Prefetch == 0 {
+	rest := l.wall - l.wait + l.passing
+	if l.Prefetch == 0 || !l.Dropped && l.build < reserve*rest {
 		v.faster = factor(l.wall, max(rest, l.build))
 		v.remedy = l.ahead()
 		return v
@@ -320,16 +372,16 @@ func (l *loop) building() verdict {
 func (l *loop) ahead() remedy {
 	switch {
 	case l.Bounded:
-		return set("max_host_bytes", strconv.FormatInt(l.needed(), 10), ": less leaves no memory for batches that are read ahead.")
+		return l.set("max_host_bytes", strconv.FormatInt(l.needed(), 10), ": less leaves no memory for batches that are read ahead.")
 	case l.Prefetch == 0:
-		return set("prefetch", "2", ": with 0, a batch is built only when the loop asks for it.")
+		return l.set("prefetch", "2", ": with 0, a batch is built only when the loop asks for it.")
 	}
 	return l.more(": on average batches are built faster than they are used, but some take long.")
 }
 
 // more returns the remedy to read twice as far ahead.
 func (l *loop) more(advice string) remedy {
-	return set("prefetch", strconv.FormatInt(min(2*l.Prefetch, maxPrefetch), 10), advice)
+	return l.set("prefetch", strconv.FormatInt(min(2*l.Prefetch, maxPrefetch), 10), advice)
 }
 
 // needed returns the bytes for all batches that are read ahead, and three in use.
@@ -345,7 +397,7 @@ func (l *loop) faster(bound Bound) remedy {
 	case bound == Storage:
 		return remedy{action: MoveFiles, advice: "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."}
 	case float64(l.Gathered) > wasteful*float64(l.Bytes):
-		return set("loading", `"process"`, ": now every process gathers rows that it does not keep.")
+		return l.set("loading", `"process"`, ": now every process gathers rows that it does not keep.")
 	case l.Combinable > 0 && l.Bytes < smallRow*l.Rows:
 		return remedy{action: CombineFields, advice: "Write columns of equal type and shape as one column of lists: locating a small row takes longer than copying it."}
 	case l.other > l.gather:

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
@@ -47,5 +50,19 @@ func TestCombinableArrays(t *testing.T) {
 	l := newLoader(t, digits(20), loader.Options{Layout: documents.Layout(t, text)})
 	if m := l.Measured(loader.Stats{}, time.Second); m.Arrays != 5 || m.Combinable != 1 {
 		t.Errorf("%d of %d arrays can be combined", m.Combinable, m.Arrays)
+	}
+	month := view.Constant{Field: source.Field{Name: "month", Type: dtype.Int32, Shape: []int{}}, Rows: [][]byte{make([]byte, 4)}}
+	src, err := view.Constants(digits(20), []int64{20}, month) // in no file
+	if err != nil {
+		t.Fatal(err)
+	}
+	const computed = `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"label":{"shape":["B"],"dtype":"int32"},"month":{"shape":["B"],"dtype":"int32"}},"batch":{"size":4},"dataset":{"records":20}}`
+	l, err = loader.New(src, loader.Options{Layout: documents.Layout(t, computed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if n := l.Combinable(); n != 0 {
+		t.Errorf("%d arrays can be combined with one that no file has", n)
 	}
 }

@@ -2,11 +2,13 @@ package loader
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // Stats holds the totals of a loader and its current state. If ConsumerWait grows,
@@ -32,6 +34,7 @@ type Stats struct {
 	Gather       time.Duration // the part of Build in which rows were gathered
 	Storage      time.Duration // the part of Gather in which it waited for storage
 	Decode       time.Duration // the part of Gather in which it waited for data to be decompressed
+	Decoding     source.Work   // of the source, for these batches and later ones, and for other loaders over it
 	ConsumerWait time.Duration // in which callers waited for a batch
 	ProducerWait time.Duration // in which enough batches were ready, and none was built
 
@@ -52,6 +55,7 @@ func (l *Loader) Stats() (s Stats) {
 			Queued: int64(len(p.ready)),
 		}
 	})
+	s.Decoding = source.DecodingOf(l.src)
 	s.LiveBatches, s.LiveBytes = p.builder.live()
 	return s
 }
@@ -65,8 +69,9 @@ func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurement
 		Process: l.Process(), Batches: now.Batches - since.Batches,
 		Wall: wall, Wait: now.ConsumerWait - since.ConsumerWait, Stall: now.ProducerWait - since.ProducerWait,
 		Build: now.Build - since.Build, Gather: now.Gather - since.Gather, Storage: now.Storage - since.Storage, Decode: now.Decode - since.Decode,
+		Decoding: now.Decoding.Running - since.Decoding.Running, Delayed: now.Decoding.Waiting - since.Decoding.Waiting, Processors: runtime.GOMAXPROCS(0),
 		Rows: now.Rows - since.Rows, Bytes: now.Bytes - since.Bytes, Gathered: now.GatheredBytes - since.GatheredBytes,
-		Arrays: len(l.o.Layout.Arrays()), Combinable: combinable(l.o.Layout.Arrays()), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
+		Arrays: len(l.o.Layout.Arrays()), Combinable: l.Combinable(), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
 		Bounded: l.o.MaxHostBytes > 0 && l.o.MaxHostBytes < (prefetch+1)*l.plan.need(),
 		Windows: l.Windows(),
 	}
@@ -82,15 +87,16 @@ func (l *Loader) Windows() sampler.Quality {
 	return w.Quality(l.grid.batch, l.o.Layout.RecordBytes())
 }
 
-// combinable counts the arrays that a program could save by combining fields: those of
-// fields that have the type, the shape and the partition of an earlier field.
-func combinable(arrays []layout.Array) (n int) {
-	seen := map[string]bool{}
-	for _, a := range arrays {
-		if a.Kind != layout.Data {
+// Combinable returns how many arrays fewer there were if the files had fields of equal type, shape
+// and partition as one. Fields that no file has are not among them.
+func (l *Loader) Combinable() (n int) {
+	seen, schema := map[string]bool{}, l.src.Schema()
+	for _, a := range l.o.Layout.Arrays() {
+		_, f, ok := schema.Field(a.Field)
+		if a.Kind != layout.Data || !ok || f.Computed || a.Columns != nil {
 			continue
 		}
-		kind := fmt.Sprint(a.Type, a.Shape, a.Sharding.Spec())
+		kind := fmt.Sprint(f.Type, f.Logical, f.Names, a.Shape, a.Sharding.Spec())
 		if seen[kind] {
 			n++
 		}

@@ -140,6 +140,9 @@ type Field struct {
 	// plain numbers.
 	Logical string
 
+	// Computed reports that a view made the field, or the names of directories: no file has it.
+	Computed bool
+
 	// Names are the names of the classes that integers stand for: value i is Names[i].
 	// It is nil if the data do not name them. Values are not checked against it.
 	Names []string

@@ -24,6 +24,20 @@ func TimesOf(ctx context.Context) *Times {
 	return t
 }
 
+// Work is how long threads decoded, for callers that wait and ahead of them.
+type Work struct {
+	Running time.Duration // on a processor
+	Waiting time.Duration // for a processor
+}
+
+// DecodingOf returns the decoding of a source so far, which may be a view of several.
+func DecodingOf(src Source) Work {
+	if d, ok := src.(interface{ Decoding() Work }); ok {
+		return d.Decoding()
+	}
+	return Work{}
+}
+
 // AddStorage adds a time in which the gather waited for storage.
 func (t *Times) AddStorage(d time.Duration) {
 	if t != nil {

@@ -55,6 +55,7 @@ type constants struct {
 // add adds a field.
 func (v *constants) add(c Constant) error {
 	f := c.Field
+	f.Computed = true
 	if err := checkName(f.Name); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	if v.rows.IsText() || v.rows.IsBytes() { // neither has nulls within a row
 		padded.Logical, padded.Nullable = "", false
 	}
-	lengths := source.Field{Name: field + LengthSuffix, Type: dtype.Int32, Shape: []int{}}
+	lengths := source.Field{Name: field + LengthSuffix, Type: dtype.Int32, Shape: []int{}, Computed: true}
 	fields := slices.Clone(schema.Fields)
 	fields[number] = padded
 	v.schema = source.Schema{Fields: slices.Insert(fields, number+1, lengths), Skipped: schema.Skipped}

@@ -40,6 +40,15 @@ func (b *base) Cache() (found source.CacheInfo) {
 	return found
 }
 
+// Decoding returns the sum of the datasets below.
+func (b *base) Decoding() (sum source.Work) {
+	for _, s := range b.below {
+		w := source.DecodingOf(s)
+		sum.Running, sum.Waiting = sum.Running+w.Running, sum.Waiting+w.Waiting
+	}
+	return sum
+}
+
 // counted returns the units of a view. before returns how many of its records precede
 // a record below. Units without a record of the view are left out.
 func counted(sizes []int64, before func(record int64) int64) []int64 {

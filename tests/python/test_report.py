@@ -73,6 +73,10 @@ def test_the_report_counts_the_arrays_that_can_be_combined() -> None:
                 measured = loader._engine.measurements()
         assert measured["combinable"] == want, (fields.keys(), specs)
         assert measured["arrays"] == len(fields) + 2
+    table = pa.table({"tokens": [[1, 2], [3]], "id": pa.array([1, 2], pa.int64())})
+    with mf.from_arrow(table).pad("tokens", length=2) as ds:  # tokens_length is in no file
+        with mf.Loader(ds, batch_size=2) as loader:
+            assert loader._engine.measurements()["combinable"] == 0
 
 
 def test_a_compressed_file(tmp_path: Path) -> None:

@@ -62,20 +62,20 @@ const maxProcess = 1<<31 - 1
 
 // keys lists the keys of the measurements of a process.
 var keys = []string{
-	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns",
-	"rows", "bytes", "gathered_bytes", "arrays", "combinable", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples", "windows",
+	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns", "decoding_ns", "delayed_ns",
+	"processors", "rows", "bytes", "gathered_bytes", "arrays", "combinable", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples", "windows",
 }
 
 func (p *parser) measurements() (m diagnosis.Measurements, err error) {
 	times := map[string]*time.Duration{
 		"age_ns": &m.Age, "wall_ns": &m.Wall, "wait_ns": &m.Wait, "peers_ns": &m.Peers, "hand_over_ns": &m.HandOver, "build_ns": &m.Build,
-		"gather_ns": &m.Gather, "storage_ns": &m.Storage, "decode_ns": &m.Decode, "stall_ns": &m.Stall,
+		"gather_ns": &m.Gather, "storage_ns": &m.Storage, "decode_ns": &m.Decode, "stall_ns": &m.Stall, "decoding_ns": &m.Decoding, "delayed_ns": &m.Delayed,
 	}
 	counts := map[string]*int64{
 		"batches": &m.Batches, "rows": &m.Rows, "bytes": &m.Bytes, "gathered_bytes": &m.Gathered,
 		"batch_size": &m.BatchSize, "records": &m.Records, "prefetch": &m.Prefetch, "device_prefetch": &m.DevicePrefetch,
 	}
-	ints := map[string]*int{"process": &m.Process, "arrays": &m.Arrays, "combinable": &m.Combinable, "devices": &m.Devices}
+	ints := map[string]*int{"process": &m.Process, "processors": &m.Processors, "arrays": &m.Arrays, "combinable": &m.Combinable, "devices": &m.Devices}
 	err = p.Members("measurements", 0, keys, func(key string) (err error) {
 		switch {
 		case times[key] != nil:

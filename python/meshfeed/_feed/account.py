@@ -27,6 +27,8 @@ class AccountMixin:
               batches waited for callers; `build_seconds`, in which the loader built batches, one
               after the other; `gather_seconds`, the part of these in which it gathered rows, of
               which `storage_seconds` waited for storage and `decode_seconds` for decompression;
+            - `decoding_seconds`: processor time of decompressing the dataset, also ahead and for
+              other loaders over it; `delayed_seconds`, in which that waited for a processor;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
               `idle_batches`: batches whose memory is ready for reuse; `host_bytes`: the
               memory of all three.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -169,7 +170,8 @@ class Engine:
             **self.cursor.measured(),
             "process": self._process,
             "arrays": len(info["arrays"]),
-            "combinable": _combinable(info["arrays"]),
+            "combinable": info["combinable"],
+            "processors": len(os.sched_getaffinity(0)),
             "devices": feed.devices,
             "platform": feed.platform,
             "batch_size": batch.rows,
@@ -246,12 +248,6 @@ class Engine:
         """Changes the engine to the new mesh, before another thread takes a batch."""
         self.batch, self._request = batch, request
         self._join(plan)
-
-
-def _combinable(arrays: Sequence[dict[str, Any]]) -> int:
-    """Returns how many arrays fewer there were if fields of equal type and shape were one."""
-    fields = [a for a in arrays if a["kind"] == "data"]
-    return len(fields) - len({repr((a["dtype"], a["shape"], a["target_spec"])) for a in fields})
 
 
 def _described(handle: Handle, plan: Plan) -> Batch:

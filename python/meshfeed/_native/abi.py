@@ -83,6 +83,7 @@ class Stats(ctypes.Structure):
         (c_int64, "epoch step position batches rows bytes wait_ns stall_ns build_ns gather_ns"),
         (c_int64, "storage_ns decode_ns"),
         (c_int64, "queued live_batches idle_batches host_bytes gathered_bytes"),
+        (c_int64, "decoding_ns delayed_ns"),
     )
 
 
