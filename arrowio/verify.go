@@ -11,8 +11,8 @@ import (
 type VerifyOptions struct {
 	Hash bool // hash every byte of every file
 
-	// Progress, if set, is called with the bytes done and the bytes to do. Verify
-	// reads all files twice, or three times with Hash; total counts every pass.
+	// Progress, if set, is called with the bytes done and the bytes to do: those of
+	// the files, once more with Hash.
 	Progress func(done, total int64)
 }
 
@@ -54,6 +54,8 @@ type verifier struct {
 	ctx    context.Context
 	o      VerifyOptions
 	report Verification
+	width  int   // bytes of the fixed fields of a record
+	rowed  int64 // bytes of the files that rows reads, about; files reads the others
 	total  int64 // bytes to read
 	done   int64
 }
@@ -66,12 +68,20 @@ func (v *verifier) run() (err error) {
 	}
 	v.report.Columns = len(v.d.files[0].schema.Fields)
 	v.report.Unchecked = v.d.files[0].contents.unchecked()
-	if v.total = 2 * v.report.Bytes; v.o.Hash {
-		v.total = 3 * v.report.Bytes
+	for _, number := range v.d.table.Schema.Fixed() {
+		v.width += v.d.table.Schema.Fields[number].RowBytes()
+	}
+	v.rowed = v.report.Bytes // of compressed files, whose rows take more bytes
+	if rows := float64(v.width) * float64(v.report.Records); rows < float64(v.rowed) {
+		v.rowed = int64(rows)
+	}
+	if v.total = v.report.Bytes; v.o.Hash {
+		v.total = 2 * v.report.Bytes
 	}
 	if err := v.files(); err != nil {
 		return err
 	}
+	v.reached(v.report.Bytes - v.rowed)
 	if err := v.rows(); err != nil {
 		return err
 	}
@@ -86,8 +96,10 @@ func (v *verifier) run() (err error) {
 	return err
 }
 
-func (v *verifier) progress(bytes int64) {
-	if v.done += bytes; v.o.Progress != nil {
+func (v *verifier) progress(bytes int64) { v.reached(v.done + bytes) }
+
+func (v *verifier) reached(done int64) {
+	if v.done = done; v.o.Progress != nil {
 		v.o.Progress(v.done, v.total)
 	}
 }
@@ -95,10 +107,12 @@ func (v *verifier) progress(bytes int64) {
 // files verifies the files, several at a time.
 func (v *verifier) files() error {
 	var mu sync.Mutex
+	read, share := int64(0), float64(v.report.Bytes-v.rowed)/float64(max(v.report.Bytes, 1))
 	progress := func(bytes int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		v.progress(bytes)
+		read += bytes
+		v.reached(int64(float64(read) * share))
 	}
 	var fixed []int // columns of which rows gathers all values
 	for _, i := range v.d.table.Schema.Fixed() {
@@ -119,14 +133,12 @@ const verifyBytes = 8 << 20
 
 // rows gathers every row of the fixed fields.
 func (v *verifier) rows() error {
-	fields, n := v.d.table.Schema.Fixed(), v.d.Len()
-	parts, width := make([]source.Part, len(fields)), 0
+	fields, n, width := v.d.table.Schema.Fixed(), v.d.Len(), v.width
+	parts := make([]source.Part, len(fields))
 	for i, number := range fields {
 		parts[i] = v.d.table.Schema.Whole(number)
-		width += v.d.table.Schema.Fields[number].RowBytes()
 	}
 	if width == 0 {
-		v.progress(v.report.Bytes)
 		return nil // empty rows need no gather, and a dataset may have 2^40 of them
 	}
 	if width > verifyBytes {
@@ -154,9 +166,8 @@ func (v *verifier) rows() error {
 		if err := g.Gather(v.ctx, records[:m], jobs); err != nil {
 			return err
 		}
-		v.progress(begin + int64(float64(v.report.Bytes)*float64(from+int64(m))/float64(n)) - v.done)
+		v.reached(begin + int64(float64(v.rowed)*float64(from+int64(m))/float64(n)))
 	}
-	v.progress(begin + v.report.Bytes - v.done)
 	return nil
 }
 

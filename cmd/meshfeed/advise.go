@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -209,7 +210,7 @@ func (a *adviseFlags) apply(d *strategy.Document) {
 		d.Cluster.Devices = a.devices
 	}
 	if a.device != "" {
-		d.Cluster.Device = a.device
+		d.Cluster.Device = wholeDevice(a.device)
 	}
 	if a.perNode > 0 {
 		d.Cluster.PerNode = a.perNode
@@ -246,7 +247,7 @@ func writeHTML(cmd *cobra.Command, path, report string) error {
 // listKnown prints the models and the kinds of devices, or the numbers of one kind.
 func (a *adviseFlags) listKnown(cmd *cobra.Command) error {
 	if a.device != "" {
-		return listDevice(cmd, a.device)
+		return listDevice(cmd, wholeDevice(a.device))
 	}
 	models := [][]string{{"model", "name", "parameters", "tokens"}}
 	for _, m := range transformer.Presets() {
@@ -287,4 +288,14 @@ func tenths(c hardware.Cell, unit int64) string {
 		return "?"
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(c.Value)/float64(unit)), ".0")
+}
+
+// wholeDevice returns the only kind of device whose name begins so, or else the name as it
+// is given.
+func wholeDevice(name string) string {
+	kinds := slices.DeleteFunc(hardware.Names(), func(kind string) bool { return !strings.HasPrefix(kind, name) })
+	if _, err := hardware.Find(name); err == nil || len(kinds) != 1 {
+		return name
+	}
+	return kinds[0]
 }

@@ -106,3 +106,11 @@ func TestDrawListOfIntegers(t *testing.T) {
 		t.Errorf("exit status %d\n%swant\n%s", code, diagnostics.String(), want)
 	}
 }
+
+func TestWholeDevice(t *testing.T) {
+	for name, want := range map[string]string{"h200": "h200-141", "h200-141": "h200-141", "h100": "h100", "nosuch": "nosuch", "": ""} {
+		if got := wholeDevice(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}

@@ -34,7 +34,7 @@ The input must not change. The exit status is 0 if the files of the part are the
 		Args:    need(2, -1, "files, globs or directories, then a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inputs, dir := args[:len(args)-1], args[len(args)-1]
-			update, finish := newProgress(cmd.ErrOrStderr(), "converting")
+			update, finish := newProgress(cmd.ErrOrStderr(), "converting", records...)
 			o.Progress = update
 			report, err := convert.Run(cmd.Context(), inputs, dir, o)
 			finish()

@@ -55,6 +55,7 @@ it may be - for standard input.`,
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.svg, "svg", "", "write an SVG to this file; - writes it to standard output")
 	f.IntVar(&o.width, "width", 0, "columns of the text, or pixels of the SVG; default: the terminal's columns or 80, and 760 pixels")
+	f.BoolVar(&o.json, "json", false, "print the text and the SVG as JSON")
 	cmd.AddCommand(
 		drawDataParallel(&o), drawMesh(&o), drawMatmul(&o), drawTensorPair(&o),
 		drawPipeline(&o), drawCollective(&o), drawMemory(&o), drawLoading(&o),
@@ -75,12 +76,19 @@ func unknownDiagram(cmd *cobra.Command, name string) error {
 type drawOptions struct {
 	svg   string
 	width int
+	json  bool
 }
 
 // write writes a diagram.
 func (o drawOptions) write(cmd *cobra.Command, d *diagram.Diagram) error {
 	if o.width < 0 {
 		return usage(cmd, "--width is "+strconv.Itoa(o.width)+", but must be at least 0")
+	}
+	if err := exclusive(cmd, "json", "svg"); err != nil {
+		return err
+	}
+	if o.json {
+		return writeJSON(cmd.OutOrStdout(), map[string]string{"text": d.Text(0), "svg": d.SVG(o.width)})
 	}
 	var err error
 	switch o.svg {

@@ -26,18 +26,23 @@ var explainers = []struct {
 	{"strategy", strategy.Codes(), strategy.Explain},
 }
 
-// explanation is the meaning of a code in one or more kinds of documents.
-type explanation struct{ code, kinds, text string }
+// explanation is the meaning of a code in one or more kinds of documents, and the JSON of
+// the verb.
+type explanation struct {
+	Code  string   `json:"code"`
+	Kinds []string `json:"reports"`
+	Text  string   `json:"text"`
+}
 
 // explained lists the meanings of all codes. Kinds of documents that share a meaning are
 // in one explanation.
 func explained() (list []explanation) {
 	for _, e := range explainers {
 		for _, code := range e.codes {
-			x := explanation{string(code), e.kind, e.explain(code)}
-			same := slices.IndexFunc(list, func(o explanation) bool { return o.code == x.code && o.text == x.text })
+			x := explanation{string(code), []string{e.kind}, e.explain(code)}
+			same := slices.IndexFunc(list, func(o explanation) bool { return o.Code == x.Code && o.Text == x.Text })
 			if same >= 0 {
-				list[same].kinds += ", " + x.kinds
+				list[same].Kinds = append(list[same].Kinds, e.kind)
 				continue
 			}
 			list = append(list, x)
@@ -47,7 +52,8 @@ func explained() (list []explanation) {
 }
 
 func newExplain() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "explain [CODE]",
 		Short: "explain a problem or an assumption, and the remedy",
 		Long: `Explains a code of the JSON reports of check, plan, memory and advise, or of the page: of a problem, of a
@@ -56,33 +62,43 @@ rule that excludes meshes, or of an assumption. Without a code it lists all.`,
 		Args:    need(0, 1, "at most one code"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list := explained()
-			if len(args) == 0 {
+			found := slices.DeleteFunc(slices.Clone(list), func(e explanation) bool { return len(args) > 0 && e.Code != args[0] })
+			switch {
+			case len(found) == 0:
+				return unexplained(args[0], list)
+			case asJSON:
+				return writeJSON(cmd.OutOrStdout(), found)
+			case len(args) == 0:
 				return listCodes(cmd, list)
-			}
-			found := slices.DeleteFunc(slices.Clone(list), func(e explanation) bool { return e.code != args[0] })
-			if len(found) == 0 {
-				names := make([]string, len(list))
-				for i, e := range list {
-					names[i] = e.code
-				}
-				return status.Errorf(status.NotFound, "explain", "%s is not a code of a report", wording.Quote(args[0])).
-					WithHint("%s", suggested(args[0], names, "meshfeed explain"))
 			}
 			return writeExplanations(cmd, found)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) (codes []string, _ cobra.ShellCompDirective) {
 			for _, e := range explained() {
-				codes = append(codes, e.code+"\t"+e.kinds+": "+e.firstSentence())
+				codes = append(codes, e.Code+"\t"+e.kinds()+": "+e.firstSentence())
 			}
 			return codes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
 }
+
+func unexplained(code string, list []explanation) error {
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = e.Code
+	}
+	return status.Errorf(status.NotFound, "explain", "%s is not a code of a report", wording.Quote(code)).
+		WithHint("%s", suggested(code, names, "meshfeed explain"))
+}
+
+func (e explanation) kinds() string { return strings.Join(e.Kinds, ", ") }
 
 func writeExplanations(cmd *cobra.Command, list []explanation) error {
 	var parts []string
 	for _, e := range list {
-		parts = append(parts, fmt.Sprintf("%s (%s)\n\n%s\n", e.code, e.kinds, folded(e.text, 80)))
+		parts = append(parts, fmt.Sprintf("%s (%s)\n\n%s\n", e.Code, e.kinds(), folded(e.Text, 80)))
 	}
 	_, err := fmt.Fprint(cmd.OutOrStdout(), strings.Join(parts, "\n"))
 	return err
@@ -92,13 +108,13 @@ func writeExplanations(cmd *cobra.Command, list []explanation) error {
 func listCodes(cmd *cobra.Command, list []explanation) error {
 	rows := [][]string{{"code", "report of", "what it means"}}
 	for _, e := range list {
-		rows = append(rows, []string{e.code, e.kinds, e.firstSentence()})
+		rows = append(rows, []string{e.Code, e.kinds(), e.firstSentence()})
 	}
 	return table(cmd.OutOrStdout(), rows)
 }
 
 func (e explanation) firstSentence() string {
-	first, _, _ := strings.Cut(e.text, ". ")
+	first, _, _ := strings.Cut(e.Text, ". ")
 	return strings.TrimSuffix(first, ".")
 }
 

@@ -40,7 +40,7 @@ smallest, the median, the 99th percentile and the largest. It reads offsets and 
 			i.addSchema(ds.Schema())
 			i.addFiles(ds.Files())
 			if lengths {
-				update, finish := newProgress(cmd.ErrOrStderr(), "reading lengths")
+				update, finish := newProgress(cmd.ErrOrStderr(), "reading lengths", records...)
 				err := i.addLengths(cmd.Context(), ds, update)
 				finish()
 				if err != nil {

@@ -17,6 +17,8 @@
 //	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
 //	meshfeed doctor [PATH…]            list versions, devices, limits, file systems, and problems
 //
+// With --json an error is printed to standard output, too: {"error": {"code", "message", "hint"}}.
+//
 // The exit status is 0 on success, 1 when a check finds a problem, 2 when the
 // command cannot do its work, and 130 after Ctrl-C.
 package main
@@ -29,8 +31,12 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -93,7 +99,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 	written := &output{Writer: out}
 	cmd.SetOut(written)
 	cmd.SetErr(diagnostics)
-	err := cmd.ExecuteContext(ctx)
+	err := verbless(cmd, args)
+	if err == nil {
+		err = cmd.ExecuteContext(ctx)
+	}
 	if written.err != nil && ctx.Err() == nil {
 		err = written.err
 	}
@@ -107,7 +116,45 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 		return exitInterrupted
 	}
 	fmt.Fprintln(diagnostics, "meshfeed:", describe(err))
+	if slices.Contains(args, "--json") && !written.began {
+		_ = writeJSON(out, failureOf(err)) // an error of this write has no better place than the one above
+	}
 	return exitFailure
+}
+
+// verbless returns the error of a verb that does not exist. Package cobra would rather print
+// the help of the command, or the error of a flag.
+func verbless(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	if verb, _, err := root.Find(args); err == nil && verb != root {
+		return nil
+	}
+	return knownVerb(root, args[:1])
+}
+
+// failure is the JSON of an error, for a command line with --json.
+type failure struct {
+	Error struct {
+		Code    string `json:"code"`
+		Op      string `json:"op,omitempty"`
+		Message string `json:"message"`
+		Hint    string `json:"hint,omitempty"`
+		Path    string `json:"path,omitempty"` // the file, or the JSON Pointer into a document
+	} `json:"error"`
+}
+
+func failureOf(err error) (f failure) {
+	f.Error.Code, f.Error.Message = status.CodeOf(err).String(), asFlags(err.Error())
+	var e *status.Error
+	if errors.As(err, &e) {
+		f.Error.Op, f.Error.Message, f.Error.Hint = e.Op, asFlags(e.Msg), asFlags(e.Hint)
+		f.Error.Path, _ = e.Attr("path").(string)
+	}
+	return f
 }
 
 // describe formats an error: one line for the message, one for the remedy.

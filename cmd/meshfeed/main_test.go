@@ -204,3 +204,12 @@ func TestHintsNameFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestDiagramAsJSON(t *testing.T) {
+	var out, diagnostics bytes.Buffer
+	code := run(t.Context(), []string{"draw", "mesh", "data=2", "--json"}, strings.NewReader(""), &out, &diagnostics)
+	var d struct{ Text, SVG string }
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil || code != exitSuccess || !strings.HasPrefix(d.Text, "Groups of Mesh('data': 2)\n") || !strings.HasPrefix(d.SVG, "<svg ") {
+		t.Errorf("exit %d, %v\n%s%s", code, err, out.String(), diagnostics.String())
+	}
+}

@@ -52,10 +52,12 @@ func invisible(r rune) bool { return !unicode.IsPrint(r) }
 // verb need not check each write.
 type output struct {
 	io.Writer
-	err error
+	began bool // something was written
+	err   error
 }
 
 func (o *output) Write(b []byte) (int, error) {
+	o.began = true
 	n, err := o.Writer.Write(b)
 	o.err = cmp.Or(o.err, err)
 	return n, err

@@ -16,7 +16,7 @@ import (
 func newPage() *cobra.Command {
 	return &cobra.Command{
 		Use:   "page [DOC.json]",
-		Short: "write the browser page of layouts and strategies",
+		Short: "write the browser page of layouts and strategies" + withoutPage(),
 		Long: `Writes the page: one HTML file that works without a network and sends nothing. If DOC.json is given, the
 page opens with that layout or strategy, problems included; - is standard input.`,
 		Example: "  meshfeed page layout.json > layout.html",
@@ -29,6 +29,15 @@ page opens with that layout or strategy, problems included; - is standard input.
 			return writePage(cmd, html)
 		},
 	}
+}
+
+// withoutPage is what the list of verbs says of those that need the page, if this build has
+// none.
+func withoutPage() string {
+	if _, err := page.Hosted(); err != nil {
+		return " (not in this build)"
+	}
+	return ""
 }
 
 // pageOf builds the page that opens with the layout or the strategy that the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -17,16 +18,20 @@ import (
 func newPlan() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use:   "plan LAYOUT.json",
+		Use:   "plan {LAYOUT.json | --axes AXIS=SIZE,…}",
 		Short: "draw which device holds and which process reads what",
 		Long: `Draws a layout: which device holds which part of each array, which process reads which rows,
 and what it costs. Needs neither devices nor data. LAYOUT.json may be - for standard input.
 
+With --axes, the flags describe the layout: --axes the mesh, --batch the rows of the global batch, and each
+--array NAME=SHAPE:DTYPE[:SPEC] an array. In a shape, B is the batch. A spec has an entry for each dimension:
+an axis, several with + between them, or - for none. Without a spec, the first axis splits the batch.
+
 A layout with problems is drawn too, with its problems below it. The exit status is 0 if the document
 can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfeed check" for that.`,
-		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg",
-		Args:    need(1, 1, "one layout document"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg\n  meshfeed plan --axes data=4,model=2 --batch 64 --array x=B,128:float32 --array w=128,512:bfloat16:-,model",
+		Args:    o.arguments,
+		RunE:    o.run,
 
 		ValidArgsFunction: layoutFiles,
 	}
@@ -35,8 +40,9 @@ can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfee
 	f.BoolVar(&o.svg, "svg", false, "print the picture as SVG")
 	f.BoolVar(&o.html, "html", false, "print the browser page with the layout in it")
 	f.BoolVar(&o.tables, "tables", false, "with --json: list the devices of meshes of any size")
-	f.StringVar(&o.array, "array", "", "draw one array only")
+	f.StringArrayVar(&o.arrays, "array", nil, "draw one array only; with --axes: an array of the layout")
 	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; default: the first two that are partitioned")
+	o.planned.add(cmd)
 	orderFlag(cmd, &o.order, "; in place of the document's")
 	f.IntVar(&o.width, "width", 0, "columns of the text; default: the terminal's, or 80")
 	return cmd
@@ -44,17 +50,37 @@ can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfee
 
 type planOptions struct {
 	json, svg, html, tables bool
-	array, order            string
+	arrays                  []string
+	order                   string
+	planned                 plannedFlags
 	dims                    []int
 	width                   int
 }
 
-// run draws the layout that a file contains.
-func (o planOptions) run(cmd *cobra.Command, path string) error {
+// arguments requires a document, or flags that describe one.
+func (o *planOptions) arguments(cmd *cobra.Command, args []string) error {
+	if o.planned.axes != "" {
+		return need(0, 0, "no document beside --axes")(cmd, args)
+	}
+	return need(1, 1, "one layout document")(cmd, args)
+}
+
+// layout returns the layout of a file, or of the flags.
+func (o *planOptions) layout(cmd *cobra.Command, args []string) (*layout.Layout, error) {
+	if len(args) == 0 {
+		arrays := o.arrays
+		o.arrays = nil // draw all
+		return o.planned.layout(cmd, arrays)
+	}
+	return readLayout(cmd, args[0])
+}
+
+// run draws a layout.
+func (o *planOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(cmd); err != nil {
 		return err
 	}
-	l, err := readLayout(cmd, path)
+	l, err := o.layout(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -90,16 +116,29 @@ func inOrder(l *layout.Layout, order string) (*layout.Layout, error) {
 
 // check rejects several output formats, and flags that have no effect on the chosen
 // one.
-func (o planOptions) check(cmd *cobra.Command) error {
+func (o *planOptions) check(cmd *cobra.Command) error {
 	for _, names := range [][]string{
 		{"json", "svg", "html"},
-		{"json", "array"}, {"json", "dims"}, {"json", "width"},
-		{"html", "array"}, {"html", "dims"}, {"html", "width"},
+		{"json", "dims"}, {"json", "width"},
+		{"html", "dims"}, {"html", "width"},
 		{"svg", "width"},
 	} {
 		if err := exclusive(cmd, names...); err != nil {
 			return err
 		}
+	}
+	if o.planned.axes == "" {
+		for _, format := range []string{"json", "html"} {
+			if err := exclusive(cmd, format, "array"); err != nil {
+				return err
+			}
+		}
+		if len(o.arrays) > 1 {
+			return usage(cmd, "--array selects one array of a document")
+		}
+	}
+	if err := o.planned.check(cmd); err != nil {
+		return err
 	}
 	if o.tables && !o.json {
 		return usage(cmd, "--tables goes with --json only")
@@ -110,7 +149,7 @@ func (o planOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (o planOptions) render(l *layout.Layout) []byte {
+func (o *planOptions) render(l *layout.Layout) []byte {
 	switch {
 	case o.json:
 		return endLine(document.Report(l, document.ReportOptions{Tables: o.tables}))
@@ -121,7 +160,7 @@ func (o planOptions) render(l *layout.Layout) []byte {
 }
 
 // columns returns the width of a text drawing.
-func (o planOptions) columns() int {
+func (o *planOptions) columns() int {
 	if o.width > 0 {
 		return o.width
 	}
@@ -134,6 +173,6 @@ func (o planOptions) columns() int {
 // endLine makes a text end with exactly one newline.
 func endLine(text []byte) []byte { return append(bytes.TrimRight(text, "\n"), '\n') }
 
-func (o planOptions) drawing() picture.Options {
-	return picture.Options{Array: o.array, Dims: o.dims, Width: o.columns()}
+func (o *planOptions) drawing() picture.Options {
+	return picture.Options{Array: strings.Join(o.arrays, ""), Dims: o.dims, Width: o.columns()}
 }

@@ -18,6 +18,9 @@ func showStatus(out io.Writer, text string) {
 	}
 }
 
+// records are the options of a bar that shows a rate of records.
+var records = []progressbar.Option{progressbar.OptionShowIts(), progressbar.OptionSetItsString("records")}
+
 // newProgress draws a progress bar. The caller calls update as often as it likes
 // and finish once. Both do nothing unless out is a terminal.
 func newProgress(out io.Writer, what string, more ...progressbar.Option) (update func(done, total int64), finish func()) {

@@ -11,7 +11,7 @@ import (
 func newSelfcheck() *cobra.Command {
 	return &cobra.Command{
 		Use:                "selfcheck",
-		Short:              "check and measure loading on the devices that JAX sees",
+		Short:              "check and measure loading on the devices that JAX sees (Python package only)",
 		DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
 			return status.New(status.Unsupported, "selfcheck", "the self-check needs JAX and runs in the Python package only").

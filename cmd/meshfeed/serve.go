@@ -26,7 +26,7 @@ func newServe() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
 		Use:   "serve [DOC.json]",
-		Short: "serve the browser page on this machine",
+		Short: "serve the browser page on this machine" + withoutPage(),
 		Long: `Serves the page to browsers on this machine only, and prints its address; Ctrl-C ends it.
 If DOC.json is given, the page opens with that layout or strategy. The file is read again whenever the
 page is loaded; - is standard input, which is read once.`,
