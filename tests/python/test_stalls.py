@@ -160,3 +160,19 @@ def test_a_departed_process(caplog: pytest.LogCaptureFixture) -> None:
     want += "process 2 has closed the loader, processes 1 and 3 do not answer; if this one waits "
     want += "for it in a computation, end the loops of all processes after the same step"
     assert [r.getMessage() for r in caplog.records] == [want]
+
+
+def test_clocks_of_hosts_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The age of another process's measurements does not depend on the time of its host."""
+    ahead = iter(range(10**6))
+    monkeypatch.setattr(time, "time", lambda: time.monotonic() + 3600 * next(ahead))
+    with players() as job:
+        for _ in range(4):
+            job.step()
+        looks(job, 1)
+        before = time.monotonic()
+        for loader in job.loaders:
+            measured, silent = cluster(loader).reports()
+            assert silent == []
+            assert [0 <= each["age_ns"] < 1e9 * HANG for each in measured] == [True] * 3
+        assert time.monotonic() - before < HANG

@@ -143,13 +143,13 @@ class Cluster:
 
         It does not wait for any of them.
         """
-        namespace, now = self._namespace, time.time()
+        namespace, now = self._namespace, self._namespace.seconds()
         found = namespace.reports.by_process("report")
         measured = [
             {
                 **found[p]["measured"],
                 "process": p,
-                "age_ns": max(0, int(1e9 * (now - found[p]["time"]))),
+                "age_ns": max(0, int(1e9 * (now - found[p]["seconds"]))),
             }
             for p in namespace.others
             if p in found
@@ -187,6 +187,7 @@ class Cluster:
             beside(LEAVE, functools.partial(self._report, e))
             self._next += 1
             raise
+        namespace.seconds()
         past = range(self._present, self._next)
         self._present, self._next = self._next, self._next + 1
         self.agreed = self._met = True

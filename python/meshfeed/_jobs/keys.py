@@ -30,6 +30,7 @@ class Namespace:
     me: int  # this process
     members: Sequence[int]  # all processes that hold a device of the mesh, in ascending order
     _departed: tuple[float, set[int]] = field(default=(-math.inf, set()), init=False)
+    _began: float | None = field(default=None, init=False)
 
     @property
     def lead(self) -> int:
@@ -45,6 +46,16 @@ class Namespace:
     def others(self) -> list[int]:
         """The other processes."""
         return [p for p in self.members if p != self.me]
+
+    def seconds(self) -> float:
+        """Returns the seconds since the first call, which comes when all processes have agreed.
+
+        So it is about equal in all of them, unlike the clocks of their hosts.
+        """
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        return now - self._began
 
     def generation(self, number: int) -> Generation:
         """Returns the keys of one generation."""

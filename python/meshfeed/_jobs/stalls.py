@@ -81,7 +81,8 @@ class Stalls:
 
     def look(self) -> None:
         """Publishes what this process does, and logs late processes; called every few seconds."""
-        heartbeat = {"time": time.time(), "batches": self._progress.batches}
+        seconds = self._namespace.seconds()
+        heartbeat = {"seconds": seconds, "batches": self._progress.batches}
         self._keys.set(f"heartbeat/{self._namespace.me}", heartbeat)
         self._publish()
         why = self._why()
@@ -110,7 +111,8 @@ class Stalls:
             measured["wall_ns"] += waits
             measured["wait_ns"] += waits
         me = self._namespace.me
-        self._namespace.reports.set(f"report/{me}", {"time": time.time(), "measured": measured})
+        report = {"seconds": self._namespace.seconds(), "measured": measured}
+        self._namespace.reports.set(f"report/{me}", report)
 
     def _learn(self) -> None:
         """Measures the usual time of a step, from the steps since the last look."""
@@ -172,6 +174,7 @@ class Stalls:
         """Describes unresponsive processes, with the last heartbeat of the first."""
         since = "since the processes agreed"
         if last := self._keys.get(f"heartbeat/{silent[0]}"):
-            clock = time.strftime("%H:%M:%S", time.localtime(last["time"]))
+            ago = self._namespace.seconds() - last["seconds"]
+            clock = time.strftime("%H:%M:%S", time.localtime(time.time() - ago))
             since = f"since {clock} or later, after {last['batches']} batches"
         return f"{named(silent, 'does', 'do')} not answer {since}"
