@@ -163,16 +163,21 @@ def test_a_signal_handler_saves_inside_of_a_save(tmp_path: Path) -> None:
         (errno.EIO, "try again, or choose another folder"),
     ],
 )
+@pytest.mark.parametrize("call", [(os, "fsync"), (Path, "replace")], ids=lambda call: call[1])
 def test_an_error_says_what_to_do(
-    code: int, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: int,
+    remedy: str,
+    call: tuple[object, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "state.json"
     path.write_text(OLD)
 
-    def fsync(_: int) -> None:
+    def fails(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(*call, fails)
     with pytest.raises(mf.ReadError) as e:
         saving.write_whole(path, NEW, op="Loader.save_state")
     assert str(e.value) == (
