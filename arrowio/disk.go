@@ -133,7 +133,7 @@ func (d *Dataset) newParts(fields []int) (*partSet, error) {
 		return d.madeParts(fields)
 	}
 	if need > k.folder.Limit() {
-		return nil, status.Errorf(status.IO, "arrowio", "the decoded fields take %d bytes, but the cache in %s may have %d", need, k.folder.Path(), k.folder.Limit()).
+		return nil, status.Errorf(status.ResourceExhausted, "arrowio", "the decoded fields take %d bytes, but the cache in %s may have %d", need, k.folder.Path(), k.folder.Limit()).
 			WithHint("give the cache more bytes (cache_bytes), or a folder on a larger disk; or set cache to memory").With("path", k.folder.Path())
 	}
 	return newPartSet(d, k.folder, fields, k.io, k.handler)
@@ -249,12 +249,12 @@ func (s *partSet) explain(ctx context.Context, err error) error {
 			missing += p.bytes
 		}
 	}
-	what := err.Error()
+	what, code := err.Error(), status.IO
 	var known *status.Error
 	if errors.As(err, &known) {
-		what = known.Msg
+		what, code = known.Msg, known.Code
 	}
-	failed := status.Errorf(status.IO, "arrowio", "%s; about %d bytes more are needed", what, missing).
+	failed := status.Errorf(code, "arrowio", "%s; about %d bytes more are needed", what, missing).
 		WithHint("make room, or give another folder (cache) or limit (cache_bytes); or set cache to memory").With("path", s.folder.Path())
 	if !k.auto() {
 		return failed

@@ -35,7 +35,7 @@ REMEDIES = {
     "IncompatibleError": "continue with what was saved; the message shows both values",
     "DataLossError": "restore the file, then continue from the last state; `meshfeed verify FILE`",
     "ReadError": "look at the disk or the network file system, then continue from the last state",
-    "ResourceExhaustedError": "drop references to batches, lower `prefetch`, or raise the limit",
+    "ResourceExhaustedError": "make room, drop references to batches, or raise the limit",
     "UnsupportedError": "do what the message proposes instead",
     "CancelledError": "nothing: another thread or the end of the program closed the object",
     "ForkedError": "start processes with `spawn`",

@@ -121,7 +121,7 @@ type memoryFile struct {
 
 func (f *memoryFile) Write(p []byte) (int, error) {
 	if f.m.full > 0 && f.Len()+len(p) > f.m.full {
-		return 0, status.Errorf(status.IO, "arrowio", "out: %w", syscall.ENOSPC).With("full", true)
+		return 0, status.Errorf(status.ResourceExhausted, "arrowio", "out: %w", syscall.ENOSPC).With("full", true)
 	}
 	return f.Buffer.Write(p)
 }

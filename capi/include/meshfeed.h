@@ -113,7 +113,7 @@ enum {
   MF_INCOMPATIBLE = -5,       /* a saved state, dataset or ABI does not fit */
   MF_DATA_LOSS = -6,          /* damaged or truncated data */
   MF_IO = -7,                 /* the system failed to read */
-  MF_RESOURCE_EXHAUSTED = -8, /* out of memory, or at a limit that the caller set */
+  MF_RESOURCE_EXHAUSTED = -8, /* no memory or disk space, or at a limit that the caller set */
   MF_UNSUPPORTED = -9,        /* correct, but not supported by meshfeed */
   MF_CANCELLED = -10,         /* mf_release, mf_cancel or mf_cancel_all ended the call */
   MF_FORKED = -11,            /* the call was made in a forked child */

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -51,7 +52,11 @@ func oneOf(words ...string) cobra.PositionalArgs {
 				}
 			}
 		}
-		return usage(cmd, fmt.Sprintf("expected %s or %s", words[0], words[1]))
+		text := fmt.Sprintf("expected %s or %s", words[0], words[1])
+		if len(args) == 2 && slices.Contains(words, args[0]) && cmd.Flags().Lookup("folder") != nil {
+			text = fmt.Sprintf("unexpected argument %q: name the folder with a flag: --folder %s", args[1], args[1])
+		}
+		return usage(cmd, text)
 	}
 }
 

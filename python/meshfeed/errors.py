@@ -106,13 +106,13 @@ class DataLossError(Error, OSError):
 
 
 class ReadError(Error, OSError):
-    """The operating system could not read a file (code ``IO``)."""
+    """The operating system could not read or write a file (code ``IO``)."""
 
     code = Code.IO
 
 
 class ResourceExhaustedError(Error, MemoryError):
-    """There is not enough memory, or `max_host_bytes` does not allow it."""
+    """There is not enough memory or disk space, or a limit such as `max_host_bytes` forbids it."""
 
     code = Code.ResourceExhausted
 

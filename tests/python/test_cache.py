@@ -101,7 +101,8 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     with (
         mf.open(packed, cache=tmp_path / "cache", cache_bytes=100) as ds,
         pytest.raises(
-            OSError, match=r"the decoded fields take 10000 bytes, but the cache in .* may have 100;"
+            mf.ResourceExhaustedError,
+            match=r"the decoded fields take 10000 bytes, but the cache in .* may have 100;",
         ),
     ):
         mf.Loader(ds, batch_size=4)

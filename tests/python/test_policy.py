@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
+from meshfeed._io import arguments
 from meshfeed._jobs import peers, stalls
 from tests.python.programs import run
 
@@ -40,6 +41,8 @@ def test_every_option_of_a_loader_is_explained() -> None:
     for names, defaults in re.findall(r"^\| (`.*?`) \| (`.*?`) \|", page, re.MULTILINE):
         pair = (re.findall(r"`([^`]+)`", cell) for cell in (names, defaults))
         listed |= dict(zip(*pair, strict=True))
+    (order,) = re.findall(r"^\| `shuffle`, `order` \| .*", page, re.MULTILINE)
+    assert set(re.findall(r'`"(\w+)"`', order)) == set(arguments._ORDERS)
     parameters = inspect.signature(mf.Loader.__init__).parameters
     assert listed == {
         name: repr(parameter.default)

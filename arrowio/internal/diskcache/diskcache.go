@@ -156,8 +156,12 @@ func (f *Folder) failed(err error) error {
 	}
 	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, bare(err)).With("path", f.path).
 		WithHint("give a folder that this user may write, or keep decoded rows in memory (cache=\"memory\")")
-	if errors.Is(err, errors.ErrUnsupported) {
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
 		e.Code = status.Unsupported
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		e.Code = status.ResourceExhausted
+		return e.WithHint("make room, or keep decoded rows in memory (cache=\"memory\")")
 	}
 	return e
 }

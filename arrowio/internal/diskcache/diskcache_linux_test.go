@@ -2,12 +2,15 @@ package diskcache
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,8 +167,15 @@ func TestOldestUseGoesFirst(t *testing.T) {
 	}
 	_, err := put(f, "large", make([]byte, 800))
 	want := fmt.Sprintf("arrowio: the cache in %s may have 1000 bytes, and what is in use leaves no room; give it more (cache_bytes), or clear it: meshfeed cache clear", f.Path())
-	if err == nil || err.Error() != want || status.CodeOf(err) != status.IO {
+	if err == nil || err.Error() != want || status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("got %v\nwant %s", err, want)
+	}
+	for errno, code := range map[syscall.Errno]status.Code{
+		syscall.ENOSPC: status.ResourceExhausted, syscall.EDQUOT: status.ResourceExhausted, syscall.EIO: status.IO,
+	} {
+		if err := f.failed(&fs.PathError{Op: "write", Path: "x", Err: errno}); status.CodeOf(err) != code || !errors.Is(err, errno) {
+			t.Errorf("%v has the code %v", err, status.CodeOf(err))
+		}
 	}
 	_ = open.Close()
 	if _, err := put(f, "large", make([]byte, 800)); err != nil {

@@ -50,7 +50,7 @@ func (f *Folder) Create(key string) (*Scratch, error) {
 }
 
 // Write appends bytes. If the cache has no room for them, it removes entries. The error is
-// IO if there is no room then.
+// ResourceExhausted if there is no room then.
 func (s *Scratch) Write(p []byte) (int, error) {
 	if need := s.end + int64(len(p)); need > s.reserved {
 		if err := s.reserve(need); err != nil {
@@ -78,7 +78,7 @@ func (s *Scratch) reserve(need int64) error {
 			return nil
 		}
 	}
-	return status.Errorf(status.IO, "arrowio", "the cache in %s may have %d bytes, and what is in use leaves no room", s.folder.path, s.folder.limit).
+	return status.Errorf(status.ResourceExhausted, "arrowio", "the cache in %s may have %d bytes, and what is in use leaves no room", s.folder.path, s.folder.limit).
 		WithHint("give it more (cache_bytes), or clear it: meshfeed cache clear").With("path", s.folder.path)
 }
 

@@ -192,7 +192,7 @@ func writeError(dir string, err error) error {
 	e := status.Errorf(status.IO, "arrowio", "%s: cannot write there: %w", dir, cause(err)).With("path", dir)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		e = status.Errorf(status.IO, "arrowio", "%s: no space is left there: %w", dir, cause(err)).With("path", dir)
+		e = status.Errorf(status.ResourceExhausted, "arrowio", "%s: no space is left there: %w", dir, cause(err)).With("path", dir)
 		return e.WithHint("make room").With("full", true)
 	case errors.Is(err, fs.ErrPermission):
 		return e.WithHint("give this user the right to write there, or name another folder")
