@@ -44,7 +44,7 @@ func (s *store) DecodeAhead(batches []int32, fields []int) {
 	defer a.mu.Unlock()
 	for _, batch := range batches {
 		for _, field := range fields {
-			if len(a.pending) < maxAhead {
+			if number, _ := s.of(batch).columnOf(s.columns[field], nil); number >= 0 && len(a.pending) < maxAhead {
 				a.pending = append(a.pending, announced{batch, field, left})
 			}
 		}

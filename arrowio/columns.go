@@ -16,8 +16,9 @@ type columnReader struct {
 	ctx     context.Context
 	d       *Dataset
 	fields  []*arrowtype.Field
-	numbers []int           // the column of each field in the files
+	numbers []int           // the column of each field in the union
 	columns []*table.Column // the result, by field
+	made    []*table.Column // these and their variants
 	batches int             // the first batches of the dataset are read, up to this number
 }
 
@@ -39,9 +40,12 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, ofFile := range dictionaries {
+	for i, ofFile := range dictionaries {
 		for k, list := range ofFile {
-			r.columns[k].Dictionaries = append(r.columns[k].Dictionaries, list...)
+			if f := d.files[i]; len(f.units) > 0 && len(list) > 0 {
+				_, c := r.columns[k].Stored(r.fields[k], int32(f.first))
+				c.Dictionaries = append(c.Dictionaries, list...)
+			}
 		}
 	}
 	r.finish()
@@ -62,8 +66,35 @@ func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batc
 	return r.columns[0], nil
 }
 
-// add adds a field. It allocates the lists of positions that file fills in.
+// add adds a field. It allocates the lists of positions that file fills in, once for each way
+// in which files store the field.
 func (r *columnReader) add(field *arrowtype.Field, number int) {
+	c, ways := r.positions(field, number), map[*arrowtype.Field]*table.Variant{}
+	for _, f := range r.d.files {
+		at, own := f.columnOf(number, field)
+		if at >= 0 && own == field {
+			continue
+		}
+		if c.Variants == nil {
+			c.Variants = make([]*table.Variant, r.batches)
+		}
+		if at < 0 {
+			own = nil
+		}
+		if ways[own] == nil {
+			if ways[own] = (&table.Variant{Field: own}); own != nil {
+				ways[own].Column = r.positions(own, number)
+			}
+		}
+		for batch := f.first; batch < min(f.end(), r.batches); batch++ {
+			c.Variants[batch] = ways[own]
+		}
+	}
+	r.fields, r.numbers, r.columns = append(r.fields, field), append(r.numbers, number), append(r.columns, c)
+}
+
+// positions allocates the lists of positions for a field.
+func (r *columnReader) positions(field *arrowtype.Field, number int) *table.Column {
 	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
 	inLists := false // the level above has lists with offsets, so the number of elements varies
 	for n, level := range field.Levels {
@@ -81,7 +112,8 @@ func (r *columnReader) add(field *arrowtype.Field, number int) {
 	if field.HasViews() {
 		c.Planes[len(c.Planes)-1].Buffers = make([][]table.Extent, r.batches)
 	}
-	r.fields, r.numbers, r.columns = append(r.fields, field), append(r.numbers, number), append(r.columns, c)
+	r.made = append(r.made, c)
+	return c
 }
 
 // file finds the buffers in one file. It may be called for several files at a
@@ -97,7 +129,9 @@ func (r *columnReader) file(f *file) error {
 				WithHint("do not write to files that are open")
 		}
 		for k, number := range r.numbers {
-			u.setPositions(r.columns[k], f.first+i, number)
+			if _, c := r.columns[k].Stored(r.fields[k], int32(f.first+i)); c != nil {
+				u.setPositions(c, f.first+i, f.member.numbers[number])
+			}
 		}
 		return nil
 	})
@@ -106,7 +140,7 @@ func (r *columnReader) file(f *file) error {
 // finish drops the positions of validity bitmaps for levels where no record batch
 // has nulls.
 func (r *columnReader) finish() {
-	for _, c := range r.columns {
+	for _, c := range r.made {
 		for n := range c.Planes {
 			if !slices.ContainsFunc(c.Planes[n].Valid, func(at int64) bool { return at >= 0 }) {
 				c.Planes[n].Valid = nil

@@ -65,7 +65,7 @@ func TestConverted(t *testing.T) {
 			defer in.Close()
 			o := convert.Options{Files: options, RowsPerFile: r.Int64N(30)}
 			for _, f := range in.Schema().Fields {
-				o.Columns = append(o.Columns, f.Name)
+				o.Files.Columns = append(o.Files.Columns, f.Name)
 			}
 			out := t.TempDir()
 			report, err := convert.Run(t.Context(), []string{path}, out, o)

@@ -17,10 +17,11 @@ import (
 // concurrent use.
 type Dataset struct {
 	files   []*file
+	union   *union
 	table   *table.Table
 	rows    source.Source // the table, with the fields that directories name
-	columns []int         // by field of the table: its column in the files' schema
-	nulls   []table.Nulls // by column of the schema
+	columns []int         // by field of the table: its column in the union
+	nulls   []table.Nulls // by column of the union
 	cache   decodeCache
 	ahead   decodeAhead
 	disk    disk
@@ -53,10 +54,9 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); d.disk.close(); return closeFiles(d.files) })
 	d.life, d.end = calls.Join(context.Background())
 	d.table = &table.Table{Calls: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d), Held: cacheBytes / 2}
-	for _, f := range files[1:] {
-		if err := agree(files[0], f); err != nil {
-			return nil, err
-		}
+	var err error
+	if d.union, err = unite(files, o.Columns); err != nil {
+		return nil, err
 	}
 	if err := d.scan(ctx); err != nil {
 		return nil, err
@@ -70,6 +70,11 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	if err := d.setPartitions(); err != nil {
 		return nil, err
 	}
+	for _, name := range o.Columns {
+		if _, err := d.Schema().Find(name); err != nil {
+			return nil, err
+		}
+	}
 	contents := make([]*resident.File, len(files))
 	for i, f := range files {
 		contents[i] = f.content
@@ -79,7 +84,6 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 			return nil, err
 		}
 	}
-	var err error
 	d.set, err = resident.NewSet(calls, contents, resident.Options{IO: o.IO, Memory: d.freeMemory(), FaultHandler: o.FaultHandler})
 	return d, err
 }
@@ -99,7 +103,7 @@ func (d *Dataset) freeMemory() int64 {
 // of rows, and records which columns have nulls.
 func (d *Dataset) scan(ctx context.Context) error {
 	rows := make([][]int64, len(d.files))
-	d.nulls = make([]table.Nulls, len(d.files[0].schema.Fields))
+	d.nulls = make([]table.Nulls, len(d.union.schema.Fields))
 	var mu sync.Mutex
 	err := parallel(len(d.files), func(i int) error {
 		f := d.files[i]
@@ -133,8 +137,12 @@ func (f *file) note(u unit, nulls []table.Nulls) {
 	if f.encoding == "" {
 		f.encoding = u.encoding()
 	}
-	for c := range nulls {
-		nulls[c] = nulls[c].Or(u.nulls(c))
+	for c, number := range f.member.numbers {
+		if number >= 0 {
+			nulls[c] = nulls[c].Or(u.nulls(number))
+		} else if u.rows() > 0 {
+			nulls[c] = table.Nulls{May: true, Has: true}
+		}
 	}
 }
 
@@ -162,11 +170,11 @@ func (d *Dataset) index(rows [][]int64) error {
 // Schema implements source.Source.
 func (d *Dataset) Schema() source.Schema { return d.rows.Schema() }
 
-// Arrow returns the column of every field, and the metadata of the schema, as the first file
-// has them. The column of a field that directories name is empty. It is for packages of this
+// Arrow returns the column of every field, with the type of the union of all files, and the
+// metadata of the first file. The column of a field that directories name is empty. It is for packages of this
 // module.
 func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
-	schema := d.files[0].schema
+	schema := &d.union.schema
 	fields := make([]arrowmeta.Field, len(d.Schema().Fields))
 	for i, f := range d.Schema().Fields {
 		if stored, _, ok := d.table.Schema.Field(f.Name); ok {

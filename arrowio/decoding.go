@@ -168,9 +168,7 @@ func (s *store) promise(ctx context.Context, key cacheKey) (int64, error) {
 	if _, large := s.large.Load(key); large {
 		return budgetBytes, nil
 	}
-	f := s.of(key.batch)
-	bytes, err := f.contents.promise(ctx, int(key.batch)-f.first, s.columns[key.field], s.table.Fields[key.field])
-	return min(bytes, budgetBytes), f.named(err)
+	return (*Dataset)(s).promise(ctx, key.batch, s.table.Fields[key.field], s.columns[key.field])
 }
 
 // decode decodes a field of one record batch with a part of the budget. After errPromise,
@@ -187,14 +185,23 @@ func (s *store) decode(key cacheKey, bytes int64) (*table.Decoded, error) {
 	return out, err
 }
 
-// decode decodes a field of one record batch, as contents.decode does. The caller has this
+// promise returns the part of the budget that a decoding needs at first.
+func (d *Dataset) promise(ctx context.Context, batch int32, field *arrowtype.Field, column int) (int64, error) {
+	f := (*store)(d).of(batch)
+	number, field := f.columnOf(column, field)
+	bytes, err := f.contents.promise(ctx, int(batch)-f.first, number, field)
+	return min(bytes, budgetBytes), f.named(err)
+}
+
+// decode decodes a field of one record batch, as its file stores the field. The caller has this
 // part of the budget.
 func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
+	number, field := f.columnOf(column, field)
 	collect(bytes)
 	var out *table.Decoded
 	err := d.decoded.measure(func() (reading time.Duration, err error) {
-		if out, err = f.contents.decode(ctx, int(batch)-f.first, column, field, lists, bytes); err == nil {
+		if out, err = f.contents.decode(ctx, int(batch)-f.first, number, field, lists, bytes); err == nil {
 			reading = out.Reading
 		}
 		return reading, err
@@ -231,14 +238,13 @@ func (d *Dataset) Decoding() source.Work {
 
 // decodeOnce decodes a field of one record batch, which the cache in memory does not keep.
 func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*table.Decoded, error) {
-	f := (*store)(d).of(batch)
-	bytes, err := f.contents.promise(ctx, int(batch)-f.first, column, field)
+	bytes, err := d.promise(ctx, batch, field, column)
 	if err != nil {
-		return nil, f.named(err)
+		return nil, err
 	}
-	for bytes = min(bytes, budgetBytes); ; bytes = budgetBytes {
+	for ; ; bytes = budgetBytes {
 		if err := budget.Acquire(ctx, bytes); err != nil {
-			return nil, f.named(err)
+			return nil, (*store)(d).Named(batch, err)
 		}
 		out, err := d.decode(ctx, batch, field, column, lists, bytes)
 		budget.Release(bytes)

@@ -12,11 +12,20 @@ import (
 
 // dictionaries reads the dictionaries of the fields in one file.
 func (r *columnReader) dictionaries(f *file) ([][]*arrowtype.Dictionary, error) {
-	all, err := f.contents.dictionaries(r.ctx, r.numbers, r.fields)
-	for _, list := range all {
+	all := make([][]*arrowtype.Dictionary, len(r.fields))
+	var of, numbers []int
+	var fields []*arrowtype.Field
+	for k, column := range r.numbers {
+		if number, field := f.columnOf(column, r.fields[k]); number >= 0 {
+			of, numbers, fields = append(of, k), append(numbers, number), append(fields, field)
+		}
+	}
+	found, err := f.contents.dictionaries(r.ctx, numbers, fields)
+	for i, list := range found {
 		for _, d := range list {
 			d.From += int32(f.first)
 		}
+		all[of[i]] = list
 	}
 	return all, f.named(err)
 }

@@ -92,7 +92,7 @@ func TestClassNames(t *testing.T) {
 		{[]string{first, none, equal}, `[]`},
 		{[]string{none, first}, `[]`},
 		{[]string{first, equal, other}, "arrowio: " + other + `: field "x" stands for other classes than in ` + first + `: class 1 is "c" and "b"; ` +
-			"all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"},
+			"write the files again with one list of classes, or open them apart"},
 	} {
 		ds, err := arrowio.Open(c.paths[0], c.paths[1:]...)
 		got := fmt.Sprint(err)
@@ -170,19 +170,16 @@ func TestColumnsDisagree(t *testing.T) {
 	one, two := temp(t, "one.arrow"), temp(t, "two.arrow")
 	save(t, one, false, schema(1), []int{1}, 1)
 	save(t, two, true, schema(2), []int{1}, 1)
-	for _, c := range []struct{ first, second, want string }{
-		{one, two, "the number of columns is 2, but 1 in "},
-		{two, one, "the number of columns is 1, but 2 in "},
-	} {
-		refused(t, []string{c.first, c.second}, status.Incompatible, c.second+": "+c.want+c.first+
-			"; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema")
+	for _, paths := range [][]string{{one, two}, {two, one}} {
+		refused(t, paths, status.Incompatible, one+`: there is no column "uint64", which `+two+` has; `+
+			`choose columns that all files have, such as columns=["int8"], or open the files apart`)
 	}
 }
 
 // TestSchemasDisagree opens pairs of files whose columns have one name and one type,
 // but rows of different shapes or types.
 func TestSchemasDisagree(t *testing.T) {
-	const oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
+	const oneSchema = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 	tensor := func(parameters string) arrow.Metadata {
 		return arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata"}, []string{"arrow.fixed_shape_tensor", parameters})
 	}

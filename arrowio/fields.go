@@ -20,7 +20,7 @@ import (
 // setFields adds a field to the table for each column that arrays can hold, and
 // lists the other columns as skipped. It leaves out columns with the name of a partition key.
 func (d *Dataset) setFields(ctx context.Context, o Options) error {
-	schema := d.files[0].schema
+	schema := &d.union.schema
 	fields, reasons, err := d.describe(ctx, o)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 // describe returns the field of every column. If the rows of a column cannot be
 // rows of an array, its reason is not empty.
 func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
-	fields, reasons, err = table.Fields(d.files[0].schema, o.Shapes)
+	fields, reasons, err = table.Fields(&d.union.schema, o.Shapes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
 	uneven := make([]string, len(fields))
 	for i, f := range fields {
-		if !d.files[0].located[i] && reasons[i] == "" {
+		if reasons[i] == "" && !d.located(i) {
 			reasons[i] = "a column before it has a type that is not known"
 		}
 		if reasons[i] != "" || f.Ragged > 0 || f.LastOffsets() < 0 {
@@ -65,6 +65,7 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 				return nil, nil, err
 			}
 		}
+		d.union.like(f, i)
 	}
 	if err := d.uneven(ctx, lists, uneven); err != nil {
 		return nil, nil, err
@@ -80,9 +81,18 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 		}
 		if uneven[i] != "" {
 			f.MakeRagged()
+			d.union.like(f, i)
 		}
 	}
 	return fields, reasons, nil
+}
+
+// located reports whether the metadata of every file show where the buffers of a column are.
+func (d *Dataset) located(column int) bool {
+	return !slices.ContainsFunc(d.files, func(f *file) bool {
+		number := f.member.numbers[column]
+		return number >= 0 && !f.metadata.located[number]
+	})
 }
 
 // startRecords is how many records' lists are checked when a dataset is opened. Lists of
@@ -102,12 +112,12 @@ func (d *Dataset) unevenStart(ctx context.Context, f *arrowtype.Field, number in
 	if err != nil {
 		return "", err
 	}
-	r := listReader{ctx: ctx, d: d, field: f, number: number, column: column}
+	r := listReader{ctx: ctx, d: d, of: f, number: number, all: column}
 	for record := int64(0); record < records; {
 		batch, row := d.table.Index.Locate(record)
 		rows := min(d.table.Index.Rows(int(batch))-row, records-record)
 		lists, err := r.open(batch)
-		if err == nil {
+		if err == nil && lists != nil {
 			err = lists.Check(row, row+rows, record)
 		}
 		var uneven *table.Uneven
@@ -153,7 +163,11 @@ func (d *Dataset) uneven(ctx context.Context, columns map[int]*arrowtype.Field, 
 				if found[k][column] != "" || reasons[column] != "" {
 					continue
 				}
-				reason, err := u.uneven(column, field)
+				number, field := f.columnOf(column, field)
+				if number < 0 {
+					continue
+				}
+				reason, err := u.uneven(number, field)
 				if err != nil {
 					return err
 				}
@@ -232,12 +246,15 @@ func (d *Dataset) firstShape(ctx context.Context, f *arrowtype.Field, number int
 	if err != nil {
 		return "", err
 	}
-	r := listReader{ctx: ctx, d: d, field: f, number: number, column: column}
+	r := listReader{ctx: ctx, d: d, of: f, number: number, all: column}
 	for record := range records {
 		batch, row := d.table.Index.Locate(record)
 		lists, err := r.open(batch)
 		if err != nil {
 			return "", err
+		}
+		if lists == nil {
+			continue
 		}
 		found, empty, err := lists.FirstShape(row, shape)
 		switch {

@@ -13,6 +13,7 @@ import (
 // batch of the dataset.
 type file struct {
 	*metadata
+	member    *member // set by the union of all files
 	path      string
 	partition partition
 	content   *resident.File

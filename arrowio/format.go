@@ -73,6 +73,7 @@ type metadata struct {
 	format       string            // for [FileInfo]
 	schema       *arrowmeta.Schema // of all columns
 	located      []bool            // by column: the metadata show where its buffers are
+	adapts       bool              // decode returns the buffers of any field with the same values, whatever the type of the column
 	mixed        bool              // lists are stored among the values, so that reading them reads all
 	digest       [32]byte          // of the schema and the division into record batches or row groups
 	units        []extent          // stored bytes of each unit, in the order of the rows; of a run of pages, those of its row group

@@ -79,7 +79,7 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 	pieces := (stop - start + recordsAtOnce - 1) / recordsAtOnce
 	return parallel(int(pieces), func(piece int) error {
 		from := start + int64(piece)*recordsAtOnce
-		r := listReader{ctx: ctx, d: d, field: d.table.Fields[field], number: d.columns[field], column: column}
+		r := listReader{ctx: ctx, d: d, of: d.table.Fields[field], number: d.columns[field], all: column}
 		for record := from; record < min(from+recordsAtOnce, stop); {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -102,21 +102,27 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 type listReader struct {
 	ctx    context.Context
 	d      *Dataset
-	field  *arrowtype.Field
-	number int // of the column in the files
-	column *table.Column
+	of     *arrowtype.Field
+	number int // of the column in the union
+	all    *table.Column
 
 	batch   int32
+	field   *arrowtype.Field // as the file of the batch stores it
+	column  *table.Column
 	decoded *table.Decoded // buffers of a compressed batch, without the values
 	buffers [2][][]byte    // offsets and validity, by level
 }
 
-// open returns the lists of a record batch.
+// open returns the lists of a record batch, or nil if all rows are null.
 func (r *listReader) open(batch int32) (*table.Lists, error) {
 	r.batch, r.decoded = batch, nil
+	r.field, r.column = r.all.Stored(r.of, batch)
+	if r.column == nil {
+		return nil, nil
+	}
 	if (*store)(r.d).Encoded(r.d.table.File(batch)) {
 		var err error
-		if r.decoded, err = r.d.decodeOnce(r.ctx, batch, r.field, r.number, true); err != nil {
+		if r.decoded, err = r.d.decodeOnce(r.ctx, batch, r.of, r.number, true); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +133,7 @@ func (r *listReader) open(batch int32) (*table.Lists, error) {
 // batch and record of the dataset.
 func (r *listReader) check(batch int32, row, rows, record int64) error {
 	lists, err := r.open(batch)
-	if err == nil {
+	if err == nil && lists != nil {
 		err = lists.Check(row, row+rows, record)
 	}
 	var uneven *table.Uneven

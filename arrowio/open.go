@@ -60,6 +60,10 @@ type Options struct {
 	// is free on its disk, or used by the folder, is the bound.
 	CacheBytes int64
 
+	// Columns are the names of the columns that become fields, in this order. They are chosen
+	// before the files are compared, so that other columns may differ. Nil stands for all.
+	Columns []string
+
 	opener blob.Opener // for tests; nil for local files
 }
 
@@ -117,6 +121,14 @@ func (o Options) check() error {
 	if !slices.Contains([]string{"", "refuse", "allow"}, o.Duplicates) {
 		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates %q is not a way to treat files that come twice", o.Duplicates).
 			WithHint(`use "refuse" or "allow"`)
+	}
+	if o.Columns != nil && len(o.Columns) == 0 {
+		return status.New(status.InvalidArgument, "arrowio", "no columns are chosen").WithHint("name at least one, or choose nothing for all")
+	}
+	for i, name := range o.Columns {
+		if slices.Contains(o.Columns[:i], name) {
+			return status.Errorf(status.InvalidArgument, "arrowio", "the column %q is named twice", name).WithHint("name each column once").With("field", name)
+		}
 	}
 	if o.CacheBytes < 0 {
 		return status.Errorf(status.InvalidArgument, "arrowio", "the cache cannot have %d bytes", o.CacheBytes)

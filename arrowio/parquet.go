@@ -51,7 +51,7 @@ func (f parquetFormat) open(ctx context.Context, content *resident.File) (conten
 		return nil, parquet.Damaged("footer", offset, err)
 	}
 	c := &parquetFile{content: content, meta: meta}
-	c.facts = metadata{format: "parquet", mixed: true, schema: &meta.Schema, digest: sha256.Sum256(footer), located: slices.Repeat([]bool{true}, len(meta.Schema.Fields))}
+	c.facts = metadata{format: "parquet", adapts: true, mixed: true, schema: &meta.Schema, digest: sha256.Sum256(footer), located: slices.Repeat([]bool{true}, len(meta.Schema.Fields))}
 	return c, c.divide(ctx, f.pageRules, offset)
 }
 

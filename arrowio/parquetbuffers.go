@@ -64,6 +64,10 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 
 // textBuffers sets the offsets and the bytes of text, whose values are col.Bytes.
 func textBuffers(col *chunk.Column, to []table.DecodedLevel, width int) error {
+	if col.Present == 0 { // the leaf may be of another type
+		to[0].Data = make([]byte, (col.Values+1)*int64(width))
+		return nil
+	}
 	if int64(len(col.Bytes.Offsets)) != col.Values+1 {
 		return fmt.Errorf("%d values of type %v instead of %d", len(col.Bytes.Offsets)-1, parquet.ByteArray, col.Values)
 	}
@@ -99,6 +103,8 @@ func valueBytes(col *chunk.Column, leaf *parquet.Leaf, values arrowtype.Values) 
 	}
 	defer spare.Give(col.Fixed)
 	switch {
+	case col.Present == 0: // the leaf may be of another type
+		return make([]byte, (col.Values*size+7)/8), nil
 	case leaf.Physical == parquet.Boolean && size == 1:
 		return packBits(col.Fixed), nil
 	case leaf.Physical == parquet.Int96 && size == 64:

@@ -215,15 +215,20 @@ func (d *Dataset) setPartitions() error {
 	if len(first.partition) == 0 {
 		return nil
 	}
-	runs, fields := make([]int64, len(d.files)), make([]view.Constant, len(first.partition))
+	runs, fields := make([]int64, len(d.files)), []view.Constant(nil)
 	for i, f := range d.files {
 		runs[i] = f.records
 	}
-	for k := range fields {
-		fields[k] = d.constant(k)
+	for k := range first.partition {
+		if d.union.has(first.partition[k].name) {
+			fields = append(fields, d.constant(k))
+		}
 	}
 	var err error
-	d.rows, err = view.Constants(stored{d}, runs, fields...)
+	if d.rows, err = view.Constants(stored{d}, runs, fields...); err != nil || d.union.chosen == nil {
+		return err
+	}
+	d.rows, err = view.Select(d.rows, d.union.chosen...)
 	return err
 }
 

@@ -85,7 +85,7 @@ func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, 
 		if err != nil {
 			return nil, err
 		}
-		r.columns[len(r.columns)-1].Dictionaries = decoded.Dictionaries
+		takeDictionaries(r.columns[len(r.columns)-1], decoded)
 	}
 	s.columns, s.of = r.columns, make([]int32, r.batches)
 	s.divide()
@@ -96,6 +96,16 @@ func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, 
 		Load: s.load, Arm: s.files.Arm, Calls: d.table.Calls,
 	}
 	return s, nil
+}
+
+// takeDictionaries sets the dictionaries of a column and of its variants to those of another one.
+func takeDictionaries(to, from *table.Column) {
+	to.Dictionaries = from.Dictionaries
+	for batch, v := range to.Variants {
+		if v != nil && v.Column != nil {
+			v.Column.Dictionaries = from.Variants[batch].Column.Dictionaries
+		}
+	}
 }
 
 // divide divides the record batches of every file into parts. It depends only on metadata,
@@ -159,13 +169,25 @@ func (s *partSet) key(p *partState) string {
 	}
 	fmt.Fprintln(h)
 	for k, f := range s.fields {
-		fmt.Fprintf(h, "%d %q %v %v %d", s.d.columns[s.numbers[k]], f.Name, f.Type, f.Shape, f.Ragged)
+		number, f := p.file.columnOf(s.d.columns[s.numbers[k]], f)
+		fmt.Fprintf(h, "%d %q %v %v %d", number, f.Name, f.Type, f.Shape, f.Ragged)
 		for _, level := range f.Levels {
 			fmt.Fprintf(h, " %T%v", level, level.Buffer())
 		}
 		fmt.Fprintln(h)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// held returns which fields a part has, as its file stores them. It has none whose rows are all
+// null.
+func (s *partSet) held(p *partState) (which []int, fields []*arrowtype.Field) {
+	for k, f := range s.fields {
+		if number, own := p.file.columnOf(s.d.columns[s.numbers[k]], f); number >= 0 {
+			which, fields = append(which, k), append(fields, own)
+		}
+	}
+	return which, fields
 }
 
 // load implements table.Table.Load for the fields of the set.
@@ -250,7 +272,8 @@ func (s *partSet) install(p *partState, entry diskcache.Entry) error {
 	for i := range rows {
 		rows[i] = s.d.table.Index.Rows(p.first + i)
 	}
-	units, err := part.Read(entry, b.Size(), p.key, s.fields, rows)
+	which, fields := s.held(p)
+	units, err := part.Read(entry, b.Size(), p.key, fields, rows)
 	content := resident.NewFile(b)
 	if err == nil {
 		err = s.files.Put(s.d.life, p.number, content)
@@ -261,7 +284,9 @@ func (s *partSet) install(p *partState, entry diskcache.Entry) error {
 	}
 	for i, columns := range units {
 		for k, column := range columns {
-			setPart(s.columns[k], p.first+i, column)
+			batch := p.first + i
+			_, to := s.columns[which[k]].Stored(nil, int32(batch))
+			setPart(to, batch, column)
 		}
 	}
 	p.content = content

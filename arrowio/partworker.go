@@ -174,11 +174,12 @@ func (s *partSet) find(p *partState) (found bool, err error) {
 func (s *partSet) write(to *diskcache.Scratch, p *partState) error {
 	w := part.NewWriter(to)
 	for batch := p.first; batch < p.last; batch++ {
-		for k, i := range s.numbers {
+		which, _ := s.held(p)
+		for _, k := range which {
 			if err := s.d.life.Err(); err != nil {
 				return gatherEnded(err)
 			}
-			decoded, err := s.d.decodeOnce(s.d.life, int32(batch), s.fields[k], s.d.columns[i], false)
+			decoded, err := s.d.decodeOnce(s.d.life, int32(batch), s.fields[k], s.d.columns[s.numbers[k]], false)
 			if err != nil {
 				return &decodingError{err}
 			}

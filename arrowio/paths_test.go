@@ -76,7 +76,7 @@ func TestOpenRefused(t *testing.T) {
 	const (
 		foreign    = ": this is no Arrow IPC or Parquet file: it "
 		again      = "; whatever wrote or downloaded it did not finish: make it again"
-		oneSchema  = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
+		oneType    = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 		damaged    = "; the data are damaged or cut short; write them again"
 		noArrow    = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); "
 		instead    = "; copy or download the directory again, or open its files by name, as in "
@@ -152,8 +152,8 @@ func TestOpenRefused(t *testing.T) {
 		{"pipes", status.Unsupported, "pipes/p.arrow: this is a pipe" + noFile},
 		{"/dev/null", status.Unsupported, "/dev/null: this is a device" + noFile},
 
-		{"x.arrow float.arrow", status.Incompatible, `float.arrow: field "x" is float32, but int64 in x.arrow` + oneSchema},
-		{"x.arrow y.arrow", status.Incompatible, `y.arrow: column 0 is "y", but "x" in x.arrow` + oneSchema},
+		{"x.arrow float.arrow", status.Incompatible, `float.arrow: field "x" is float32, but int64 in x.arrow` + oneType},
+		{"x.arrow y.arrow", status.Incompatible, `y.arrow: there is no column "x", which x.arrow has; the files have no columns in common; open them apart`},
 	} {
 		refused(t, strings.Fields(c.patterns), c.code, c.want)
 	}

@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -22,7 +23,7 @@ type Verification struct {
 	Batches     int64
 	Bytes       int64 // of all files
 	Fingerprint source.Fingerprint
-	Columns     int         // in each file
+	Columns     int         // in the first file
 	Unchecked   []Unchecked // what Verify does not check of these columns
 	Hash        *Hash       // nil unless VerifyOptions.Hash is set
 }
@@ -67,7 +68,13 @@ func (v *verifier) run() (err error) {
 		v.report.Batches += int64(len(f.units))
 	}
 	v.report.Columns = len(v.d.files[0].schema.Fields)
-	v.report.Unchecked = v.d.files[0].contents.unchecked()
+	for _, f := range v.d.files {
+		for _, u := range f.contents.unchecked() {
+			if !slices.Contains(v.report.Unchecked, u) {
+				v.report.Unchecked = append(v.report.Unchecked, u)
+			}
+		}
+	}
 	for _, number := range v.d.table.Schema.Fixed() {
 		v.width += v.d.table.Schema.Fields[number].RowBytes()
 	}
@@ -114,12 +121,13 @@ func (v *verifier) files() error {
 		read += bytes
 		v.reached(int64(float64(read) * share))
 	}
-	var fixed []int // columns of which rows gathers all values
-	for _, i := range v.d.table.Schema.Fixed() {
-		fixed = append(fixed, v.d.columns[i])
-	}
 	return parallel(len(v.d.files), func(i int) error {
 		f := v.d.files[i]
+		var fixed []int // columns of which rows gathers all values
+		for _, field := range v.d.table.Schema.Fixed() {
+			number, _ := f.columnOf(v.d.columns[field], nil)
+			fixed = append(fixed, number)
+		}
 		err := f.contents.verify(v.ctx, fixed, progress)
 		if changed := f.content.Check(); changed != nil {
 			return changed // the change may explain err

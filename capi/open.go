@@ -22,7 +22,7 @@ import (
 //export mfgo_dataset_open
 func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_options, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		names, err := readPaths(paths, n)
+		files, err := readPaths(paths, n)
 		if err != nil {
 			return err
 		}
@@ -41,11 +41,16 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		}
 		o.CacheHome = cacheHome()
 		o.CacheBytes = int64(opts.cache_bytes)
+		if opts.n_columns != 0 {
+			if o.Columns, err = names("columns", (*C.mfi_texts)(opts.columns), int64(opts.n_columns)); err != nil {
+				return err
+			}
+		}
 		if opts.flags&C.MF_ALLOW_DUPLICATES != 0 {
 			o.Duplicates = "allow"
 		}
 		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
-			return openFiles(ctx, names, o)
+			return openFiles(ctx, files, o)
 		}), false), out)
 		return nil
 	})

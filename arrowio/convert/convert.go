@@ -30,8 +30,7 @@ import (
 
 // Options select what is converted. The zero value converts everything.
 type Options struct {
-	Files       arrowio.Options // how the input is opened; Cache is always "memory"
-	Columns     []string        // the fields to convert, in this order; nil for all
+	Files       arrowio.Options // how the input is opened, and its columns; Cache is always "memory"
 	RowsPerFile int64           // 0 for whole units of the input, of about 256 MiB there
 
 	// Part and Parts select the files that this run converts: those of part 1 to
@@ -86,8 +85,10 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 		}
 	}
 	j := job{ds: ds, folder: local.Folder{Dir: dir}, options: o}
-	if j.numbers, err = choose(ds.Schema(), o.Columns); err != nil {
-		return Report{}, err
+	if s := ds.Schema(); o.Files.Columns == nil && len(s.Skipped) > 0 {
+		return Report{}, refuse(s, s.Skipped[0])
+	} else if len(s.Fields) == 0 {
+		return Report{}, status.New(status.InvalidArgument, "convert", "the files have no column to convert")
 	}
 	return j.run(ctx, inputs)
 }
@@ -123,34 +124,6 @@ func inside(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// choose returns the numbers of the fields to convert.
-func choose(s source.Schema, names []string) (numbers []int, err error) {
-	if names == nil {
-		if len(s.Skipped) > 0 {
-			return nil, refuse(s, s.Skipped[0])
-		}
-		names = namesOf(s)
-	}
-	for i, name := range names {
-		number, _, ok := s.Field(name)
-		k := slices.IndexFunc(s.Skipped, func(skipped source.Skipped) bool { return skipped.Name == name })
-		switch {
-		case slices.Contains(names[:i], name):
-			return nil, status.Errorf(status.InvalidArgument, "convert", "the column %q is named twice", name).With("field", name)
-		case ok:
-			numbers = append(numbers, number)
-		case k >= 0:
-			return nil, refuse(s, s.Skipped[k])
-		default:
-			return nil, status.Errorf(status.NotFound, "convert", "there is no column %q", name).WithHint("there are %s", strings.Join(namesOf(s), ", ")).With("field", name)
-		}
-	}
-	if len(numbers) == 0 {
-		return nil, status.New(status.InvalidArgument, "convert", "there is no column to convert").WithHint("name one, or leave --columns out")
-	}
-	return numbers, nil
-}
-
 func namesOf(s source.Schema) (names []string) {
 	for _, f := range s.Fields {
 		names = append(names, f.Name)
@@ -181,7 +154,6 @@ type job struct {
 	ds      *arrowio.Dataset
 	folder  local.Folder
 	options Options
-	numbers []int // of the fields, in the dataset
 }
 
 func (j *job) run(ctx context.Context, inputs []string) (report Report, err error) {
@@ -210,7 +182,7 @@ func (j *job) run(ctx context.Context, inputs []string) (report Report, err erro
 	if err := begin(j.folder, &m); err != nil {
 		return report, err
 	}
-	reader, err := newWindows(j.ds, j.numbers, p)
+	reader, err := newWindows(j.ds, p)
 	if err != nil {
 		return report, err
 	}
@@ -265,8 +237,7 @@ type outputSchema struct {
 func (j *job) schema() (s outputSchema) {
 	stored, metadata := j.ds.Arrow()
 	s.arrow.Metadata = metadata
-	for _, number := range j.numbers {
-		f := j.ds.Schema().Fields[number]
+	for number, f := range j.ds.Schema().Fields {
 		out := newField(f, stored[number])
 		s.fields, s.chosen = append(s.fields, out), append(s.chosen, f)
 		s.arrow.Fields = append(s.arrow.Fields, out.arrow)
@@ -283,14 +254,13 @@ func (j *job) schema() (s outputSchema) {
 func (j *job) arguments(inputs []string) []string {
 	list := slices.Clone(inputs)
 	add := func(flag, value string) { list = append(list, flag, value) }
-	if j.options.Columns != nil {
-		add("--columns", joined(j.options.Columns))
+	if j.options.Files.Columns != nil {
+		add("--columns", joined(j.options.Files.Columns))
 	}
 	if n := j.options.RowsPerFile; n > 0 {
 		add("--rows-per-file", fmt.Sprint(n))
 	}
-	for _, number := range j.numbers {
-		f := j.ds.Schema().Fields[number]
+	for _, f := range j.ds.Schema().Fields {
 		if shape := j.options.Files.Shapes[f.Name]; shape != nil {
 			add("--shapes", f.Name+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]"))
 		}

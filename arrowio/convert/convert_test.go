@@ -55,7 +55,7 @@ func options(t *testing.T, rows int64) Options {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	return Options{Columns: namesOf(ds.Schema()), RowsPerFile: rows}
+	return Options{Files: arrowio.Options{Columns: namesOf(ds.Schema())}, RowsPerFile: rows}
 }
 
 // TestParts converts in any number of parts, in any order. The bytes are those of one run.
@@ -190,18 +190,18 @@ func TestRefused(t *testing.T) {
 		{"in/*.parquet", "in", Options{}, status.InvalidArgument, "in: the input in/a.parquet lies in the output folder; name a folder of its own for the output"},
 		{"in", "file", Options{}, status.IO, "file: not a directory"},
 		{"in", "file/new", Options{}, status.IO, "file/new: not a directory"},
-		{"in", "new", Options{Columns: []string{"none"}}, status.NotFound, `there is no column "none"; there are `},
-		{"in", "new", Options{Columns: []string{"text", "text"}}, status.InvalidArgument, `the column "text" is named twice`},
-		{"in", "new", Options{Columns: []string{}}, status.InvalidArgument, "there is no column to convert; name one, or leave --columns out"},
+		{"in", "new", Options{Files: arrowio.Options{Columns: []string{"none"}}}, status.NotFound, `in/a.parquet: there is no column "none"; the columns are `},
+		{"in", "new", Options{Files: arrowio.Options{Columns: []string{"text", "text"}}}, status.InvalidArgument, `the column "text" is named twice`},
+		{"in", "new", Options{Files: arrowio.Options{Columns: []string{}}}, status.InvalidArgument, "no columns are chosen; name at least one, or choose nothing for all"},
 		{"in", "new", Options{Part: 3, Parts: 2}, status.InvalidArgument, "part 3 of 2 does not exist; parts count from 1: the first of 2 is 1/2"},
 		{"in", "new", Options{Part: 1}, status.InvalidArgument, "part 1 of 0 does not exist; parts count from 1: the first of 1 is 1/1"},
 		{"in", "new", Options{RowsPerFile: -1}, status.InvalidArgument, "-1 rows per file; give 1 or more"},
 		{"in", "done", Options{RowsPerFile: 6}, status.Incompatible, "done: the folder holds a conversion with other rows per file: 5 there, 6 here; name a new folder, or continue with meshfeed convert in --rows-per-file 5 done"},
 		{"other.parquet", "new", Options{}, status.Unsupported, `the column "price" (decimal128(21, 2)) cannot be converted: arrays have no decimal type; cast it to float64 or to an integer; convert the other columns: --columns int8,uint16,int32,uint64,float16,float32,float64,yes,text`},
-		{"other.parquet", "new", Options{Columns: []string{"int8", "price"}}, status.Unsupported, `the column "price" (decimal128(21, 2)) cannot be converted`},
+		{"other.parquet", "new", Options{Files: arrowio.Options{Columns: []string{"int8", "price"}}}, status.Unsupported, `column "price" of type decimal128(21, 2) cannot be an array: arrays have no decimal type`},
 		{"in", "done", Options{}, status.Incompatible, "done: the folder holds a conversion with other rows per file: 5 there, not given here; "},
 		{"in/a.parquet", "done", Options{RowsPerFile: 5}, status.Incompatible, "done: the folder holds a conversion with another input: "},
-		{"other.parquet", "done", Options{RowsPerFile: 5, Columns: []string{"int8"}}, status.Incompatible, "done: the folder holds a conversion with another input: "},
+		{"other.parquet", "done", Options{RowsPerFile: 5, Files: arrowio.Options{Columns: []string{"int8"}}}, status.Incompatible, "done: the folder holds a conversion with another input: "},
 	} {
 		_, err := Run(t.Context(), []string{c.in}, c.out, c.o)
 		if status.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
@@ -232,17 +232,17 @@ var home, _ = os.Getwd()
 func TestMaskedColumns(t *testing.T) {
 	o := options(t, 0)
 	dir := t.TempDir()
-	o.Columns = []string{o.Columns[1], o.Columns[0]}
+	o.Files.Columns = []string{o.Files.Columns[1], o.Files.Columns[0]}
 	convert(t, dir, o)
 	ds, err := arrowio.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if got := namesOf(ds.Schema()); !slices.Equal(got, o.Columns) {
-		t.Errorf("%q instead of %q", got, o.Columns)
+	if got := namesOf(ds.Schema()); !slices.Equal(got, o.Files.Columns) {
+		t.Errorf("%q instead of %q", got, o.Files.Columns)
 	}
-	o.Columns = o.Columns[:1]
+	o.Files.Columns = o.Files.Columns[:1]
 	if _, err := Run(t.Context(), []string{input}, dir, o); status.CodeOf(err) != status.Incompatible || !strings.Contains(err.Error(), "the folder holds a conversion with other columns") {
 		t.Error(err)
 	}

@@ -42,7 +42,7 @@ type windows struct {
 }
 
 // newWindows returns a reader of some fields of a source.
-func newWindows(src source.Source, fields []int, p plan) (*windows, error) {
+func newWindows(src source.Source, p plan) (*windows, error) {
 	w := &windows{batch: p.batchRows(), most: p.most, room: math.MaxInt64, workers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if bytes := source.CacheOf(src); bytes > 0 {
 		w.room = bytes
@@ -51,13 +51,14 @@ func newWindows(src source.Source, fields []int, p plan) (*windows, error) {
 	for _, n := range p.units {
 		w.unit = max(w.unit, n)
 	}
-	for _, number := range fields {
+	fields := len(src.Schema().Fields)
+	for number := range fields {
 		r, err := columns.New(plain{src}, []int{number}, columns.Options{})
 		if err != nil {
 			return nil, cmp.Or(err, w.close())
 		}
 		w.readers = append(w.readers, r)
-		w.weights = append(w.weights, w.unit*max(p.rowBytes/int64(len(fields)), int64(r.RowBytes())))
+		w.weights = append(w.weights, w.unit*max(p.rowBytes/int64(fields), int64(r.RowBytes())))
 	}
 	return w, nil
 }

@@ -138,16 +138,15 @@ func (f *memoryFile) Discard() { f.discarded = true }
 // convertTo converts a source with a plan to a folder, as Run does.
 func convertTo(ctx context.Context, src source.Source, p plan, out folder, rowsPerFile int64, workers int) (Part, error) {
 	w := writer{folder: out, part: &Part{}, conversion: conversion{plan: p, records: p.files(src.Len(), rowsPerFile), total: src.Len()}}
-	var numbers []int
-	for i, f := range fields {
+	for _, f := range fields {
 		o := newField(f, arrowmeta.Field{})
-		w.fields, w.schema.Fields, numbers = append(w.fields, o), append(w.schema.Fields, o.arrow), append(numbers, i)
+		w.fields, w.schema.Fields = append(w.fields, o), append(w.schema.Fields, o.arrow)
 	}
 	for i := range w.records {
 		w.names = append(w.names, nameOf(i, len(w.records)))
 	}
 	var err error
-	if w.windows, err = newWindows(src, numbers, p); err != nil {
+	if w.windows, err = newWindows(src, p); err != nil {
 		return Part{}, err
 	}
 	defer w.windows.close()

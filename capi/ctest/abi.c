@@ -136,6 +136,8 @@ int main(void) {
   FIELD(mf_dataset_options, split);
   FIELD(mf_dataset_options, cache);
   FIELD(mf_dataset_options, cache_bytes);
+  FIELD(mf_dataset_options, columns);
+  FIELD(mf_dataset_options, n_columns);
   STRUCT(mf_renaming);
   FIELD(mf_renaming, field);
   FIELD(mf_renaming, name);

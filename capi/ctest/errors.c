@@ -253,13 +253,36 @@ static void duplicates(const char* file) {
   OK(mf_dataset_open(twice, 2, NULL, &dataset, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_wait(dataset.id, -1, &error));
   CHECK(strstr(error.message, "are the same file") && strcmp(error.path, file) == 0);
-  CHECK(strcmp(error.hint, "leave one out, or pass duplicates=\"allow\" (C: MF_ALLOW_DUPLICATES)") == 0);
+  CHECK(strcmp(error.hint, "leave one out, or pass duplicates=\"allow\" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)") == 0);
   OK(mf_release(dataset.id, &error));
   OK(mf_dataset_open(twice, 2, &(mf_dataset_options){.flags = MF_ALLOW_DUPLICATES}, &dataset, &error));
   OK(mf_dataset_info(dataset, &info, &error));
   CHECK(strncmp(info.data, "{\"records\":10,", 14) == 0);
   mf_bytes_free(&info);
   OK(mf_release(dataset.id, &error));
+}
+
+/* Only chosen columns become fields. */
+static void columns(const char* file) {
+  const char* const names[] = {"bytes", "none"};
+  mf_dataset_options options = MF_DATASET_OPTIONS_INIT;
+  mf_dataset dataset;
+  mf_bytes info;
+  options.columns = names;
+  options.n_columns = 1;
+  OK(mf_dataset_open(&file, 1, &options, &dataset, &error));
+  OK(mf_dataset_info(dataset, &info, &error));
+  CHECK(strstr(info.data, "\"bytes\"") && !strstr(info.data, "\"image\""));
+  mf_bytes_free(&info);
+  OK(mf_release(dataset.id, &error));
+  options.n_columns = 2;
+  OK(mf_dataset_open(&file, 1, &options, &dataset, &error));
+  EXPECT(MF_NOT_FOUND, mf_wait(dataset.id, -1, &error));
+  CHECK(strstr(error.message, "there is no column \"none\""));
+  OK(mf_release(dataset.id, &error));
+  options.n_columns = -1;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(&file, 1, &options, &dataset, &error));
+  CHECK(strstr(error.message, "columns has -1 elements at "));
 }
 
 /* Calls on a loader with wrong options report them. */
@@ -398,6 +421,7 @@ int main(void) {
   handles(loader, layout);
   long_texts(layout);
   duplicates(getenv("FILE"));
+  columns(getenv("FILE"));
   refused(dataset, layout);
   processes(dataset, layout);
   refused_arrays();

@@ -304,9 +304,11 @@ typedef struct mf_dataset_options {
   const char* split;          /* of a directory of Hugging Face's libraries; NULL: it has one */
   const char* cache;          /* where decoded units are kept: "memory", a folder, or NULL for "auto" */
   int64_t cache_bytes;        /* the most bytes of the folder; 0: a quarter of the disk that is free */
+  const char* const* columns; /* the columns that become fields, in this order; others may differ */
+  int64_t n_columns;          /* 0: all columns, which must be in all files */
 } mf_dataset_options;
 
-#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0}
+#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0}
 
 /* Opens n paths to files of Parquet or Arrow IPC: files, globs and directories, in this
    order. Directories such as year=2024 in a directory become a field. options may be NULL.

@@ -48,7 +48,6 @@ The input must not change. The exit status is 0 if the files of the part are the
 		},
 	}
 	datasetFlags(cmd, &o.Files, &asJSON)
-	cmd.Flags().StringSliceVar(&o.Columns, "columns", nil, "the columns to convert, in this order, such as tokens,label")
 	cmd.Flags().Int64Var(&o.RowsPerFile, "rows-per-file", 0, "records of each file; 0 for the row groups of about 256 MiB of input")
 	cmd.Flags().Var((*partFlag)(&o), "part", "convert one of several parts of the files, such as 3/8")
 	return cmd

@@ -171,7 +171,17 @@ func describe(err error) string {
 // argument is an argument of mf.open in a hint, and what Go and C have in its place.
 var argument = regexp.MustCompile(`\b(split|duplicates)="([^" ]+)"(?: \([^()]*C: [A-Z_]+\))?`)
 
+// columns is the argument columns of mf.open in a hint: a list, or nothing after the sign.
+var columns = regexp.MustCompile(`\bcolumns=(?:\["(.*?)"(, …)?\])?`)
+
 // asFlags replaces arguments of Python and options of Go in a text by flags of the command.
 func asFlags(text string) string {
+	text = columns.ReplaceAllStringFunc(text, func(list string) string {
+		names := columns.FindStringSubmatch(list)[1]
+		if names == "" {
+			return "--columns"
+		}
+		return `--columns "` + strings.ReplaceAll(names, `", "`, ",") + `"`
+	})
 	return wording.Options(argument.ReplaceAllString(text, "--$1 $2"), "--", "-")
 }

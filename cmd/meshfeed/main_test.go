@@ -198,6 +198,8 @@ func TestHintsNameFlags(t *testing.T) {
 		`Options.Process is 3; set loader.Options.MaxHostBytes`:                 `--process is 3; set --max-host-bytes`,
 		`choose one with split="a b"`:                                           `choose one with split="a b"`,
 		`use order="blocks"`:                                                    `use order="blocks"`,
+		`choose columns=["a", "b c"], or open`:                                  `choose --columns "a,b c", or open`,
+		`leave it out (columns=), or`:                                           `leave it out (--columns), or`,
 	} {
 		if got := asFlags(hint); got != want {
 			t.Errorf("got %s, want %s", got, want)

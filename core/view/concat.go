@@ -15,9 +15,11 @@ import (
 )
 
 // Concat returns a view of the records of several datasets, one dataset after the
-// other. Their fields must have the same names, types and shapes in the same order. Lists
-// of one length and lists of another, or of several, are joined to a ragged field. A field may hold nulls if it may in one of the datasets. Names of classes must be equal where
-// two datasets have some. A dataset may occur twice.
+// other. Their fields must have the same names, types of values and shapes; see
+// [source.Field.Unify]. The view has the order of the first dataset. Lists of one length and lists
+// of another, or of several, are joined to a ragged field. A field may hold nulls if it may in one
+// of the datasets. Names of classes must be equal where two datasets have some. A dataset may
+// occur twice.
 func Concat(sources ...source.Source) (source.Source, error) {
 	if len(sources) == 0 {
 		return nil, status.New(status.InvalidArgument, "view", "there are no datasets to concatenate").
@@ -25,7 +27,8 @@ func Concat(sources ...source.Source) (source.Source, error) {
 	}
 	var flat []source.Source
 	for i, s := range sources {
-		if err := agree(sources[0].Schema(), s.Schema(), i); err != nil {
+		s, err := like(sources[0].Schema(), s, i)
+		if err != nil {
 			return nil, err
 		}
 		if c, ok := s.(*concat); ok {
@@ -46,28 +49,45 @@ func Concat(sources ...source.Source) (source.Source, error) {
 	return v, nil
 }
 
+// like returns dataset i with its fields in the order of dataset 0.
+func like(first source.Schema, s source.Source, i int) (source.Source, error) {
+	other := s.Schema()
+	if err := agree(first, other, i); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(first.Fields))
+	ordered := true
+	for k := range first.Fields {
+		names[k] = first.Fields[k].Name
+		ordered = ordered && other.Fields[k].Name == names[k]
+	}
+	if ordered {
+		return s, nil
+	}
+	return Select(s, names...)
+}
+
 // agree returns the first difference between the fields of dataset 0 and dataset i.
 func agree(first, other source.Schema, i int) error {
 	differ := func(format string, args ...any) error {
 		return status.Errorf(status.InvalidArgument, "view", "datasets 0 and %d differ: %s", i, fmt.Sprintf(format, args...)).
 			WithHint("make their fields equal, for example by select and rename").With("dataset", i)
 	}
-	for k := range max(len(first.Fields), len(other.Fields)) {
-		switch {
-		case k >= len(other.Fields):
-			return differ("only dataset 0 has field %q", first.Fields[k].Name)
-		case k >= len(first.Fields):
-			return differ("only dataset %d has field %q", i, other.Fields[k].Name)
+	for _, a := range first.Fields {
+		_, b, ok := other.Field(a.Name)
+		if !ok {
+			return differ("only dataset 0 has field %q", a.Name)
 		}
-		a, b := first.Fields[k], other.Fields[k]
-		if a.Name != b.Name {
-			return differ("field %d is called %q and %q", k, a.Name, b.Name)
-		}
-		if typeOf(a) != typeOf(b) && typeOf(asLists(a)) != typeOf(asLists(b)) {
+		if _, ok := a.Unify(b); !ok {
 			return differ("field %q is %s and %s", a.Name, typeOf(a), typeOf(b))
 		}
 		if what := source.DifferentClasses(a.Names, b.Names); what != "" {
 			return differ("field %q stands for other classes: %s", a.Name, what)
+		}
+	}
+	for _, b := range other.Fields {
+		if _, _, ok := first.Field(b.Name); !ok {
+			return differ("only dataset %d has field %q", i, b.Name)
 		}
 	}
 	return nil
@@ -88,14 +108,6 @@ func typeOf(f source.Field) string {
 	return text
 }
 
-// asLists returns a field without the length that its lists happen to have.
-func asLists(f source.Field) source.Field {
-	if f.Lists {
-		f.Lists, f.Ragged, f.Shape = false, 1, f.Shape[1:]
-	}
-	return f
-}
-
 // joined returns the schema of the first dataset. A field may hold nulls, is ragged, or is
 // skipped, if that is so in one of the datasets.
 func joined(sources []source.Source) source.Schema {
@@ -103,12 +115,7 @@ func joined(sources []source.Source) source.Schema {
 	out := source.Schema{Fields: slices.Clone(schema.Fields), Skipped: slices.Clone(schema.Skipped)}
 	for _, s := range sources[1:] {
 		for k, f := range s.Schema().Fields {
-			if typeOf(out.Fields[k]) != typeOf(f) {
-				out.Fields[k] = asLists(out.Fields[k])
-			}
-			out.Fields[k].Lists = out.Fields[k].Lists || f.Lists && out.Fields[k].Ragged == 0
-			out.Fields[k].Nullable = out.Fields[k].Nullable || f.Nullable
-			out.Fields[k].HasNulls = out.Fields[k].HasNulls || f.HasNulls
+			out.Fields[k], _ = out.Fields[k].Unify(f)
 			if !slices.Equal(out.Fields[k].Names, f.Names) {
 				out.Fields[k].Names = nil // unknown in one of the datasets
 			}

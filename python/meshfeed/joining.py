@@ -19,9 +19,11 @@ _FULL = (
 def concat(datasets: Iterable[Dataset]) -> Dataset:
     """Returns a view of the records of several datasets, one dataset after the other.
 
-    Their fields must have the same names, types and shapes, in the same order; `Dataset.select`
-    and `Dataset.rename` make them so. Lists of several lengths become a ragged field. A field may
-    hold nulls if it may in one of the datasets. A dataset may occur several times.
+    Their fields must have the same names, types of values and shapes; `Dataset.select` and
+    `Dataset.rename` make them so. They have the order of the first dataset. Text agrees with
+    text, and bytes with bytes, whatever the Arrow types that store them. Lists of several lengths
+    become a ragged field. A field may hold nulls if it may in one of the datasets. A dataset may
+    occur several times.
 
     Args:
         datasets: at least one dataset.

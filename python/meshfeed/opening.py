@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +42,7 @@ _TABLES = {
 def open(
     paths: Paths | Sequence[Paths],
     *,
+    columns: Sequence[str] | None = None,
     io: Literal["auto", "map", "read"] = "auto",
     shapes: Mapping[str, Sequence[int]] | None = None,
     duplicates: Literal["refuse", "allow"] = "refuse",
@@ -56,6 +57,11 @@ def open(
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
             Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
             directory. Directories such as ``year=2024`` in a directory become a field ``year``.
+            Columns are matched by name, and their types of values must agree, as string and
+            large_string do.
+        columns: the names of the columns that become fields, in this order. All files must have
+            them; other columns may differ. By default all columns become fields, and a field that
+            only some files have is an error.
         io: "map" maps the files into memory, "read" reads each row from its file, and "auto", the
             default, chooses by the size and location of the files.
         shapes: the shape of a row, by name, for list columns whose rows have one length, such as
@@ -84,6 +90,8 @@ def open(
         NotFoundError: there is no such file or split.
         InvalidArgumentError: a file is found twice, and the message names both paths; or a
             directory has several splits, and the message names them.
+        IncompatibleError: a column has other types of values in two files, or only some files have
+            it; the message names both files and the column.
         UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
             what to do.
         DataLossError: a file is damaged; the message names the file and the place in it.
@@ -93,6 +101,7 @@ def open(
         mode = check.choice("io", io, "auto", "map", "read")
         allowed = check.choice("duplicates", duplicates, "refuse", "allow") == "allow"
         rows = _shapes(check, shapes)
+        wanted = _columns(check, columns)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
         chosen = None if split is None else check.name("split", _split_name(split))
         handle = calls.dataset_open(
@@ -100,6 +109,7 @@ def open(
             io=mode,
             allow_duplicates=allowed,
             shapes=rows,
+            columns=wanted,
             split=chosen,
             cache=_cache(check, cache),
             cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1) or 0,
@@ -135,6 +145,19 @@ def _listed(check: Checks, paths: Any) -> list[str]:
         hint = ordered if unordered else ""
         raise check.wrong("paths", paths, expected, hint)
     return listed
+
+
+def _columns(check: Checks, columns: Any) -> list[str]:
+    """Checks `columns=` and returns the names. None stands for all columns, as an empty list."""
+    if columns is None:
+        return []
+    expected = 'a list of the names of columns, such as ["tokens", "label"]'
+    if isinstance(columns, str | bytes | Mapping) or not isinstance(columns, Iterable):
+        raise check.wrong("columns", columns, expected)
+    names = [check.field("columns", name) for name in columns]
+    if not names:
+        raise check.wrong("columns", columns, expected, "leave it out for all columns")
+    return names
 
 
 def _cache(check: Checks, cache: Any) -> str:

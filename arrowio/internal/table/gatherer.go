@@ -77,7 +77,7 @@ func (t *Table) form(field int) block.Form {
 // columns whose buffers begin with elements to skip, are not direct.
 func (t *Table) addressed(field int, c *Column) addressed {
 	f := t.Fields[field]
-	a := addressed{column: c, packed: f.Packed(), direct: f.Direct(), stride: f.RowBits()}
+	a := addressed{column: c, packed: f.Packed(), direct: f.Direct() && c.Variants == nil, stride: f.RowBits()}
 	for i := range c.Planes {
 		if c.Planes[i].Valid != nil || c.Planes[i].Shift != nil {
 			a.direct = false

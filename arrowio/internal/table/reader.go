@@ -32,12 +32,7 @@ type readField struct {
 func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 	r := &rowReader{table: t, numbers: fields}
 	for k, n := range fields {
-		f := t.Fields[n]
-		each := f.RowElements()
-		if f.Lists() > f.Ragged {
-			each = int(f.Elements(1))
-		}
-		r.fields = append(r.fields, &readField{n, f, columns[k], f.Lists(), each})
+		r.fields = append(r.fields, newReadField(n, t.Fields[n], columns[k]))
 	}
 	r.pool.New = func() any {
 		s := &readState{files: files{table: t}}
@@ -45,6 +40,14 @@ func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 		return s
 	}
 	return r
+}
+
+func newReadField(number int, f *arrowtype.Field, c *Column) *readField {
+	each := f.RowElements()
+	if f.Lists() > f.Ragged {
+		each = int(f.Elements(1))
+	}
+	return &readField{number, f, c, f.Lists(), each}
 }
 
 // Reader returns a reader of whole rows of some fields.
@@ -163,7 +166,7 @@ func (r *rowReader) Lengths(ctx context.Context, field int, records, out []int64
 		if err := s.locate(s.spans); err != nil {
 			return err
 		}
-		if err := s.guarded(func() error { return s.traversal.lengths(f, s.spans, s.located, out[from:to]) }); err != nil {
+		if err := s.guarded(func() error { return s.lengths(f, s.spans, s.located, out[from:to]) }); err != nil {
 			return err
 		}
 		s.release()
@@ -190,7 +193,7 @@ func (r *rowReader) rows(s *readState, spans []source.Span) error {
 		if f == nil {
 			return r.unknown(field)
 		}
-		if err := s.traversal.rows(f, spans[from:to], s.located[from:to]); err != nil {
+		if err := s.rows(f, spans[from:to], s.located[from:to]); err != nil {
 			return err
 		}
 	}
@@ -246,7 +249,9 @@ func (r *rowReader) Ahead(records []int64) {
 			continue
 		}
 		for _, f := range r.fields {
-			s.traversal.pieces = append(s.traversal.pieces, f.ahead(int(t.File(batch)), batch, row))
+			if f = f.of(batch); f.column != nil {
+				s.traversal.pieces = append(s.traversal.pieces, f.ahead(int(t.File(batch)), batch, row))
+			}
 		}
 	}
 	if len(s.traversal.pieces) > 0 {

@@ -19,6 +19,22 @@ type Column struct {
 	Planes       []Plane
 	Dictionaries []*arrowtype.Dictionary // of a dictionary column, in the order of From
 	Memory       []unsafe.Pointer        // keeps Go memory alive, if positions are addresses in it
+	Variants     []*Variant              // by record batch: how its file stores the field; nil if as Table.Fields says
+}
+
+// Variant is another way in which some files store a field, such as text with longer offsets.
+type Variant struct {
+	Field  *arrowtype.Field
+	Column *Column // nil if all rows are null
+}
+
+// Stored returns how the file of a record batch stores a field: as the field and the column
+// say, or in another way. The result has no column if all rows are null.
+func (c *Column) Stored(f *arrowtype.Field, batch int32) (*arrowtype.Field, *Column) {
+	if c.Variants == nil || c.Variants[batch] == nil {
+		return f, c
+	}
+	return c.Variants[batch].Field, c.Variants[batch].Column
 }
 
 // Plane holds the positions of one level's buffers, with an entry per record

@@ -135,6 +135,8 @@ class DatasetOptions(ctypes.Structure):
         (POINTER(RowShape), "shapes"),
         (c_char_p, "split cache"),
         (c_int64, "cache_bytes"),
+        (POINTER(c_char_p), "columns"),
+        (c_int64, "n_columns"),
     )
 
 

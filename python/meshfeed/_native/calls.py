@@ -176,12 +176,15 @@ def dataset_open(
     io: str,
     allow_duplicates: bool,
     shapes: Shapes | None,
+    columns: Sequence[str],
     split: str | None,
     cache: str,
     cache_bytes: int,
 ) -> Handle:
-    """Opens files."""
+    """Opens files. Without names of columns, all columns become fields."""
     options = _dataset_options(shapes)
+    options.columns = (c_char_p * len(columns))(*map(_field, columns))
+    options.n_columns = len(columns)
     options.io = _IO.index(io)
     options.split = None if split is None else _field(split)
     options.cache, options.cache_bytes = os.fsencode(cache), cache_bytes
