@@ -60,6 +60,10 @@ func TestOrderOfFiles(t *testing.T) {
 		"odd[1].arrow": numbered(t, 20), "w/d.arrow": numbered(t, 40), "w/e.IPC": numbered(t, 41), "w/notes.txt": []byte("no Arrow"), "w/odd[1].arrow": numbered(t, 42),
 		"hf/data-00000-of-00002.arrow": numbered(t, 30), "hf/data-00001-of-00002.arrow": numbered(t, 31),
 		"hf/cache-1.arrow": numbered(t, 32), "hf/state.json": []byte(state), "hf/dataset_info.json": []byte("{}"),
+		"h/n.arrow": numbered(t, 50), "h/_b.arrow": numbered(t, 51), "h/.c.arrow": numbered(t, 52), "h/_tmp/d.arrow": numbered(t, 53), "h/.git/e.arrow": numbered(t, 54),
+		"spark/part-1": numbered(t, 60), "spark/part-0": numbered(t, 61), "spark/_SUCCESS": {}, "spark/.part-0.crc": []byte("crc"), "spark/notes.txt": []byte("no Arrow"),
+		"short/a.pq": numbered(t, 70), "short/b.parq": numbered(t, 71), "short/c.FTR": numbered(t, 72), "short/part-0": numbered(t, 73),
+		"hive/year=1/000000_0": numbered(t, 80), "hive/year=2/a.arrow": numbered(t, 81), "hive/year=2/LICENSE": []byte("no Arrow"), "hive/LICENSE": []byte("no Arrow"),
 	})
 	for _, c := range []struct {
 		patterns []string
@@ -73,6 +77,16 @@ func TestOrderOfFiles(t *testing.T) {
 		{[]string{"odd[1].arrow"}, []byte{20}},
 		{[]string{"w"}, []byte{40, 41, 42}},
 		{[]string{"hf"}, []byte{31, 30}},
+		{[]string{"h"}, []byte{50}},
+		{[]string{"h/*"}, []byte{50}},
+		{[]string{"h/*.arrow"}, []byte{50}},
+		{[]string{"h/_*.arrow"}, []byte{51}},
+		{[]string{"h/.*.arrow", "h/_b.arrow"}, []byte{52, 51}},
+		{[]string{"h/_tmp"}, []byte{53}},
+		{[]string{"h/_*/*.arrow"}, []byte{53}},
+		{[]string{"spark"}, []byte{61, 60}},
+		{[]string{"short"}, []byte{70, 71, 72}},
+		{[]string{"hive"}, []byte{80, 81}},
 	} {
 		ds, err := arrowio.Open(c.patterns[0], c.patterns[1:]...)
 		if err != nil {

@@ -117,14 +117,26 @@ type unit interface {
 
 // contentsOf recognizes and opens the contents of a file.
 func contentsOf(ctx context.Context, content *resident.File) (contents, error) {
+	f, err := formatOf(ctx, content)
+	switch {
+	case err != nil:
+		return nil, err
+	case f == nil:
+		return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
+	}
+	return f.open(ctx, content)
+}
+
+// formatOf returns the format of a file by its first bytes, or nil.
+func formatOf(ctx context.Context, content *resident.File) (format, error) {
 	head := make([]byte, min(headBytes, content.Size()))
 	if err := content.ReadFull(ctx, head, 0); err != nil {
 		return nil, err
 	}
 	for _, f := range formats {
 		if f.recognize(head, content.Size()) {
-			return f.open(ctx, content)
+			return f, nil
 		}
 	}
-	return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
+	return nil, nil
 }

@@ -192,7 +192,7 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
 // directory of its name. If no split is chosen, the files and the directories must not be
 // those of several splits.
 func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
-	files := arrowFiles(entries)
+	files := f.data(dir, entries)
 	if f.split == "" {
 		return nil, f.oneSplit(dir, entries, files)
 	}

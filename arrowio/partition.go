@@ -33,7 +33,7 @@ const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 // keyOf returns the key and the value that a directory names. ok is false for any other name.
 func keyOf(dir string) (key partitionKey, ok bool) {
 	name, value, ok := strings.Cut(dir, "=")
-	if !ok || name == "" || hiddenPartition(dir) {
+	if !ok || name == "" || hidden(dir) {
 		return key, false
 	}
 	key = partitionKey{name: unescape(name), value: unescape(value)}
@@ -41,12 +41,6 @@ func keyOf(dir string) (key partitionKey, ok bool) {
 		key.value = ""
 	}
 	return key, true
-}
-
-// hiddenPartition reports whether programs that write partitions keep files of their own in
-// a directory, such as _temporary.
-func hiddenPartition(dir string) bool {
-	return strings.HasPrefix(dir, ".") || strings.HasPrefix(dir, "_")
 }
 
 // unescape replaces each %XX by the byte with this hexadecimal number. Any other % stays.
@@ -148,13 +142,14 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]choice, error) 
 
 // divide returns the files of a directory, and its partitions.
 func (f finder) divide(p place) (files []choice, inside []place, err error) {
+	for _, name := range f.data(p.dir, p.entries) {
+		files = append(files, choice{path: filepath.Join(p.dir, name), partition: p.partition})
+	}
 	for _, e := range p.entries {
 		path := filepath.Join(p.dir, e.Name)
 		key, ok := keyOf(e.Name)
 		switch {
-		case !e.Dir && isArrow(path):
-			files = append(files, choice{path: path, partition: p.partition})
-		case !e.Dir || hiddenPartition(e.Name):
+		case !e.Dir || hidden(e.Name):
 		case ok:
 			keys, err := p.partition.with(path, key)
 			if err != nil {

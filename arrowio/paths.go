@@ -101,19 +101,17 @@ func (f finder) one(pattern string) ([]choice, error) {
 // meta are the characters that make a pattern a glob.
 const meta = `*?[`
 
-// glob returns the files that a glob matches, without hidden ones. It fails if
-// it also matches a directory with Arrow files.
+// glob returns the files that a glob matches. It fails if it also matches a directory with
+// Arrow files.
 func (f finder) glob(pattern string) ([]choice, error) {
 	if _, err := filepath.Match(pattern, ""); err != nil {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q is not a glob: %w", pattern, err)
 	}
 	var files, dirs []string
 	for _, m := range f.matches(pattern) {
-		switch {
-		case hidden(m.Name) && !hidden(pattern):
-		case m.Dir:
+		if m.Dir {
 			dirs = append(dirs, m.Name)
-		default:
+		} else {
 			files = append(files, m.Name)
 		}
 	}
@@ -155,8 +153,9 @@ func fixedDir(pattern string) string {
 	return filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
 }
 
-// matches returns what a glob matches, with the directory in each name. A
-// directory that cannot be listed matches nothing, as in filepath.Glob.
+// matches returns what a glob matches, with the directory in each name. As in a shell, *
+// matches no hidden name. A directory that cannot be listed matches nothing, as in
+// filepath.Glob.
 func (f finder) matches(pattern string) (all []blob.Entry) {
 	dir, last := filepath.Split(pattern)
 	parent := filepath.Clean(dir)
@@ -170,7 +169,7 @@ func (f finder) matches(pattern string) (all []blob.Entry) {
 		}
 		entries, _ := f.opener.List(f.ctx, p.Name)
 		for _, e := range entries {
-			if ok, _ := filepath.Match(last, e.Name); ok {
+			if ok, _ := filepath.Match(last, e.Name); ok && (hidden(last) || !hidden(e.Name)) {
 				all = append(all, blob.Entry{Name: filepath.Join(p.Name, e.Name), Dir: e.Dir})
 			}
 		}
@@ -178,7 +177,12 @@ func (f finder) matches(pattern string) (all []blob.Entry) {
 	return all
 }
 
-func hidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
+// hidden reports whether a name begins with . or _, as names of files and directories do which
+// programs that write data keep for themselves, such as _SUCCESS and _temporary.
+func hidden(path string) bool {
+	name := filepath.Base(path)
+	return name[0] == '.' || name[0] == '_'
+}
 
 // noFile makes an error of code NotFound in which errors.Is finds fs.ErrNotExist, as in that
 // of a missing file.
@@ -265,11 +269,13 @@ func sorted(paths []string) []string {
 }
 
 // suffixes are those of files of Arrow and Parquet in a directory.
-var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".parquet"}
+var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".ftr", ".parquet", ".parq", ".pq"}
 
-// isArrow reports whether a file has the suffix of an Arrow file.
-func isArrow(path string) bool {
-	return !hidden(path) && slices.Contains(suffixes, strings.ToLower(filepath.Ext(path)))
+// isArrow reports whether a file has the suffix of an Arrow file, and is not hidden.
+func isArrow(path string) bool { return !hidden(path) && hasSuffix(path) }
+
+func hasSuffix(path string) bool {
+	return slices.Contains(suffixes, strings.ToLower(filepath.Ext(path)))
 }
 
 // isZarr reports whether an entry of a directory holds the metadata of Zarr, of version 3 or 2.
@@ -278,8 +284,7 @@ func isZarr(e blob.Entry) bool {
 }
 
 // directory returns the Arrow files of a directory: those of a conversion, of a split of
-// Hugging Face's libraries or of all partitions. In any other directory, it returns those that
-// have one of the suffixes and are not hidden.
+// Hugging Face's libraries or of all partitions. In any other directory, it returns its data.
 func (f finder) directory(dir string) ([]choice, error) {
 	entries, err := f.opener.List(f.ctx, dir)
 	if err != nil {
@@ -306,8 +311,13 @@ func (f finder) directory(dir string) ([]choice, error) {
 		path := filepath.Join(dir, e.Name)
 		if e.Dir {
 			dirs = append(dirs, path)
-		} else if isArrow(path) {
-			files = append(files, path)
+		}
+	}
+	hint := ""
+	for _, name := range f.data(dir, entries) {
+		files = append(files, filepath.Join(dir, name))
+		if filepath.Ext(name) == "" {
+			hint = "name the files with data, such as by a glob"
 		}
 	}
 	if len(files) == 0 {
@@ -320,7 +330,7 @@ func (f finder) directory(dir string) ([]choice, error) {
 				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+ext), filepath.Join(dir, "*", "*"+ext)).With("path", dir)
 		}
 	}
-	return chosen(sorted(files), ""), nil
+	return chosen(sorted(files), hint), nil
 }
 
 // arrowIn returns the suffix of the first Arrow file in a directory. If there is none, ok
@@ -344,6 +354,9 @@ func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) str
 			return "open a directory with partitions: " + sub
 		}
 	}
+	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && hidden(e.Name) && hasSuffix(e.Name) }) {
+		return "files whose names begin with . or _ are left out; rename them, or name them by themselves"
+	}
 	if below := f.below(dir); below != "" {
 		return below
 	}
@@ -365,7 +378,7 @@ func (f finder) below(dir string) string {
 				found = append(found, d)
 			}
 			for _, e := range entries {
-				if e.Dir && !hiddenPartition(e.Name) {
+				if e.Dir && !hidden(e.Name) {
 					next = append(next, filepath.Join(d, e.Name))
 				}
 			}

@@ -39,7 +39,7 @@ func badPaths(t *testing.T) {
 		"spark/a.arrow": number, "spark/b.arrow/p.arrow": number, "keys/x.arrow": number, "keys/a=1/b=1/x.arrow": number,
 		"inner/x.arrow": number, "inner/sub/a=1/x.arrow": number,
 		"both/x.arrow": number, "both/sub/y.arrow": number, "fine/x.arrow": number, "fine/.cache/y.arrow": number, "fine/notes/n.txt": nil,
-		"splits/train/x.arrow": number, "splits/test/x.arrow": number, "mixed/x.arrow": number, "mixed/readme.txt": []byte("Read me."),
+		"left/_x.arrow": number, "bare/part-0": number, "bare/README": []byte("Read me."), "splits/train/x.arrow": number, "splits/test/x.arrow": number, "mixed/x.arrow": number, "mixed/readme.txt": []byte("Read me."),
 
 		"hf/state.json":        []byte(`{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}`),
 		"hf/dataset_info.json": []byte("{}"), "hf/data-00000-of-00001.arrow": number,
@@ -78,7 +78,7 @@ func TestOpenRefused(t *testing.T) {
 		again      = "; whatever wrote or downloaded it did not finish: make it again"
 		oneType    = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 		damaged    = "; the data are damaged or cut short; write them again"
-		noArrow    = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .parquet); "
+		noArrow    = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .ftr, .parquet, .parq, .pq); "
 		instead    = "; copy or download the directory again, or open its files by name, as in "
 		zarr       = `: this is no directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
 		oldRelease = ", which datasets up to 1.5 follows and later releases ignore; load it with such an old release, call flatten_indices(), and save it again"
@@ -94,7 +94,7 @@ func TestOpenRefused(t *testing.T) {
 		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
 		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"},
 
-		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 42 more`},
+		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds bare, both, broken, 44 more`},
 		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
 		{"void/*", status.NotFound, `no file matches "void/*"; HERE/void is empty`},
 		{"nowhere/at/all/*.arrow", status.NotFound, `no file matches "nowhere/at/all/*.arrow"; HERE has no nowhere`},
@@ -124,6 +124,9 @@ func TestOpenRefused(t *testing.T) {
 		{"cut.arrow", status.DataLoss, `cut.arrow: end of the file at byte 436: no footer: the last bytes are "\x00\x00\x00\x01@\x00" instead of "ARROW1"; it was cut short, or its writer was not closed: write or download it again`},
 
 		{"none", status.NotFound, "none" + noArrow + "HERE/none holds readme.txt"},
+		{"left", status.NotFound, "left" + noArrow + "files whose names begin with . or _ are left out; rename them, or name them by themselves"},
+		{"left/*/*.arrow", status.NotFound, `no file matches "left/*/*.arrow"; HERE/left holds _x.arrow`},
+		{"bare", status.Unsupported, "bare/README" + foreign + `is text and begins with "Read me."; name the files with data, such as by a glob`},
 		{"void", status.NotFound, "void" + noArrow + "HERE/void is empty"},
 		{"parquet", status.NotFound, "parquet" + noArrow + "files in subdirectories are taken by a glob: parquet/*/*.parquet"},
 		{"new.zarr", status.Unsupported, "new.zarr" + zarr},

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -96,6 +97,36 @@ func ofSplit(files []string, split string) (names []string) {
 		}
 	}
 	return names
+}
+
+// data returns the names of the data files in a directory: of Arrow files, by their suffixes. If
+// there are none, they are the files without any suffix, unless none of these has Arrow data.
+func (f finder) data(dir string, entries []blob.Entry) []string {
+	if names := arrowFiles(entries); len(names) > 0 {
+		return names
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.Dir && !hidden(e.Name) && filepath.Ext(e.Name) == "" {
+			names = append(names, e.Name)
+		}
+	}
+	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(filepath.Join(dir, name)) }) {
+		return nil
+	}
+	return names
+}
+
+// isData reports whether a file has Arrow data, by its first bytes. A file that cannot be read
+// has none.
+func (f finder) isData(path string) bool {
+	b, err := f.opener.Open(f.ctx, path)
+	if err != nil {
+		return false
+	}
+	defer b.Close()
+	known, err := formatOf(f.ctx, resident.NewFile(b))
+	return err == nil && known != nil
 }
 
 // wholeSplit returns the files of a split in order, if none is missing.
