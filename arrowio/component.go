@@ -20,7 +20,6 @@ func (d *Dataset) Components(ctx context.Context) (root source.Component, err er
 	h := sha256.New()
 	d.hashFacts(h)
 	copy(described.Hash[:], h.Sum(nil))
-	rows := d.table.Index.Units()
 	for i, f := range d.files {
 		add := func(to *source.Component, label, facts string) {
 			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: filepath.Base(f.path)}
@@ -28,7 +27,11 @@ func (d *Dataset) Components(ctx context.Context) (root source.Component, err er
 			copy(c.Hash[:], sum[:])
 			to.Below = append(to.Below, c)
 		}
-		batches := fmt.Sprint(rows[f.first : f.first+len(f.units)])
+		rows := make([]int64, len(f.units)) // some may be empty
+		for k := range rows {
+			rows[k] = d.table.Index.Rows(f.first + k)
+		}
+		batches := fmt.Sprint(rows)
 		keys := fmt.Sprintf("%q", fmt.Sprint(f.partition))
 		metadata := fmt.Sprintf("%d %x", f.content.Size(), f.digest)
 		add(&described, "bytes", batches+keys+metadata)
