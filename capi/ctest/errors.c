@@ -253,7 +253,8 @@ static void duplicates(const char* file) {
   OK(mf_dataset_open(twice, 2, NULL, &dataset, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_wait(dataset.id, -1, &error));
   CHECK(strstr(error.message, "are the same file") && strcmp(error.path, file) == 0);
-  CHECK(strcmp(error.hint, "leave one out, or pass duplicates=\"allow\" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)") == 0);
+  CHECK(strcmp(error.hint,
+               "leave one out, or pass duplicates=\"allow\" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)") == 0);
   OK(mf_release(dataset.id, &error));
   OK(mf_dataset_open(twice, 2, &(mf_dataset_options){.flags = MF_ALLOW_DUPLICATES}, &dataset, &error));
   OK(mf_dataset_info(dataset, &info, &error));
