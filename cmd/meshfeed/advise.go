@@ -51,7 +51,7 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&a.devices, "devices", 0, "number of devices")
+	f.IntVar(&a.devices, "devices", 0, "number of devices: GPUs, or chips of TPUs; a slice v5p-128 has 64 chips")
 	f.StringVar(&a.device, "device", "", "kind of device, such as h100-80; with --list: prints its numbers and their sources")
 	f.IntVar(&a.perNode, "per-node", 0, "devices of a node; default: as usual for the kind")
 	f.Int64Var(&a.batch, "batch", 0, "examples of the global batch; default for a MODEL: up to 2^20 tokens, equally many on each device")

@@ -131,7 +131,11 @@ func (c *Cluster) check() error {
 
 func (c *Cluster) partialNode() error {
 	less := c.Devices / c.PerNode * c.PerNode
-	return fail("/cluster/devices", "%d devices do not fill nodes of %d: %d %% %d = %d", c.Devices, c.PerNode, c.Devices, c.PerNode, c.Devices%c.PerNode).
+	groups := "nodes"
+	if c.Topology.Dimensions() > 0 {
+		groups = "slices"
+	}
+	return fail("/cluster/devices", "%d devices do not fill %s of %d: %d %% %d = %d", c.Devices, groups, c.PerNode, c.Devices, c.PerNode, c.Devices%c.PerNode).
 		WithHint("use %d or %d devices, or another per_node", less, less+c.PerNode)
 }
 

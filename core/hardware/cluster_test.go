@@ -21,6 +21,7 @@ func TestClusterErrors(t *testing.T) {
 		{hardware.Cluster{Devices: 1<<20 + 1, PerNode: 1}, "hardware: there are 1048577 devices, but a mesh may have 1048576", "/cluster/devices"},
 		{hardware.Cluster{Devices: 8}, "hardware: a node needs at least 1 device, but there are 0", "/cluster/per_node"},
 		{hardware.Cluster{Devices: 4, PerNode: 8}, "hardware: a node of 8 devices is larger than the cluster of 4; use per_node 4", "/cluster/per_node"},
+		{hardware.Cluster{Devices: 12, PerNode: 8, Topology: hardware.Torus3}, "hardware: 12 devices do not fill slices of 8: 12 % 8 = 4; use 8 or 16 devices, or another per_node", "/cluster/devices"},
 		{hardware.Cluster{Devices: 12, PerNode: 8}, "hardware: 12 devices do not fill nodes of 8: 12 % 8 = 4; use 8 or 16 devices, or another per_node", "/cluster/devices"},
 		{hardware.Cluster{Devices: 8, PerNode: 8, Topology: "ring"}, `hardware: there is no topology "ring"; use one of "none", "switch", "pcie", "torus2", "torus3"`, "/cluster/topology"},
 		{hardware.Cluster{Devices: 8, PerNode: 8, Memory: -1}, "hardware: memory_bytes is -1, but must be from 0 (unknown) to 9007199254740992", "/cluster/memory_bytes"},

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -59,7 +60,7 @@ func Check(kind Kind, stages, micro, chunks int) error {
 			return status.Errorf(status.InvalidArgument, "pipeline", "%s must be at least 1, not %d", c.noun, c.n)
 		}
 	}
-	if err := checkSize(stages, micro, chunks); err != nil {
+	if err := checkSize(kind, stages, micro, chunks); err != nil {
 		return err
 	}
 	switch {
@@ -76,19 +77,23 @@ func Check(kind Kind, stages, micro, chunks int) error {
 	return nil
 }
 
-// checkSize returns an error if a schedule exceeds MaxForwards.
-func checkSize(stages, micro, chunks int) error {
-	rest, hint := MaxForwards, ""
-	for _, c := range []struct {
-		noun string
-		n    int
-	}{{"stages", stages}, {"chunks", chunks}, {"micro-batches", micro}} {
-		if c.n > rest && hint == "" {
-			hint = fmt.Sprintf("use at most %d %s", rest, c.noun)
-		}
-		rest /= c.n
+// checkSize returns an error if a schedule exceeds MaxForwards. Its hint names a number
+// with which the schedule is possible if the others are small enough. An interleaved one
+// has at least two chunks, and a multiple of the stages as micro-batches.
+func checkSize(kind Kind, stages, micro, chunks int) error {
+	mostStages, leastMicro, multiple := MaxForwards, 1, 1
+	if kind == Interleaved {
+		mostStages, leastMicro, multiple = int(math.Sqrt(MaxForwards/2)), stages, stages
 	}
-	if hint == "" {
+	var hint string
+	switch {
+	case stages > mostStages:
+		hint = fmt.Sprintf("use at most %d stages", mostStages)
+	case chunks > MaxForwards/stages/leastMicro:
+		hint = fmt.Sprintf("use at most %d chunks", MaxForwards/stages/leastMicro)
+	case micro > MaxForwards/stages/chunks:
+		hint = fmt.Sprintf("use at most %d micro-batches", MaxForwards/stages/chunks/multiple*multiple)
+	default:
 		return nil
 	}
 	return status.Errorf(status.InvalidArgument, "pipeline", "%d stages × %d micro-batches × %d chunks exceed %s forwards", stages, micro, chunks, wording.Thousands(MaxForwards)).

@@ -65,9 +65,9 @@ func (q *part) kinds() []blockKind {
 		return []blockKind{positionsBlock}
 	case q.Stage != transformer.LayerStage:
 		return []blockKind{headBlock}
-	case q.Every < 0:
+	case q.Layers == transformer.DenseLayers:
 		return []blockKind{denseBlock}
-	case q.Every > 1 || q.Experts:
+	case q.Layers == transformer.ExpertLayers:
 		return []blockKind{expertBlock}
 	}
 	return []blockKind{denseBlock, expertBlock}

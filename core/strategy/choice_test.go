@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -137,5 +138,21 @@ func TestNear(t *testing.T) {
 		if got := strings.HasPrefix(r.Candidates[0].Reasons[0], "near: needs 16 GB"); got != want || got != strings.Contains(r.Problems[0].Message, "one is near") {
 			t.Errorf("%d bytes: %q, %q", memory, r.Candidates[0].Reasons, r.Problems[0].Message)
 		}
+	}
+}
+
+// TestWholeTraining computes days and device-hours of Llama 3 8B by hand.
+func TestWholeTraining(t *testing.T) {
+	d := &strategy.Document{
+		Model: strategy.Model{Preset: "llama3-8b"}, Training: strategy.Training{Batch: 128, TotalTokens: 15_000_000_000_000}, Cluster: strategy.Cluster{Device: "h100-80", Devices: 8},
+	}
+	x := advise(t, d).Candidates[0].Time
+	seconds := 15e12 / (128 * 8192) * float64(x.Step) / 1e9
+	if days, hours := float64(x.Days)/1000, float64(x.DeviceHours)/1000; math.Abs(days-seconds/86400) > 0.002 || math.Abs(hours-seconds/3600*8) > 0.3 {
+		t.Errorf("%.3f days and %.3f device-hours, want %.3f and %.3f", days, hours, seconds/86400, seconds/3600*8)
+	}
+	d.Training.TotalTokens = 0
+	if x := advise(t, d).Candidates[0].Time; x.Days != -1 || x.DeviceHours != -1 {
+		t.Errorf("without total_tokens, %d days and %d device-hours", x.Days, x.DeviceHours)
 	}
 }

@@ -38,6 +38,7 @@ type Transformer struct {
 	Layers, Hidden, Heads int
 	KVHeads               int // 0 for Heads
 	HeadDim               int // 0 for Hidden / Heads
+	Latent                *Latent
 	FFN                   int
 	Gated                 *bool
 	Vocab                 int
@@ -52,11 +53,15 @@ type Transformer struct {
 	Experts               *Experts
 }
 
+// Latent describes multi-head latent attention, as transformer.Latent does.
+type Latent struct{ Query, KeyValue, Rotary, Value int }
+
 // Experts describes the mixture-of-experts layers of a transformer.
 type Experts struct {
 	Count    int // experts of a layer
 	Active   int // experts that a token is sent to
 	Every    int // every Every-th layer has experts; 0 for 1
+	After    int // the first layers have none
 	FFN      int // hidden size of an expert; 0 for the FFN of the transformer
 	Shared   int // experts that every token is sent to
 	Capacity int // thousandths of the even share of tokens; 0 for no limit
@@ -89,6 +94,7 @@ const (
 type Training struct {
 	Batch            int64  // examples of the global batch
 	Tokens           int64  // tokens of the global batch, instead of Batch
+	TotalTokens      int64  // of the whole training, for its days and device-hours; 0 if they are not asked for
 	MicroBatch       int    // examples of one micro-batch of one replica; 0 to try several
 	Optimizer        string // "" for "adamw"
 	Precision        Precision

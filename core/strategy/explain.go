@@ -6,7 +6,7 @@ import "github.com/meshfeed/meshfeed/core/problem"
 // meshes, and of assumptions.
 func Codes() []problem.Code {
 	list := []problem.Code{
-		NoCandidate, NothingFits, NarrowExperts, Tight, UnknownNumber, ActivationsUnknown, InputSlow, HostMemory, NoInputs, NoLayout,
+		NoCandidate, NothingFits, NotPlanned, NarrowExperts, Tight, UnknownNumber, ActivationsUnknown, InputSlow, HostMemory, NoInputs, NoLayout,
 
 		TensorHeads, TensorKVHeads, TensorFFN, TensorNode, ExpertCount, ContextSequence, ContextShort, PipeLayers,
 		PipeChunks, Batch, MicroBatch, MicroBatchPipe, TreeSpec, TooManyMeshes,
@@ -24,6 +24,7 @@ func Explain(code problem.Code) string { return explanations[code] }
 var explanations = map[problem.Code]string{
 	NoCandidate:        `Every mesh of the devices breaks a rule, so there is nothing to evaluate. "pruned" in the report counts the meshes by rule. Use another number of devices or another batch, or name fewer sizes in search.axes.`,
 	NothingFits:        `No candidate fits into the memory of a device. The message names the candidate that needs the least. A candidate is near if it needs less than 10 % too much, which is within the uncertainty of activations. The hint names changes of the document after which a candidate fits, such as more devices or recomputation.`,
+	NotPlanned:         `The planner counts gradients and states of the optimizer for every parameter, in the memory of the devices. Training of a few parameters, such as LoRA, and states in the memory of the host take less memory than the report says.`,
 	NarrowExperts:      `Matrices of narrow experts reach a smaller share of the peak, and the exchange of tokens takes more of a step. Published runs of such models differ by a factor of ten between libraries. Measure a step, and write its share as training.efficiency.`,
 	Tight:              `The best candidate fits by the published formula for activations, but not by the upper bound, which is what JAX keeps without jax.checkpoint. No candidate fits without them. Do what the hint says.`,
 	UnknownNumber:      `A number that a time or the fit needs is missing: no source publishes it, or the document leaves it out. The path of the problem says where to give it. "meshfeed advise --list --device KIND" prints the numbers of a kind of device.`,

@@ -298,7 +298,7 @@ func (e *enumerator) widths() []int {
 	switch x := m.Experts; {
 	case x == nil:
 		return []int{m.FFN}
-	case x.Every == 1:
+	case m.ExpertLayers(0, m.Layers) == m.Layers:
 		return []int{x.FFN}
 	default:
 		return []int{m.FFN, x.FFN}

@@ -40,7 +40,7 @@ func (p *planner) addModel() (err error) {
 // counted returns a model that the document describes by its number of parameters.
 func (p *planner) counted(d *Model) *model {
 	m := d.withoutLayers("parameters")
-	m.parts = []part{p.newPart(transformer.Part{Shape: []int{int(d.Parameters), 1}, Tensor: -1, Every: 1})} // two dimensions, because most weights are in matrices
+	m.parts = []part{p.newPart(transformer.Part{Shape: []int{int(d.Parameters), 1}, Tensor: -1})} // two dimensions, because most weights are in matrices
 	m.parts[0].flat = true
 	m.sum()
 	return m
@@ -76,7 +76,7 @@ func (p *planner) tree(d *Model) (*model, error) {
 		if err != nil {
 			return nil, within(err, "/model/tree/"+jsontext.Escape(a.Name)+"/dtype")
 		}
-		q := p.newPart(transformer.Part{Name: a.Name, Shape: a.Shape, Tensor: -1, Every: 1})
+		q := p.newPart(transformer.Part{Name: a.Name, Shape: a.Shape, Tensor: -1})
 		q.spec, q.precision = a.Spec, p.precisionOf(e)
 		for _, entry := range a.Spec {
 			for _, name := range entry {
@@ -161,9 +161,12 @@ func (t *Transformer) apply(s *transformer.Shape) {
 	if t.Causal != nil {
 		s.Unmasked = !*t.Causal
 	}
+	if l := t.Latent; l != nil {
+		s.Latent = &transformer.Latent{Query: l.Query, KeyValue: l.KeyValue, Rotary: l.Rotary, Value: l.Value}
+	}
 	s.Norm = transformer.Norm(cmp.Or(t.Norm, string(s.Norm)))
 	s.Positions = transformer.Positions(cmp.Or(t.Positions, string(s.Positions)))
 	if e := t.Experts; e != nil {
-		s.Experts = &transformer.Experts{Count: e.Count, Active: e.Active, Every: e.Every, FFN: e.FFN, Shared: e.Shared, CapacityThousandths: e.Capacity}
+		s.Experts = &transformer.Experts{Count: e.Count, Active: e.Active, Every: e.Every, After: e.After, FFN: e.FFN, Shared: e.Shared, CapacityThousandths: e.Capacity}
 	}
 }

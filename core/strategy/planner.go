@@ -151,7 +151,11 @@ func (p Precision) resolve() (memory.Precision, error) {
 			return r, within(err, "/training/precision/"+f.key)
 		}
 		switch {
+		case f.key == "compute" && !multiplies(e):
+			return r, form.Strategy.Invalid("/training/precision/compute", "the planner knows no device that multiplies matrices of %s", e).WithHint(`use a type such as "bfloat16", "float32" or "float8_e4m3fn"`)
 		case f.key == "compute":
+		case strings.HasPrefix(e.String(), "complex"):
+			return r, form.Strategy.Invalid("/training/precision/"+f.key, "%s is a type of no operation that the planner counts", e).WithHint(`use a type such as "bfloat16" or "float32"`)
 		case f.key == "moments" && !e.StoresMoments():
 			return r, form.Strategy.Invalid("/training/precision/moments", "%s cannot store moments", e).WithHint(`use a type such as "bfloat16", or "int8" if they are quantized`)
 		case f.key != "moments" && !e.IsFloat():
@@ -166,6 +170,11 @@ func (p Precision) resolve() (memory.Precision, error) {
 		r.Master = memory.Invalid
 	}
 	return r, nil
+}
+
+// multiplies reports whether devices multiply matrices of a type.
+func multiplies(e memory.Element) bool {
+	return e == memory.Int8 || e.IsFloat() && e.Bits() >= 8 && !strings.HasPrefix(e.String(), "complex")
 }
 
 // checkModel refuses settings that change nothing for this form of the model.
@@ -183,6 +192,9 @@ func (p *planner) checkModel() error {
 func (p *planner) addBatch() error {
 	t := &p.doc.Training
 	p.batch = t.Batch
+	if t.TotalTokens > 0 && p.model.shape == nil {
+		return form.Strategy.Invalid("/training/total_tokens", "only a transformer has tokens").WithHint("leave it out")
+	}
 	if t.Tokens == 0 {
 		return nil
 	}

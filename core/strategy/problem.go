@@ -14,6 +14,7 @@ import (
 const (
 	NoCandidate        = "no-candidate"        // error: every mesh breaks a rule
 	NothingFits        = "nothing-fits"        // error: no candidate fits into the memory
+	NotPlanned         = "not-planned"         // info: what takes less memory, but the planner does not have
 	NarrowExperts      = "narrow-experts"      // warning: experts are narrow, so times are less certain
 	Tight              = "tight"               // warning: the best candidate fits by the published formula, but not by the upper bound
 	UnknownNumber      = "unknown-number"      // warning: a number is missing, so a time or the fit is not known
@@ -44,6 +45,7 @@ func (r *Report) check(p *planner) {
 		r.problem(problem.Error, NothingFits, "/cluster/devices",
 			fmt.Sprintf("no candidate fits%s: %s needs the least, %s, but a device has %s, of which %s stay free", near, MeshText(c.Mesh), gigabytes(c.Memory.Total), gigabytes(c.Memory.Capacity), gigabytes(c.Memory.Capacity-p.capacity)),
 			r.remedy(p, c))
+		r.problem(problem.Info, NotPlanned, "/training", "LoRA, frozen parameters, and states of the optimizer in the memory of the host are not planned; they take less memory of a device", "")
 	case p.exceeds(&r.Candidates[r.Best].Memory):
 		c := &r.Candidates[r.Best]
 		message := fmt.Sprintf("the best candidate fits with fused kernels, but needs up to %s without them", gigabytes(c.Memory.Most()))

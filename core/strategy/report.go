@@ -84,6 +84,8 @@ type Time struct {
 	TokensPerSecond   int64 // -1 if the model is not a transformer
 	ExamplesPerSecond int64 // thousandths
 	MFU               int64 // model FLOPs over peak FLOPs, in thousandths
+	Days              int64 // of the whole training, in thousandths; -1 unless the document has total_tokens
+	DeviceHours       int64 // of the whole training, in thousandths; -1 likewise
 }
 
 // Stage is one pipeline stage of the best candidate.

@@ -250,6 +250,11 @@ func (e *evaluator) setRates(t *Time) {
 	}
 	devices := float64(e.planner.cluster.Devices)
 	t.MFU = round(1000 * 3 * float64(e.model.forward) * examples / (e.planner.peak * devices))
+	t.Days, t.DeviceHours = -1, -1
+	if tokens := e.planner.doc.Training.TotalTokens; tokens > 0 {
+		hours := float64(tokens) / float64(e.model.sequence) / examples / 3600
+		t.Days, t.DeviceHours = round(hours/24*1000), round(hours*devices*1000)
+	}
 	parts := t.parts()
 	first, second := -1, -1
 	for i, x := range parts {

@@ -185,7 +185,11 @@ func (e *evaluator) tensorCalls(g *stage) {
 func (e *evaluator) contextCalls(g *stage) {
 	s, c := e.model.shape, int64(e.sizes[contextAxis])
 	heads := ceil(int64(s.KVHeads), int64(e.sizes[tensorAxis]))
-	block := times(2*e.element, times(e.tokens(), heads*int64(s.HeadDim)))
+	width := int64(2 * s.HeadDim)
+	if l := s.Latent; l != nil {
+		width += int64(l.Rotary + l.Value - s.HeadDim)
+	}
+	block := times(e.element, times(e.tokens(), heads*width))
 	n := int64(g.layers()) * (c - 1)
 	e.call(permute, contextAxis, contextAxis, keysSent, n*e.forwards(), block, false)
 	e.call(permute, contextAxis, contextAxis, keyGradientsSent, n, 2*block, false)

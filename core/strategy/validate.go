@@ -26,11 +26,15 @@ func (d *Document) Validate() error {
 }
 
 func (m *Model) validate() error {
+	described := "transformer"
+	if m.Preset != "" && m.Transformer == nil {
+		described = "preset"
+	}
 	var forms []string
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"transformer", m.Preset != "" || m.Transformer != nil}, {"parameters", m.Parameters != 0}, {"tree", m.Tree != nil}} {
+	}{{described, m.Preset != "" || m.Transformer != nil}, {"parameters", m.Parameters != 0}, {"tree", m.Tree != nil}} {
 		if f.given {
 			forms = append(forms, f.name)
 		}
@@ -81,7 +85,7 @@ func (m *Model) validateExample(described string) error {
 		path := "/model/" + f.key
 		switch {
 		case f.value == nil:
-		case described == "transformer":
+		case described == "transformer" || described == "preset":
 			return form.Strategy.Invalid(path, "the number follows from the transformer").WithHint("leave it out")
 		case *f.value < 0 || *f.value > layout.MaxInteger:
 			return form.Strategy.Invalid(path, "the number is %d, but must be from 0 to 2^53", *f.value)
@@ -165,7 +169,7 @@ func (t *Training) validate() error {
 		key         string
 		value, most int64
 	}{
-		{"batch", t.Batch, layout.MaxRecords}, {"tokens", t.Tokens, layout.MaxInteger},
+		{"batch", t.Batch, layout.MaxRecords}, {"tokens", t.Tokens, layout.MaxInteger}, {"total_tokens", t.TotalTokens, layout.MaxInteger},
 		{"micro_batch", int64(t.MicroBatch), layout.MaxRecords}, {"chunks", int64(t.Chunks), 1 << 10},
 	} {
 		if n.value < 0 || n.value > n.most { // 0 stands for the default

@@ -44,6 +44,8 @@ func TestErrors(t *testing.T) {
 			d.Model = strategy.Model{Tree: []strategy.Array{{Name: "w", Shape: []int{8}, Element: "float32"}}}
 			d.Training.Precision.Weights = "bfloat16"
 		}},
+		{"/training/precision/compute", `the planner knows no device that multiplies matrices of int4; use a type such as "bfloat16", "float32" or "float8_e4m3fn"`, func(d *strategy.Document) { d.Training.Precision.Compute = "int4" }},
+		{"/training/precision/weights", `complex64 is a type of no operation that the planner counts; use a type such as "bfloat16" or "float32"`, func(d *strategy.Document) { d.Training.Precision.Weights = "complex64" }},
 		{"/training/schedule", `there is no schedule "2f2b"; use one of "auto", "gpipe", "1f1b", "interleaved", "zero-bubble"`, func(d *strategy.Document) { d.Training.Schedule = "2f2b" }},
 		{"/training/chunks", `schedule "1f1b" has 1 chunk of layers per stage, but there are 3; leave chunks out, or use schedule "interleaved"`, func(d *strategy.Document) { d.Training.Schedule, d.Training.Chunks = "1f1b", 3 }},
 		{"/training/precision/moments", `int32 cannot store moments; use a type such as "bfloat16", or "int8" if they are quantized`, func(d *strategy.Document) { d.Training.Precision.Moments = "int32" }},

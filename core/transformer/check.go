@@ -31,6 +31,9 @@ func (s Shape) Check() error {
 	if err := s.checkHeads(); err != nil {
 		return err
 	}
+	if err := s.checkLatent(); err != nil {
+		return err
+	}
 	if err := s.checkNames(); err != nil {
 		return err
 	}
@@ -57,8 +60,11 @@ func checkSizes(path string, sizes []size) error {
 		case n.value == 0 && !n.optional: // documents have no 0 here
 			return invalid(path+"/"+n.key, "the key %q is missing", n.key).WithHint("give a number from 1 to 2^31")
 		case n.value < least || n.value > maxSize:
-			hint := "a model needs it"
-			if n.optional {
+			hint := "a model needs at least 1"
+			switch {
+			case n.value > maxSize:
+				hint = "make it smaller"
+			case n.optional:
 				hint = "leave it out for the default"
 			}
 			return invalid(path+"/"+n.key, "%s is %d, but must be from 1 to 2^31", n.key, n.value).WithHint("%s", hint)
@@ -86,6 +92,19 @@ func (s Shape) checkHeads() error {
 	return nil
 }
 
+func (s Shape) checkLatent() error {
+	l := s.Latent
+	if l == nil {
+		return nil
+	}
+	path := root + "/latent"
+	if s.KVHeads > 0 && s.KVHeads != s.Heads {
+		return invalid(root+"/kv_heads", "with latent attention, every query head has a key, but there are %d heads and %d key and value heads", s.Heads, s.KVHeads).
+			WithHint("leave it out")
+	}
+	return checkSizes(path, []size{{"query", l.Query, true}, {"key_value", l.KeyValue, false}, {"rotary", l.Rotary, false}, {"value", l.Value, true}})
+}
+
 func (s Shape) checkNames() error {
 	switch s.Norm {
 	case "", RMSNorm, LayerNorm:
@@ -109,7 +128,7 @@ func (s Shape) checkExperts() error {
 	path := root + "/experts"
 	err := checkSizes(path, []size{
 		{"count", e.Count, false}, {"active", e.Active, false}, {"every", e.Every, true}, {"ffn", e.FFN, true},
-		{"shared", e.Shared, true},
+		{"shared", e.Shared, true}, {"after", e.After, true},
 	})
 	switch {
 	case err != nil:
@@ -119,6 +138,8 @@ func (s Shape) checkExperts() error {
 	case e.Every > s.Layers:
 		return invalid(path+"/every", "each %d-th layer has experts, but there are %d layers", e.Every, s.Layers).
 			WithHint("1 means every layer; leave out experts for a dense model")
+	case s.ExpertLayers(0, s.Layers) == 0:
+		return invalid(path+"/after", "the first %d layers have no experts, so none of the %d layers has", e.After, s.Layers).WithHint("leave out experts for a dense model")
 	case e.CapacityThousandths < 0 || e.CapacityThousandths > maxSize:
 		return invalid(path+"/capacity", "capacity is %g, but must be from 0.001 to 2^31 / 1000", float64(e.CapacityThousandths)/1000).
 			WithHint("leave it out if no token is dropped")

@@ -32,11 +32,11 @@ func TestCheck(t *testing.T) {
 		path, text string
 	}{
 		{func(s *transformer.Shape) { s.Layers = 0 }, "/layers", `the key "layers" is missing; give a number from 1 to 2^31`},
-		{func(s *transformer.Shape) { s.Hidden = -4 }, "/hidden", "hidden is -4, but must be from 1 to 2^31; a model needs it"},
+		{func(s *transformer.Shape) { s.Hidden = -4 }, "/hidden", "hidden is -4, but must be from 1 to 2^31; a model needs at least 1"},
 		{func(s *transformer.Shape) { s.Heads = 0 }, "/heads", `the key "heads" is missing; give a number from 1 to 2^31`},
 		{func(s *transformer.Shape) { s.FFN = 0 }, "/ffn", `the key "ffn" is missing; give a number from 1 to 2^31`},
 		{func(s *transformer.Shape) { s.Vocab = 0 }, "/vocab", `the key "vocab" is missing; give a number from 1 to 2^31`},
-		{func(s *transformer.Shape) { s.Sequence = 1<<31 + 1 }, "/sequence", "sequence is 2147483649, but must be from 1 to 2^31; a model needs it"},
+		{func(s *transformer.Shape) { s.Sequence = 1<<31 + 1 }, "/sequence", "sequence is 2147483649, but must be from 1 to 2^31; make it smaller"},
 		{func(s *transformer.Shape) { s.KVHeads = -1 }, "/kv_heads", "kv_heads is -1, but must be from 1 to 2^31; leave it out for the default"},
 		{func(s *transformer.Shape) { s.HeadDim = -1 }, "/head_dim", "head_dim is -1, but must be from 1 to 2^31; leave it out for the default"},
 		{func(s *transformer.Shape) { s.Heads = 24 }, "/heads",
@@ -80,7 +80,7 @@ func TestUnknownPreset(t *testing.T) {
 	checkError(t, err, "/model/preset", `transformer: /model/preset: there is no model "llama3-9b"; did you mean "llama3-8b"?`)
 	_, err = transformer.Preset("mine")
 	checkError(t, err, "/model/preset", `transformer: /model/preset: there is no model "mine"; `+
-		`use one of "gpt2", "gpt2-xl", "gpt3-175b", "llama2-7b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", `+
+		`use one of "gpt2", "gpt2-xl", "gpt3-175b", "llama2-7b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", `+
 		`"megatron-22b", "megatron-175b", "megatron-530b", "megatron-1t", or give the sizes as transformer`)
 }
 

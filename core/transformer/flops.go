@@ -51,13 +51,21 @@ func (s Shape) Computed(tensor int, attention Attention) FLOPs {
 // that experts compute, in thousandths of the tokens that are sent to them.
 func (s Shape) count(computed int64) FLOPs {
 	f := FLOPs{
-		Attention: mul(4, int64(s.Sequence), int64(s.Heads), int64(s.HeadDim)),
+		Attention: mul(2, int64(s.Sequence), int64(s.Heads), int64(s.query()+s.value())),
 		Head:      mul(2, int64(s.Hidden), int64(s.Vocab)),
 	}
 	f.expertLayers = int64(s.ExpertLayers(0, s.Layers))
 	f.denseLayers = int64(s.Layers) - f.expertLayers
 	hidden := int64(s.Hidden)
 	attention := mul(4, hidden, int64(s.HeadDim), add(int64(s.Heads), int64(s.KVHeads)))
+	if a := s.Latent; a != nil {
+		from, heads := hidden, int64(s.Heads)
+		attention = mul(2, hidden, int64(a.KeyValue+a.Rotary))
+		if a.Query > 0 {
+			attention, from = add(attention, mul(2, hidden, int64(a.Query))), int64(a.Query)
+		}
+		attention = add(attention, mul(2, from, heads, int64(s.query())), mul(2, int64(a.KeyValue), heads, int64(s.HeadDim+a.Value)), mul(2, heads, int64(a.Value), hidden))
+	}
 	matrices := int64(2)
 	if s.Gated {
 		matrices = 3

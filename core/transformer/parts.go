@@ -19,16 +19,26 @@ var stageNames = [...]string{"embedding", "layer", "final", "head"}
 // String returns the name of the stage, such as "layer".
 func (s Stage) String() string { return stageNames[s] }
 
+// Layers says which layers have a part.
+type Layers uint8
+
+// The layers.
+const (
+	EveryLayer   Layers = iota
+	DenseLayers         // those without experts
+	ExpertLayers        // those with experts
+)
+
 // Part is an array of the model, or the arrays of the same kind in several layers.
 type Part struct {
 	Name    string
 	Shape   []int
 	Copies  int // arrays of this kind in the model: the layers that have it, or 1
 	Stage   Stage
-	Tensor  int  // the dimension that tensor parallelism splits, or -1 for none
-	Unit    int  // number of units in this dimension, which are never split: heads, columns or tokens
-	Experts bool // the first dimension counts experts, and expert parallelism splits it
-	Every   int  // of a layer's part: n for each n-th layer, -n for all others; 0 for other stages
+	Tensor  int    // the dimension that tensor parallelism splits, or -1 for none
+	Unit    int    // number of units in this dimension, which are never split: heads, columns or tokens
+	Experts bool   // the first dimension counts experts, and expert parallelism splits it
+	Layers  Layers // of a layer's part: the layers that have it
 
 	shared bool // several devices may hold the same unit, as key and value heads
 }
@@ -95,7 +105,7 @@ func (p Part) Holders(tensor int) int {
 // Parts lists the arrays in the order of the computation.
 func (s Shape) Parts() []Part {
 	s = s.WithDefaults()
-	l := &lister{shape: s, bias: s.Biases, stage: EmbeddingStage, every: 1}
+	l := &lister{shape: s, bias: s.Biases, stage: EmbeddingStage}
 	l.split("embedding/tokens", 0, s.Vocab, s.Vocab, s.Hidden)
 	if s.Positions == Learned {
 		l.whole("embedding/positions", s.Sequence, s.Hidden)
@@ -112,13 +122,13 @@ func (s Shape) Parts() []Part {
 	return l.parts
 }
 
-// lister collects the parts of a shape. The fields stage, every, bias and shared apply
+// lister collects the parts of a shape. The fields stage, layers, bias and shared apply
 // to the parts that are added next.
 type lister struct {
-	shape Shape
-	parts []Part
-	stage Stage
-	every int // see Part.Every
+	shape  Shape
+	parts  []Part
+	stage  Stage
+	layers Layers
 
 	bias   bool // every matrix of a layer has one
 	shared bool // several devices may hold the same unit
@@ -127,7 +137,7 @@ type lister struct {
 func (l *lister) add(p Part) {
 	p.Stage, p.Copies = l.stage, 1
 	if l.stage == LayerStage {
-		p.Every, p.Copies = l.every, l.copies()
+		p.Layers, p.Copies = l.layers, l.copies()
 	}
 	if p.Copies > 0 {
 		l.parts = append(l.parts, p)
@@ -136,13 +146,13 @@ func (l *lister) add(p Part) {
 
 // copies returns the number of layers that have the current parts.
 func (l *lister) copies() int {
-	switch {
-	case l.every == 1:
-		return l.shape.Layers
-	case l.every > 0:
-		return l.shape.Layers / l.every
+	switch experts := l.shape.ExpertLayers(0, l.shape.Layers); l.layers {
+	case ExpertLayers:
+		return experts
+	case DenseLayers:
+		return l.shape.Layers - experts
 	}
-	return l.shape.Layers - l.shape.Layers/-l.every
+	return l.shape.Layers
 }
 
 // whole lists an array that tensor parallelism does not split.
@@ -183,12 +193,33 @@ func (l *lister) attention() {
 	s := l.shape
 	bias := l.bias || s.QKVBiases
 	l.norm("layers/attention_norm")
+	if s.Latent != nil {
+		l.latent(bias)
+		return
+	}
 	l.columns("layers/attention/query", s.Heads, s.Hidden, s.Heads*s.HeadDim, bias)
 	l.shared = true
 	l.columns("layers/attention/key", s.KVHeads, s.Hidden, s.KVHeads*s.HeadDim, bias)
 	l.columns("layers/attention/value", s.KVHeads, s.Hidden, s.KVHeads*s.HeadDim, bias)
 	l.shared = false
 	l.rows("layers/attention/output", s.Heads, s.Heads*s.HeadDim, s.Hidden)
+}
+
+// latent lists the arrays of multi-head latent attention. The latent vectors have norms,
+// and tensor parallelism splits only what makes heads of them.
+func (l *lister) latent(bias bool) {
+	s, a := l.shape, l.shape.Latent
+	from := s.Hidden
+	if a.Query > 0 {
+		l.whole("layers/attention/query_latent/kernel", s.Hidden, a.Query)
+		l.whole("layers/attention/query_norm/scale", a.Query)
+		from = a.Query
+	}
+	l.columns("layers/attention/query", s.Heads, from, s.Heads*s.query(), bias)
+	l.whole("layers/attention/key_value_latent/kernel", s.Hidden, a.KeyValue+a.Rotary)
+	l.whole("layers/attention/key_value_norm/scale", a.KeyValue)
+	l.columns("layers/attention/key_value", s.Heads, a.KeyValue, s.Heads*(s.HeadDim+a.Value), bias)
+	l.rows("layers/attention/output", s.Heads, s.Heads*a.Value, s.Hidden)
 }
 
 // blocks lists the feed-forward blocks of layers without and with experts.
@@ -199,11 +230,9 @@ func (l *lister) blocks() {
 		l.dense("layers/ffn", l.shape.FFN)
 		return
 	}
-	if e.Every > 1 {
-		l.every = -e.Every
-		l.dense("layers/ffn", l.shape.FFN)
-	}
-	l.every = e.Every
+	l.layers = DenseLayers
+	l.dense("layers/ffn", l.shape.FFN)
+	l.layers = ExpertLayers
 	l.whole("layers/router/kernel", l.shape.Hidden, e.Count)
 	for _, name := range l.inputs() {
 		l.expert(name, 2, e.Count, l.shape.Hidden, e.FFN)

@@ -170,7 +170,7 @@ var megatron = []struct {
 func TestPresets(t *testing.T) {
 	counts := map[string]int64{
 		"gpt2": 124_439_808, "gpt2-xl": 1_557_611_200, "llama2-7b": 6_738_415_616, "llama2-70b": 68_976_648_192,
-		"llama3-8b": 8_030_261_248, "llama3-70b": 70_553_706_496, "llama3-405b": 405_853_388_800, "mixtral-8x7b": 46_702_792_704,
+		"llama3-8b": 8_030_261_248, "llama3-70b": 70_553_706_496, "llama3-405b": 405_853_388_800, "mixtral-8x7b": 46_702_792_704, "deepseek-v3": 671_026_404_352,
 		"gpt3-175b":    174_604_259_328, // Brown et al. table D.1: 174,600 M
 		"megatron-22b": 22_074_273_792, "megatron-175b": 174_615_846_912, "megatron-530b": 529_600_819_200, "megatron-1t": 1_008_038_758_400,
 	}
@@ -251,5 +251,25 @@ func TestShard(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s over %d × %d devices: %s, want %s", c.part, c.tensor, c.expert, got, c.want)
 		}
+	}
+}
+
+// TestDeepSeekV3 compares the parameters of DeepSeek-V3 with its checkpoint, which has
+// 671,026,419,200 in its 61 layers, embedding and head. Of these, 58 × 256 are biases of
+// routers that no gradient changes (DeepSeek-AI, arXiv 2412.19437, section 2.1.2). A token
+// activates 37 billion.
+func TestDeepSeekV3(t *testing.T) {
+	p, err := transformer.Preset("deepseek-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Shape.Parameters(), int64(671_026_419_200-58*256); got != want {
+		t.Errorf("%d parameters, want %d", got, want)
+	}
+	if active := p.Shape.Active(); active < 37_000_000_000 || active > 38_000_000_000 {
+		t.Errorf("%d parameters are active", active)
+	}
+	if n := p.Shape.ExpertLayers(0, 61); n != 58 || p.Shape.ExpertLayers(0, 3) != 0 || p.Shape.ExpertLayers(2, 4) != 1 {
+		t.Errorf("%d layers have experts", n)
 	}
 }

@@ -34,6 +34,13 @@ func mixture(s Shape, e Experts) Shape {
 	return s
 }
 
+// deepseekV3 returns the shape of DeepSeek-V3 without its module for a second token.
+func deepseekV3() Shape {
+	s := llama(61, 7168, 128, 128, 18432, 129280, 4096)
+	s.HeadDim, s.Latent = 128, &Latent{Query: 1536, KeyValue: 512, Rotary: 64, Value: 128}
+	return mixture(s, Experts{Count: 256, Active: 8, Shared: 1, FFN: 2048, After: 3})
+}
+
 const (
 	korthikanti = "Korthikanti et al. 2022, arXiv 2205.05198, table 3"
 	llama3      = "Llama Team 2024, arXiv 2407.21783, table 3, and config.json of the model card"
@@ -49,6 +56,7 @@ var presets = []Published{
 	{"llama3-70b", "Llama 3 70B", llama(80, 8192, 64, 8, 28672, 128256, 8192), llama3},
 	{"llama3-405b", "Llama 3 405B", llama(126, 16384, 128, 8, 53248, 128256, 8192), llama3},
 	{"mixtral-8x7b", "Mixtral 8x7B", mixture(llama(32, 4096, 32, 8, 14336, 32000, 32768), Experts{Count: 8, Active: 2}), "Jiang et al. 2024, arXiv 2401.04088, table 1"},
+	{"deepseek-v3", "DeepSeek-V3 671B", deepseekV3(), "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2, without multi-token prediction"},
 	{"megatron-22b", "Megatron 22B", gpt(48, 6144, 64, 51200, 2048), korthikanti},
 	{"megatron-175b", "Megatron 175B", gpt(96, 12288, 96, 51200, 2048), korthikanti},
 	{"megatron-530b", "Megatron-Turing NLG 530B", gpt(105, 20480, 128, 51200, 2048), korthikanti},
@@ -86,6 +94,10 @@ func (p Published) clone() Published {
 	if p.Shape.Experts != nil {
 		e := *p.Shape.Experts
 		p.Shape.Experts = &e
+	}
+	if p.Shape.Latent != nil {
+		l := *p.Shape.Latent
+		p.Shape.Latent = &l
 	}
 	return p
 }

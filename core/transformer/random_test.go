@@ -32,6 +32,15 @@ func randomShape(t *testing.T, r *rand.Rand) transformer.Shape {
 			Count: count, Active: 1 + r.IntN(count), Every: r.IntN(s.Layers + 1), FFN: r.IntN(20), Shared: r.IntN(3), CapacityThousandths: r.IntN(3) * 700,
 		}
 	}
+	if x := s.Experts; x != nil {
+		x.After = r.IntN(s.Layers)
+		if s.ExpertLayers(0, s.Layers) == 0 {
+			x.After = 0
+		}
+	}
+	if flip() {
+		s.KVHeads, s.Latent = 0, &transformer.Latent{Query: r.IntN(9), KeyValue: 1 + r.IntN(9), Rotary: 1 + r.IntN(5), Value: r.IntN(7)}
+	}
 	if err := s.Check(); err != nil {
 		t.Fatalf("%+v: %v", s, err)
 	}
@@ -74,9 +83,23 @@ func parameters(s transformer.Shape) int64 {
 		n += s.Sequence * h
 	}
 	for layer := range s.Layers {
-		n += 2*norm + 2*h*width + 2*h*pairs
-		if s.Biases || s.QKVBiases {
-			n += width + 2*pairs
+		n += 2 * norm
+		switch l := s.Latent; {
+		case l != nil:
+			query, pair, from := s.Heads*(s.HeadDim+l.Rotary), s.Heads*(s.HeadDim+l.Value), h
+			if l.Query > 0 {
+				n += h*l.Query + l.Query
+				from = l.Query
+			}
+			n += from*query + h*(l.KeyValue+l.Rotary) + l.KeyValue + l.KeyValue*pair + s.Heads*l.Value*h
+			if s.Biases || s.QKVBiases {
+				n += query + pair
+			}
+		default:
+			n += 2*h*width + 2*h*pairs
+			if s.Biases || s.QKVBiases {
+				n += width + 2*pairs
+			}
 		}
 		if s.Biases {
 			n += h
@@ -96,15 +119,12 @@ func parameters(s transformer.Shape) int64 {
 // hasExperts reports whether a layer, counted from 0, has experts. With Every = 2, these
 // are the layers 1, 3, 5 and so on.
 func hasExperts(s transformer.Shape, layer int) bool {
-	return s.Experts != nil && (layer+1)%max(s.Experts.Every, 1) == 0
+	return s.Experts != nil && layer >= s.Experts.After && (layer+1)%max(s.Experts.Every, 1) == 0
 }
 
 // hasPart reports whether a layer, counted from 0, has a part.
-func hasPart(p transformer.Part, layer int) bool {
-	if p.Every < 0 {
-		return (layer+1)%-p.Every != 0
-	}
-	return (layer+1)%p.Every == 0
+func hasPart(s transformer.Shape, p transformer.Part, layer int) bool {
+	return p.Layers == transformer.EveryLayer || (p.Layers == transformer.ExpertLayers) == hasExperts(s, layer)
 }
 
 // TestRandomParts compares the parts of random shapes with their parameters, counts
@@ -127,7 +147,7 @@ func TestRandomParts(t *testing.T) {
 			sum += int64(p.Copies) * p.Elements()
 			layers := 0
 			for layer := range s.Layers {
-				if p.Stage == transformer.LayerStage && hasPart(p, layer) {
+				if p.Stage == transformer.LayerStage && hasPart(s, p, layer) {
 					layers++
 				}
 			}
@@ -289,6 +309,30 @@ func TestRandomSizes(t *testing.T) {
 					t.Errorf("%+v: %v bytes", s, b)
 				}
 			}
+		}
+	})
+}
+
+// TestRandomDots compares what a layer keeps with recomputation of dots with the least of
+// selective recomputation. While the layer is computed again, the rest of a layer without
+// recomputation exists too.
+func TestRandomDots(t *testing.T) {
+	random.Rounds(t, 200, 20000, func(t *testing.T, r *rand.Rand) {
+		s, e := randomShape(t, r), randomExecution(r)
+		e.Recomputation = selective
+		least := activations(t, s, e)
+		e.Recomputation = none
+		whole := activations(t, s, e)
+		e.Recomputation = transformer.DotsRecomputation
+		dots := activations(t, s, e)
+		for name, b := range map[string][2]transformer.Bytes{"dense": {dots.Dense, least.Dense}, "expert": {dots.Expert, least.Expert}} {
+			if kept, low := b[0], b[1].Low; kept != (transformer.Bytes{Low: low, Paper: low, High: low}) {
+				t.Fatalf("%+v, %+v: a %s layer keeps %+v, want %d", s, e, name, kept, low)
+			}
+		}
+		kept := max(dots.Dense.Low, dots.Expert.Low)
+		if w := dots.Working; kept+w.Paper < max(whole.Dense.Paper, whole.Expert.Paper) || kept+w.High < max(whole.Dense.High, whole.Expert.High) || w.Low != 0 {
+			t.Fatalf("%+v, %+v: %d and %+v are less than %+v", s, e, kept, w, whole)
 		}
 	})
 }

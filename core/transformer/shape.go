@@ -44,7 +44,8 @@ type Shape struct {
 	Hidden    int       // width of the residual stream
 	Heads     int       // query heads
 	KVHeads   int       // key and value heads; 0 means Heads
-	HeadDim   int       // 0 means Hidden / Heads
+	HeadDim   int       // 0 means Hidden / Heads; with Latent, without the rotary part
+	Latent    *Latent   // nil unless queries, keys and values come from latent vectors
 	FFN       int       // width of the feed-forward block
 	Gated     bool      // three matrices in the feed-forward block, as in SwiGLU, instead of two
 	Vocab     int       // tokens
@@ -59,11 +60,22 @@ type Shape struct {
 	Experts   *Experts  // nil for a dense model
 }
 
+// Latent is multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1). A token
+// has one latent vector for the keys and values of all heads. All heads share the rotary
+// part of a key.
+type Latent struct {
+	Query    int // width of the latent vector of queries; 0 if they come from the residual stream
+	KeyValue int // width of the latent vector of keys and values
+	Rotary   int // width of the rotary part of a query and of a key
+	Value    int // width of a value; 0 means HeadDim
+}
+
 // Experts replaces the feed-forward block of some layers by experts.
 type Experts struct {
 	Count               int // experts in a layer
 	Active              int // experts to which the router sends a token
 	Every               int // each n-th layer has experts; 0 means 1, every layer
+	After               int // the first layers have none
 	FFN                 int // width of one expert; 0 means Shape.FFN
 	Shared              int // further experts that process every token
 	CapacityThousandths int // the limit of tokens per expert, in thousandths of an even share; 0 means no limit
@@ -76,6 +88,13 @@ func (s Shape) WithDefaults() Shape {
 	}
 	if s.HeadDim == 0 && s.Heads > 0 {
 		s.HeadDim = s.Hidden / s.Heads
+	}
+	if s.Latent != nil {
+		l := *s.Latent
+		if l.Value == 0 {
+			l.Value = s.HeadDim
+		}
+		s.Latent = &l
 	}
 	if s.Norm == "" {
 		s.Norm = RMSNorm
@@ -102,6 +121,21 @@ func (s Shape) ExpertLayers(start, stop int) int {
 	if s.Experts == nil {
 		return 0
 	}
-	every := max(s.Experts.Every, 1)
-	return stop/every - start/every
+	every, after := max(s.Experts.Every, 1), s.Experts.After
+	return max(stop, after)/every - max(start, after)/every
+}
+
+// query returns the width of a head's query and key, and value that of its value.
+func (s Shape) query() int {
+	if s.Latent != nil {
+		return s.HeadDim + s.Latent.Rotary
+	}
+	return s.HeadDim
+}
+
+func (s Shape) value() int {
+	if s.Latent != nil {
+		return s.Latent.Value
+	}
+	return s.HeadDim
 }

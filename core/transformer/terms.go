@@ -113,12 +113,16 @@ func (c *counter) whole() Bytes {
 // (section 4.1). scores is the block of the scores: InLayer if they are kept, InWorking if
 // the backward pass computes them again.
 func (c *counter) attention(scores Block) {
-	head := mul(c.element, c.tokens, int64(c.HeadDim))
+	token := mul(c.element, c.tokens)
 	c.normalized("attention")
-	c.term(InLayer, "query", exact(head, c.heads), "the scores need it")
-	pairs := mul(2, head, c.kvHeads)
-	c.term(InLayer, "key and value", Bytes{pairs, pairs, mul(2, head, c.heads)}, "the scores and the weighted values need them; high: repeated for every query head")
-	output := exact(head, c.heads)
+	if a := c.Latent; a != nil {
+		latent := mul(token, int64(a.Query+a.KeyValue+a.Rotary))
+		c.term(InLayer, "latent vectors", Bytes{latent, mul(2, latent), mul(4, latent)}, "inputs and outputs of their norms; low: the outputs are computed again; high: in float32 too")
+	}
+	c.term(InLayer, "query", exact(token, c.heads, int64(c.query())), "the scores need it")
+	pair := mul(token, int64(c.query()+c.value()))
+	c.term(InLayer, "key and value", Bytes{mul(pair, c.kvHeads), mul(pair, c.kvHeads), mul(pair, c.heads)}, "the scores and the weighted values need them; high: repeated for every query head")
+	output := exact(token, c.heads, int64(c.value()))
 	reason := "the product with the output matrix needs it"
 	if scores == InWorking {
 		output.Low = 0

@@ -501,9 +501,14 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 #   `jax.lax.with_sharding_constraint`. Otherwise XLA may split them as the weights are, and take more.
 # - **Traffic** of `data`, `tensor`, `fsdp` and `expert` has the bytes of programs that XLA compiles for TPUs.
 #   Only norms differ, which `fsdp` gathers.
-# - **Models** are decoders with full attention. Sliding windows, latent attention (DeepSeek), and first
-#   layers without experts have no keys: describe such a model by `parameters` or `tree` (in Python,
-#   `mf.strategy.tree(params)`). The scales of norms of queries and keys do not count.
+# - **Models** are decoders with full or latent attention (`latent`, as in DeepSeek-V3, whose module for a
+#   second token does not count). Sliding windows have no key, and count as full attention. The scales of norms
+#   of queries and keys do not count. Describe other models by `parameters` or `tree` (in Python,
+#   `mf.strategy.tree(params)`).
+# - **Training** updates all parameters, on the devices. LoRA, frozen parameters and states in the memory of
+#   the host are not planned.
+# - **Devices** are GPUs, or chips of TPUs: a slice `v5p-128` has 64. A TPU7x chip is two devices, as in JAX.
+# - **The whole training** in days and device-hours follows from `training.total_tokens`.
 # - **Time** is an interval: matrix products reach a share of the peak, links reach a share of their
 #   bandwidth, and communication hides or does not. The table below holds it against 249 published runs.
 # - **An answer** about 10^4 candidates takes about 10 ms, and up to ten times as long in a browser: see the

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         heads: int
         kv_heads: int
         head_dim: int
+        latent: Mapping[str, int]
         ffn: int
         gated: bool
         vocab: int

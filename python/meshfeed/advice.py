@@ -42,6 +42,8 @@ class Candidate:
         tokens_per_second: None if it is not known.
         examples_per_second: None if it is not known.
         mfu: operations of the model per second over the peak. None if it is not known.
+        days: of the whole training; None unless the training has `total_tokens`.
+        device_hours: of the whole training; None unless the training has `total_tokens`.
         fits: whether it fits into the memory of a device, with the margin.
         reasons: why it has its rank.
         layout: the layout for `mf.Loader(dataset, mesh, layout=…)`. Only the best candidate has
@@ -60,6 +62,8 @@ class Candidate:
     tokens_per_second: int | None
     examples_per_second: float | None
     mfu: float | None
+    days: float | None
+    device_hours: float | None
     fits: bool
     reasons: Sequence[str]
     layout: Layout | None

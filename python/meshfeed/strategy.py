@@ -97,6 +97,7 @@ def transformer(
     sequence: int,
     kv_heads: int | None = None,
     head_dim: int | None = None,
+    latent: Mapping[str, int] | None = None,
     gated: bool | None = None,
     tied: bool | None = None,
     biases: bool | None = None,
@@ -119,6 +120,9 @@ def transformer(
         sequence: tokens per example.
         kv_heads: key and value heads; by default `heads`.
         head_dim: the width of a head; by default `hidden / heads`.
+        latent: for multi-head latent attention, as in DeepSeek-V3, a dict of widths: "key_value"
+            and "rotary", and optionally "query" and "value". `head_dim` is then without the rotary
+            part.
         gated: whether the feed-forward block has three matrices, as in SwiGLU. By default two.
         tied: whether the head uses the token embedding; by default not.
         biases: whether matrices have biases; by default not.
@@ -130,9 +134,10 @@ def transformer(
             time of half of the scores. The utilization (MFU) counts all scores, as published
             figures do.
         experts: for a mixture of experts, a dict: "count" per layer and "active" per token.
-            Optional are "every" (2 means that every second layer has experts), "ffn" (the width
-            of an expert), "shared" (experts that compute every token), and "capacity" (how many
-            times its equal share of the tokens an expert can take, such as 1.25).
+            Optional are "every" (2 means that every second layer has experts), "after" (how many
+            of the first layers have none), "ffn" (the width of an expert), "shared" (experts that
+            compute every token), and "capacity" (how many times its equal share of the tokens an
+            expert can take, such as 1.25).
         inputs: the type and the shape of a row of every array of a batch, such as
             ``{"tokens": ("int32", (8192,))}``, which is the default for a sequence of 8192; or a
             dataset with these fields.
@@ -262,6 +267,7 @@ def training(
     *,
     batch: int | None = None,
     tokens: int | None = None,
+    total_tokens: int | None = None,
     micro_batch: int | Literal["auto"] | None = None,
     optimizer: Literal["adamw", "adafactor", "lion", "sgd", "momentum", "muon"] | None = None,
     precision: Mapping[str, Any] | None = None,
@@ -279,6 +285,8 @@ def training(
     Args:
         batch: examples of the global batch, over all devices. This or `tokens` is required.
         tokens: tokens of the global batch, instead of `batch`; a multiple of the sequence.
+        total_tokens: tokens of the whole training of a transformer. The report then has its days
+            and device-hours.
         micro_batch: examples that a replica computes at once. By default, or with "auto", several
             are tried.
         optimizer: "adamw" by default; "adafactor", "lion", "sgd", "momentum" or "muon".
@@ -342,7 +350,8 @@ def cluster(
             mesh, which also say how many devices there are, and how many in a node. The other
             numbers replace those of the kind. Without a kind, a missing number is unknown, and so
             are the results that need it.
-        devices: the number of devices; required unless `kind` is a list of devices or a mesh.
+        devices: the number of devices, which are chips for TPUs up to v6e: a slice "v5p-128" has
+            64. Required unless `kind` is a list of devices or a mesh.
         per_node: devices of a node, or chips of a TPU slice; by default the usual number for the
             kind.
         memory_bytes: the memory of a device, such as ``80 * 10**9``.

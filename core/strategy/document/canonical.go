@@ -116,6 +116,14 @@ func (w *writer) transformer(t *strategy.Transformer) {
 	w.number("heads", int64(t.Heads))
 	w.number("kv_heads", int64(t.KVHeads))
 	w.number("head_dim", int64(t.HeadDim))
+	if l := t.Latent; l != nil {
+		w.Key("latent").Open('{')
+		w.number("query", int64(l.Query))
+		w.number("key_value", int64(l.KeyValue))
+		w.number("rotary", int64(l.Rotary))
+		w.number("value", int64(l.Value))
+		w.Close('}')
+	}
 	w.number("ffn", int64(t.FFN))
 	w.flag("gated", t.Gated)
 	w.number("vocab", int64(t.Vocab))
@@ -132,6 +140,7 @@ func (w *writer) transformer(t *strategy.Transformer) {
 		w.number("count", int64(e.Count))
 		w.number("active", int64(e.Active))
 		w.number("every", int64(e.Every))
+		w.number("after", int64(e.After))
 		w.number("ffn", int64(e.FFN))
 		w.number("shared", int64(e.Shared))
 		if e.Capacity != 0 {
@@ -146,6 +155,7 @@ func (w *writer) training(t *strategy.Training) {
 	w.Open('{')
 	w.number("batch", t.Batch)
 	w.number("tokens", t.Tokens)
+	w.number("total_tokens", t.TotalTokens)
 	w.number("micro_batch", int64(t.MicroBatch))
 	w.word("optimizer", t.Optimizer)
 	if t.Precision != (strategy.Precision{}) {

@@ -26,5 +26,5 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// [{data 4}] true true
-	// strategy: /training/bach: "bach" is not a key; did you mean "batch"? The keys here are batch, tokens, micro_batch, optimizer, precision, recomputation, attention, schedule, chunks, sequence_parallel, overlap, efficiency, link_efficiency
+	// strategy: /training/bach: "bach" is not a key; did you mean "batch"? The keys here are batch, tokens, total_tokens, micro_batch, optimizer, precision, recomputation, attention, schedule, chunks, sequence_parallel, overlap, efficiency, link_efficiency
 }

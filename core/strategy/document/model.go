@@ -54,7 +54,7 @@ func (p *parser) misplaced(err error) error {
 }
 
 var transformerKeys = []string{
-	"layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "tied", "sequence",
+	"layers", "hidden", "heads", "kv_heads", "head_dim", "latent", "ffn", "gated", "vocab", "tied", "sequence",
 	"biases", "qkv_biases", "norm", "positions", "dropout", "causal", "experts",
 }
 
@@ -74,9 +74,17 @@ func (p *parser) transformer(key string) (err error) {
 		t.Norm, err = p.Word("a kind of norm")
 	case key == "positions":
 		t.Positions, err = p.Word("a kind of positions")
+	case key == "latent":
+		l := new(strategy.Latent)
+		t.Latent = l
+		err = p.Members("latent attention", 2, []string{"key_value", "rotary", "query", "value"}, func(key string) (err error) {
+			to := map[string]*int{"query": &l.Query, "key_value": &l.KeyValue, "rotary": &l.Rotary, "value": &l.Value}[key]
+			*to, err = p.Int("a width", 1, layout.MaxInteger)
+			return err
+		})
 	default:
 		t.Experts = new(strategy.Experts)
-		err = p.Members("experts", 2, []string{"count", "active", "every", "ffn", "shared", "capacity"}, p.experts)
+		err = p.Members("experts", 2, []string{"count", "active", "every", "after", "ffn", "shared", "capacity"}, p.experts)
 	}
 	return err
 }
@@ -90,10 +98,10 @@ func (p *parser) experts(key string) (err error) {
 		return err
 	}
 	least := int64(1)
-	if key == "shared" {
+	if key == "shared" || key == "after" {
 		least = 0
 	}
-	to := map[string]*int{"count": &e.Count, "active": &e.Active, "every": &e.Every, "ffn": &e.FFN, "shared": &e.Shared}[key]
+	to := map[string]*int{"count": &e.Count, "active": &e.Active, "every": &e.Every, "after": &e.After, "ffn": &e.FFN, "shared": &e.Shared}[key]
 	*to, err = p.Int("a number", least, layout.MaxInteger)
 	return err
 }

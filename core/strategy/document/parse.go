@@ -60,7 +60,7 @@ func (p *parser) top(r *jsontext.Reader, key string) (err error) {
 }
 
 var trainingKeys = []string{
-	"batch", "tokens", "micro_batch", "optimizer", "precision", "recomputation", "attention",
+	"batch", "tokens", "total_tokens", "micro_batch", "optimizer", "precision", "recomputation", "attention",
 	"schedule", "chunks", "sequence_parallel", "overlap", "efficiency", "link_efficiency",
 }
 
@@ -71,6 +71,8 @@ func (p *parser) training(key string) (err error) {
 		t.Batch, err = p.Integer("a number of examples", 1, layout.MaxRecords)
 	case "tokens":
 		t.Tokens, err = p.Integer("a number of tokens", 1, layout.MaxInteger)
+	case "total_tokens":
+		t.TotalTokens, err = p.Integer("a number of tokens", 1, layout.MaxInteger)
 	case "micro_batch":
 		if p.Kind() != jsontext.String {
 			t.MicroBatch, err = p.Int(`a number of examples or "auto"`, 1, layout.MaxRecords)

@@ -17,10 +17,10 @@ import (
 )
 
 // whole is a document with every key of a transformer.
-const whole = `{"meshfeed":1,"model":{"preset":"llama3-8b","transformer":{"layers":2,"hidden":8,"heads":4,"kv_heads":2,"head_dim":2,"ffn":16,"gated":true,"vocab":10,` +
-	`"tied":false,"sequence":4096,"biases":false,"qkv_biases":true,"norm":"rms","positions":"rotary","dropout":false,"causal":true,"experts":{"count":8,"active":2,"every":1,"ffn":16,"shared":1,"capacity":1.25}},` +
+const whole = `{"meshfeed":1,"model":{"preset":"llama3-8b","transformer":{"layers":2,"hidden":8,"heads":4,"kv_heads":2,"head_dim":2,"latent":{"query":4,"key_value":4,"rotary":2,"value":3},"ffn":16,"gated":true,"vocab":10,` +
+	`"tied":false,"sequence":4096,"biases":false,"qkv_biases":true,"norm":"rms","positions":"rotary","dropout":false,"causal":true,"experts":{"count":8,"active":2,"every":1,"after":1,"ffn":16,"shared":1,"capacity":1.25}},` +
 	`"inputs":{"tokens":{"shape":["B",4097],"dtype":"int32"}}},` +
-	`"training":{"batch":64,"micro_batch":2,"optimizer":"adamw","precision":{"compute":"bfloat16","weights":"bfloat16","master":null,"gradients":"float32","moments":"float32"},` +
+	`"training":{"batch":64,"total_tokens":1000000,"micro_batch":2,"optimizer":"adamw","precision":{"compute":"bfloat16","weights":"bfloat16","master":null,"gradients":"float32","moments":"float32"},` +
 	`"recomputation":"auto","attention":"flash","schedule":"interleaved","chunks":2,"sequence_parallel":true,"overlap":{"tensor":true,"fsdp":false},"efficiency":[0.4,0.625],"link_efficiency":[0.5,1]},` +
 	`"cluster":{"devices":8,"device":"h100-80","per_node":8,"memory_bytes":80000000000,"flops_per_second":989000000000000,"hbm_bytes_per_second":3350000000000,` +
 	`"node_bytes_per_second":450000000000,"network_bytes_per_second":50000000000,"node_latency_ns":0,"network_latency_ns":5000,"topology":"switch","host_bytes":1000000000000},` +
@@ -135,14 +135,14 @@ func TestParseRefuses(t *testing.T) {
 		{strings.Repeat(`{"model":`, 40), "/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model/model", ""},
 		// the model
 		{model(`{}`), "/model", `/model: there is no model; name a "preset", or give a "transformer", "parameters" or a "tree"`},
-		{model(`{"preset":"llama3-8b","parameters":8}`), "/model", `/model: the model has 2 forms: "transformer", "parameters"; keep one of them`},
+		{model(`{"preset":"llama3-8b","parameters":8}`), "/model", `/model: the model has 2 forms: "preset", "parameters"; keep one of them`},
 		{model(`{"parameters":1e9}`), "/model/parameters", "/model/parameters: the number is not written as an integer (line 1, byte 37)"},
 		{model(`{"parameters":0}`), "/model/parameters", "/model/parameters: expected a number of parameters from 1 to 9007199254740992, but found 0"},
 		{model(`{"parameters":9007199254740993}`), "/model/parameters", "/model/parameters: the number is outside ±2^53 (line 1, byte 37)"},
 		{model(`{"preset":""}`), "/model/preset", "/model/preset: expected the name of a model, but found an empty string"},
 		{model(`{"preset":"gpt2","sequence":8}`), "/model/sequence", `/model/sequence: "sequence" is not a key; write it inside "transformer", which may stand beside "preset"`},
-		{model(`{"preset":"llama3-8b","transformer":{"sliding_window":4096}}`), "/model/transformer/sliding_window", `/model/transformer/sliding_window: "sliding_window" is not a key; the keys here are layers, hidden, heads, kv_heads, head_dim, ffn, gated, vocab, tied, sequence, biases, qkv_biases, norm, positions, dropout, causal, experts`},
-		{model(`{"transformer":{"hiden":8}}`), "/model/transformer/hiden", `/model/transformer/hiden: "hiden" is not a key; did you mean "hidden"? The keys here are layers, hidden, heads, kv_heads, head_dim, ffn, gated, vocab, tied, sequence, biases, qkv_biases, norm, positions, dropout, causal, experts`},
+		{model(`{"preset":"llama3-8b","transformer":{"sliding_window":4096}}`), "/model/transformer/sliding_window", `/model/transformer/sliding_window: "sliding_window" is not a key; the keys here are layers, hidden, heads, kv_heads, head_dim, latent, ffn, gated, vocab, tied, sequence, biases, qkv_biases, norm, positions, dropout, causal, experts`},
+		{model(`{"transformer":{"hiden":8}}`), "/model/transformer/hiden", `/model/transformer/hiden: "hiden" is not a key; did you mean "hidden"? The keys here are layers, hidden, heads, kv_heads, head_dim, latent, ffn, gated, vocab, tied, sequence, biases, qkv_biases, norm, positions, dropout, causal, experts`},
 		{model(`{"transformer":{"gated":1}}`), "/model/transformer/gated", "/model/transformer/gated: expected true or false, but found a number"},
 		{model(`{"transformer":{"experts":{"count":8}}}`), "/model/transformer/experts", `/model/transformer/experts: experts needs the key "active"`},
 		{model(`{"transformer":{"experts":{"count":8,"active":2,"capacity":1.2505}}}`), "/model/transformer/experts/capacity", "/model/transformer/experts/capacity: the number is not written with at most three decimals (line 1, byte 82)"},

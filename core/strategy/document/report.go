@@ -145,13 +145,13 @@ func reportCandidate(w *jsontext.Writer, c *strategy.Candidate) {
 	nullable(w, c.Schedule)
 	w.Key("chunks").Int(int64(c.Chunks))
 	reportMemory(w, c.Memory)
-	rates := strategy.Time{TokensPerSecond: -1, ExamplesPerSecond: -1, MFU: -1}
+	rates := strategy.Time{TokensPerSecond: -1, ExamplesPerSecond: -1, MFU: -1, Days: -1, DeviceHours: -1}
 	object(w, "time", c.Time, reportTime)
 	if c.Time != nil {
 		rates = *c.Time
 	}
 	numbers(w, []number{{"tokens_per_second", rates.TokensPerSecond}})
-	fixed(w, []number{{"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}})
+	fixed(w, []number{{"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}, {"days", rates.Days}, {"device_hours", rates.DeviceHours}})
 	w.Key("fits").Bool(c.Fits)
 	w.Key("reasons").Strings(c.Reasons...)
 }

@@ -200,6 +200,9 @@ func rates(t *strategy.Time) string {
 	if t.MFU > 0 {
 		texts = append(texts, percent(t.MFU)+" of the peak FLOP/s (MFU)")
 	}
+	if t.Days >= 0 {
+		texts = append(texts, "the whole training takes "+decimal(t.Days)+" days and "+decimal(t.DeviceHours)+" device-hours")
+	}
 	return strings.Join(texts, "; ")
 }
 

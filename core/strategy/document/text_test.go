@@ -31,7 +31,7 @@ func example() (*strategy.Document, *strategy.Report) {
 		Time: &strategy.Time{
 			Step: 12_870_000_000, Low: 10_800_000_000, High: 18_100_000_000, Compute: 12_400_000_000, HBM: 90_000_000, Tensor: 380_000_000, FSDP: 2_100_000_000,
 			Data: 1, Context: 2, Expert: 3, Pipe: 4, Bubble: 5,
-			Hidden: 2_100_000_000, Bound: "compute", Next: "fsdp", Behind: 10_300_000_000, TokensPerSecond: 81_474, ExamplesPerSecond: 9945, MFU: 452,
+			Hidden: 2_100_000_000, Bound: "compute", Next: "fsdp", Behind: 10_300_000_000, TokensPerSecond: 81_474, ExamplesPerSecond: 9945, MFU: 452, Days: 54_321, DeviceHours: 10_429_632,
 		},
 		Fits: true,
 	}

@@ -13,6 +13,11 @@ func writeShape(w *jsontext.Writer, s *transformer.Shape) {
 		{"layers", s.Layers}, {"hidden", s.Hidden}, {"heads", s.Heads}, {"kv_heads", s.KVHeads}, {"head_dim", s.HeadDim},
 		{"ffn", s.FFN}, {"vocab", s.Vocab}, {"sequence", s.Sequence},
 	})
+	if l := s.Latent; l != nil {
+		w.Key("latent").Open('{')
+		sizes(w, []size{{"query", l.Query}, {"key_value", l.KeyValue}, {"rotary", l.Rotary}, {"value", l.Value}})
+		w.Close('}')
+	}
 	for _, f := range []struct {
 		key string
 		on  bool
@@ -32,7 +37,7 @@ func writeShape(w *jsontext.Writer, s *transformer.Shape) {
 	}
 	if e := s.Experts; e != nil {
 		w.Key("experts").Open('{')
-		sizes(w, []size{{"count", e.Count}, {"active", e.Active}, {"every", e.Every}, {"ffn", e.FFN}, {"shared", e.Shared}})
+		sizes(w, []size{{"count", e.Count}, {"active", e.Active}, {"every", e.Every}, {"after", e.After}, {"ffn", e.FFN}, {"shared", e.Shared}})
 		if e.CapacityThousandths != 0 {
 			w.Key("capacity").Fixed(int64(e.CapacityThousandths))
 		}
