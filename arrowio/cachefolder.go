@@ -1,9 +1,13 @@
 package arrowio
 
 import (
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
+	"github.com/meshfeed/meshfeed/arrowio/internal/part"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // CacheFolder is a folder of decoded units, such as that of the option Cache. Programs may
@@ -12,6 +16,8 @@ type CacheFolder struct{ folder *diskcache.Folder }
 
 // CacheEntry is a file in a [CacheFolder].
 type CacheEntry struct {
+	Dataset string // the file, or the directory of the files, for which it was made; "" if it does not say
+	Columns string // the names of its fields, separated by commas
 	Key     string
 	Bytes   int64
 	Used    time.Time // the last time that a dataset began to use it
@@ -43,9 +49,41 @@ func (c *CacheFolder) Entries() ([]CacheEntry, error) {
 	found, err := c.folder.List()
 	list := make([]CacheEntry, len(found))
 	for i, e := range found {
-		list[i] = CacheEntry(e)
+		list[i] = CacheEntry{Key: e.Key, Bytes: e.Bytes, Used: e.Used, Scratch: e.Scratch, InUse: e.InUse}
+		if !e.Scratch {
+			list[i].Dataset, list[i].Columns = c.about(e)
+		}
 	}
 	return list, err
+}
+
+// about returns what an entry says of its dataset and fields: nothing if it is damaged.
+func (c *CacheFolder) about(e diskcache.Info) (dataset, columns string) {
+	_ = c.folder.Peek(e, func(file diskcache.Entry) error { // an entry that is gone has no text either
+		text, err := part.About(file, e.Bytes, e.Key)
+		dataset, columns, _ = strings.Cut(text, "\n")
+		return err
+	})
+	return dataset, columns
+}
+
+// maxColumns bounds the names of fields that a file of the cache lists.
+const maxColumns = 200
+
+// aboutFields returns the text of the parts of some fields: the dataset, and their names.
+func aboutFields(d *Dataset, numbers []int) string {
+	dataset, err := filepath.Abs(d.files[0].path)
+	if len(d.files) > 1 {
+		dataset = filepath.Dir(dataset)
+	}
+	if err != nil {
+		dataset = d.files[0].path
+	}
+	names := make([]string, len(numbers))
+	for i, number := range numbers {
+		names[i] = wording.Plain(d.table.Fields[number].Name)
+	}
+	return wording.Plain(dataset) + "\n" + wording.Cut(strings.Join(names, ", "), maxColumns)
 }
 
 // Clear removes the files that no process uses. It returns their number and bytes, and how

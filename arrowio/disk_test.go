@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -267,6 +268,31 @@ func TestSharedByDatasets(t *testing.T) {
 	})
 	if n := len(entries(t, folder)); err != nil || n != 1 {
 		t.Errorf("%d entries, %v", n, err)
+	}
+	wantEntry(t, folder, path, f.Name)
+}
+
+// wantEntry checks what the only file of a folder says of its dataset, and when it was used.
+func wantEntry(t *testing.T, folder, path, columns string) {
+	t.Helper()
+	c, err := arrowio.OpenCache(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dataset, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := entries(t, folder)[0]
+	used := time.Now().Add(-48 * time.Hour).Truncate(time.Second)
+	if err := os.Chtimes(name, used, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		list, err := c.Entries()
+		if err != nil || len(list) != 1 || list[0].Dataset != dataset || list[0].Columns != columns || !list[0].Used.Equal(used) {
+			t.Errorf("%+v, %v", list, err)
+		}
 	}
 }
 

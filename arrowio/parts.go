@@ -28,7 +28,8 @@ import (
 type partSet struct {
 	d       *Dataset
 	folder  *diskcache.Folder
-	numbers []int // of the fields
+	about   string // the dataset and its fields, for a listing of the folder
+	numbers []int  // of the fields
 	fields  []*arrowtype.Field
 	columns []*table.Column // by field: positions in the parts
 	parts   []*partState
@@ -76,7 +77,7 @@ const (
 
 // newPartSet divides the record batches into parts. None is made yet.
 func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, handler FaultHandler) (*partSet, error) {
-	s := &partSet{d: d, folder: folder, numbers: numbers}
+	s := &partSet{d: d, folder: folder, about: aboutFields(d, numbers), numbers: numbers}
 	r := columnReader{d: d, batches: d.files[len(d.files)-1].end()}
 	for _, i := range numbers {
 		s.fields = append(s.fields, d.table.Fields[i])

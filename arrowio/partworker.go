@@ -192,5 +192,5 @@ func (s *partSet) write(to *diskcache.Scratch, p *partState) error {
 	if err := p.file.content.Check(); err != nil {
 		return &decodingError{p.file.named(err)}
 	}
-	return w.Finish(p.key)
+	return w.Finish(p.key, s.about)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +20,8 @@ func newCache() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache {list|clear}",
 		Short: "list or remove the decoded rows of Parquet and compressed files",
-		Long: `Lists or removes the files of decoded rows that loaders keep on disk (mf.open, cache=). They can be made
-again at any time. Files that a process uses are not removed.`,
+		Long: `Lists or removes the files of decoded rows that loaders keep on disk (mf.open, cache=): a line for the
+columns of a dataset. They can be made again at any time. Files that a process uses are not removed.`,
 		Example:   "  meshfeed cache list\n  meshfeed cache clear --folder /scratch/units",
 		Args:      oneOf("list", "clear"),
 		ValidArgs: []string{"list", "clear"},
@@ -62,17 +63,20 @@ func oneOf(words ...string) cobra.PositionalArgs {
 
 // cacheListing is the JSON of the verb "cache list".
 type cacheListing struct {
-	Folder  string      `json:"folder"`
-	Bytes   int64       `json:"bytes"`
-	Entries []cacheFile `json:"entries"`
+	Folder   string       `json:"folder"`
+	Bytes    int64        `json:"bytes"`
+	Files    int          `json:"files"`
+	Datasets []cachedRows `json:"datasets"`
 }
 
-type cacheFile struct {
-	Key     string    `json:"key"`
+// cachedRows are the files of some columns of a dataset.
+type cachedRows struct {
+	Dataset string    `json:"dataset"` // empty for files that do not say it
+	Columns string    `json:"columns"`
+	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`
-	Used    time.Time `json:"used"`
+	Used    time.Time `json:"used"` // the last of them
 	InUse   bool      `json:"in_use,omitempty"`
-	Scratch bool      `json:"scratch,omitempty"`
 }
 
 // cacheCleared is the JSON of the verb "cache clear".
@@ -92,7 +96,7 @@ func noCache(cmd *cobra.Command, err error, verb string, asJSON bool) error {
 	case asJSON && verb == "clear":
 		return writeJSON(cmd.OutOrStdout(), cacheCleared{Folder: path})
 	case asJSON:
-		return writeJSON(cmd.OutOrStdout(), cacheListing{Folder: path, Entries: []cacheFile{}})
+		return writeJSON(cmd.OutOrStdout(), cacheListing{Folder: path, Datasets: []cachedRows{}})
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "there is no cache in %s\n", visible(path))
 	return err
@@ -103,12 +107,15 @@ func listCache(cmd *cobra.Command, c *arrowio.CacheFolder, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	listing := cacheListing{Folder: c.Path(), Entries: []cacheFile{}}
-	rows := [][]string{{"KEY", "SIZE", "LAST USE", ""}}
-	for _, e := range entries {
-		listing.Bytes += e.Bytes
-		listing.Entries = append(listing.Entries, cacheFile{e.Key, e.Bytes, e.Used, e.InUse, e.Scratch})
-		rows = append(rows, []string{visible(e.Key), sized(e.Bytes), ago(time.Since(e.Used)), stateOf(e)})
+	listing := cacheListing{Folder: c.Path(), Files: len(entries), Datasets: cachedOf(entries)}
+	rows := [][]string{{"DATASET", "COLUMNS", "SIZE", "FILES", "LAST USE", ""}}
+	for _, d := range listing.Datasets {
+		listing.Bytes += d.Bytes
+		state := ""
+		if d.InUse {
+			state = "in use"
+		}
+		rows = append(rows, []string{cmp.Or(d.Dataset, "unknown"), d.Columns, sized(d.Bytes), grouped(int64(d.Files)), ago(time.Since(d.Used)), state})
 	}
 	if asJSON {
 		return writeJSON(cmd.OutOrStdout(), listing)
@@ -122,17 +129,24 @@ func listCache(cmd *cobra.Command, c *arrowio.CacheFolder, asJSON bool) error {
 	return err
 }
 
-// stateOf says what a file is, unless it is a whole one that no process uses.
-func stateOf(e arrowio.CacheEntry) string {
-	switch {
-	case e.Scratch && e.InUse:
-		return "is being written"
-	case e.Scratch:
-		return "left by a process that was killed"
-	case e.InUse:
-		return "in use"
+// cachedOf adds up the files of each dataset and its columns, those that were used longest
+// ago first.
+func cachedOf(entries []arrowio.CacheEntry) []cachedRows {
+	list := []cachedRows{}
+	for _, e := range slices.Backward(entries) { // the last use comes first
+		if e.Scratch { // it is being written, or its writer was killed
+			e.Columns = "unfinished"
+		}
+		i := slices.IndexFunc(list, func(d cachedRows) bool { return d.Dataset == e.Dataset && d.Columns == e.Columns })
+		if i < 0 {
+			i = len(list)
+			list = append(list, cachedRows{Dataset: e.Dataset, Columns: e.Columns, Used: e.Used})
+		}
+		d := &list[i]
+		d.Files, d.Bytes, d.InUse = d.Files+1, d.Bytes+e.Bytes, d.InUse || e.InUse
 	}
-	return ""
+	slices.Reverse(list)
+	return list
 }
 
 // ago says how long ago something was, in hours or days.

@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio"
 )
 
 // TestCacheOfTheUser: the verbs work without a folder, and then with one.
@@ -42,10 +45,32 @@ func TestCacheOfTheUser(t *testing.T) {
 	if err := json.Unmarshal([]byte(said("cache", "list", "--json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Folder != folder || got.Bytes != 3000 || len(got.Entries) != 1 || time.Since(got.Entries[0].Used) > time.Hour || got.Entries[0].InUse {
+	if got.Folder != folder || got.Bytes != 3000 || got.Files != 1 || len(got.Datasets) != 1 || got.Datasets[0].Dataset != "" || time.Since(got.Datasets[0].Used) > time.Hour || got.Datasets[0].InUse {
 		t.Errorf("%+v", got)
+	}
+	if got := said("cache", "list"); got != "DATASET  COLUMNS  SIZE     FILES  LAST USE\nunknown           2.9 KiB  1      within an hour\n2.9 KiB in 1 file of "+folder+"\n" {
+		t.Error(got)
 	}
 	if got := said("cache", "clear"); got != "removed 2.9 KiB in 1 file from "+folder+"\n" {
 		t.Error(got)
+	}
+}
+
+// TestCachedOf: the files of the columns of a dataset are one line, with their last use.
+func TestCachedOf(t *testing.T) {
+	hour := func(h int) time.Time { return time.Date(2026, 1, 1, h, 0, 0, 0, time.UTC) }
+	got := cachedOf([]arrowio.CacheEntry{
+		{Dataset: "/a", Columns: "x", Bytes: 1, Used: hour(1)},
+		{Dataset: "/b", Columns: "x", Bytes: 2, Used: hour(2)},
+		{Dataset: "/a", Columns: "x", Bytes: 4, Used: hour(3), InUse: true},
+		{Dataset: "/a", Columns: "y", Bytes: 8, Used: hour(4)},
+	})
+	want := []cachedRows{
+		{"/b", "x", 1, 2, hour(2), false},
+		{"/a", "x", 2, 5, hour(3), true},
+		{"/a", "y", 1, 8, hour(4), false},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
 	}
 }

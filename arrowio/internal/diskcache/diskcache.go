@@ -234,6 +234,22 @@ func (f *Folder) List() ([]Info, error) {
 	return list, err
 }
 
+// Peek calls read with an open entry, which does not count as a use of it.
+func (f *Folder) Peek(i Info, read func(Entry) error) error {
+	path := f.entry(i.Key)
+	file, err := os.Open(path)
+	if err != nil {
+		return f.failed(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return f.failed(err)
+	}
+	defer func() { _ = os.Chtimes(path, i.Used, info.ModTime()) }() // a folder that cannot be written keeps its times
+	return read(file)
+}
+
 // files lists the files of the cache without InUse.
 func (f *Folder) files() ([]Info, error) {
 	found, err := os.ReadDir(f.path)

@@ -1,8 +1,9 @@
 // Package part reads and writes parts. A part is a file that holds decoded columns of
-// consecutive units of a dataset: their buffers, then a table of positions, then a
-// trailer.
+// consecutive units of a dataset: their buffers, then a table of positions, then a text
+// that says for people what they are, then a trailer.
 //
-//	trailer: the bytes of the table, its SHA-256 together with the key, and "MFUNITS1"
+//	trailer: the bytes of the table, the bytes of the text, the SHA-256 of the key and
+//	         the two, and "MFUNITS2"
 //
 // A part whose table does not match its trailer, its key or its size is damaged. The
 // values have no checksum, as those of an Arrow file have none.
@@ -32,8 +33,8 @@ type Level struct {
 type Column []Level
 
 const (
-	magic   = "MFUNITS1"
-	trailer = 8 + sha256.Size + len(magic)
+	magic   = "MFUNITS2"
+	trailer = 16 + sha256.Size + len(magic)
 	align   = 64
 )
 
@@ -92,18 +93,62 @@ func (w *Writer) write(p []byte) error {
 	return err
 }
 
-// Finish writes the table and the trailer.
-func (w *Writer) Finish(key string) error {
+// maxAbout bounds the text of a part.
+const maxAbout = 64 << 10
+
+// Finish writes the table, the text and the trailer.
+func (w *Writer) Finish(key, about string) error {
+	about = about[:min(len(about), maxAbout)]
 	end := binary.LittleEndian.AppendUint64(nil, uint64(len(w.table)))
-	end = append(append(end, sum(key, w.table)...), magic...)
-	return errors.Join(w.write(w.table), w.write(end))
+	end = binary.LittleEndian.AppendUint64(end, uint64(len(about)))
+	body := append(w.table, about...)
+	end = append(append(end, sum(key, body)...), magic...)
+	return errors.Join(w.write(body), w.write(end))
 }
 
-func sum(key string, table []byte) []byte {
+// sum hashes a key, and a table with its text.
+func sum(key string, body []byte) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", key)
-	h.Write(table)
+	h.Write(body)
 	return h.Sum(nil)
+}
+
+// tail is the end of a part: its table and its text, and what its trailer says.
+type tail struct {
+	body  []byte
+	table int // bytes of the table in body
+	sum   []byte
+}
+
+// readTail reads the end of a part of size bytes.
+func readTail(r io.ReaderAt, size int64) (t tail, err error) {
+	end, left := make([]byte, trailer), size-int64(trailer)
+	if left < 0 {
+		return t, ErrDamaged
+	}
+	if _, err := r.ReadAt(end, left); err != nil {
+		return t, err
+	}
+	table, about := binary.LittleEndian.Uint64(end), binary.LittleEndian.Uint64(end[8:])
+	if string(end[trailer-len(magic):]) != magic || about > maxAbout || table > uint64(left) || table+about > uint64(left) {
+		return t, ErrDamaged
+	}
+	t = tail{make([]byte, table+about), int(table), end[16 : 16+sha256.Size]}
+	_, err = r.ReadAt(t.body, left-int64(len(t.body)))
+	return t, err
+}
+
+// About returns the text of a part of size bytes, which the key must fit.
+func About(r io.ReaderAt, size int64, key string) (string, error) {
+	t, err := readTail(r, size)
+	if err == nil && !bytes.Equal(sum(key, t.body), t.sum) {
+		err = ErrDamaged
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(t.body[t.table:]), nil
 }
 
 // ErrDamaged is the error of a part that cannot be used.
@@ -112,25 +157,14 @@ var ErrDamaged = errors.New("the part is damaged")
 // Read reads the positions of a part of size bytes, which has a column of each field for
 // each unit. Rows are those of each unit. The error is [ErrDamaged], or that of a read.
 func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows []int64) ([][]Column, error) {
-	end := make([]byte, trailer)
-	if size < int64(trailer) {
-		return nil, ErrDamaged
-	}
-	if _, err := r.ReadAt(end, size-int64(trailer)); err != nil {
+	t, err := readTail(r, size)
+	if err != nil {
 		return nil, err
 	}
-	length := int64(binary.LittleEndian.Uint64(end))
-	if string(end[trailer-len(magic):]) != magic || length < 0 || length > size-int64(trailer) {
+	if !bytes.Equal(sum(key, t.body), t.sum) {
 		return nil, ErrDamaged
 	}
-	encoded := make([]byte, length)
-	if _, err := r.ReadAt(encoded, size-int64(trailer)-length); err != nil {
-		return nil, err
-	}
-	if !bytes.Equal(sum(key, encoded), end[8:8+sha256.Size]) {
-		return nil, ErrDamaged
-	}
-	d := decoder{left: encoded, size: size - int64(trailer) - length}
+	d := decoder{left: t.body[:t.table], size: size - int64(trailer) - int64(len(t.body))}
 	units := make([][]Column, len(rows))
 	for i, n := range rows {
 		for _, f := range fields {
