@@ -44,6 +44,7 @@ def test_the_state_is_small_and_json() -> None:
 def test_restoring_at_every_step_continues_exactly(prefetch: int, device_prefetch: int) -> None:
     options: dict[str, Any] = {"shuffle": True, "seed": 9, "epochs": 3}
     with loader(22, **options) as whole:
+        assert len(whole.with_state()) == 15
         pairs = [(batch["x"].tolist(), state) for batch, state in whole.with_state()]
     assert len(pairs) == 15
     options |= {"prefetch": prefetch, "device_prefetch": device_prefetch}
