@@ -6,7 +6,7 @@ import os
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
 from tests.distributed.process import Place, joined
@@ -28,8 +28,20 @@ def play(place: Place, how: str) -> None:
             print(f"{type(e).__mro__[1].__name__} {getattr(e, 'process', None)}: {e}", flush=True)
 
 
+def check() -> None:
+    """Compares an array that both processes hold."""
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    copies = NamedSharding(mesh, PartitionSpec())
+    weights = jax.make_array_from_callback((4,), copies, np.zeros(4).__getitem__)
+    try:
+        mf.check_replicas({"w": weights}, timeout=NEVER)
+    except mf.PeerError as e:
+        print(f"check {e.process}: {e}", flush=True)
+
+
 if __name__ == "__main__":
     with joined() as place:
         play(place, os.environ["MESHFEED_EARLY"])
         if os.environ["MESHFEED_EARLY"] == "fails":
+            check()
             os._exit(0)  # JAX would wait for process 1

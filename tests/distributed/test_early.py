@@ -17,7 +17,9 @@ def test_a_program_that_ends_without_a_loader(tmp_path: Path) -> None:
         assert job.processes[0].wait(HANG) == 0, job.logs()
         mine, theirs = job.log(0), job.log(1)
     error = next(line for line in theirs.splitlines() if "NotFoundError" in line)
-    assert f"PeerError 1: mf.Loader: process 1 has ended: {error.split(': ', 1)[1]}\n" in mine
+    ended = f"process 1 has ended: {error.split(': ', 1)[1]}\n"
+    assert f"PeerError 1: mf.Loader: {ended}" in mine
+    assert f"check 1: mf.check_replicas: in call 1 with name='arrays', {ended}" in mine
 
 
 def test_an_option_of_jax(tmp_path: Path) -> None:

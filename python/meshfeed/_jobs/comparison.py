@@ -33,7 +33,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from meshfeed import errors
-from meshfeed._jobs import wording
+from meshfeed._jobs import early, failures, wording
 from meshfeed._jobs.keys import Generation, Namespace, group
 from meshfeed._jobs.wording import named
 from meshfeed.coordinator import Coordinator
@@ -237,13 +237,13 @@ class Comparison:
     def _follow(self) -> Verdict:
         """Answers the messages of the lowest process, and returns its verdict."""
         lead = self._keys.namespace.lead
-        record = self._wait(f"record/{lead}", self._seconds)
+        record = self._wait(f"record/{lead}", self._seconds, [lead])
         if record is None:
             return self._absent([lead])
         if failed := _failed({lead: record}):
             return failed
         for n in count():
-            message = self._wait(f"message/{n}", self._seconds + GRACE)
+            message = self._wait(f"message/{n}", self._seconds + GRACE, [lead])
             if message is None:
                 return self._absent([lead])
             if "verdict" in message:
@@ -263,8 +263,8 @@ class Comparison:
     def _lead(self) -> Verdict:
         until = time.monotonic() + self._seconds
         records: dict[int, Record] = {}
-        for p in self._keys.namespace.members:
-            record = self._wait(f"record/{p}", until - time.monotonic())
+        for i, p in enumerate(members := self._keys.namespace.members):
+            record = self._wait(f"record/{p}", until - time.monotonic(), members[i:])
             if record is not None:
                 records[p] = record
         absent = [p for p in self._keys.namespace.members if p not in records]
@@ -316,7 +316,7 @@ class Comparison:
         for p in processes:
             if p == self._me:
                 answers[p] = self._answer(message)
-            elif found := self._wait(f"answer/{number}/{p}", until - time.monotonic()):
+            elif found := self._wait(f"answer/{number}/{p}", until - time.monotonic(), [p]):
                 answers[p] = found
         return answers
 
@@ -346,13 +346,18 @@ class Comparison:
 
     def _absent(self, missing: Sequence[int]) -> Verdict:
         title = self._keys.namespace.title
+        if failed := early.Failures(self._keys.namespace.store, missing).first():
+            error = failures.error_of(failed)
+            code, message = errors.Code.Timeout, f"in {title}, {error.message}"
+            return {"code": code, "message": message, "hint": error.hint, "process": error.process}
         message = f"{named(missing, 'has', 'have')} not made {title} within {self._seconds:g} s"
         hint = f"{_SAME_CALLS}; see its log, or raise timeout="
         code, process = errors.Code.Timeout, missing[0]
         return {"code": code, "message": message, "hint": hint, "process": process}
 
-    def _wait(self, key: str, seconds: float) -> Any:
-        return self._keys.wait(key, seconds, lambda: False)
+    def _wait(self, key: str, seconds: float, of: Sequence[int]) -> Any:
+        """Waits for a key, until one of the processes that have to set their keys has failed."""
+        return self._keys.wait(key, seconds, early.Failures(self._keys.namespace.store, of).any)
 
 
 _HINT = "restore the arrays from a checkpoint, and call it after every step to find the cause"
