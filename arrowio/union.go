@@ -186,6 +186,9 @@ func (u *union) add(name string, nth int) error {
 				}
 				return disagree(m.path, name, msg, oneType)
 			}
+			if arrowtype.OnlyNulls(column) {
+				from = m
+			}
 			column = &one
 		}
 		refused, why = refused && reason != "", reason
@@ -239,7 +242,7 @@ func (m *member) store(column *arrowmeta.Field, from *member, ways map[string]*a
 		return nil
 	}
 	f := &m.schema.Fields[m.numbers[last]]
-	_, reason := arrowtype.Of(column)
+	as, reason := arrowtype.Of(column)
 	switch {
 	case reason != "" || f.TypeString() == column.TypeString():
 	case arrowtype.IsNull(f):
@@ -251,9 +254,14 @@ func (m *member) store(column *arrowmeta.Field, from *member, ways map[string]*a
 	default:
 		way := f.TypeString()
 		if ways[way] == nil {
-			if ways[way], reason = arrowtype.Of(f); reason != "" {
+			own, _ := arrowtype.Of(f)
+			if arrowtype.OnlyNulls(f) {
+				own, _ = arrowtype.ListsOfNulls(f, as)
+			}
+			if own == nil {
 				return otherType(column, from, f, m)
 			}
+			ways[way] = own
 		}
 		m.own[last] = ways[way]
 	}

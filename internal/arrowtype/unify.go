@@ -85,8 +85,13 @@ func SameDepth(a, b *arrowmeta.Field) bool {
 func (f *Field) Like(other *Field) {
 	f.Shape, f.Ragged = slices.Clone(other.Shape), other.Ragged
 	for n := range min(len(f.Levels), len(other.Levels)) {
-		if to, ok := f.Levels[n].(*list); ok {
+		switch to := f.Levels[n].(type) {
+		case *list:
 			to.length = other.List(n).Length()
+		case *nulls:
+			if to.bits = 0; n >= other.Structs()+other.Ragged {
+				to.bits = other.Elements(n) * 8 * int64(other.Type.Size())
+			}
 		}
 	}
 }

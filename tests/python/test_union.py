@@ -151,6 +151,33 @@ def loaded(ds: mf.Dataset, rows: list[Any]) -> list[Any]:
     return out
 
 
+@pytest.mark.parametrize("form", ["arrow", "feather", "parquet"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.int64()),
+        pa.large_list(pa.string()),
+        pa.list_(pa.bool_()),
+        pa.list_(pa.list_(pa.int8())),
+    ],
+)
+def test_lists_of_nulls_agree_with_lists(form: str, kind: pa.DataType, tmp_path: Path) -> None:
+    """A file whose lists are all empty, or have nothing but nulls, says nothing of their values."""
+    nulls = [[None, None], [], None, [None]] * 3
+    other = [None, [], []]
+    a = write(tmp_path / "a", form, pa.table({"c": pa.array(nulls, pa.list_(pa.null()))}))
+    b = write(tmp_path / "b", form, pa.table({"c": pa.array(other, kind)}))
+    for paths, rows in (([a, b], nulls + other), ([b, a], other + nulls)):
+        if form == "parquet" and pa.types.is_list(kind.value_type):
+            with refused(mf.IncompatibleError, "is list<null>, but list<list<int8>> in"):
+                mf.open(paths)
+            continue
+        with mf.open(paths) as ds:
+            assert pa.table(ds)["c"].to_pylist() == rows
+            lengths = [-1 if row is None else len(row) for row in rows]
+            assert ds.lengths("c").tolist() == lengths
+
+
 def test_one_union_of_many_writers(tmp_path: Path) -> None:
     """Twelve files in four formats, with two columns that differ: rows, lengths and a pad."""
     texts = STORED["text"][1]

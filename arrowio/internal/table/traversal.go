@@ -215,6 +215,10 @@ func (t *traversal) enter(n int) error {
 
 // dropNulls divides the runs of a level at its nulls.
 func (t *traversal) dropNulls(n int) error {
+	if t.field.Null(n) {
+		t.allNull(n)
+		return nil
+	}
 	positions, decoded := t.column.Planes[n].Valid, []byte(nil)
 	if t.decoded != nil {
 		decoded = t.decoded.Levels[n].Valid
@@ -225,10 +229,7 @@ func (t *traversal) dropNulls(n int) error {
 	if err := t.fetch(positions, decoded, arrowtype.Buffer{Bits: 1}); err != nil {
 		return err
 	}
-	each := int64(0) // a null list of a ragged level has no elements
-	if n >= t.field.Structs()+t.varying {
-		each = t.field.Elements(n)
-	}
+	each := t.eachNull(n)
 	t.next = t.next[:0]
 	for i, r := range t.runs {
 		bits, first := t.bytes[i], r.start&7
@@ -246,6 +247,25 @@ func (t *traversal) dropNulls(n int) error {
 	}
 	t.runs, t.next = t.next, t.runs
 	return nil
+}
+
+// eachNull returns how many elements of the array a null of a level holds.
+func (t *traversal) eachNull(n int) int64 {
+	if n < t.field.Structs()+t.varying {
+		return 0 // a null list of a ragged level has none
+	}
+	return t.field.Elements(n)
+}
+
+// allNull drops all runs of a level of nulls.
+func (t *traversal) allNull(n int) {
+	for _, r := range t.runs {
+		t.null(r, 0, r.count, t.eachNull(n))
+	}
+	if n < t.field.Structs()+t.varying {
+		t.restart() // no lists of this level have elements
+	}
+	t.runs = t.runs[:0]
 }
 
 // null records that the elements [from, to) of a run are null. Each is how many
