@@ -105,6 +105,7 @@ func sameDatasets(t *testing.T, got, want *arrowio.Dataset) {
 		logical := strings.TrimPrefix(fields[i].Logical, "dictionary<values=")
 		logical, _, _ = strings.Cut(logical, ", indices=")
 		fields[i].Logical = strings.TrimSuffix(logical, "_view")
+		fields[i].Computed = false // the conversion stores the fields of directories
 	}
 	for i, f := range got.Schema().Fields {
 		fields[i].HasNulls, fields[i].Lists = f.HasNulls, f.Lists // the conversion counts nulls, and makes fixed-size lists

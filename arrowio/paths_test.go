@@ -114,7 +114,7 @@ func TestOpenRefused(t *testing.T) {
 		{"both", status.InvalidArgument, "both: the directory has Arrow files, and so has both/sub in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow"},
 
 		{"p.parquet", status.DataLoss, "p.parquet: end of the file at byte 16: a footer of 544500000 bytes in a file of 24" + damaged},
-		{"short.parquet", status.DataLoss, "short.parquet: end of the file at byte 0: no footer" + damaged},
+		{"short.parquet", status.DataLoss, "short.parquet: end of the file at byte 0: no footer; it was cut short, or its writer was not closed: write or download it again"},
 		{"secret.parquet", status.Unsupported, "secret.parquet: the footer of the Parquet file is encrypted; write it with a plain footer, or as an Arrow IPC file"},
 		{"empty.arrow", status.DataLoss, "empty.arrow" + foreign + "is empty" + again},
 		{"text.csv", status.Unsupported, "text.csv" + foreign + `is text and begins with "name,age\nx,1\n"; if it is a table: write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.csv; pyarrow.feather.write_feather(pyarrow.csv.read_csv("in.csv"), "out.arrow", compression="uncompressed"); other text must become numbers first, such as token ids`},
