@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
+from meshfeed._feed.feed import Feed
 from meshfeed._jobs import barrier, peers, skew
 from meshfeed._jobs.barrier import Decision
 from tests.python.corruptions import SEED
@@ -226,12 +227,21 @@ def test_a_silent_departure(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
         assert run(job, loop) == [None] * 4
 
 
+@pytest.mark.parametrize("uses", [False, True])
 def test_a_main_thread_that_never_waits(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    uses: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Stops do not last longer for it after three of them, and a warning says so once."""
+    """After three stops no further one lasts longer. If it uses batches, a warning says so."""
     monkeypatch.setattr(barrier, "LIMIT", 0.01)
     monkeypatch.setattr(barrier, "PAUSES", 0)
+    monkeypatch.setattr(barrier, "EARLY", 5)
+    made: list[Array] = []
+
+    def live(_: Feed) -> list[Array]:
+        made.extend([Array()] * (uses or not made))
+        return made[-1:]
+
+    monkeypatch.setattr(Feed, "live", live)
     got: list[Any] = []
     with players(verify_replicas="always", name="train") as job:
         thread = threading.Thread(target=lambda: got.extend(run(job, loop_of(Steps()))))
@@ -241,7 +251,12 @@ def test_a_main_thread_that_never_waits(
         assert [barrier_of(loader)._tries for loader in job.loaders] == [0] * 4
     assert got == [None] * 4
     text = "loader 'train': the main thread never waits for the thread that takes batches: if a "
-    assert [r.getMessage()[: len(text)] for r in caplog.records] == [text] * 4
+    assert [r.getMessage()[: len(text)] for r in caplog.records] == [text] * (4 * uses)
+
+
+class Array:
+    def is_ready(self) -> bool:
+        return True
 
 
 def barrier_of(loader: mf.Loader) -> Any:

@@ -9,10 +9,10 @@ stops in `next` until its devices have finished all work that the program gave t
 processes are in step, each reaches the barrier without the others' help. If one does not,
 `skew.py` finds out why.
 
-If another thread than the main one takes the batches, the main thread probably gets them from a
-queue, and goes on while the other one waits in `next`. The stop then lasts until the queue is empty
-and the main thread waits for the next batch. Else a batch that was lost in the queue would not
-show, because all processes have taken the same number.
+If another thread than the main one takes the batches, the main thread may get them from a queue,
+and go on while the other one waits in `next`. The arrays of the program then change. Such a stop
+lasts until the queue is empty and the main thread waits for the next batch. Else a batch that was
+lost in the queue would not show, because all processes have taken the same number.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ FADES = 0.98  # of the longest step, with every step
 STILL = 0.02  # seconds at one place after which the main thread waits for a batch
 LIMIT, PAUSES = 5.0, 16  # seconds, or steps if longer, for which a stop waits for this
 TRIES = 3  # stops in a row that reached this limit; later ones do not wait
+EARLY = 64  # batches in which the main thread may still compile, and use none
 STANDARD = os.path.dirname(threading.__file__) + os.sep  # the standard library
 
 LAST = "barrier/decision/last"
@@ -83,6 +84,7 @@ class Barrier:
         self._last = Decision(0, first, {})
         self._longest = 0.0
         self._tries = TRIES  # of stops that wait for the main thread
+        self._handed = False  # whether another thread has used batches during a stop
         self._ended = threading.Event()
 
     def end(self) -> None:
@@ -186,28 +188,33 @@ class Barrier:
         rest, pause, asked = [*self._live()], 0.001, time.monotonic()
         while True:
             rest = [array for array in rest if not _done(array)]
-            if consumer is not None and rest:
-                consumer.began = time.monotonic()
-            elif not rest and (consumer is None or self._starves(consumer)):
+            if consumer is not None and not rest:
+                rest = [*self._live()]
+                consumer.look({id(array) for array in rest})
+                rest = [array for array in rest if not _done(array)]
+            if not rest and (consumer is None or self._starves(consumer, batch)):
                 return
             self._ended.wait(pause)
             pause = min(1.3 * pause, BUSY)
-            rest = rest or [*self._live()]
             if time.monotonic() - asked > ASK:
                 asked = time.monotonic()
                 self._follow(self._keys.get(LAST))
                 if not self._holds(batch):
                     return
 
-    def _starves(self, consumer: Consumer) -> bool:
+    def _starves(self, consumer: Consumer, batch: int) -> bool:
         """Returns whether the main thread waits for a batch, or does not in all the time it has."""
-        if consumer.waits():
+        self._handed |= consumer.active
+        if consumer.waits:
             self._tries = TRIES
             return True
-        if time.monotonic() - consumer.began < max(LIMIT, PAUSES * self._longest):
+        limit = max(LIMIT, PAUSES * self._longest)
+        if not self._handed:
+            limit = min(max(STILL, 2 * self._longest), LIMIT)
+        if consumer.looked < limit:
             return False
-        self._tries -= 1
-        if not self._tries:
+        self._tries -= self._handed or batch > EARLY
+        if self._handed and not self._tries:
             text = "loader %s: the main thread never waits for the thread that takes batches: if a "
             text += "batch is lost between them, no comparison of steps shows it; let the main "
             text += "thread take them, because the loader reads ahead by itself"
@@ -223,26 +230,35 @@ class Barrier:
 
 
 class Consumer:
-    """The main thread, during a stop of another thread that takes batches."""
+    """The main thread, during a stop of another thread that takes batches.
+
+    Attributes:
+        active: whether arrays were made or dropped, which the other thread cannot do.
+        waits: whether it has waited for another thread for some time. Such a wait is in the
+            standard library; a call of another library may wait for a computation.
+        looked: for how long it was looked at, in seconds. While devices work, it is not.
+    """
 
     def __init__(self) -> None:
-        self.began = self._since = time.monotonic()
-        self._place: tuple[int, int] | None = None
+        self.active = self.waits = False
+        self.looked = 0.0
+        self._last = self._since = time.monotonic()
+        self._seen: tuple[set[int], int, int] | None = None
 
-    def waits(self) -> bool:
-        """Returns whether it has waited for another thread for some time.
-
-        Such a wait is in the standard library. It does not count if it runs a program, or waits in
-        a call of another library, as for a computation.
-        """
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    def look(self, arrays: set[int]) -> None:
+        """Looks at the main thread, and at the arrays of the program, by `id`."""
+        frame, now = sys._current_frames().get(threading.main_thread().ident or 0), time.monotonic()
         if frame is None:  # it has ended
-            return True
-        file, place = frame.f_code.co_filename, (id(frame), frame.f_lasti)
-        if not file.startswith(STANDARD) or "site-packages" in file or place != self._place:
-            self._place, self._since = place, time.monotonic()
-            return False
-        return time.monotonic() - self._since >= STILL
+            self.waits = True
+            return
+        seen, file = (arrays, id(frame), frame.f_lasti), frame.f_code.co_filename
+        self.active |= self._seen is not None and arrays != self._seen[0]
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        standard = file.startswith(STANDARD) and "site-packages" not in file
+        self.waits = standard and now - self._since >= STILL
+        self.looked += min(now - self._last, 2 * BUSY)
+        self._last = now
 
 
 def wake(of: Generation, number: int) -> None:
