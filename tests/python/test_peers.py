@@ -185,7 +185,8 @@ def test_a_departure_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         job.step()
         job.loaders[1].close()
         until(lambda: len(caplog.records) == 3)
-    text = "loader 'train': process 1 has closed the loader after 1 batch"
+    text = "loader 'train': process 1 has closed the loader after 1 batch, as many as this process;"
+    text += " if this one waits in a step, end the loops of all processes after the same step"
     assert [r.getMessage() for r in caplog.records] == [text] * 3
 
 
@@ -587,6 +588,7 @@ def test_a_store_that_comes_back() -> None:
         store.dead = True
         until(lambda: all(peers_of(loader).lost for loader in job.loaders))
         store.dead = False
+        until(lambda: not any(peers_of(loader).lost for loader in job.loaders))
         peers_of(job.loaders[0]).report(mf.DataLossError("cut"), 0, 1)
         heard(job, 0)
         assert all(isinstance(e, mf.PeerError) for e in job.step()[1:])

@@ -158,7 +158,7 @@ def test_a_departed_process(caplog: pytest.LogCaptureFixture) -> None:
             peers_of(job.loaders[0])._stalls.look()
     want = "loader 'train': this process has taken 1 batch and has waited for 70 s: "
     want += "process 2 has closed the loader, processes 1 and 3 do not answer; if this one waits "
-    want += "for it in a computation, end the loops of all processes after the same step"
+    want += "in a step, end the loops of all processes after the same step"
     assert [r.getMessage() for r in caplog.records] == [want]
 
 

@@ -22,6 +22,7 @@ from meshfeed._jobs import failures
 from meshfeed._jobs.failures import Message
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.stalls import Measure, Progress, Stalls
+from meshfeed._jobs.wording import SAME_STEP
 from meshfeed._jobs.worker import Worker
 
 LONGEST = 10.0  # seconds of one wait at the mailbox; between two waits the thread checks for stalls
@@ -197,7 +198,10 @@ class Peers(Worker):
             log.warning("loader %s: %s", self._title, failures.error_of(message))
             self._await_program(message)
         elif not message["ends"]:
-            log.warning("loader %s: %s", self._title, failures.describe_departure(message))
+            hint = ""
+            if progress.batches == message["batches"]:
+                hint = f", as many as this process; if this one waits in a step, {SAME_STEP}"
+            log.warning("loader %s: %s%s", self._title, failures.describe_departure(message), hint)
 
     def _note_failure(self, message: Message) -> None:
         if message.get("lost"):

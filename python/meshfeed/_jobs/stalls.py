@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.wording import counted, named
+from meshfeed._jobs.wording import SAME_STEP, counted, named
 
 LATE_FACTOR = 5  # a step is late after this many usual steps, or `late_after` if that is longer
 BUSY_CPUS = 0.25  # CPUs in use: above it, the loader copies rows; below it, it waits for storage
@@ -148,8 +148,7 @@ class Stalls:
             departed = namespace.departed()
             if gone := [p for p in missing if p in departed]:
                 behind.append(named(gone, "has closed the loader", "have closed the loader"))
-                hint = "; if this one waits for it in a computation, end the loops of all "
-                hint += "processes after the same step"
+                hint = f"; if this one waits in a step, {SAME_STEP}"
             if rest := [p for p in missing if p not in departed]:
                 behind.append(named(rest, "does not answer", "do not answer"))
         if behind:

@@ -8,6 +8,7 @@ from typing import Any
 from meshfeed import errors
 
 OP = "mf.Loader"  # the call that errors name, here and in the process that failed
+SAME_STEP = "end the loops of all processes after the same step"
 LISTED = 12  # processes that are named one by one
 
 
