@@ -17,7 +17,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 64, PAGE = 4096, HUGE = 2 << 20, STATE = 256 /* bytes of a saved state */ };
+enum {
+  ALIGN = 64,
+  PAGE = 4096,
+  MAPPED = 128 << 10,
+  HUGE = 2 << 20,
+  STATE = 256 /* bytes of a saved state */
+};
 
 typedef struct block {
   mfi_block info;
@@ -45,6 +51,8 @@ struct mfi_slot {
   atomic_int_fast64_t refs;
   mfi_pool* pool;
   mfi_slot* next; /* in the list of idle slots */
+  void* map;      /* what holds the data; NULL if malloc does */
+  size_t mapped;
   char state[STATE + 1];
 };
 
@@ -107,36 +115,10 @@ static void drop_pool(mfi_pool* pool) {
   free(pool);
 }
 
-static void free_slot(mfi_slot* slot) {
-  atomic_fetch_sub(&live_bytes, slot->head.bytes);
-  free(slot->head.data);
-  free(slot);
-}
-
-void mfi_pool_close(mfi_pool* pool) {
-  pthread_mutex_lock(&pool->lock);
-  mfi_slot* idle = pool->idle;
-  pool->idle = NULL;
-  pool->counts.all -= pool->counts.idle;
-  pool->counts.idle = 0;
-  pool->closed = true;
-  pthread_mutex_unlock(&pool->lock);
-  while (idle) {
-    mfi_slot* next = idle->next;
-    free_slot(idle);
-    idle = next;
-  }
-  drop_pool(pool);
-}
-
 /* ---- slots ---- */
 
 /* Large memory gets huge pages, because filling it touches every page. */
-void* mfi_alloc(int64_t bytes) {
-  const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
-  void* data = NULL;
-  if (posix_memalign(&data, size >= HUGE ? HUGE : PAGE, size) != 0)
-    return NULL;
+static void* with_huge_pages(void* data, size_t size) {
 #ifdef MADV_HUGEPAGE
   if (size >= HUGE)
     madvise(data, size / HUGE * HUGE, MADV_HUGEPAGE);
@@ -144,22 +126,30 @@ void* mfi_alloc(int64_t bytes) {
   return data;
 }
 
-static mfi_slot* new_slot(mfi_pool* pool) {
-  mfi_slot* slot = calloc(1, sizeof *slot);
-  if (!slot)
+void* mfi_alloc(int64_t bytes) {
+  const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
+  void* data = NULL;
+  if (posix_memalign(&data, size >= HUGE ? HUGE : PAGE, size) != 0)
     return NULL;
-  slot->head.data = mfi_alloc(pool->bytes);
-  if (!slot->head.data) {
-    free(slot);
-    return NULL;
+  return with_huge_pages(data, size);
+}
+
+/* Sets the memory of a slot. malloc keeps what is freed, in holes between other memory. A
+   loader with batches of another size does not fit into them, so the process would grow with
+   every such loader. So memory of MAPPED bytes and more is mapped, and goes back to the
+   system. The system limits the number of mappings; beyond that malloc serves. */
+static bool alloc_slot(mfi_slot* slot, int64_t bytes) {
+  const size_t size = (size_t)bytes, slack = size >= HUGE ? HUGE : 0;
+  if (size >= MAPPED) {
+    char* map = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map != MAP_FAILED) {
+      slot->map = map, slot->mapped = size + slack;
+      slot->head.data = with_huge_pages(slack ? map + (HUGE - (uintptr_t)map % HUGE) % HUGE : map, size);
+      return true;
+    }
   }
-  slot->head.struct_size = sizeof slot->head;
-  slot->head.tensors = pool->n;
-  slot->head.bytes = pool->bytes;
-  slot->head.state = slot->state;
-  slot->pool = pool;
-  atomic_fetch_add(&live_bytes, pool->bytes);
-  return slot;
+  slot->head.data = mfi_alloc(bytes);
+  return slot->head.data != NULL;
 }
 
 #ifdef __ELF__
@@ -181,6 +171,50 @@ static void unpoison(const mfi_slot* slot) {
 static void poison(const mfi_slot* slot) { (void)slot; }
 static void unpoison(const mfi_slot* slot) { (void)slot; }
 #endif
+
+static void free_slot(mfi_slot* slot) {
+  atomic_fetch_sub(&live_bytes, slot->head.bytes);
+  if (slot->map) {
+    unpoison(slot); /* the addresses may be used again */
+    munmap(slot->map, slot->mapped);
+  } else {
+    free(slot->head.data);
+  }
+  free(slot);
+}
+
+static mfi_slot* new_slot(mfi_pool* pool) {
+  mfi_slot* slot = calloc(1, sizeof *slot);
+  if (!slot)
+    return NULL;
+  if (!alloc_slot(slot, pool->bytes)) {
+    free(slot);
+    return NULL;
+  }
+  slot->head.struct_size = sizeof slot->head;
+  slot->head.tensors = pool->n;
+  slot->head.bytes = pool->bytes;
+  slot->head.state = slot->state;
+  slot->pool = pool;
+  atomic_fetch_add(&live_bytes, pool->bytes);
+  return slot;
+}
+
+void mfi_pool_close(mfi_pool* pool) {
+  pthread_mutex_lock(&pool->lock);
+  mfi_slot* idle = pool->idle;
+  pool->idle = NULL;
+  pool->counts.all -= pool->counts.idle;
+  pool->counts.idle = 0;
+  pool->closed = true;
+  pthread_mutex_unlock(&pool->lock);
+  while (idle) {
+    mfi_slot* next = idle->next;
+    free_slot(idle);
+    idle = next;
+  }
+  drop_pool(pool);
+}
 
 /* Returns an idle slot. If there is none, counts a new one and returns NULL. */
 static mfi_slot* reserve(mfi_pool* pool) {
