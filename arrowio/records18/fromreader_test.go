@@ -64,7 +64,7 @@ func planOf(t *testing.T, size int, remainder, more string) *layout.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := layout.New(doc)
+	plan, err := layout.Draft(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +450,7 @@ func TestReadersRefused(t *testing.T) {
 	}{
 		{"other fields", number, nil, planOf(t, 4, "drop", ""), nil, `loader: array "tokens" takes field "tokens", which the dataset does not have; the fields are "weight"
 loader: array "weight" is float64, but field "weight" is int32; write "int32"`},
-		{"no layout", live, nil, nil, nil, "loader: there is no layout; set Options.Layout"},
+		{"no layout", live, nil, nil, nil, "stream: there is no layout; set Options.Layout"},
 		{"a dataset", live, nil, planOf(t, 4, "drop", dataset), nil, "stream: the layout is for a dataset of 100 records, but the number of a stream's records is unknown; leave /dataset out of the layout document"},
 		{"fill", live, nil, planOf(t, 4, "drop", ""), map[string]any{"color": 1}, `loader: there is a fill value for field "color", but the dataset does not have it`},
 		{"lengths", live, func() arrow.RecordBatch { return arriving(pool, 0, 4, 5) }, planOf(t, 4, "drop", ""), nil, `arrowio: the record batch after 0 records cannot be used: arrowio: field "tokens": record 0 has a list of 5 values in dimension 0, where the shape [4] of the rows needs 4; pad or cut the lists to one length, or give the right shape`},

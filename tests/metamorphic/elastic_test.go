@@ -30,7 +30,7 @@ func (w *workload) cluster(t *testing.T, processes, size int, remainder string) 
 		a.Spec = sharding.P("data")
 		d.Arrays = append(d.Arrays, a)
 	}
-	lay, err := layout.New(d)
+	lay, err := layout.Draft(d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func (p plan) workload(t *testing.T, r *rand.Rand, devices []mesh.Device) (*work
 	if p.columns == nil {
 		d.Arrays[2].Columns = [][2]int{{0, tokens - 1}}
 	}
-	lay, err := layout.New(d)
+	lay, err := layout.Draft(d)
 	if err == nil {
 		err = lay.Err()
 	}

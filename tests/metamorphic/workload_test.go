@@ -88,7 +88,7 @@ func (w *workload) topology(t *testing.T, size int, remainder string) run {
 		for i := range d.Arrays {
 			d.Arrays[i].Spec = random.Spec(w.r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), d.Arrays[i].RowShape...))
 		}
-		lay, err := layout.New(d)
+		lay, err := layout.Draft(d)
 		if err != nil {
 			t.Fatalf("%s: %v", document.Canonical(d), err)
 		}
