@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import gc
 import inspect
 import json
@@ -16,6 +18,7 @@ import pytest
 import meshfeed as mf
 from meshfeed._jobs import agreement
 from meshfeed._jobs.keys import Generation, Namespace
+from meshfeed._native import calls
 from tests.python.players import (
     ALIKE,
     DIFFER,
@@ -155,6 +158,21 @@ def test_another_dataset() -> None:
         prints = [ds.fingerprint() for ds in job.datasets]
         assert prints[0] == prints[2] != prints[1]
         text = "dataset differs in the values, between processes 0, 2 and 3 and process 1"
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_dataset_without_components(broken: int) -> None:
+    """The error shows the fingerprints if a process does not know what its own is made of."""
+    odd = rows()
+    odd["y"] = odd["y"] + 1
+    with players(None, odd, None, None, name="train") as job:
+        odd_one = cluster(job.loaders[broken])
+        assert odd_one._evidence is not None
+        no_handle = functools.partial(calls.loader_components, 0)
+        odd_one._evidence = dataclasses.replace(odd_one._evidence, components=no_handle)
+        states = [loader.state()["dataset"] for loader in job.loaders]
+        text = f"dataset is '{states[0]}' on processes 0, 2 and 3, '{states[1]}' on process 1"
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
 
 

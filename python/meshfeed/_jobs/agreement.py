@@ -12,14 +12,17 @@ This needs no collective operation of the devices, only a few small keys in the 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from meshfeed import errors
 from meshfeed._io.arguments import cut
-from meshfeed._jobs import components, early, failures, wording
+from meshfeed._jobs import early, failures, wording
+from meshfeed._jobs.components import Component, described
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.wording import named
 from meshfeed._native import library
@@ -27,6 +30,8 @@ from meshfeed._native import library
 GRACE = 10.0  # seconds to wait for the verdict, after the time that the lowest process waits
 FIELDS = 3  # the largest number of fields that an error names
 COMPARED = 8  # the largest number of different terms that are compared field by field
+
+log = logging.getLogger("meshfeed")
 
 Terms = dict[str, Any]  # what must be equal in all processes
 Verdict = dict[str, Any]  # the arguments of an error; empty if all terms are equal
@@ -43,7 +48,7 @@ class Agreement:
     seconds: float  # to wait for the other processes
     call: str  # "skip", "seek" or "restore", which the agreement follows; "" at the first one
     closed: threading.Event  # set when the loader is closed, which ends a wait with an error
-    components: Callable[[], components.Component]  # returns those of the dataset
+    components: Callable[[], Component]  # returns those of the dataset
 
     def reach(self, terms: Terms) -> None:
         """Waits until every process has published the same terms.
@@ -72,7 +77,7 @@ class Agreement:
         if terms is None:
             return self._absent([lead], [me])
         if terms != mine and _dataset(terms) != _dataset(mine):
-            self.of.set(f"components/{me}", self.components())
+            self.of.set(f"components/{me}", self._components())
         self.of.set(f"answer/{me}", "" if terms == mine else mine)
         verdict: Verdict | None = self._get("verdict", self.seconds + GRACE, [lead])
         if verdict is None:
@@ -127,9 +132,17 @@ class Agreement:
         holders = {terms.get("dataset"): have for have, terms in reversed(known[:COMPARED])}
         if len(holders) < 2:
             return []
-        found = self.of.by_process("components") | {self.of.namespace.me: self.components()}
+        found = self.of.by_process("components") | {self.of.namespace.me: self._components()}
         groups = [(have, found.get(have[0])) for have in reversed(holders.values())]
-        return components.described([(have, each) for have, each in groups if each is not None])
+        return described([(have, each) for have, each in groups if each is not None])
+
+    def _components(self) -> Component | None:
+        """Returns the components of this dataset; None if that fails, which ends no agreement."""
+        try:
+            return self.components()
+        except errors.Error as e:
+            log.debug("loader %s: no components: %s", self.of.namespace.title, e)
+            return None
 
 
 def differences(
