@@ -225,8 +225,8 @@ def test_tensors_of_two_orders_are_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f'mf.open: {paths[1]}: field "x" has no rows of an array, '
         f"but rows of float32[2 3] in {paths[0]}; "
-        "all files of a dataset need the same columns in the same order; "
-        "open them apart, or write them again with one schema"
+        "write the column again with one type, such as by table.cast of pyarrow; "
+        "or choose the other columns (columns=), or open the files apart"
     )
 
 

@@ -86,7 +86,7 @@ export class LayoutApp extends App<Model> {
       <button title="start with one device and no arrays" @click=${() => this.open(EMPTY)}>Start empty</button>
       <button ?disabled=${!this.model.undoable} title="undo the last change: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
       <button @click=${() => this.box.open()}>Paste…</button>
-      ${this.opener(".arrow,.feather,.parquet,.json")}
+      ${this.opener(".arrow,.arrows,.ipc,.feather,.ftr,.parquet,.parq,.pq,.json")}
       ${menu("save the picture", "Picture…", [["svg", "as SVG"], ["png", "as PNG"]], this.savePicture)}
       <button class="main" @click=${this.share} title=${local ? "save this page with the layout inside" : "copy a link that holds the layout"}>${local ? "Save page" : "Share link"}</button>`;
   }
