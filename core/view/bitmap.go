@@ -25,12 +25,15 @@ func newBitmap(n int64, set func(at int64) bool) *bitmap {
 	words := (n + 63) / 64
 	b := &bitmap{words: make([]uint64, words), before: make([]int64, 0, (words+blockWords-1)/blockWords)}
 	for i := range b.words {
-		first := int64(i) * 64
+		first, word := int64(i)*64, uint64(0)
 		for k := range min(64, n-first) {
+			bit := uint64(0)
 			if set(first + k) {
-				b.words[i] |= 1 << k
+				bit = 1 // without a branch, which bits at random would mispredict
 			}
+			word |= bit << k
 		}
+		b.words[i] = word
 	}
 	for from := 0; from < len(b.words); from += blockWords {
 		b.before = append(b.before, b.ones)

@@ -130,6 +130,7 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "share/meshfeed/layout.schema.json",
         "share/meshfeed/measurements.schema.json",
         "share/meshfeed/memory.schema.json",
+        "share/meshfeed/report.schema.json",
         "share/meshfeed/strategy.schema.json",
     ]
     asked = run(project, f"PKG_CONFIG_PATH={local}/lib/pkgconfig pkg-config --modversion meshfeed")
