@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,13 +32,18 @@ type decodeAhead struct {
 type announced struct {
 	batch int32
 	field int
+	all   []int32       // record batches of the announcement, in ascending order
 	left  *atomic.Int64 // bytes of the cache that the announcement may still take
 }
 
 // DecodeAhead implements table.Store. If all that is announced takes more than a part of
-// the cache, only the first record batches are decoded ahead.
+// the cache, only the first record batches are decoded ahead, and none if they would take the place
+// of others that are announced.
 func (s *store) DecodeAhead(batches []int32, fields []int) {
-	a := &s.ahead
+	if s.cache.holdsOnly(batches) {
+		return
+	}
+	a, all := &s.ahead, slices.Clone(batches)
 	left := new(atomic.Int64)
 	left.Store(s.cache.bound() / aheadShare)
 	a.mu.Lock()
@@ -45,7 +51,7 @@ func (s *store) DecodeAhead(batches []int32, fields []int) {
 	for _, batch := range batches {
 		for _, field := range fields {
 			if number, _ := s.of(batch).columnOf(s.columns[field], nil); number >= 0 && len(a.pending) < maxAhead {
-				a.pending = append(a.pending, announced{batch, field, left})
+				a.pending = append(a.pending, announced{batch, field, all, left})
 			}
 		}
 	}
@@ -66,7 +72,8 @@ func (s *store) decodePending() {
 		if s.life.Err() != nil || next.left.Load() <= 0 {
 			continue
 		}
-		_ = s.Decode(s.life, []int32{next.batch}, next.field, false, func(_ int, decoded *table.Decoded) error {
+		d := decodings{store: s, batches: []int32{next.batch}, ahead: true, needed: next.all}
+		_ = d.run(s.life, next.field, false, func(_ int, decoded *table.Decoded) error {
 			next.left.Add(-decoded.Bytes)
 			return nil
 		})

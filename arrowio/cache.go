@@ -3,7 +3,9 @@ package arrowio
 import (
 	"container/list"
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -21,8 +23,9 @@ type cacheKey struct {
 	lists bool // without values
 }
 
-// decodeCache keeps the decoded buffers that were used most recently. If several
-// gathers need the same buffers at once, they are decoded once.
+// decodeCache keeps decoded buffers. If several gathers need the same ones at once, they are decoded
+// once. Those that were used longest ago make room for others, unless the gather that decodes the
+// others needs them too.
 type decodeCache struct {
 	mu    sync.Mutex
 	byKey map[cacheKey]*list.Element
@@ -33,7 +36,9 @@ type decodeCache struct {
 type cacheEntry struct {
 	key   cacheKey
 	ready chan struct{}
-	done  bool // value may be read; guarded by the cache's lock
+	by    *decodings  // began the decoding; nil at its end
+	used  atomic.Bool // by a gather, not only decoded ahead
+	done  bool        // value may be read; guarded by the cache's lock
 	value *table.Decoded
 	err   error
 }
@@ -132,7 +137,7 @@ func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, added bool) {
 }
 
 // finish ends the wait for an entry. It drops a failed entry. For a decoded one, it
-// drops the least recently used entries until the rest has at most cacheBytes.
+// drops others until the rest has at most cacheBytes.
 func (c *decodeCache) finish(entry *cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,13 +148,49 @@ func (c *decodeCache) finish(entry *cacheEntry) {
 		return
 	}
 	c.bytes += entry.value.Bytes
-	for e := c.order.Back(); e != nil && c.bytes > cacheBytes; {
-		previous := e.Prev()
-		if old := e.Value.(*cacheEntry); old.done && old != entry {
-			c.drop(e)
-		}
-		e = previous
+	for c.bytes > cacheBytes && c.makeRoom(entry) {
 	}
+	entry.by = nil
+}
+
+// makeRoom drops one entry for another: the least recently used that its gather does not need, else
+// the most recently used. So a gather that needs more than the cache keeps finds a fixed part of it
+// again. If it dropped the least recently used, each would be dropped just before its next use.
+func (c *decodeCache) makeRoom(entry *cacheEntry) bool {
+	if by := entry.by; by == nil || !by.tight {
+		for e := c.order.Back(); e != nil; e = e.Prev() {
+			if old := e.Value.(*cacheEntry); old.done && old != entry && !by.needs(old.key.batch) {
+				c.drop(e)
+				return true
+			}
+		}
+		if by != nil {
+			by.tight = true
+		}
+	}
+	for e := c.order.Front(); e != nil; e = e.Next() {
+		if old := e.Value.(*cacheEntry); old.done && old != entry && old.used.Load() {
+			c.drop(e)
+			return true
+		}
+	}
+	return false
+}
+
+// holdsOnly reports whether the cache is full of buffers of the needed record batches, in ascending
+// order, so that another one would take the place of one of them.
+func (c *decodeCache) holdsOnly(needed []int32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bytes <= cacheBytes-cacheBytes/aheadShare {
+		return false
+	}
+	for e := c.order.Back(); e != nil; e = e.Prev() {
+		if _, found := slices.BinarySearch(needed, e.Value.(*cacheEntry).key.batch); !found {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *decodeCache) drop(e *list.Element) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +49,14 @@ func (s *share) end() {
 // that began a decoding is canceled, the decoding goes on, because another gather may wait
 // for it. A close of the dataset cancels it.
 func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *table.Decoded) error) error {
-	d := decodings{s, make([]*decoding, len(batches))}
+	d := decodings{store: s, batches: batches}
+	return d.run(ctx, field, lists, use)
+}
+
+// run is Decode.
+func (d *decodings) run(ctx context.Context, field int, lists bool, use func(i int, decoded *table.Decoded) error) error {
+	batches := d.batches
+	d.begun = make([]*decoding, len(batches))
 	defer d.end(0)
 	key := func(i int) cacheKey { return cacheKey{batches[i], field, lists} }
 	next, most := 0, runtime.GOMAXPROCS(0)+1
@@ -71,7 +79,21 @@ func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bo
 // decodings are those of one gather for one field, in the order in which it needs them.
 type decodings struct {
 	*store
-	begun []*decoding // by position in the list of the gather; nil if another gather decodes
+	batches []int32     // that the gather needs, in ascending order
+	begun   []*decoding // by position in batches; nil if another gather decodes
+	ahead   bool        // for a later gather
+
+	needed []int32 // a copy of batches, for decodings that end after the gather; set with the first one
+	tight  bool    // the cache holds only record batches that the gather needs; guarded by its lock
+}
+
+// needs reports whether the gather needs a record batch. A nil gather needs none.
+func (d *decodings) needs(batch int32) bool {
+	if d == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(d.needed, batch)
+	return found
 }
 
 // decoding is one that this gather has begun.
@@ -115,6 +137,10 @@ func (d *decodings) add(i int, key cacheKey, bytes int64) *cacheEntry {
 		budget.Release(bytes)
 		return entry
 	}
+	if d.needed == nil {
+		d.needed = slices.Clone(d.batches)
+	}
+	entry.by = d
 	share := newShare(bytes)
 	d.begun[i] = &decoding{entry, share}
 	d.cache.fill(entry, func() (*table.Decoded, error) {
@@ -147,6 +173,7 @@ func (d *decodings) entry(ctx context.Context, i int, key cacheKey) (*cacheEntry
 // wait returns the decoded buffers of a record batch.
 func (d *decodings) wait(ctx context.Context, i int, key cacheKey) (*table.Decoded, error) {
 	if entry := d.cache.find(key); entry != nil && d.begun[i] == nil && entry.over() {
+		d.mark(entry)
 		return entry.value, entry.err // at once, in most calls
 	}
 	for began := time.Now(); ; d.drop(i) {
@@ -155,8 +182,16 @@ func (d *decodings) wait(ctx context.Context, i int, key cacheKey) (*table.Decod
 			return nil, err
 		}
 		if decoded, err := entry.wait(ctx, began); !errors.Is(err, errPromise) {
+			d.mark(entry)
 			return decoded, err
 		}
+	}
+}
+
+// mark notes that a gather uses an entry.
+func (d *decodings) mark(entry *cacheEntry) {
+	if !d.ahead {
+		entry.used.Store(true)
 	}
 }
 

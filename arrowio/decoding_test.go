@@ -23,6 +23,7 @@ import (
 type hooked struct {
 	toy
 	bytes  int64
+	weight int64 // of what is decoded of the column number, in the cache; 0 for its bytes
 	hook   func(unit int, limit int64) error
 	values func(data []byte) []byte
 }
@@ -54,14 +55,22 @@ func (c *hookedFile) decode(ctx context.Context, i, column int, field *arrowtype
 	if column == 0 && err == nil && c.h.values != nil {
 		d.Levels[0].Data = c.h.values(d.Levels[0].Data)
 	}
+	if column == 0 && err == nil && c.h.weight > 0 {
+		d.Bytes = c.h.weight
+	}
 	return d, err
 }
 
 // openHooked opens a dataset of eight units with one row each.
 func openHooked(t *testing.T, bytes int64, hook func(unit int, limit int64) error) *Dataset {
 	t.Helper()
+	return openWeighed(t, hooked{bytes: bytes, hook: hook})
+}
+
+func openWeighed(t *testing.T, h hooked) *Dataset {
+	t.Helper()
 	was := formats
-	formats = []format{hooked{bytes: bytes, hook: hook}}
+	formats = []format{h}
 	defer func() { formats = was }()
 	data := []byte(toyMagic)
 	for i := range byte(8) {
@@ -107,6 +116,59 @@ func allFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	budget.Release(budgetBytes)
+}
+
+// TestTooSmallCache: gathers that need eight units, of which the cache keeps six, decode about two
+// each time, and not all.
+func TestTooSmallCache(t *testing.T) {
+	var made atomic.Int32
+	count := func(int, int64) error {
+		made.Add(1)
+		return nil
+	}
+	const rounds = 20
+	for _, ahead := range []bool{false, true} {
+		made.Store(0)
+		d := openWeighed(t, hooked{bytes: 1, weight: cacheBytes / 6, hook: count})
+		g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, dst := []int64{7, 6, 5, 4, 3, 2, 1, 0}, make([]byte, 8*4)
+		for range rounds {
+			if ahead {
+				g.Ahead(records)
+			}
+			if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, 8}, Dst: dst}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The decodings of a round may begin before one of its units was used.
+		if n, most := int(made.Load()), 8+3*(rounds-1); n < 8+2*(rounds-1) || n > most {
+			t.Errorf("%d decodings in %d rounds of eight units, want at most %d; ahead: %v", n, rounds, most, ahead)
+		}
+		_ = g.Close()
+	}
+}
+
+// TestMovingWindow: gathers that need a few neighboring units decode each unit once in a pass.
+func TestMovingWindow(t *testing.T) {
+	var made atomic.Int32
+	d := openWeighed(t, hooked{bytes: 1, weight: cacheBytes / 3, hook: func(int, int64) error { made.Add(1); return nil }})
+	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	dst := make([]byte, 2*4)
+	for i := range int64(14) { // two passes
+		if err := g.Gather(t.Context(), []int64{i % 7, i%7 + 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := made.Load(); n != 16 {
+		t.Errorf("%d decodings of eight units in two passes", n)
+	}
 }
 
 // TestDecodesInParallel: no decoding ends before one more than there are processors have begun.
@@ -213,4 +275,32 @@ func TestCancelledWaitForTheBudget(t *testing.T) {
 		t.Error(err)
 	}
 	allFree(t)
+}
+
+// TestLikelyBytes compares what metadata say of the decoded bytes of ragged fields with them.
+func TestLikelyBytes(t *testing.T) {
+	for _, path := range []string{"testdata/parquet/ragged.parquet", "testdata/parquet/ragged_plain.parquet", "../internal/arrowmeta/testdata/lz4.arrow"} {
+		d, err := OpenFiles(t.Context(), []string{path}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, field := range d.table.Fields {
+			likely, real := int64(0), int64(0)
+			for unit := range d.files[0].units {
+				n := d.likelyBytes(d.files[0], unit, i)
+				decoded, err := d.decodeOnce(t.Context(), int32(unit), field, d.columns[i], false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				likely, real = likely+n, real+decoded.Bytes
+			}
+			if nulls := field.Name == "null deep"; field.Ragged > 0 && !nulls && (likely < real/2-64 || likely > 2*real+64) {
+				t.Errorf("%s: field %q has %d bytes decoded, and likely %d", path, field.Name, real, likely)
+			}
+			if field.Ragged > 0 && (d.exceeds([]int{i}, likely) || !d.exceeds([]int{i}, likely-1)) {
+				t.Errorf("%s: field %q of %d bytes exceeds as many, or not fewer", path, field.Name, likely)
+			}
+		}
+		_ = d.Close()
+	}
 }

@@ -89,7 +89,7 @@ func (d *Dataset) partsOf(fields []int) (*partSet, error) {
 	if k.path == "memory" || len(fields) == 0 || d.Len() == 0 || !d.canStore() {
 		return nil, nil
 	}
-	if k.auto() && d.decodedBytes(fields) <= k.over {
+	if k.auto() && !d.exceeds(fields, k.over) {
 		return nil, nil
 	}
 	k.mu.Lock()
@@ -107,6 +107,39 @@ func (d *Dataset) partsOf(fields []int) (*partSet, error) {
 		k.sets[name] = set
 	}
 	return set, err
+}
+
+// exceeds reports whether some fields take about more than a number of bytes decoded. Only metadata
+// of a unit say how large its ragged fields are, so it reads them until there are more.
+func (d *Dataset) exceeds(fields []int, bytes int64) bool {
+	for _, f := range d.files {
+		for batch := f.first; batch < f.end(); batch++ {
+			for _, i := range fields {
+				if bytes -= d.likelyBytes(f, batch, i); bytes < 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// likelyBytes returns about how many bytes a field of a record batch has decoded. It leaves errors to
+// the gather that needs the record batch.
+func (d *Dataset) likelyBytes(f *file, batch, i int) int64 {
+	field := d.table.Fields[i]
+	if field.Ragged == 0 {
+		return (d.table.Index.Rows(batch)*field.RowBits() + 7) / 8
+	}
+	number, own := f.columnOf(d.columns[i], field)
+	if number < 0 {
+		return 0
+	}
+	bytes, err := f.contents.likely(d.life, batch-f.first, number, own)
+	if err != nil {
+		return 0
+	}
+	return bytes
 }
 
 // canStore reports whether all files are encoded, and have versions.

@@ -53,6 +53,9 @@ type contents interface {
 	// metadata. The limit for the others is budgetBytes.
 	promise(ctx context.Context, unit, column int, field *arrowtype.Field) (int64, error)
 
+	// likely returns about how many bytes a column of a unit has decoded.
+	likely(ctx context.Context, unit, column int, field *arrowtype.Field) (int64, error)
+
 	// dictionaries reads the dictionaries of columns, as fields describe them.
 	// Dictionary.From is the first unit of this file that uses a dictionary.
 	// The list of a column that is decoded without a dictionary is empty.

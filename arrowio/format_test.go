@@ -70,6 +70,10 @@ func (c *toyFile) promise(_ context.Context, i, _ int, _ *arrowtype.Field) (int6
 	return 12 * c.facts.units[i].length, nil
 }
 
+func (c *toyFile) likely(ctx context.Context, i, column int, f *arrowtype.Field) (int64, error) {
+	return c.promise(ctx, i, column, f)
+}
+
 func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {
 	e := c.facts.units[i]
 	stored := make([]byte, e.length)

@@ -78,28 +78,39 @@ func (c *ipc) scan(ctx context.Context, first, last int, visit func(i int, u uni
 
 // promise implements contents: the stored bytes, and the sizes that the buffers begin with.
 // Decode takes exactly that.
-func (c *ipc) promise(ctx context.Context, i, column int, field *arrowtype.Field) (bytes int64, err error) {
+func (c *ipc) promise(ctx context.Context, i, column int, field *arrowtype.Field) (int64, error) {
+	stored, decoded, err := c.sizes(ctx, i, column, field)
+	return stored + decoded, err
+}
+
+func (c *ipc) likely(ctx context.Context, i, column int, field *arrowtype.Field) (int64, error) {
+	_, decoded, err := c.sizes(ctx, i, column, field)
+	return decoded, err
+}
+
+// sizes returns the bytes of a column's buffers, as they are stored and decoded.
+func (c *ipc) sizes(ctx context.Context, i, column int, field *arrowtype.Field) (stored, decoded int64, err error) {
 	b, err := c.meta.Batch(c.reader(ctx), i)
 	if err != nil || b.Compression == arrowmeta.Uncompressed {
-		return 0, err
+		return 0, 0, err
 	}
 	col, head := &c.meta.Columns[column], make([]byte, 8)
 	for range field.Levels {
 		for _, at := range b.Buffers(col) {
-			if bytes += at.Length; at.Length == 0 {
+			if stored += at.Length; at.Length == 0 {
 				continue
 			}
 			if err := c.content.ReadFull(ctx, head, c.facts.units[i].offset+at.Offset); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
-			bytes += min(max(int64(binary.LittleEndian.Uint64(head)), 0), maxDecoded)
+			decoded += min(max(int64(binary.LittleEndian.Uint64(head)), 0), maxDecoded)
 		}
 		if len(col.Children) == 0 {
 			break
 		}
 		col = inner(col)
 	}
-	return bytes, nil
+	return stored, decoded, nil
 }
 
 func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {

@@ -111,6 +111,14 @@ func (c *parquetFile) promise(ctx context.Context, unit, column int, _ *arrowtyp
 	return min(pages.Promise(stored, leaf), maxUnpacked), nil
 }
 
+func (c *parquetFile) likely(_ context.Context, unit, column int, _ *arrowtype.Field) (int64, error) {
+	u, number := &c.units[unit], c.leaf(column)
+	g := &c.meta.Groups[u.group]
+	leaf := &c.meta.Leaves[number]
+	whole := chunk.Likely(&g.Chunks[number], leaf) + 4*g.Rows*int64(leaf.MaxRepetition()) // values, and offsets of lists
+	return int64(float64(whole) * float64(u.stop-u.start) / float64(max(g.Rows, 1))), nil
+}
+
 // decode reads and decodes the leaf of a column of a unit.
 func (c *parquetFile) decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
 	began := time.Now()

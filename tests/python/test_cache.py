@@ -177,4 +177,4 @@ def test_auto_keeps_much_data_on_disk(
         f"{path}/meshfeed/units: not a directory; give a folder that this user may write, or keep "
         'decoded rows in memory (cache="memory")'
     )
-    assert slow.startswith(f"{path} is encoded (snappy), and shuffled: every row takes")
+    assert slow.startswith(f"{path} is encoded (snappy), and shuffled: 268435456 of ")

@@ -42,6 +42,16 @@ func Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	return size + min(max(c.Values, 0), enough>>16)*entryBytes(leaf, min(width, 1<<16)) + 8<<20
 }
 
+// Likely returns about how many bytes the values of a chunk have decoded, with the offsets of text.
+func Likely(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
+	const enough = 1 << 40 // so that sums of damaged metadata do not overflow
+	values := min(max(c.Values, 0), enough)
+	if leaf.Physical == parquet.ByteArray {
+		return min(max(likelyText(c), 0), enough) + 4*values
+	}
+	return (values*int64(min(leaf.Physical.Bits(leaf.Length), 1<<16)) + 7) / 8
+}
+
 // likelyText returns how many bytes of text a chunk has. If the metadata do not say, indices
 // into a dictionary stand for text of up to 32 bytes, and other pages have it.
 func likelyText(c *parquet.Chunk) int64 {

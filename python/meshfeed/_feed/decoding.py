@@ -14,8 +14,8 @@ log = logging.getLogger("meshfeed")
 
 _DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
 _SLOW = (
-    "%s is encoded (%s), and shuffled: every row takes the decoding of a whole record batch or row "
-    "group, because the fields have %d bytes decoded, and %d are kept; "
+    "%s is encoded (%s), and shuffled: %d of %d decoded bytes are kept in memory, and a row of the "
+    "rest takes the decoding of a whole record batch or row group; "
     'use order="blocks", or write the data as Arrow IPC without compression: '
     "meshfeed convert FILE… FOLDER"
 )
@@ -77,7 +77,7 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> No
         if decoded > _DECODED or decoded > 2 * delivered:
             log.warning(_SLOW_BLOCKS, path, how, delivered, decoded, _DECODED)
     else:
-        log.warning(_SLOW, path, how, row * len(dataset), _DECODED)
+        log.warning(_SLOW, path, how, _DECODED, row * len(dataset))
 
 
 class Watch:
