@@ -108,8 +108,8 @@ func sameDatasets(t *testing.T, got, want *arrowio.Dataset) {
 		fields[i].Computed = false // the conversion stores the fields of directories
 	}
 	for i, f := range got.Schema().Fields {
-		fields[i].HasNulls, fields[i].Lists = f.HasNulls, f.Lists // the conversion counts nulls, and makes fixed-size lists
-		if fields[i].Nullable && !f.Nullable {                    // the metadata of the input do not exclude nulls
+		fields[i].HasNulls, fields[i].Lists, fields[i].Computed = f.HasNulls, f.Lists, false // the conversion counts nulls, and makes fixed-size lists
+		if fields[i].Nullable && !f.Nullable {                                               // the metadata of the input do not exclude nulls
 			fields[i].Nullable = false
 		}
 		if len(fields) != len(got.Schema().Fields) || !reflect.DeepEqual(f, fields[i]) {
