@@ -34,6 +34,7 @@ it may be - for standard input.`,
 		Example: `  meshfeed draw matmul
   meshfeed draw pipeline interleaved --stages 4 --micro-batches 8 --chunks 2
   meshfeed draw collective all-reduce --devices 4 --svg all-reduce.svg
+  meshfeed draw collective all-reduce --bytes 1000000000 --device h100-80
   meshfeed draw loading layout.json`,
 		Args: need(1, 1, "one diagram document, or a kind of diagram"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -289,6 +290,8 @@ The operations are all-gather, reduce-scatter, all-reduce (the default), all-to-
 	}
 	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices of the group, at most 8")
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "ring, bidirectional, tree or direct; default: the usual one of the operation")
+	cmd.Flags().Int64Var(&d.Bytes, "bytes", 0, "bytes of the whole array, for what each link carries")
+	cmd.Flags().StringVar(&d.Device, "device", "", "kind of device, such as h100-80, for the time; it needs --bytes")
 	return cmd
 }
 

@@ -14,6 +14,8 @@ type Collective struct {
 	Op        collective.Op
 	Algorithm collective.Algorithm // "" for the first of collective.Algorithms
 	Devices   int
+	Bytes     int64  // of the array; 0 to draw parts without sizes
+	Device    string // name of the kind of the devices, for the time; "" for no time
 }
 
 // meanings says what each operation does to the arrays of the devices.
@@ -59,13 +61,103 @@ func (p Collective) Draw() (*Diagram, error) {
 	about := fmt.Sprintf("In %s, the busiest device sends %s. The array has %s.", wording.Count(int64(cost.Steps), "step", "steps"),
 		wording.Count(cost.Sent, "part", "parts"), wording.Count(slots, "part", "parts"))
 	d.about = fmt.Sprintf("%s. %s %s", d.title, meanings[p.Op], about)
+	costs, err := p.costs()
+	if err != nil {
+		return nil, err
+	}
 	blocks := flow{values("before", start, nil)}
 	for i, state := range states {
-		blocks = append(blocks, values(fmt.Sprintf("step %d", i+1), state, steps[i]))
+		b := values(fmt.Sprintf("step %d", i+1), state, steps[i])
+		if p.Bytes > 0 {
+			b.head = append(b.head, p.traffic(steps[i], slots))
+			blocks[0].head = []string{"before", ""}
+		}
+		blocks = append(blocks, b)
 	}
-	d.add(note{plain, meanings[p.Op]}, note{muted, about}, space(8), blocks, space(4),
+	d.add(note{plain, meanings[p.Op]}, note{muted, about})
+	for _, text := range costs {
+		d.about += " " + text
+		d.add(note{muted, text})
+	}
+	d.add(space(8), blocks, space(4),
 		note{muted, "A row is a device, a column a part of the array. What a step has changed is marked."})
 	return d, nil
+}
+
+// traffic says over how many links a step sends, and what the busiest link carries.
+func (p Collective) traffic(step collective.Step, slots int64) string {
+	parts, most := map[[2]int]int64{}, int64(0)
+	for _, t := range step {
+		link := [2]int{t.From, t.To}
+		parts[link]++
+		most = max(most, parts[link])
+	}
+	part := (p.Bytes + slots - 1) / slots
+	return fmt.Sprintf("%s × %s", wording.Count(int64(len(parts)), "link", "links"), wording.Bytes(min(p.Bytes, most*part)))
+}
+
+// costs says how many bytes the busiest device sends, and how long the operation takes
+// over the links of the kind of devices.
+func (p Collective) costs() ([]string, error) {
+	switch {
+	case p.Bytes < 0 || p.Bytes > collective.MaxBytes:
+		return nil, invalid("/bytes", "an array has %d bytes, but must have 0 to 2^53", p.Bytes).WithHint("name the size of the whole array in bytes")
+	case p.Bytes == 0 && p.Device != "":
+		return nil, invalid("/bytes", "a time needs the size of the array").WithHint("name its bytes")
+	case p.Bytes == 0:
+		return nil, nil
+	}
+	cost, err := collective.NewCost(p.Op, p.Algorithm, p.Devices, p.Bytes, hardware.Link{})
+	if err != nil {
+		return nil, at("", err)
+	}
+	list := []string{fmt.Sprintf("The array has %s, and the busiest device sends %s. A step names its links, and what the busiest link carries.", wording.Bytes(p.Bytes), wording.Bytes(cost.Sent))}
+	if p.Device == "" {
+		return list, nil
+	}
+	kind, err := hardware.Find(p.Device)
+	if err != nil {
+		err := invalid("/device", "there is no device kind %s", wording.Quote(p.Device))
+		return nil, err.WithHint("%s", wording.Suggest(p.Device, hardware.Names()))
+	}
+	cluster, err := kind.Cluster(kind.PerNode, 0)
+	if err != nil {
+		return nil, at("/device", err)
+	}
+	node, where := p.oneLink(cluster)
+	for _, l := range []struct {
+		link  hardware.Link
+		where string
+	}{{node, where}, {cluster.Network, "over the network, with one device per node"}} {
+		cost, err := collective.NewCost(p.Op, p.Algorithm, p.Devices, p.Bytes, l.link)
+		if err != nil {
+			return nil, at("", err)
+		}
+		if !l.link.Known() {
+			list = append(list, fmt.Sprintf("%s %s: no time is known.", kind.Name, l.where))
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s %s: %s, for %s/s of a device and %s a step.", kind.Name, l.where, wording.Seconds(cost.Ns),
+			strconv.FormatFloat(float64(l.link.BytesPerSecond)/1e9, 'g', 3, 64)+" GB", wording.Seconds(l.link.LatencyNs)))
+	}
+	return append(list, "Times are lower bounds, at the full rate of the links."), nil
+}
+
+// oneLink returns what the operation uses of the links in a node. In a torus, a ring is
+// along one dimension; where messages share its links, there is no time.
+func (p Collective) oneLink(c *hardware.Cluster) (hardware.Link, string) {
+	link, dimensions := c.Node, int64(c.Topology.Dimensions())
+	if dimensions == 0 {
+		return link, "in a node"
+	}
+	link.BytesPerSecond /= 2 * dimensions
+	switch {
+	case p.Algorithm == collective.Bidirectional:
+		link.BytesPerSecond *= 2
+	case p.Algorithm != collective.Ring && p.Op != collective.Permute:
+		return hardware.Link{}, "in a slice, where messages of this algorithm share links"
+	}
+	return link, "along one dimension of a slice"
 }
 
 // values draws the values of all devices, and marks those that the step has changed.

@@ -202,14 +202,4 @@ func gigabytes(n int64) string {
 	return text + unit
 }
 
-// seconds writes a time with three digits.
-func seconds(ns int64) string {
-	unit, f := " s", float64(ns)/1e9
-	switch {
-	case ns < 1_000_000:
-		unit, f = " µs", float64(ns)/1e3
-	case ns < 1_000_000_000:
-		unit, f = " ms", float64(ns)/1e6
-	}
-	return strconv.FormatFloat(f, 'g', 3, 64) + unit
-}
+func seconds(ns int64) string { return wording.Seconds(ns) }

@@ -145,7 +145,12 @@ for op in ("all-reduce", "reduce-scatter", "all-gather"):
 # %% [markdown]
 # Replication alone communicates nothing: the all-reduce belongs to the gradients. A ring makes it a
 # reduce-scatter and an all-gather, and sends almost twice the array. A reduce-scatter alone is cheaper, but
-# only if the consumer wants a part. `mf.diagram("collective", …)` shows the steps.
+# only if the consumer wants a part. `mf.diagram("collective", …)` shows the steps. With `bytes` and `device`,
+# it also tells what each link carries, and the time over the links of such devices at their full rate:
+#
+# ```sh
+# meshfeed draw collective all-reduce --bytes 1000000000 --device h100-80
+# ```
 #
 # ## What training takes
 #

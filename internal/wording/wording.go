@@ -106,6 +106,18 @@ func Bytes(n int64) string {
 	return s + " " + []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[unit]
 }
 
+// Seconds writes a time in nanoseconds with three significant digits: 3.4 µs, 12.6 s.
+func Seconds(ns int64) string {
+	unit, f := " s", float64(ns)/1e9
+	switch {
+	case ns < 1_000_000:
+		unit, f = " µs", float64(ns)/1e3
+	case ns < 1_000_000_000:
+		unit, f = " ms", float64(ns)/1e6
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64) + unit
+}
+
 // Ratio writes a/b with three significant digits.
 func Ratio(a, b int64) string { return strconv.FormatFloat(float64(a)/float64(b), 'g', 3, 64) }
 

@@ -150,7 +150,8 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
             - tensor_pair: devices, rows, hidden, inner, dtype="bfloat16", sequence_parallel=False
             - pipeline: schedule ("gpipe", "1f1b", "interleaved" or "zero-bubble"), stages,
               micro_batches, chunks=1; forward, backward and weight, the ticks of the tasks
-            - collective: op, devices, algorithm
+            - collective: op, devices, algorithm; bytes of the array, and device, the kind of
+              devices, for the time
             - memory: bars, a list of dicts of label, weights, gradients, optimizer, activations and
               buffers in bytes, or of candidates of `mf.advise`; capacity, title
             - loading: layout, a `Layout`

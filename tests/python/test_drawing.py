@@ -397,9 +397,9 @@ def test_the_memory_of_candidates_is_drawn() -> None:
     parts = ("weights", "gradients", "optimizer", "activations", "buffers")
     bars = [
         {"label": label} | {name: candidate.memory[name] for name in parts}
-        for label, candidate in (("fsdp 8", first), ("candidate 2", second))
+        for label, candidate in (("data 8", first), ("candidate 2", second))
     ]
-    wanted = mf.diagram("memory", bars=bars, capacity=80 * 10**9)
+    wanted = mf.diagram("memory", bars=bars, capacity=first.memory["capacity"])
     found = mf.diagram("memory", bars=(first, second.memory))
     assert (str(found), found.to_svg()) == (str(wanted), wanted.to_svg())
     assert "A device has 90 GB." in str(mf.diagram("memory", bars=[first], capacity=90 * 10**9))

@@ -11,7 +11,7 @@
 //	tensor_pair    devices, rows, hidden, inner, dtype?, sequence_parallel?
 //	pipeline       schedule, stages, micro_batches, chunks?, and durations in ticks:
 //	               forward?, backward?, weight?, each a number or a list of all parts
-//	collective     op, devices, algorithm?
+//	collective     op, devices, algorithm?, bytes? of the array, device? for the time
 //	memory         bars: [{label, weights?, gradients?, optimizer?, activations?,
 //	               buffers?}], title?, capacity?; sizes in bytes
 //	loading        the members of a layout document
@@ -323,7 +323,7 @@ func durations(d diagram.Pipeline, ticks map[string][]int64) (pipeline.Durations
 
 func (p parser) collective() (diagram.Spec, error) {
 	var d diagram.Collective
-	err := p.Members("a collective", 2, []string{"op", "devices", "algorithm"}, func(key string) error {
+	err := p.Members("a collective", 2, []string{"op", "devices", "algorithm", "bytes", "device"}, func(key string) (err error) {
 		switch key {
 		case "op":
 			name, err := p.Word("the name of an operation")
@@ -332,6 +332,12 @@ func (p parser) collective() (diagram.Spec, error) {
 		case "algorithm":
 			name, err := p.Word("the name of an algorithm")
 			d.Algorithm = collective.Algorithm(name)
+			return err
+		case "bytes":
+			d.Bytes, err = p.bytes()
+			return err
+		case "device":
+			d.Device, err = p.Word("the name of a kind of devices")
 			return err
 		}
 		return p.count(&d.Devices, "a number of devices")
