@@ -43,7 +43,7 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 // describe returns the field of every column. If the rows of a column cannot be
 // rows of an array, its reason is not empty.
 func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
-	fields, reasons, err = table.Fields(&d.union.schema, o.Shapes)
+	fields, reasons, err = table.Fields(&d.union.schema, table.Shapes{Shapes: o.Shapes, Types: o.Types})
 	if err != nil {
 		return nil, nil, err
 	}

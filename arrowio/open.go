@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -28,8 +29,13 @@ type Options struct {
 	// variable length, or in fewer dimensions than they have. For example, a
 	// list of 3072 values may be a row of shape 32, 32, 3. Without it, the shape of lists
 	// comes from the metadata that Hugging Face's datasets library writes, or
-	// from the first record.
+	// from the first record. Binary values may hold rows of a shape too: of bytes, or
+	// of elements of the type in Types, little-endian in C order.
 	Shapes map[string][]int
+
+	// Types holds the type of the elements that binary values hold, for fields in Shapes.
+	// Without it, they are bytes.
+	Types map[string]dtype.Type
 
 	// Duplicates selects what to do if a file is found twice: through several
 	// patterns, a link or a second name, or in two formats, such as a.arrow and

@@ -15,6 +15,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/cstream"
 	"github.com/meshfeed/meshfeed/arrowio/tensors"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -27,7 +28,7 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 			return err
 		}
 		o := arrowio.Options{}
-		if o.Shapes, err = shapes(opts); err != nil {
+		if o.Shapes, o.Types, err = shapes(opts); err != nil {
 			return err
 		}
 		if o.IO, err = choice("io", opts.io, "auto", "map", "read"); err != nil {
@@ -102,32 +103,39 @@ func choice(field string, n C.int32_t, names ...string) (string, error) {
 	return names[n], nil
 }
 
-// shapes returns the row shapes that the options give for columns of lists, by
-// field.
-func shapes(o *C.mfi_dataset_options) (map[string][]int, error) {
+// shapes returns the row shapes that the options give, and the types of the elements of
+// binary values, by field.
+func shapes(o *C.mfi_dataset_options) (out map[string][]int, types map[string]dtype.Type, err error) {
 	given, err := list("shapes", o.shapes, int64(o.n_shapes))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make(map[string][]int, len(given))
+	out, types = make(map[string][]int, len(given)), map[string]dtype.Type{}
 	for _, s := range given {
+		name := C.GoString(s.field)
 		shape, err := list("a row shape", s.shape, int64(s.ndim))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out[C.GoString(s.field)] = ints(shape)
+		out[name] = ints(shape)
+		if s.dtype == (C.mf_dtype{}) {
+			continue
+		}
+		if types[name], err = elementType("meshfeed", "the row shape of field", name, s.dtype); err != nil {
+			return nil, nil, err
+		}
 	}
-	return out, nil
+	return out, types, nil
 }
 
 //export mfgo_dataset_open_stream
 func mfgo_dataset_open_stream(stream *C.struct_ArrowArrayStream, opts *C.mfi_dataset_options, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		rows, err := shapes(opts)
+		rows, types, err := shapes(opts)
 		if err != nil {
 			return err
 		}
-		src, err := cstream.Read(unsafe.Pointer(stream), cstream.Options{Shapes: rows})
+		src, err := cstream.Read(unsafe.Pointer(stream), cstream.Options{Shapes: rows, Types: types})
 		if err != nil {
 			return err
 		}

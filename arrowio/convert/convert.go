@@ -23,6 +23,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -262,7 +263,11 @@ func (j *job) arguments(inputs []string) []string {
 	}
 	for _, f := range j.ds.Schema().Fields {
 		if shape := j.options.Files.Shapes[f.Name]; shape != nil {
-			add("--shapes", f.Name+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]"))
+			text := f.Name + "=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]")
+			if typ := j.options.Files.Types[f.Name]; typ != dtype.Invalid {
+				text += ":" + typ.String()
+			}
+			add("--shapes", text)
 		}
 	}
 	if j.options.Files.Duplicates == "allow" {

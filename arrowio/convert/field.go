@@ -28,7 +28,7 @@ func newField(f source.Field, column arrowmeta.Field) field {
 	inner := innermost(&column.Type)
 	last := len(levels) - 1
 	out.arrow.Type = valueType(levels[last], inner)
-	if last--; last >= 0 && inner.Kind == arrowmeta.FixedSizeBinary && levels[last].Kind == columns.FixedList && levels[last].Size == inner.ByteWidth {
+	if last--; last >= 0 && inner.Kind == arrowmeta.FixedSizeBinary && levels[last].Kind == columns.FixedList && levels[last].Size == inner.ByteWidth && f.Type == dtype.Uint8 {
 		out.binary, out.arrow.Type, last = true, arrowmeta.Type{Kind: arrowmeta.FixedSizeBinary, ByteWidth: inner.ByteWidth}, last-1
 	}
 	out.tensor = tensorRank(f, &column, out.binary)

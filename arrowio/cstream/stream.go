@@ -8,6 +8,8 @@ import "C"
 import (
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -18,6 +20,10 @@ type Options struct {
 	// Without it, the shape comes from the metadata that Hugging Face's
 	// datasets library writes, or from the first record.
 	Shapes map[string][]int
+
+	// Types holds the type of the elements that binary values hold, for fields in Shapes.
+	// Without it, they are bytes.
+	Types map[string]dtype.Type
 }
 
 // Read reads an Arrow C stream, a struct ArrowArrayStream, to its end. The
@@ -54,7 +60,7 @@ func newStream(held *C.mfcs_held, o Options) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Shapes = o.Shapes
+	b.Shapes = table.Shapes{Shapes: o.Shapes, Types: o.Types}
 	t, err := b.Table(nil)
 	if err != nil {
 		return nil, err

@@ -127,6 +127,8 @@ int main(void) {
   FIELD(mf_row_shape, field);
   FIELD(mf_row_shape, shape);
   FIELD(mf_row_shape, ndim);
+  FIELD(mf_row_shape, dtype);
+  FIELD(mf_row_shape, reserved);
   STRUCT(mf_dataset_options);
   FIELD(mf_dataset_options, struct_size);
   FIELD(mf_dataset_options, flags);

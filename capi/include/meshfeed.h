@@ -281,11 +281,24 @@ mf_status mf_diagnose(const char* json, size_t size, int32_t format, mf_bytes* t
 
 struct ArrowArrayStream; /* the Arrow C stream interface */
 
-/* The row shape of a field of lists that all have the same length, such as {2048}. */
+/* The codes of element types, as in DLPack. */
+enum { MF_INT = 0, MF_UINT = 1, MF_FLOAT = 2, MF_BFLOAT = 4, MF_COMPLEX = 5, MF_BOOL = 6 };
+
+/* An element type, as DLPack's DLDataType. A boolean has 8 bits. */
+typedef struct mf_dtype {
+  uint8_t code; /* such as MF_FLOAT */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} mf_dtype;
+
+/* The row shape of a field of lists that all have the same length, such as {2048}, or of
+   binary values, such as {16, 16, 3}. */
 typedef struct mf_row_shape {
   const char* field;
   const int64_t* shape;
   int64_t ndim;
+  mf_dtype dtype; /* of the elements that binary values hold, little-endian; zeros: bytes */
+  int32_t reserved;
 } mf_row_shape;
 
 enum { MF_IO_AUTO = 0, MF_IO_MAP = 1, MF_IO_READ = 2 };
@@ -332,16 +345,6 @@ struct ArrowSchema;
 mf_status mf_dataset_open_record_batch(struct ArrowArray* array, struct ArrowSchema* schema,
                                        const mf_dataset_options* options, mf_dataset* dataset,
                                        mf_error* error);
-
-/* The codes of element types, as in DLPack. */
-enum { MF_INT = 0, MF_UINT = 1, MF_FLOAT = 2, MF_BFLOAT = 4, MF_COMPLEX = 5, MF_BOOL = 6 };
-
-/* An element type, as DLPack's DLDataType. A boolean has 8 bits. */
-typedef struct mf_dtype {
-  uint8_t code; /* such as MF_FLOAT */
-  uint8_t bits;
-  uint16_t lanes; /* 1 */
-} mf_dtype;
 
 /* One field of a dataset in the caller's memory. The address of element [i, j, ...]
    is data + i * strides[0] + j * strides[1] + ... */

@@ -60,7 +60,7 @@ smallest, the median, the 99th percentile and the largest. It reads offsets and 
 
 // datasetFlags adds the flags of every verb that reads a dataset.
 func datasetFlags(cmd *cobra.Command, o *arrowio.Options, asJSON *bool) {
-	cmd.Flags().Var((*shapesFlag)(&o.Shapes), "shapes", "the shape of a row of a list column, such as image=32x32x3; may be repeated")
+	cmd.Flags().Var((*shapesFlag)(o), "shapes", "the shape of a row of lists or bytes, such as image=32x32x3 or image=32x32x3:float32; may be repeated")
 	cmd.Flags().StringSliceVar(&o.Columns, "columns", nil, "the columns that become fields, in this order, such as tokens,label; the others may differ between files")
 	cmd.Flags().StringVar(&o.Duplicates, "duplicates", "refuse", "refuse or allow a file that comes twice")
 	cmd.Flags().StringVar(&o.Split, "split", "", "the split of a directory, such as train")

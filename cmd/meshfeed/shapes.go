@@ -7,10 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// shapesFlag is the value of --shapes: the shape of a row by field.
-type shapesFlag map[string][]int
+// shapesFlag is the value of --shapes: the shape of a row by field, and the type of the
+// elements that binary values hold.
+type shapesFlag arrowio.Options
 
 // Type implements pflag.Value.
 func (f *shapesFlag) Type() string { return "field=shape" }
@@ -18,8 +22,12 @@ func (f *shapesFlag) Type() string { return "field=shape" }
 // String implements pflag.Value.
 func (f *shapesFlag) String() string {
 	var list []string
-	for name, shape := range *f {
-		list = append(list, name+"="+strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]"))
+	for name, shape := range f.Shapes {
+		text := name + "=" + strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]")
+		if typ := f.Types[name]; typ != dtype.Invalid {
+			text += ":" + typ.String()
+		}
+		list = append(list, text)
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
@@ -31,22 +39,30 @@ func (f *shapesFlag) Set(text string) error {
 	if at < 1 {
 		return errShape
 	}
+	name := text[:at]
+	dims, typed, hasType := strings.Cut(text[at+1:], ":")
 	var shape []int
-	for _, word := range strings.Split(text[at+1:], "x") {
+	for _, word := range strings.Split(dims, "x") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 0 || n > math.MaxInt32 {
 			return errShape
 		}
 		shape = append(shape, n)
 	}
-	if *f == nil {
-		*f = shapesFlag{}
+	typ, err := dtype.Parse(typed)
+	if hasType && err != nil {
+		return err
 	}
-	if _, twice := (*f)[text[:at]]; twice {
-		return fmt.Errorf("the field %q has a shape already", text[:at])
+	if _, twice := f.Shapes[name]; twice {
+		return fmt.Errorf("the field %q has a shape already", name)
 	}
-	(*f)[text[:at]] = shape
+	if f.Shapes == nil {
+		f.Shapes, f.Types = map[string][]int{}, map[string]dtype.Type{}
+	}
+	if f.Shapes[name] = shape; hasType {
+		f.Types[name] = typ
+	}
 	return nil
 }
 
-var errShape = errors.New("expected a field and the shape of a row, such as image=32x32x3")
+var errShape = errors.New("expected a field and the shape of a row, such as image=32x32x3 or, for elements in bytes, image=32x32x3:float32")

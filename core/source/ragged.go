@@ -45,7 +45,7 @@ func (f Field) Why() string {
 	case f.IsText():
 		what = "text of different lengths; store token ids, or give the bytes one length: " + pad
 	case f.IsBytes():
-		what = "bytes of different lengths; store decoded elements, or give the bytes one length: " + pad
+		what = fmt.Sprintf("bytes of different lengths; store decoded elements, say which shape the bytes hold (Python: shapes={%q: …}), or give them one length: %s", f.Name, pad)
 	}
 	return "its rows are " + what
 }
@@ -53,11 +53,17 @@ func (f Field) Why() string {
 // HasLengths reports whether [Reader].Lengths reads the lengths of the rows: those of lists.
 func (f Field) HasLengths() bool { return f.Ragged > 0 || f.Lists }
 
-// CheckRow returns an error if a row of a fixed field has not its shape, but is a list of
-// another length.
+// CheckRow returns an error if a row has not the shape of its fixed field, but is a list or a
+// binary value of another length.
 func (f *Field) CheckRow(s *Span) error {
-	if !f.Lists || s.Row == nil || len(s.Row) == f.RowBytes() {
+	if f.Ragged > 0 || s.Row == nil || len(s.Row) == f.RowBytes() {
 		return nil
+	}
+	if !f.Lists {
+		return status.Errorf(status.InvalidArgument, "source", "field %q: record %d has %d bytes, but rows of shape %v and type %v have %d",
+			f.Name, s.Record, len(s.Row), f.Shape, f.Type, f.RowBytes()).
+			WithHint("give the shape that the rows have, or leave out this record (Python: ds.filter)").
+			With("field", f.Name).With("record", s.Record)
 	}
 	return status.Errorf(status.InvalidArgument, "source", "field %q: record %d has a list of %d values in dimension 0, where the shape %v of the rows needs %d",
 		f.Name, s.Record, len(s.Row)/(f.RowBytes()/f.Shape[0]), f.Shape, f.Shape[0]).

@@ -12,6 +12,7 @@
 //	Window     some consecutive records as one, for time series
 //	Stack      record k with several fields joined into one
 //	Pad        record k with the rows of a ragged field at one length
+//	Reshape    record k with the rows of a field in a shape, such as images from bytes
 //	Constants  record k with more fields, which are constant over runs of records
 //
 // Every view is a [source.Source], so a view may stand over a view, and loaders need

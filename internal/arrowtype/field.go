@@ -27,6 +27,9 @@ type Field struct {
 	Levels  []Level  // from the column to its values
 	Names   []string // of the classes that integers stand for; nil if none are declared
 
+	// Bytes says which elements the bytes of a row are, if the caller gave their shape.
+	Bytes *Elements
+
 	// Declared is Shape with the lengths that metadata declare. The rows need
 	// not have them.
 	Declared []int

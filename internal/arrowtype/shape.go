@@ -30,7 +30,7 @@ func (f *Field) Measure(first func(shape []int) (reason string, err error)) (rea
 // contradicts the schema.
 func (f *Field) Resolve(shape []int) error {
 	if f.Ragged > 0 {
-		return errors.New("holds text or bytes, whose rows have no shape")
+		return errors.New("holds text, whose rows have no shape")
 	}
 	if len(shape) > len(f.Shape) && f.fold(shape) {
 		return nil

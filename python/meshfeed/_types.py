@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Loading = Literal["process", "global", "device", "reshard"]
     SavedState = Mapping[str, Any] | str | os.PathLike[str]
     Fill = Mapping[str, complex | np.number[Any] | np.bool_]
+    Shapes = Mapping[str, Sequence[int] | jax.ShapeDtypeStruct]
 
     class Sizes(TypedDict, total=False):
         """The sizes of a transformer; see `mf.strategy.transformer`."""

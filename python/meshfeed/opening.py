@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from meshfeed import _types
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, is_field_name
 from meshfeed._native import arrow, calls
+from meshfeed._plan.blocks import dtype_of
 from meshfeed.dataset import Dataset, compare_files, origin
 from meshfeed.fields import Field
 
@@ -44,7 +46,7 @@ def open(
     *,
     columns: Sequence[str] | None = None,
     io: Literal["auto", "map", "read"] = "auto",
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: _types.Shapes | None = None,
     duplicates: Literal["refuse", "allow"] = "refuse",
     fingerprint: Literal["sampled", "full"] = "sampled",
     split: str | None = None,
@@ -65,7 +67,9 @@ def open(
         io: "map" maps the files into memory, "read" reads each row from its file, and "auto", the
             default, chooses by the size and location of the files.
         shapes: the shape of a row, by name, for list columns whose rows have one length, such as
-            ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
+            ``{"image": (8, 8)}``; by default a row has the dimensions of the lists. Binary columns
+            have rows of bytes, or of another type: ``jax.ShapeDtypeStruct((8, 8), "float32")``, or
+            anything with `shape` and `dtype`. A record of another size is an error.
         duplicates: with "refuse", a file that is found twice, by overlapping globs, by a link, or
             in two formats such as ``a.arrow`` and ``a.parquet``, is an error; with "allow", its
             records are repeated.
@@ -172,23 +176,36 @@ def _cache(check: Checks, cache: Any) -> str:
     return os.path.abspath(path)
 
 
-def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
-    """Checks `shapes=` and returns the shape of a row for each field."""
+def _shapes(check: Checks, shapes: Any) -> dict[str, calls.RowShape] | None:
+    """Checks `shapes=` and returns the shape of a row, and its element type, for each field."""
     if shapes is None:
         return None
+    given: dict[str, calls.RowShape] = {}
     try:
-        given = {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
+        for name, shape in shapes.items():
+            typed = hasattr(shape, "dtype") and not hasattr(shape, "__iter__")
+            dims = [operator.index(n) for n in (shape.shape if typed else shape)]
+            given[name] = dims, _element(check, name, shape.dtype) if typed else None
     except (AttributeError, TypeError):
         expected = 'the shape of a row for every field named, such as {"tokens": (2048,)}'
         raise check.wrong("shapes", shapes, expected) from None
-    if any(n < 0 for shape in given.values() for n in shape):
+    if any(n < 0 for shape, _ in given.values() for n in shape):
         expected = "lengths of at least 0"
         hint = "no length is computed from the others: give all, or leave the shape out"
         raise check.wrong("shapes", shapes, expected, hint)
     return given
 
 
-def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
+def _element(check: Checks, name: str, given: Any) -> np.dtype[Any]:
+    """Returns the type of the elements that the bytes of a field hold."""
+    kind = dtype_of(given) if isinstance(given, str) else np.dtype(given)
+    if kind.kind not in "iufcV" or not kind.isnative:
+        message = f"shapes: the elements of {name!r} cannot be of type {kind.str}"
+        raise check.misfit(message, "give a little-endian type of numbers, such as float32")
+    return kind
+
+
+def from_arrow(data: Any, *, shapes: _types.Shapes | None = None) -> Dataset:
     """Makes a dataset from a table of pyarrow, polars, duckdb, pandas or others, without a copy.
 
     Args:
@@ -248,7 +265,7 @@ def _formatted(check: Checks, data: Any) -> Any:
     return data.select_columns([name for name in data.column_names if name in chosen])
 
 
-def _chosen(data: Any, shapes: Mapping[str, Sequence[int]] | None) -> Dataset | None:
+def _chosen(data: Any, shapes: _types.Shapes | None) -> Dataset | None:
     """Makes a dataset of the chosen rows of a Hugging Face dataset, without a copy.
 
     Returns None for a dataset of all rows, and if a field depends on which rows are chosen: some

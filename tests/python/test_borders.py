@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "rows": "_native _io fields",
     "readable": "_native _io fields rows",
     "dataset": "_native _io _jobs fields readable",
-    "opening": "_native _io dataset fields",
+    "opening": "_native _io _plan _types dataset fields",
     "joining": "_native _io dataset fields",
     "backend": "_native _io _command",
     "usage": "_native _io _plan planning",

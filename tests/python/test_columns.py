@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import datasets
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.ipc
+import pyarrow.parquet as pq
 import pytest
 from jax.sharding import PartitionSpec as P
 
@@ -108,8 +111,8 @@ def test_encoded_images_are_named(tmp_path: Path) -> None:
         mf.Loader(ds, specs=["img"], batch_size=1)
     assert str(caught.value) == (
         "mf.Loader: array 'img' takes column 'img', which is not an array: its rows are bytes of "
-        'different lengths; store decoded elements, or give the bytes one length: ds.pad("img", '
-        "length=…)"
+        'different lengths; store decoded elements, say which shape the bytes hold (shapes={"img": '
+        '…}), or give them one length: ds.pad("img", length=…)'
     )
     feature = datasets.Features({"img": datasets.Array3D((4, 4, 3), "uint8")})
     datasets.Dataset.from_dict({"img": [pixels]}, features=feature).save_to_disk(tmp_path / "raw")
@@ -162,8 +165,7 @@ def test_a_fill_value_for_a_skipped_column() -> None:
         ),
         (
             {"t": (1,)},
-            'field "t" holds text or bytes, whose rows have no shape; '
-            "leave its shape out, or correct it",
+            'field "t" holds text, whose rows have no shape; leave its shape out, or correct it',
             None,
         ),
         (
@@ -192,6 +194,78 @@ def test_shapes_that_do_not_fit(
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.from_arrow(data, shapes=shapes)
     assert str(caught.value) == f"mf.from_arrow: {memory or file}"
+
+
+IMAGES = np.arange(4 * 12, dtype=np.float32).reshape(4, 3, 4)
+PIXELS = [image.tobytes() for image in IMAGES]
+TYPES = [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(48)]
+
+
+def sources(path: Path, table: pa.Table, **given: Any) -> Iterator[mf.Dataset]:
+    """Opens a table in memory, and in files."""
+    pq.write_table(table, path / "x.parquet", row_group_size=2)
+    for one in (
+        mf.from_arrow(table, **given),
+        mf.open(write(path / "x.arrow", table), **given),
+        mf.open(path / "x.parquet", **given),
+    ):
+        with one as ds:
+            yield ds
+
+
+@pytest.mark.parametrize("typ", TYPES, ids=str)
+def test_bytes_have_a_shape(typ: pa.DataType, tmp_path: Path) -> None:
+    table = pa.table({"b": pa.array(PIXELS).cast(typ)})
+    utf8 = np.frombuffer(b"".join(PIXELS), np.uint8).reshape(4, 12, 4)
+    for given, want in (
+        (jax.ShapeDtypeStruct((3, 4), "float32"), IMAGES),
+        ((12, 4), utf8),
+        (jax.ShapeDtypeStruct((24,), jnp.bfloat16), utf8.view(jnp.bfloat16).reshape(4, 24)),
+    ):
+        for ds in sources(tmp_path, table, shapes={"b": given}):
+            np.testing.assert_array_equal(ds[:]["b"], want)
+            np.testing.assert_array_equal(rows(ds)["b"], want)
+            with mf.Loader(
+                ds, mf.make_mesh({"data": 4, "model": 2}), P("data"), batch_size=4
+            ) as cut:
+                np.testing.assert_array_equal(next(iter(cut))["b"], want)
+
+
+def test_bytes_of_another_size(tmp_path: Path) -> None:
+    table = pa.table({"b": [*PIXELS[:3], None, b"short"], "id": range(5)})
+    given = {"b": jax.ShapeDtypeStruct((3, 4), "float32")}
+    for number, ds in enumerate(sources(tmp_path, table, shapes=given)):
+        whole = ds.slice(0, 4)
+        np.testing.assert_array_equal(
+            rows(whole, fill={"b": -1.0})["b"][2:], [IMAGES[2], [[-1.0] * 4] * 3]
+        )
+        np.testing.assert_array_equal(ds.pad("b", length=5)[1]["b"][3:], np.zeros((2, 4)))
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            rows(ds, fill={"b": 0.0})
+        assert (f"{tmp_path}/x." in str(caught.value)) == (number > 0)
+        assert str(caught.value).endswith(
+            'field "b": record 4 has 5 bytes, but rows of shape [3 4] and type float32 have 48; '
+            "give the shape that the rows have, or leave out this record (ds.filter)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"b": jax.ShapeDtypeStruct((3, 4), "bool")}, "the elements of 'b' cannot be of type |b1"),
+        ({"b": np.dtype(">f4")}, "expected the shape of a row for every field named"),
+        ({"b": mf.Field("b", ">f4", (2,), False)}, "the elements of 'b' cannot be of type >f4"),
+        ({"b": (3, 0)}, 'field "b" cannot have rows of shape [3 0]'),
+        ({"l": jax.ShapeDtypeStruct((1,), "int16")}, 'field "l" holds no binary values, so its'),
+        ({"f": jax.ShapeDtypeStruct((2,), "int16")}, '"f" has rows of 3 bytes, but rows of shape'),
+        ({"f": (2,)}, 'field "f" has rows of 3 elements in dimension 0 by its type'),
+    ],
+)
+def test_shapes_that_bytes_cannot_have(given: Any, message: str) -> None:
+    table = pa.table({"b": [b"x"], "l": [[1, 2]], "f": pa.array([b"abc"], pa.binary(3))})
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrow(table, shapes=given)
+    assert message in str(caught.value)
 
 
 def test_a_reader_is_read_once() -> None:

@@ -69,7 +69,7 @@ func New[B Batch](r Records[B]) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := table.Batches{Origin: "records", Schema: schema, Shapes: r.Shapes}
+	list := table.Batches{Origin: "records", Schema: schema, Shapes: table.Shapes{Shapes: r.Shapes}}
 	for _, b := range batches {
 		list.Rows = append(list.Rows, b.NumRows())
 	}

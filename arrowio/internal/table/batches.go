@@ -15,9 +15,9 @@ import (
 type Batches struct {
 	Origin string // the producer of the batches, for errors, such as "stream"
 	Schema *arrowmeta.Schema
-	Shapes map[string][]int // row shapes that the caller gave for columns of variable-length lists
-	Rows   []int64          // number of rows of each batch
-	Skip   []int64          // rows at the start of each batch to ignore; nil for none
+	Shapes         // what the caller says about the rows of lists and binary values
+	Rows   []int64 // number of rows of each batch
+	Skip   []int64 // rows at the start of each batch to ignore; nil for none
 
 	// Array returns a column of a batch.
 	Array func(batch, column int) *Array
@@ -137,7 +137,7 @@ func (r *Batches) checkLists(field *arrowtype.Field, column *Column) (reason str
 		case err == nil:
 		case !errors.As(err, &wrong):
 			return "", r.damaged(i, field, err)
-		case r.Shapes[field.Name] != nil:
+		case r.Shapes.Shapes[field.Name] != nil:
 			return "", wrong.Status()
 		default:
 			return wrong.Reason(), nil

@@ -1,21 +1,36 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
+// Shapes are what a caller says about the rows of columns, by name.
+type Shapes struct {
+	Shapes map[string][]int
+	Types  map[string]dtype.Type // of the elements that binary values hold; Uint8 by default
+}
+
 // Fields describes the columns of a schema, with the given row shapes. A column
 // whose rows cannot be rows of an array has no field but a reason, which names a
 // remedy. The error is InvalidArgument if a shape has no column, or does not fit it.
-func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.Field, reasons []string, err error) {
+func Fields(s *arrowmeta.Schema, given Shapes) (fields []*arrowtype.Field, reasons []string, err error) {
 	fields, reasons = arrowtype.Describe(s)
+	shapes := given.Shapes
+	for _, name := range slices.Sorted(maps.Keys(given.Types)) {
+		if shapes[name] == nil {
+			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "an element type is given for %q, but no shape", name).
+				WithHint("give the shape of its rows too").With("field", name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		if err := checkColumn(name, s.Fields, reasons); err != nil {
 			return nil, nil, err
@@ -25,7 +40,13 @@ func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.F
 		if f == nil || shapes[f.Name] == nil {
 			continue
 		}
-		if err := f.Resolve(shapes[f.Name]); err != nil {
+		err := error(nil)
+		if typ := given.Types[f.Name]; typ != dtype.Invalid && typ != f.Type || f.Ragged > 0 && f.IsBytes() {
+			err = f.SetElements(arrowtype.Elements{Type: cmp.Or(typ, dtype.Uint8), Shape: shapes[f.Name]})
+		} else {
+			err = f.Resolve(shapes[f.Name])
+		}
+		if err != nil {
 			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
 				WithHint("leave its shape out, or correct it").With("field", f.Name)
 		}

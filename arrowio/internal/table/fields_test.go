@@ -17,7 +17,7 @@ var (
 // column, the error always names the first by name, although maps have no order.
 func TestFields(t *testing.T) {
 	s := &arrowmeta.Schema{Fields: []arrowmeta.Field{{Name: "a", Type: ragged}, {Name: "b", Type: ragged}, {Name: "a", Type: number}}}
-	fields, reasons, err := Fields(s, map[string][]int{"a": {2, 3}})
+	fields, reasons, err := Fields(s, Shapes{Shapes: map[string][]int{"a": {2, 3}}})
 	if err != nil || fmt.Sprint(fields[0].Shape, fields[1].Shape, fields[2] == nil) != "[2 3] [-1] true" || fields[0].Open() || !fields[1].Open() {
 		t.Errorf("%+v %+v, %v", fields[0], fields[1], err)
 	}
@@ -25,7 +25,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("reasons %q", reasons)
 	}
 	for range 20 {
-		_, _, err = Fields(s, map[string][]int{"y": nil, "x": {1}, "z": {1}, "a": {2}})
+		_, _, err = Fields(s, Shapes{Shapes: map[string][]int{"y": nil, "x": {1}, "z": {1}, "a": {2}}})
 		if want := `arrowio: a shape is given for "x", but there is no such column; there are "a", "b"`; err == nil || err.Error() != want {
 			t.Fatalf("got %v, want %s", err, want)
 		}

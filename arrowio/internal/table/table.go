@@ -230,10 +230,14 @@ func (n Nulls) Or(m Nulls) Nulls { return Nulls{n.May || m.May, n.Has || m.Has} 
 // Add appends a field.
 func (t *Table) Add(f *arrowtype.Field, nulls Nulls) {
 	t.Fields = append(t.Fields, f)
-	t.Schema.Fields = append(t.Schema.Fields, source.Field{
+	rows := source.Field{
 		Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nulls.May, HasNulls: nulls.Has,
 		Ragged: f.Ragged, Lists: f.Lists() > f.Ragged, Logical: f.Logical, Names: f.Names,
-	})
+	}
+	if e := f.Bytes; e != nil {
+		rows.Type, rows.Shape, rows.Ragged, rows.Logical = e.Type, e.Shape, 0, ""
+	}
+	t.Schema.Fields = append(t.Schema.Fields, rows)
 }
 
 // File returns the number of the file that holds a record batch.

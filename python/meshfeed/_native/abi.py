@@ -123,7 +123,13 @@ class Picture(ctypes.Structure):
 class RowShape(ctypes.Structure):
     """`mf_row_shape`."""
 
-    _fields_ = fields((c_char_p, "field"), (POINTER(c_int64), "shape"), (c_int64, "ndim"))
+    _fields_ = fields(
+        (c_char_p, "field"),
+        (POINTER(c_int64), "shape"),
+        (c_int64, "ndim"),
+        (DType, "dtype"),
+        (c_int32, "reserved"),
+    )
 
 
 class DatasetOptions(ctypes.Structure):

@@ -23,6 +23,10 @@ from meshfeed.errors import Code, NotFoundError
 if TYPE_CHECKING:
     import numpy as np
 
+    # The shape of a row, and the type of the elements of binary values; None stands for bytes.
+    RowShape = tuple[Sequence[int], np.dtype[Any] | None]
+    Shapes = Mapping[str, RowShape]
+
 
 def _created(what: str, name: str, *arguments: Any) -> Handle:
     """Calls a function that creates an object, and waits until the object is ready."""
@@ -156,15 +160,16 @@ def advise(document: str | bytes, form: str) -> str:
 
 # ---- datasets ----
 
-Shapes = Mapping[str, Sequence[int]]
 _IO = ("auto", "map", "read")  # by the numbers of mf_dataset_options.io
 
 
 def _dataset_options(shapes: Shapes | None) -> abi.DatasetOptions:
     rows = (abi.RowShape * len(shapes or ()))()
-    for row, (name, shape) in zip(rows, (shapes or {}).items(), strict=True):
+    for row, (name, (shape, dtype)) in zip(rows, (shapes or {}).items(), strict=True):
         row.field, row.ndim = _field(name), len(shape)
         row.shape = (c_int64 * len(shape))(*shape)
+        if dtype is not None:
+            row.dtype = DType(_DLPACK[dtype.kind], 8 * dtype.itemsize, 1)
     options = abi.DatasetOptions(sizeof(abi.DatasetOptions))
     options.shapes, options.n_shapes = rows, len(rows)
     return options

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_shape,
         action="append",
         metavar="FIELD=SHAPE",
-        help="the shape of a row of a list column, such as image=32x32x3; may be repeated",
+        help="the shape of a row of lists or bytes, such as image=32x32x3 or image=32x32x3:float32",
     )
     parser.add_argument("--duplicates", choices=("refuse", "allow"), default="refuse")
     parser.add_argument("--split", help="the split of a directory, such as train")
@@ -153,11 +154,13 @@ def _seconds(text: str) -> float:
     return float(seconds)
 
 
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, _, shape = text.rpartition("=")
+def _shape(text: str) -> tuple[str, Any]:
+    name, _, rest = text.rpartition("=")
+    shape, _, dtype = rest.partition(":")
     sizes = shape.split("x")
     if not name or not all(size.isdecimal() for size in sizes):
         raise argparse.ArgumentTypeError(
             f"expected a field and the shape of a row, such as image=32x32x3, got {text!r}"
         )
-    return name, tuple(int(size) for size in sizes)
+    dims = tuple(int(size) for size in sizes)
+    return name, types.SimpleNamespace(shape=dims, dtype=dtype) if dtype else dims
