@@ -173,7 +173,7 @@ func (u *union) add(name string, nth int) error {
 		switch {
 		case column == nil || arrowtype.IsNull(column) && !arrowtype.IsNull(f):
 			column, from = f, m
-		case arrowtype.IsNull(f) || refused && reason != "":
+		case refused && reason != "":
 		default:
 			one, err := unify(column, from, f, m)
 			if err != nil {

@@ -223,6 +223,17 @@ def test_rows_are_kept_on_disk(tmp_path: Path) -> None:
     assert any((tmp_path / "kept").iterdir())
 
 
+def test_rows_in_memory_are_found_in_each_file(tmp_path: Path) -> None:
+    """Once files are in memory, a gather takes rows from their addresses."""
+    values = np.arange(N)
+    kinds = [pa.int64(), pa.dictionary(pa.int8(), pa.int64())]
+    tables = [pa.table({"c": stored((values + i).tolist(), kinds[i % 2])}) for i in range(3)]
+    paths = [write(tmp_path / str(i), "arrow", table) for i, table in enumerate(tables)]
+    want = sorted([*values, *(values + 1), *(values + 2)])
+    with mf.open(paths, io="map") as ds, mf.Loader(ds, batch_size=3 * N, epochs=100) as loader:
+        assert all(sorted(np.asarray(batch["c"])) == want for batch in loader)
+
+
 def test_columns_are_chosen_before_files_are_compared(tmp_path: Path) -> None:
     write(tmp_path / "0", "parquet", pa.table({"x": [1, 2], "y": [1.0, 2.0], "z": ["a", "b"]}))
     write(tmp_path / "1", "parquet", pa.table({"y": [3, 4], "x": [3, 4], "more": [5, 6]}))
