@@ -61,8 +61,8 @@ func TestNearest(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	const text = "Options.MaxHostBytes is -1; set loader.Options.IO, not DatasetOptions.Inputs or Options"
-	if got, want := wording.Options(text, "", "_"), "max_host_bytes is -1; set io, not DatasetOptions.Inputs or Options"; got != want {
+	const text = "Options.MaxHostBytes is -1; set loader.Options.IO, not DatasetOptions.Inputs, Options.x, Options. or Options"
+	if got, want := wording.Options(text, "", "_"), "max_host_bytes is -1; set io, not DatasetOptions.Inputs, Options.x, Options. or Options"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := wording.Options("Options.MaxHostBytes", "--", "-"), "--max-host-bytes"; got != want {

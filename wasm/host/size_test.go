@@ -15,7 +15,7 @@ import (
 // 4 MB, the Go runtime takes 2.0 and package fmt 0.7, with os and reflect.
 const (
 	maxLayout, maxLayoutBrotli     = 4_230_000, 830_000
-	maxStrategy, maxStrategyBrotli = 5_450_000, 1_045_000
+	maxStrategy, maxStrategyBrotli = 4_990_000, 962_000
 )
 
 const brotli = `const z = require("zlib"), b = require("fs").readFileSync(process.argv[1]), c = z.constants;
