@@ -29,6 +29,7 @@ typedef const mf_picture mfi_picture;
 typedef const mf_dataset mfi_dataset;
 typedef const mf_renaming mfi_renaming;
 typedef const mf_stack mfi_stack;
+typedef const mf_row_shape mfi_row_shape;
 typedef const mf_windows mfi_windows;
 typedef const mf_division mfi_division;
 typedef const mf_dataset_options mfi_dataset_options;

@@ -18,6 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 )
 
 //export mfgo_dataset_open
@@ -112,20 +113,28 @@ func shapes(o *C.mfi_dataset_options) (out map[string][]int, types map[string]dt
 	}
 	out, types = make(map[string][]int, len(given)), map[string]dtype.Type{}
 	for _, s := range given {
-		name := C.GoString(s.field)
-		shape, err := list("a row shape", s.shape, int64(s.ndim))
+		name, shape, err := rowShape(&s)
 		if err != nil {
 			return nil, nil, err
 		}
-		out[name] = ints(shape)
-		if s.dtype == (C.mf_dtype{}) {
-			continue
-		}
-		if types[name], err = elementType("meshfeed", "the row shape of field", name, s.dtype); err != nil {
-			return nil, nil, err
+		if out[name] = shape.Dims; shape.Type != dtype.Invalid {
+			types[name] = shape.Type
 		}
 	}
 	return out, types, nil
+}
+
+// rowShape returns the name of a field, and the shape of its rows.
+func rowShape(s *C.mfi_row_shape) (name string, shape view.Shape, err error) {
+	name = C.GoString(s.field)
+	dims, err := list("a row shape", s.shape, int64(s.ndim))
+	if err != nil {
+		return "", view.Shape{}, err
+	}
+	if shape.Dims = ints(dims); s.dtype != (C.mf_dtype{}) {
+		shape.Type, err = elementType("meshfeed", "the row shape of field", name, s.dtype)
+	}
+	return name, shape, err
 }
 
 //export mfgo_dataset_open_stream

@@ -321,6 +321,14 @@ mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t len
   return mfgo_dataset_pad(dataset.id, (mf_fill*)padding, length, flags, &padded->id, error);
 }
 
+mf_status mf_dataset_reshape(mf_dataset dataset, const mf_row_shape* shape, mf_dataset* reshaped,
+                             mf_error* error) {
+  CREATES(reshaped);
+  NEED(shape);
+  NEED(reshaped);
+  return mfgo_dataset_reshape(dataset.id, shape, &reshaped->id, error);
+}
+
 mf_status mf_dataset_rename(mf_dataset dataset, const mf_renaming* names, int32_t n, mf_dataset* renamed,
                             mf_error* error) {
   CREATES(renamed);

@@ -161,6 +161,17 @@ func mfgo_dataset_pad(h C.uint64_t, padding *C.mf_fill, length C.int64_t, flags 
 	})
 }
 
+//export mfgo_dataset_reshape
+func mfgo_dataset_reshape(h C.uint64_t, shape *C.mfi_row_shape, out *C.uint64_t, e *C.mf_error) C.mf_status {
+	return withSource(h, out, e, func(src source.Source) (source.Source, error) {
+		field, rows, err := rowShape(shape)
+		if err != nil {
+			return nil, err
+		}
+		return view.Reshape(src, field, rows)
+	})
+}
+
 // mfgo_dataset_window returns before it reads the field of within.
 //
 //export mfgo_dataset_window

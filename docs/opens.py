@@ -34,6 +34,8 @@ ROWS = 3
 LENGTH = 4  # to which rows are padded, at least as long as the longest
 FILL = 7
 
+RAW = np.arange(12, dtype=np.float32).reshape(ROWS, 2, 2)
+
 # Three rows of every kind, and what a batch has of them: None if Arrow's values are it.
 KINDS: dict[str, tuple[pa.Array, Any]] = {
     "numbers": (pa.array([1.5, 2.5, 3.5], pa.float32()), None),
@@ -52,6 +54,7 @@ KINDS: dict[str, tuple[pa.Array, Any]] = {
     "lists of any length": (pa.array([[1], [2, 3], []], pa.list_(pa.int32())), None),
     "text": (pa.array(["a", "bc", ""]), [list(b"a"), list(b"bc"), []]),
     "bytes": (pa.array([b"a", b"bc", b""]), [list(b"a"), list(b"bc"), []]),
+    "raw arrays in bytes": (pa.array([x.tobytes() for x in RAW]), RAW),
     "text in a dictionary": (
         pa.array(["a", "bc", "a"]).dictionary_encode(),
         [list(b"a"), list(b"bc"), list(b"a")],
@@ -118,7 +121,9 @@ def outcome(ds: mf.Dataset, want: Any) -> str:
             return f"refused: {skipped.reason}"
     field, word = ds.schema["x"], "opens"
     rows = ds.select(["x"])
-    if field.ragged:
+    if isinstance(want, np.ndarray):
+        rows, word = rows.reshape("x", want.shape[1:], dtype=want.dtype), "`reshape`"
+    elif field.ragged:
         try:
             rows, word = rows.pad("x", length=LENGTH), "`pad`"
         except mf.UnsupportedError as e:
@@ -243,6 +248,8 @@ compared its values. `make pages` runs it, and so does a test.
 - **opens**: a loader delivers the rows as they are.
 - **`pad`**: the rows have different lengths. `ds.pad("x", length=...)` makes rows of one
   length, and `ds[7]` returns them as they are.
+- **`reshape`**: each value is an array of one shape. `ds.reshape("x", (16, 16, 3),
+  dtype="float32")` says which, and so does `shapes=` of `mf.open`. Lists get a shape likewise.
 - **`fill`**: a loader needs a value for nulls, `fill={"x": 0}`.
 - **rows only**: `ds[7]` returns them, and a loader refuses them.
 - **refused**: the column is in `ds.skipped`, and the other columns load.
@@ -289,6 +296,7 @@ def readme() -> str:
 MEANING = {
     "opens": "**rows that are delivered as they are**",
     "`pad`": '**after `ds.pad("x", length=2048)`**',
+    "`reshape`": '**after `ds.reshape("x", (16, 16, 3), dtype="float32")`**',
     "`fill`": '**with `fill={"x": 0}`**',
     "rows only": "**only as `ds[7]`**",
     "refused": "**refused, with the reason in `ds.skipped`**",

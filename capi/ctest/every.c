@@ -117,6 +117,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, handle, mf_dataset_select(h.dataset, &(const char*){""}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_take(h.dataset, &(int64_t){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_pad(h.dataset, &(mf_fill){0}, 1, 0, &out.handle.dataset, &error));
+  CLEARS(NO_HANDLE, handle, mf_dataset_reshape(h.dataset, &(mf_row_shape){0}, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_rename(h.dataset, &(mf_renaming){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_filter(h.dataset, &(uint8_t){0}, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_concat(&h.dataset, 1, &out.handle.dataset, &error));
@@ -209,6 +210,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("taken", mf_dataset_take(h.dataset, &(int64_t){0}, 1, NULL, &error));
   NAMES("padding", mf_dataset_pad(h.dataset, NULL, 1, 0, &out.handle.dataset, &error));
   NAMES("padded", mf_dataset_pad(h.dataset, &(mf_fill){0}, 1, 0, NULL, &error));
+  NAMES("shape", mf_dataset_reshape(h.dataset, NULL, &out.handle.dataset, &error));
+  NAMES("reshaped", mf_dataset_reshape(h.dataset, &(mf_row_shape){0}, NULL, &error));
   NAMES("names", mf_dataset_rename(h.dataset, NULL, 1, &out.handle.dataset, &error));
   NAMES("renamed", mf_dataset_rename(h.dataset, &(mf_renaming){0}, 1, NULL, &error));
   NAMES("bits", mf_dataset_filter(h.dataset, NULL, 1, &out.handle.dataset, &error));

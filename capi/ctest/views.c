@@ -180,6 +180,35 @@ static void errors(void) {
   CHECK(t.released == 1);
 }
 
+/* Bytes are numbers in a shape, and numbers have another shape. */
+static void shapes(void) {
+  mf_error error = MF_ERROR_INIT;
+  const int32_t numbers[] = {1, 2, 3, -4, 5, 6};
+  mf_dataset v, made;
+  mf_array array = MF_ARRAY_INIT;
+  array.name = "label", array.data = numbers;
+  array.dtype = (mf_dtype){MF_UINT, 8, 1};
+  array.ndim = 2, array.shape = (int64_t[]){2, 12};
+  OK(mf_dataset_open_arrays(&array, 1, NULL, NULL, &v, &error));
+  mf_row_shape rows = {"label", (int64_t[]){3, 1}, 2, {MF_INT, 32, 1}, 0};
+  OK(mf_dataset_reshape(v, &rows, &made, &error));
+  v = over(v, made);
+  expect_info(v, "\"dtype\":\"int32\",\"shape\":[3,1]");
+  EXPECT(MF_NOT_FOUND, mf_dataset_reshape(v, &(mf_row_shape){0}, &made, &error));
+  rows.ndim = -1;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_reshape(v, &rows, &made, &error));
+  rows.ndim = 2;
+  rows.dtype.bits = 24;
+  EXPECT(MF_UNSUPPORTED, mf_dataset_reshape(v, &rows, &made, &error));
+  rows.dtype.bits = 16;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_reshape(v, &rows, &made, &error));
+  rows = (mf_row_shape){"label", (int64_t[]){3}, 1, {0}, 0};
+  OK(mf_dataset_reshape(v, &rows, &made, &error));
+  v = over(v, made);
+  expect_labels(v, 2, 3, numbers);
+  OK(mf_release(v.id, &error));
+}
+
 /* Every record is in one part, patients stay together, and the memory of the dataset stays
    until the last part is released, also while the field is read. */
 static void parts(void) {
@@ -258,6 +287,7 @@ int main(void) {
   chain();
   many();
   errors();
+  shapes();
   parts();
   threads();
   CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);

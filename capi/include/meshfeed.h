@@ -291,13 +291,13 @@ typedef struct mf_dtype {
   uint16_t lanes; /* 1 */
 } mf_dtype;
 
-/* The row shape of a field of lists that all have the same length, such as {2048}, or of
-   binary values, such as {16, 16, 3}. */
+/* The shape of the rows of a field: of lists that all have the same length, such as {2048}, or
+   of binary values, such as {16, 16, 3}. */
 typedef struct mf_row_shape {
   const char* field;
   const int64_t* shape;
   int64_t ndim;
-  mf_dtype dtype; /* of the elements that binary values hold, little-endian; zeros: bytes */
+  mf_dtype dtype; /* of the elements that bytes hold, little-endian; zeros: the type of the field */
   int32_t reserved;
 } mf_row_shape;
 
@@ -484,6 +484,13 @@ enum { MF_PAD_LEFT = 1, MF_PAD_TRUNCATE = 2 };
    follows it: how many elements of each row are its own. A null row becomes padding. */
 mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
                          mf_dataset* padded, mf_error* error);
+
+/* Creates a dataset in which the rows of a field have this shape, in C order: lists or binary
+   values of as many elements, or rows of another shape. Bytes may hold elements of any type
+   but booleans. A null row stays null. A list or a binary value of another size is
+   MF_INVALID_ARGUMENT of the batch that needs it. */
+mf_status mf_dataset_reshape(mf_dataset dataset, const mf_row_shape* shape, mf_dataset* reshaped,
+                             mf_error* error);
 
 /* A new name for one field. */
 typedef struct mf_renaming {

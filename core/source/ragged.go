@@ -45,7 +45,7 @@ func (f Field) Why() string {
 	case f.IsText():
 		what = "text of different lengths; store token ids, or give the bytes one length: " + pad
 	case f.IsBytes():
-		what = fmt.Sprintf("bytes of different lengths; store decoded elements, say which shape the bytes hold (Python: shapes={%q: …}), or give them one length: %s", f.Name, pad)
+		what = fmt.Sprintf("bytes of different lengths; store decoded elements, give them a shape: ds.reshape(%q, …) in Python, view.Reshape in Go, mf_dataset_reshape in C, or give them one length: %s", f.Name, pad)
 	}
 	return "its rows are " + what
 }

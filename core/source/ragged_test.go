@@ -25,7 +25,7 @@ func TestRaggedField(t *testing.T) {
 		{source.Field{Type: dtype.Uint8, Ragged: 1, Logical: "large_string"}, "large_string",
 			"its rows are text of different lengths; store token ids, or give the bytes one length: " + pad, true, 0},
 		{source.Field{Type: dtype.Uint8, Ragged: 1, Logical: "binary"}, "binary",
-			`its rows are bytes of different lengths; store decoded elements, say which shape the bytes hold (Python: shapes={"x": …}), or give them one length: ` + pad, false, 0},
+			`its rows are bytes of different lengths; store decoded elements, give them a shape: ds.reshape("x", …) in Python, view.Reshape in Go, mf_dataset_reshape in C, or give them one length: ` + pad, false, 0},
 		{source.Field{Type: dtype.Uint8, Ragged: 2, Logical: "binary"}, "list<binary>", nested, false, 0},
 		{source.Field{Type: dtype.Uint8, Ragged: 1, Logical: "dictionary<values=string, indices=int8>"}, "dictionary<values=string, indices=int8>",
 			"its rows are categories, given as text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas", true, 0},

@@ -40,7 +40,7 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	if v.value, err = paddingValue(f, p.Value); err != nil {
 		return nil, err
 	}
-	if limit := maxPaddedBytes / max(f.RowBytes(), 1); p.Length < 1 || p.Length > limit {
+	if limit := maxRowBytes / max(f.RowBytes(), 1); p.Length < 1 || p.Length > limit {
 		return nil, status.Errorf(status.OutOfRange, "view", "the length of field %q is %d, but must be from 1 to %d", field, p.Length, limit).With("field", field)
 	}
 	if _, _, ok := schema.Field(field + LengthSuffix); ok {
@@ -63,8 +63,8 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	return v, nil
 }
 
-// maxPaddedBytes bounds a padded row.
-const maxPaddedBytes = 1 << 31
+// maxRowBytes bounds a row that a view makes.
+const maxRowBytes = 1 << 31
 
 // paddable finds a field whose rows have a first dimension, and describes an element of a row.
 func paddable(schema source.Schema, name string) (number int, element source.Field, err error) {

@@ -50,7 +50,7 @@ func reshapable(from, to source.Field) error {
 	}
 	elements := 1
 	for _, n := range to.Shape {
-		if n < 1 || n > maxPaddedBytes/to.Type.Size()/elements {
+		if n < 1 || n > maxRowBytes/to.Type.Size()/elements {
 			return fail(status.InvalidArgument, "field %q cannot have rows of shape %v", from.Name, to.Shape).
 				WithHint("give positive lengths of at most 2 GiB in all")
 		}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -15,7 +15,7 @@ from meshfeed._jobs import early
 from meshfeed._native import calls
 from meshfeed._native.files import Files
 from meshfeed.errors import InvalidStateError, OutOfRangeError
-from meshfeed.fields import Field, Origin, Skipped
+from meshfeed.fields import Field, Origin, Skipped, element, row_shape
 from meshfeed.readable import Readable, warn_of
 
 early.watch()
@@ -403,6 +403,40 @@ class Dataset(Readable):
                 truncate=check.choice("too_long", too_long, "error", "truncate") == "truncate",
             )
             return Dataset(handle, self._origin)
+
+    def reshape(self, field: str, shape: Sequence[int], *, dtype: Any = None) -> Dataset:
+        """Returns a view in which the rows of a field have a shape, such as images from bytes.
+
+        The rows are binary values or lists of as many elements, or rows of another shape, in C
+        order. A null row stays null. Rows are compared with the shape when they are loaded; nothing
+        is copied before. `shapes=` of `mf.open` does the same for all files of a dataset.
+
+        Args:
+            field: a field of lists or bytes, or of rows with a shape.
+            shape: the lengths of the dimensions of a row. All are given; -1 is an error.
+            dtype: the type of the elements that bytes hold, little-endian, such as "float32"; by
+                default the type of the field.
+
+        Raises:
+            NotFoundError: there is no such field.
+            InvalidArgumentError: the field holds text or rows of another size, or `dtype` is given
+                for a field that does not hold bytes. A list or a binary value of another size is an
+                error of the batch that needs it; the message names the record.
+            UnsupportedError: the rows are lists of lists.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np, pyarrow as pa
+            >>> image = np.float32([[1, 2], [3, 4]])
+            >>> ds = mf.from_arrow(pa.table({"image": [image.tobytes()], "xy": [[1, 2, 3, 4]]}))
+            >>> ds.reshape("image", (2, 2), dtype="float32")[0]["image"].tolist()
+            [[1.0, 2.0], [3.0, 4.0]]
+            >>> ds.reshape("xy", (2, 2))[0]["xy"].tolist()
+            [[1, 2], [3, 4]]
+        """
+        with Checks("Dataset.reshape") as check:
+            name = check.name("field", field)
+            rows = row_shape(check, "shape", shape), element(check, "dtype", dtype)
+            return Dataset(calls.dataset_reshape(self.handle, name, rows), self._origin)
 
     if not TYPE_CHECKING:  # else type checkers would accept every name
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from meshfeed._io.arguments import Checks
 from meshfeed._plan.blocks import dtype_of
 
 
@@ -76,3 +78,27 @@ class Origin:
     repeats: float = 1
     warned: bool = False
     uncached: bool = False
+
+
+_ELEMENTS = re.compile(r"u?int(8|16|32|64)|b?float16|float(32|64)|complex(64|128)")
+
+
+def row_shape(check: Checks, argument: str, shape: Any) -> list[int]:
+    """Checks the lengths of the dimensions of a row."""
+    if not hasattr(shape, "__iter__"):
+        raise check.wrong(argument, shape, "the lengths of a row, such as (16, 16, 3)")
+    hint = "give every length: none is computed from the others"
+    return [check.integer(f"{argument}[{i}]", n, 0, 2**63 - 1, hint) for i, n in enumerate(shape)]
+
+
+def element(check: Checks, argument: str, dtype: Any) -> np.dtype[Any] | None:
+    """Checks the type of the elements that bytes hold. None stands for the type of the field."""
+    if dtype is None:
+        return None
+    try:
+        kind = dtype_of(dtype) if isinstance(dtype, str) else np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if not _ELEMENTS.fullmatch(kind.name) or not kind.isnative:
+        raise check.wrong(argument, dtype, 'a little-endian type of numbers, such as "float32"')
+    return kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -14,9 +13,8 @@ from meshfeed import _types
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, is_field_name
 from meshfeed._native import arrow, calls
-from meshfeed._plan.blocks import dtype_of
 from meshfeed.dataset import Dataset, compare_files, origin
-from meshfeed.fields import Field
+from meshfeed.fields import Field, element, row_shape
 
 log = logging.getLogger("meshfeed")
 
@@ -180,29 +178,19 @@ def _shapes(check: Checks, shapes: Any) -> dict[str, calls.RowShape] | None:
     """Checks `shapes=` and returns the shape of a row, and its element type, for each field."""
     if shapes is None:
         return None
-    given: dict[str, calls.RowShape] = {}
-    try:
-        for name, shape in shapes.items():
-            typed = hasattr(shape, "dtype") and not hasattr(shape, "__iter__")
-            dims = [operator.index(n) for n in (shape.shape if typed else shape)]
-            given[name] = dims, _element(check, name, shape.dtype) if typed else None
-    except (AttributeError, TypeError):
+    if not isinstance(shapes, Mapping):
         expected = 'the shape of a row for every field named, such as {"tokens": (2048,)}'
-        raise check.wrong("shapes", shapes, expected) from None
-    if any(n < 0 for shape, _ in given.values() for n in shape):
-        expected = "lengths of at least 0"
-        hint = "no length is computed from the others: give all, or leave the shape out"
-        raise check.wrong("shapes", shapes, expected, hint)
+        raise check.wrong("shapes", shapes, expected)
+    given: dict[str, calls.RowShape] = {}
+    for name, shape in shapes.items():
+        argument = f"shapes[{name!r}]"
+        typed = hasattr(shape, "dtype") and not hasattr(shape, "__iter__")
+        dims, dtype = (shape.shape, shape.dtype) if typed else (shape, None)
+        given[check.name("shapes", name)] = (
+            row_shape(check, argument, dims),
+            element(check, f"{argument}.dtype", dtype),
+        )
     return given
-
-
-def _element(check: Checks, name: str, given: Any) -> np.dtype[Any]:
-    """Returns the type of the elements that the bytes of a field hold."""
-    kind = dtype_of(given) if isinstance(given, str) else np.dtype(given)
-    if kind.kind not in "iufcV" or not kind.isnative:
-        message = f"shapes: the elements of {name!r} cannot be of type {kind.str}"
-        raise check.misfit(message, "give a little-endian type of numbers, such as float32")
-    return kind
 
 
 def from_arrow(data: Any, *, shapes: _types.Shapes | None = None) -> Dataset:

@@ -111,8 +111,8 @@ def test_encoded_images_are_named(tmp_path: Path) -> None:
         mf.Loader(ds, specs=["img"], batch_size=1)
     assert str(caught.value) == (
         "mf.Loader: array 'img' takes column 'img', which is not an array: its rows are bytes of "
-        'different lengths; store decoded elements, say which shape the bytes hold (shapes={"img": '
-        '…}), or give them one length: ds.pad("img", length=…)'
+        'different lengths; store decoded elements, give them a shape: ds.reshape("img", …), '
+        'or give them one length: ds.pad("img", length=…)'
     )
     feature = datasets.Features({"img": datasets.Array3D((4, 4, 3), "uint8")})
     datasets.Dataset.from_dict({"img": [pixels]}, features=feature).save_to_disk(tmp_path / "raw")
@@ -159,8 +159,8 @@ def test_a_fill_value_for_a_skipped_column() -> None:
         ),
         (
             {"x": (-1, 3)},
-            "shapes={'x': (-1, 3)}: expected lengths of at least 0; no length is computed from "
-            "the others: give all, or leave the shape out",
+            "shapes['x'][0]=-1: expected an integer from 0 to 2^63-1; give every length: none is "
+            "computed from the others",
             None,
         ),
         (
@@ -229,6 +229,10 @@ def test_bytes_have_a_shape(typ: pa.DataType, tmp_path: Path) -> None:
                 ds, mf.make_mesh({"data": 4, "model": 2}), P("data"), batch_size=4
             ) as cut:
                 np.testing.assert_array_equal(next(iter(cut))["b"], want)
+        shape, dtype = (given, None) if isinstance(given, tuple) else (given.shape, given.dtype)
+        for ds in sources(tmp_path, table):
+            with ds.slice(1, 4).reshape("b", shape, dtype=dtype) as view:
+                np.testing.assert_array_equal(rows(view.take([2, 0]))["b"], want[[3, 1]])
 
 
 def test_bytes_of_another_size(tmp_path: Path) -> None:
@@ -249,12 +253,31 @@ def test_bytes_of_another_size(tmp_path: Path) -> None:
         )
 
 
+def test_lists_of_another_size_are_named_by_a_view(tmp_path: Path) -> None:
+    for number, ds in enumerate(sources(tmp_path, pa.table({"l": [[1, 2, 3, 4], [5], None]}))):
+        view = ds.reshape("l", (2, 2))
+        assert rows(view.take([0, 2]), fill={"l": 0})["l"].tolist() == [
+            [[1, 2], [3, 4]],
+            [[0, 0]] * 2,
+        ]
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            rows(view, fill={"l": 0})
+        assert str(caught.value).startswith("mf.Loader: step 0 of epoch 0: ")
+        assert (f"{tmp_path}/x." in str(caught.value)) == (number > 0)
+        assert (
+            'field "l": record 1 has 8 bytes, but rows of shape [2 2] and type int64 have 32'
+            in str(caught.value)
+        )
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"b": jax.ShapeDtypeStruct((3, 4), "bool")}, "the elements of 'b' cannot be of type |b1"),
-        ({"b": np.dtype(">f4")}, "expected the shape of a row for every field named"),
-        ({"b": mf.Field("b", ">f4", (2,), False)}, "the elements of 'b' cannot be of type >f4"),
+        ([("b", (3, 4))], "shapes=[('b', (3, 4))]: expected the shape of a row for every field"),
+        ({"b": 4}, "shapes['b']=4: expected the lengths of a row, such as (16, 16, 3)"),
+        ({"b": jax.ShapeDtypeStruct((3, 4), "bool")}, "shapes['b'].dtype=dtype('bool'): expected"),
+        ({"b": np.dtype(">f4")}, "shapes['b']=dtype('>f4'): expected the lengths of a row"),
+        ({"b": mf.Field("b", ">f4", (2,), False)}, "shapes['b'].dtype='>f4': expected a little-"),
         ({"b": (3, 0)}, 'field "b" cannot have rows of shape [3 0]'),
         ({"l": jax.ShapeDtypeStruct((1,), "int16")}, 'field "l" holds no binary values, so its'),
         ({"f": jax.ShapeDtypeStruct((2,), "int16")}, '"f" has rows of 3 bytes, but rows of shape'),

@@ -35,7 +35,7 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
     def rows(at: Any) -> Arrays:
         return {name: array[at] for name, array in arrays.items()}
 
-    match rng.integers(9):
+    match rng.integers(10):
         case 0:
             kept = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
             return ds.select(kept), {name: arrays[name] for name in kept}
@@ -74,6 +74,12 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
             return ds.stack({columns[0]: columns}), {**others, columns[0]: stack}
         case 8 if ragged:
             return padded(ds, arrays, ragged[0])
+        case 9 if len(ragged) < len(names):
+            name = str(rng.choice([name for name in names if name not in ragged]))
+            length = int(np.prod(arrays[name].shape[1:]))
+            shape = [(length,), (1, length), (length, 1)][rng.integers(3)]
+            reshaped = {**arrays, name: arrays[name].reshape(n, *shape)}
+            return ds.reshape(name, shape), reshaped
     return ds, arrays
 
 

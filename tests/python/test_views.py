@@ -54,6 +54,21 @@ def test_take(ds: mf.Dataset, indices: Any) -> None:
     assert rows(ds.select(["x", "y"]).take(indices)) == {"x": X[at].tolist(), "y": Y[at].tolist()}
 
 
+def test_reshape(ds: mf.Dataset) -> None:
+    """Rows have another shape of as many values, also a single value."""
+    view = ds.reshape("x", (1, 2)).reshape("y", [1]).take([3, 19, 3])
+    assert [str(view.schema[name]) for name in "xy"] == ["x: float32[1, 2]", "y: int64[1]"]
+    at = [3, 19, 3]
+    assert rows(view) == {"x": X[at][:, None].tolist(), "y": Y[at][:, None].tolist()}
+    back = view.reshape("y", ()).reshape("x", (2, 1))
+    assert rows(back) == {"x": X[at][:, :, None].tolist(), "y": Y[at].tolist()}
+    raw = mf.from_arrays({"x": X.view(np.uint8), "y": Y})
+    floats = raw.reshape("x", (2,), dtype=X.dtype)
+    assert rows(floats)["x"] == X.tolist()
+    prints = {v.fingerprint() for v in (raw, floats, floats.reshape("x", (1, 2)))}
+    assert len(prints) == 3
+
+
 def test_take_nothing(ds: mf.Dataset) -> None:
     assert len(ds.take([])) == 0
 
@@ -208,6 +223,45 @@ def test_a_split_is_frozen_and_complete() -> None:
         (lambda d: d.window(2, within="z"), mf.NotFoundError, 'no field "z"'),
         (lambda d: d.window(2, within=3), mf.InvalidArgumentError, "within=3: expected a name"),
         (lambda d: d.window(2, within="y"), mf.InvalidArgumentError, 'one value of "y" has 1'),
+        (lambda d: d.reshape("z", (2,)), mf.NotFoundError, 'no field "z"; the fields are "x", "y"'),
+        (lambda d: d.reshape(3, (2,)), mf.InvalidArgumentError, "field=3: expected a name"),
+        (lambda d: d.reshape("x", 2), mf.InvalidArgumentError, "shape=2: expected the lengths of"),
+        (lambda d: d.reshape("x", "2"), mf.InvalidArgumentError, "shape[0]='2': expected an"),
+        (lambda d: d.reshape("x", (1, 2.0)), mf.InvalidArgumentError, "shape[1]=2.0: expected an"),
+        (lambda d: d.reshape("x", (2, -1)), mf.InvalidArgumentError, "none is computed from the"),
+        (lambda d: d.reshape("x", (2**64,)), mf.InvalidArgumentError, "integer from 0 to 2^63-1"),
+        (
+            lambda d: d.reshape("x", (2**62, 4)),
+            mf.InvalidArgumentError,
+            "give positive lengths of at most 2 GiB in all",
+        ),
+        (
+            lambda d: d.reshape("x", (3,)),
+            mf.InvalidArgumentError,
+            'Dataset.reshape: field "x" has rows of 8 bytes, but rows of shape [3] and type',
+        ),
+        (
+            lambda d: d.reshape("x", (2,), dtype="int32"),
+            mf.InvalidArgumentError,
+            'field "x" holds float32, which cannot be read as int32; only bytes hold elements of',
+        ),
+        *(
+            (
+                lambda d, dtype=dtype: d.reshape("x", (2,), dtype=dtype),
+                mf.InvalidArgumentError,
+                f"dtype={dtype!r}: expected a little-endian type of numbers, such as",
+            )
+            for dtype in (
+                "bool",
+                ">f4",
+                "nothing",
+                3,
+                object,
+                "float8_e5m2",
+                np.longdouble,
+                [("a", "i4")],
+            )
+        ),
         (lambda d: mf.concat([]), mf.InvalidArgumentError, "datasets=[]: expected a list"),
         (lambda d: mf.concat(d), mf.InvalidArgumentError, "expected a list of at least one"),
         (

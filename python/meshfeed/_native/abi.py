@@ -293,6 +293,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_window": (c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_dataset_stack": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_pad": (c_uint64, c_void_p, c_int64, c_uint32, c_void_p, _ERROR),
+    "mf_dataset_reshape": (c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
     "mf_loader_components": (c_uint64, c_void_p, _ERROR),

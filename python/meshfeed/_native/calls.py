@@ -163,13 +163,15 @@ def advise(document: str | bytes, form: str) -> str:
 _IO = ("auto", "map", "read")  # by the numbers of mf_dataset_options.io
 
 
+def _row_shape(field: str, shape: RowShape) -> abi.RowShape:
+    dims, dtype = shape
+    kind = DType() if dtype is None else DType(_DLPACK[dtype.kind], 8 * dtype.itemsize, 1)
+    return abi.RowShape(_field(field), (c_int64 * len(dims))(*dims), len(dims), kind)
+
+
 def _dataset_options(shapes: Shapes | None) -> abi.DatasetOptions:
-    rows = (abi.RowShape * len(shapes or ()))()
-    for row, (name, (shape, dtype)) in zip(rows, (shapes or {}).items(), strict=True):
-        row.field, row.ndim = _field(name), len(shape)
-        row.shape = (c_int64 * len(shape))(*shape)
-        if dtype is not None:
-            row.dtype = DType(_DLPACK[dtype.kind], 8 * dtype.itemsize, 1)
+    given = shapes or {}
+    rows = (abi.RowShape * len(given))(*(_row_shape(*named) for named in given.items()))
     options = abi.DatasetOptions(sizeof(abi.DatasetOptions))
     options.shapes, options.n_shapes = rows, len(rows)
     return options
@@ -374,6 +376,11 @@ def dataset_pad(
     made = _created("dataset", "mf_dataset_pad", handle, padding, length, flags)
     del values  # the library has read the value
     return made
+
+
+def dataset_reshape(handle: int, field: str, shape: RowShape) -> Handle:
+    """Creates a dataset in which the rows of a field have a shape."""
+    return _created("dataset", "mf_dataset_reshape", handle, byref(_row_shape(field, shape)))
 
 
 # ---- loaders ----
