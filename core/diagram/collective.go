@@ -137,7 +137,7 @@ func (p Collective) costs() ([]string, error) {
 			list = append(list, fmt.Sprintf("%s %s: no time is known.", kind.Name, l.where))
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s %s: %s, for %s/s of a device and %s a step.", kind.Name, l.where, wording.Seconds(cost.Ns),
+		list = append(list, fmt.Sprintf("%s %s: %s, at %s/s per device and %s per step.", kind.Name, l.where, wording.Seconds(cost.Ns),
 			strconv.FormatFloat(float64(l.link.BytesPerSecond)/1e9, 'g', 3, 64)+" GB", wording.Seconds(l.link.LatencyNs)))
 	}
 	return append(list, "Times are lower bounds, at the full rate of the links."), nil

@@ -17,12 +17,12 @@ export function sizeOf(c: Candidate, axis: string): number {
 /** settingsText lists the settings of a candidate besides its mesh. */
 export function settingsText(c: Candidate): string {
   const pipe = sizeOf(c, "pipe") > 1;
-  const recomputed = { none: "no recomputation", selective: "selective recomputation", full: "full recomputation" }[c.recomputation] ?? c.recomputation;
+  const recomputed = { none: "no recomputation", dots: "recomputation dots", selective: "selective recomputation", full: "full recomputation" }[c.recomputation] ?? c.recomputation;
   return [
     c.zero > 0 ? `ZeRO ${c.zero}` : "",
     recomputed,
     `${whole(c.micro_batches)} × ${whole(c.micro_batch)} examples`,
-    pipe && c.schedule ? `${c.schedule}${c.chunks > 1 ? ` of ${c.chunks} chunks` : ""}` : "",
+    pipe && c.schedule ? `${c.schedule}${c.chunks > 1 ? ` with ${c.chunks} chunks` : ""}` : "",
   ].filter(Boolean).join(", ");
 }
 

@@ -45,7 +45,7 @@ export class CostView extends PageElement<StrategyModel> {
     const stages = this.model.detail?.stages ?? [];
     return html`<h2>Memory and time <small>of ${best ? "the best candidate" : "the chosen candidate"}: ${meshText(c.mesh)}</small></h2>
       <div class="parts"><div>${this.memory(c, stages.length > 1)}</div><div>${c.time ? this.time(c.time) : html`<h3>Time of a step</h3><p class="say muted">Not known: a number of the device is missing.</p>`}</div></div>
-      ${stages.length > 1 ? this.stages(stages) : nothing}`;
+      ${stages.length > 1 ? this.stages(stages, c.chunks) : nothing}`;
   }
 
   private memory({ memory: m, fits }: Candidate, staged: boolean): unknown {
@@ -76,14 +76,14 @@ export class CostView extends PageElement<StrategyModel> {
         <tr class="total"><th scope="row">expected</th><td class="num"></td><td class="num">${duration(t.step)}</td></tr></tbody></table>`;
   }
 
-  /** stages renders the memory of every stage of the candidate's pipeline. */
-  private stages(stages: Stage[]): unknown {
+  /** stages renders the memory of every stage of the candidate's pipeline. With chunks, the layers of a stage are not adjacent. */
+  private stages(stages: Stage[], chunks: number): unknown {
     const most = Math.max(...stages.map((s) => Math.max(s.memory.total, s.memory.capacity ?? 0)));
     const half = MAX_STAGES / 2;
     const shown = stages.length > MAX_STAGES ? [...stages.slice(0, half), ...stages.slice(-half)] : stages;
     return html`<h3>Memory of every pipeline stage</h3>
       <div class="stages">${shown.map((s, i) => html`${i === half && stages.length > MAX_STAGES ? html`<span class="muted">${whole(stages.length - MAX_STAGES)} more</span><span></span><span></span>` : nothing}
-        <span>stage ${s.number}${s.embedding ? ", embedding" : ""}${s.head ? ", head" : ""} <span class="muted">${s.layers > 0 ? `layers ${s.first_layer}–${s.first_layer + s.layers - 1}` : ""}</span></span>
+        <span>stage ${s.number}${s.embedding ? ", embedding" : ""}${s.head ? ", head" : ""} <span class="muted">${s.layers > 0 ? (chunks > 1 ? `${s.layers} layers` : `layers ${s.first_layer}–${s.first_layer + s.layers - 1}`) : ""}</span></span>
         ${memoryBar(s.memory, most)}<span class="num">${gigabytes(s.memory.total)}</span>`)}</div>`;
   }
 }

@@ -17,12 +17,12 @@ export function gigabytes(n: number | null): string {
   return `${Math.abs(gb) >= 100 ? Math.round(gb).toLocaleString("en-US") : gb.toFixed(Math.abs(gb) >= 10 ? 1 : 2)} GB`;
 }
 
-const TIMES: [ns: number, unit: string][] = [[60e9, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const TIMES: [from: number, ns: number, unit: string][] = [[1e12, 60e9, "min"], [1e9, 1e9, "s"], [1e6, 1e6, "ms"], [1e3, 1e3, "µs"], [0, 1, "ns"]];
 
-/** duration formats nanoseconds with three significant digits: 1.23 s, 456 ms. */
+/** duration formats nanoseconds with three significant digits: 1.23 s, 456 ms, and minutes from 1,000 s. */
 export function duration(ns: number | null): string {
   if (ns === null) return "–";
-  const [size, unit] = TIMES.find(([size]) => ns >= 0.9995 * size) ?? TIMES.at(-1)!;
+  const [, size, unit] = TIMES.find(([from]) => ns >= 0.9995 * from) ?? TIMES.at(-1)!;
   const value = ns / size;
   return `${value >= 100 ? Math.round(value).toLocaleString("en-US") : unit === "ns" ? Math.round(value) : value.toPrecision(3)} ${unit}`;
 }

@@ -192,8 +192,8 @@ inBrowser("a refused text has a reason that names what is expected", { shared: t
   });
   const { text } = await model(page);
   for (const [label, value, want] of [
-    ["layers", "", "expected a whole number from 1"],
-    ["layers", "1.5", "expected a whole number from 1"],
+    ["layers", "", "expected a whole number from 1, such as 64 or 10k"],
+    ["layers", "1.5", "expected a whole number from 1, such as 64 or 10k"],
     ["memory", "-1", "expected a number from 1 to 9 P"],
     ["memory", "abc", "expected a number with a prefix, such as 80 G or 3.35 T"],
     ["efficiency", "0.5, abc", "expected a number with at most three decimals, such as 0.125"],
@@ -219,19 +219,19 @@ inBrowser("controls have names and values, tables have headers, and changes are 
   }
   const table = page.getByRole("group", { name: "table of candidates" });
   assert.deepEqual(await table.getByRole("columnheader").allInnerTexts(), ["Mesh, by rank", "Memory", "Step", "Tokens/s", "MFU"]);
-  assert.match(await table.getByRole("rowheader").first().innerText(), /^fsdp 8\s*best/);
+  assert.match(await table.getByRole("rowheader").first().innerText(), /^data 8\s*best/);
   assert.deepEqual(await table.locator("th").evaluateAll((all) => [...new Set(all.map((th) => th.scope))]), ["col", "row"]);
   const communication = page.getByRole("group", { name: "table of communication" });
   assert.equal(await communication.getByRole("columnheader").count(), 7);
-  assert.equal(await communication.getByRole("rowheader").first().innerText(), "all-gather of weights of the token embedding");
+  assert.equal(await communication.getByRole("rowheader").first().innerText(), "reduce-scatter of gradients");
   assert.deepEqual(await page.locator("cost-view").getByRole("rowheader").first().innerText(), "weights");
 
   const status = page.locator("strategy-app .sum").getByRole("status");
-  assert.equal(await status.innerText(), "fits: fsdp 8");
+  assert.equal(await status.innerText(), "fits: data 8");
   await type(page.getByLabel("devices", { exact: true }), "1");
   assert.equal(await status.innerText(), "nothing fits");
   await type(page.getByLabel("devices", { exact: true }), "many");
-  assert.equal(await page.getByRole("alert").innerText(), "expected a whole number from 1");
+  assert.equal(await page.getByRole("alert").innerText(), "expected a whole number from 1, such as 64 or 10k");
 
   // Every list of tabs has one tab stop, and every tab names its panel.
   const wrong = await page.evaluate(() => {

@@ -11,7 +11,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 const document_ = (model, training, cluster, more = {}) => JSON.stringify({ meshfeed: 1, model, training, cluster, ...more });
 const LLAMA = document_({ preset: "llama3-8b" }, { batch: 64 }, { device: "h100-80", devices: 8 });
-const GPT3 = document_({ preset: "gpt3-175b" }, { batch: 1536 }, { device: "a100-80", devices: 1024 }, { search: { axes: { tensor: 8, pipe: 16, fsdp: 1 } }, input: { rows_per_second: 40 } });
+const GPT3 = document_({ preset: "gpt3-175b" }, { batch: 1536, schedule: "1f1b" }, { device: "a100-80", devices: 1024 }, { search: { axes: { tensor: 8, pipe: 16, fsdp: 1 } }, input: { rows_per_second: 40 } });
 const LARGE = document_({ preset: "llama3-70b" }, { batch: 64 }, { device: "h100-80", devices: 8 });
 const OWN = document_({ transformer: { layers: 4, hidden: 512, heads: 8, ffn: 2048, vocab: 1000, sequence: 256, experts: { count: 4, active: 2 } } }, { tokens: 65536, precision: { master: null } }, { devices: 4, memory_bytes: 16000000000 });
 const RESNET = document_({ parameters: 25557032, inputs: { image: { shape: ["B", 224, 224, 3], dtype: "uint8" } } }, { batch: 256 }, { device: "v100-32", devices: 8 });
@@ -76,7 +76,7 @@ inBrowser("the page shows the planner's report", { shared: true }, async (page) 
   assert.equal(await page.locator("candidate-table .best .mesh").innerText(), mesh);
   assert.equal(await page.locator("candidate-table .best .why").innerText(), best.reasons.join("; "));
   assert.equal(await page.locator("strategy-panel pre").innerText().then((s) => s.trimEnd()), text.trimEnd());
-  assert.match(await page.locator("cost-view .say").first().innerText(), new RegExp(`${(best.memory.total / 1e9).toFixed(1)} GB\\s+of 80\\.0 GB`));
+  assert.match(await page.locator("cost-view .say").first().innerText(), new RegExp(`${(best.memory.total / 1e9).toFixed(1)} GB\\s+of 84\\.9 GB`));
   const needs = await page.locator("needs-view dd").allInnerTexts();
   assert.equal(needs[1], "64", "rows per step");
   await page.locator("notes-view summary").filter({ hasText: "Assumptions" }).click();
@@ -221,20 +221,20 @@ inBrowser("the pictures show the best candidate, and then the chosen one", { sha
   const tabs = page.locator("picture-view").getByRole("tab");
   assert.deepEqual(await tabs.allInnerTexts(), ["Memory", "Collectives", "Matmul"], "there is no pipeline");
   const bars = (await picture(page)).texts.filter((t) => /^(▸ )?\d+\. /.test(t));
-  assert.equal(bars[0], "▸ 1. fsdp 8");
+  assert.equal(bars[0], "▸ 1. data 8");
   assert.equal(bars.length, 12);
 
   await tabs.filter({ hasText: "Memory" }).press("ArrowRight");
-  await draws(page, "all-gather of 4 devices (ring)");
+  await draws(page, "reduce-scatter of 4 devices (ring)");
   const { role, about, texts } = await picture(page);
   assert.equal(role, "img");
-  assert.match(about, /Every device has one part of the array before, and all parts after\./);
+  assert.match(about, /Every device has an array before, and its part of the sum of all arrays after\./);
   assert.ok(texts.includes("step 3"));
-  await page.getByLabel("operation").selectOption("reduce-scatter over fsdp 8");
-  await draws(page, "reduce-scatter of 4 devices");
+  await page.getByLabel("operation").selectOption("all-gather over data 8");
+  await draws(page, "all-gather of 4 devices");
 
   await tabs.filter({ hasText: "Matmul" }).click();
-  await draws(page, "(65536, 4096) × (4096, 14336) on Mesh('fsdp': 8)");
+  await draws(page, "(65536, 4096) × (4096, 14336) on Mesh('data': 8)");
 
   const chosen = candidates.findIndex((c) => c.mesh.some(([name]) => name === "pipe"));
   await page.getByRole("button", { name: `Show all ${candidates.length}` }).click();
@@ -265,8 +265,10 @@ inBrowser("a candidate that does not fit has its communication and its limits", 
 });
 
 inBrowser("the pictures of 65,536 devices are drawn at once, and have the colors of the theme", async (page) => {
-  await openStrategy(page, document_({ preset: "gpt3-175b" }, { batch: 65536 }, { device: "h100-80", devices: 65536 }, { search: { axes: { pipe: 16, tensor: 8, fsdp: 1 } } }));
-  await draws(page, "Pipeline 1f1b: 16 stages");
+  await openStrategy(page, document_({ preset: "gpt3-175b" }, { batch: 524288 }, { device: "h100-80", devices: 65536 }, { search: { axes: { pipe: 16, tensor: 8, fsdp: 1 } } }));
+  await draws(page, "Pipeline interleaved: 16 stages");
+  assert.equal(await page.locator("cost-view .stages > span").first().innerText(), "stage 0, embedding 6 layers", "they are not adjacent");
+  assert.match(await page.locator("candidate-table .best .span").innerText(), /^\d\d\.\d s – \d\d\.\d s$/, "one unit in a range");
   const color = () => page.evaluate(() => getComputedStyle(document.querySelector("strategy-app").shadowRoot.querySelector("picture-view").shadowRoot.querySelector("text")).fill);
   const light = await color();
   await page.getByLabel("colors", { exact: true }).selectOption("dark");
@@ -304,7 +306,7 @@ inBrowser("a pipeline has a bar for every stage, and a slow input is reported", 
 inBrowser("if nothing fits, the page says what is missing", { shared: true }, async (page) => {
   await openStrategy(page, LARGE);
   assert.equal(await title(page), "No candidate fits");
-  assert.match(await page.locator("answer-view .set").innerText(), /needs \d+ GB, but a device has 80 GB/);
+  assert.match(await page.locator("answer-view .set").innerText(), /needs \d+ GB, but a device has 84\.9 GB/);
   assert.match(await page.locator("strategy-app .sum").innerText(), /nothing fits$/);
   assert.ok((await page.locator("candidate-table .tag").allInnerTexts()).every((t) => t === "does not fit"));
 });
@@ -329,7 +331,7 @@ inBrowser("an error names its input, which the link focuses", { shared: true }, 
   await type(page.getByLabel("kv heads"), "4");
   assert.equal((await shown(page)).reply.error, null);
   await type(page.getByLabel("devices", { exact: true }), "many");
-  assert.equal(await page.locator("cluster-fields .why").innerText(), "expected a whole number from 1");
+  assert.equal(await page.locator("cluster-fields .why").innerText(), "expected a whole number from 1, such as 64 or 10k");
   await page.getByRole("slider", { name: "devices slider" }).press("Home");
   assert.equal(await page.locator("cluster-fields .why").count(), 0);
   assert.equal(await page.getByLabel("devices", { exact: true }).inputValue(), "1");
