@@ -227,6 +227,45 @@ static void record_batch(const records* data) {
   free(p);
 }
 
+/* Two columns of bytes, of which each gets the shape and the type that its element of the array
+   of shapes says. */
+static void typed_bytes(void) {
+  mf_error error = MF_ERROR_INIT;
+  const float numbers[] = {1, 2, 3, 4};
+  const int32_t offsets[] = {0, 8, 16};
+  const void *fixed[] = {NULL, numbers}, *binary[] = {NULL, offsets, numbers}, *none[] = {NULL};
+  mf_row_shape shapes[] = {{"b", (int64_t[]){2, 2}, 2, {MF_INT, 16, 1}, 0},
+                           {"a", (int64_t[]){2}, 1, {MF_FLOAT, 32, 1}, 0}};
+  mf_dataset_options options = MF_DATASET_OPTIONS_INIT;
+  mf_status want[] = {MF_OK, MF_UNSUPPORTED};
+  options.shapes = shapes, options.n_shapes = 2;
+  for (int i = 0; i < 2; i++) {
+    struct ArrowSchema a = {.format = "w:8", .name = "a", .release = no_schema_release};
+    struct ArrowSchema b = {.format = "z", .name = "b", .release = no_schema_release};
+    struct ArrowSchema* fields[] = {&a, &b};
+    struct ArrowSchema schema = {.format = "+s", .n_children = 2, .children = fields};
+    struct ArrowArray rows_a = {.length = 2, .n_buffers = 2, .buffers = fixed, .release = no_array_release};
+    struct ArrowArray rows_b = {.length = 2, .n_buffers = 3, .buffers = binary, .release = no_array_release};
+    struct ArrowArray *columns[] = {&rows_a, &rows_b}, found;
+    struct ArrowArray array = {.length = 2, .n_buffers = 1, .buffers = none, .n_children = 2};
+    mf_dataset dataset;
+    array.children = columns, array.release = no_array_release, schema.release = no_schema_release;
+    EXPECT(want[i], mf_dataset_open_record_batch(&array, &schema, &options, &dataset, &error));
+    shapes[1].dtype.bits = 24;
+    if (i == 1)
+      break;
+    OK(mf_dataset_rows(dataset, (int64_t[]){1}, 1, &found, NULL, &error));
+    const float* const last = (const float*)found.children[0]->children[0]->buffers[1];
+    CHECK(last[0] == 3 && last[1] == 4);
+    const struct ArrowArray* const pair = found.children[1]->children[0]->children[0];
+    CHECK(pair->length == 4 && memcmp(pair->buffers[1], &numbers[2], 8) == 0);
+    found.release(&found);
+    OK(mf_release(dataset.id, &error));
+  }
+  CHECK(strncmp(error.message, "the row shape of field \"a\" has an element type of DLPack code 2, 24", 66) ==
+        0);
+}
+
 /* A refused call releases the stream without reading it. */
 static void refused(const records* data, const mf_dataset_options* options, mf_dataset* dataset,
                     const char* message) {
@@ -257,6 +296,7 @@ int main(void) {
   mf_dataset none;
   sound(r);
   record_batch(r);
+  typed_bytes();
   refused(r, &(mf_dataset_options){.n_shapes = -1}, &none, "shapes has -1 elements at ");
   refused(r, &(mf_dataset_options){.n_shapes = 1}, &none, "shapes has 1 elements at ");
   refused(r, NULL, NULL, "argument \"dataset\" is NULL");

@@ -22,24 +22,12 @@ func writeDigits(t *testing.T) string {
 	dir := t.TempDir()
 	next := 0
 	for i, batches := range [][]int{{5, 5, 2}, {7}} {
-		file, err := os.Create(filepath.Join(dir, fmt.Sprintf("train-%d.arrow", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := ipc.NewFileWriter(file, ipc.WithSchema(digits))
-		if err != nil {
-			t.Fatal(err)
-		}
+		var records []arrow.Record
 		for _, rows := range batches {
-			if err := w.Write(someDigits(next, rows)); err != nil {
-				t.Fatal(err)
-			}
+			records = append(records, someDigits(next, rows))
 			next += rows
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		file.Close()
+		writeRecords(t, filepath.Join(dir, fmt.Sprintf("train-%d.arrow", i)), records...)
 	}
 	for _, c := range []struct{ from, to string }{
 		{"../../arrowio/testdata/parquet/duckdb.parquet", "table.parquet"},
@@ -50,6 +38,27 @@ func writeDigits(t *testing.T) string {
 		copyFile(t, c.from, filepath.Join(dir, c.to))
 	}
 	return dir
+}
+
+func writeRecords(t *testing.T, path string, records ...arrow.Record) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w, err := ipc.NewFileWriter(file, ipc.WithSchema(records[0].Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func copyFile(t *testing.T, from, to string) {

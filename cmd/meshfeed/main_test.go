@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/meshfeed/meshfeed/core/diagnosis"
@@ -146,6 +149,34 @@ func TestBench(t *testing.T) {
 	}
 	if m.Rows != int64(4*m.Batches) || m.Bytes != 16*m.Rows || m.P50 > m.P99 {
 		t.Errorf("the numbers do not fit together: %+v", m)
+	}
+}
+
+// TestBenchOfBytes measures binary values as arrays of a shape and a type, which the flag gives.
+func TestBenchOfBytes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "image", Type: arrow.BinaryTypes.Binary}}, nil))
+	for range 8 {
+		b.Field(0).(*array.BinaryBuilder).Append(make([]byte, 16*16*3*4))
+	}
+	writeRecords(t, "raw.arrow", b.NewRecord())
+	layout := `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"image":{"shape":["B",16,16,3],"dtype":"float32","spec":["data"]}},"batch":{"size":4}}`
+	for _, c := range []struct{ shapes, want string }{
+		{"image=16x16x3:float32", ""},
+		{"image=16x16x3", `array "image" is float32, but field "image" is uint8`},
+		{"image=16x16x3:float64", "has 3072 bytes, but rows of shape [16 16 3] and type float64 have 6144"},
+		{"image=16x16x3:bool", `field "image" holds bytes, which cannot be read as bool`},
+		{"image=16x16x3:float", `invalid argument "image=16x16x3:float" for "--shapes" flag`},
+	} {
+		var out, diagnostics bytes.Buffer
+		code := run(t.Context(), []string{"bench", "--time", "10ms", "--json", "--shapes", c.shapes, "-", "raw.arrow"}, strings.NewReader(layout), &out, &diagnostics)
+		if (code == exitSuccess) != (c.want == "") || !strings.Contains(diagnostics.String(), c.want) {
+			t.Errorf("%s: exit %d: %s", c.shapes, code, diagnostics.String())
+		}
+		var m measurement
+		if err := json.Unmarshal(out.Bytes(), &m); c.want == "" && (err != nil || m.Rows == 0 || m.Bytes != 3072*m.Rows) {
+			t.Errorf("%v: %+v", err, m)
+		}
 	}
 }
 
