@@ -240,7 +240,7 @@ func TestShapes(t *testing.T) {
 		{map[string][]int{"x": {4, 2}}, `arrowio: field "x" cannot have rows of shape [4 2]: 1 lists hold 3 values, 3 each, where the shape of the rows needs 4; leave its shape out, correct it, or pad or cut the lists to one length`},
 		{map[string][]int{"x": {1 << 40, 2}}, `arrowio: field "x" cannot have rows of shape [1099511627776 2]: that is too large; leave its shape out, or correct it`},
 		{map[string][]int{"n": {1}}, `arrowio: field "n" has one value in each record, not rows of shape [1]; leave its shape out, or correct it`},
-		{map[string][]int{"s": {1}}, `arrowio: field "s" holds text or bytes, whose rows have no shape; leave its shape out, or correct it`},
+		{map[string][]int{"s": {1}}, `arrowio: field "s" holds text, whose rows have no shape; leave its shape out, or correct it`},
 		{map[string][]int{"y": {3}}, `arrowio: a shape is given for "y", but there is no such column; there are "x", "n", "s"`},
 	} {
 		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: c.shapes})

@@ -156,7 +156,8 @@ struct Tensor : mf_tensor {
   }
 };
 
-/* A reference to a batch. A moved-from object has none. */
+/* A reference to a batch. A moved-from object has none: it may be assigned to and destroyed, and nothing
+ * else. */
 class Batch {
 public:
   explicit Batch(mf_batch* batch) noexcept : batch_(batch) {} // takes the reference of the caller

@@ -85,7 +85,8 @@ def test_one_device_gets_the_same_batches(short: tuple[Path, str]) -> None:
             ' be 1 to 1048576, but is "0"\n'),
         (["-backend", "virtual:3"], 'demo-go: layout: dimension 0 of array "image" of shape'
             ' (64, 8, 8) is split 3 ways by axis "data" (size 3), but 64 % 3 = 1; use a batch of'
-            " 63 or 66\n"),
+            ' 63 or 66\nlayout: dimension 0 of array "label" of shape (64,) is split 3 ways by axis'
+            ' "data" (size 3), but 64 % 3 = 1; use a batch of 63 or 66\n'),
         (["-backend", "xla:/plugin.so"], 'demo-go: gomlxfeed: "xla:/plugin.so": this program was'
             ' built without XLA; a Go program imports _'
             ' "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are'

@@ -109,7 +109,7 @@ def test_c_programs_are_built_against_the_wheel(fresh: Path, tmp_path: Path) -> 
     python, lines = f"PATH={fresh}:$PATH\n", test_c_readme.LINES[0]
     assert output(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.c"]
     lines = f"{test_c_readme.CXX[0]} && ./program"
-    assert output(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.cc"]
+    assert output(tmp_path, "sh", "-euc", python + lines) == test_c_readme.printed_by_cpp(tmp_path)
 
     lines = """
 export PKG_CONFIG_PATH=$(python -m meshfeed --pkgconfigdir)

@@ -14,8 +14,8 @@ export interface Validator {
    * are too few, need says how many it takes. */
   schema(tail: Uint8Array, size: number): Schema;
 
-  /** samples returns the records at some positions of an epoch, at most 65,536. It throws an Error for an
-   * order that does not exist. */
+  /** samples returns the records at some positions of an epoch, at most 65,536. The order has its full name:
+   * "sequential.1", "shuffle.1", "local.1:G:B" or "blocks.1:W:B:H". It throws an Error for another one. */
   samples(question: Question): number[];
 }
 

@@ -45,7 +45,7 @@ test("the program for continuous integration finds a layout that does not divide
   assert.equal(run("check.mjs", check, good).status, 0);
   const { status, stdout } = run("check.mjs", check, bad, broken);
   assert.equal(status, 1);
-  assert.match(stdout, /07-indivisible-batch\.json: error: dimension 0 of array "image" .*, but 100 % 8 = 4\n  use a batch of 96 or 104\n/);
+  assert.match(stdout, /07-indivisible-batch\.json: error: dimension 0 of array "image" .*, but 100 % 8 = 4; use a batch of 96 or 104\n/);
   assert.match(stdout, /broken\.json: error: \/meshfeed: the document has version 2, but this release reads version 1\n/);
 });
 
