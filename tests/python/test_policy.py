@@ -42,7 +42,7 @@ def test_every_option_of_a_loader_is_explained() -> None:
         pair = (re.findall(r"`([^`]+)`", cell) for cell in (names, defaults))
         listed |= dict(zip(*pair, strict=True))
     (order,) = re.findall(r"^\| `shuffle`, `order` \| .*", page, re.MULTILINE)
-    assert set(re.findall(r'`"(\w+)"`', order)) == set(arguments._ORDERS)
+    assert set(re.findall(r'`"(\w+)"`', order)) == set(arguments.ORDERS)
     parameters = inspect.signature(mf.Loader.__init__).parameters
     assert listed == {
         name: repr(parameter.default)

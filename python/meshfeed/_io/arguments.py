@@ -32,12 +32,7 @@ PROCESSES = 2**17  # of a run
 DEPTH = 65536  # of prefetch
 DIMENSIONS = 32  # of a batch
 
-_ORDERS = {
-    "sequential": "sequential.1",
-    "shuffle": "shuffle.1",
-    "local": "local",
-    "blocks": "blocks",
-}
+ORDERS = ("sequential", "shuffle", "local", "blocks")
 _STATE_BYTES = 65536  # that are read of a state file; a state is far shorter
 _STATE = "give what state() gave, or the path that save_state() wrote"
 _FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
@@ -125,16 +120,16 @@ class Checks:
         """Checks the two arguments for the order of records; returns its name, or None."""
         shuffled = self.boolean("shuffle", shuffle)
         if order is None:
-            return None if shuffled is None else _ORDERS["shuffle" if shuffled else "sequential"]
+            return None if shuffled is None else "shuffle" if shuffled else "sequential"
         text = getattr(order, "name", order)  # of mf.Blocks
-        if not isinstance(text, str) or not (text in _ORDERS or "." in text or ":" in text):
+        if not isinstance(text, str) or not (text in ORDERS or "." in text or ":" in text):
             expected = '"sequential", "shuffle", "local", "blocks" or mf.Blocks(...)'
             hint = "or the full name of an order, as in a state"
             raise self.wrong("order", order, expected, hint)
         if shuffled is not None and shuffled == text.startswith("sequential"):
             message = f"order={order!r} and shuffle={shuffle} contradict each other"
             raise self.misfit(message, "give only one of them")
-        return _ORDERS.get(text, text)
+        return text
 
     def loading(self, loading: Any) -> str:
         """Checks the argument `loading`."""
