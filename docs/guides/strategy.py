@@ -562,9 +562,9 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 #
 # - ZeRO stage 3 on 48 nodes and more took longer than its links allow. That row chose this rule: over more
 #   than 32 nodes, computation waits for `fsdp`, and its links reach half of their share.
-# - Experts narrower than 4,096, such as the 128 of Qwen3 30B, reach less of the peak: 5 % with 8 bits
+# - Experts narrower than 4096, such as the 128 of Qwen3 30B, reach less of the peak: 5 % with 8 bits
 #   (Megatron-Bridge), 15 % to 55 % with 16 bits. The report warns, and its range is wide.
-# - Models below a billion parameters take up to 1.7 times as long. Convolutions take longer, too: see
+# - Models below a billion parameters take almost twice as long. Convolutions take longer, too: see
 #   `efficiency` of ResNet-50.
 # - Sequences of 32,768 tokens and more take up to twice as long on H100, because attention reaches less of
 #   the peak than other products.
@@ -578,6 +578,6 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 # [Megatron-Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/performance-summary.html),
 # [AutoModel](https://docs.nvidia.com/nemo/automodel/latest/performance/performance-summary.md),
 # [PaLM](https://arxiv.org/abs/2204.02311), [NeMo and MaxText on
-# H100](https://github.com/NVIDIA/dgxc-benchmarking), [NeMo
-# 24.07](https://github.com/NVIDIA/NeMo/blob/main/docs/source/performance/performance_summary.md), [MaxText on
+# H100](https://github.com/NVIDIA/dgxc-benchmarking), [NeMo,
+# July 2024](https://github.com/NVIDIA/NeMo/blob/main/docs/source/performance/performance_summary.md), [MaxText on
 # TPU v6e and v7](https://github.com/AI-Hypercomputer/tpu-recipes).
