@@ -152,7 +152,7 @@ class Advice:
         >>> import meshfeed as mf
         >>> advice = mf.advise("llama3-8b", {"batch": 128}, {"device": "h100-80", "devices": 8})
         >>> advice.fits, advice.best.mesh, advice.best.memory["free"] > 0
-        (True, {'fsdp': 8}, True)
+        (True, {'data': 8}, True)
         >>> mf.Advice(advice.to_json()).report == advice.report
         True
     """

@@ -11,7 +11,7 @@ Examples:
     ...     training=mf.strategy.training(batch=128),
     ...     cluster=mf.strategy.cluster("h100-80", devices=8))
     >>> advice.best.mesh, advice.best.memory["capacity"]
-    ({'fsdp': 8}, 84932978278)
+    ({'data': 8}, 84932978278)
     >>> advice.layout
     Layout(mesh=('fsdp': 8), arrays=['tokens'], batch_size=128)
 """
