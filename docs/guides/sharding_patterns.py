@@ -600,10 +600,10 @@ assert chosen["gpt3-175b"] == {"pipe", "data", "tensor"}
 
 # %% [markdown]
 # The usual order is data parallelism while the states fit, then ZeRO or FSDP, then tensor parallelism
-# inside a node, then a pipeline. The four models take these steps one after the other: GPT-2 replicates its
-# weights, Llama 3 8B needs stage 2 of ZeRO, Llama 3 70B needs FSDP and tensor parallelism, and GPT-3 a
-# pipeline, because FSDP over 1,024 devices waits for its links. The weights of Llama 3 8B, 16 GB, fit on one
-# device of 80 GB. Its states do not:
+# inside a node, then a pipeline. The four models take these steps one after the other. GPT-2 and Llama 3 8B
+# replicate their weights, with stages 1 and 2 of ZeRO. Llama 3 70B needs FSDP and tensor parallelism. GPT-3
+# needs a pipeline, because FSDP over 1,024 devices waits for its links. The weights of Llama 3 8B, 16 GB, fit
+# on one device of 80 GB. Its states do not:
 
 # %%
 one = mf.strategy.cluster("h100-80", devices=1)

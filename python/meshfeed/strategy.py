@@ -13,7 +13,7 @@ Examples:
     >>> advice.best.mesh, advice.best.memory["capacity"]
     ({'data': 8}, 84932978278)
     >>> advice.layout
-    Layout(mesh=('fsdp': 8), arrays=['tokens'], batch_size=128)
+    Layout(mesh=('data': 8), arrays=['tokens'], batch_size=128)
 """
 
 from __future__ import annotations
