@@ -13,6 +13,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -253,6 +254,28 @@ func TestShapes(t *testing.T) {
 		if got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
+	}
+}
+
+// TestBytesAsBooleans checks that bytes other than 0 and 1 do not become Go's booleans.
+func TestBytesAsBooleans(t *testing.T) {
+	ds, err := arrowio.FromSlices(arrowio.Slice("mask", []uint8{0, 1, 2, 255}).As(dtype.Bool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := loader.New(ds, loader.Options{BatchSize: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, err := l.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	const want = `loader: element 2 of array "mask" is the byte 2, which is not a boolean; store booleans as 0 and 1`
+	if _, err := loader.Values[bool](b, "mask"); err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 

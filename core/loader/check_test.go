@@ -216,4 +216,6 @@ func TestOrderAndSeed(t *testing.T) {
 			t.Errorf("%+v: got %s, seed %d", c.o, s.Order, s.Seed)
 		}
 	}
+	_, err := loader.New(digits(80), loader.Options{Layout: newLayout(t, document(8)), Order: "sequential", Shuffle: true})
+	wantError(t, err, status.InvalidArgument, `loader: Options.Shuffle is set, but Options.Order is "sequential"; leave one of them out`)
 }

@@ -38,7 +38,7 @@ type Options struct {
 	Order string
 
 	// Shuffle delivers every epoch in a new random order, which depends only on
-	// Seed.
+	// Seed. It is an error together with an Order that is not "shuffle".
 	Shuffle bool
 
 	// Seed is the seed of the order, within ±2^53. If Order, Shuffle and Seed are
@@ -119,6 +119,9 @@ func (o *Options) prefetch() int {
 // order returns the order's full name and seed. d is the document's dataset, or nil.
 func (o *Options) order(d *layout.DatasetSpec, src source.Source) (name string, seed int64, err error) {
 	name, seed = o.named(d), o.Seed
+	if o.Shuffle && name != sampler.Shuffle {
+		return "", 0, fail(status.InvalidArgument, "Options.Shuffle is set, but Options.Order is %q", o.Order).WithHint("leave one of them out")
+	}
 	if d != nil && o.Order == "" && !o.Shuffle && o.Seed == 0 {
 		seed = d.Seed
 	}

@@ -16,7 +16,8 @@ import (
 // T is the type of the elements, or uint16 for the bits of float16 and bfloat16. The
 // process must hold the array in one block, as on a mesh of one device; otherwise use
 // [BlockValues]. The error is InvalidArgument for another type and for several blocks,
-// NotFound for an unknown array, and InvalidState after Release.
+// NotFound for an unknown array, DataLoss for a boolean that is not 0 or 1, and
+// InvalidState after Release.
 func Values[T dtype.Element](b *batch.Batch, array string) ([]T, error) {
 	named := func(block batch.Block) bool { return block.Name == array }
 	i := slices.IndexFunc(b.Blocks(), named)
@@ -40,6 +41,11 @@ func BlockValues[T dtype.Element](b *batch.Batch, block int) ([]T, error) {
 	typ, as := b.Blocks()[block].Type, dtype.Of[T]()
 	if want := goType(typ); as != want {
 		return nil, fail(status.InvalidArgument, "array %q has elements of type %v, which are read as %v, not %v", b.Blocks()[block].Name, typ, want, as)
+	}
+	if typ == dtype.Bool {
+		if i := slices.IndexFunc(bytes, func(b byte) bool { return b > 1 }); i >= 0 {
+			return nil, fail(status.DataLoss, "element %d of array %q is the byte %d, which is not a boolean", i, b.Blocks()[block].Name, bytes[i]).WithHint("store booleans as 0 and 1")
+		}
 	}
 	data := unsafe.Pointer(unsafe.SliceData(bytes))
 	if uintptr(data)%uintptr(typ.Size()) != 0 {
