@@ -380,8 +380,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
     ) -> Batches[BatchT]:
         """Makes an independent pass over one epoch, for evaluation; the loader does not move.
 
-        In a job of several processes all of them make the same passes in the same order, because
-        the comparison of replicas counts passes.
+        In a job of several processes all of them make the same passes, in the same order and after
+        the same batch. The first batch of a pass waits until all have begun it.
 
         Args:
             epoch: which one; without `shuffle` all are the same.
@@ -390,7 +390,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 over all records use "pad", and count by the mask.
 
         Returns:
-            An iterator with a `len`. Its memory is freed at its end, or by its `close`.
+            An iterator with a `len`. Its memory is freed at its end, or by its `close`. Its first
+            batch raises a PeerError if another process does not begin the pass in time.
 
         Raises:
             OutOfRangeError: the epoch does not exist.

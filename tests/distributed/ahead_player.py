@@ -7,6 +7,7 @@ number of steps and the text of the error that ended them.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ class Scene:
         blocks: whether the program waits for the result of every step.
         verify: the loader's `verify_replicas`.
         again: whether they take them with a new iterator.
+        passes: whether all take three batches of a pass there, and these processes more.
         queue: whether another thread takes the batches, and puts them into a queue.
     """
 
@@ -49,6 +51,7 @@ class Scene:
     blocks: bool = False
     verify: str = "first"
     again: bool = False
+    passes: bool = False
     queue: bool = False
 
 
@@ -59,6 +62,7 @@ SCENES = {
     "a loop of its own": Scene(odd=(1,), again=True, blocks=True),
     "behind": Scene(odd=(0, 1, 3), more=3, before=5, verify="always"),
     "later": Scene(odd=(3,), before=100, blocks=True),
+    "a longer pass": Scene(odd=(1,), more=2, before=5, passes=True),
     "alike, by queues": Scene(queue=True, blocks=True),
     "lost in a queue": Scene(odd=(1,), before=20, blocks=True, queue=True),
     "lost in a queue, always": Scene(odd=(3,), before=20, queue=True, verify="always"),
@@ -114,7 +118,11 @@ def play(place: Place, scene: Scene) -> tuple[int, str]:
         loop = ahead(loader) if scene.queue else iter(loader)
         try:
             while taken < STEPS:
-                if taken == scene.before and place.rank in scene.odd:
+                if taken == scene.before and scene.passes:
+                    n = 3 + scene.more * (place.rank in scene.odd)
+                    for batch in itertools.islice(loader.one_epoch(), n):
+                        total = step(total, batch)
+                elif taken == scene.before and place.rank in scene.odd:
                     for _ in range(scene.more):
                         next(iter(loader) if scene.again else loop)
                 total = step(total, next(loop))

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ class Scenes:
             "another place": self.another_place,
             "another mesh": self.another_mesh,
             "missing": self.missing,
+            "evaluates alone": self.evaluates_alone,
             "overflow": self.overflow,
             "damaged": self.damaged,
             "one byte": self.one_byte,
@@ -126,6 +127,28 @@ class Scenes:
         with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=3.0) as loader:
             self.meet()  # so that no other process is late
             return [] if self.odd else self.steps(loader, 1)
+
+    def evaluates_alone(self) -> list[str]:
+        """All evaluate, and after the next batch the odd process does so alone."""
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
+            got = self.steps(loader, 1)
+            for _ in range(2):
+                got.append(str(int(next(loader.one_epoch())["n"].addressable_data(0)[0])))
+            self.meet()
+            got += self.steps(loader, 1)
+            options = loader._engine.cursor._cluster._options  # type: ignore[attr-defined]
+            object.__setattr__(options, "agree_timeout", 0.2)
+            try:
+                next(loader.one_epoch() if self.odd else self.later(loader))
+            except mf.PeerError as e:
+                got += _described(e)
+            self.meet()
+            return got
+
+    def later(self, loader: mf.Loader) -> Iterator[Any]:
+        """Returns the loop, when another process has failed."""
+        await_failure(loader)
+        return iter(loader)
 
     def failing(self, ds: mf.Dataset) -> list[str]:
         """Takes two batches; the odd process fails in the third, before the others take it."""

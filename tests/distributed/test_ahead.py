@@ -42,6 +42,7 @@ def test_alike(got: Got, name: str) -> None:
         ("ahead with replicas", "process 0 is 1 batch ahead of process 2"),
         ("a loop of its own", "process 1 is 1 batch ahead of processes 0, 2 and 3"),
         ("behind", "process 2 is 3 batches behind processes 0, 1 and 3"),
+        ("a longer pass", "process 1 is 2 batches behind processes 0, 2 and 3"),
         ("lost in a queue", "process 1 is 1 batch ahead of processes 0, 2 and 3"),
         ("lost in a queue, always", "process 3 is 1 batch ahead of processes 0, 1 and 2"),
         ("later", "process 3 is 1 batch ahead of processes 0, 1 and 2"),

@@ -78,6 +78,16 @@ def test_missing(got: Got) -> None:
     assert scene(got, "missing") == [error, error, [], error]
 
 
+def test_a_process_evaluates_alone(got: Got) -> None:
+    """It waits for the others before its first batch, so no step mixes rows of both."""
+    text = "mf.Loader: process 2 has begun a pass of one_epoch over loader 'train', and process 0 "
+    text += "has not within 0.2 s; run the evaluation in every process, after the same batch; see "
+    text += "the logs, or raise agree_timeout="
+    for p, rows in enumerate([["0", "0", "0", "16"], ["8", "8", "8", "24"]] * 2):
+        told = text if p == 2 else heard(2, text)
+        assert got[p]["evaluates alone"] == [*rows, "PeerError PeerError Error", told]
+
+
 def test_overflow(got: Got) -> None:
     kind, text = got[2]["overflow"][2:]
     assert kind == "OutOfRangeError Error IndexError"

@@ -505,6 +505,7 @@ def test_two_threads_begin() -> None:
         assert gate.came.acquire(timeout=HANG)
         assert gate.came.acquire(timeout=HANG)
         together([lambda loader=loader: next(iter(loader)) for loader in others])  # type: ignore[misc]
+        together([lambda loader=loader: next(loader.one_epoch()) for loader in others])  # type: ignore[misc]
         for thread in both:
             thread.join(HANG)
         assert [type(batch) for batch in got] == [dict, dict]

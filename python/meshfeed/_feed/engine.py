@@ -207,7 +207,8 @@ class Engine:
         handle = calls.loader_one_epoch(parent.value, epoch)
         cursor = self._new_cursor(handle, batch, epoch + 1)
         if isinstance(cursor, JoinedCursor) and isinstance(self.cursor, JoinedCursor):
-            cursor.share(self.cursor)
+            remainder = batch.info["remainder"]
+            cursor.share(self.cursor, {"epoch": epoch, "remainder": remainder})
         return Batches(cursor, self._steps(batch, epoch + 1), own=True)
 
     def restore(self, state: bytes, *, ignore_dataset: bool) -> None:

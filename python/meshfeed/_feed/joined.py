@@ -14,6 +14,7 @@ from typing import Any
 from meshfeed._feed.cursor import Cursor, Item, Make
 from meshfeed._feed.feed import Feed
 from meshfeed._io.arguments import State
+from meshfeed._jobs.agreement import Terms
 from meshfeed._jobs.cluster import Cluster
 from meshfeed._jobs.stalls import Measure, Measured
 from meshfeed._native import calls
@@ -39,6 +40,7 @@ class JoinedCursor(Cursor):
         self._leads = False  # whether this is the cursor of the loader, and not of a pass
         self._agreed_in = -1  # the generation of the last batch
         self._rows = 1
+        self._pass_over: Terms = {}
         super().__init__(handle, feed, **rest)
 
     def _maker(self, feed: Feed, keep: int) -> _Inspector:
@@ -66,10 +68,15 @@ class JoinedCursor(Cursor):
         cluster = self._cluster
         return ([], []) if cluster is None or cluster.left else cluster.reports()
 
-    def share(self, leader: JoinedCursor) -> None:
-        """Makes the cursor of a pass use the cluster of the loader's cursor."""
+    def share(self, leader: JoinedCursor, pass_over: Terms) -> None:
+        """Makes the cursor of a pass use the cluster of the loader's cursor.
+
+        Args:
+            leader: the loader's cursor.
+            pass_over: what the pass delivers; equal in all processes.
+        """
         self._cluster = self._sampling.cluster = leader._cluster
-        self._rows = leader._rows
+        self._rows, self._pass_over = leader._rows, pass_over
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
         """Returns a function that reports whether a file keeps its state (see `Cluster`)."""
@@ -128,6 +135,8 @@ class JoinedCursor(Cursor):
     def _meet(self, cluster: Cluster) -> None:
         """Agrees with the other processes on the next batch, and waits for them at a barrier."""
         sampling, agreed_in = self._sampling, cluster.begin()
+        if sampling.stream is None:
+            sampling.stream = cluster.begin_pass(self._pass_over)
         if self._leads and agreed_in != self._agreed_in:  # the loader was moved
             sampling.made = self.taken = 0
             self._agreed_in = agreed_in
@@ -185,7 +194,7 @@ class _Sampling:
     Attributes:
         cluster: the processes that compare.
         stream: the number of the loader or pass: 0 for the loader. A pass gets its number with
-            the first batch that is compared.
+            its first batch.
         made: how many batches were made since the processes agreed, or in the pass.
     """
 
@@ -235,8 +244,7 @@ class _Inspector:
         cluster = sampling.cluster
         replicas = cluster.replicas if cluster is not None else None
         if cluster is not None and replicas is not None and replicas.sampled(sampling.made):
-            if sampling.stream is None:
-                sampling.stream = next(cluster.passes)
+            assert sampling.stream is not None
             held = owner.release._as_parameter_
             assert held is not None
             assert held.value is not None

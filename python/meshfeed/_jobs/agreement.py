@@ -1,4 +1,4 @@
-"""The check, before the first batch, that all processes of a loader load the same data.
+"""The check that all processes of a loader load the same data, or begin the same pass over it.
 
 Terms are the values that must be equal, such as options and fingerprints. The process with the
 lowest number publishes its terms. Every other process publishes an answer: "" if its terms are
@@ -30,6 +30,7 @@ from meshfeed._native import library
 GRACE = 10.0  # seconds to wait for the verdict, after the time that the lowest process waits
 FIELDS = 3  # the largest number of fields that an error names
 COMPARED = 8  # the largest number of different terms that are compared field by field
+TAKEN = "batches taken"  # a term; None, if a process does not know it, is equal to any number
 
 log = logging.getLogger("meshfeed")
 
@@ -39,23 +40,25 @@ Verdict = dict[str, Any]  # the arguments of an error; empty if all terms are eq
 
 @dataclass(frozen=True)
 class Agreement:
-    """Compares the terms of a loader's processes, at the start of a generation.
+    """Compares the terms of a loader's processes, at the start of a generation or of a pass.
 
-    A generation begins before the first batch, and after every skip, seek or restore.
+    A generation begins before the first batch, and after every skip, seek or restore. A pass of
+    `one_epoch` begins with its first batch.
     """
 
-    of: Generation
+    of: Generation  # the keys, used by this agreement alone
     seconds: float  # to wait for the other processes
-    call: str  # "skip", "seek" or "restore", which the agreement follows; "" at the first one
+    call: str  # the call that the agreement follows, such as "skip"; "" at the first one
     closed: threading.Event  # set when the loader is closed, which ends a wait with an error
     components: Callable[[], Component]  # returns those of the dataset
+    check: Callable[[], object] = lambda: None  # raises failures of other processes
 
     def reach(self, terms: Terms) -> None:
         """Waits until every process has published the same terms.
 
         Raises:
             IncompatibleError: the terms differ; every process raises it.
-            PeerError: a process did not answer in time, or its program has ended with an error.
+            PeerError: a process did not answer in time, or has failed.
             CancelledError: the loader was closed meanwhile.
         """
         mine = json.dumps(terms, sort_keys=True)
@@ -64,7 +67,7 @@ class Agreement:
         title = self.of.namespace.title
         verdict = self._lead(mine) if self.of.namespace.leads else self._follow(mine)
         if "differ" in verdict:
-            raise wording.differ(title, verdict["differ"])
+            raise wording.differ(title, verdict["differ"], self.call)
         if "failed" in verdict:
             raise failures.error_of(verdict["failed"])
         if verdict:
@@ -76,6 +79,8 @@ class Agreement:
         terms = self._get("terms", self.seconds, [lead])
         if terms is None:
             return self._absent([lead], [me])
+        if terms != mine:
+            mine = _comparable(mine, terms)
         if terms != mine and _dataset(terms) != _dataset(mine):
             self.of.set(f"components/{me}", self._components())
         self.of.set(f"answer/{me}", "" if terms == mine else mine)
@@ -110,7 +115,12 @@ class Agreement:
     def _get(self, key: str, seconds: float, of: Sequence[int]) -> Any:
         """Waits for a key, until one of the processes that have to set it has failed."""
         ended = early.Failures(self.of.namespace.store, of).any
-        value = self.of.wait(key, seconds, lambda: self.closed.is_set() or ended())
+
+        def over() -> bool:
+            self.check()
+            return self.closed.is_set() or ended()
+
+        value = self.of.wait(key, seconds, over)
         if value is None and self.closed.is_set():
             raise library.unless_exiting(wording.closed(self.of.namespace.title))
         return value
@@ -187,6 +197,14 @@ def _shown(field: str, value: Any) -> str:
 def _dataset(text: str) -> Any:
     """Returns the fingerprint of the dataset in the text of terms."""
     return json.loads(text).get("dataset")
+
+
+def _comparable(mine: str, terms: str) -> str:
+    """Returns `mine` with `TAKEN` as in the other terms, if one of both does not know it."""
+    ours, theirs = json.loads(mine), json.loads(terms)
+    if TAKEN in ours and None in (ours[TAKEN], theirs.get(TAKEN)):
+        ours[TAKEN] = theirs.get(TAKEN)
+    return json.dumps(ours, sort_keys=True)
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import logging
 import os
 import threading
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from meshfeed._io.arguments import State
 from meshfeed._jobs import state_files, wording
-from meshfeed._jobs.agreement import Agreement, Terms
+from meshfeed._jobs.agreement import TAKEN, Agreement, Terms
 from meshfeed._jobs.barrier import ALWAYS_FIRST, FIRST, Barrier
 from meshfeed._jobs.contents import Contents
 from meshfeed._jobs.early import uncaught
@@ -33,7 +32,7 @@ from meshfeed._jobs.skew import SkewDetector
 from meshfeed._jobs.stalls import Measure, Measured, Progress
 from meshfeed._jobs.worker import LEAVING, Worker, beside, running
 from meshfeed._native import library
-from meshfeed.errors import PeerError
+from meshfeed.errors import Error, IncompatibleError, PeerError
 
 Position = Callable[[], tuple[int, int]]  # returns epoch and step
 
@@ -68,7 +67,6 @@ class Cluster:
         replicas: compares replicas, if there are any.
         agreed: whether the processes have agreed on the next batch.
         left: whether this process has left the cluster, and goes on alone.
-        passes: counts the passes of `one_epoch`; equal in all processes.
         state: the state from which the loader goes on, set by its cursor.
         known: returns the last PeerError that a cursor has raised, or None.
         position: set by the cursor; a weak reference to a function that returns the next epoch
@@ -85,6 +83,7 @@ class Cluster:
         self._closed = threading.Event()
         self._lock = threading.RLock()
         self._next = self._present = 0  # numbers of generations
+        self._passes = 0  # that have begun; equal in all processes
         self.agreed = self._met = False
         self._call = ""  # the last one that moved the loader
         self.progress = Progress()
@@ -93,7 +92,6 @@ class Cluster:
         self._peers: Peers | None = None  # kept after their end, for threads that still take
         self._workers: list[Worker] = []  # of the present generation; the peers come first
         self.left = False
-        self.passes = itertools.count(1)
         self.state: State = {}
         self.known: Callable[[], PeerError | None] = lambda: None
         self.position: Callable[[], Position | None] = lambda: None
@@ -124,6 +122,51 @@ class Cluster:
         else:
             (self.barrier or self.peers).check()
         return self._present
+
+    def begin_pass(self, terms: Terms) -> int:
+        """Agrees with the other processes that all begin the same pass of `one_epoch`.
+
+        Args:
+            terms: what the pass delivers.
+
+        Returns:
+            The number of the pass, from 1; equal in all processes.
+        """
+        with self._lock:
+            number = self._passes + 1
+            if not self.left:
+                try:
+                    self._agree_on_pass(number, {wording.ONE_EPOCH: terms, TAKEN: self._taken()})
+                except IncompatibleError:  # in all processes
+                    self._passes = number
+                    raise
+                self._passes = number
+            return number
+
+    def _agree_on_pass(self, number: int, terms: Terms) -> None:
+        assert self._evidence is not None
+        namespace = self._namespace
+        path, call = f"{namespace.generation(self._present).path}/pass", wording.ONE_EPOCH
+        this, given = Generation(namespace, f"{path}/{number}"), self._evidence.components
+        seconds, check = self._options.agree_timeout, (self.barrier or self.peers).check
+        try:
+            Agreement(this, seconds, call, self._closed, given, check).reach(terms)
+            if namespace.leads:  # no process waits for a key of the pass before
+                namespace.store.delete(f"{path}/{number - 1}")
+        except PeerError as e:
+            if not self.peers.failed:  # else the others know the failure already
+                beside(LEAVE, functools.partial(self._report, e))
+            raise
+        except Error:
+            raise
+        except Exception as e:  # the store is gone; a step does not need it
+            log.debug("loader %s: pass %d was not compared: %s", namespace.title, number, e)
+
+    def _taken(self) -> int | None:
+        """Returns the batches taken in this generation; None if a thread may be taking more."""
+        progress, batches = self.progress, self.progress.batches
+        known = progress.exact and threading.current_thread() is threading.main_thread()
+        return batches if known else None
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
         """Returns a function that reports whether a file keeps a state of another process.

@@ -98,10 +98,14 @@ class Peers(Worker):
         return failures.error_of(message)
 
     @property
+    def failed(self) -> bool:
+        """Whether a failure is known, here or elsewhere, or the store does not answer."""
+        return bool(self._reported or self._own or self._received or self.lost)
+
+    @property
     def taken(self) -> Taken | None:
         """How many batches this process has taken; None if the others may have another number."""
-        failed = self._reported or self._own or self._received or self.lost
-        if failed or not self._progress.exact:
+        if self.failed or not self._progress.exact:
             return None
         return self._keys.path, self._progress.batches
 
@@ -111,7 +115,7 @@ class Peers(Worker):
         Usually all processes do so, one after another. The others need one message only, so this
         does nothing if another process has sent one, or any process has failed.
         """
-        if self._reported or self._own or self._received or self.departed or self.lost:
+        if self.failed or self.departed:
             return
         progress = self._progress
         message = failures.departure(self._namespace.me, progress.batches, ends=progress.ends)

@@ -9,6 +9,7 @@ from meshfeed import errors
 
 OP = "mf.Loader"  # the call that errors name, here and in the process that failed
 SAME_STEP = "end the loops of all processes after the same step"
+ONE_EPOCH = "one_epoch"  # the call that begins a pass
 LISTED = 12  # processes that are named one by one
 
 
@@ -46,10 +47,12 @@ def closed(title: str) -> errors.Error:
     return errors.CancelledError(message, op=OP)
 
 
-def differ(title: str, differences: Sequence[str]) -> errors.Error:
-    """Makes the error for processes whose terms (see agreement.py) differ."""
+def differ(title: str, differences: Sequence[str], call: str) -> errors.Error:
+    """Makes the error for processes whose terms (see agreement.py) differ after a call."""
     message = f"the processes of loader {title} differ: {'; '.join(differences)}"
     hint = "give every process the same data, arguments and state"
+    if call == ONE_EPOCH:
+        hint = "make the same passes in every process, after the same batches"
     return errors.IncompatibleError(message, op=OP, hint=hint)
 
 
@@ -58,8 +61,15 @@ def absent(
 ) -> errors.Error:
     """Makes the error for processes that are missing in an agreement.
 
-    `moved` are the calls of the processes that have called skip, seek or restore before it.
+    `moved` are the calls of the processes that have called skip, seek or restore before it, or
+    `ONE_EPOCH` for the processes that begin a pass.
     """
+    if ONE_EPOCH in moved.values():
+        message = f"{named(sorted(map(int, moved)), 'has', 'have')} begun a pass of one_epoch over "
+        message += f"loader {title}, and {named(missing, 'has', 'have')} not within {seconds:g} s"
+        hint = "run the evaluation in every process, after the same batch; see the logs, or raise "
+        error = errors.peer(TimeoutError)(message, op=OP, hint=f"{hint}agree_timeout=")
+        return errors.at(error, missing[0])
     message = f"{named(missing, 'has', 'have')} not "
     hint = "every process of the mesh makes the same loaders, and takes their first batches, in "
     hint += "the same order; see its log, "
