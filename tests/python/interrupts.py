@@ -66,6 +66,7 @@ class Trial:
         handler: handles the signal; by default it raises KeyboardInterrupt.
 
     Attributes:
+        n: the number of the instruction.
         caught: the KeyboardInterrupt.
         arrived: whether there were as many instructions.
         steps: the instructions before that one; all of them if Ctrl-C did not arrive.
@@ -75,7 +76,7 @@ class Trial:
         self, work: Callable[[], object], n: int, handler: Handler = signal.default_int_handler
     ) -> None:
         self.steps: list[Step] = []
-        self.arrived, self._n = False, n
+        self.arrived, self.n = False, n
         self.caught = self._run(work, handler)
 
     def _run(self, work: Callable[[], object], handler: Handler) -> KeyboardInterrupt | None:
@@ -103,7 +104,7 @@ class Trial:
     def _step(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event != "opcode":
             return self._step
-        if len(self.steps) < self._n:
+        if len(self.steps) < self.n:
             self.steps.append((frame.f_code, frame.f_lasti))
             return self._step
         self.arrived = True
@@ -120,7 +121,24 @@ class Trial:
 
     def raised_at(self) -> Step | None:
         """Returns the last watched instruction under way when KeyboardInterrupt was raised."""
-        return None if self.caught is None else _last_step(self.caught.__traceback__)
+        error: BaseException | None = self.caught
+        while (
+            error is not None and error.__context__ is not None
+        ):  # of several interrupts, the first
+            error = error.__context__
+        return None if error is None else _last_step(error.__traceback__)
+
+
+def raise_twice() -> Handler:
+    """Returns a handler that raises, and once makes Ctrl-C pending again before it does."""
+    again = _pending()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        for _ in again:
+            raise KeyboardInterrupt
+        raise KeyboardInterrupt
+
+    return handler
 
 
 def in_package(frame: FrameType | None) -> bool:

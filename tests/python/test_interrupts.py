@@ -23,7 +23,7 @@ import meshfeed as mf
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._native import calls
 from tests.python.conftest import flushed
-from tests.python.interrupts import Trial, in_package, trials
+from tests.python.interrupts import Trial, in_package, raise_twice, trials
 from tests.python.players import evidence
 from tests.python.test_process import HANG, START, run, started
 from tests.python.test_remesh import Device, Silent
@@ -253,6 +253,92 @@ def test_a_signal_handler_sees_no_batch_that_next_has_not_returned(
             n, arrived = n + 1, trial.arrived
     assert len(seen) > 100
     assert n > 50
+
+
+CALLS: dict[str, Callable[[mf.Loader], object]] = {
+    "next": lambda loader: next(iter(loader)),
+    "restore": lambda loader: loader.restore(loader.state()),
+}
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_of_a_signal_handler_repeat_no_batch(name: str, ahead: int) -> None:
+    """A handler calls the loader at every instruction of `next`, which may refuse the call."""
+    taken, refused = list[int](), 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal refused
+        if not in_package(frame):  # `next` has returned
+            return
+        try:
+            take(CALLS[name](loader))
+        except mf.InvalidStateError:
+            refused += 1
+
+    def take(batch: Any) -> None:
+        if batch is not None:
+            taken.append(int(batch["x"][0]))
+
+    with (
+        _source() as source,
+        mf.Loader(source, batch_size=8, epochs=-1, device_prefetch=ahead) as loader,
+    ):
+        loop, n, arrived = iter(loader), 0, True
+        while arrived:
+            arrived = Trial(lambda: take(next(loop)), n, handler).arrived
+            take(next(loop))
+            n += 1
+    assert taken == [8 * i % 400 for i in range(len(taken))]
+    assert refused > 50
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, None])
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_interrupts_in_a_row_lose_no_batch(
+    handler: Callable[[int, FrameType | None], Any] | None, ahead: int
+) -> None:
+    """One interrupt, or two in a row, at every place of `next`, and one more in the next `next`."""
+
+    before, expected, first, pairs = flushed(), 0, "", 0
+    places = list[int]()
+
+    def position() -> int:
+        return loader.epoch * 50 + loader.step
+
+    def interrupted(n: int) -> Callable[[], object]:
+        nonlocal expected, first
+        expected = position()
+        trial = Trial(take, n, handler or raise_twice())
+        first = trial.where
+        check(trial)
+        return take
+
+    def check(trial: Trial) -> None:
+        nonlocal expected
+        expected += trial.raised_at() is None
+        assert position() == expected, f"{trial.where}, first {first}"
+        trial.caught = None  # the traceback holds the batch
+
+    def take() -> None:
+        next(loop)
+
+    with (
+        _source() as source,
+        mf.Loader(source, batch_size=8, epochs=-1, device_prefetch=ahead) as loader,
+    ):
+        loop = iter(loader)
+        for trial in trials(lambda: take):
+            places.append(trial.n)
+            trial.caught = None
+        for n in places:
+            for trial in trials(functools.partial(interrupted, n)):
+                where, step = f"{trial.where}, first {first}", loader.step
+                check(trial)
+                assert int(next(loop)["x"][0]) == 8 * step, where
+                pairs += 1
+    assert pairs > 500
+    assert flushed() == before
 
 
 @pytest.mark.parametrize("name", ["next", "peek", "seek", "skip", "restore", "remesh"])

@@ -44,10 +44,10 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
 
     What one `next` calls, if a batch is ready and the loader belongs to one process:
 
-        Batches.__next__             the batch, or StopIteration
-          Batches._item              the cursor's lock; the end of the loop; the times
+        Batches.__next__             the cursor's lock; the batch and its position, or StopIteration
+          Batches._item              the end of the loop; the times
             Feed.marks               no batch inside of a traced function; the profiler's marks
-            Cursor.take              the position; batches made ahead come first
+            Cursor.take              batches made ahead come first
               Cursor._fetch          the owner of the memory; collections if memory is kept
                 mf_loader_next       (C) the next batch of the ready queue
                 Feed.make            the user's batch over the memory
@@ -85,32 +85,38 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
 
     def __next__(self) -> BatchT:
         cursor, give = self._cursor, self._give
+        lock = cursor.exclusive()  # threads that share a loop share its end
+        _ = lock.held
         try:
             item = self._item()
-            batch: Any = item if item is None else item[0] if give is None else give(item)
+            if item is not None:
+                result: BatchT = item[0] if give is None else give(item)
+                done = cursor.delivered(item)
         except BaseException:
+            del lock.held
             cursor.undo()
             raise
-        if item is None:
-            if cursor.watch is not None:
-                cursor.watch.look(at_end=True)
-            raise StopIteration
-        cursor.before = None  # no call from here on: the batch is delivered
-        result: BatchT = batch
-        return result
+        # No call from here on to the return: the batch is delivered.
+        if item is not None:
+            cursor.done, cursor.ready = done, cursor.ready[1:]
+            del lock.held
+            return result
+        del lock.held
+        if cursor.watch is not None:
+            cursor.watch.look(at_end=True)
+        raise StopIteration
 
     def _item(self) -> Item | None:
         """Returns the next batch with the position after it, or None at the end."""
         cursor = self._cursor
         cursor.marks = marks = cursor.feed.marks()
-        mark = cursor.unmarked if marks is None else marks("meshfeed.next")
-        with cursor.exclusive(), mark:  # threads that share a loop share its end
-            clock, asked = cursor.clock, now()
+        with cursor.unmarked if marks is None else marks("meshfeed.next"):
+            clock, asked, done = cursor.clock, now(), cursor.done
             if self._ends is None:
-                self._ends = cursor.ends
+                self._ends = done.ends
                 clock.pause()
-            elif self._ends != cursor.ends:
-                self._over, cursor.unseen = True, False
+            elif self._ends != done.ends:
+                self._over, cursor.done = True, done._replace(unseen=False)
             if self._over:
                 return None
             if clock.sample is not None:
@@ -132,7 +138,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
 
     def __len__(self) -> int:
         cursor = self._cursor
-        if self._over or self._ends not in (None, cursor.ends):
+        if self._over or self._ends not in (None, cursor.done.ends):
             return 0
         cursor.handle.check(ASK_BEFORE)
         if (n := self._steps.left(*cursor.at)) < 0:

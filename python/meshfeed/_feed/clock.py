@@ -23,7 +23,7 @@ class Clock:
 
     The first batch waits for files to be opened and for the order to be computed, and the first
     step is compiled. So both are left out, and the second batch. The time between two loops is left
-    out, too. `Batches.item` adds the times: a method would cost more than the additions.
+    out, too. `Batches._item` adds the times: a method would cost more than the additions.
 
     Args:
         feed: makes the batches, and knows their devices.

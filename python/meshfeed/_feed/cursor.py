@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._feed.clock import Clock
@@ -19,15 +18,15 @@ from meshfeed._native.abi import Failure, Head
 from meshfeed._native.handle import Handle, batch_release
 from meshfeed._native.library import SLICE_MS
 from meshfeed._native.owner import Owner, Release, owner_type
-from meshfeed.errors import Code, Error, InvalidStateError
+from meshfeed.errors import Code, InvalidStateError
 
 if TYPE_CHECKING:
     from meshfeed._feed.decoding import Watch
 
 Make = Callable[[Owner], Any]
 
-# A batch, the epoch and position after it, and whether it is the last batch of its epoch.
-Item = tuple[Any, tuple[int, int], bool]
+# A batch, the epoch and position after it, whether it is the last of its epoch, and its maker.
+Item = tuple[Any, tuple[int, int], bool, Make]
 
 # The hint if the certificate or the statistics are requested from a closed loader.
 ASK_BEFORE = "ask before close(), inside of the with block"
@@ -35,21 +34,34 @@ ASK_BEFORE = "ask before close(), inside of the with block"
 _TIMEOUT, _EXHAUSTED = int(Code.Timeout), int(Code.ResourceExhausted)
 
 
-class Before(NamedTuple):
-    """The values of a cursor before a batch was taken.
+class Done(NamedTuple):
+    """What the loops of a cursor have done. The values change together, when `next` returns.
 
     Attributes:
-        thread: the thread that has taken the batch.
-        at: epoch and position of the batch.
-        last, ends, unseen, taken: the cursor's values.
+        at: epoch and position of the next batch. None after an interrupt in the middle of a move,
+            because then only the library knows the position.
+        last: epoch and position of the batch that was delivered last; None before the first one.
+        ends: counts how often a loop's epoch ended, by its last batch or by a skip; 0 unless every
+            loop is one epoch. A loop is over when this number has changed since its first batch.
+        unseen: whether the cursor is at the last of these ends, and no loop has stopped there yet.
+        taken: counts the batches that were delivered; a subclass resets it.
     """
 
-    thread: int
-    at: tuple[int, int]
-    last: tuple[int, int] | None
-    ends: int
-    unseen: bool
-    taken: int
+    at: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
+    ends: int = 0
+    unseen: bool = False
+    taken: int = 0
+
+
+class Lock(_thread.RLock):  # type: ignore[misc]
+    """A lock that `_ = lock.held` locks, and `del lock.held` unlocks.
+
+    Python runs signal handlers after a call, but not after access to an attribute. So no signal
+    comes between these lines and the lines next to them.
+    """
+
+    held = property(_thread.RLock.acquire, None, _thread.RLock.release)
 
 
 class Cursor:
@@ -59,11 +71,14 @@ class Cursor:
 
     Signals: Python runs signal handlers, and raises KeyboardInterrupt, only when a function begins,
     after a call, and at the end of a loop's body. Assignments that belong together therefore have
-    no call between them. Two rules follow for a signal inside of `next`:
+    no call between them. Three rules follow for signals inside of `next`, however many come:
 
-    - A handler sees the position before the batch, until `next` returns it: see `before`.
-    - If an exception ends `next`, the program does not get the batch. The cursor is then out of
-      sync. The next call moves the library back, and the next `take` returns the batch again.
+    - A batch stays in `ready` until `next` returns it. One assignment then changes `done` and
+      `ready`, and unlocks. So an exception before that changes nothing that a program can see.
+    - A handler sees the position before the batch. `next` holds the lock until the batch is
+      delivered, so calls of a handler that take or move are refused.
+    - While the library may have delivered a batch that is not in `ready`, the cursor is out of
+      sync. If an exception leaves it so, the next `take` moves the library back.
 
     Args:
         handle: the handle of a loader or of a pass over one epoch; the cursor closes it.
@@ -78,11 +93,8 @@ class Cursor:
         feed: makes the batches.
         lock: serializes the calls that take and move. A signal handler may lock it again.
         ahead: how many batches to make before the program asks for them.
-        ends: counts how often a loop's epoch ended, by its last batch or by a skip; 0 unless
-            `per_epoch`. A loop is over when this number has changed since its first batch.
-        unseen: whether the cursor is at the last of these ends, and no loop has stopped there yet.
-        taken: counts the batches that were taken; a subclass resets it.
-        before: the values before the batch that was taken, until `next` returns it, then None.
+        done: what the loops have done.
+        ready: the next batches, which were made and not delivered.
         clock: the times of the loop since the first batch of the handle.
         watch: warns if decoded data cannot be kept on disk; None if none are.
         marks: marks the parts of the present call in a profiler; None if it records no trace.
@@ -94,12 +106,10 @@ class Cursor:
     ) -> None:
         self.ahead = ahead
         self._per_epoch = per_epoch
-        self.lock = threading.RLock()
-        self._ready: deque[Item] = deque()  # made and not delivered
+        self.lock = Lock()
+        self.ready: tuple[Item, ...] = ()
         self._out_of_sync = False
-        self.ends, self.unseen, self.taken = 0, False, 0
-        self.before: Before | None = None
-        self._last: tuple[int, int] | None = None
+        self.done = Done()
         self._release = batch_release()
         self.watch: Watch | None = None
         self.marks: Mark | None = None
@@ -115,7 +125,7 @@ class Cursor:
             size: the bytes of a batch.
             keep: up to this number of live batches, no garbage collection is needed.
         """
-        at = calls.loader_position(handle.value)
+        done = self.done._replace(at=calls.loader_position(handle.value))
         batch, failure = c_void_p(), Failure()
         # The arguments are created once. ctypes converts nothing for a function without argtypes.
         function = library.library()["mf_loader_next"]
@@ -132,7 +142,7 @@ class Cursor:
         # `_bound`, `_fetch` collects garbage first. `_bound` grows if the program keeps batches.
         self._keep = self._bound = keep
         self._live = self._flushed = 0
-        self._at: tuple[int, int] | None = at
+        self.done = done
 
     def _maker(self, feed: Feed, keep: int) -> Make:
         """Returns the function that makes batches."""
@@ -141,21 +151,9 @@ class Cursor:
     @property
     def at(self) -> tuple[int, int]:
         """Epoch and position of the next batch, as one value that any thread may read."""
-        before = self.before
-        return self._next() if before is None else before.at
+        return self.done.at or calls.loader_position(self.handle.value)
 
-    @property
-    def last(self) -> tuple[int, int] | None:
-        """Epoch and position of the batch that was delivered last; None before the first one."""
-        before = self.before
-        return self._last if before is None else before.last
-
-    def _next(self) -> tuple[int, int]:
-        """Returns epoch and position of the batch that the next `take` returns."""
-        # After an interrupt in the middle of a move only the library knows the position.
-        return self._at or calls.loader_position(self.handle.value)
-
-    def exclusive(self) -> AbstractContextManager[Any]:
+    def exclusive(self) -> Lock:
         """Returns the lock for a call that takes or moves.
 
         Raises:
@@ -179,41 +177,27 @@ class Cursor:
         return self.unmarked if marks is None else marks(name)
 
     def take(self) -> Item | None:
-        """Returns the next batch, or None at the end of the run."""
-        if self._out_of_sync or self._at is None:
-            self._resync()
-        at = self._next()
-        before = Before(get_ident(), at, self._last, self.ends, self.unseen, self.taken)
-        try:
-            item = self._ready.popleft() if self._ready else self._fetch(wait=True)
-            if item is None:
-                return None
-            if self.ahead:
-                self._run_ahead(item)
-        except Error:
-            raise
-        except BaseException:
-            self._lose_sync()
-            raise
-        _, after, last = item
-        # No call from here on.
-        self.before, self._last, self._at = before, at, after
-        self.unseen = last and self._per_epoch
-        self.ends += self.unseen
-        self.taken += 1
+        """Returns the next batch, or None at the end of the run.
+
+        The batch stays the next one, until the caller assigns `done` and `ready`.
+        """
+        item = self._first()
+        if item is not None and self.ahead:
+            self._run_ahead()
         return item
 
+    def delivered(self, item: Item) -> Done:
+        """Returns the value of `done` after the delivery of a batch."""
+        _, after, last, _ = item
+        done, unseen = self.done, last and self._per_epoch
+        return Done(after, self.at, done.ends + unseen, unseen, done.taken + 1)
+
     def undo(self) -> None:
-        """Puts the batch back that this thread has taken: an exception ends `next`."""
-        before = self.before
-        if before is not None and before.thread == get_ident():
-            _, self._at, self._last, self.ends, self.unseen, self.taken = before
-            self.before, self._out_of_sync = None, True
+        """Corrects what other processes know, because an exception has ended `next`."""
 
     def take_made(self, make: Make) -> Item | None:
         """Takes a batch that `make` builds instead of the feed, and makes none ahead."""
         usual = self._make, self.ahead
-        self._out_of_sync |= bool(self._ready)  # the usual function made them
         self._make, self.ahead = make, 0
         try:
             return self.take()
@@ -222,37 +206,30 @@ class Cursor:
 
     def peek(self) -> Item | None:
         """Returns the batch that the next take returns, or None if there is none."""
-        if self._out_of_sync:
-            self._resync()
-        try:
-            if not self._ready and (fetched := self._fetch(wait=True)) is not None:
-                self._ready.append(fetched)
-        except Error:
-            raise
-        except BaseException:
-            self._lose_sync()
-            raise
-        return self._ready[0] if self._ready else None
+        return self._first()
 
-    def _run_ahead(self, item: Item) -> None:
+    def _first(self) -> Item | None:
+        """Returns the next batch, and fetches it if it is not made yet."""
+        ready = self.ready  # a `close` on another thread clears it
+        other = bool(ready) and ready[0][3] != self._make
+        if self._out_of_sync or self.done.at is None or other:
+            self._resync()
+            ready = ()
+        return ready[0] if ready else self._fetch(wait=True)
+
+    def _run_ahead(self) -> None:
         """Makes batches ahead if the library has them, so that they transfer during a step."""
-        while len(self._ready) < self.ahead:
-            _, _, last = self._ready[-1] if self._ready else item
-            if last and self._per_epoch:
+        while 0 < len(ready := self.ready) <= self.ahead:
+            if ready[-1][2] and self._per_epoch:
                 return
             try:
-                further = self._fetch(wait=False)
-            except Error:  # the `take` for this batch calls the library again, and raises
+                if self._fetch(wait=False) is None:
+                    return
+            except Exception:  # the `take` for this batch fetches it again, and raises
                 return
-            except Exception:  # the `take` for this batch makes it again, and raises
-                self._lose_sync()
-                return
-            if further is None:
-                return
-            self._ready.append(further)
 
     def _fetch(self, *, wait: bool) -> Item | None:
-        """Gets a batch from the library, and makes the user's batch of it.
+        """Gets a batch from the library, and appends the user's batch to `ready`.
 
         Returns:
             The batch. None at the end of the run, and if `wait` is False and no batch is ready.
@@ -261,12 +238,21 @@ class Cursor:
             self.handle.check()
         if self._live > self._bound:
             self._flush()
+        self._out_of_sync = True
+        try:
+            return self._fetched(wait=wait)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _fetched(self, *, wait: bool) -> Item | None:
         if self.marks is None:
             code = self._wait() if wait else self._poll()
         else:
             with self.marks("meshfeed.wait" if wait else "meshfeed.poll"):
                 code = self._wait() if wait else self._poll()
         if code and not self._fetch_later(code, wait=wait):
+            self._out_of_sync = False
             return None
         head = Head.from_address(self._batch.value)  # type: ignore[arg-type]
         owner = self._owner.from_address(head.data or addressof(head))
@@ -279,14 +265,16 @@ class Cursor:
         if self._live <= self._keep:
             self._bound, self._flushed = self._keep, 0
         after, last = (head.next_epoch, head.next_position), head.next_epoch != head.epoch
-        try:
-            if self.marks is None:
-                return self._make(owner), after, last
+        make = self._make
+        if self.marks is None:
+            made = make(owner)
+        else:
             with self.marks("meshfeed.arrays"):
-                return self._make(owner), after, last
-        except BaseException:
-            self._out_of_sync = True  # the library has delivered the batch, and the cursor has not
-            raise
+                made = make(owner)
+        item = made, after, last, make
+        # No call from here on.
+        self.ready, self._out_of_sync = (*self.ready, item), False
+        return item
 
     def _fetch_later(self, code: int, *, wait: bool) -> bool:
         """Handles a call that returned no batch. Returns whether there is one now."""
@@ -299,7 +287,9 @@ class Cursor:
         if code == _EXHAUSTED:
             code = self._wait_for_memory()
         if code < 0:
-            raise library.exception(self._failure, code, "mf.Loader")
+            error = library.exception(self._failure, code, "mf.Loader")
+            self._out_of_sync = False
+            raise error
         return code == 0
 
     def _wait_on(self) -> int:
@@ -339,20 +329,21 @@ class Cursor:
 
     # ---- after an interrupt ----
 
-    def _lose_sync(self) -> None:
-        """Marks the cursor as out of sync, and releases a fetched batch that has no owner."""
-        self._out_of_sync = True
+    def _drop(self) -> None:
+        """Releases a fetched batch that has no owner."""
         batch = c_void_p(self._batch.value)
         self._batch.value = None
         self._release(batch)
 
     def _resync(self) -> None:
         """Moves the library back to the batch after the last one delivered."""
-        self._lose_sync()  # the cursor stays out of sync if an interrupt ends this function
-        self._ready.clear()
-        at = self._next()
+        self._out_of_sync = True  # the cursor stays out of sync if an interrupt ends this function
+        self._drop()
+        self.ready = ()
+        at = self.at
+        done = self.done._replace(at=at)
         calls.loader_rewind(self.handle.value, *at)
-        self._at, self._out_of_sync = at, False
+        self.done, self._out_of_sync = done, False
 
     # ---- moving ----
 
@@ -368,13 +359,14 @@ class Cursor:
         """
         with self.exclusive():
             handle = self.handle.value
-            if self._out_of_sync or self._ready:
+            if self._out_of_sync or self.ready:
                 self._resync()
-            before, self._at = self._next(), None
+            before, done = self.at, self.done
+            self.done = done._replace(at=None)
             try:
                 change(handle)
             except Exception:
-                self._at = before
+                self.done = done
                 raise
             except BaseException:  # an interrupt, before the change or after it
                 self._moved(before, call)
@@ -383,13 +375,13 @@ class Cursor:
 
     def _moved(self, before: tuple[int, int], call: str) -> None:
         """Stores the new position. A running loop continues there."""
-        self._ready.clear()
-        self._at = at = self._next()
-        self.before = None
+        at = self.at
+        done = self.done._replace(at=at)
         if call != "skip":
-            self.ends, self.unseen = self.ends - self.unseen, False
-        elif self._per_epoch and at[0] != before[0] and not self.unseen:
-            self.ends, self.unseen = self.ends + 1, True
+            done = done._replace(ends=done.ends - done.unseen, unseen=False)
+        elif self._per_epoch and at[0] != before[0] and not done.unseen:
+            done = done._replace(ends=done.ends + 1, unseen=True)
+        self.done = done
 
     def replace(self, exchange: Callable[[int], None]) -> None:
         """Exchanges the handle for one at the same position.
@@ -398,7 +390,7 @@ class Cursor:
             exchange: receives the old handle, and calls `follow` with a new one.
         """
         with self.exclusive():
-            if self._out_of_sync or self._ready:
+            if self._out_of_sync or self.ready:
                 self._resync()
             old = self.handle
             exchange(old.value)
@@ -431,4 +423,4 @@ class Cursor:
             cause: the exception that ends the block of the loader, if one does.
         """
         self.handle.close(None if cause is None else type(cause))
-        self._ready.clear()
+        self.ready = ()

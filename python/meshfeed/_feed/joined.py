@@ -123,14 +123,14 @@ class JoinedCursor(Cursor):
             raise gone
         progress.get(item is not None)
         if self._leads:
-            progress.batches, progress.ends = self.taken, item is None or item[2]
+            taken = self.done.taken + (item is not None)
+            progress.batches, progress.ends = taken, item is None or item[2]
         return item
 
     def undo(self) -> None:
-        """Puts the batch back that this thread has taken: an exception ends `next`."""
-        super().undo()
+        """Corrects what other processes know, because an exception has ended `next`."""
         if self._leads and self._cluster is not None:
-            self._cluster.progress.batches = self.taken
+            self._cluster.progress.batches = self.done.taken
 
     def _meet(self, cluster: Cluster) -> None:
         """Agrees with the other processes on the next batch, and waits for them at a barrier."""
@@ -138,13 +138,13 @@ class JoinedCursor(Cursor):
         if sampling.stream is None:
             sampling.stream = cluster.begin_pass(self._pass_over)
         if self._leads and agreed_in != self._agreed_in:  # the loader was moved
-            sampling.made = self.taken = 0
-            self._agreed_in = agreed_in
+            done = self.done._replace(taken=0)
+            sampling.made, self.done, self._agreed_in = 0, done, agreed_in
             self._make.inspect_early()
         progress, barrier, peers = cluster.progress, cluster.barrier, cluster.peers
         if self._leads and barrier is not None:
             if peers.departed is None:
-                barrier.step(self.taken + 1, time.monotonic() - progress.since)
+                barrier.step(self.done.taken + 1, time.monotonic() - progress.since)
             else:  # a process has closed the loader, and reaches no further barrier
                 barrier.judge()
 
@@ -167,9 +167,9 @@ class JoinedCursor(Cursor):
         return epoch, position // self._rows
 
     def _resync(self) -> None:
-        super()._resync()
         self._make.drop_early()
-        self._sampling.made = self.taken
+        self._sampling.made = self.done.taken
+        super()._resync()
 
     def _moved(self, before: tuple[int, int], call: str) -> None:
         """Stores the new position, on which the processes agree before the next batch."""

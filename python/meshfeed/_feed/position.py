@@ -86,7 +86,7 @@ class PositionMixin:
             >>> [(loader.last.epoch, loader.last.step) for batch in loader]
             [(0, 0), (0, 1), (1, 0), (1, 1)]
         """
-        last = self._engine.cursor.last
+        last = self._engine.cursor.done.last
         if last is None:
             message = "no batch was delivered yet"
             hint = "ask in a loop; epoch and step belong to the next batch"
