@@ -30,7 +30,15 @@ QUOTED = re.compile(r"(`+)(?:(?!`).)+?\1(?!`)")
 LINK = re.compile(r"(\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 GO = re.compile(r"^```go\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 TABLE = re.compile(r"^\| level \|.*\n(?:\|.*(?:\n|\Z))+", re.MULTILINE)  # at the top of a guide
-LEXERS = {".py": "python", ".go": "go", ".c": "c", ".h": "c", ".ts": "typescript", ".json": "json"}
+LEXERS = {
+    ".py": "python",
+    ".go": "go",
+    ".c": "c",
+    ".h": "c",
+    ".rs": "rust",
+    ".ts": "typescript",
+    ".json": "json",
+}
 
 
 class Site:

@@ -164,7 +164,7 @@ def loaded(ds: mf.Dataset, rows: list[Any]) -> list[Any]:
 def test_lists_of_nulls_agree_with_lists(form: str, kind: pa.DataType, tmp_path: Path) -> None:
     """A file whose lists are all empty, or have nothing but nulls, says nothing of their values."""
     nulls = [[None, None], [], None, [None]] * 3
-    other = [None, [], []]
+    other: list[Any] = [None, [], []]
     a = write(tmp_path / "a", form, pa.table({"c": pa.array(nulls, pa.list_(pa.null()))}))
     b = write(tmp_path / "b", form, pa.table({"c": pa.array(other, kind)}))
     for paths, rows in (([a, b], nulls + other), ([b, a], other + nulls)):
