@@ -337,7 +337,7 @@ func parquetFile(change func(f *parquetParts)) string {
 	return string(append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...))
 }
 
-// fixed makes values of n bytes, which begin with those of the column.
+// fixed makes values of n bytes. The first of them are the values of the column.
 func (f *parquetParts) fixed(n int) {
 	f.column[1], f.column[2], f.meta[1] = int32(7), int32(n), int32(7)
 	rows := max(len(twoValues)/n, 1)

@@ -99,7 +99,7 @@ func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, 
 	return s, nil
 }
 
-// takeDictionaries sets the dictionaries of a column and of its variants to those of another one.
+// takeDictionaries copies the dictionaries of a column and of its variants from another column.
 func takeDictionaries(to, from *table.Column) {
 	to.Dictionaries = from.Dictionaries
 	for batch, v := range to.Variants {

@@ -99,8 +99,8 @@ func ofSplit(files []string, split string) (names []string) {
 	return names
 }
 
-// data returns the names of the data files in a directory: of Arrow files, by their suffixes. If
-// there are none, they are the files without any suffix, unless none of these has Arrow data.
+// data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
+// such files it returns the files without any suffix, if one of them has Arrow data.
 func (f finder) data(dir string, entries []blob.Entry) []string {
 	if names := arrowFiles(entries); len(names) > 0 {
 		return names

@@ -3,15 +3,14 @@ package tensors
 import "hash/crc32"
 
 // checksum is what a zip file says of a member. The checksum of an array is compared if all its
-// bytes are read, because that of a part cannot be.
+// bytes are read, because a zip file has no checksum of a part.
 type checksum struct {
 	has    bool
 	member uint32 // of the header and the elements
 	head   uint32 // of the header
 }
 
-// matches reports whether the checksums of the chunks of an array, of n bytes in all, are those of
-// the member.
+// matches reports whether the chunks of an array, n bytes in all, have the checksum of the member.
 func (c checksum) matches(chunks []uint32, n int) bool {
 	sum := c.head
 	for _, next := range chunks {
@@ -22,7 +21,7 @@ func (c checksum) matches(chunks []uint32, n int) bool {
 }
 
 // joined returns the checksum of bytes that follow each other, the second ones being n. A checksum
-// is the remainder of a polynomial: n more bytes multiply that of the first ones by x^8n.
+// is the remainder of a polynomial: n more bytes multiply the remainder of the first bytes by x^8n.
 func joined(first, second uint32, n int) uint32 {
 	shift, power := uint32(1)<<31, uint32(1)<<23 // x^0 and x^8; the highest power is bit 0
 	for ; n > 0; n >>= 1 {
