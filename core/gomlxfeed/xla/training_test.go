@@ -58,7 +58,7 @@ func testTraining(t *testing.T, spec string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true})
+	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
