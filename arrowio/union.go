@@ -203,8 +203,8 @@ func (u *union) add(name string, nth int) error {
 	return nil
 }
 
-// unify returns a column for the values of two columns, of which the first is that of the files
-// before.
+// unify returns a column for the values of two columns. The first one is the union of the columns
+// in earlier files.
 func unify(column *arrowmeta.Field, from *member, f *arrowmeta.Field, m *member) (arrowmeta.Field, error) {
 	one, ok := arrowtype.Unify(column, f)
 	if !ok {
@@ -268,8 +268,7 @@ func (m *member) store(column *arrowmeta.Field, from *member, ways map[string]*a
 	return nil
 }
 
-// like sets the shape of a column, in every way in which files store it, to that of the
-// field of the union.
+// like sets the shape of a column, in every form in which files store it, to the shape of the field.
 func (u *union) like(field *arrowtype.Field, column int) {
 	for _, m := range u.members {
 		if own := m.own[column]; own != nil {

@@ -33,7 +33,7 @@ func joined(first, second uint32, n int) uint32 {
 	return product(shift, first) ^ second
 }
 
-// product multiplies two polynomials modulo that of CRC-32.
+// product multiplies two polynomials modulo the polynomial of CRC-32.
 func product(a, b uint32) (p uint32) {
 	for bit := uint32(1) << 31; bit > 0; bit >>= 1 {
 		if a&bit != 0 {

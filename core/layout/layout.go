@@ -50,7 +50,7 @@ type Layout struct {
 	costs     costs
 }
 
-// New makes the layout of a document, which it copies. The error is that of
+// New makes the layout of a document, which it copies. It returns the error of
 // [Document.Validate], or joins all faults of the arrays, the batch and the
 // dataset: sizes that axes do not divide, unknown names, budgets that are exceeded.
 func New(d *Document) (*Layout, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Values returns the elements of an array of a batch, in C order, without a copy. Its
-// shape is that of the array's Block in b.Blocks. The elements must not be changed, and
+// Values returns the elements of an array of a batch, in C order, without a copy. The
+// array's Block in b.Blocks has its shape. The elements must not be changed, and
 // not be used after Release.
 //
 // T is the type of the elements, or uint16 for the bits of float16 and bfloat16. The

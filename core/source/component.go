@@ -7,8 +7,8 @@ import (
 )
 
 // Component is a part of what a fingerprint covers, such as a file, its record batches
-// or a filter. The components of a dataset form a tree: a view has those of the datasets
-// below it. If two fingerprints differ, so does the hash of the root. The reason is the
+// or a filter. The components of a dataset form a tree: a view has the components of
+// the datasets below it. If two fingerprints differ, so does the hash of the root. The reason is the
 // first component with another hash whose components below have equal ones.
 type Component struct {
 	Label string      // such as "filter", the same on every host

@@ -50,7 +50,7 @@ func (f Field) Why() string {
 	return "its rows are " + what
 }
 
-// HasLengths reports whether [Reader].Lengths reads the lengths of the rows: those of lists.
+// HasLengths reports whether [Reader].Lengths reads the lengths of the rows, which are lists.
 func (f Field) HasLengths() bool { return f.Ragged > 0 || f.Lists }
 
 // CheckRow returns an error if a row has not the shape of its fixed field, but is a list or a

@@ -252,7 +252,7 @@ func (p *planner) microBatches(examples int64) []int {
 	return list
 }
 
-// recomputations lists the kinds of recomputation to try: those of JAX. Selective
+// recomputations lists the kinds of recomputation that JAX has, to try. Selective
 // recomputation of Megatron takes as long as dots, and keeps more.
 func (p *planner) recomputations() []transformer.Recomputation {
 	switch r := cmp.Or(p.doc.Training.Recomputation, Auto); {

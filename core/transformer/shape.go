@@ -125,7 +125,7 @@ func (s Shape) ExpertLayers(start, stop int) int {
 	return max(stop, after)/every - max(start, after)/every
 }
 
-// query returns the width of a head's query and key, and value that of its value.
+// query returns the width of a head's query and key. value returns the width of its value.
 func (s Shape) query() int {
 	if s.Latent != nil {
 		return s.HeadDim + s.Latent.Rotary

@@ -20,7 +20,7 @@ type bitmap struct {
 	ones    int64
 }
 
-// newBitmap sets those of n bits whose position the function accepts.
+// newBitmap makes a bitmap of n bits. A bit is 1 if the function accepts its position.
 func newBitmap(n int64, set func(at int64) bool) *bitmap {
 	words := (n + 63) / 64
 	b := &bitmap{words: make([]uint64, words), before: make([]int64, 0, (words+blockWords-1)/blockWords)}

@@ -100,7 +100,7 @@ func compression(c table) Compression {
 }
 
 // compressionKey is the key under which Arrow 0.17 stores the name of a record batch's compression
-// in the custom metadata of the message. The buffers are those of later versions.
+// in the custom metadata of the message. Later versions have the same buffers.
 const compressionKey = "ARROW:experimental_compression"
 
 func namedCompression(t table, name string) Compression {

@@ -81,7 +81,7 @@ func holdsBytes(k arrowmeta.Kind) bool {
 }
 
 // storesValues reports whether the values of an extension type are stored as they are, so that only
-// their shape, or what they measure, is in its parameters. The types are Arrow's, and those of
+// their shape, or what they measure, is in its parameters. The types belong to Arrow,
 // Hugging Face's datasets (older releases pickle their class), Ray Data, Awkward Array and GeoArrow.
 func storesValues(name, parameters string) bool {
 	switch name {

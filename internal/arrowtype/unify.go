@@ -81,7 +81,7 @@ func SameDepth(a, b *arrowmeta.Field) bool {
 	return x == y && (x == 0 || SameDepth(&a.Type.Children[0], &b.Type.Children[0]))
 }
 
-// Like sets the shape of a field to that of another one, which is stored in another way.
+// Like copies the shape of another field, which is stored in another way.
 func (f *Field) Like(other *Field) {
 	f.Shape, f.Ragged = slices.Clone(other.Shape), other.Ragged
 	for n := range min(len(f.Levels), len(other.Levels)) {

@@ -140,8 +140,8 @@ func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool
 }
 
 // Fill writes the fill value over the null elements of one row in all jobs of
-// the k-th field. Nulls is nil if all elements are null. The error is that of a null
-// without a fill value, also outside of the boxes, so that all processes find it.
+// the k-th field. Nulls is nil if all elements are null. It returns an error for a
+// null without a fill value, also outside of the boxes, so that all processes find it.
 func (s *Set) Fill(k int, jobs []source.Job, records []int64, row int, nulls []bool) error {
 	for _, j := range jobs {
 		if s.group[j.Part] == k && j.Rows[0] <= row && row < j.Rows[1] {

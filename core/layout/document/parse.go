@@ -43,7 +43,7 @@ func Parse(text []byte) (*layout.Document, error) {
 	return &p.doc, nil
 }
 
-// Layout makes the layout of a layout document. The error is that of [Parse] or of
+// Layout makes the layout of a layout document. It returns the errors of [Parse] and of
 // [layout.New]. A program that reports faults calls Parse and [layout.Draft].
 func Layout(text []byte) (*layout.Layout, error) {
 	d, err := Parse(text)
