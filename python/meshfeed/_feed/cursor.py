@@ -190,7 +190,7 @@ class Cursor:
         """Returns the value of `done` after the delivery of a batch."""
         _, after, last, _ = item
         done, unseen = self.done, last and self._per_epoch
-        return Done(after, self.at, done.ends + unseen, unseen, done.taken + 1)
+        return Done(after, done.at, done.ends + unseen, unseen, done.taken + 1)
 
     def undo(self) -> None:
         """Corrects what other processes know, because an exception has ended `next`."""
