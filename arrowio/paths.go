@@ -108,7 +108,8 @@ func (f finder) glob(pattern string) ([]choice, error) {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q is not a glob: %w", pattern, err)
 	}
 	var files, dirs []string
-	for _, m := range f.matches(pattern) {
+	all, left := f.matches(pattern)
+	for _, m := range all {
 		if m.Dir {
 			dirs = append(dirs, m.Name)
 		} else {
@@ -119,7 +120,7 @@ func (f finder) glob(pattern string) ([]choice, error) {
 		return nil, status.Errorf(status.CodeOf(err), "arrowio", "the search for files was ended: %w", err)
 	}
 	if len(files) == 0 {
-		return nil, f.nothingMatches(pattern, dirs)
+		return nil, f.nothingMatches(pattern, dirs, left)
 	}
 	for _, dir := range dirs {
 		if f.hasData(dir) {
@@ -154,14 +155,14 @@ func fixedDir(pattern string) string {
 }
 
 // matches returns what a glob matches, with the directory in each name. As in a shell, *
-// matches no hidden name. A directory that cannot be listed matches nothing, as in
-// filepath.Glob.
-func (f finder) matches(pattern string) (all []blob.Entry) {
+// matches no hidden name; left are the entries that it would match otherwise. A directory that
+// cannot be listed matches nothing, as in filepath.Glob.
+func (f finder) matches(pattern string) (all, left []blob.Entry) {
 	dir, last := filepath.Split(pattern)
 	parent := filepath.Clean(dir)
 	parents := []blob.Entry{{Name: parent, Dir: true}}
 	if strings.ContainsAny(parent, meta) {
-		parents = f.matches(parent)
+		parents, _ = f.matches(parent)
 	}
 	for _, p := range parents {
 		if !p.Dir {
@@ -169,12 +170,27 @@ func (f finder) matches(pattern string) (all []blob.Entry) {
 		}
 		entries, _ := f.opener.List(f.ctx, p.Name)
 		for _, e := range entries {
-			if ok, _ := filepath.Match(last, e.Name); ok && (hidden(last) || !hidden(e.Name)) {
-				all = append(all, blob.Entry{Name: filepath.Join(p.Name, e.Name), Dir: e.Dir})
+			switch e := (blob.Entry{Name: filepath.Join(p.Name, e.Name), Dir: e.Dir}); {
+			case !named(last, e.Name):
+			case hidden(e.Name) && !hidden(last):
+				left = append(left, e)
+			default:
+				all = append(all, e)
 			}
 		}
 	}
-	return all
+	return all, left
+}
+
+// named reports whether a name matches the last part of a glob. The case of the suffix of an
+// Arrow file does not count, as in a directory.
+func named(last, path string) bool {
+	name := filepath.Base(path)
+	if hasSuffix(last) && hasSuffix(name) {
+		last, name = lowerSuffix(last), lowerSuffix(name)
+	}
+	ok, _ := filepath.Match(last, name)
+	return ok
 }
 
 // hidden reports whether a name begins with . or _, as names of files and directories do which
@@ -192,8 +208,11 @@ func noFile(format string, args ...any) *status.Error {
 	return e
 }
 
+// leftOut is the hint if all files of a directory have hidden names.
+const leftOut = "files whose names begin with . or _ are left out; rename them, or name them by themselves"
+
 // nothingMatches returns the error for a glob that matches no file.
-func (f finder) nothingMatches(pattern string, dirs []string) error {
+func (f finder) nothingMatches(pattern string, dirs []string, left []blob.Entry) error {
 	e := noFile("no file matches %q", pattern).With("path", pattern)
 	if len(dirs) > 0 {
 		e.Msg += fmt.Sprintf(", only the directory %s", dirs[0])
@@ -212,6 +231,9 @@ func (f finder) nothingMatches(pattern string, dirs []string) error {
 	if errors.As(err, &cause) {
 		e.Hint = cause.Hint
 		return e
+	}
+	if len(left) > 0 {
+		return e.WithHint("it matches %s, but %s", left[0].Name, leftOut)
 	}
 	return e.WithHint("%s", f.listed(dir, entries))
 }
@@ -276,6 +298,12 @@ func isArrow(path string) bool { return !hidden(path) && hasSuffix(path) }
 
 func hasSuffix(path string) bool {
 	return slices.Contains(suffixes, strings.ToLower(filepath.Ext(path)))
+}
+
+// lowerSuffix writes the suffix of a name in lower case.
+func lowerSuffix(name string) string {
+	ext := filepath.Ext(name)
+	return strings.TrimSuffix(name, ext) + strings.ToLower(ext)
 }
 
 // isZarr reports whether an entry of a directory holds the metadata of Zarr, of version 3 or 2.
@@ -355,7 +383,7 @@ func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) str
 		}
 	}
 	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && hidden(e.Name) && hasSuffix(e.Name) }) {
-		return "files whose names begin with . or _ are left out; rename them, or name them by themselves"
+		return leftOut
 	}
 	if below := f.below(dir); below != "" {
 		return below

@@ -125,6 +125,7 @@ func TestOpenRefused(t *testing.T) {
 
 		{"none", status.NotFound, "none" + noArrow + "HERE/none holds readme.txt"},
 		{"left", status.NotFound, "left" + noArrow + "files whose names begin with . or _ are left out; rename them, or name them by themselves"},
+		{"left/*", status.NotFound, `no file matches "left/*"; it matches left/_x.arrow, but files whose names begin with . or _ are left out; rename them, or name them by themselves`},
 		{"left/*/*.arrow", status.NotFound, `no file matches "left/*/*.arrow"; HERE/left holds _x.arrow`},
 		{"bare", status.Unsupported, "bare/README" + foreign + `is text and begins with "Read me."; name the files with data, such as by a glob`},
 		{"void", status.NotFound, "void" + noArrow + "HERE/void is empty"},

@@ -290,10 +290,10 @@ func tenths(c hardware.Cell, unit int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(c.Value)/float64(unit)), ".0")
 }
 
-// wholeDevice returns the only kind of device whose name begins so, or else the name as it
-// is given.
+// wholeDevice returns the only kind of device whose name begins so, in either case, or else
+// the name as it is given.
 func wholeDevice(name string) string {
-	kinds := slices.DeleteFunc(hardware.Names(), func(kind string) bool { return !strings.HasPrefix(kind, name) })
+	kinds := slices.DeleteFunc(hardware.Names(), func(kind string) bool { return !strings.HasPrefix(kind, strings.ToLower(name)) })
 	if _, err := hardware.Find(name); err == nil || len(kinds) != 1 {
 		return name
 	}

@@ -167,18 +167,25 @@ func (p printer) json(list []checked) error {
 	type file struct {
 		File     string          `json:"file"`
 		Problems json.RawMessage `json:"problems,omitempty"`
-		Error    string          `json:"error,omitempty"`
+		*failure
 	}
-	files := make([]file, len(list))
+	all := struct {
+		*failure        // of the first document that cannot be read
+		Files    []file `json:"files"`
+	}{Files: make([]file, len(list))}
+	files := all.Files
 	for i, d := range list {
 		files[i].File = d.file
 		if d.err != nil {
-			files[i].Error = d.err.Error()
+			files[i].failure = failureOf(d.err)
+			if all.failure == nil {
+				all.failure = files[i].failure
+			}
 		} else {
 			files[i].Problems = d.raw.Problems
 		}
 	}
-	return writeJSON(p.out, map[string]any{"files": files})
+	return writeJSON(p.out, all)
 }
 
 func (p printer) text(list []checked) (err error) {

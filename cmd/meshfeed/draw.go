@@ -178,9 +178,10 @@ func drawMesh(o *drawOptions) *cobra.Command {
 // parseAxes reads a mesh such as data=4,model=2.
 func parseAxes(cmd *cobra.Command, text string) ([]mesh.Axis, error) {
 	var axes []mesh.Axis
-	for part := range strings.SplitSeq(text, ",") {
+	for _, part := range entries(text, ",") {
 		name, size, _ := strings.Cut(part, "=")
-		n, err := strconv.Atoi(size)
+		name = strings.TrimSpace(name)
+		n, err := strconv.Atoi(strings.TrimSpace(size))
 		if err != nil || name == "" {
 			return nil, usage(cmd, "expected a mesh such as data=4,model=2, but found "+strconv.Quote(text))
 		}
@@ -193,11 +194,11 @@ func parseAxes(cmd *cobra.Command, text string) ([]mesh.Axis, error) {
 // each dimension, - for none, + between axes.
 func parseSpec(text string) sharding.PartitionSpec {
 	spec := sharding.PartitionSpec{}
-	for entry := range strings.SplitSeq(text, ",") {
+	for _, entry := range entries(text, ",") {
 		if entry == "" || entry == "-" {
 			spec = append(spec, nil)
 		} else {
-			spec = append(spec, strings.Split(entry, "+"))
+			spec = append(spec, entries(entry, "+"))
 		}
 	}
 	return spec
@@ -274,7 +275,7 @@ The schedules are gpipe, 1f1b (the default), interleaved and zero-bubble.`,
 
 func drawCollective(o *drawOptions) *cobra.Command {
 	var d diagram.Collective
-	var algorithm string
+	var algorithm, device string
 	cmd := &cobra.Command{
 		Use:   "collective [OPERATION]",
 		Short: "a collective step by step, with its values",
@@ -283,15 +284,15 @@ The operations are all-gather, reduce-scatter, all-reduce (the default), all-to-
 		Args: need(0, 1, "at most one operation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.Op = collective.Op(append(args, string(collective.AllReduce))[0])
-			d.Algorithm = collective.Algorithm(algorithm)
+			d.Algorithm, d.Device = collective.Algorithm(algorithm), wholeDevice(device)
 			return o.draw(cmd, d)
 		},
 		ValidArgsFunction: completions(collective.Ops()),
 	}
 	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices of the group, at most 8")
 	cmd.Flags().StringVar(&algorithm, "algorithm", "", "ring, bidirectional, tree or direct; default: the usual one of the operation")
-	cmd.Flags().Int64Var(&d.Bytes, "bytes", 0, "bytes of the whole array, for what each link carries")
-	cmd.Flags().StringVar(&d.Device, "device", "", "kind of device, such as h100-80, for the time; it needs --bytes")
+	cmd.Flags().Var((*sizeFlag)(&d.Bytes), "bytes", "bytes of the whole array, such as 1e9 or 512MiB, for what each link carries")
+	cmd.Flags().StringVar(&device, "device", "", "kind of device, such as h100-80, for the time; it needs --bytes")
 	return cmd
 }
 

@@ -147,7 +147,8 @@ type failure struct {
 	} `json:"error"`
 }
 
-func failureOf(err error) (f failure) {
+func failureOf(err error) *failure {
+	f := &failure{}
 	f.Error.Code, f.Error.Message = status.CodeOf(err).String(), asFlags(err.Error())
 	var e *status.Error
 	if errors.As(err, &e) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -234,6 +235,53 @@ func TestHintsNameFlags(t *testing.T) {
 	} {
 		if got := asFlags(hint); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestBlanksInLists: a list has the same meaning with blanks around its entries.
+func TestBlanksInLists(t *testing.T) {
+	t.Chdir(writeDigits(t))
+	said := func(args []string) string {
+		var out, diagnostics bytes.Buffer
+		if code := run(t.Context(), args, nil, &out, &diagnostics); code != exitSuccess {
+			t.Errorf("%q: exit %d\n%s", args, code, diagnostics.String())
+		}
+		return out.String()
+	}
+	blank := strings.NewReplacer(",", " , ", "=", " = ", "+", " + ", ":", " : ")
+	for _, args := range [][]string{
+		{"plan", "--axes", "data=2,model=2", "--batch", "8", "--array", "x=B,4:float32:data+model,-"},
+		{"plan", "--axes", "data=2", "--dims", "0,1", "--array", "x=B,4:float32", "--batch=4"},
+		{"draw", "mesh", "data=2,model=2"},
+		{"draw", "matmul", "--mesh", "a=2,b=2", "--x", "8,16", "--x-spec", "a,b", "--w", "16,4", "--w-spec", "b,-"},
+		{"inspect", "train-0.arrow", "--columns", "label,image"},
+	} {
+		spaced := slices.Clone(args)
+		for i, arg := range args {
+			if !strings.HasPrefix(arg, "--") {
+				spaced[i] = blank.Replace(arg)
+			}
+		}
+		if got, want := said(spaced), said(args); got != want {
+			t.Errorf("%q prints\n%s\nand without blanks\n%s", spaced, got, want)
+		}
+	}
+	if got := said([]string{"inspect", "train-0.arrow", "--columns", `"label","image"`}); !strings.Contains(got, "image") {
+		t.Errorf("quoted names select %s", got)
+	}
+}
+
+// TestSizes: sizes have the forms that the layout page reads.
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1000": 1000, "1e9": 1e9, "1.5E9": 15e8, "1_000": 1000, "1GB": 1e9, "512MiB": 512 << 20, " 2 gib ": 2 << 30, "2 GiB": 2 << 30, "80 G": 80e9, "1.5kB": 1500, "12B": 12, "-3": -3,
+		"": 0, "1.5": 0, "1e20": 0, "9e": 0, "many": 0, "1ZB": 0, "1e999": 0, "100P": 0,
+	} {
+		var f sizeFlag
+		err := f.Set(text)
+		if refused := want == 0; int64(f) != want || (err != nil) != refused || refused && err != errSize {
+			t.Errorf("%q is %d, %v, want %d", text, f, err, want)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func (p *plannedFlags) layout(cmd *cobra.Command, arrays []string) (*layout.Layo
 	text.WriteString(`],"processes":` + strconv.Itoa(p.processes) + `},"arrays":{`)
 	for i, array := range arrays {
 		name, rest, _ := strings.Cut(array, "=")
-		parts := strings.Split(rest, ":")
+		name = strings.TrimSpace(name)
+		parts := entries(rest, ":")
 		if name == "" || len(parts) < 2 || len(parts) > 3 {
 			return nil, usage(cmd, "--array is "+strconv.Quote(array)+", but with --axes it describes an array, such as x=B,128:float32 or x=B,128:float32:data,-")
 		}
@@ -86,7 +87,7 @@ func shapeOf(text string) []any {
 	if text == "" {
 		return shape
 	}
-	for entry := range strings.SplitSeq(text, ",") {
+	for _, entry := range entries(text, ",") {
 		if n, err := strconv.Atoi(entry); err == nil {
 			shape = append(shape, n)
 		} else {

@@ -38,6 +38,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(newInspect(), newCache(), newPlan(), newCheck(), newAdvise(), newMemory(), newVerify(), newConvert(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newDoctor(), newExplain(), newDraw())
 	root.SetHelpCommand(newHelp())
+	trimLists(root)
 	return root
 }
 

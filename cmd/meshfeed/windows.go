@@ -40,6 +40,10 @@ func (o windowsOptions) windows(cmd *cobra.Command, ds *arrowio.Dataset) (*windo
 	if o.order == "" || o.batch < 1 {
 		return nil, usage(cmd, "--order and --batch-size go together, and a batch has at least 1 row")
 	}
+	if o.batch > ds.Len() && ds.Len() > 0 {
+		return nil, status.Errorf(status.InvalidArgument, "verify", "--batch-size is %s, but the dataset has %s", grouped(o.batch), counted(ds.Len(), "record")).
+			WithHint("give a batch that the dataset can fill")
+	}
 	run := sampler.Run{Batch: o.batch, Records: ds.Len(), Units: ds.Units()}
 	for _, f := range ds.Schema().Fixed() {
 		run.RowBytes += int64(ds.Schema().Fields[f].RowBytes())

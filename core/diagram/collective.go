@@ -117,8 +117,7 @@ func (p Collective) costs() ([]string, error) {
 	}
 	kind, err := hardware.Find(p.Device)
 	if err != nil {
-		err := invalid("/device", "there is no device kind %s", wording.Quote(p.Device))
-		return nil, err.WithHint("%s", wording.Suggest(p.Device, hardware.Names()))
+		return nil, invalid("/device", "there is no device kind %s", wording.Quote(p.Device)).WithHint("use one of %s", wording.QuotedList(hardware.Similar(p.Device)))
 	}
 	cluster, err := kind.Cluster(kind.PerNode, 0)
 	if err != nil {

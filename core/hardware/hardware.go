@@ -134,11 +134,15 @@ func Find(name string) (Kind, error) {
 		}
 	}
 	e := status.Errorf(status.InvalidArgument, "hardware", "there is no device kind %s", wording.Quote(name)).With("name", name)
-	near := nearest(name)
-	if near == nil {
-		near = Names()
+	return Kind{}, e.WithHint("use %s, or give the numbers of the device", wording.QuotedList(Similar(name)))
+}
+
+// Similar returns the names that an unknown name may mean: all of them if none is similar.
+func Similar(name string) []string {
+	if near := nearest(name); near != nil {
+		return near
 	}
-	return Kind{}, e.WithHint("use %s, or give the numbers of the device", wording.QuotedList(near))
+	return Names()
 }
 
 // generic has the words that occur in the names of many kinds.

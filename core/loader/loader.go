@@ -29,7 +29,6 @@ package loader
 
 import (
 	"context"
-	"reflect"
 	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -69,8 +68,8 @@ func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, err
 }
 
 func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, error) {
-	if v := reflect.ValueOf(src); src == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset; arrowio.Open, which opens one, returns nil with an error")
+	if err := source.Given("loader", src); err != nil {
+		return nil, err
 	}
 	if err := o.setLayout(src.Schema()); err != nil {
 		return nil, err

@@ -19,6 +19,9 @@ import (
 // NotFound for an unknown array, DataLoss for a boolean that is not 0 or 1, and
 // InvalidState after Release.
 func Values[T dtype.Element](b *batch.Batch, array string) ([]T, error) {
+	if b == nil {
+		return nil, noBatch()
+	}
 	named := func(block batch.Block) bool { return block.Name == array }
 	i := slices.IndexFunc(b.Blocks(), named)
 	if i < 0 {
@@ -34,6 +37,9 @@ func Values[T dtype.Element](b *batch.Batch, array string) ([]T, error) {
 // BlockValues is Values for Blocks()[block] of a batch: the part of an array that some
 // devices hold. For another block the error is OutOfRange.
 func BlockValues[T dtype.Element](b *batch.Batch, block int) ([]T, error) {
+	if b == nil {
+		return nil, noBatch()
+	}
 	bytes, err := b.Bytes(block)
 	if err != nil {
 		return nil, err
@@ -53,6 +59,10 @@ func BlockValues[T dtype.Element](b *batch.Batch, block int) ([]T, error) {
 			WithHint("align the blocks of its memory to batch.Align")
 	}
 	return unsafe.Slice((*T)(data), len(bytes)/typ.Size()), nil
+}
+
+func noBatch() error {
+	return fail(status.InvalidArgument, "there is no batch").WithHint("give the batch of a call without an error; Next returns nil with one")
 }
 
 // goType returns the type of Go that holds elements.

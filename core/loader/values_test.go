@@ -80,6 +80,10 @@ func TestValues(t *testing.T) {
 	wantError(t, err, status.InvalidArgument, `loader: array "bfloat16" has elements of type bfloat16, which are read as uint16, not float32`)
 	_, err = loader.BlockValues[int32](b, 15)
 	wantError(t, err, status.OutOfRange, "batch: there is no block 15: the batch has 15; Blocks lists them; they count from 0")
+	_, err = loader.Values[int32](nil, "int32")
+	wantError(t, err, status.InvalidArgument, "loader: there is no batch; give the batch of a call without an error; Next returns nil with one")
+	_, err = loader.BlockValues[int32](nil, 0)
+	wantError(t, err, status.InvalidArgument, "loader: there is no batch; give the batch of a call without an error; Next returns nil with one")
 	b.Release()
 	for _, array := range []string{"int32", "bool"} {
 		_, err = loader.Values[int32](b, array)

@@ -114,7 +114,7 @@ func deriveBlocks(given []int64, r Run) ([]int64, error) {
 	}
 	if n := max(d.count(), 1); window == 0 {
 		size := (r.Records + n - 1) / n
-		window = max(1, min(4*r.Batch, AutoWindowBytes/max(r.RowBytes, 1)/max(size, 1), n, MaxWindow))
+		window = max(1, min(4*min(r.Batch, MaxWindow), AutoWindowBytes/max(r.RowBytes, 1)/max(size, 1), n, MaxWindow))
 	}
 	return []int64{window, block, hash}, nil
 }

@@ -332,6 +332,7 @@ func TestDeriveBlocks(t *testing.T) {
 		want  string
 	}{
 		{"blocks", run, fmt.Sprintf("blocks.1:1024:0:%d", hash)},
+		{"blocks:0:10", sampler.Run{Batch: math.MaxInt64, Records: 50}, "blocks.1:5:10:0"},
 		{"blocks:64", run, fmt.Sprintf("blocks.1:64:0:%d", hash)},
 		{"blocks:0:500", run, "blocks.1:1024:500:0"},
 		{"blocks:0:500", bare, "blocks.1:1024:500:0"},

@@ -25,6 +25,9 @@ func Concat(sources ...source.Source) (source.Source, error) {
 		return nil, status.New(status.InvalidArgument, "view", "there are no datasets to concatenate").
 			WithHint("give at least one")
 	}
+	if err := source.Given("view", sources...); err != nil {
+		return nil, err
+	}
 	var flat []source.Source
 	for i, s := range sources {
 		s, err := like(sources[0].Schema(), s, i)

@@ -20,6 +20,9 @@ type Constant struct {
 // into runs, of which run i has runs[i] records. The fields take memory for each run, and
 // none for each record. The caller must not change the rows later.
 func Constants(src source.Source, runs []int64, more ...Constant) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	schema := src.Schema()
 	v := &constants{base: newBase("dataset", src), starts: make([]int64, len(runs)+1), first: len(schema.Fields)}
 	for i, n := range runs {

@@ -10,6 +10,9 @@ import (
 // Filter returns a view of the records i of src for which keep[i] is true, in their
 // order. The view keeps 1.1 bits a record, and not the slice.
 func Filter(src source.Source, keep []bool) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	if n := src.Len(); int64(len(keep)) != n {
 		return nil, status.Errorf(status.InvalidArgument, "view", "the filter is for %d records, but the dataset has %d", len(keep), n).
 			WithHint("give one value for each record of this dataset")
@@ -20,6 +23,13 @@ func Filter(src source.Source, keep []bool) (source.Source, error) {
 // FilterFunc is Filter for a function of the number of a record. It calls the function
 // once for each record, before it returns.
 func FilterFunc(src source.Source, keep func(record int64) bool) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
+	if keep == nil {
+		return nil, status.New(status.InvalidArgument, "view", "the function of the filter is nil").
+			WithHint("give a function that returns true for the numbers of the records to keep")
+	}
 	v, err := over("filter", src)
 	if err != nil {
 		return nil, err

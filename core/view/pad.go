@@ -30,6 +30,9 @@ const LengthSuffix = "_length"
 // A row that is too long is an error of the gather that needs it, and of [source.Check],
 // which loader.New calls. Pad itself reads no row.
 func Pad(src source.Source, field string, p Padding) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	schema := src.Schema()
 	number, f, err := paddable(schema, field)
 	if err != nil {

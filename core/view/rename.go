@@ -10,6 +10,9 @@ import (
 // Rename returns a view whose fields have other names. Names maps present names to
 // new ones; two fields may exchange theirs. Fields without an entry keep their name.
 func Rename(src source.Source, names map[string]string) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	schema := src.Schema()
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if _, err := schema.Find(name); err != nil {

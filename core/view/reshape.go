@@ -22,6 +22,9 @@ type Shape struct {
 //
 // A list or a binary value of another size is an error of the gather that needs it.
 func Reshape(src source.Source, field string, s Shape) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	schema := src.Schema()
 	number, err := schema.Find(field)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -18,7 +19,7 @@ const (
 )
 
 // eachRun calls add for every run of records whose rows of a field are equal, with that
-// row, whose memory is used again.
+// row, whose memory is used again. Floats are equal as by ==, and NaN equals NaN.
 func eachRun(ctx context.Context, src source.Source, name string, add func(start, stop int64, row []byte)) error {
 	schema := src.Schema()
 	n, err := schema.Find(name)
@@ -80,6 +81,7 @@ func (r *runs) fixed(ctx context.Context, src source.Source, n int) (err error) 
 		if err := g.Gather(ctx, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: chunk}}); err != nil {
 			return err
 		}
+		unifyFloats(src.Schema().Fields[n].Type, chunk)
 		for k, record := range records {
 			r.next(record, chunk[k*width:(k+1)*width])
 		}
@@ -112,7 +114,12 @@ func (r *runs) rows(ctx context.Context, src source.Source, n int) (err error) {
 					return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null, so records cannot be grouped by its values", src.Schema().Fields[n].Name, span.Record).
 						WithHint("use a field without nulls, or leave out these records (Python: ds.filter)").With("record", span.Record)
 				}
-				r.next(span.Record, withLists(span))
+				row := withLists(span)
+				if at := len(row) - len(span.Row); infinities[src.Schema().Fields[n].Type].size != 0 {
+					row = slices.Clone(row) // the row of a span may be memory of a file
+					unifyFloats(src.Schema().Fields[n].Type, row[at:])
+				}
+				r.next(span.Record, row)
 			}
 			r.keep()
 			return nil
@@ -122,6 +129,36 @@ func (r *runs) rows(ctx context.Context, src source.Source, n int) (err error) {
 		}
 	}
 	return nil
+}
+
+// infinities has the bits of +Inf by type, and the bytes of a float.
+var infinities = map[dtype.Type]struct {
+	bits uint64
+	size int
+}{
+	dtype.Float16: {0x7c00, 2}, dtype.BFloat16: {0x7f80, 2},
+	dtype.Float32: {0x7f80_0000, 4}, dtype.Complex64: {0x7f80_0000, 4},
+	dtype.Float64: {0x7ff0 << 48, 8}, dtype.Complex128: {0x7ff0 << 48, 8},
+}
+
+// unifyFloats changes floats that count as equal to the same bytes: -0.0 becomes 0.0, and every
+// NaN becomes one of them. Values of other types stay.
+func unifyFloats(t dtype.Type, values []byte) {
+	inf := infinities[t]
+	if inf.size == 0 {
+		return
+	}
+	var float [8]byte
+	for value := range slices.Chunk(values, inf.size) {
+		copy(float[:], value)
+		bits := binary.LittleEndian.Uint64(float[:])
+		switch magnitude := bits &^ (1 << (8*inf.size - 1)); {
+		case magnitude == 0:
+			clear(value)
+		case magnitude > inf.bits:
+			copy(value, binary.LittleEndian.AppendUint64(nil, inf.bits+1))
+		}
+	}
 }
 
 // hasNull reports whether one of the lists with these lengths is null.

@@ -13,6 +13,9 @@ import (
 // fields, and all columns that cannot be arrays, are left out. A selection of every
 // field in its order has the fingerprint of the dataset.
 func Select(src source.Source, names ...string) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	schema := src.Schema()
 	fields := make([]column, len(names))
 	for i, name := range names {

@@ -12,6 +12,9 @@ import (
 // a loader over one slice rejects a state saved over another. A slice of a slice is
 // the same as a slice of the original source.
 func Slice(src source.Source, start, stop int64) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	n := src.Len()
 	if start < 0 || stop < start || stop > n {
 		return nil, status.Errorf(status.OutOfRange, "view", "the slice [%d, %d) does not lie within the %d records of the dataset", start, stop, n).

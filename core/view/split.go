@@ -31,6 +31,9 @@ type Share struct {
 // reads the field once, and needs about 16 bytes for each run of equal values, and memory
 // for each value. Shares hold as far as the sizes of these groups allow it.
 func Split(ctx context.Context, src source.Source, d Division) ([]source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	limits, err := d.limits(src.Len())
 	if err != nil {
 		return nil, err

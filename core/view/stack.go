@@ -23,6 +23,9 @@ type Stacked struct {
 // [40], which is delivered as one array. The stacked columns are no fields of the
 // view. All others stay in their order, and the stacks follow.
 func Stack(src source.Source, stacks ...Stacked) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	v := &stack{base: newBase("stack", src)}
 	v.base.identify = v.identify
 	schema := src.Schema()

@@ -11,6 +11,9 @@ import (
 // and may be in any order. The view keeps a copy of them, 8 bytes a record. The
 // copy holds record numbers of the dataset below all slices, filters and other takes.
 func Take(src source.Source, indices []int64) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	n := src.Len()
 	for k, i := range indices {
 		if i < 0 || i >= n {

@@ -27,6 +27,9 @@ type Windows struct {
 // records into runs. Each run is divided into windows by itself, from its first record
 // on. Window then reads the field once, and keeps 16 bytes for each run.
 func Window(ctx context.Context, src source.Source, w Windows) (source.Source, error) {
+	if err := source.Given("view", src); err != nil {
+		return nil, err
+	}
 	w.Stride = cmp.Or(w.Stride, 1)
 	if w.Length < 1 || w.Stride < 1 {
 		return nil, status.Errorf(status.InvalidArgument, "view", "windows of %d records that begin every %d records cannot be made", w.Length, w.Stride).
