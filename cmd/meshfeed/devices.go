@@ -10,22 +10,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
-	"github.com/meshfeed/meshfeed/core/gomlxfeed/selfcheck"
 )
 
 // devicesOptions holds the flags of the verb devices.
 type devicesOptions struct {
-	json, check bool
-	minutes     float64
-	seed        uint64
-	open        gomlxfeed.OpenOptions
+	json bool
+	open gomlxfeed.OpenOptions
 }
 
 func newDevices() *cobra.Command {
 	var o devicesOptions
 	cmd := &cobra.Command{
 		Use:   "devices SPEC",
-		Short: "list the devices of a backend, or check and measure them",
+		Short: "list the devices of a backend",
 		Long: `Opens a GoMLX backend and lists its devices. SPEC is one of
 
   go                            the pure-Go engine, one device
@@ -36,68 +33,28 @@ A plugin is named by its absolute path: meshfeed neither searches nor downloads.
 started in a child process, so that a crash or a hang becomes an error. Plugins need a command built
 with -tags xla.
 
-With --check random batches are sent to the devices, every shard is read back and compared, and the
-time is measured. The result is a page of Markdown to paste into an issue.
-
-The exit status is 0 if the backend is usable, 1 if a check fails, and 2 if the backend is unusable;
-the message says why.`,
+The exit status is 0 if the backend is usable, and 2 if it is unusable; the message says why.`,
 		Example: "  meshfeed devices virtual:8\n  meshfeed devices --json 'xla:/opt/xla_cpu_pjrt.so?devices=8'",
 		Args:    need(1, 1, "one SPEC, such as virtual:8"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	cmd.Flags().BoolVar(&o.check, "check", false, "check and measure the devices")
-	cmd.Flags().Float64Var(&o.minutes, "minutes", 1, "with --check: about how long to measure")
-	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "with --check: which random layouts to try")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.Flags().DurationVar(&o.open.Timeout, "timeout", 20*time.Second, "the longest time for a plugin to start")
 	cmd.Flags().BoolVar(&o.open.NoPreflight, "no-preflight", false, "load a plugin without starting it in a child process first")
 	return cmd
 }
 
-// mostMinutes bounds the flag --minutes.
-const mostMinutes = 60
-
-// run opens the devices, and lists or checks them.
+// run opens the devices and lists them.
 func (o devicesOptions) run(cmd *cobra.Command, spec string) (err error) {
-	if !(o.minutes > 0 && o.minutes <= mostMinutes) {
-		return usage(cmd, fmt.Sprintf("--minutes is %g, but must be more than 0 and at most %d", o.minutes, mostMinutes))
-	}
-	for _, flag := range []string{"minutes", "seed"} {
-		if !o.check && cmd.Flags().Changed(flag) {
-			return usage(cmd, fmt.Sprintf("--%s needs --check", flag))
-		}
-	}
 	d, err := gomlxfeed.Open(cmd.Context(), spec, o.open)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	switch {
-	case o.check:
-		return checkDevices(cmd, d, selfcheck.Options{Duration: time.Duration(o.minutes * float64(time.Minute)), Seed: o.seed}, o.json)
-	case o.json:
+	if o.json {
 		return writeJSON(cmd.OutOrStdout(), d.Facts())
 	}
 	return printDevices(cmd.OutOrStdout(), d.Facts())
-}
-
-// checkDevices runs the self-check and prints its report.
-func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options, asJSON bool) error {
-	o.Progress = func(part string) { showStatus(cmd.ErrOrStderr(), part) }
-	r, err := selfcheck.Run(cmd.Context(), d, o)
-	showStatus(cmd.ErrOrStderr(), "")
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		err = writeJSON(cmd.OutOrStdout(), r)
-	} else {
-		_, err = io.WriteString(cmd.OutOrStdout(), r.Markdown())
-	}
-	if err == nil && !r.Passed() {
-		return errProblem
-	}
-	return err
 }
 
 // printDevices lists the first 16 devices. A backend may have thousands of virtual

@@ -34,21 +34,3 @@ element types: float32, int8
 		t.Errorf("got %s\nwant %s", out.String(), want)
 	}
 }
-
-func TestDevicesAreChecked(t *testing.T) {
-	out, diagnostics, code := devices("virtual:2", "--check", "--minutes", "0.001")
-	if code != exitSuccess || diagnostics != "" || !strings.HasPrefix(out, "# meshfeed devices --check: passed\n\nAll 5 checks passed on 2 devices of virtual.") {
-		t.Errorf("%d, %s\n%s", code, diagnostics, out)
-	}
-	_, diagnostics, code = devices("virtual:2", "--check", "--minutes", "NaN")
-	const want = "meshfeed: devices: --minutes is NaN, but must be more than 0 and at most 60\n  usage: meshfeed devices SPEC [flags]\n"
-	if code != exitFailure || diagnostics != want {
-		t.Errorf("%d, %s", code, diagnostics)
-	}
-	for _, flag := range []string{"minutes", "seed"} {
-		want := "meshfeed: devices: --" + flag + " needs --check\n  usage: meshfeed devices SPEC [flags]\n"
-		if out, diagnostics, code := devices("virtual:2", "--"+flag, "1"); out != "" || code != exitFailure || diagnostics != want {
-			t.Errorf("%d, %s\n%s", code, diagnostics, out)
-		}
-	}
-}

@@ -13,7 +13,7 @@
 //	meshfeed schema [KIND]             print the JSON Schema of layout, strategy, memory or diagram documents
 //	meshfeed page [DOC.json]           write the browser page as one HTML file
 //	meshfeed serve [DOC.json]          serve the browser page on this machine
-//	meshfeed devices SPEC              list the devices of a backend; --check tries and measures them
+//	meshfeed devices SPEC              list the devices of a backend
 //	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
 //	meshfeed doctor [PATH…]            list versions, devices, limits, file systems, and problems
 //

@@ -96,7 +96,6 @@ var allowed = map[string][]string{
 	// gomlxfeed uses loaders and does not depend on any source
 	"core/gomlxfeed/internal/virtual":     {"core/sharding"},
 	"core/gomlxfeed":                      {"core/loader", "core/gomlxfeed/internal/virtual"},
-	"core/gomlxfeed/selfcheck":            {"core/gomlxfeed", "core/layout/document", "arrowio"},
 	"core/gomlxfeed/xla/internal/environ": {},
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
@@ -106,7 +105,7 @@ var allowed = map[string][]string{
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":         {"core/loader", "core/sampler", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "internal/markup", "arrowio", "arrowio/convert", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":         {"core/loader", "core/sampler", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "internal/markup", "arrowio", "arrowio/convert", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/envelope":      {},
 	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype", "internal/tail"},
@@ -138,7 +137,7 @@ var reserved = []struct {
 	{"github.com/apache/arrow/go/v17", []string{"arrowio/records"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/apache/arrow-go/v18", []string{"arrowio/records18"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of every program that links it"},
-	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often, so only one folder and its demo depend on it"},
+	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often, so only one folder and its demo depend on it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
 	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library"}, "everything else must build without a C compiler"},
 	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "tests/bench/gather"}, "everything else must build without a C compiler"},
