@@ -2,7 +2,6 @@
 
 - docs/troubleshooting.md, from docs/troubleshooting.toml, the error classes, and the codes of
   `meshfeed explain`
-- docs/material.md, from docs/material.json
 - docs/opens.md and a table of README.md, from opens.py, which opens every kind of data
 - docs/pictures, from the code
 """
@@ -10,7 +9,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import subprocess
 import textwrap
@@ -130,54 +128,8 @@ def classes() -> str:
     return table(["class", "also a", "meaning", "what to do"], rows)
 
 
-TEXTS = {
-    "Q": "A quick reference",
-    "G": "A guide to sharding",
-    "J": "JAX's page on distributed data loading",
-    "S": "A text of sharding patterns",
-}
-
-
-MATERIAL = """\
-# Where the teaching material is
-
-<!-- `make pages` writes this page, from material.json -->
-
-Four texts about sharding taught what a loader of sharded batches needs. This page lists their
-{count} items, and where each of them is. An item that is not done, or not whole, says why.
-"""
-
-
-def material() -> str:
-    """Returns the page that says where each item of the teaching material is."""
-    items = json.loads((DOCS / "material.json").read_text())
-    parts = [MATERIAL.format(count=len(items))]
-    number = 0
-    for text, title in TEXTS.items():
-        rows = []
-        for item in (item for item in items if item["from"] == text):
-            number += 1
-            links = ", ".join(f"[{heading(link)}]({link})" for link in item["where"])
-            rows.append([str(number), item["item"], f"{links} {item.get('not', '')}".strip()])
-        parts.append(f"## {title}\n\n{table(['#', 'item', 'where'], rows)}")
-    return "\n".join(parts)
-
-
-def heading(link: str) -> str:
-    """Returns the page and the heading that a link leads to."""
-    path, _, anchor = link.partition("#")
-    text = (DOCS / path).read_text()
-    if path.endswith(".py"):  # a guide, whose text is in comments
-        text = re.sub("^# ", "", text, flags=re.MULTILINE)
-    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
-    found = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-"): title for title in titles}
-    page = Path(path).stem.replace("_", " ")
-    return (f"{page}: {found[anchor]}" if anchor else titles[0]).replace("`", "")
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "troubleshooting.md": troubleshooting,
-    "material.md": material,
     "opens.md": opens.page,
     "../README.md": opens.readme,
     "pictures/replicas.svg": drawings.replicas,
