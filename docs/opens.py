@@ -27,9 +27,6 @@ import safetensors.numpy
 
 import meshfeed as mf
 
-README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN, END = "<!-- what opens: make pages -->\n", "<!-- end -->"
-
 ROWS = 3
 LENGTH = 4  # to which rows are padded, at least as long as the longest
 FILL = 7
@@ -163,7 +160,7 @@ def cells() -> dict[str, dict[str, str]]:
         log.setLevel(level)
 
 
-# Sources, and the openers that the README shows: each runs in a folder with these files.
+# Sources, and the openers that the page shows: each runs in a folder with these files.
 SOURCES: dict[str, list[str]] = {
     "Arrow IPC file or stream, also LZ4 and zstd": ['mf.open("rows.arrow")'],
     "Parquet files, by a glob or a list": ['mf.open("shards/*.parquet")'],
@@ -277,27 +274,3 @@ def page() -> str:
         + f"\n## Why, and what to do instead\n\n{why}"
         + f"\n## Openers\n\n{table_of(['source', 'opener'], sources)}"
     )
-
-
-def readme() -> str:
-    """Returns the README with the openers, and with the kinds of rows by their result."""
-    kinds: dict[str, list[str]] = {}
-    for kind, row in cells().items():
-        words = {shown.partition(":")[0] for shown in row.values() if shown}
-        kinds.setdefault("; ".join(sorted(words)), []).append(kind)
-    rows = [[MEANING[result], ", ".join(names)] for result, names in kinds.items()]
-    sources = [[source, f"`{program}`"] for source, program in opened().items()]
-    text = table_of(["what", "opener or kinds of rows"], sources + rows)
-    head, rest = README.read_text().split(BEGIN)
-    return head + BEGIN + text + END + rest.partition(END)[2]
-
-
-# A kind of rows whose result depends on the format has no text here, and needs one.
-MEANING = {
-    "opens": "**rows that are delivered as they are**",
-    "`pad`": '**after `ds.pad("x", length=2048)`**',
-    "`reshape`": '**after `ds.reshape("x", (16, 16, 3), dtype="float32")`**',
-    "`fill`": '**with `fill={"x": 0}`**',
-    "rows only": "**only as `ds[7]`**",
-    "refused": "**refused, with the reason in `ds.skipped`**",
-}

@@ -2,7 +2,7 @@
 
 - docs/troubleshooting.md, from docs/troubleshooting.toml, the error classes, and the codes of
   `meshfeed explain`
-- docs/opens.md and a table of README.md, from opens.py, which opens every kind of data
+- docs/opens.md, from opens.py, which opens every kind of data
 - docs/pictures, from the code
 """
 
@@ -131,7 +131,6 @@ def classes() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "troubleshooting.md": troubleshooting,
     "opens.md": opens.page,
-    "../README.md": opens.readme,
     "pictures/replicas.svg": drawings.replicas,
     "pictures/record.svg": drawings.record_way,
     "pictures/packages.svg": drawings.packages,
