@@ -126,7 +126,7 @@ func newBlocks(n name, seed, records int64, units []int64) (Order, error) {
 	}
 	if units == nil {
 		return nil, fail("order %q has the units of a dataset as its blocks, but the dataset is not known here", n.String()).
-			With("order", n.String()).WithHint("give the dataset (Python: certificate.check(dataset=ds)), or use blocks with a number of records")
+			With("order", n.String()).WithHint("give the dataset (Go: Certificate.Of; Python: certificate.check(dataset=ds)), or use blocks with a number of records")
 	}
 	if live := UnitsHash(units); live != hash {
 		return nil, status.Errorf(status.Incompatible, "sampler", "order %q is for units with the hash %d, but those of this dataset have %d", n.String(), hash, live).

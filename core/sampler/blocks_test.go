@@ -264,7 +264,7 @@ func TestBlockOrderErrors(t *testing.T) {
 		{"blocks.1:8:8:1", `has blocks of 8 records, but also the hash of a dataset's units` + form},
 		{"blocks.1:8:0:4503599627370496", `has a hash of more than 52 bits` + form},
 		{"blocks.1:8:8", `is not blocks.1:W:B:H with windows of W blocks of B records` + form},
-		{"blocks.1:8:0:7", `has the units of a dataset as its blocks, but the dataset is not known here; give the dataset (Python: certificate.check(dataset=ds)), or use blocks with a number of records`},
+		{"blocks.1:8:0:7", `has the units of a dataset as its blocks, but the dataset is not known here; give the dataset (Go: Certificate.Of; Python: certificate.check(dataset=ds)), or use blocks with a number of records`},
 	} {
 		order, err := sampler.New(c.name, 0, 100)
 		want := fmt.Sprintf("sampler: order %q %s", c.name, c.want)

@@ -22,7 +22,7 @@ func (f Field) NullAt(record int64) error {
 
 func (f Field) unfilled(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "source", format, args...).
-		WithHint("give the field a fill value (Python: fill={%q: -1}), or leave out the records that have nulls (Python: ds.filter)", f.Name).
+		WithHint("give the field a fill value (Go: Fill, C: fill; Python: fill={%q: -1}), or leave out the records that have nulls (Go: view.FilterFunc; Python: ds.filter)", f.Name).
 		With("field", f.Name)
 }
 

@@ -62,7 +62,7 @@ func (f *Field) CheckRow(s *Span) error {
 	if !f.Lists {
 		return status.Errorf(status.InvalidArgument, "source", "field %q: record %d has %d bytes, but rows of shape %v and type %v have %d",
 			f.Name, s.Record, len(s.Row), f.Shape, f.Type, f.RowBytes()).
-			WithHint("give the shape that the rows have, or leave out this record (Python: ds.filter)").
+			WithHint("give the shape that the rows have, or leave out this record (Go: view.FilterFunc; Python: ds.filter)").
 			With("field", f.Name).With("record", s.Record)
 	}
 	return status.Errorf(status.InvalidArgument, "source", "field %q: record %d has a list of %d values in dimension 0, where the shape %v of the rows needs %d",

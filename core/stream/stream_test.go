@@ -217,7 +217,7 @@ func TestFails(t *testing.T) {
 		{"a panic", func(context.Context) (source.Source, error) { panic("lost") }, 2, status.Internal, "stream: panic: lost"},
 		{"other fields", returns(arrowio.FromSlices(holey)), 2, status.InvalidArgument, `"x"`},
 		{"a value", returns(numbers(1<<31-2, 4), nil), 3, status.OutOfRange, `loader: step 3 of epoch 0: the chunk after 5 records: field "x": record 2 holds 2147483648, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
-		{"nulls", returns(&nullable{numbers(5, 1)}, nil), 2, status.InvalidArgument, `stream: the chunk after 5 records: field "x" holds nulls, and arrays cannot; give the field a fill value (Python: fill={"x": -1}), or leave out the records that have nulls (Python: ds.filter)`},
+		{"nulls", returns(&nullable{numbers(5, 1)}, nil), 2, status.InvalidArgument, `stream: the chunk after 5 records: field "x" holds nulls, and arrays cannot; give the field a fill value (Go: Fill, C: fill; Python: fill={"x": -1}), or leave out the records that have nulls (Go: view.FilterFunc; Python: ds.filter)`},
 		{"an error of a gather", returns(&foreign{numbers(5, 1), broken}, nil), 2, status.IO, "loader: step 2 of epoch 0: the chunk after 5 records: the line is cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

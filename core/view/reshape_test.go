@@ -100,7 +100,7 @@ func TestReshapeErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = g.Gather(context.Background(), []int64{3}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 6)}})
-	const want = `source: field "image": record 3 has 12 bytes, but rows of shape [2 3] and type uint8 have 6; give the shape that the rows have, or leave out this record (Python: ds.filter)`
+	const want = `source: field "image": record 3 has 12 bytes, but rows of shape [2 3] and type uint8 have 6; give the shape that the rows have, or leave out this record (Go: view.FilterFunc; Python: ds.filter)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

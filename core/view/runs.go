@@ -112,7 +112,7 @@ func (r *runs) rows(ctx context.Context, src source.Source, n int) (err error) {
 				span := &spans[i]
 				if span.Null() || span.Nulls != nil || slices.ContainsFunc(span.Lists, hasNull) {
 					return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null, so records cannot be grouped by its values", src.Schema().Fields[n].Name, span.Record).
-						WithHint("use a field without nulls, or leave out these records (Python: ds.filter)").With("record", span.Record)
+						WithHint("use a field without nulls, or leave out these records (Go: view.FilterFunc; Python: ds.filter)").With("record", span.Record)
 				}
 				row := withLists(span)
 				if at := len(row) - len(span.Row); infinities[src.Schema().Fields[n].Type].size != 0 {

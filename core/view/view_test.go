@@ -113,7 +113,7 @@ func TestErrors(t *testing.T) {
 		{func() (source.Source, error) {
 			return view.Window(t.Context(), other, view.Windows{Length: 2, Stride: 1, Within: "n"})
 		}, status.InvalidArgument,
-			`view: field "n": record 0 holds a null, so records cannot be grouped by its values; use a field without nulls, or leave out these records (Python: ds.filter)`},
+			`view: field "n": record 0 holds a null, so records cannot be grouped by its values; use a field without nulls, or leave out these records (Go: view.FilterFunc; Python: ds.filter)`},
 		{stack(), status.InvalidArgument, `view: the stack "d" has no columns; name at least one`},
 		{stack("a", "e"), status.NotFound, `source: the dataset has no field "e"; the fields are "a", "b", "c", "d"`},
 		{stack("a", "b", "d"), status.InvalidArgument,
@@ -517,7 +517,7 @@ func TestWindowWithinLists(t *testing.T) {
 	}
 	for _, rows := range [][][]byte{{{1, 1, 5}, {255, 1, 5}}, {{1, 1, 5}, nil}} {
 		_, err := view.Window(t.Context(), fewLists{must(view.Slice(src, 0, 2)), 2, rows}, view.Windows{Length: 1, Stride: 1, Within: "x"})
-		if want := `view: field "x": record 1 holds a null, so records cannot be grouped by its values; use a field without nulls, or leave out these records (Python: ds.filter)`; err == nil || err.Error() != want {
+		if want := `view: field "x": record 1 holds a null, so records cannot be grouped by its values; use a field without nulls, or leave out these records (Go: view.FilterFunc; Python: ds.filter)`; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

@@ -451,6 +451,9 @@ class Dataset(Readable):
         )
 
 
+synonyms.methods(Dataset, "ds")
+
+
 def _names(check: Checks, argument: str, names: Any) -> list[str]:
     """Checks a list of names of fields that is not empty."""
     several = hasattr(names, "__iter__") and not isinstance(names, str | bytes)

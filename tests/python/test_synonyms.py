@@ -28,7 +28,13 @@ TORCH = """dataset batch_size shuffle sampler batch_sampler num_workers collate_
 drop_last timeout worker_init_fn multiprocessing_context generator prefetch_factor
 persistent_workers pin_memory_device in_order num_replicas rank seed"""
 
-TABLES = [synonyms.DATASET, synonyms.LOADER, synonyms.OPTIONS, synonyms.PACKAGE]
+TABLES = [
+    synonyms.DATASET,
+    synonyms.LOADER,
+    synonyms.OPTIONS,
+    synonyms.METHODS,
+    synonyms.PACKAGE,
+]
 
 
 def dataset() -> mf.Dataset:
@@ -37,6 +43,19 @@ def dataset() -> mf.Dataset:
 
 def public(kind: Any) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def arguments(kind: Any) -> dict[str, set[str]]:
+    """Returns the arguments of the public methods of a class."""
+    methods = {name: getattr(kind, name) for name in public(kind)}
+    return {n: set(inspect.signature(m).parameters) for n, m in methods.items() if callable(m)}
+
+
+def test_every_argument_of_other_libraries_is_known() -> None:
+    ours = arguments(mf.Dataset)
+    for kind in (grain.MapDataset, grain.IterDataset, datasets.Dataset, datasets.IterableDataset):
+        for name, given in arguments(kind).items():
+            assert given - ours.get(name, given) - set(synonyms.METHODS) == set(), name
 
 
 def test_every_name_of_other_libraries_is_known() -> None:
@@ -55,6 +74,7 @@ def test_advice_names_what_exists() -> None:
     """Every method, function and argument that the advice names exists."""
     options = set(inspect.signature(mf.Loader).parameters)
     options |= set(inspect.signature(mf.open).parameters)
+    options = options.union(*arguments(mf.Dataset).values())
     for advice in {text for table in TABLES for text in table.values()}:
         for owner, name in re.findall(r"\b(ds|loader|mf)\.(\w+)", advice):
             kind: Any = {"ds": mf.Dataset, "loader": mf.Loader, "mf": mf}[owner]
@@ -99,6 +119,20 @@ def test_the_errors() -> None:
         mf.Loader(ds, batch_size=2, epoch=4)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="give the dataset first"):
         mf.Loader(source=ds, batch_size=2)  # type: ignore[call-overload]
+    with pytest.raises(TypeError) as wrong:
+        ds.filter(lambda rows: rows["x"] > 3, num_proc=4)
+    assert str(wrong.value) == (
+        "ds.filter: unexpected keyword argument 'num_proc'; leave it out: threads of the "
+        "library gather rows, and there are no worker processes"
+    )
+    for call, message in {
+        "ds.pad('x', lenght=3)": "did you mean 'length'? There are 'field', 'length', 'value', ",
+        "ds.sha256(full=True)": "ds.sha256: unexpected keyword argument 'full'; it has none",
+        "ds.head(rows=3)": "ds.head: unexpected keyword argument 'rows'; there are 'n'",
+    }.items():
+        with pytest.raises(TypeError) as wrong:
+            eval(call)
+        assert message in str(wrong.value)
     with pytest.raises(mf.InvalidArgumentError, match=r"ds\.slice\(0, 5\) has the first 5 records"):
         ds.take(5)
     with pytest.raises(mf.InvalidArgumentError, match=r"ds\.take\(indices\) selects records"):

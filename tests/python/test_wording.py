@@ -26,6 +26,8 @@ OTHERS = re.compile(r"\bMF_[A-Z]|\bin Python, |\(Go: |\(C: ")
             'pass dataset="ignore", or',
         ),
         ('give a value (Python: fill={"x": -1}), or', 'give a value (fill={"x": -1}), or'),
+        ('a value (Go: Fill, C: fill; Python: fill={"x": -1}), or', 'a value (fill={"x": -1}), or'),
+        ("leave (Go: a; Python: b) and (C: c) or (Go: d; Python: e)", "leave (b) and or (e)"),
         (
             "give it (Python: certificate.check(dataset=ds)), or",
             "give it (certificate.check(dataset=ds)), or",

@@ -8,6 +8,7 @@ have. An error for such a name gives the advice of this table. It says "ds" for 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -168,6 +169,42 @@ OPTIONS = _by_name(
     }
 )
 
+# Arguments of the methods of a dataset.
+METHODS = _by_name(
+    {
+        _WORKERS: "num_proc num_parallel_calls num_workers num_threads workers",
+        "give the function first, without a name: ds.filter(function)": (
+            "function predicate transform fn map_fn"
+        ),
+        "leave it out: the function gets rows only; ds.filter(mask) keeps records by number": (
+            "with_indices with_rank"
+        ),
+        "leave it out: the function gets batches of rows": "batched batch_size",
+        "leave it out: a view keeps no files, and copies no records": "keep_in_memory "
+        "load_from_cache_file cache_file_name indices_cache_file_name writer_batch_size "
+        "suffix_template new_fingerprint desc",
+        "write functools.partial(function, …), which has them": "fn_kwargs args kwargs",
+        "write fields=": "input_columns columns column_names names",
+        "ds.take(indices) has records by number": "indices",
+        "ds.slice(0, n) has the first n records, and ds.slice(start, stop) a range": "n sl count "
+        "offset length",
+        "write length=": "size window_size max_length pad_to pad_to_multiple_of",
+        "write stride=": "shift step",
+        "leave it out: windows are whole": "drop_remainder",
+        "write value=": "padding_value padding_values pad_value fill_value constant_values",
+        "write side=": "padding_side",
+        'write too_long="truncate"': "truncation truncate",
+        "write shape=": "new_shape",
+        'give the shares by name: ds.split({"train": 0.9, "test": 0.1})': "test_size train_size "
+        "lengths fractions splits",
+        "leave it out: the parts are drawn at random, by seed=": "shuffle",
+        "write seed=": "generator rng key random_seed random_state",
+        "write within=": "groups group by group_by",
+        "give a dict of present and new names: ds.rename({old: new})": "mapper mapping "
+        "column_mapping original_column_name new_column_name",
+    }
+)
+
 # Attributes of the package.
 PACKAGE = _by_name(
     {
@@ -228,18 +265,34 @@ def keywords(call: str, advice: Mapping[str, str]) -> Callable[[Any], Any]:
     """
 
     def decorate(function: Any) -> Any:
-        known = tuple(function.__kwdefaults__)
-        names = {*known, *function.__code__.co_varnames[: function.__code__.co_argcount]}
-        names -= set(function.__code__.co_varnames[: function.__code__.co_posonlyargcount])
+        code, similar = function.__code__, nearest
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        known = [n for n in names[code.co_posonlyargcount :] if n != "self"]
 
-        @functools.wraps(function)
         def checked(*args: Any, **options: Any) -> Any:
             for name in options:
-                if name not in names:
-                    hint = advice.get(name) or nearest(name, known)
+                if name not in known:
+                    hint = advice.get(name) or (similar(name, known) if known else "it has none")
                     raise TypeError(f"{call}: unexpected keyword argument {name!r}; {hint}")
             return function(*args, **options)
 
-        return checked
+        # Package doctest finds the functions of a module by their globals.
+        placed = types.FunctionType(
+            checked.__code__, function.__globals__, closure=checked.__closure__
+        )
+        return functools.update_wrapper(placed, function)
 
     return decorate
+
+
+def methods(kind: type, call: str) -> None:
+    """Makes an unknown keyword argument of the methods of a dataset an error with advice.
+
+    Args:
+        kind: the class.
+        call: an object of the class as the user writes it.
+    """
+    for name in dir(kind):
+        method = getattr(kind, name)
+        if isinstance(method, types.FunctionType) and not name.startswith("_"):
+            setattr(kind, name, keywords(f"{call}.{name}", METHODS)(method))

@@ -9,7 +9,7 @@ import re
 
 _ALL = re.compile(r" in Python, \S+ in Go, \S+ in C\b")  # such as: ds.pad(…) in Python, …
 _OTHER = re.compile(r" \((?:Go|C): [^()]*\)")
-_OURS = re.compile(r"\(Python: ")
+_OURS = re.compile(r"\((?:[^()]*; )?Python: ")  # such as: (Go: Fill, C: fill; Python: …)
 
 
 def in_python(text: str) -> str:
@@ -19,4 +19,4 @@ def in_python(text: str) -> str:
         >>> in_python('give duplicates="allow" (C: MF_ALLOW_DUPLICATES)')
         'give duplicates="allow"'
     """
-    return _OURS.sub("(", _OTHER.sub("", _ALL.sub("", text)))
+    return _OTHER.sub("", _OURS.sub("(", _ALL.sub("", text)))
