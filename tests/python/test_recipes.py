@@ -121,6 +121,7 @@ def test_the_guide_quotes_the_recipes() -> None:
     assert [line for line in quoted if line not in lines] == []
 
 
+@pytest.mark.deep
 def test_slurm_stops_and_continues(tmp_path: Path) -> None:
     host = Host(tmp_path, rows=1 << 18)  # many more steps than the test runs
     saved = [0]
@@ -159,14 +160,19 @@ def test_slurm_needs_two_folders(tmp_path: Path, name: str) -> None:
     assert "started" not in output
 
 
+def test_a_tpu_slice_needs_its_name(tmp_path: Path) -> None:
+    host = Host(tmp_path, rows=2)
+    status, output = host.run("bash", "tpu.sh", ZONE="zone")
+    assert (status, "TPU: unbound variable" in output) == (1, True)
+
+
+@pytest.mark.deep
 def test_a_tpu_slice(tmp_path: Path) -> None:
     host = Host(tmp_path, rows=256)
     status, output = host.run("bash", "tpu.sh", TPU="name", ZONE="zone")
     assert (status, finished(output)) == (0, ALL), output
     status, output = host.run("bash", "tpu.sh", TPU="name", ZONE="zone")  # a restart after the end
     assert (status, finished(output)) == (0, ALL), output
-    status, output = host.run("bash", "tpu.sh", ZONE="zone")
-    assert (status, "TPU: unbound variable" in output) == (1, True)
 
 
 # ---- JobSet ----

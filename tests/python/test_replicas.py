@@ -350,7 +350,7 @@ def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
     """The number of keys is bounded, however long a run is."""
-    monkeypatch.setattr(replicas, "UNCOMPARED", 16)
+    monkeypatch.setattr(replicas, "UNCOMPARED", 4)
 
     class Counted(Memory):
         most = 0
@@ -361,7 +361,7 @@ def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> N
 
     store = Counted()
     with players(verify_replicas="always", coordinator=store) as job:
-        for _ in range(10_000 if deep else 200):
+        for _ in range(10_000 if deep else 60):
             job.step()
         compared(job)
         # The terms, the verdict and three answers; an arrival, a heartbeat and, after some seconds,

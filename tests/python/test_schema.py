@@ -47,6 +47,8 @@ def text_of(parts: list[Any]) -> bytes:
             text += part.encode()
         elif "hex" in part:
             text += bytes.fromhex(part["hex"])
+        elif "#" not in part["repeat"]:
+            text += part["repeat"].encode() * part["times"]
         else:
             numbered = (part["repeat"].replace("#", str(i)) for i in range(part["times"]))
             text += "".join(numbered).encode()

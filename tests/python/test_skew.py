@@ -6,6 +6,8 @@ import json
 import random
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -63,17 +65,26 @@ def error(problem: str) -> str:
     return text + "it; then continue from a saved state in all of them"
 
 
-@pytest.mark.parametrize(
-    ("odd", "more", "problem"),
-    [
-        ({0}, 1, "process 0 is 1 batch ahead of processes 1, 2 and 3"),
-        ({3}, 4, "process 3 is 4 batches ahead of processes 0, 1 and 2"),
-        ({0, 2}, 1, "processes 0 and 2 are 1 batch ahead of processes 1 and 3"),
-        ({0, 2, 3}, 2, "process 1 is 2 batches behind processes 0, 2 and 3"),
-    ],
-)
-def test_ahead(odd: set[int], more: int, problem: str) -> None:
+def at_once(*cases: Callable[[], object]) -> None:
+    """Runs cases beside each other, because they mostly wait; raises the first error."""
+    with ThreadPoolExecutor(len(cases)) as pool:
+        for case in [pool.submit(case) for case in cases]:
+            case.result()
+
+
+def test_ahead() -> None:
     """All processes name the one that takes more batches, with their number."""
+    at_once(
+        partial(ahead, {0}, 1, "process 0 is 1 batch ahead of processes 1, 2 and 3"),
+        partial(ahead, {3}, 4, "process 3 is 4 batches ahead of processes 0, 1 and 2"),
+        partial(ahead, {0, 2}, 1, "processes 0 and 2 are 1 batch ahead of processes 1 and 3"),
+        partial(ahead, {0, 2, 3}, 2, "process 1 is 2 batches behind processes 0, 2 and 3"),
+        the_error_is_the_same_in_all,
+        the_error_outlives_the_processes_that_raised_it,
+    )
+
+
+def ahead(odd: set[int], more: int, problem: str) -> None:
     step, taken = Steps(), [0] * 4
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -94,7 +105,7 @@ def test_ahead(odd: set[int], more: int, problem: str) -> None:
             assert str(again.value) == error(problem)
 
 
-def test_the_error_is_the_same_in_all() -> None:
+def the_error_is_the_same_in_all() -> None:
     """The error is the same in all, also in a process that receives it from another first."""
     step, message = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
 
@@ -114,7 +125,7 @@ def test_the_error_is_the_same_in_all() -> None:
             assert (type(e.value), str(e.value)) == (mf.IncompatibleError, message)
 
 
-def test_the_error_outlives_the_processes_that_raised_it() -> None:
+def the_error_outlives_the_processes_that_raised_it() -> None:
     """A process that has not read the error when the others depart still raises it."""
     step, message = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
 
@@ -147,7 +158,7 @@ def loop_of(step: Steps) -> Loop:
     return loop
 
 
-def test_after_a_seek() -> None:
+def after_a_seek() -> None:
     """Processes that go on from one position raise no error."""
     step = Steps()
 
@@ -165,8 +176,7 @@ def test_after_a_seek() -> None:
         assert run(job, loop_of(step)) == [None] * 4
 
 
-@pytest.mark.parametrize("late", range(4))
-def test_late(late: int) -> None:
+def late(process: int) -> None:
     """A process that is only late is not behind."""
     step = Steps()
 
@@ -174,14 +184,14 @@ def test_late(late: int) -> None:
         for n in range(STEPS):
             next(it)
             step()
-            if p == late and n == 4:
+            if p == process and n == 4:
                 job.store.until(some_go_on)
 
     with players(verify_replicas="always") as job:
         assert run(job, loop) == [None] * 4
 
 
-def test_independent_steps() -> None:
+def independent_steps() -> None:
     """Processes whose steps do not wait for each other are never held up as skewed."""
     print(f"MESHFEED_SEED={SEED}")
 
@@ -195,7 +205,7 @@ def test_independent_steps() -> None:
         assert run(job, loop) == [None] * 4
 
 
-def test_one_leads() -> None:
+def one_leads() -> None:
     """Processes that take each batch after process 0 are not behind."""
     step = Steps()
     first = [threading.Event() for _ in range(STEPS)]
@@ -211,11 +221,13 @@ def test_one_leads() -> None:
         assert run(job, loop) == [None] * 4
 
 
-@pytest.mark.parametrize("gone", [0, 2])
-def test_a_silent_departure(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_departure(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that departs without a message does not hold up the others."""
     monkeypatch.setattr(peers.Peers, "depart", lambda _: None)
+    at_once(partial(silent, 0), partial(silent, 2))
 
+
+def silent(gone: int) -> None:
     def loop(p: int, it: Iterator[Any]) -> None:
         for n in range(STEPS):
             if p == gone and n == 3:
@@ -225,6 +237,16 @@ def test_a_silent_departure(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with players(verify_replicas="always") as job:
         assert run(job, loop) == [None] * 4
+
+
+def test_alike() -> None:
+    """No process is ahead of the others."""
+    at_once(
+        *(partial(late, p) for p in range(4)),
+        after_a_seek,
+        independent_steps,
+        one_leads,
+    )
 
 
 @pytest.mark.parametrize("uses", [False, True])
