@@ -226,7 +226,7 @@ func TestVerifyMutatedFiles(t *testing.T) {
 	}
 	r, path := random.New(t), temp(t, "damaged.arrow")
 	accepted, refused := 0, 0
-	for range 2000 {
+	for range random.Count(1000, 2000) {
 		data := random.Damage(r, random.One(r, inputs...))
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)

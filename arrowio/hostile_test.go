@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,8 +18,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
-
-var mutations = flag.Int("mutations", 10000, "number of damaged files")
 
 // validFiles returns files with every kind of column, most of at most 8 KiB. The
 // scripts generate.py in their directories write them.
@@ -222,10 +219,7 @@ func TestTruncatedFiles(t *testing.T) {
 // TestMutatedFiles damages files at random. Both ways of reading a damaged file, "map"
 // and "read", must return the same bytes, or both an error that names the file.
 func TestMutatedFiles(t *testing.T) {
-	count := *mutations
-	if underRace {
-		count /= 10
-	}
+	count := random.Count(2000, 10_000)
 	files := validFiles(t)
 	var inputs [][]byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -15,6 +15,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // TestFiles runs the tests of sources on every kind of field in files and streams.
@@ -35,7 +36,7 @@ func TestFiles(t *testing.T) {
 		{"zstd", []bool{true, false}, []int{30, 11}, []ipc.Option{ipc.WithZstd()}},
 	} {
 		for i, io := range []string{"map", "read"} {
-			if underRace && i != len(c.sizes)%2 {
+			if random.Brief() && i != len(c.sizes)%2 {
 				continue // one of the two is enough for the race detector
 			}
 			t.Run(c.name+"/"+io, func(t *testing.T) {

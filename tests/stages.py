@@ -46,8 +46,8 @@ RACED = (
 # are the same without it. The tests of the other packages do less under the
 # detector or allow more memory, so they run both ways.
 RACE_ONLY = (
-    "/(arrowio/(cstream|records|internal/(part|table))"
-    "|core/batch|core/(loader|gomlxfeed)/internal/.*)$"
+    "/(arrowio/(cstream|tensors|internal/(blob|diskcache|spare|table))"
+    "|core/batch|core/gomlxfeed/internal/virtual)$"
 )
 
 # With MESHFEED_STRICT=1, tests/strict.py makes a skipped test a failed one.
@@ -134,7 +134,11 @@ DEEP = [
         DEEP_ENV,
     ),
     Stage("deep go test", f"{GO_TEST} ./...", DEEP_ENV),
-    Stage("deep go test -race", f"{RACE} ./core/... ./internal/... ./arrowio/... ./tests/..."),
+    Stage(
+        "deep go test -race",
+        f"{RACE} ./core/... ./internal/... ./arrowio/... ./tests/...",
+        {"MESHFEED_FULL_RACE": "1"},
+    ),
     Stage(
         "deep real processes",
         f"{PYTHON} -m pytest -q -m 'deep or longer' tests/distributed",

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -29,11 +28,8 @@ var loadings = []string{layout.LoadProcess, layout.LoadGlobal, layout.LoadDevice
 // On random meshes, the four ways of loading deliver the same global arrays and
 // gather as many bytes as the layout says.
 func TestLoadings(t *testing.T) {
-	r, meshes := random.New(t), 200
-	if os.Getenv("MESHFEED_DEEP") != "" {
-		meshes = 5000
-	}
-	for range meshes {
+	r := random.New(t)
+	for range random.Count(200, 5000) {
 		d, records := randomRun(r)
 		var first []map[string][]byte
 		for _, how := range loadings {

@@ -138,6 +138,8 @@ def test_packages_that_only_run_under_the_race_detector_do_the_same_without() ->
             text = test.read_text()
             assert "build !race" not in text, f"{test} differs without -race: run {name} both ways"
             assert "AllocsPerRun" not in text, f"{test} counts allocations: run {name} both ways"
+            fewer = re.search(r"random\.(Brief|Count|Rounds)", text)
+            assert not fewer, f"{test} does less under -race: run {name} both ways"
 
 
 def test_every_longer_test_is_in_the_deep_suite() -> None:

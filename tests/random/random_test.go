@@ -34,7 +34,7 @@ func TestRounds(t *testing.T) {
 	*seed = 0
 	drawn := map[uint64]bool{}
 	Rounds(t, 5, 50, func(_ *testing.T, r *rand.Rand) { drawn[r.Uint64()] = true })
-	if len(drawn) != 5 {
+	if len(drawn) != Count(5, 50) {
 		t.Errorf("%d of 5 rounds differ", len(drawn))
 	}
 }

@@ -32,14 +32,28 @@ func New(t testing.TB) *rand.Rand {
 // From returns the generator of a seed.
 func From(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// Rounds runs quick rounds, or deep rounds with MESHFEED_DEEP=1, or the one
-// round of -seed. It stops at the first failure.
+// Brief reports whether the race detector is on, which makes tests ten times slower,
+// and MESHFEED_FULL_RACE is not set. A test may then leave out cases that differ in
+// their data but not in their concurrency.
+func Brief() bool { return race && os.Getenv("MESHFEED_FULL_RACE") == "" }
+
+// Count returns the number of rounds of a test: deep with MESHFEED_DEEP=1, a fifth
+// of quick if the test is [Brief], or else quick.
+func Count(quick, deep int) int {
+	switch {
+	case os.Getenv("MESHFEED_DEEP") != "":
+		return deep
+	case Brief():
+		return quick / 5
+	}
+	return quick
+}
+
+// Rounds runs as many rounds as [Count] returns, or the one round of -seed. It
+// stops at the first failure.
 func Rounds(t *testing.T, quick, deep int, test func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
-	rounds, first := quick, rand.Uint64()
-	if os.Getenv("MESHFEED_DEEP") != "" {
-		rounds = deep
-	}
+	rounds, first := Count(quick, deep), rand.Uint64()
 	if *seed != 0 {
 		rounds, first = 1, *seed
 	}

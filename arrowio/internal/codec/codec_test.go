@@ -129,7 +129,7 @@ func TestUnknownCodec(t *testing.T) {
 // TestBombs decompresses pages that have many more bytes than their headers promise. The
 // memory that it takes is bounded by the promise.
 func TestBombs(t *testing.T) {
-	bomb := make([]byte, 64<<20)
+	bomb := make([]byte, 32<<20)
 	for _, c := range codecs {
 		packed := compress(t, bomb, c)
 		var before, after runtime.MemStats
