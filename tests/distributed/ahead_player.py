@@ -137,6 +137,7 @@ def play(place: Place, scene: Scene) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    skew.SECONDS = 0.1  # so that barriers come every hundred steps
+    skew.SECONDS = 0.02  # so that barriers come every hundred steps
+    skew.PATIENT = 0.2  # so that a stop takes less time
     with joined() as place:
         write(place, "ahead", {name: play(place, scene) for name, scene in SCENES.items()})

@@ -31,8 +31,8 @@ def play(place: Place, how: str) -> None:
     mesh = Mesh(np.array(jax.devices()), ("data",))
     total: Any = jax.device_put(jnp.float32(0), NamedSharding(mesh, P()))
     step = jax.jit(lambda total, batch: total + batch["n"].sum())
-    ds = mf.from_arrays({"n": np.arange(8000, dtype=np.int32)})
-    with mf.Loader(ds, mesh, {"n": P("data")}, batch_size=8, name="train") as loader:
+    ds = mf.from_arrays({"n": np.arange(9000, dtype=np.int32)})
+    with mf.Loader(ds, mesh, {"n": P("data")}, batch_size=9, name="train") as loader:
         for taken, batch in enumerate(loader):
             if taken == STEPS + (how == "exits") and place.rank != ODD:
                 (place.folder / f"taken-{place.rank}").touch()

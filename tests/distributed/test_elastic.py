@@ -23,6 +23,7 @@ from tests.distributed.job import ROOT, Job
 HANG = 300  # seconds; a job takes ten
 
 Batch = tuple[int, int, list[int]]  # epoch, position, labels
+Sizes = tuple[list[int], list[int], list[int]]  # devices by process, of three jobs
 
 
 def job(folder: Path, devices: list[int], what: str, steps: int = 0, state: Any = None) -> Job:
@@ -77,16 +78,23 @@ def nothing_is_left(tmp_path: Path) -> Iterator[None]:
     assert [*left_since(before), *map(str, tmp_path.glob("*/.*"))] == []
 
 
-def test_four_are_preempted_two_go_on_then_eight(tmp_path: Path) -> None:
-    first, second, third = (tmp_path / name for name in ("four", "two", "eight"))
-    with job(first, [2, 2, 2, 2], "preempted") as four:
-        wait_for(four, range(4))
-        four.processes[1].send_signal(signal.SIGTERM)
-        four.wait(HANG)
-    with job(second, [2, 2], "run", 4, first / "state.json") as two:
-        two.wait(HANG)
-    with job(third, [1] * 8, "run", 4, second / "state.json") as eight:
-        eight.wait(HANG)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param(([2, 2], [2], [1] * 3), id="2, 1 and 3"),
+        pytest.param(([2] * 4, [2, 2], [1] * 8), id="4, 2 and 8", marks=pytest.mark.deep),
+    ],
+)
+def test_some_are_preempted_fewer_go_on_then_more(sizes: Sizes, tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "fewer", "more"))
+    with job(first, sizes[0], "preempted") as preempted:
+        wait_for(preempted, range(len(sizes[0])))
+        preempted.processes[1].send_signal(signal.SIGTERM)
+        preempted.wait(HANG)
+    with job(second, sizes[1], "run", 4, first / "state.json") as fewer:
+        fewer.wait(HANG)
+    with job(third, sizes[2], "run", 4, second / "state.json") as more:
+        more.wait(HANG)
     got = [read(folder) for folder in (first, second, third)]
     assert [len(batches) for batches in got[1:]] == [4, 4]
     assert [batch for batches in got for batch in batches] == undisturbed(first, len(got[0]) + 8)
