@@ -7,9 +7,9 @@ import { example, examples, inBrowser, load, open } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** tools adds functions to the page that search through shadow roots. */
+/** tools adds functions to the open page that search through shadow roots. */
 const tools = (page) =>
-  page.addInitScript(() => {
+  page.evaluate(() => {
     window.all = (root = document) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? window.all(e.shadowRoot) : [])]);
     window.shown = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && e.getClientRects().length > 0;
     window.above = (e) => e.parentElement ?? e.getRootNode().host ?? null;
@@ -23,8 +23,8 @@ const tools = (page) =>
 
 for (const [width, deviceScaleFactor] of [[1280, 1], [640, 2]]) {
   inBrowser(`at ${100 * deviceScaleFactor} % no control is clipped, covered or outside its panel`, { viewport: { width, height: 900 / deviceScaleFactor }, deviceScaleFactor }, async (page) => {
-    await tools(page);
     await open(page);
+    await tools(page);
     for (const { name, text } of examples()) {
       await load(page, text);
       const wrong = await page.evaluate(() => {
@@ -57,8 +57,8 @@ for (const [width, deviceScaleFactor] of [[1280, 1], [640, 2]]) {
 
 for (const colorScheme of ["light", "dark"]) {
   inBrowser(`a print has all parts, and nothing is cut off, ${colorScheme}`, { colorScheme, viewport: { width: 718, height: 1000 } }, async (page) => {
-    await tools(page);
     await open(page);
+    await tools(page);
     await page.getByLabel("colors", { exact: true }).selectOption(colorScheme);
     await page.emulateMedia({ media: "print", colorScheme });
     for (const { name, text } of examples()) {
@@ -94,8 +94,8 @@ for (const colorScheme of ["light", "dark"]) {
 }
 
 inBrowser("with forced colors, blocks have texts and pressed buttons differ", { forcedColors: "active" }, async (page) => {
-  await tools(page);
   await open(page, example("05"));
+  await tools(page);
   const found = await page.evaluate(() => {
     const fill = (e) => getComputedStyle(e).backgroundColor;
     const one = (selector) => window.all().find((e) => e.matches(selector) && window.shown(e));
@@ -113,8 +113,8 @@ inBrowser("with forced colors, blocks have texts and pressed buttons differ", { 
 });
 
 inBrowser("with reduced motion nothing is animated", { reducedMotion: "reduce" }, async (page) => {
-  await tools(page);
   await open(page, example("02"));
+  await tools(page);
   const times = () => page.evaluate(() => [...new Set(window.all().flatMap((e) => [getComputedStyle(e).transitionDuration, getComputedStyle(e).animationDuration]))].sort());
   assert.deepEqual(await times(), ["0s"]);
   await page.emulateMedia({ reducedMotion: "no-preference" });
@@ -122,9 +122,9 @@ inBrowser("with reduced motion nothing is animated", { reducedMotion: "reduce" }
 });
 
 for (const number of ["07", "08", "09"]) {
-  inBrowser(`the Tab key visits every control once and shows the focus: ${number}`, async (page) => {
-    await tools(page);
+  inBrowser(`the Tab key visits every control once and shows the focus: ${number}`, { shared: true }, async (page) => {
     await open(page, example(number));
+    await tools(page);
     await page.evaluate(() => {
       window.stops = window.all().filter((e) => e.tabIndex >= 0 && !e.disabled && window.shown(e) && (e.matches("button, input, select, textarea, a[href], [tabindex]")));
       window.visited = [];
@@ -189,7 +189,7 @@ function oklab(rgb, eyes) {
 // Blocks along the two partitioned dimensions, and the least distance of neighbors. 0.02 is just visible.
 const CUTS = [[2, 1, 0.3], [4, 1, 0.12], [8, 1, 0.045], [16, 1, 0.018], [2, 2, 0.15], [4, 2, 0.08], [8, 2, 0.025], [4, 4, 0.055], [8, 4, 0.025], [2, 8, 0.024]];
 
-inBrowser("neighboring blocks differ in color, also with color blindness", async (page) => {
+inBrowser("neighboring blocks differ in color, also with color blindness", { shared: true }, async (page) => {
   await open(page);
   for (const [rows, cols, least] of CUTS) {
     const axes = JSON.stringify([["a", rows], ["b", cols]]);

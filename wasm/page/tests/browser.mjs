@@ -1,4 +1,5 @@
-// The browser of the tests: the system's Chromium, started once per test file.
+// The browser of the tests: the system's Chromium, started once per test file. A new context takes half a second of
+// processor time, and loading the page as much, so tests use a page again where that changes nothing of what they check.
 //
 //   MESHFEED_CHROMIUM  its path, if it is not one of the usual paths
 //   MESHFEED_STRICT    1: a missing browser fails the tests instead of skipping them
@@ -22,7 +23,7 @@ const path = process.env.MESHFEED_CHROMIUM ?? usual.find((p) => existsSync(p));
 const strict = process.env.MESHFEED_STRICT === "1";
 
 let browser;
-let shared = null; // the page of tests with the option shared, and what it wrote to the console
+let common = null; // the page of tests without options of their own
 after(() => browser?.close());
 
 /** documents lists the documents of a folder: name and text. */
@@ -42,48 +43,65 @@ export const strategies = () => documents(strategyFolder);
 /** example returns the text of the example with a number, such as "02". */
 export const example = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
-/** inBrowser runs a test with a page that has no network. Console output, and every request other than
+/** inBrowser runs a test with an empty page that has no network. Console output, and every request other than
  * for the page itself, fails the test, except for what the option expected matches. With the option immediate, actions do not wait for the answers of the cores.
- * Tests with the option shared use the same page, and begin with openStrategy. A test that fails closes that page. */
+ * Tests with the option shared begin with open or openStrategy, which keep what the test before has loaded. Any other option is one of a context,
+ * which the test then has for itself. */
 export function inBrowser(name, options, run) {
   if (typeof options === "function") [options, run] = [{}, options];
   const skip = !path && !strict ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
   test(name, { skip, timeout: 60_000 }, async (t) => {
-    const own = options.shared ? (shared ??= await newPage(options)) : await newPage(options);
+    const { expected, immediate = false, shared = false, ...context } = options;
+    const alone = Object.keys(context).length > 0;
+    const own = alone ? await newPage(context) : (common ??= await newPage({}));
+    let again = false; // whether the next test may use the page
     try {
+      if (!(shared && own.page.shared)) await clear(own);
+      await own.page.mouse.move(0, 0);
+      Object.assign(own.page, { immediate, shared });
       await run(own.page, t);
-      const unexpected = own.messages.filter((m) => !options.expected?.test(m));
+      const unexpected = own.messages.filter((m) => !expected?.test(m));
       assert.deepEqual(unexpected, [], "the page wrote to the console, or sent a request");
-    } catch (cause) {
-      if (own === shared) shared = null;
-      throw cause;
+      again = !alone && !own.page.patched;
     } finally {
-      if (own !== shared) await own.page.context().close();
+      if (!again) await own.page.context().close();
+      if (!again && !alone) common = null;
     }
   });
 }
 
+/** clear makes a page empty, and forgets what earlier tests stored and wrote to the console. */
+async function clear({ page, messages }) {
+  await page.evaluate(() => location.protocol === "file:" && localStorage.clear());
+  await page.goto("about:blank");
+  messages.length = 0;
+}
+
 /** newPage returns an empty page in a context of its own, and the list of what it writes to the console. */
-async function newPage(options) {
+async function newPage({ online, ...options }) {
   browser ??= await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: !options.online, ...options });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: !online, ...options });
   const messages = [];
   context.on("console", (m) => messages.push(`${m.type()}: ${m.text()}`));
   context.on("weberror", (e) => messages.push(`error: ${e.error().stack}`));
-  context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || messages.push(`request: ${r.url()}`));
+  context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || online || messages.push(`request: ${r.url()}`));
   const page = await context.newPage();
-  [page.immediate, page.shared] = [options.immediate, options.shared];
-  if (!options.immediate) waitAfterActions(page);
+  const addInitScript = page.addInitScript.bind(page);
+  page.addInitScript = (...args) => {
+    page.patched = true; // for good
+    return addInitScript(...args);
+  };
+  waitAfterActions(page);
   return { page, messages };
 }
 
-/** waitAfterActions makes every action of a page wait until the page shows the answers of its cores. */
+/** waitAfterActions makes every action of a page wait until the page shows the answers of its cores, unless the page is immediate. */
 function waitAfterActions(page) {
   const after = (object, name) => {
     const usual = object[name].bind(object);
     object[name] = async (...args) => {
       const result = await usual(...args);
-      await settled(page).catch(() => {}); // where the action leaves the page
+      if (!page.immediate) await settled(page).catch(() => {}); // where the action leaves the page
       return result;
     };
   };
@@ -172,12 +190,24 @@ export const focused = (page) =>
     return e;
   });
 
-/** open shows the page, optionally with a layout. */
+/** open shows the page, optionally with a layout. If a shared page shows a layout, it gets a new element and a new model
+ * of the given one, which ask the same workers. */
 export async function open(page, text, url = single) {
+  if (page.shared && text && (await page.locator("layout-app").count()) > 0) return renewLayout(page, text);
   await page.goto(url);
   await page.locator("layout-app").waitFor();
   if (text) await load(page, text);
 }
+
+const renewLayout = (page, text) =>
+  page.evaluate(async (text) => {
+    const old = document.querySelector("layout-app");
+    const { core, aside, constructor } = old.model;
+    const app = new old.constructor();
+    [app.model, app.source, app.slot] = [await constructor.open(core, aside, text), old.source, old.slot];
+    old.replaceWith(app);
+    await app.updateComplete;
+  }, text);
 
 /** load opens a layout in an open page. */
 export async function load(page, text) {

@@ -208,7 +208,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
-IMPORTS)
+)
 
 func text(wanted any) string {
 	switch d := wanted.(type) {
@@ -230,7 +230,7 @@ LIST	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	WHOLE.Main()
+	mainWHOLE()
 }
 `;
 
@@ -238,18 +238,13 @@ test("the Go programs are formatted and have the page's layouts, and one loads a
   const made = folder(t);
   const go = (...args) => run("go", args, { cwd: made });
   goModule(made);
-  const names = cases.map((_, i) => `p${i}`);
-  for (const [i, { go }] of cases.entries()) {
-    mkdirSync(join(made, names[i]));
-    writeFileSync(join(made, names[i], "main.go"), go);
-  }
+  const file = (i) => join(made, `p${i}.go`);
+  for (const [i, { go }] of cases.entries()) writeFileSync(file(i), go);
   assert.equal(run("gofmt", ["-l", "."], { cwd: made }), "", "gofmt changes these programs");
-  for (const [i, { go }] of cases.entries()) {
-    const library = go.replace(/^package main$/m, `package ${names[i]}`).replace(/^func main\(\)/m, "func Main()");
-    writeFileSync(join(made, names[i], "main.go"), `${library}\nfunc Document() any { return wanted }\n`);
-  }
-  const fill = (what) => names.map(what).join("");
-  writeFileSync(join(made, "main.go"), DRIVER.replace("IMPORTS", fill((n) => `\t"example.com/programs/${n}"\n`)).replace("WHOLE", names[cases.findIndex((c) => c.name === WHOLE)]).replace("LIST", fill((n) => `\t\ttext(${n}.Document()),\n`)));
+  // One package of all programs compiles sooner than a package of each. Its files have the names of their programs with a number.
+  for (const [i, { go }] of cases.entries()) writeFileSync(file(i), go.replace(/^func main\(\)/m, `func main${i}()`).replace(/^(const|var) wanted /m, `$1 wanted${i} `).replace(/(\[\]byte\(|&)wanted\)/, `$1wanted${i})`));
+  const list = cases.map((_, i) => `\t\ttext(wanted${i}),\n`).join("");
+  writeFileSync(join(made, "main.go"), DRIVER.replace("WHOLE", cases.findIndex((c) => c.name === WHOLE)).replace("LIST", list));
   cpSync(join(root, FILE), join(made, "train-0.arrow"));
   const documents = JSON.parse(go("run", "-mod=mod", "."));
   for (const [i, { name, document }] of cases.entries()) assert.equal(documents[i], document, name);

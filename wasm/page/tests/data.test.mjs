@@ -45,7 +45,7 @@ const table = (page, name) => page.getByRole("region", { name, exact: true }).lo
 
 const UNEVEN = '{"meshfeed":1,"mesh":{"axes":[["data",2],["model",2]],"devices":[[0,0],[1,1],[1,2],[1,3]]},"arrays":{"x":{"shape":["B",4],"dtype":"int8","spec":["data"]}},"batch":{"size":8}}';
 
-inBrowser("other readers are listed with the shared rows, and a sentence sums up repeated reads", async (page) => {
+inBrowser("other readers are listed with the shared rows, and a sentence sums up repeated reads", { shared: true }, async (page) => {
   await open(page, UNEVEN);
   const others = async () => (await table(page, "what every process reads")).map((row) => row.at(-1));
   assert.deepEqual(await others(), ["p1", "p0 (0–3)"]);
@@ -62,7 +62,7 @@ inBrowser("other readers are listed with the shared rows, and a sentence sums up
 
 const SMALL = (more) => `{"meshfeed":1,"mesh":{"axes":[["data",2]],"processes":2},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":8${more.batch ?? ""}},"dataset":{"records":${more.records}${more.order ?? ""}}}`;
 
-inBrowser("the records of a step are listed, also across epochs", async (page) => {
+inBrowser("the records of a step are listed, also across epochs", { shared: true }, async (page) => {
   await open(page, SMALL({ records: 19 }));
   const records = async () => (await table(page, "which records")).map((row) => row.at(-1));
   const view = page.locator("samples-view");
@@ -92,7 +92,7 @@ inBrowser("the records of a step are listed, also across epochs", async (page) =
   await view.getByText("Enter the number of records of the dataset to see the records of each process.").waitFor();
 });
 
-inBrowser("each shuffled epoch lists every record once, in an order of its own", async (page) => {
+inBrowser("each shuffled epoch lists every record once, in an order of its own", { shared: true }, async (page) => {
   await open(page, SMALL({ records: 40, order: ',"order":"shuffle.1","seed":5' }));
   const epochs = [];
   for (let epoch = 0; epoch < 2; epoch++) {

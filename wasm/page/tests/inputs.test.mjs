@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { canonical, example, focused, inBrowser, load, open, type } from "./browser.mjs";
 import { modules } from "./modules.mjs";
 
-inBrowser("a device order is accepted, shown in runs, refused with a reason, and removed", async (page) => {
+inBrowser("a device order is accepted, shown in runs, refused with a reason, and removed", { shared: true }, async (page) => {
   await open(page, example("02"));
   const form = page.locator("mesh-form");
   await form.locator("summary").first().click();
@@ -31,7 +31,7 @@ inBrowser("a device order is accepted, shown in runs, refused with a reason, and
   assert.equal(await form.getByLabel("processes").first().inputValue(), "2");
 });
 
-inBrowser("axes are moved by keyboard, which keeps the focus, and by dragging", async (page) => {
+inBrowser("axes are moved by keyboard, which keeps the focus, and by dragging", { shared: true }, async (page) => {
   await open(page, example("05"));
   const names = () => page.locator("mesh-form li input.code").evaluateAll((inputs) => inputs.map((i) => i.value).join());
   await page.getByRole("button", { name: "move data inwards" }).focus();
@@ -47,7 +47,7 @@ inBrowser("axes are moved by keyboard, which keeps the focus, and by dragging", 
   assert.match(await canonical(page), /"axes":\[\["data",2\],\["fsdp",8\],\["model",2\]\]/);
 });
 
-inBrowser("presets set the mesh, and unequal processes get fixes", async (page) => {
+inBrowser("presets set the mesh, and unequal processes get fixes", { shared: true }, async (page) => {
   await open(page, example("02"));
   const presets = page.getByLabel("mesh presets");
   const counts = [];
@@ -69,7 +69,7 @@ inBrowser("presets set the mesh, and unequal processes get fixes", async (page) 
   assert.match(await canonical(page), /"processes":4/);
 });
 
-inBrowser("the error about a name is shown at its input", async (page) => {
+inBrowser("the error about a name is shown at its input", { shared: true }, async (page) => {
   await open(page, example("02"));
   const said = (form) => page.locator(`${form} .why`).allInnerTexts();
   const axis = page.getByLabel("name of axis 2");
@@ -97,7 +97,7 @@ inBrowser("the error about a name is shown at its input", async (page) => {
   assert.deepEqual(await said("array-form"), ['array "valid" has the name of the mask']);
 });
 
-inBrowser("a named size changes in all shapes", async (page) => {
+inBrowser("a named size changes in all shapes", { shared: true }, async (page) => {
   await open(page, example("10"));
   const shape = (i) => page.locator("array-form").getByLabel("shape").nth(i);
   await type(shape(0), "B, S=8192");
@@ -115,7 +115,7 @@ inBrowser("a named size changes in all shapes", async (page) => {
   assert.equal(await shape(1).inputValue(), "B, S=1008");
 });
 
-inBrowser("an invalid number is refused at its input", async (page) => {
+inBrowser("an invalid number is refused at its input", { shared: true }, async (page) => {
   await open(page, example("02"));
   for (const [label, value, why] of [
     ["global batch", "many", "expected a whole number from 1, such as 64 or 10k"],
@@ -159,7 +159,7 @@ inBrowser("Ctrl-Z undoes an edit, but not inside an input", async (page) => {
   assert.match(await canonical(page), /"size":104/);
 });
 
-inBrowser("Undo goes back to the layout before the opened one", async (page) => {
+inBrowser("Undo goes back to the layout before the opened one", { shared: true }, async (page) => {
   await open(page);
   const first = await canonical(page);
   const undo = page.getByRole("button", { name: "Undo" });
@@ -193,7 +193,7 @@ test("specText and parseSpec are inverse", () => {
   for (const spec of [[], [["a"], []], [["a", "b"], ["it's"]], [['"']], [["it's \"x\""]], [["a\\b"], ["a,b (c)"]], [["None"]]]) assert.deepEqual(parseSpec(specText(spec)), spec, specText(spec));
 });
 
-inBrowser("a number may have a decimal suffix", async (page) => {
+inBrowser("a number may have a decimal suffix", { shared: true }, async (page) => {
   await open(page, example("02"));
   for (const [text, records] of [["10M", 10_000_000], ["1.5k", 1500], ["2 G", 2_000_000_000], ["10_000", 10_000], ["1e7", 10_000_000], ["0.29M", 290_000]]) {
     await type(page.getByLabel("dataset records"), text);
@@ -201,7 +201,7 @@ inBrowser("a number may have a decimal suffix", async (page) => {
   }
 });
 
-inBrowser("names of hosts and the time of a step appear in the table of reads, and in Slurm's file", async (page) => {
+inBrowser("names of hosts and the time of a step appear in the table of reads, and in Slurm's file", { shared: true }, async (page) => {
   await open(page, example("02"));
   await page.locator("mesh-form summary").last().click();
   const hosts = page.getByLabel("names of the hosts", { exact: true });

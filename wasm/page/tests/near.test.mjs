@@ -63,7 +63,7 @@ const outlines = (page) =>
     return { ...out, wrong: out.wrong.slice(0, 5) };
   });
 
-inBrowser("the keyboard zooms around the marked cell, which stays visible", async (page) => {
+inBrowser("the keyboard zooms around the marked cell, which stays visible", { shared: true }, async (page) => {
   await begin(page, example("08"));
   const mesh = meshOf(page);
   await mesh.focus();
@@ -92,7 +92,7 @@ inBrowser("the keyboard zooms around the marked cell, which stays visible", asyn
   assert.equal((await seen(page)).cursor, 40);
 });
 
-inBrowser("buttons, wheel, dragging and pinching change the view", async (page) => {
+inBrowser("buttons, wheel, dragging and pinching change the view", { shared: true }, async (page) => {
   await begin(page, example("08"));
   const buttons = page.getByRole("group", { name: "zoom of the device mesh" });
   await buttons.getByRole("button", { name: "zoom in" }).click();
@@ -154,7 +154,7 @@ inBrowser("buttons, wheel, dragging and pinching change the view", async (page) 
   assert.equal((await seen(page)).zoom, 8);
 });
 
-inBrowser("processes are outlined unless the outlines would hide the colors", async (page) => {
+inBrowser("processes are outlined unless the outlines would hide the colors", { shared: true }, async (page) => {
   await begin(page, FOUR_PROCESSES);
   const far = await outlines(page);
   assert.deepEqual(far.wrong, []);
@@ -171,7 +171,7 @@ inBrowser("processes are outlined unless the outlines would hide the colors", as
   assert.ok(near.with > 0 && near.without > 0, JSON.stringify(near));
 });
 
-inBrowser("an enlarged cell shows its device, its process and a hatch", async (page) => {
+inBrowser("an enlarged cell shows its device, its process and a hatch", { shared: true }, async (page) => {
   await begin(page, REPLICATED);
   const written = async () => {
     const words = await page.evaluate(() => {
@@ -209,7 +209,7 @@ inBrowser("an enlarged cell shows its device, its process and a hatch", async (p
   assert.ok(colors[1] > 1, "the second replica is hatched");
 });
 
-inBrowser("a painted cell has a text, and highlights its block in both grids", async (page) => {
+inBrowser("a painted cell has a text, and highlights its block in both grids", { shared: true }, async (page) => {
   await begin(page, REPLICATED);
   await meshOf(page).focus();
   const detail = page.locator(".detail");

@@ -30,7 +30,7 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
-inBrowser("arrow keys select a device, highlight its block on all devices, and Enter pins the block", async (page) => {
+inBrowser("arrow keys select a device, highlight its block on all devices, and Enter pins the block", { shared: true }, async (page) => {
   await open(page, example("02"));
   await page.getByRole("button", { name: "label", exact: true }).click();
   const mesh = page.getByRole("grid", { name: "device mesh" });
@@ -45,7 +45,7 @@ inBrowser("arrow keys select a device, highlight its block on all devices, and E
   assert.match(await page.locator(".detail").innerText(), /^Pinned: rows 64–127, on device 2, 3\.$/);
 });
 
-inBrowser("one click fixes each problem of the indivisible batch", async (page) => {
+inBrowser("one click fixes each problem of the indivisible batch", { shared: true }, async (page) => {
   await open(page, example("07"));
   const errors = page.locator("problem-list li.error");
   const before = await errors.count();
@@ -58,7 +58,7 @@ inBrowser("one click fixes each problem of the indivisible batch", async (page) 
   assert.match(await page.locator(".sum").innerText(), /loads$/);
 });
 
-inBrowser("the link of a problem focuses its input, which shows the message", async (page) => {
+inBrowser("the link of a problem focuses its input, which shows the message", { shared: true }, async (page) => {
   await open(page, '{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B",6],"dtype":"int8","spec":["data","dat"]}},"batch":{"size":8}}');
   await page.getByRole("button", { name: "unknown-axis at /arrays/x/spec/1" }).click();
   const input = await focused(page);
@@ -66,7 +66,7 @@ inBrowser("the link of a problem focuses its input, which shows the message", as
   assert.deepEqual(found, { path: "/arrays/x/spec", why: `axis "dat" of array "x" is not in Mesh('data': 4)` });
 });
 
-inBrowser("typed values change the layout", async (page) => {
+inBrowser("typed values change the layout", { shared: true }, async (page) => {
   await open(page, example("02"));
   await page.getByLabel("size of axis data").fill("8");
   await page.getByLabel("global batch").fill("512");
@@ -190,7 +190,7 @@ inBrowser("a field whose rows have different lengths is padded, and the programs
   assert.match(await code.innerText(), /arrowio\.Open\("arrow\.parquet"\)[^]*view\.Pad\(opened, "ragged", view\.Padding\{Length: 16\}\)/);
 });
 
-inBrowser("pictures are saved as SVG and PNG", async (page) => {
+inBrowser("pictures are saved as SVG and PNG", { shared: true }, async (page) => {
   await open(page, example("02"));
   for (const [kind, start] of [["svg", "<svg xmlns"], ["png", "\x89PNG"]]) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByLabel("save the picture").selectOption(kind)]);
@@ -203,7 +203,7 @@ inBrowser("pictures are saved as SVG and PNG", async (page) => {
   }
 });
 
-inBrowser("arrow keys move through 65,536 devices", async (page) => {
+inBrowser("arrow keys move through 65,536 devices", { shared: true }, async (page) => {
   await open(page, example("08"));
   const mesh = page.getByRole("application", { name: /^device mesh/ });
   await mesh.focus();

@@ -84,7 +84,7 @@ test("every fix makes processes, devices and axes agree", () => {
   assert.ok(fixed > 3000, `${fixed} fixes`);
 });
 
-inBrowser("the typed processes and devices stay when the axes change", async (page) => {
+inBrowser("the typed processes and devices stay when the axes change", { shared: true }, async (page) => {
   await open(page, example("02"));
   await page.getByLabel("mesh presets").selectOption({ label: "8 hosts × 8: data 8 × model 8" });
   await type(page.getByLabel("size of axis model"), "4");
@@ -97,7 +97,7 @@ inBrowser("the typed processes and devices stay when the axes change", async (pa
   assert.match(await sum(page), /32 devices · 8 processes · loads$/);
 });
 
-inBrowser("a new axis gets the chosen position", async (page) => {
+inBrowser("a new axis gets the chosen position", { shared: true }, async (page) => {
   await open(page, example("02"));
   const names = () => page.locator("mesh-form li input.code").evaluateAll((inputs) => inputs.map((i) => i.value).join());
   const place = page.getByLabel("position of the new axis");
@@ -112,7 +112,7 @@ inBrowser("a new axis gets the chosen position", async (page) => {
   assert.equal(await place.inputValue(), "innermost", "the next axis is innermost by default");
 });
 
-inBrowser("the default number of axes that run down fits the mesh, and a choice stays", async (page) => {
+inBrowser("the default number of axes that run down fits the mesh, and a choice stays", { shared: true }, async (page) => {
   await open(page, example("02"));
   const split = page.getByLabel("axes that run down and across");
   const shape = () => page.evaluate(() => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].grid).then(({ rows, cols }) => `${rows}×${cols}`);
@@ -137,7 +137,7 @@ inBrowser("the default number of axes that run down fits the mesh, and a choice 
   assert.equal(await shape(), "4×8", "another order of the axes resets the choice");
 });
 
-inBrowser("one wrong number is one problem with all its paths", async (page) => {
+inBrowser("one wrong number is one problem with all its paths", { shared: true }, async (page) => {
   await open(page, example("07"));
   const errors = problems(page).locator("li.error");
   assert.equal(await errors.count(), 1);
@@ -154,7 +154,7 @@ inBrowser("one wrong number is one problem with all its paths", async (page) => 
   assert.match(said[1], /array "label"/);
 });
 
-inBrowser("two batch sizes explain B0 and B1, and one click changes the shapes", async (page) => {
+inBrowser("two batch sizes explain B0 and B1, and one click changes the shapes", { shared: true }, async (page) => {
   await open(page, example("02"));
   await type(page.getByLabel("global batch"), "4, 64");
   assert.equal(await page.locator("batch-form .note").innerText(), "B0 = 4, B1 = 64: 256 rows. Shapes begin with B0, B1.");
@@ -166,7 +166,7 @@ inBrowser("two batch sizes explain B0 and B1, and one click changes the shapes",
   assert.match(await sum(page), /loads$/);
 });
 
-inBrowser("the figures show the budgets", async (page) => {
+inBrowser("the figures show the budgets", { shared: true }, async (page) => {
   await open(page, example("02"));
   const cards = page.locator("totals-view .card");
   assert.equal((await cards.nth(2).innerText()).replaceAll("\n", " | "), "8.25 KiB | on the fullest device, for one batch | budget 16 GiB");

@@ -427,17 +427,17 @@ for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
   });
 }
 
-/** tools adds functions to the page that search through shadow roots. */
+/** tools adds functions to the open page that search through shadow roots. */
 const tools = (page) =>
-  page.addInitScript(() => {
+  page.evaluate(() => {
     window.all = (root = document) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? window.all(e.shadowRoot) : [])]);
     window.shown = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && e.getClientRects().length > 0;
     window.called = (e) => `${e.localName} ${e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim() || e.textContent.trim().slice(0, 40)}`;
   });
 
 inBrowser("at 200 % no control is clipped or outside its panel", { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }, async (page) => {
-  await tools(page);
   await openStrategy(page);
+  await tools(page);
   for (const [name, text] of Object.entries(CASES)) {
     await load(page, text);
     const wrong = await page.evaluate(() => {
@@ -454,8 +454,8 @@ inBrowser("at 200 % no control is clipped or outside its panel", { viewport: { w
 });
 
 inBrowser("the Tab key visits every control once and shows the focus", async (page) => {
-  await tools(page);
   await openStrategy(page, GPT3);
+  await tools(page);
   const stops = await page.evaluate(() => {
     window.stops = window.all().filter((e) => e.tabIndex >= 0 && !e.disabled && window.shown(e) && e.matches("button, input, select, summary, [tabindex]"));
     window.visited = [];
@@ -484,8 +484,8 @@ inBrowser("the Tab key visits every control once and shows the focus", async (pa
 });
 
 inBrowser("with forced colors the parts of bars differ, and a print has no inputs", { forcedColors: "active", viewport: { width: 718, height: 1000 } }, async (page) => {
-  await tools(page);
   await openStrategy(page, GPT3);
+  await tools(page);
   const colors = await page.evaluate(() => window.all().filter((e) => e.matches(".stackbar.tall i:not(.idle)")).map((e) => getComputedStyle(e).backgroundColor));
   assert.ok(colors.length > 6 && new Set(colors).size > 4, colors.join());
   await page.emulateMedia({ media: "print", forcedColors: "none" });
