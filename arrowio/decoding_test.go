@@ -171,26 +171,6 @@ func TestMovingWindow(t *testing.T) {
 	}
 }
 
-// TestMovingWindow: gathers that need a few neighboring units decode each unit once in a pass.
-func TestMovingWindow(t *testing.T) {
-	var made atomic.Int32
-	d := openWeighed(t, hooked{bytes: 1, weight: cacheBytes / 3, hook: func(int, int64) error { made.Add(1); return nil }})
-	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	dst := make([]byte, 2*4)
-	for i := range int64(14) { // two passes
-		if err := g.Gather(t.Context(), []int64{i % 7, i%7 + 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := made.Load(); n != 16 {
-		t.Errorf("%d decodings of eight units in two passes", n)
-	}
-}
-
 // TestDecodesInParallel: no decoding ends before one more than there are processors have begun.
 func TestDecodesInParallel(t *testing.T) {
 	useProcessors(t, 3)
