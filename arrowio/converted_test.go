@@ -122,9 +122,10 @@ func sameDatasets(t *testing.T, got, want *arrowio.Dataset) {
 	if got.Len() != want.Len() {
 		t.Fatalf("%d records, want %d", got.Len(), want.Len())
 	}
+	gotRows, wantRows := readerOf(t, got), readerOf(t, want)
 	for record := range got.Len() {
 		for i, f := range fields {
-			g, w := spanOf(t, got, i, record), spanOf(t, want, i, record)
+			g, w := spanOf(t, gotRows, i, record), spanOf(t, wantRows, i, record)
 			if f.Ragged == 0 && !slices.Contains(w.Nulls, false) && w.Nulls != nil { // a fixed-size list of nulls is null
 				w.Row, w.Nulls = nil, nil
 			}
@@ -135,16 +136,26 @@ func sameDatasets(t *testing.T, got, want *arrowio.Dataset) {
 	}
 }
 
-// spanOf returns a copy of a row.
-func spanOf(t *testing.T, src source.Source, field int, record int64) source.Span {
+// readerOf returns a reader of all fields, which the end of the test closes.
+func readerOf(t *testing.T, src source.Source) source.Reader {
 	t.Helper()
-	r, err := src.Reader([]int{field})
+	var fields []int
+	for i := range src.Schema().Fields {
+		fields = append(fields, i)
+	}
+	r, err := src.Reader(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// spanOf returns a copy of a row.
+func spanOf(t *testing.T, r source.Reader, field int, record int64) source.Span {
+	t.Helper()
 	spans := []source.Span{{Field: field, Record: record}}
-	err = r.Read(t.Context(), spans, func() error {
+	err := r.Read(t.Context(), spans, func() error {
 		s := &spans[0]
 		if s.Row != nil {
 			s.Row = append([]byte{}, s.Row...)
