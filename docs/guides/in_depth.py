@@ -503,7 +503,7 @@ def training(devices):
 
 
 table = mf.benchmark.sweep(training, {"devices": [1, 2, 4, 8]}, batches=20)
-show(table.plot("devices.svg"))
+show(table)
 
 # %% [markdown]
 # **What this can show:** that the loader keeps up, and what more devices cost. An array on eight devices is

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -102,7 +103,7 @@ assert loop.memory["carry"] == 4 * 3072 * 10
 
 # %% [markdown]
 # - **time** is the mean over the batches, and so counts seldom batches that take long. If it is much larger than
-#   the median, look for those with `loop.plot(path)`.
+#   the median, look for those in `loop.seconds`.
 # - **waiting** is the share of the time that the loop spends in `next`. A step that was dispatched before may
 #   run during this time, so waiting is not yet a loss.
 # - **the step alone** repeats the step with a batch that is there already. If the loop takes as long, the input
@@ -150,9 +151,13 @@ for closed in (False, True):
 
 # %%
 first = mf.benchmark(generator(), step, carry=weights, batches=15)
-drawing = first.plot("times.svg")
-show(drawing)
-assert Path("times.svg").read_text().lstrip().startswith("<?xml")
+figure, axes = plt.subplots(figsize=(8, 3))
+axes.bar(range(1, 16), 1e3 * np.array(first.seconds), label="the step, and the rest of the loop")
+axes.bar(range(1, 16), 1e3 * np.array(first.wait_seconds), label="waiting for the batch")
+axes.set(xlabel="batch", ylabel="ms")
+axes.legend()
+show(figure)
+plt.close(figure)
 
 # %% [markdown]
 # ## The report
@@ -315,7 +320,7 @@ shares = [
 assert shares == [256 * 3076 // devices for devices in (1, 2, 4, 8)]
 
 # %%
-show(scaling.plot("scaling.svg"))
+show(scaling)
 
 # %% [markdown]
 # Such a sweep over CPU devices shows that the program runs on any of these meshes. It shows how the memory of a

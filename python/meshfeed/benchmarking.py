@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown
-from meshfeed._measure import plots, tables
+from meshfeed._measure import tables
 from meshfeed._measure.timing import Lap, Loop, is_source
 
 if TYPE_CHECKING:
-    import os
 
-    from meshfeed.drawing import Drawing
+    pass
 
 _MOST = 2**31 - 1
 
@@ -74,20 +73,6 @@ class Benchmark:
     def to_dict(self) -> dict[str, Any]:
         """Returns all attributes, in a form that `json.dumps` writes."""
         return dataclasses.asdict(self)
-
-    def plot(self, path: str | os.PathLike[str]) -> Drawing:
-        """Draws the time of every batch, and saves the picture; needs matplotlib.
-
-        Args:
-            path: the file. Its suffix is the format: .svg, .png or .pdf.
-
-        Returns:
-            The picture. A notebook shows it above the table; in a terminal it prints as the table.
-
-        Raises:
-            UnsupportedError: matplotlib is not installed.
-        """
-        return plots.of_batches(self, path)
 
     def __str__(self) -> str:
         head, rows = self._lines()
@@ -167,23 +152,6 @@ class Sweep:
             for point in self.points
         ]
         return {"points": points}
-
-    def plot(self, path: str | os.PathLike[str]) -> Drawing:
-        """Draws the rows per second, and saves the picture; needs matplotlib.
-
-        If the first argument of the sweep is a number, there is a line for every combination of
-        the others. Otherwise there is a bar for every point. A point that failed is named below.
-
-        Args:
-            path: the file. Its suffix is the format: .svg, .png or .pdf.
-
-        Returns:
-            The picture. A notebook shows it above the table; in a terminal it prints as the table.
-
-        Raises:
-            UnsupportedError: matplotlib is not installed.
-        """
-        return plots.of_sweep(self, path)
 
     def __str__(self) -> str:
         head, rows, errors = self._table()

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "joining": "_native _io dataset fields",
     "backend": "_native _io _command",
     "usage": "_native _io _plan planning",
-    "_measure": "_io drawing",
+    "_measure": "_io",
     "benchmarking": "_io _measure",
     "drawing": "_native _io _plan advice planning specs",
     "replicas": "_io _jobs coordinator",

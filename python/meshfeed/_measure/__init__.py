@@ -1,1 +1,1 @@
-"""The timed loop of a benchmark, and the tables and plots of its results."""
+"""The timed loop of a benchmark, and the tables of its results."""
