@@ -27,10 +27,9 @@ func advise(question []byte, format C.int32_t) ([]byte, error) {
 	write := map[C.int32_t]func(*strategy.Document, *strategy.Report) []byte{
 		C.MF_TEXT: func(d *strategy.Document, r *strategy.Report) []byte { return []byte(document.Text(d, r)) },
 		C.MF_JSON: func(_ *strategy.Document, r *strategy.Report) []byte { return document.Report(r) },
-		C.MF_HTML: func(d *strategy.Document, r *strategy.Report) []byte { return []byte(document.HTML(d, r)) },
 	}[format]
 	if write == nil && format != C.MF_DOCUMENT {
-		return nil, status.Errorf(status.InvalidArgument, "strategy", "format is %d, but must be MF_TEXT, MF_JSON, MF_HTML or MF_DOCUMENT", int(format))
+		return nil, status.Errorf(status.InvalidArgument, "strategy", "format is %d, but must be MF_TEXT, MF_JSON or MF_DOCUMENT", int(format))
 	}
 	d, err := document.Parse(question)
 	if err != nil {

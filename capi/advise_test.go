@@ -20,7 +20,7 @@ func TestAdvise(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ""
-	for _, text := range []string{document.Text(d, r), string(document.Report(r)), document.HTML(d, r), question} {
+	for _, text := range []string{document.Text(d, r), string(document.Report(r)), question} {
 		want += text + "\n----\n"
 	}
 	if got := execute(t, compile(t, library(t), "advise.c")); got != want {

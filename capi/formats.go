@@ -9,8 +9,8 @@ import "github.com/meshfeed/meshfeed/core/status"
 
 // formats has the functions that write a report of type R.
 type formats[R any] struct {
-	text, html func(R) string
-	json       func(R) []byte
+	text func(R) string
+	json func(R) []byte
 }
 
 // formatReport reads a document, and returns its report in one of the formats.
@@ -18,10 +18,9 @@ func formatReport[R any](op string, document []byte, format C.int32_t, read func
 	write := map[C.int32_t]func(R) []byte{
 		C.MF_TEXT: func(r R) []byte { return []byte(f.text(r)) },
 		C.MF_JSON: f.json,
-		C.MF_HTML: func(r R) []byte { return []byte(f.html(r)) },
 	}[format]
 	if write == nil {
-		return nil, status.Errorf(status.InvalidArgument, op, "format is %d, but must be MF_TEXT, MF_JSON or MF_HTML", int(format))
+		return nil, status.Errorf(status.InvalidArgument, op, "format is %d, but must be MF_TEXT or MF_JSON", int(format))
 	}
 	r, err := read(document)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func mfgo_memory(json *C.mfi_text, n C.size_t, format C.int32_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		written, err := formatReport("memory", text(json, n), format, document.Measure,
-			formats[*corememory.Usage]{text: document.Text, html: document.HTML, json: document.Report})
+			formats[*corememory.Usage]{text: document.Text, json: document.Report})
 		if err != nil {
 			return err
 		}

@@ -208,7 +208,6 @@ int main(void) {
   FLAG(MF_TEXT);
   FLAG(MF_SVG);
   FLAG(MF_JSON);
-  FLAG(MF_HTML);
   FLAG(MF_DOCUMENT);
   FLAG(MF_IO_AUTO);
   FLAG(MF_IO_MAP);

@@ -32,7 +32,7 @@ static void shows(const char* json, int32_t format, const char* part) {
   mf_bytes_free(&text);
 }
 
-/* The same loop as text, report and element: storage takes most of the time. */
+/* The same loop as text and report: storage takes most of the time. */
 static void diagnoses(void) {
   static const char json[] =
       "{\"meshfeed\":1,\"processes\":[{\"batches\":10,\"wall_ns\":100000000,\"wait_ns\":60000000,"
@@ -41,8 +41,7 @@ static void diagnoses(void) {
     int32_t format;
     const char* part;
   } forms[] = {{MF_TEXT, "Reading the files bounds it, with 8.0 ms a batch"},
-               {MF_JSON, "\"waited\":0.6,\"bound\":\"storage\""},
-               {MF_HTML, "<td class=\"in\">storage</td>"}};
+               {MF_JSON, "\"waited\":0.6,\"bound\":\"storage\""}};
   for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
     mf_bytes text;
     OK(mf_diagnose(json, strlen(json), forms[i].format, &text, &error));
@@ -54,7 +53,7 @@ static void diagnoses(void) {
   }
   mf_bytes text;
   EXPECT(MF_INVALID_ARGUMENT, mf_diagnose(json, strlen(json), MF_SVG, &text, &error));
-  CHECK(!strcmp(error.message, "format is 1, but must be MF_TEXT, MF_JSON or MF_HTML"));
+  CHECK(!strcmp(error.message, "format is 1, but must be MF_TEXT or MF_JSON"));
   const char* none = "{\"meshfeed\":1,\"processes\":[{\"wait_ns\":-1}]}";
   EXPECT(MF_INVALID_ARGUMENT, mf_diagnose(none, strlen(none), MF_TEXT, &text, &error));
   CHECK(!strcmp(error.path, "/processes/0/wait_ns"));
@@ -65,11 +64,10 @@ int main(void) {
   shows(MODEL("[\"fsdp\"]"), MF_TEXT, "\noptimizer                    16 KiB  adamw\n");
   shows(MODEL("[\"fsdp\"]"), MF_JSON, "\"stored_bytes\":24580,\"gradient_bytes\":8192,");
   shows(MODEL("[\"data\"]"), MF_JSON, "\"code\":\"unknown-axis\",\"path\":\"/arrays/w/spec/0\"");
-  shows(MODEL("[]"), MF_HTML, "<td>(256, 64)</td><td>bfloat16</td><td>P()</td><td class=\"n\">32 KiB</td>");
   refused(MODEL("[1]"), MF_JSON,
           "/arrays/w/spec/0: expected an axis, a list of axes or null, but found a number",
           "/arrays/w/spec/0");
-  refused(MODEL("[]"), MF_SVG, "format is 1, but must be MF_TEXT, MF_JSON or MF_HTML", "");
+  refused(MODEL("[]"), MF_SVG, "format is 1, but must be MF_TEXT or MF_JSON", "");
   CHECK(mf_live_handles() == 0);
   puts("ok");
   return 0;

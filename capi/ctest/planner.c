@@ -32,14 +32,11 @@ static const struct {
 } calls[] = {
     {mf_advise, "strategy", question, MF_TEXT},
     {mf_advise, "strategy", question, MF_JSON},
-    {mf_advise, "strategy", question, MF_HTML},
     {mf_advise, "strategy", question, MF_DOCUMENT},
     {mf_memory, "memory", model, MF_TEXT},
     {mf_memory, "memory", model, MF_JSON},
-    {mf_memory, "memory", model, MF_HTML},
     {mf_diagnose, "measurements", measured, MF_TEXT},
     {mf_diagnose, "measurements", measured, MF_JSON},
-    {mf_diagnose, "measurements", measured, MF_HTML},
     {draw, "diagram", diagram, MF_TEXT},
     {draw, "diagram", diagram, MF_SVG},
 };

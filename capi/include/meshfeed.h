@@ -211,7 +211,7 @@ enum { MF_ALL_DEVICES = 1 };
 mf_status mf_layout_report(mf_layout layout, uint32_t flags, mf_bytes* json, mf_error* error);
 
 /* The formats of what the library writes. Each function names those that it has. */
-enum { MF_TEXT = 0, MF_SVG = 1, MF_JSON = 2, MF_HTML = 3, MF_DOCUMENT = 4 };
+enum { MF_TEXT = 0, MF_SVG = 1, MF_JSON = 2, MF_DOCUMENT = 3 };
 
 /* How to draw a layout. Zeros are the defaults. */
 typedef struct mf_picture {
@@ -249,16 +249,15 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
    dtype and spec. It may have an "optimizer", which is a name or the arrays of its
    states, a "precision", the arrays of a "batch", "activation_bytes" as [low, high], and
    "capacity_bytes"; see memory.schema.json.
-   MF_TEXT returns a table of at most 100 columns, MF_JSON the report, and MF_HTML an
-   element for a page, without a script. A spec that does not fit its array is a problem
-   of the report. Text that is not such a document is an error, with a JSON Pointer in
+   MF_TEXT returns a table of at most 100 columns, and MF_JSON the report. A spec that
+   does not fit its array is a problem of the report. Text that is not such a document is an error, with a JSON Pointer in
    mf_error.path. */
 mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* Plans how to split a model over devices: memory and time of every candidate, and what
    the best one needs of the input. The question is a strategy document of at most 8 MiB;
    `meshfeed schema strategy` prints its JSON Schema. MF_TEXT returns a text of at most
-   100 columns, MF_JSON the report, MF_HTML an element for a page, without a script.
+   100 columns, and MF_JSON the report.
    MF_DOCUMENT checks the question and returns it in its canonical form. If no
    candidate fits, "best" of the report is null, and the call succeeds. An error of the
    document has a JSON Pointer in mf_error.path. A call takes milliseconds, and for the
@@ -272,9 +271,8 @@ mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* tex
    gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes and gathered_bytes are the
    differences of two mf_stats. hand_over_ns is what the program does with a batch before its
    step, and peers_ns is for other processes. A key that is left out is 0. measurements.schema.json
-   has all keys. MF_TEXT returns three sentences and a table, MF_JSON the report, which
-   diagnosis.schema.json describes, and MF_HTML an element for a page, without a script. An error
-   of the document has a JSON Pointer in mf_error.path. */
+   has all keys. MF_TEXT returns three sentences and a table, and MF_JSON the report, which
+   diagnosis.schema.json describes. An error of the document has a JSON Pointer in mf_error.path. */
 mf_status mf_diagnose(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* ---- datasets --------------------------------------------------------- */

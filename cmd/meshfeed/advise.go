@@ -16,7 +16,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/core/strategy/document"
 	"github.com/meshfeed/meshfeed/core/transformer"
-	"github.com/meshfeed/meshfeed/internal/markup"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -58,7 +57,6 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 	f.IntVar(&a.sequence, "sequence", 0, "tokens of an example; default: as published")
 	f.IntVar(&a.keep, "keep", 0, "the most candidates to list; default: 20")
 	f.BoolVar(&a.json, "json", false, "print the report as JSON")
-	f.StringVar(&a.html, "html", "", "write the report to an HTML `FILE`; - writes it to standard output")
 	f.BoolVar(&a.list, "list", false, "list the models and the kinds of devices that are known by name")
 	_ = cmd.RegisterFlagCompletionFunc("device", func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) { // fails only for a flag that does not exist
 		for _, k := range hardware.All() {
@@ -74,20 +72,16 @@ The exit status is 0 if a candidate fits, 1 if none does, and 2 if the question 
 type adviseFlags struct {
 	devices, perNode, sequence, keep int
 	batch                            int64
-	device, html                     string
+	device                           string
 	json, list                       bool
 }
 
 func (a *adviseFlags) arguments(cmd *cobra.Command, args []string) error {
 	switch {
-	case a.list && (a.json || a.html != ""):
-		return usage(cmd, "--list prints text: leave out --json and --html")
-	case cmd.Flags().Changed("html") && a.html == "":
-		return usage(cmd, "--html names no file")
+	case a.list && a.json:
+		return usage(cmd, "--list prints text: leave out --json")
 	case a.list:
 		return need(0, 0, "no argument with --list")(cmd, args)
-	case a.json && a.html == "-":
-		return usage(cmd, bothOnStandardOutput)
 	}
 	for _, f := range []struct {
 		name  string
@@ -109,17 +103,11 @@ func (a *adviseFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return a.named(cmd, arg, err)
 	}
-	if a.html != "" {
-		if err := writeHTML(cmd, a.html, document.HTML(d, r)); err != nil {
-			return err
-		}
+	text := []byte(document.Text(d, r))
+	if a.json {
+		text = document.Report(r)
 	}
-	switch {
-	case a.json:
-		_, err = cmd.OutOrStdout().Write(endLine(document.Report(r)))
-	case a.html == "":
-		_, err = cmd.OutOrStdout().Write(endLine([]byte(document.Text(d, r))))
-	}
+	_, err = cmd.OutOrStdout().Write(endLine(text))
 	if err == nil && r.Best < 0 {
 		return errProblem
 	}
@@ -227,21 +215,6 @@ func (a *adviseFlags) apply(d *strategy.Document) {
 	if a.keep > 0 {
 		d.Search.Keep = a.keep
 	}
-}
-
-const bothOnStandardOutput = "--json and --html - exclude each other: both write to standard output"
-
-// writeHTML writes a report as one HTML file, or to standard output for "-".
-func writeHTML(cmd *cobra.Command, path, report string) error {
-	page := []byte(markup.Page("meshfeed "+cmd.Name(), report))
-	if path == "-" {
-		_, err := cmd.OutOrStdout().Write(page)
-		return err
-	}
-	if err := os.WriteFile(path, page, 0o644); err != nil {
-		return status.Errorf(status.IO, cmd.Name(), "%w", err).WithHint("give --html the path of a file in a folder that exists")
-	}
-	return nil
 }
 
 // listKnown prints the models and the kinds of devices, or the numbers of one kind.

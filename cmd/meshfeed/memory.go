@@ -9,7 +9,6 @@ import (
 
 func newMemory() *cobra.Command {
 	var asJSON bool
-	var html string
 	cmd := &cobra.Command{
 		Use:   "memory MEMORY.json",
 		Short: "list what the arrays of a model take on a device",
@@ -24,13 +23,8 @@ MEMORY.json is a document such as mf.memory(...).to_json() of Python writes, or 
 
 The exit status is 0 if there is no error, 1 if a spec does not fit its array or the arrays do not fit a
 device, and 2 if the document cannot be read.`,
-		Example: "  meshfeed memory model.json\n  meshfeed memory --html memory.html model.json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if asJSON && html == "-" {
-				return usage(cmd, bothOnStandardOutput)
-			}
-			return need(1, 1, "one memory document")(cmd, args)
-		},
+		Example: "  meshfeed memory model.json",
+		Args:    need(1, 1, "one memory document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := readText(cmd, args[0], memoryKind)
 			if err != nil {
@@ -40,27 +34,20 @@ device, and 2 if the document cannot be read.`,
 			if err != nil {
 				return named(args[0], err)
 			}
-			return writeMemory(cmd, u, asJSON, html)
+			return writeMemory(cmd, u, asJSON)
 		},
 		ValidArgsFunction: layoutFiles,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
-	cmd.Flags().StringVar(&html, "html", "", "write the report to an HTML `FILE`; - writes it to standard output")
 	return cmd
 }
 
-func writeMemory(cmd *cobra.Command, u *memory.Usage, asJSON bool, html string) (err error) {
-	if html != "" {
-		if err := writeHTML(cmd, html, document.HTML(u)); err != nil {
-			return err
-		}
+func writeMemory(cmd *cobra.Command, u *memory.Usage, asJSON bool) error {
+	text := []byte(document.Text(u))
+	if asJSON {
+		text = endLine(document.Report(u))
 	}
-	switch {
-	case asJSON:
-		_, err = cmd.OutOrStdout().Write(endLine(document.Report(u)))
-	case html == "":
-		_, err = cmd.OutOrStdout().Write([]byte(document.Text(u)))
-	}
+	_, err := cmd.OutOrStdout().Write(text)
 	if err == nil && u.Err() != nil {
 		return errProblem
 	}

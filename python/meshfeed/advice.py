@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, get_args
 
 from meshfeed._io.arguments import Checks, attribute
+from meshfeed._io.notebook import Preformatted
 from meshfeed._native import calls
 from meshfeed._plan.questions import delivered, plain, translated
 from meshfeed.errors import InvalidArgumentError
@@ -130,10 +131,10 @@ def shown_axes(mesh: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {size}" for name, size in mesh.items()) or "one device"
 
 
-class Advice:
+class Advice(Preformatted):
     """The report of the planner. `mf.advise` returns it.
 
-    Printing it shows a table. A notebook also draws the memory, and the pipeline if there is one.
+    Printing it shows a table; so does a notebook.
 
     Args:
         document: the text of a strategy document, such as `to_json` returns.
@@ -196,9 +197,6 @@ class Advice:
 
     def __repr__(self) -> str:
         return f"Advice(best={self.best!r}, candidates={len(self.candidates)})"
-
-    def _repr_html_(self) -> str:
-        return calls.advise(self._text, "html")
 
 
 def _candidate(found: Mapping[str, Any], layout: Any) -> Candidate:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown
+from meshfeed._io.notebook import Preformatted
 from meshfeed._measure import tables
 from meshfeed._measure.timing import Lap, Loop, is_source
 
 if TYPE_CHECKING:
-
     pass
 
 _MOST = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
-class Benchmark:
+class Benchmark(Preformatted):
     """The times of a loop over batches. `mf.benchmark` returns it.
 
     Printing it shows a table; so does a notebook. A number that is not known is None.
@@ -78,10 +78,6 @@ class Benchmark:
         head, rows = self._lines()
         return "\n".join([head, *(f"  {name:<11} {text}" for name, text in rows)])
 
-    def _repr_html_(self) -> str:
-        head, rows = self._lines()
-        return tables.html_list(rows, head)
-
     def _lines(self) -> tuple[str, list[tuple[str, str]]]:
         """Returns the heading and the lines of the table."""
         regime = "closed" if self.closed else "pipelined"
@@ -129,7 +125,7 @@ class SweepPoint:
     traceback: str | None = None
 
 
-class Sweep:
+class Sweep(Preformatted):
     """Benchmarks over meshes, device counts, batch sizes and the like: a table.
 
     `mf.benchmark.sweep` returns it. Printing it shows the table; so does a notebook.
@@ -160,10 +156,6 @@ class Sweep:
     def __repr__(self) -> str:
         failed = sum(point.result is None for point in self.points)
         return f"Sweep({_count(len(self.points), 'point')}, {failed} failed)"
-
-    def _repr_html_(self) -> str:
-        head, rows, errors = self._table()
-        return tables.html_table(head, rows, errors)
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Returns the heading, the rows and the errors below them."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from meshfeed._io.arguments import Checks, attribute, is_integer
+from meshfeed._io.notebook import Preformatted
 from meshfeed._native import calls
 from meshfeed._plan.questions import plain, translated
 from meshfeed.advice import Candidate, shown_axes
@@ -18,10 +19,9 @@ from meshfeed.specs import entries, is_spec
 _Kinds = Literal[
     "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory", "loading"
 ]
-_PRE = '<pre style="font-family:monospace;line-height:1.2;white-space:pre">{}</pre>'
 
 
-class Drawing:
+class Drawing(Preformatted):
     """A picture: text in a terminal, SVG in a notebook. `mf.draw` and `mf.diagram` make one.
 
     Args:
@@ -54,7 +54,7 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         if self._svg is None:
-            return _PRE.format(html.escape(self._text))
+            return super()._repr_html_()
         return self._svg + "".join(f"<p>{html.escape(note)}</p>" for note in self._notes)
 
 

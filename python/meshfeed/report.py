@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from meshfeed._io.notebook import Preformatted
 from meshfeed._native import calls
 
 
@@ -80,7 +81,7 @@ class Windows(NamedTuple):
     variance: float
 
 
-class Report:
+class Report(Preformatted):
     """What limits the loop over a loader. `Loader.report` returns it.
 
     Printing it shows sentences and a table; so does a notebook.
@@ -157,9 +158,6 @@ class Report:
     def __repr__(self) -> str:
         what = f"action={self.action!r}, change={self.change}"
         return f"Report(bound={self.bound!r}, waited={self.waited}, {what})"
-
-    def _repr_html_(self) -> str:
-        return calls.diagnose(self._document, "html")
 
 
 def of(processes: Sequence[Mapping[str, Any]], silent: Sequence[int] = ()) -> Report:

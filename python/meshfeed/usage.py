@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from meshfeed._io.arguments import WIDE, Checks, attribute
+from meshfeed._io.notebook import Preformatted
 from meshfeed._native import calls
 from meshfeed._plan.questions import translated
 from meshfeed.errors import InvalidArgumentError
@@ -52,7 +53,7 @@ class ArrayMemory:
     replicated: Sequence[str]
 
 
-class Memory:
+class Memory(Preformatted):
     """The memory of the arrays of a model on every device. `mf.memory` returns it.
 
     Printing it shows a table; so does a notebook.
@@ -113,9 +114,6 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory(arrays={len(self.arrays)}, devices={self.devices}, stored={self.stored})"
-
-    def _repr_html_(self) -> str:
-        return calls.memory_html(self._document)
 
 
 def memory(

@@ -402,9 +402,7 @@ def test_text(machine: Callable[..., Machine]) -> None:
         "  first       batch 3.00 ms, step 1.00 ms\n"
         "  note        there were 40 batches instead of 55"
     )
-    html = found._repr_html_()
-    assert "<caption>35 batches after 5 to warm up, pipelined</caption>" in html
-    assert '<th scope="row">throughput</th><td>400 rows/s, 8.00 kB/s</td>' in html
+    assert str(found) in found._repr_html_()
     assert json.loads(json.dumps(found.to_dict()))["rows_per_second"] == pytest.approx(400)
 
 
@@ -437,7 +435,7 @@ def test_a_sweep_keeps_the_points_that_did_not_fail(machine: Callable[..., Machi
     failed = table.points[3]
     assert failed.result is None
     assert "in make" in (failed.traceback or "")
-    assert "<p>failed: devices=2, rows=16: RuntimeError: no memory</p>" in table._repr_html_()
+    assert str(table) in table._repr_html_()
     document = json.loads(json.dumps(table.to_dict()))["points"]
     assert document[3]["error"] == "RuntimeError: no memory"
     assert document[0]["values"] == {"devices": 1, "rows": 8}

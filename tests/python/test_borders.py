@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "_io": "",
     "linking": "_native",
     "certificate": "_native _io dataset",
-    "report": "_native",
+    "report": "_native _io",
     "records": "_native",
     "coordinator": "",
     "_plan": "_io specs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -46,49 +47,26 @@ def shown(result: Any) -> str:
 
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_a_notebook_shows_a_small_element(result: Any) -> None:
-    html = shown(result)
-    assert len(html) < 1 << 18
+    text = shown(result)
+    assert len(text) < 1 << 18
     for never in ("<script", "<html", "<body", " onclick", "src=", "@import"):
-        assert never not in html
-    root = ET.fromstring(f"<div>{html.replace('&nbsp;', ' ')}</div>")  # all tags are closed
+        assert never not in text
+    root = ET.fromstring(f"<div>{text.replace('&nbsp;', ' ')}</div>")  # all tags are closed
     assert len("".join(root.itertext())) > 100
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(set(ids)) == len(ids)
 
 
-PIPES = mf.advise(MODEL, {"batch": 64}, strategy.cluster("h100-80", devices=64),
-                  search={"axes": {"pipe": 4}})  # fmt: skip
-
-
-def test_a_notebook_draws_the_advice() -> None:
-    for advice, drawings in ((RESULTS["advice"], 1), (PIPES, 2)):
-        html = shown(advice)
-        assert html.count("<svg") == drawings
-        svgs = [e for e in ET.fromstring(html.replace("&nbsp;", " ")).iter() if "svg" in e.tag]
-        texts = ["".join(svg.itertext()) for svg in svgs]
-        assert any("optimizer" in text for text in texts)
-        assert any("stage 3" in text for text in texts) == (drawings == 2)
-
-
-@pytest.mark.parametrize("name", ["advice", "memory"])
-def test_a_notebook_aligns_texts_to_the_left(name: str) -> None:
-    """Jupyter's `:not(.x).y td` aligns to the right, and two classes take precedence over one."""
-    rules = shown(RESULTS[name]).partition("</style>")[0]
-    both = f".mf-{name}.mf-{name}"
-    assert re.search(rf"\n{both} th,{both} td{{[^}}]*text-align:left", rules)
-    assert f"\n{both} .n{{text-align:right}}" in rules
-
-
-def test_a_notebook_shows_a_tree_in_columns() -> None:
-    html = shown(RESULTS["tree"])
-    assert re.match('<pre style="font-family:monospace;[^"]*white-space:pre"', html)
+@pytest.mark.parametrize("name", ["tree", "advice", "memory"])
+def test_a_notebook_shows_text_in_columns(name: str) -> None:
+    style, _, text = shown(RESULTS[name]).partition(">")
+    assert re.match('<pre style="font-family:monospace;[^"]*white-space:pre"', style)
+    assert html.unescape(text.removesuffix("</pre>")) == str(RESULTS[name])
 
 
 def test_a_notebook_shows_the_numbers() -> None:
     advice, memory = RESULTS["advice"], RESULTS["memory"]
-    rows = ET.fromstring(shown(advice).replace("&nbsp;", " ")).findall(".//tbody/tr")
-    assert len(rows) >= len(advice.candidates)
     assert "each of 1,024 devices" in shown(memory)
-    assert "<td>layer 0</td>" in shown(memory)
+    assert "layer 0 " in shown(memory)
     assert "&lt;b&gt;&amp;&lt;/b&gt;" in shown(RESULTS["names"])
     assert "3 % 256" in shown(RESULTS["problems"])

@@ -1,5 +1,5 @@
 // Package document reads measurements of loops as JSON. It writes their diagnosis as JSON
-// ([Report]), as a text ([Text]), and for a page ([HTML]).
+// ([Report]) and as a text ([Text]).
 //
 //	{"meshfeed":1, "processes":[{"batches":400,"wall_ns":4000000000,"wait_ns":2400000000,
 //	 "build_ns":4000000000,"gather_ns":3900000000,"decode_ns":3500000000}]}

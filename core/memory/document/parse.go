@@ -1,5 +1,5 @@
 // Package document reads trees of arrays as JSON. It writes the memory that they take as
-// JSON ([Report]), as a table ([Text]), and for a page ([HTML]).
+// JSON ([Report]) and as a table ([Text]).
 //
 //	{"meshfeed":1, "mesh":{"axes":[["data",4]]},
 //	 "arrays":{"w":{"shape":[512,512],"dtype":"bfloat16","spec":["data"]}},

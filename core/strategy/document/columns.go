@@ -11,50 +11,49 @@ import (
 
 // column is a column of the table of candidates.
 type column struct {
-	title string // in a text
-	name  string // in HTML, which has more space
-	right bool   // numbers are aligned to the right
+	title string
+	right bool // numbers are aligned to the right
 	cell  func(u timeUnit, index int, c *strategy.Candidate) string
 	note  string // what the column means; "" if its title says it
 }
 
 // columns lists the columns of the table of candidates.
 var columns = []column{
-	{"", "", true, func(_ timeUnit, number int, _ *strategy.Candidate) string { return strconv.Itoa(number + 1) }, ""},
-	{"mesh", "mesh", false, func(_ timeUnit, _ int, c *strategy.Candidate) string { return meshText(c) }, ""},
-	{"ZeRO", "ZeRO", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return zero(c) },
+	{"", true, func(_ timeUnit, number int, _ *strategy.Candidate) string { return strconv.Itoa(number + 1) }, ""},
+	{"mesh", false, func(_ timeUnit, _ int, c *strategy.Candidate) string { return meshText(c) }, ""},
+	{"ZeRO", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return zero(c) },
 		"1 divides the states of the optimizer over the replicas, 2 also the gradients; fsdp is 3"},
-	{"remat", "recomputation", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
+	{"remat", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
 		return c.Recomputation[:min(6, len(c.Recomputation))]
 	}, "what the backward pass computes again: full each whole layer, dots all but matrix products"},
-	{"micro", "micro-batches", true, func(_ timeUnit, _ int, c *strategy.Candidate) string {
+	{"micro", true, func(_ timeUnit, _ int, c *strategy.Candidate) string {
 		return short(int64(c.MicroBatches)) + "×" + short(int64(c.MicroBatch))
 	}, "micro-batches of a step × examples of one, in each replica"},
-	{"weights", "weights", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Weights) }, ""},
-	{"grads", "gradients", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Gradients) }, ""},
-	{"optim", "optimizer", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Optimizer) },
+	{"weights", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Weights) }, ""},
+	{"grads", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Gradients) }, ""},
+	{"optim", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Optimizer) },
 		"states of the optimizer, and the master copy of the weights"},
-	{"activ", "activations", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Activations) },
+	{"activ", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Activations) },
 		"activations that the backward pass needs, with fused kernels"},
-	{"bufs", "buffers", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Buffers) },
+	{"bufs", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Buffers) },
 		"gathered weights, and what a layer computes again"},
-	{"free", "free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) },
+	{"free", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return free(c.Memory) },
 		"what is left of the memory, after the margin"},
-	{"max", "at most", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Most()) },
+	{"max", true, func(_ timeUnit, _ int, c *strategy.Candidate) string { return gigabytes(c.Memory.Most()) },
 		"all memory without fused kernels, as in JAX; candidates that fit with it come first"},
-	{"step", "step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
+	{"step", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
 		if c.Time == nil {
 			return unknown
 		}
 		return u.of(c.Time.Step)
 	}, ""},
-	{"range", "range", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
+	{"range", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
 		if c.Time == nil {
 			return unknown
 		}
 		return u.of(c.Time.Low) + "–" + u.of(c.Time.High)
 	}, "the step in the best and in the worst case"},
-	{"bound", "bound by", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
+	{"bound", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
 		switch {
 		case c.Time == nil:
 			return unknown
@@ -72,21 +71,15 @@ const (
 	unknown = "?"
 )
 
-// heading returns the title of a column in HTML.
-func (c column) heading() string { return c.name }
-
-// short returns the title of a column in a text.
-func (c column) short() string { return c.title }
-
-// notes explains the columns in which some candidate has a value. The first row is empty.
-func notes(r *strategy.Report, title func(column) string) [][]string {
-	rows := [][]string{nil}
+// notes explains the columns in which some candidate has a value.
+func notes(r *strategy.Report) [][]string {
+	var rows [][]string
 	for _, c := range columns {
 		valued := func(k strategy.Candidate) bool {
 			return !slices.Contains([]string{"0", strategy.None, unknown}, c.cell(timeUnits[0], 0, &k))
 		}
 		if c.note != "" && slices.ContainsFunc(r.Candidates, valued) {
-			rows = append(rows, []string{title(c), c.note})
+			rows = append(rows, []string{c.title, c.note})
 		}
 	}
 	return rows
@@ -106,7 +99,7 @@ var splits = map[string]string{
 
 // usedAxes says what each axis splits that a candidate has.
 func usedAxes(r *strategy.Report) [][]string {
-	rows := [][]string{nil}
+	var rows [][]string
 	for _, name := range strategy.Axes() {
 		named := func(a mesh.Axis) bool { return a.Name == name }
 		if slices.ContainsFunc(r.Candidates, func(c strategy.Candidate) bool { return slices.ContainsFunc(c.Mesh, named) }) {

@@ -1,6 +1,6 @@
 // Package document reads and writes the planner's documents as JSON ([Parse],
-// [Canonical]). It writes the planner's report as JSON ([Report]), text ([Text]) and
-// [HTML]. Go, C, Python, the command and the browser share these forms.
+// [Canonical]). It writes the planner's report as JSON ([Report]) and text ([Text]).
+// Go, C, Python, the command and the browser share these forms.
 package document
 
 import (

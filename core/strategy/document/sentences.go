@@ -14,8 +14,6 @@ type section struct {
 	lines []line
 	rows  [][]string
 	sides string // how each column is aligned: "l" left, "r" right
-
-	folded bool // in HTML, it is closed until the reader opens it
 }
 
 // line is a paragraph. Before it stands a mark, such as the number of a candidate.
@@ -86,14 +84,14 @@ func caption(u timeUnit) string {
 
 // sections returns the parts of a report after the reasons.
 func sections(r *strategy.Report) []section {
-	all := []section{{title: "Not evaluated", lines: pruned(r), folded: true}}
+	all := []section{{title: "Not evaluated", lines: pruned(r)}}
 	if r.Best >= 0 {
 		best := "candidate " + strconv.Itoa(r.Best+1)
 		all = append(all, section{title: "A step of " + best, lines: step(r)}, section{
-			title: "Communication of a device in a step of " + best + ", in GB", rows: collectives(r), sides: "lrllrlrrl", folded: true,
+			title: "Communication of a device in a step of " + best + ", in GB", rows: collectives(r), sides: "lrllrlrrl",
 		}, section{title: "Input of " + best, lines: input(r)})
 	}
-	all = append(all, section{title: "Assumptions", lines: assumptions(r), folded: true})
+	all = append(all, section{title: "Assumptions", lines: assumptions(r)})
 	var some []section
 	for _, s := range all {
 		if len(s.lines)+len(s.rows) > 0 {

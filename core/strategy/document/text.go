@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/internal/markup"
 )
 
 // Columns is the largest width of the text of [Text].
@@ -22,8 +21,8 @@ func Text(d *strategy.Document, r *strategy.Report) string {
 	}
 	p.candidates(r)
 	first := []section{
-		{title: axesTitle, rows: usedAxes(r)[1:], sides: "ll"},
-		{title: "Columns", rows: notes(r, column.short)[1:], sides: "ll"},
+		{title: axesTitle, rows: usedAxes(r), sides: "ll"},
+		{title: "Columns", rows: notes(r), sides: "ll"},
 		{title: "Why", lines: reasons(r)},
 	}
 	for _, s := range append(first, sections(r)...) {
@@ -64,7 +63,7 @@ func columnsOf(s string) int { return len([]rune(s)) }
 
 // noBreak is a space at which wrap does not break a line. wrap replaces it by a plain
 // space.
-const noBreak = markup.NoBreak
+const noBreak = "\u00a0"
 
 // wrap breaks a text into lines of at most width columns. It breaks a word only if
 // the word is longer than a line.

@@ -2,9 +2,6 @@ package document_test
 
 import (
 	"encoding/json"
-	"encoding/xml"
-	"io"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -92,9 +89,6 @@ func TestTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			return indented.String()
-		case "html":
-			r.Model.Name = `<b>&"`
-			return strings.NewReplacer("><", ">\n<").Replace(document.HTML(d, r))
 		case "unknown":
 			r.Input = &strategy.InputNeeds{RowsPerStep: 8, RowsPerSecond: -1, Processes: 1, ProcessRows: 8}
 			_, report, _ := strings.Cut(string(document.Report(r)), `"input":`)
@@ -123,42 +117,4 @@ func TestTexts(t *testing.T) {
 		}
 		return text
 	})
-}
-
-// TestHTML checks that a report is well-formed HTML without scripts and without anything
-// to load, with pictures of the memory and of the pipeline.
-func TestHTML(t *testing.T) {
-	d, r := example()
-	r.Problems[0].Message = `</p><script src="x">`
-	html := document.HTML(d, r)
-	decoder := xml.NewDecoder(strings.NewReader(html))
-	decoder.Entity = xml.HTMLEntity
-	found, loads := map[string]int{}, map[string]bool{"src": true, "href": true, "onclick": true, "onload": true}
-	for {
-		token, err := decoder.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatalf("the report is not well-formed: %v\n%s", err, html)
-		}
-		e, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
-		found[e.Name.Local]++
-		for _, a := range e.Attr {
-			if loads[a.Name.Local] {
-				t.Errorf("element %s has the attribute %s", e.Name.Local, a.Name.Local)
-			}
-		}
-	}
-	if found["script"] != 0 || found["svg"] != 2 || found["details"] != 5 || strings.Contains(html, "url(") || strings.Contains(html, "@import") {
-		t.Errorf("the report has the elements %v", found)
-	}
-	for i := range r.Candidates {
-		if cell := `<td class="n">` + strconv.Itoa(i+1) + "</td>"; !strings.Contains(html, cell) {
-			t.Errorf("the table lacks candidate %d", i+1)
-		}
-	}
 }

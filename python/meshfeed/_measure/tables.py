@@ -1,22 +1,12 @@
-"""Texts and tables of benchmarks, for terminals and notebooks."""
+"""Texts and tables of benchmarks."""
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from meshfeed._io.arguments import attribute, cut
-
-# Notebooks have rules for cells, with selectors of two classes.
-_STYLE = """<style>
-.mf-table{overflow-x:auto;font:14px/1.5 system-ui,sans-serif}
-.mf-table table{border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit}
-.mf-table caption{caption-side:top;text-align:left;padding:4px 8px;color:inherit}
-.mf-table.mf-table :is(th,td){padding:2px 8px;text-align:left;vertical-align:top}
-.mf-table.mf-table .n{text-align:right;white-space:nowrap}
-</style>"""
 
 
 def digits(x: float) -> str:
@@ -68,27 +58,3 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for row in (head, *rows)
     )
     return "\n".join(lines)
-
-
-def html_list(rows: Sequence[tuple[str, str]], caption: str) -> str:
-    """Returns texts with a name in front of each as HTML, below their caption."""
-    parts = [f"<caption>{html.escape(caption)}</caption>"]
-    for name, text in rows:
-        cells = f'<th scope="row">{html.escape(name)}</th><td>{html.escape(text)}</td>'
-        parts.append(f"<tr>{cells}</tr>")
-    return _html_table(parts)
-
-
-def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
-    """Returns a table of numbers as HTML, with notes below it."""
-    lines = [("th", head), *(("td", row) for row in rows)]
-    parts = [
-        "".join(f'<{tag} class="n">{html.escape(cell)}</{tag}>' for cell in row)
-        for tag, row in lines
-    ]
-    return _html_table([f"<tr>{part}</tr>" for part in parts], notes)
-
-
-def _html_table(parts: Sequence[str], notes: Sequence[str] = ()) -> str:
-    table = f'{_STYLE}<div class="mf-table" tabindex="0"><table>{"".join(parts)}</table></div>'
-    return table + "".join(f"<p>{html.escape(note)}</p>" for note in notes)

@@ -244,7 +244,7 @@ ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
 PAD_LEFT, PAD_TRUNCATE = 1, 2
 IGNORE_DATASET = 1
-TEXT, SVG, JSON, HTML, DOCUMENT = range(5)
+TEXT, SVG, JSON, DOCUMENT = range(4)
 NO_PREFLIGHT = 1
 
 # The kinds of Arrow structs, by the names of their capsules.

@@ -138,23 +138,18 @@ def memory_text(document: str) -> str:
     return _text("mf_memory", *_encoded(document), abi.TEXT)
 
 
-def memory_html(document: str) -> str:
-    """Returns the table of `memory_text` as an HTML element with bars."""
-    return _text("mf_memory", *_encoded(document), abi.HTML)
-
-
 def memory_report(document: str) -> dict[str, Any]:
     """Returns the report of the memory that the arrays of a document take."""
     return _json("mf_memory", *_encoded(document), abi.JSON)
 
 
 def diagnose(document: str, form: str) -> str:
-    """Diagnoses a measurements document, as "text", "json" or "html"."""
+    """Diagnoses a measurements document, as "text" or "json"."""
     return _text("mf_diagnose", *_encoded(document), getattr(abi, form.upper()))
 
 
 def advise(document: str | bytes, form: str) -> str:
-    """Answers a strategy document as "text", "json", "html" or, canonical, "document"."""
+    """Answers a strategy document as "text", "json" or, canonical, "document"."""
     return _text("mf_advise", *_encoded(document), getattr(abi, form.upper()))
 
 
