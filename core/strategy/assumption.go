@@ -27,6 +27,7 @@ type evidence struct {
 	uneven    bool            // some pipeline stage has more layers than another
 	padded    bool            // the vocabulary is not a multiple of a tensor axis
 	layout    bool            // the report has a layout
+	undivided int64           // of a candidate with ZeRO, at most: thousandths of the weights that specs of JAX cannot split over the replicas
 }
 
 func (p *planner) assumptions(kept []score, r *Report) []Assumption {
@@ -37,7 +38,9 @@ func (p *planner) assumptions(kept []score, r *Report) []Assumption {
 			e.used[a] = e.used[a] || n > 1
 		}
 		e.times = e.times || r.Candidates[i].Time != nil
-		e.zero[c.zero] = true
+		if e.zero[c.zero] = true; c.zero > 0 {
+			e.undivided = max(e.undivided, p.model.undivided(c.sizes))
+		}
 		e.full = e.full || c.recompute == transformer.FullRecomputation
 		e.selective = e.selective || c.recompute == transformer.SelectiveRecomputation
 		e.dots = e.dots || c.recompute == transformer.DotsRecomputation
@@ -105,7 +108,7 @@ var assumptions = []struct {
 	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("Layers are spread over the stages so that the slowest stage has the fewest operations, with those of the head on the last stage. Llama 3, arXiv 2407.21783, section 3.3.2, has fewer layers on the last stage too.")},
 	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("A tied embedding is on the first and on the last stage, which add up its gradients, as in Megatron-LM.")},
 	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, (*evidence).fsdpText},
-	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, stated("ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does. Stage 2 scatters gradients for every micro-batch.")},
+	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, (*evidence).zeroText},
 	{"context", func(e *evidence) bool { return e.used[contextAxis] }, stated("Keys and values pass around the ring of the axis context (Liu et al., arXiv 2310.01889). Every device has equally many scores to compute.")},
 	{"recomputation", func(e *evidence) bool { return e.selective || e.dots || e.full }, (*evidence).recomputationText},
 	{"efficiency", func(e *evidence) bool { return e.times }, (*evidence).efficiencyText},
@@ -173,6 +176,14 @@ func (e *evidence) fsdpText() string {
 		held = ", but an embedding only for the lookup, unless the head uses it too. A device holds two gathered layers, and the gradients of one."
 	}
 	return "The axis fsdp is ZeRO stage 3 (Rajbhandari et al., arXiv 1910.02054, section 7.2.2): it splits " + split + ", and gathers weights for both passes of every micro-batch" + held
+}
+
+func (e *evidence) zeroText() string {
+	text := "ZeRO divides states and gradients by elements, with padding, as Megatron-LM's distributed optimizer does. Stage 2 scatters gradients for every micro-batch."
+	if e.undivided >= 10 { // norms and biases are fewer
+		text += fmt.Sprintf(" A spec of JAX divides dimensions. With some of these meshes the replicas divide no dimension of arrays with up to %s %% of the weights: flatten and pad their states, or they stay whole and need more memory.", thousandths(int(e.undivided)*100))
+	}
+	return text
 }
 
 func (e *evidence) recomputationText() string {

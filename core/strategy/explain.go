@@ -62,7 +62,7 @@ var explanations = map[problem.Code]string{
 	"stages":            `The stages of a pipeline have unequal numbers of layers. Layers are spread so that the slowest stage has the fewest operations.`,
 	"tied":              `The first and the last stage of a pipeline both hold a tied embedding, and sum its gradients once per step.`,
 	"fsdp":              `The axis fsdp splits weights, gradients and states, as ZeRO stage 3 does. Weights are gathered for both passes of every micro-batch. A device holds two gathered layers at once. Without layers, gathered weights do not count.`,
-	"zero":              `ZeRO splits states and gradients by elements, with padding, so that all replicas hold equally much. Stage 2 sums gradients for every micro-batch, other stages once per step.`,
+	"zero":              `ZeRO splits states and gradients by elements, with padding, so that all replicas hold equally much. A spec of JAX divides dimensions only. If the replicas divide no dimension of an array, flatten and pad its states, choose another number of replicas, or use the axis fsdp. Stage 2 sums gradients for every micro-batch, other stages once per step.`,
 	"context":           `Keys and values pass around a ring of the devices of context, and every device computes equally many scores. A causal mask needs a balanced order of the tokens for that.`,
 	"recomputation":     `The backward pass computes some activations again: the scores of attention, or a whole layer. That saves memory and takes time. training.recomputation chooses.`,
 	"efficiency":        `Matrix products reach a share of the peak FLOP/s. The default is the range of published runs on such devices. Measure your own, and write it as training.efficiency.`,

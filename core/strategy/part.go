@@ -110,6 +110,40 @@ func largest(shape []int, n int) int {
 	return best
 }
 
+// undivided returns how many thousandths of a device's weights are in arrays of which the
+// replicas divide no dimension, so that a spec of JAX cannot split their states.
+func (m *model) undivided(s sizes) int64 {
+	var whole, all float64
+	for i := range m.parts {
+		q := &m.parts[i]
+		split, ok := q.split(s)
+		if !ok || q.flat {
+			continue
+		}
+		elements := float64(q.elements(split)) * float64(q.Copies)
+		all += elements
+		if d := largest(split, s[fsdpAxis]); d >= 0 && !m.specified {
+			split[d] /= s[fsdpAxis]
+		}
+		axes := []axis{dataAxis, contextAxis, expertAxis}
+		if q.Experts {
+			axes = axes[:2]
+		}
+		for _, a := range axes {
+			d := largest(split, s[a])
+			if d < 0 {
+				whole += elements
+				break
+			}
+			split[d] /= s[a]
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return int64(1000 * whole / all)
+}
+
 func (q *part) elements(shape []int) int64 {
 	n := int64(1)
 	for _, size := range shape {

@@ -70,6 +70,17 @@ func TestUndivided(t *testing.T) {
 			t.Errorf("fsdp %d: %s\nwant %s", fsdp, got, want)
 		}
 	}
+	const said = " A spec of JAX divides dimensions. With some of these meshes the replicas divide no dimension of arrays with up to 100 % of the weights: flatten and pad their states, or they stay whole and need more memory."
+	for data, want := range map[int]bool{124: true, 128: false} {
+		r := advise(t, &strategy.Document{
+			Model: strategy.Model{Transformer: opt}, Training: strategy.Training{Batch: 8 * int64(data)},
+			Cluster: strategy.Cluster{Device: "a100-80", Devices: 8 * data}, Search: fixed(map[string]int{"data": data, "tensor": 8}),
+		})
+		i := slices.IndexFunc(r.Assumptions, func(a strategy.Assumption) bool { return a.Code == "zero" })
+		if text := r.Assumptions[i].Text; strings.HasSuffix(text, said) != want || strings.Contains(text, "JAX") != want {
+			t.Errorf("data %d: %s", data, text)
+		}
+	}
 }
 
 // TestOrderOfEqualTimes checks the order of candidates whose times differ by less than 1 %: of

@@ -221,6 +221,10 @@ func checkInterval(path, name string, e [2]int) error {
 // thousandths writes an integer of thousandths as a decimal number.
 func thousandths(n int) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }
 
+// leastBytes is far below the memory and the bytes per second of every device. A smaller
+// number has another unit, such as GB.
+const leastBytes = 1_000_000
+
 func (c *Cluster) validate() error {
 	if c.Devices < 1 || c.Devices > MaxDevices {
 		return form.Strategy.Invalid("/cluster/devices", "there are %d devices, but must be from 1 to %d", c.Devices, MaxDevices)
@@ -235,6 +239,10 @@ func (c *Cluster) validate() error {
 	} {
 		if n.value < 0 || n.value > n.most { // 0 stands for the number of the kind
 			return form.Strategy.Invalid("/cluster/"+n.key, "the number is %d, but must be from 1 to %d", n.value, n.most)
+		}
+		if strings.Contains(n.key, "bytes") && 0 < n.value && n.value < leastBytes {
+			return form.Strategy.Invalid("/cluster/"+n.key, "the number is %d, but no device has less than 1 MB", n.value).
+				WithHint("write bytes: 80 GB are 80000000000")
 		}
 	}
 	for _, n := range []struct {

@@ -54,6 +54,7 @@ func TestErrors(t *testing.T) {
 		{"/training/link_efficiency", "the efficiency of links is from 0 to 0.5, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.LinkEfficiency = [2]int{0, 500} }},
 		{"/training/link_efficiency", "the efficiency of links is from 0.5 to 2, but must be an interval between 0.001 and 1; give [least, most], such as [0.4, 0.6]", func(d *strategy.Document) { d.Training.LinkEfficiency = [2]int{500, 2000} }},
 		{"/cluster/devices", "there are 0 devices, but must be from 1 to 1048576", func(d *strategy.Document) { d.Cluster.Devices = 0 }},
+		{"/cluster/memory_bytes", "the number is 80, but no device has less than 1 MB; write bytes: 80 GB are 80000000000", func(d *strategy.Document) { d.Cluster.MemoryBytes = 80 }},
 		{"/cluster/devices", "10 devices do not fill nodes of 4: 10 % 4 = 2; use 8 or 12 devices, or another per_node", func(d *strategy.Document) { d.Cluster.Devices, d.Cluster.PerNode = 10, 4 }},
 		{"/cluster/device", `there is no device kind "h100"; use "h100-80", "h100-pcie", or give the numbers of the device`, func(d *strategy.Document) { d.Cluster.Device = "h100" }},
 		{"/search/axes/tensor", `axis "tensor" has size 3, which does not divide 8 devices: 8 % 3 = 2; use 2 or 4`, func(d *strategy.Document) { d.Search.Axes = []strategy.AxisSizes{{Axis: "tensor", Sizes: []int{3}}} }},
