@@ -69,4 +69,4 @@ def test_a_notebook_shows_the_numbers() -> None:
     assert "each of 1,024 devices" in shown(memory)
     assert "layer 0 " in shown(memory)
     assert "&lt;b&gt;&amp;&lt;/b&gt;" in shown(RESULTS["names"])
-    assert "3 % 256" in shown(RESULTS["problems"])
+    assert "is split 256 ways" in shown(RESULTS["problems"])
