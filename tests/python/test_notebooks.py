@@ -65,7 +65,7 @@ def test_a_notebook_shows_text_in_columns(name: str) -> None:
 
 
 def test_a_notebook_shows_the_numbers() -> None:
-    advice, memory = RESULTS["advice"], RESULTS["memory"]
+    memory = RESULTS["memory"]
     assert "each of 1,024 devices" in shown(memory)
     assert "layer 0 " in shown(memory)
     assert "&lt;b&gt;&amp;&lt;/b&gt;" in shown(RESULTS["names"])
