@@ -250,8 +250,8 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
    states, a "precision", the arrays of a "batch", "activation_bytes" as [low, high], and
    "capacity_bytes"; see memory.schema.json.
    MF_TEXT returns a table of at most 100 columns, and MF_JSON the report. A spec that
-   does not fit its array is a problem of the report. Text that is not such a document is an error, with a JSON Pointer in
-   mf_error.path. */
+   does not fit its array is a problem of the report. Text that is not such a document is an error, with a
+   JSON Pointer in mf_error.path. */
 mf_status mf_memory(const char* json, size_t size, int32_t format, mf_bytes* text, mf_error* error);
 
 /* Plans how to split a model over devices: memory and time of every candidate, and what
