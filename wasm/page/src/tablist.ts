@@ -3,7 +3,7 @@
 import { css } from "lit";
 
 export const tabStyles = css`
-  [role="tablist"] { display: flex; gap: 0.15rem; background: var(--field); border: 1px solid var(--line); border-radius: 8px; padding: 0.15rem; }
+  [role="tablist"] { display: flex; flex-wrap: wrap; gap: 0.15rem; background: var(--field); border: 1px solid var(--line); border-radius: 8px; padding: 0.15rem; }
   [role="tab"] { border: 0; background: none; color: var(--muted); height: 1.6rem; }
   [role="tab"][aria-selected="true"] { background: var(--panel); color: var(--text); font-weight: 600; box-shadow: 0 1px 2px rgb(0 0 0 / 0.14); }
 `;
