@@ -141,13 +141,13 @@ def raise_twice() -> Handler:
     return handler
 
 
-def in_package(frame: FrameType | None) -> bool:
-    """Returns whether a signal has interrupted a watched module, given the frame of its handler."""
+def in_package(frame: FrameType | None) -> Step | None:
+    """Returns the watched instruction that a signal has interrupted, given its handler's frame."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(WATCHED):
-            return True
+            return frame.f_code, frame.f_lasti
         frame = frame.f_back
-    return False
+    return None
 
 
 def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:
@@ -167,10 +167,10 @@ def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:
         yield trial
         if not trial.arrived:
             return
-        n = _next_place(steps, n, at)
+        n = next_place(steps, n, at)
 
 
-def _next_place(steps: list[Step], n: int, at: Step | None) -> int:
+def next_place(steps: list[Step], n: int, at: Step | None) -> int:
     """Returns the first instruction from n on before which Ctrl-C leads to another place."""
     if at is None:
         return n + 1
