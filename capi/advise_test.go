@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
 )
 
 // TestAdvise compares the answers of the C library with those of the Go packages, and

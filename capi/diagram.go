@@ -6,7 +6,7 @@ package main
 import "C"
 
 import (
-	"github.com/meshfeed/meshfeed/core/diagram/document"
+	"github.com/meshfeed/meshfeed/core/plan/diagram/document"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 

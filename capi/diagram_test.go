@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/diagram/document"
+	"github.com/meshfeed/meshfeed/core/plan/diagram/document"
 )
 
 // TestDiagram compares the drawings of the C library with those of the Go package.

@@ -6,8 +6,8 @@ package main
 import "C"
 
 import (
-	corememory "github.com/meshfeed/meshfeed/core/memory"
-	"github.com/meshfeed/meshfeed/core/memory/document"
+	corememory "github.com/meshfeed/meshfeed/core/plan/memory"
+	"github.com/meshfeed/meshfeed/core/plan/memory/document"
 )
 
 //export mfgo_memory

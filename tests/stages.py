@@ -122,7 +122,7 @@ DEEP_ENV = {"MESHFEED_DEEP": "1"}
 # The packages of the wasm guest, whose tests also run as WebAssembly.
 WASM_TESTS = (
     "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout/..."
-    " ./core/hardware ./core/collective"
+    " ./core/plan/hardware ./core/plan/collective"
 )
 
 DEEP = [

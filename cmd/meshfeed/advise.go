@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/transformer"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
-	"github.com/meshfeed/meshfeed/core/transformer"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
 )
 
 // TestAdvise checks that advise prints what package document writes about the same

@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/meshfeed/meshfeed/core/collective"
-	"github.com/meshfeed/meshfeed/core/diagram"
-	diagramdocument "github.com/meshfeed/meshfeed/core/diagram/document"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
-	"github.com/meshfeed/meshfeed/core/pipeline"
+	"github.com/meshfeed/meshfeed/core/plan/collective"
+	"github.com/meshfeed/meshfeed/core/plan/diagram"
+	diagramdocument "github.com/meshfeed/meshfeed/core/plan/diagram/document"
+	"github.com/meshfeed/meshfeed/core/plan/pipeline"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 

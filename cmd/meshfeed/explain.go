@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/memory"
+	"github.com/meshfeed/meshfeed/core/plan/memory"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/core/strategy"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 

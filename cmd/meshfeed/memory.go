@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/meshfeed/meshfeed/core/memory"
-	"github.com/meshfeed/meshfeed/core/memory/document"
+	"github.com/meshfeed/meshfeed/core/plan/memory"
+	"github.com/meshfeed/meshfeed/core/plan/memory/document"
 )
 
 func newMemory() *cobra.Command {

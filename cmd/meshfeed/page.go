@@ -8,8 +8,8 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
+	strategies "github.com/meshfeed/meshfeed/core/plan/strategy/document"
 	"github.com/meshfeed/meshfeed/core/status"
-	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
 

@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	diagnoses "github.com/meshfeed/meshfeed/core/diagnosis/document"
-	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
-	memories "github.com/meshfeed/meshfeed/core/memory/document"
+	diagrams "github.com/meshfeed/meshfeed/core/plan/diagram/document"
+	memories "github.com/meshfeed/meshfeed/core/plan/memory/document"
+	strategies "github.com/meshfeed/meshfeed/core/plan/strategy/document"
 	"github.com/meshfeed/meshfeed/core/status"
-	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 

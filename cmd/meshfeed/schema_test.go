@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	diagnoses "github.com/meshfeed/meshfeed/core/diagnosis/document"
-	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
-	memories "github.com/meshfeed/meshfeed/core/memory/document"
-	strategies "github.com/meshfeed/meshfeed/core/strategy/document"
+	diagrams "github.com/meshfeed/meshfeed/core/plan/diagram/document"
+	memories "github.com/meshfeed/meshfeed/core/plan/memory/document"
+	strategies "github.com/meshfeed/meshfeed/core/plan/strategy/document"
 )
 
 // TestSchema checks that schema prints the JSON Schema of a kind of documents.

@@ -46,29 +46,29 @@ var allowed = map[string][]string{
 	"internal/parquet/encoding": {},
 	"internal/parquet/levels":   {"internal/parquet", "internal/parquet/encoding"},
 	"internal/tail":             {"internal/parquet"},
-	"core/hardware":             {"core/mesh"},
-	"core/pipeline":             {},
+	"core/plan/hardware":        {"core/mesh"},
+	"core/plan/pipeline":        {},
 	"core/diagnosis":            {"core/sampler", "internal/wording"},
 	// tier 2
-	"core/layout":             {"core/sharding", "core/sampler", "core/dtype"},
-	"core/layout/document":    {"core/layout"},
-	"core/layout/picture":     {"core/layout", "internal/drawing"},
-	"core/memory":             {"core/sharding"},
-	"core/strategy":           {"core/layout", "core/transformer", "core/hardware", "core/collective", "core/memory", "core/pipeline"},
-	"core/collective":         {"core/hardware"},
-	"core/certificate":        {"core/sampler", "core/internal/permutation"},
-	"core/transformer":        {},
-	"core/batch":              {"core/dtype"},
-	"internal/block":          {"core/source", "internal/gather"},
-	"internal/columns":        {"core/source"},
-	"internal/split":          {"core/layout", "internal/gather"},
-	"core/source/cut":         {"internal/block"},
-	"core/view":               {"core/source/cut", "core/sampler"},
-	"core/strategy/document":  {"core/strategy", "core/diagram", "core/layout/document"},
-	"core/diagnosis/document": {"core/diagnosis", "core/sampler"},
-	"core/memory/document":    {"core/memory", "core/layout/document"},
-	"core/diagram":            {"core/strategy", "internal/drawing"},
-	"core/diagram/document":   {"core/diagram", "core/layout/document"},
+	"core/layout":                 {"core/sharding", "core/sampler", "core/dtype"},
+	"core/layout/document":        {"core/layout"},
+	"core/layout/picture":         {"core/layout", "internal/drawing"},
+	"core/plan/memory":            {"core/sharding"},
+	"core/plan/strategy":          {"core/layout", "core/plan/transformer", "core/plan/hardware", "core/plan/collective", "core/plan/memory", "core/plan/pipeline"},
+	"core/plan/collective":        {"core/plan/hardware"},
+	"core/certificate":            {"core/sampler", "core/internal/permutation"},
+	"core/plan/transformer":       {},
+	"core/batch":                  {"core/dtype"},
+	"internal/block":              {"core/source", "internal/gather"},
+	"internal/columns":            {"core/source"},
+	"internal/split":              {"core/layout", "internal/gather"},
+	"core/source/cut":             {"internal/block"},
+	"core/view":                   {"core/source/cut", "core/sampler"},
+	"core/plan/strategy/document": {"core/plan/strategy", "core/plan/diagram", "core/layout/document"},
+	"core/diagnosis/document":     {"core/diagnosis", "core/sampler"},
+	"core/plan/memory/document":   {"core/plan/memory", "core/layout/document"},
+	"core/plan/diagram":           {"core/plan/strategy", "internal/drawing"},
+	"core/plan/diagram/document":  {"core/plan/diagram", "core/layout/document"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/diagnosis", "internal/guard"},
 	"core/stream": {"core/loader", "core/view", "internal/block", "internal/guard"}, // one loader per chunk
@@ -99,18 +99,18 @@ var allowed = map[string][]string{
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
 	// tier 5
-	"capi":                 {"core/loader", "core/view", "core/layout/...", "core/memory/...", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "arrowio/tensors", "wasm/page", "internal/split", "internal/columns", "capi/internal/..."},
+	"capi":                 {"core/loader", "core/view", "core/layout/...", "core/plan/memory/...", "core/plan/strategy/document", "core/plan/diagram/document", "core/diagnosis/document", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "arrowio/tensors", "wasm/page", "internal/split", "internal/columns", "capi/internal/..."},
 	"capi/internal/handle": {"internal/guard", "capi/internal/future"},
 	"capi/internal/future": {"internal/guard"},
 	"tests/bench/gather":   {"core/source", "arrowio"},
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":         {"core/loader", "core/sampler", "core/layout/...", "core/memory/document", "core/strategy/document", "core/diagram/document", "core/diagnosis/document", "arrowio", "arrowio/convert", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":         {"core/loader", "core/sampler", "core/layout/...", "core/plan/memory/document", "core/plan/strategy/document", "core/plan/diagram/document", "core/diagnosis/document", "arrowio", "arrowio/convert", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/envelope":      {},
 	"wasm/internal/reply":         {"wasm/internal/envelope", "core/layout/document", "core/layout/picture", "internal/arrowtype", "internal/tail"},
 	"wasm/guest/internal/reactor": {},
 	"wasm/guest/layout":           {"wasm/guest/internal/reactor", "wasm/internal/reply"},
-	"wasm/internal/advice":        {"wasm/internal/envelope", "core/strategy/document", "core/diagram/document", "core/layout/document", "core/hardware", "core/transformer"},
+	"wasm/internal/advice":        {"wasm/internal/envelope", "core/plan/strategy/document", "core/plan/diagram/document", "core/layout/document", "core/plan/hardware", "core/plan/transformer"},
 	"wasm/guest/strategy":         {"wasm/guest/internal/reactor", "wasm/internal/advice"},
 	"wasm/page":                   {"core/status"},
 	"wasm/host":                   {"internal/guard"},
@@ -293,6 +293,22 @@ func TestBytesComeThroughBlobs(t *testing.T) {
 		for _, system := range []string{"os", "syscall", "golang.org/x/sys/unix"} {
 			if slices.Contains(p.Imports, system) {
 				t.Errorf("%s must not import %s: only arrowio/internal/local and diskcache may, and all others read through arrowio/internal/blob", p.path(), system)
+			}
+		}
+	}
+}
+
+// TestThePlannerIsAWing checks that the loader does not need the planner of strategies: only
+// the faces import packages of core/plan.
+func TestThePlannerIsAWing(t *testing.T) {
+	faces := []string{"core/plan/", "cmd/", "capi", "wasm/", "tests/"}
+	for _, p := range list(t, builds[0]) {
+		if !p.ours() || slices.ContainsFunc(faces, func(face string) bool { return strings.HasPrefix(p.path(), face) }) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, module+"core/plan/") {
+				t.Errorf("%s must not import %s: packages of core/plan serve the command, the C library and the page only", p.path(), imp)
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/collective"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/plan/collective"
 )
 
 func TestGroups(t *testing.T) {

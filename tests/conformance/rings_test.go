@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/hardware"
 )
 
 func TestRings(t *testing.T) {

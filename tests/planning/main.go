@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
 	"github.com/meshfeed/meshfeed/wasm/host"
 )
 

@@ -143,7 +143,8 @@ def test_every_strategy_is_asked_and_linked() -> None:
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 ADDRESS = re.compile(r"\((?:https?:|\.\./)[^)]*\)")
-RUNS = re.compile(r"^# \|.* \| \d+ of \d+ \|.*$", re.MULTILINE)  # core/strategy tests these rows
+# core/plan/strategy tests these rows.
+RUNS = re.compile(r"^# \|.* \| \d+ of \d+ \|.*$", re.MULTILINE)
 
 
 def unprinted(guide: str, printed: str) -> list[str]:

@@ -133,7 +133,7 @@ def test_an_option_beyond_a_limit_is_refused(name: str, option: str) -> None:
 
 
 def test_a_group_that_is_too_large_to_draw() -> None:
-    limit = constant("core/diagram.maxLines")
+    limit = constant("core/plan/diagram.maxLines")
     mf.diagram("collective", op="all-gather", devices=limit)
     with pytest.raises(mf.InvalidArgumentError, match=f"use 1 to {limit};"):
         mf.diagram("collective", op="all-gather", devices=limit + 1)

@@ -115,7 +115,7 @@ def test_every_error_class_has_a_remedy() -> None:
 def test_the_rules_behind_the_packages() -> None:
     """Those that docs/architecture.md lists, and tests/arch does not say in these words."""
     used = sys.modules["drawings"].imported()
-    plans = {"core/layout", "core/strategy", "core/memory", "core/diagram"}
+    plans = {"core/layout", "core/plan/strategy", "core/plan/memory", "core/plan/diagram"}
     reads = {"arrowio", "arrowio/cstream", "arrowio/tensors"}
     assert all(not p.startswith("arrowio") for package in plans for p in used[package])
     assert all("core/mesh" not in used[package] for package in reads)

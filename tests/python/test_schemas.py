@@ -128,7 +128,7 @@ KINDS = {
     ),
     "diagram": Kind(
         partial(calls.diagram, svg=False),
-        documents("core/diagram/document/testdata/*.json"),
+        documents("core/plan/diagram/document/testdata/*.json"),
         STRUCTURAL + "|is not an element type|no (schedule|operation) |is empty|is already",
     ),
     "measurements": Kind(partial(calls.diagnose, form="json"), [MEASUREMENTS], STRUCTURAL),

@@ -1,6 +1,6 @@
-"""Compares the numbers of core/transformer with what XLA compiles.
+"""Compares the numbers of core/plan/transformer with what XLA compiles.
 
-core/transformer/testdata/models.json has the numbers. The tests build each model out of the
+core/plan/transformer/testdata/models.json has the numbers. The tests build each model out of the
 arrays that it lists, so that a missing array or a wrong shape fails.
 
 The bytes of activations are compared as the slope of XLA's temporary memory over the number of

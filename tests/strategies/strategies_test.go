@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
 	"github.com/meshfeed/meshfeed/tests/golden"
 )
 

@@ -112,7 +112,7 @@ func TestPlannerParity(t *testing.T) {
 // TestPlannerDiagrams compares the reply about every diagram of package diagram, byte
 // for byte, with that of this process.
 func TestPlannerDiagrams(t *testing.T) {
-	paths, err := filepath.Glob("../../core/diagram/document/testdata/*.json")
+	paths, err := filepath.Glob("../../core/plan/diagram/document/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatal(paths, err)
 	}

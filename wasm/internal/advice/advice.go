@@ -10,12 +10,12 @@
 package advice
 
 import (
-	diagrams "github.com/meshfeed/meshfeed/core/diagram/document"
-	"github.com/meshfeed/meshfeed/core/hardware"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
-	"github.com/meshfeed/meshfeed/core/transformer"
+	diagrams "github.com/meshfeed/meshfeed/core/plan/diagram/document"
+	"github.com/meshfeed/meshfeed/core/plan/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/transformer"
 	"github.com/meshfeed/meshfeed/wasm/internal/envelope"
 )
 

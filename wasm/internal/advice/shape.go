@@ -1,7 +1,7 @@
 package advice
 
 import (
-	"github.com/meshfeed/meshfeed/core/transformer"
+	"github.com/meshfeed/meshfeed/core/plan/transformer"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 

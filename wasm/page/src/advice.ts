@@ -1,4 +1,4 @@
-// The planner's report, as package core/strategy/document writes it. Memory is in bytes, time in nanoseconds.
+// The planner's report, as package core/plan/strategy/document writes it. Memory is in bytes, time in nanoseconds.
 
 import type { Failure, Problem } from "./guest.js";
 

@@ -1,4 +1,4 @@
-// The pictures of a candidate, as documents of package core/diagram/document, which draws them.
+// The pictures of a candidate, as documents of package core/plan/diagram/document, which draws them.
 
 import type { Candidate, Collective, KnownModel, Report } from "./advice.js";
 import { meshText, sizeOf } from "./candidate.js";

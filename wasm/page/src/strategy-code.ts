@@ -105,8 +105,8 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/meshfeed/meshfeed/core/strategy"
-	"github.com/meshfeed/meshfeed/core/strategy/document"
+	"github.com/meshfeed/meshfeed/core/plan/strategy"
+	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
 )
 
 const question = ${literal}
