@@ -97,18 +97,20 @@ check: page lib $(VENV)/.test $(VENV)/.lint ## format, lint, types, imports, oth
 wheel: $(VENV)/.build ## build the wheel and the sdist into dist/, the page included
 	$(PYTHON) -m build --outdir dist
 
-bench: lib $(VENV)/.bench ## compare with np.take + device_put and with Grain; writes docs/benchmarks.md
+bench: lib $(VENV)/.bench ## compare with np.take + device_put and with Grain; writes a section of docs/benchmarks.md
 	$(PYTHON) -m tests.bench
 
-bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; writes docs/benchmarks-gomlx.md
+bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; writes a section of docs/benchmarks.md
 	@$(MAKE) --no-print-directory plugin-cpu
 	go build -o .build/placing ./tests/placing
 	.build/placing -plugin $(CURDIR)/$(PLUGINS)/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so \
-	  -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-gomlx.md
+	  -commit $$(git rev-parse --short=12 HEAD) -out .build/placing.md
+	$(PYTHON) -m tests.bench.section gomlx .build/placing.md
 
-bench-planner: .build/strategy.wasm $(NODE)/.ready ## measure the strategy planner in Go, in wazero and in Node.js; writes docs/benchmarks-planner.md
+bench-planner: .build/strategy.wasm $(NODE)/.ready ## measure the strategy planner in Go, in wazero and in Node.js; writes a section of docs/benchmarks.md
 	go build -o .build/planning ./tests/planning
-	.build/planning -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-planner.md
+	.build/planning -commit $$(git rev-parse --short=12 HEAD) -out .build/planning.md
+	$(PYTHON) -m tests.bench.section planner .build/planning.md
 
 golden: ## rewrite golden texts; read the diff before you commit it
 	go test $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | \

@@ -83,11 +83,11 @@ html_favicon = str(ROOT / "docs/_site/static/favicon.svg")
 html_search_scorer = str(ROOT / "docs/_site/static/scorer.js")
 html_copy_source = False
 html_show_sphinx = False
-html_sidebars = {"index": [], "cookbook": []}
+html_sidebars = {"**": ["sections"]}
 html_theme_options = {
     "logo": {"text": "meshfeed", "image_light": html_favicon, "image_dark": html_favicon},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "navbar_center": [],
     "navbar_end": ["layout-page", "theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,

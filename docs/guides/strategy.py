@@ -517,7 +517,7 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 # - **Time** is an interval: matrix products reach a share of the peak, links reach a share of their
 #   bandwidth, and communication hides or does not. The table below holds it against 249 published runs.
 # - **An answer** takes 5 to 8 ms of processor time per 10^4 candidates, and about ten times as long in a browser:
-#   see the [benchmarks](../benchmarks-planner.md).
+#   see the [benchmarks](../benchmarks.md#the-strategy-planner).
 # - **Hardware** is one table with source and date for each number. An unknown number leaves a time out, and
 #   the report says which.
 # - **Assumptions** are listed in the report. `training.efficiency`, `training.link_efficiency` and

@@ -1,10 +1,10 @@
-"""Measures the missing pieces, and writes the page from all results.
+"""Measures the missing pieces, and writes the section of docs/benchmarks.md from all results.
 
 python -m tests.bench                  everything, about a quarter of an hour
 python -m tests.bench --quick          a minute: a few cells, printed, nothing kept
 python -m tests.bench --budget 100     for at most 100 s; the next run continues (exit status 3)
 python -m tests.bench --only warm/tok  pieces whose name contains this, measured again
-python -m tests.bench --render         the page from the JSON file, nothing measured
+python -m tests.bench --render         the section from the kept results, nothing measured
 python -m tests.bench --list           the pieces, and which are missing
 """
 
@@ -17,10 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench import page, pieces, results
+from tests.bench import page, pieces, results, section
 from tests.bench.pieces import ROOT, Piece, Workspace
 
-JSON = ROOT / "docs" / "benchmarks.json"
+JSON = ROOT / "build" / "bench" / "jax.json"  # every round; the page has the numbers from it
 REMAINS = 3  # the exit status when the budget was too small for all
 
 
@@ -30,8 +30,7 @@ def main() -> int:
         return _quick()
     code = 0 if options.render else _measure(options)
     if not options.list:
-        options.out.write_text(page.markdown(results.load(options.json)))
-        print(f"wrote {options.out}")
+        section.replace("jax", page.markdown(results.load(options.json)))
     return code
 
 
@@ -48,7 +47,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="forget all results")
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds")
     parser.add_argument("--json", type=Path, default=JSON, help="the results")
-    parser.add_argument("--out", type=Path, default=JSON.with_suffix(".md"), help="the page")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
     parser.add_argument("--group", type=Path, help="a control group for the limited cell")
     return parser.parse_args()
@@ -63,6 +61,7 @@ def _quick() -> int:
 
 def _measure(options: argparse.Namespace) -> int:
     began = time.monotonic()
+    options.json.parent.mkdir(parents=True, exist_ok=True)
     try:
         kept = results.Results(options.json, fresh=options.fresh)
     except results.OtherMachineError as e:

@@ -1,61 +1,41 @@
-"""Writes the page: the results as Markdown."""
+"""Writes the section on JAX in one process: the results as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tests.bench import targets, texts
 from tests.bench.derived import CellNumbers, PutNumbers, spread
-from tests.bench.distributed import page as processes
-from tests.bench.parquet import page as parquet
 
 Column = Callable[[Any], str]
 
-REMARKS = Path(__file__).with_name("remarks.md")
-
 
 def markdown(held: dict[str, Any]) -> str:
-    """Writes the whole page."""
+    """Writes the whole section."""
     records = held["pieces"]
     cells = [CellNumbers(key, r["result"]) for key, r in of_kind(records, "warm")]
     rounds = cells[0].result["rounds"] if cells else 0
-    head = texts.HEAD.format(
-        **held["machine"],
-        dates=_dates(records),
-        builds=_builds(records),
-        rounds=rounds,
-        ms=60,
-    )
+    facts = {"dates": _dates(records), "builds": _builds(records), "rounds": rounds, "ms": 60}
     sections = [
-        head,
+        texts.HEAD.format(**held["machine"], **facts),
         *_summary(cells),
-        *(_section("Closed: block on each batch", "Times of `next` in µs.", CLOSED, cells)),
-        *(_section("Where the time of a closed `next` goes", texts.SPLIT, PARTS, cells)),
-        *(_section("Rows per second, and the slow batches", texts.FLOW, FLOW, cells)),
-        *(_section("What it costs", texts.COSTS, COST, cells)),
-        *_memory(records),
-        *_rows(records),
+        *_section("Closed: block on each batch", texts.CLOSED, BOTH, _pairs(cells)),
+        *_section("What it costs", texts.COSTS, COST, _costs(records, cells)),
         *_put(records),
-        *_cold(records),
-        *_limited(records),
-        *parquet.read(),
-        *processes.read(),
-        "## Targets that were missed\n",
+        *_disk(records),
+        "### Targets that were missed\n",
         _missed(records, cells),
     ]
-    if REMARKS.exists():
-        sections.append(REMARKS.read_text())
-    return "\n".join(sections).rstrip() + "\n"
+    return "\n".join(sections)
 
 
 def brief(records: dict[str, Any]) -> str:
     """Writes the closed times, their parts and the rows of a quick run."""
     cells = [CellNumbers(key, r["result"]) for key, r in of_kind(records, "warm")]
-    parts = [table(CLOSED, cells), table(PARTS, cells), *_rows(records), _missed(records, cells)]
-    return "\n".join(parts)
+    rows = table(ROW, _rows(records))
+    return "\n".join([table(CLOSED, cells), table(PARTS, cells), rows, _missed(records, cells)])
 
 
 def of_kind(records: dict[str, Any], kind: str) -> list[tuple[str, Any]]:
@@ -72,7 +52,7 @@ def table(columns: dict[str, Column], rows: Iterable[Any]) -> str:
 
 
 def _section(title: str, text: str, columns: dict[str, Column], rows: list[Any]) -> list[str]:
-    return [f"## {title}\n", text.rstrip() + "\n", table(columns, rows)] if rows else []
+    return [f"### {title}\n", text, table(columns, rows)] if rows else []
 
 
 def _summary(cells: list[CellNumbers]) -> list[str]:
@@ -87,8 +67,6 @@ def _summary(cells: list[CellNumbers]) -> list[str]:
         "slower": sum(ratio < 1 for ratio in ratios),
         "short": sum(1 <= ratio < 1.5 for ratio in ratios),
         "reached": sum(cell.p50("meshfeed") <= cell.target for cell in cells),
-        "among": sum(cell.p50("meshfeed") <= cell.among for cell in cells),
-        "together": sum(cell.p50("meshfeed") <= cell.together for cell in cells),
     }
     return [texts.SUMMARY.format(**numbers)]
 
@@ -100,27 +78,40 @@ def _dates(records: dict[str, Any]) -> str:
 
 def _builds(records: dict[str, Any]) -> str:
     builds = {r["build"]: r["commit"] for r in records.values()}
-    names = ", ".join(sorted(f"{build} (commit {at})" for build, at in builds.items()))
+    commits = ", ".join(sorted(set(builds.values())))
     if len(builds) == 1:
-        return f"build {names}"
-    return f"**with {len(builds)} different builds**: {names}"
+        return f"commit {commits}"
+    return f"**with {len(builds)} different builds**: commits {commits}"
 
 
-def _memory(records: dict[str, Any]) -> list[str]:
+def _pairs(cells: list[CellNumbers]) -> list[dict[str, CellNumbers]]:
+    """Returns a row for each case and mesh: its cells by where the data are."""
+    rows: dict[tuple[str, str], dict[str, CellNumbers]] = {}
+    for cell in cells:
+        rows.setdefault((cell.case, cell.mesh), {})[cell.source] = cell
+    return list(rows.values())
+
+
+def _costs(records: dict[str, Any], cells: list[CellNumbers]) -> list[dict[str, Any]]:
+    """Returns a row for each case: its first cell, and the peaks of memory."""
     cases: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        cases.setdefault(cell.case, {"cell": cell, "peak": {}})
     for key, record in of_kind(records, "memory"):
         _, case, loop = key.split("/")
-        cases.setdefault(case, {"case": case})[loop] = record["result"]
-    return _section("Peak memory beside the data", texts.PEAK, MEMORY, list(cases.values()))
+        if case in cases:
+            cases[case]["peak"][loop] = record["result"]["peak_mb"]
+    return list(cases.values())
 
 
-def _rows(records: dict[str, Any]) -> list[str]:
-    parts = []
-    for megabytes, title in ROW_TITLES.items():
-        rows = [r for _, record in of_kind(records, f"rows/{megabytes}") for r in record["result"]]
-        rows.sort(key=lambda row: int(row["size"]))
-        parts += _section(f"The gather by the size of a row, {title}", texts.ROWS, ROW, rows)
-    return parts
+def _rows(records: dict[str, Any]) -> list[dict[int, Any]]:
+    """Returns a row for each size: the results by the megabytes of data."""
+    sizes: dict[int, dict[int, Any]] = {}
+    for megabytes in DATA:
+        for _, record in of_kind(records, f"rows/{megabytes}"):
+            for row in record["result"]:
+                sizes.setdefault(int(row["size"]), {})[megabytes] = row
+    return [sizes[size] for size in sorted(sizes)]
 
 
 def _put(records: dict[str, Any]) -> list[str]:
@@ -129,50 +120,56 @@ def _put(records: dict[str, Any]) -> list[str]:
         name = key.removeprefix("put/")
         cells = [PutNumbers(name, cell) for cell in record["result"]]
         (together if name == "processes" else alone).extend(cells)
-    return [
-        *_section("Batches of another loader: mf.put", texts.PUT, PUT, alone),
-        *_section("mf.put in four processes", texts.PUT_PROCESSES, PUT_PROCESSES, together),
-    ]
+    if not alone:
+        return []
+    memories = dict.fromkeys(cell.memory for cell in alone)
+    meshes = dict.fromkeys(cell.mesh for cell in alone)
+    columns: dict[str, Column] = {"memory": str} | {mesh: _put_of(alone, mesh) for mesh in meshes}
+    text = texts.PUT.format(leaves=len({cell.leaf for cell in alone}))
+    title = "Batches of another loader: mf.put"
+    parts = _section(title, text, columns, list(memories))
+    if together:
+        times = ", ".join(f"{cell.ratio:.0f} ({cell.split})" for cell in together)
+        parts.append(texts.PUT_PROCESSES.format(times=times))
+    return parts
 
 
-def _cold(records: dict[str, Any]) -> list[str]:
-    rows = [
-        {"case": key.split("/")[1], "loop": loop, "runs": runs}
-        for key, record in of_kind(records, "cold")
-        for loop, runs in record["result"]["loops"].items()
-    ]
-    return _section("Cache dropped", texts.COLD, DISK, rows)
+def _put_of(cells: list[PutNumbers], mesh: str) -> Column:
+    """Returns the column of a mesh: the range of the ratios by the memory."""
+
+    def text(memory: Any) -> str:
+        ratios = [c.ratio for c in cells if c.mesh == mesh and c.memory == memory]
+        return f"{plain(min(ratios))} to {max(ratios):.2f}"
+
+    return text
 
 
-def _limited(records: dict[str, Any]) -> list[str]:
-    for key, record in of_kind(records, "limited"):
+def _disk(records: dict[str, Any]) -> list[str]:
+    rows, way = list[Any](), "left out"
+    for key, record in [*of_kind(records, "cold"), *of_kind(records, "limited")]:
         result = record["result"]
-        title = "## A file of twice the memory\n"
-        if "left_out" in result:
-            return [title, f"Left out: {result['left_out']}.\n"]
-        loops = result["loops"].items()
-        rows = [{"case": key.split("/")[1], "loop": loop, "runs": runs} for loop, runs in loops]
-        text = (
-            f"Limit: {result['way']}. The cache then holds at most half of the file; *cached* is "
-            "the part of the file in the cache at the end.\n"
-        )
-        return [title, text, table(DISK, rows)]
-    return []
+        way = result.get("way", way)
+        rows += [{"case": key, "loop": x, "runs": r} for x, r in result.get("loops", {}).items()]
+    return _section("Files that are not in memory", texts.COLD.format(way=way), DISK, rows)
 
 
 def _missed(records: dict[str, Any], cells: list[CellNumbers]) -> str:
-    lines = [line for cell in cells for line in targets.of_cell(cell)]
-    for megabytes, title in ROW_TITLES.items():
+    misses = [miss for cell in cells for miss in targets.of_cell(cell)]
+    for megabytes, title in DATA.items():
         for _, record in of_kind(records, f"rows/{megabytes}"):
             for row in record["result"]:
-                lines += targets.of_row(row, title, large=megabytes > 100)
+                misses += targets.of_row(row, title, large=megabytes > 100)
     for key, record in of_kind(records, "put"):
-        cells_of_put = [PutNumbers(key, cell) for cell in record["result"]]
-        lines += [line for cell in cells_of_put for line in targets.of_put(cell)]
+        numbers = [PutNumbers(key.removeprefix("put/"), cell) for cell in record["result"]]
+        misses += [miss for cell in numbers for miss in targets.of_put(cell)]
     for key, record in [*of_kind(records, "cold"), *of_kind(records, "limited")]:
         if "loops" in record["result"]:
-            lines += targets.of_disk(key, record["result"]["loops"])
-    return "\n".join(f"- {line}" for line in lines) + "\n" if lines else "None.\n"
+            misses += targets.of_disk(key, record["result"]["loops"])
+    by_target: dict[str, list[str]] = {}
+    for target, cell in misses:
+        by_target.setdefault(target, []).append(cell)
+    rows = [{"target": target, "missed by": where} for target, where in by_target.items()]
+    return table(MISSED, rows) if rows else "None.\n"
 
 
 def _p50(name: str) -> Column:
@@ -206,7 +203,7 @@ def _reached(value: float, bound: float) -> str:
     return f"{bound:.0f} " + ("✓" if value <= bound else "✗")
 
 
-def _disk(name: str, form: str) -> Column:
+def _runs(name: str, form: str) -> Column:
     """Returns the column of a number of several runs: their median and range."""
 
     def text(row: Any) -> str:
@@ -217,16 +214,42 @@ def _disk(name: str, form: str) -> Column:
     return text
 
 
-def _mb(loop: str) -> Column:
-    return lambda row: f"{row[loop]['peak_mb']:.1f}" if loop in row else ""
+def _of(column: Column, name: str = "cell") -> Column:
+    """Returns a column of a cell of the row."""
+    return lambda row: column(row[name]) if name in row else ""
 
 
-def _time(name: str) -> Column:
-    return lambda row: f"{row['times'][name]['p50']:.1f}"
+def _peak(loop: str) -> Column:
+    return lambda row: f"{row['peak'][loop]:.1f}" if loop in row["peak"] else ""
 
 
-LEFT = {"case", "from", "mesh", "loop", "memory", "split"}
-ROW_TITLES = {8: "8 MB of data, in the last-level cache", 1024: "1 GB of data"}
+def _gather(megabytes: int) -> dict[str, Column]:
+    """Returns the columns of the gather from data of this size."""
+
+    def in_microseconds(name: str) -> Column:
+        return lambda row: f"{row[megabytes]['times'][name]['p50']:.0f}" if megabytes in row else ""
+
+    def times(name: str) -> Column:
+        return lambda row: (
+            plain(targets.row_ratio(row[megabytes], name)) if megabytes in row else ""
+        )
+
+    columns = {
+        "gather, µs": in_microseconds("gather"),
+        "`np.take`": in_microseconds("take"),
+        "times": times("gather"),
+        "loader": times("G"),
+    }
+    return {f"{DATA[megabytes]}: {name}": column for name, column in columns.items()}
+
+
+LEFT = {"case", "from", "mesh", "loop", "memory", "target missed", "by"}
+DATA = {8: "8 MB", 1024: "1 GB"}
+
+MISSED: dict[str, Column] = {
+    "target missed": lambda row: str(row["target"]),
+    "by": lambda row: "; ".join(row["missed by"]),
+}
 
 CELL: dict[str, Column] = {
     "case": lambda c: str(c.case),
@@ -236,10 +259,28 @@ CELL: dict[str, Column] = {
 
 CLOSED = CELL | {
     "meshfeed": _ranged("meshfeed"),
-    "probe": _ranged("probe"),
-    "aligned": _ranged("aligned"),
+    "target": lambda c: _reached(c.p50("meshfeed"), c.target),
+    "probe": _p50("probe"),
+    "aligned": _p50("aligned"),
     "Grain": _p50("grain"),
     "times the probe": _ratio,
+    "both p99": lambda c: f"{c.times['meshfeed']['p99']:,.0f}, {c.times['probe']['p99']:,.0f}",
+}
+
+BOTH: dict[str, Column] = {
+    "case": lambda row: CELL["case"](next(iter(row.values()))),
+    "mesh": lambda row: CELL["mesh"](next(iter(row.values()))),
+} | {
+    f"{source}: {name}": _of(CLOSED[column], source)
+    for source in ("memory", "file")
+    for name, column in {
+        "meshfeed": "meshfeed",
+        "target": "target",
+        "probe": "probe",
+        "Grain": "Grain",
+        "times": "times the probe",
+        "p99": "both p99",
+    }.items()
 }
 
 PARTS = CELL | {
@@ -257,77 +298,35 @@ PARTS = CELL | {
     "together": lambda c: _reached(c.p50("meshfeed"), c.together),
 }
 
-FLOW = CELL | {
-    "closed": lambda c: f"{c.closed_rate('meshfeed'):,.0f}",
-    "probe closed": lambda c: f"{c.closed_rate('probe'):,.0f}",
-    "Grain closed": lambda c: f"{c.closed_rate('grain'):,.0f}",
-    "pipelined": lambda c: f"{c.p50('meshfeed.rows_per_second'):,.0f}",
-    "probe pipelined": lambda c: f"{c.p50('probe.rows_per_second'):,.0f}",
-    "Grain pipelined": lambda c: f"{c.p50('grain.rows_per_second'):,.0f}",
-    "p99, µs": lambda c: f"{c.times['meshfeed']['p99']:,.0f}",
-    "probe p99, µs": lambda c: f"{c.times['probe']['p99']:,.0f}",
-}
-
-COST = CELL | {
-    "CPU s": lambda c: f"{c.p50('meshfeed.cpu_per_million'):.2f}",
-    "probe CPU s": lambda c: f"{c.p50('probe.cpu_per_million'):.2f}",
-    "Grain CPU s": lambda c: f"{c.p50('grain.cpu_per_million'):.0f}",
-    "first batch, ms": lambda c: "{first_ms:.1f} ({process_first_ms:.1f})".format(**c.first),
-    "open, ms": lambda c: f"{c.first['open_ms']:.1f}",
-    "faults": lambda c: f"{c.costs['whole']['faults']:.2f}",
-    "probe faults": lambda c: f"{c.costs['probe']['faults']:.2f}",
-    "Python bytes": lambda c: f"{c.costs['whole']['allocated']:,}",
-    "of a quarter": lambda c: f"{c.costs['quarter']['allocated']:,}",
-    "probe bytes": lambda c: f"{c.costs['probe']['allocated']:,}",
-}
-
-MEMORY: dict[str, Column] = {
-    "case": lambda row: str(row["case"]),
-    "a batch": lambda row: f"{next(v for k, v in row.items() if k != 'case')['batch_mb']:.1f}",
-    "meshfeed": _mb("meshfeed"),
-    "probe": _mb("probe"),
-    "aligned": _mb("aligned"),
-    "Grain": _mb("grain"),
+COST: dict[str, Column] = {
+    "case": lambda row: str(row["cell"].case),
+    "rows/s": _of(lambda c: f"{c.closed_rate('meshfeed'):,.0f}"),
+    "probe rows/s": _of(lambda c: f"{c.closed_rate('probe'):,.0f}"),
+    "Grain rows/s": _of(lambda c: f"{c.closed_rate('grain'):,.0f}"),
+    "CPU s": _of(lambda c: f"{c.p50('meshfeed.cpu_per_million'):.2f}"),
+    "probe CPU s": _of(lambda c: f"{c.p50('probe.cpu_per_million'):.2f}"),
+    "first batch, ms": _of(
+        lambda c: "{first_ms:.1f} ({process_first_ms:.0f})".format(**c.first),
+    ),
+    "Python bytes": _of(lambda c: f"{c.costs['whole']['allocated']:,}"),
+    "probe bytes": _of(lambda c: f"{c.costs['probe']['allocated']:,}"),
+    "peak, MB": _peak("meshfeed"),
+    "probe peak": _peak("probe"),
 }
 
 ROW: dict[str, Column] = {
-    "bytes": lambda r: f"{r['size']:,}",
-    "rows": lambda r: f"{r['rows']:,}",
-    "gather, µs": _time("gather"),
-    "np.take": _time("take"),
-    "one buffer": _time("one"),
-    "memcpy": _time("memcpy"),
-    "times np.take": lambda r: plain(targets.row_ratio(r, "gather")),
-    "at best": lambda r: plain(targets.best_ratio(r, "gather")),
-    "G, µs": _time("G"),
-    "G, times": lambda r: plain(targets.row_ratio(r, "G")),
-    "G, at best": lambda r: plain(targets.best_ratio(r, "G")),
+    "bytes": lambda r: f"{next(iter(r.values()))['size']:,}",
+    **_gather(8),
+    **_gather(1024),
 }
-
-BOTH: dict[str, Column] = {
-    "mf.put": lambda c: f"{c.low('meshfeed'):.0f} / {c.middle('meshfeed'):.0f}",
-    "device_put": lambda c: f"{c.low('device_put'):.0f} / {c.middle('device_put'):.0f}",
-    "times device_put": lambda c: mark(c.ratio),
-    "rounds": lambda c: " to ".join(f"{x:.2f}" for x in spread(c.ratios)),
-}
-
-PUT: dict[str, Column] = {
-    "case": lambda c: str(c.leaf),
-    "memory": lambda c: str(c.memory),
-    "mesh": lambda c: str(c.mesh),
-} | BOTH
-
-PUT_PROCESSES: dict[str, Column] = {"split": lambda c: str(c.split)} | BOTH
 
 DISK: dict[str, Column] = {
     "case": lambda row: str(row["case"]),
     "loop": lambda row: str(row["loop"]),
-    "rows/s": _disk("rows_per_second", ",.0f"),
-    "first, ms": _disk("first_ms", ".0f"),
-    "p50, ms": _disk("p50_ms", ".2f"),
-    "p99, ms": _disk("p99_ms", ".1f"),
-    "CPU s per million rows": _disk("cpu_per_million", ".1f"),
-    "disk, MB": _disk("disk_mb", ",.0f"),
-    "rows, MB": _disk("rows_mb", ",.0f"),
-    "cached": _disk("cached_after", ".2f"),
+    "rows/s": _runs("rows_per_second", ",.0f"),
+    "first, ms": _runs("first_ms", ".0f"),
+    "p50, ms": _runs("p50_ms", ".2f"),
+    "p99, ms": _runs("p99_ms", ".1f"),
+    "CPU s per million rows": _runs("cpu_per_million", ".1f"),
+    "disk, MB": _runs("disk_mb", ",.0f"),
 }

@@ -17,7 +17,7 @@ from tests.bench.memory import LOOPS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("memory", "file")
-COLD_ROUNDS = 7  # because CPU seconds vary; see remarks.md
+COLD_ROUNDS = 7  # because CPU seconds vary
 LIMITED_ROUNDS = 2
 LIMITED_SECONDS = 4.0  # of each loop and round
 DATA_MB = (8, 1024)  # in the last-level cache, and larger

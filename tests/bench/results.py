@@ -16,7 +16,15 @@ from typing import Any
 import meshfeed
 from tests.bench.pieces import ROOT, Piece, Workspace, everything
 
-WRITERS = ("__main__", "derived", "page", "results", "targets", "texts")  # measure nothing
+WRITERS = (
+    "__main__",
+    "derived",
+    "page",
+    "results",
+    "section",
+    "targets",
+    "texts",
+)  # measure nothing
 PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
 
 

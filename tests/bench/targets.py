@@ -1,4 +1,4 @@
-"""The targets, and a sentence for each one that is missed."""
+"""The targets, and which cells miss them."""
 
 from __future__ import annotations
 
@@ -13,75 +13,53 @@ FIRST_MS = {"memory": 20.0, "file": 50.0}
 FAULTS = 1.0  # pages per batch that may be touched for the first time
 GROWTH = 1024  # bytes that `next` may allocate for a whole batch beyond those for a quarter
 
+Miss = tuple[str, str]  # the target, and the cell with its number
 
-def of_cell(cell: CellNumbers) -> Iterator[str]:
-    """Yields a sentence for every target that a warm cell misses."""
-    if cell.p50("meshfeed") > cell.target:
-        yield f"{cell.name}: {_late(cell)}"
+
+def of_cell(cell: CellNumbers) -> Iterator[Miss]:
+    """Yields every target that a warm cell misses."""
+    p50 = cell.p50("meshfeed")
+    if p50 > cell.target:
+        yield "`next` above its target, µs", f"{cell.name} ({p50:.0f}, not {cell.target:.0f})"
     if cell.ratio < 1:
-        yield f"{cell.name}: **slower than the probe, {cell.ratio:.2f}: a defect.** {_parts(cell)}"
+        yield "slower than the probe: a defect", f"{cell.name} ({cell.ratio:.2f})"
     elif cell.ratio < 1.5:
-        yield f"{cell.name}: {cell.ratio:.2f} times the probe, not 1.5. {_parts(cell)}"
-    if (first := cell.first["first_ms"]) > FIRST_MS[cell.source]:
-        yield f"{cell.name}: the first batch after {first:.0f} ms, not {FIRST_MS[cell.source]:.0f}"
+        yield "less than 1.5 times the probe", f"{cell.name} ({cell.ratio:.2f})"
+    if (first := cell.first["first_ms"]) > (most := FIRST_MS[cell.source]):
+        yield f"first batch later than {most:.0f} ms", f"{cell.name} ({first:.1f})"
     yield from _allocated(cell)
     yield from _worse(cell)
 
 
-def _late(cell: CellNumbers) -> str:
-    """Describes the distance of `next` from its target, and its causes."""
-    alone = max(cell.p50("F"), cell.p50("G"))
-    together = max(cell.p50("F with G"), cell.p50("G with F"))
-    p50 = cell.p50("meshfeed")
-    verdict = "within it" if p50 <= cell.together else "beyond that too"
-    return (
-        f"`next` {p50:.0f} µs, target {cell.target:.0f}. It is {p50 - alone:.0f} above max(F, G): "
-        f"{together - alone:+.0f} because F and G slow each other down, "
-        f"{p50 - together:+.0f} from meshfeed. With F and G at the same time the target is "
-        f"{cell.together:.0f}: {verdict}"
-    )
-
-
-def _parts(cell: CellNumbers) -> str:
-    f, wait, p50 = cell.p50("F with G"), cell.p50("meshfeed.wait"), cell.p50("meshfeed")
-    best = cell.p50("probe") / max(f, cell.p50("G with F"))
-    return (
-        f"Of {p50:.0f} µs {f:.0f} are the calls of JAX (F with G), {wait:.0f} waiting for the "
-        f"gather, {cell.rest:.0f} the rest; a loop with nothing but F and G at once "
-        f"would reach {best:.2f}"
-    )
-
-
-def _allocated(cell: CellNumbers) -> Iterator[str]:
+def _allocated(cell: CellNumbers) -> Iterator[Miss]:
     whole, quarter = cell.costs["whole"], cell.costs["quarter"]
     if whole["faults"] > FAULTS:
-        yield f"{cell.name}: {whole['faults']:.1f} new pages per batch"
+        yield "new pages per batch", f"{cell.name} ({whole['faults']:.1f})"
     if (more := whole["allocated"] - quarter["allocated"]) > GROWTH:
-        yield f"{cell.name}: `next` allocates {more} bytes more than with a quarter of the batch"
+        yield "bytes that `next` allocates beyond a quarter batch", f"{cell.name} ({more})"
 
 
-def _worse(cell: CellNumbers) -> Iterator[str]:
-    """Yields a sentence for every number without a target that is worse than the probe's."""
+def _worse(cell: CellNumbers) -> Iterator[Miss]:
+    """Yields every number without a target that is worse than the probe's."""
     if (p99 := cell.times["meshfeed"]["p99"]) > (other := cell.times["probe"]["p99"]):
-        yield f"{cell.name}: p99 {p99:.0f} µs, the probe's {other:.0f}"
+        yield "p99 above the probe's, µs", f"{cell.name} ({p99:.0f}, not {other:.0f})"
     ours, other = (cell.p50(f"{loop}.cpu_per_million") for loop in ("meshfeed", "probe"))
     if ours > other:
-        yield f"{cell.name}: {ours:.2f} CPU seconds per million rows, the probe's {other:.2f}"
+        what = "CPU seconds per million rows above the probe's"
+        yield what, f"{cell.name} ({ours:.2f}, not {other:.2f})"
 
 
-def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[str]:
-    """Yields a sentence for every target that the gather misses at one size of a row."""
-    size, ratio = row["size"], row_ratio(row, "gather")
-    name = f"rows of {size:,} B, {title}"
-    wanted = 1.5 if large and size >= 2048 else 1.0
+def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[Miss]:
+    """Yields every target that the gather misses at one size of a row."""
+    size, ratio = f"{row['size']:,} B", row_ratio(row, "gather")
+    wanted = 1.5 if large and row["size"] >= 2048 else 1.0
     if ratio < wanted:
-        yield f"{name}: {ratio:.2f} times `np.take`, not {wanted}"
+        yield f"gather, {title}, below {wanted} times `np.take`", f"{size} ({ratio:.2f})"
     gather, copy = row["times"]["gather"]["p50"], row["times"]["memcpy"]["p50"]
-    if size == 12288 and not large and gather > (most := 1.15 * copy + 10):
-        yield f"{name}: {gather:.0f} µs, 1.15 · memcpy + 10 is {most:.0f}"
+    if row["size"] == 12288 and not large and gather > (most := 1.15 * copy + 10):
+        yield "gather above 1.15 · memcpy + 10 µs", f"{size} ({gather:.0f}, not {most:.0f})"
     if (slow := row_ratio(row, "G")) < 1:
-        best = f"{best_ratio(row, 'G'):.2f} at best"
-        yield f"{name}: in a loader {slow:.2f} times `np.take` on the caller's thread, {best}"
+        yield f"gather in a loader, {title}, below `np.take`", f"{size} ({slow:.2f})"
 
 
 def row_ratio(row: dict[str, Any], name: str) -> float:
@@ -90,14 +68,8 @@ def row_ratio(row: dict[str, Any], name: str) -> float:
     return float(np.median([take / ours for take, ours in pairs]))
 
 
-def best_ratio(row: dict[str, Any], name: str) -> float:
-    """Returns the ratio of the 10th percentiles, which other load disturbs least."""
-    return float(row["times"]["take"]["p10"] / row["times"][name]["p10"])
-
-
-def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[str]:
-    """Yields a sentence for every number worse than the probe's with pages from the disk."""
-    kind, case = key.split("/")
+def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[Miss]:
+    """Yields every number worse than the probe's with pages from the disk."""
     for name, text, better in (
         ("rows_per_second", "rows per second", 1),
         ("p99_ms", "ms p99", -1),
@@ -105,16 +77,16 @@ def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[str]
     ):
         ours, other = (float(np.median([run[name] for run in loops[x]])) for x in ORDER)
         if ours * better < other * better:
-            yield f"{case}, {KINDS[kind]}: {ours:,.1f} {text}, the probe's {other:,.1f}"
+            yield f"from the disk, {text}", f"{key} ({ours:,.1f}, the probe's {other:,.1f})"
 
 
 ORDER = ("meshfeed", "probe")
-KINDS = {"cold": "cache dropped", "limited": "twice the memory"}
 
 
-def of_put(cell: PutNumbers) -> Iterator[str]:
-    """Yields a sentence if `mf.put` misses its target in a cell."""
-    target = 10.0 if cell.leaf == "put/processes" else 1.0
+def of_put(cell: PutNumbers) -> Iterator[Miss]:
+    """Yields the target of `mf.put` if a cell misses it."""
+    target = 10.0 if cell.leaf == "processes" else 1.0
     if cell.ratio < target:
         what = f"{cell.memory} memory, mesh {cell.mesh}" if cell.memory else cell.split
-        yield f"{cell.leaf}, {what}: {cell.ratio:.2f} times device_put, not {target:.0f}"
+        below = f"`mf.put` below {target:.0f} times `device_put`"
+        yield below, f"{cell.leaf}, {what} ({cell.ratio:.2f})"

@@ -19,12 +19,11 @@ import (
 
 // cell is one way to bring a batch to memory or devices.
 type cell struct {
-	on     string // the backend, or "host"
-	what   string
-	copies string // of a batch's bytes, the gather included
-	flows  bool   // a step may find its batch ready, so the mean counts
-	step   func() error
-	end    func() error
+	on    string // the backend, or "host"
+	what  string
+	flows bool // a step may find its batch ready, so the mean counts
+	step  func() error
+	end   func() error
 }
 
 // bench makes cells and keeps the first error.
@@ -77,7 +76,7 @@ const (
 // onHost adds the cells with which the others are compared.
 func (b *bench) onHost() {
 	from, to := make([]byte, batchBytes), make([]byte, batchBytes)
-	b.add(cell{on: host, what: memcpy, copies: "1", step: func() error { copy(to, from); return nil }}, nil)
+	b.add(cell{on: host, what: memcpy, step: func() error { copy(to, from); return nil }}, nil)
 	b.add(b.plain())
 	b.add(b.loaded())
 }
@@ -88,7 +87,7 @@ func (b *bench) plain() (cell, error) {
 		return cell{}, err
 	}
 	jobs := []source.Job{{Rows: [2]int{0, rows}, Dst: make([]byte, batchBytes)}}
-	return cell{on: host, what: plain, copies: "1", step: func() error { return g.batch(jobs) }, end: g.Close}, nil
+	return cell{on: host, what: plain, step: func() error { return g.batch(jobs) }, end: g.Close}, nil
 }
 
 func (b *bench) loaded() (cell, error) {
@@ -103,23 +102,19 @@ func (b *bench) loaded() (cell, error) {
 		}
 		return err
 	}
-	return cell{on: host, what: hostLoader, copies: "1", step: step, end: l.Close}, nil
+	return cell{on: host, what: hostLoader, step: step, end: l.Close}, nil
 }
 
 // onDevices adds the cells of a backend.
 func (b *bench) onDevices(name string, d *gomlxfeed.Devices) {
-	once := "1"
-	if !d.Shared() {
-		once = "2" // to host memory, and the transfer
-	}
-	b.add(b.intoRing(cell{on: name, what: ringGather, copies: once}, d))
-	b.add(b.pulled(cell{on: name, what: pullRing, copies: once}, d, mode{ring: true}))
-	b.add(b.pulled(cell{on: name, what: pullHeap, copies: "2"}, d, mode{}))
-	b.add(b.pulled(cell{on: name, what: pullAhead, copies: once, flows: true}, d, mode{ring: true, ahead: 2}))
-	b.add(b.trained(cell{on: name, what: trainerRing, copies: once}, d, mode{ring: true}))
-	b.add(b.trained(cell{on: name, what: trainerHeap, copies: "2"}, d, mode{}))
-	b.add(b.trained(cell{on: name, what: trainerAhead, copies: once, flows: true}, d, mode{ring: true, ahead: 2}))
-	b.add(b.byHand(cell{on: name, what: byHand, copies: "2"}, d))
+	b.add(b.intoRing(cell{on: name, what: ringGather}, d))
+	b.add(b.pulled(cell{on: name, what: pullRing}, d, mode{ring: true}))
+	b.add(b.pulled(cell{on: name, what: pullHeap}, d, mode{}))
+	b.add(b.pulled(cell{on: name, what: pullAhead, flows: true}, d, mode{ring: true, ahead: 2}))
+	b.add(b.trained(cell{on: name, what: trainerRing}, d, mode{ring: true}))
+	b.add(b.trained(cell{on: name, what: trainerHeap}, d, mode{}))
+	b.add(b.trained(cell{on: name, what: trainerAhead, flows: true}, d, mode{ring: true, ahead: 2}))
+	b.add(b.byHand(cell{on: name, what: byHand}, d))
 }
 
 // intoRing gathers into a ring without a loader.

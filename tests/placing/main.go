@@ -1,6 +1,6 @@
 // Command placing measures what it costs to bring a batch to the devices of GoMLX:
-// the pure-Go backend, and XLA on CPUs. It writes docs/benchmarks-gomlx.md.
-// `make bench-go` runs it.
+// the pure-Go backend, and XLA on CPUs. It writes the section on GoMLX of
+// docs/benchmarks.md. `make bench-go` runs it.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 func main() {
 	gomlxfeed.RunProbe()
 	plugin := flag.String("plugin", "", "XLA's plugin for CPUs, a `path`; without it virtual devices alone are measured")
-	commit := flag.String("commit", "unknown", "what the page says was measured")
-	bare := flag.Bool("tables", false, "write the tables of devices alone")
+	commit := flag.String("commit", "unknown", "the commit that was measured")
+	bare := flag.Bool("trainer", false, "write the time of a trainer's batch on shared XLA alone")
 	rounds := flag.Int("rounds", 24, "how often every cell has its turn")
 	out := flag.String("out", "", "the `file` to write; standard output if empty")
 	flag.Parse()
@@ -49,14 +49,13 @@ func run(plugin, commit string, rounds int, out string, bare bool) (err error) {
 	if b.err != nil {
 		return b.err
 	}
-	turns, err := measure(b.cells, rounds)
+	micros, err := measure(b.cells, rounds)
 	if err != nil {
 		return err
 	}
-	p := page{backends: backends, cells: b.cells, rounds: rounds, commit: commit}
-	p.take(turns)
+	p := page{backends: backends, cells: b.cells, micros: micros, rounds: rounds, commit: commit}
 	if bare {
-		return write(out, p.tables())
+		return write(out, p.text(sharedXLA, trainerRing)+", and the program by hand "+p.text(sharedXLA, byHand))
 	}
 	if plugin != "" {
 		if p.keeping, err = again(plugin, rounds); err != nil {
@@ -80,7 +79,7 @@ func again(plugin string, rounds int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	child := exec.Command(self, "-tables", "-plugin", plugin, "-rounds", strconv.Itoa(rounds))
+	child := exec.Command(self, "-trainer", "-plugin", plugin, "-rounds", strconv.Itoa(rounds))
 	child.Env = append(os.Environ(), keep...)
 	child.Stderr = os.Stderr
 	text, err := child.Output()
@@ -89,6 +88,8 @@ func again(plugin string, rounds int) (string, error) {
 
 // keep makes glibc's malloc keep freed memory, up to 256 MiB.
 var keep = []string{"MALLOC_TRIM_THRESHOLD_=268435456", "MALLOC_MMAP_THRESHOLD_=33554432"}
+
+const sharedXLA = "XLA CPU, shared" // its devices use the memory of the host
 
 type backend struct {
 	name    string
@@ -99,7 +100,7 @@ type backend struct {
 func open(plugin string) (list []backend, err error) {
 	specs := [][2]string{{"virtual:8", "virtual:8"}}
 	if plugin != "" {
-		specs = append(specs, [2]string{"XLA CPU, shared", "xla:" + plugin + "?devices=8"}, [2]string{"XLA CPU, not shared", "xla:" + plugin + "?devices=8&shared=false"})
+		specs = append(specs, [2]string{sharedXLA, "xla:" + plugin + "?devices=8"}, [2]string{"XLA CPU, not shared", "xla:" + plugin + "?devices=8&shared=false"})
 	}
 	for _, s := range specs {
 		d, err := gomlxfeed.Open(context.Background(), s[1])

@@ -10,103 +10,45 @@ import (
 	"time"
 )
 
-// page writes the measurements as Markdown.
+// page writes the measurements as a section of docs/benchmarks.md.
 type page struct {
 	backends []backend
 	cells    []cell
 	micros   [][]float64 // by cell and round
-	faults   [][]float64 // page faults, by cell and round
 	rounds   int
 	commit   string
-	keeping  string // the tables of a process whose malloc keeps freed memory
+	keeping  string // the time of a trainer's batch if malloc keeps freed memory
 }
 
-const head = `# Benchmarks of placing, with GoMLX
+const head = `## GoMLX
 
-` + "`make bench-go`" + ` writes this page. [benchmarks.md](benchmarks.md) has the numbers for JAX.
-
-**Machine.** %s; %s; %s.
-Commit %s, measured %s. Eight devices share these cores, so **the numbers show what placing
-costs, never scaling**; nothing here was measured on GPU or TPU.
-
-**A batch** is 128 × 32 × 32 × 3 float32, 1.5 MiB, in 8 shards of 16 rows on 8 devices, shuffled over 4,096 rows in memory
-(48 MiB). Loaders have one worker and, except in the rows that say so, read nothing ahead. A time is the whole cost of a batch,
-from the request to its return (released or finalized).
-
-**Turns.** All cells run in one process and take turns of %d ms, %d rounds of them, and each round begins with another cell. The
-first round, and the first four batches of a turn, do not count. A number is the median of the turns' medians (of their means, if
-batches are read ahead), with the range from the 10th to the 90th percentile. Ratios are taken round by round. Before it is
-measured, the first three batches of a pulling cell are compared byte by byte with their records. Afterwards no buffer may be
-live.
-
-**Copies** are of a batch's bytes, the gather included. A test on a backend that counts copies shows that nothing else is copied
-if memory is shared (` + "`core/gomlxfeed`" + `).
+` + "`make bench-go`" + ` measures this section. %s; %s; %s. Commit %s, measured %s.
+A batch has 1.5 MiB in 8 shards on 8 devices. A time is the whole cost of a batch in µs, until it is returned. All cells run in one process and
+take turns of %d ms, %d rounds of them; the range is from the 10th to the 90th percentile. Pulled batches are compared with their records. ✗ marks
+ways that take longer than the program by hand: the gather, ` + "`tensors.FromRaw`" + ` for each shard, a dtensor and its ` + "`Finalize`" + `.
 
 `
-
-func (p *page) take(turns [][]measured) {
-	for _, rounds := range turns {
-		var micros, faults []float64
-		for _, m := range rounds {
-			micros, faults = append(micros, m.micros), append(faults, m.faults)
-		}
-		p.micros, p.faults = append(p.micros, micros), append(p.faults, faults)
-	}
-}
 
 func (p page) markdown() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, head, machine(), versions(), p.plugins(), p.commit, time.Now().UTC().Format(time.DateOnly), stretch.Milliseconds(), p.rounds)
+	fmt.Fprintf(&s, "On the host, memcpy takes %s, the plain gather %s, and a loader %s.\n", p.text(host, memcpy), p.text(host, plain), p.text(host, hostLoader))
 	p.target(&s)
-	p.table(&s, "On the host, to compare with", host)
-	s.WriteString(p.tables())
-	p.losing(&s)
+	s.WriteString(p.table())
 	if p.keeping != "" {
-		fmt.Fprintf(&s, malloc, strings.Join(keep, " "), strings.ReplaceAll(p.keeping, "## ", "### "))
-	}
-	s.WriteString(legend)
-	return s.String()
-}
-
-// tables writes the tables of all backends.
-func (p page) tables() string {
-	var s strings.Builder
-	for _, b := range p.backends {
-		p.table(&s, b.name, b.name)
+		fmt.Fprintf(&s, malloc, strings.Join(keep, " "), trainerRing, p.keeping)
 	}
 	return s.String()
 }
 
-const malloc = `## If malloc keeps its memory
-
-XLA's plugin takes new buffers from the C library's malloc. glibc's malloc returns freed memory at the end of its heap to the
-system, and the next batch pays a page fault for each of its 384 pages. How often that happens depends on the rest of the heap,
-hence the wide ranges. It is most of the time in the trainer's rows of shared XLA above. If memory is not shared, most of the rest
-is XLA's transfer, by hand too. A program that sets
-` + "`%s`" + `
-in its environment keeps the memory. Meshfeed does not set it, because malloc belongs to the program. The same cells in such a
-process:
-
-%s`
-
-const legend = `## What the rows are
-
-- *memcpy*: a copy of as many bytes, with both pieces of memory warm. *plain gather*: the source alone gathers shuffled rows to
-  one piece of memory. *loader*: a loader does the same, to host memory that is reused.
-- *gather into the ring*: the source alone, 8 jobs that write to the shards of a ` + "`Ring`" + `, and ` + "`Commit`" + `.
-- *pull*: ` + "`gomlxfeed.Placed`" + ` and ` + "`Release`" + `, with a loader that gathers into a ring, and with one that has host memory.
-- *trainer*: ` + "`NewDistributedDataset`" + `, whose batches belong to the trainer: every batch is new memory, finalized at once. No
-  target. GoMLX clears new shared memory (` + "`tensors.FromShapeForBackend`" + `) before the gather overwrites it, and offers no way to avoid it.
-- *reading ahead*: two batches ahead, and each batch is held until the next one arrives, as in training. The caller does nothing
-  else, so this is the time between batches at full speed.
-- *page faults*: those of the whole process, per batch; a batch has 384 pages.
-- *by hand*: a program without meshfeed: the plain gather, ` + "`tensors.FromRaw`" + ` for each shard, one after the
-  other, a dtensor of them all, and its ` + "`Finalize`" + `. It has no order, cursor or state.
+const malloc = `
+A trainer's batches are new memory, and glibc's malloc returns freed memory to the system: the next batch pays up to 384 page faults.
+A program that sets ` + "`%s`" + ` keeps it: *%s* on shared XLA then takes %s.
 `
 
 // target reports whether the ring costs at most 1.3 × the plain gather.
 func (p page) target(s *strings.Builder) {
-	s.WriteString("**Target**: if memory is shared, gathering into the ring takes at most 1.3 × the plain gather of the same rows.\n")
+	s.WriteString("If memory is shared, the target of gathering into the ring is 1.3 × the plain gather.\n")
 	for _, b := range p.backends {
 		if !b.devices.Shared() {
 			continue
@@ -121,34 +63,31 @@ func (p page) target(s *strings.Builder) {
 	s.WriteString("\n")
 }
 
-func (p page) table(s *strings.Builder, title, on string) {
-	fmt.Fprintf(s, "## %s\n\n| way | copies | µs per batch | × plain gather | × memcpy | page faults |\n| --- | --: | --: | --: | --: | --: |\n", title)
-	for i, c := range p.cells {
-		if c.on == on {
-			fmt.Fprintf(s, "| %s | %s | %s | %s | %s | %.0f |\n", c.what, c.copies, spreadOf(p.micros[i]).text("%.0f"),
-				spreadOf(ratios(p.micros[i], p.of(host, plain))).text("%.2f"), spreadOf(ratios(p.micros[i], p.of(host, memcpy))).text("%.1f"), quantile(p.faults[i], 0.5))
-		}
+// table writes a row for each way, with a column for each backend.
+func (p page) table() string {
+	var s strings.Builder
+	s.WriteString("| way |")
+	for _, b := range p.backends {
+		fmt.Fprintf(&s, " %s |", b.name)
 	}
-	s.WriteString("\n")
+	s.WriteString("\n| --- |" + strings.Repeat(" --: |", len(p.backends)) + "\n")
+	for _, way := range []string{ringGather, pullRing, pullHeap, pullAhead, trainerRing, trainerHeap, trainerAhead, byHand} {
+		fmt.Fprintf(&s, "| %s |", way)
+		for _, b := range p.backends {
+			text := p.text(b.name, way)
+			if way != byHand && spreadOf(ratios(p.of(b.name, way), p.of(b.name, byHand))).median > 1 {
+				text = "**" + text + " ✗**"
+			}
+			fmt.Fprintf(&s, " %s |", text)
+		}
+		s.WriteString("\n")
+	}
+	return s.String()
 }
 
-// losing lists the cells that take longer than the program without meshfeed.
-func (p page) losing(s *strings.Builder) {
-	s.WriteString("## Rows that lose\n\n")
-	lost := 0
-	for i, c := range p.cells {
-		if c.on == host || c.what == byHand {
-			continue
-		}
-		if r := spreadOf(ratios(p.micros[i], p.of(c.on, byHand))); r.median > 1 {
-			fmt.Fprintf(s, "- %s, %s: %s × the time by hand.\n", c.on, c.what, r.text("%.2f"))
-			lost++
-		}
-	}
-	if lost == 0 {
-		s.WriteString("No row takes longer than the same by hand.\n")
-	}
-	s.WriteString("\n")
+// text writes the microseconds of a cell.
+func (p page) text(on, what string) string {
+	return spreadOf(p.of(on, what)).text("%.0f")
 }
 
 func (p page) of(on, what string) []float64 {

@@ -2,76 +2,55 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
 // stretch is the length of a turn of a cell.
 const stretch = 40 * time.Millisecond
 
-// measured has the numbers of one cell in one turn, per step.
-type measured struct {
-	micros float64 // the median; where batches are read ahead, the mean
-	faults float64 // page faults of the process, the mean
-}
-
 // measure runs the cells in turns. Each round begins with another cell, so that
-// other load of the machine meets all of them. It returns the turns by cell and
-// round.
-func measure(cells []cell, rounds int) ([][]measured, error) {
-	turns := make([][]measured, len(cells))
+// other load of the machine meets all of them. It returns microseconds per step by
+// cell and round.
+func measure(cells []cell, rounds int) ([][]float64, error) {
+	turns := make([][]float64, len(cells))
 	for round := range rounds + 1 {
 		for i := range cells {
 			at := (round + i) % len(cells)
-			m, err := turn(cells[at])
+			micros, err := turn(cells[at])
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", cells[at].on, cells[at].what, err)
 			}
 			if round > 0 { // the first round only warms up
-				turns[at] = append(turns[at], m)
+				turns[at] = append(turns[at], micros)
 			}
 		}
 	}
 	return turns, nil
 }
 
-// turn runs a cell for one turn. The first steps do not count, because the caches
-// hold data of the previous cell, and batches may be ready.
-func turn(c cell) (measured, error) {
+// turn runs a cell for one turn, and returns the microseconds of a step: the median,
+// or the mean if batches are read ahead. The first steps do not count, because the
+// caches hold data of the previous cell, and batches may be ready.
+func turn(c cell) (float64, error) {
 	for range 4 {
 		if err := c.step(); err != nil {
-			return measured{}, err
+			return 0, err
 		}
 	}
 	var took []float64
-	began, faults := time.Now(), pageFaults()
+	began := time.Now()
 	for len(took) == 0 || time.Since(began) < stretch {
 		at := time.Now()
 		if err := c.step(); err != nil {
-			return measured{}, err
+			return 0, err
 		}
 		took = append(took, float64(time.Since(at))/1e3)
 	}
-	steps := float64(len(took))
-	m := measured{micros: quantile(took, 0.5), faults: (pageFaults() - faults) / steps}
 	if c.flows {
-		m.micros = float64(time.Since(began)) / 1e3 / steps
+		return float64(time.Since(began)) / 1e3 / float64(len(took)), nil
 	}
-	return m, nil
-}
-
-// pageFaults returns the number of faults of this process that needed no disk,
-// if the system counts them.
-func pageFaults() (n float64) {
-	text, _ := os.ReadFile("/proc/self/stat")
-	_, after, _ := strings.Cut(string(text), ") ")
-	if fields := strings.Fields(after); len(fields) > 7 {
-		n, _ = strconv.ParseFloat(fields[7], 64)
-	}
-	return n
+	return quantile(took, 0.5), nil
 }
 
 func quantile(values []float64, q float64) float64 {

@@ -1,6 +1,7 @@
 // Command planning measures how long the strategy planner takes: as a Go package, as a
-// WebAssembly module in wazero, and as the same module in Node.js, whose engine is that
-// of Chromium. It writes docs/benchmarks-planner.md. `make bench-planner` runs it.
+// WebAssembly module in wazero, and as the same module in Node.js, which has the engine
+// of Chromium. It writes the section on the planner of docs/benchmarks.md.
+// `make bench-planner` runs it.
 package main
 
 import (
@@ -25,7 +26,7 @@ import (
 func main() {
 	module := flag.String("module", ".build/strategy.wasm", "the planner's WebAssembly module")
 	node := flag.String("node", ".build/node/bin/node", "the program Node.js")
-	commit := flag.String("commit", "unknown", "what the page says was measured")
+	commit := flag.String("commit", "unknown", "the commit that was measured")
 	rounds := flag.Int("rounds", 15, "how often each way answers each question")
 	out := flag.String("out", "/dev/stdout", "the `file` to write")
 	flag.Parse()

@@ -13,27 +13,18 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-const head = `# Benchmarks of the strategy planner
+const head = `## The strategy planner
 
-` + "`make bench-planner`" + ` writes this page.
-
-**Machine.** %s, %d cores, %s; %s, wazero %s, Node.js %s. Commit %s, measured %s.
-
-**A time** is a whole answer: a strategy document in, the report as JSON and as text out. *Go* is the package in a Go program, which
-the command, C and Python use too. *wazero* and *Node.js* run the WebAssembly module of the page. Node.js has the engine of Chromium.
-All take turns, %d rounds after two that do not count. A number is the median, with the range from the 10th to the 90th percentile.
-
-The page computes an answer for each change of a field, in a worker.
+` + "`make bench-planner`" + ` measures this section. %s, %d cores, %s; %s, wazero %s, Node.js %s. Commit %s, measured %s.
+A time is a whole answer, from a strategy document to the report as JSON and text: the median of %d rounds, with the range from the 10th to
+the 90th percentile. *Go* is the package; *wazero* and *Node.js* run the page's WebAssembly module. With a million devices, most of the time
+is the layout of the best candidate.
 
 | model and devices | candidates |%s
 | --- | --: |%s
 `
 
-const tail = `
-With a million devices, most of the time is the layout of the best candidate, which lists every device and the rows of every process.
-`
-
-// page writes the measurements as Markdown. Times are in milliseconds by question and way.
+// page writes the measurements as a section of docs/benchmarks.md. Times are in milliseconds by question and way.
 func page(ways []way, times [][][]float64, commit, node string, rounds int) string {
 	var names, rules strings.Builder
 	for _, w := range ways {
@@ -51,7 +42,6 @@ func page(ways []way, times [][][]float64, commit, node string, rounds int) stri
 		}
 		s.WriteString("\n")
 	}
-	s.WriteString(tail)
 	return s.String()
 }
 

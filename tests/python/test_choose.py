@@ -71,28 +71,6 @@ def test_what_the_table_says_of_grain() -> None:
         assert hasattr(grain.experimental, name)
 
 
-def test_the_speed_is_that_of_the_benchmarks() -> None:
-    """When `make bench` changes these numbers, change choose.md and README.md."""
-    page = (ROOT / "docs/benchmarks.md").read_text()
-    (warm,) = re.findall(
-        r"In (\d+) warm cells, closed, meshfeed was ([\d.]+) to ([\d.]+) times", page
-    )
-    cells, low, high = warm
-    many = page.partition("## Many processes")[2]
-    times = re.findall(r"^\| [^|]+ \| [^|]+ \| meshfeed \|(?:[^|]+\|){3} (\S+)", many, re.MULTILINE)
-    faster = [float(cell.strip("*")) for cell in times]
-    slower = sum(factor < 1 for factor in faster)
-    readme = (ROOT / "README.md").read_text()
-    longer = f"{1 / max(faster):.2f} to {1 / min(faster):.2f} times as long as by hand"
-    assert longer in " ".join(readme.split())
-    for text in (" ".join(CHOOSE.split()), " ".join(readme.split())):
-        assert f"{float(low):.1f} to {float(high):.1f} times as fast as `np.take`" in text
-    assert f"in {cells} warm cells of" in " ".join(CHOOSE.split())
-    assert f"slower than a loop by hand in {slower} of {len(times)} cells" in " ".join(
-        CHOOSE.split()
-    )
-
-
 def test_the_state_is_small() -> None:
     ds = mf.from_arrays({"x": np.zeros(1000, np.uint8)})
     options: dict[str, Any] = {"batch_size": 10, "epochs": -1, "order": "local", "seed": 2**53}

@@ -95,7 +95,7 @@ def test_time_outs() -> None:
     assert "or five usual steps" in MONITORING
 
 
-@pytest.mark.parametrize("page", ["versioning", "security", "monitoring", "glossary"])
+@pytest.mark.parametrize("page", ["versioning", "security", "monitoring", "architecture"])
 def test_the_files_that_a_page_names_exist(page: str) -> None:
     paths = re.findall(r"`((?:[\w.-]+/)+[\w.-]+)`", PAGES[page])
     assert [path for path in paths if not (ROOT / path).exists()] == []
@@ -130,6 +130,6 @@ def test_serve_is_for_this_machine() -> None:
 
 
 def test_the_glossary_is_sorted() -> None:
-    terms = re.findall(r"^- \*\*(.*?)\*\*: ", PAGES["glossary"], re.MULTILINE)
+    terms = re.findall(r"^- \*\*(.*?)\*\*: ", PAGES["architecture"], re.MULTILINE)
     assert len(terms) > 20
     assert terms == sorted(terms)

@@ -11,7 +11,7 @@ const axe = readFileSync(tools.resolve("axe-core/axe.min.js"), "utf8");
 
 const pages = [
   "index.html",
-  "start.html",
+  "choose.html",
   "guides/quick_reference.html",
   "guides/layouts.html",
   "guides/strategy.html",

@@ -91,9 +91,9 @@ def test_every_link_leads_somewhere() -> None:
 def test_a_broken_link_is_noticed() -> None:
     index = SITE / "index.html"
     assert wrong(index, "absent.html") == "leads to no file"
-    assert wrong(index, "start.html#absent") == "leads to no anchor"
+    assert wrong(index, "choose.html#absent") == "leads to no anchor"
     assert wrong(index, "http://") == "has no host"
-    assert wrong(index, "start.html") is None
+    assert wrong(index, "choose.html") is None
 
 
 def test_the_site_loads_nothing_from_elsewhere() -> None:

@@ -1,6 +1,6 @@
 // Orders the results of the search. Pages that explain come before records and generated lists.
-const RECORDS = /^(changelog|rationale|material|benchmarks|conformance|source\/|reference\/(codes|documents|go\/|command\/))/;
-const GUIDES = /^(start|install|choose|guide|jobs|cookbook|troubleshooting|guides\/|reference\/(c-library|python\/))/;
+const RECORDS = /^(changelog|rationale|benchmarks|conformance|source\/|reference\/(codes|documents|go\/|command\/))/;
+const GUIDES = /^(install|choose|guide|jobs|cookbook|troubleshooting|guides\/|reference\/(c-library|python\/))/;
 
 var Scorer = {
   score: ([page, , , , score]) => score + (RECORDS.test(page) ? -12 : GUIDES.test(page) ? 4 : 0),

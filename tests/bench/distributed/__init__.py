@@ -2,11 +2,11 @@
 
     python -m tests.bench.distributed            measure all, two minutes
     python -m tests.bench.distributed restore    one: steps/CASE, cold, replicas, restore, remesh
-    python -m tests.bench.distributed --render   print the section from the results
+    python -m tests.bench.distributed --render   write the section from kept results
 
-Each process runs `play`. The loops (`loops`) take turns: all processes run the same one at a time,
-and meet before each turn at a barrier of the coordination service, which runs no program. Results
-go to docs/benchmarks-processes.json, and `python -m tests.bench --render` writes them into
-docs/benchmarks.md. A machine with fewer cores than processes shows what a loop costs and not what
-it waits for, because the processes compete for cores.
+Each process runs `play`. The loops (`loops`) take turns: all processes run the same one at a
+time, and meet before each turn at a barrier of the coordination service, which runs no program.
+Results stay in build/bench, and their section of docs/benchmarks.md is written. A machine with
+fewer cores than processes shows what a loop costs and not what it waits for, because the
+processes compete for cores.
 """

@@ -10,12 +10,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import results
+from tests.bench import results, section
 from tests.bench.cases import CASES, named
 from tests.bench.distributed import cold, page, replicas
 from tests.bench.pieces import ROOT, child
 from tests.distributed.job import Job
 
+RESULTS = ROOT / "build" / "bench" / "processes.json"
 DEVICES = (2, 2, 2, 2)
 MESHES = ['(8,) P("data")', '(4, 2) P("data")', '(4, 2) P("data", "model")']
 ROUNDS = 10
@@ -26,10 +27,10 @@ STEPS = [f"steps/{CASES[0].name}", f"steps/{CASES[2].name}"]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.distributed")
     parser.add_argument("pieces", nargs="*", default=[*STEPS, *OTHERS])
-    parser.add_argument("--render", action="store_true", help="print the section, measure nothing")
+    parser.add_argument("--render", action="store_true", help="write the section, measure nothing")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
-    parser.add_argument("--json", type=Path, default=page.RESULTS, help="the results")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="the results")
     options = parser.parse_args()
     held = json.loads(options.json.read_text()) if options.json.exists() else {"pieces": {}}
     if not options.render:
@@ -40,7 +41,7 @@ def main() -> int:
             result = measure(piece, options.folder, options.rounds)
             held["pieces"][piece] = {"commit": results.commit(), "result": result}
             options.json.write_text(json.dumps(held, separators=(",", ":")) + "\n")
-    print("\n".join(page.section(held)))
+    section.replace("processes", page.section(held))
     return 0
 
 

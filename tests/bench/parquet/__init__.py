@@ -4,7 +4,7 @@
     python -m tests.bench.parquet --quick      a small case, half a minute, printed, nothing kept
     python -m tests.bench.parquet --only zstd cases whose name contains this
 
-The results go to docs/benchmarks-parquet.json, and `python -m tests.bench --render` writes their
-section of docs/benchmarks.md. A run of one loop is a fresh process of two epochs, and the loops
-take turns. All of them end with global `jax.Array`s ready on eight CPU devices.
+The results stay in build/bench, and their section of docs/benchmarks.md is written. A run of one
+loop is a fresh process of two epochs, and the loops take turns. All of them end with global
+`jax.Array`s ready on eight CPU devices.
 """

@@ -11,12 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.bench import results
+from tests.bench import results, section
 from tests.bench.parquet import page
 from tests.bench.parquet.cases import CASES, SMALL, Case
 from tests.bench.parquet.loops import LOOPS
 from tests.bench.pieces import ROOT, child
 
+RESULTS = ROOT / "build" / "bench" / "parquet.json"
 ROUNDS = 3
 SELDOM = ("Hugging Face", "Hugging Face, 1,000")  # in the first round only: they are slow
 
@@ -24,16 +25,16 @@ SELDOM = ("Hugging Face", "Hugging Face, 1,000")  # in the first round only: the
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.parquet")
     parser.add_argument("--quick", action="store_true", help="a small case, printed")
-    parser.add_argument("--render", action="store_true", help="print the section, measure nothing")
+    parser.add_argument("--render", action="store_true", help="write the section, measure nothing")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--load", default="", help="what else ran on the machine, for the page")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
-    parser.add_argument("--json", type=Path, default=page.RESULTS, help="the results")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="the results")
     options = parser.parse_args()
     if options.quick:
         with tempfile.TemporaryDirectory() as folder:
-            print("\n".join(page.tables({SMALL.name: measure(SMALL, Path(folder), 1)})))
+            print(page.tables({SMALL.name: measure(SMALL, Path(folder), 1)}))
         return 0
     held = json.loads(options.json.read_text()) if options.json.exists() else {"cases": {}}
     if not options.render:
@@ -49,7 +50,7 @@ def main() -> int:
                     **measure(case, options.folder, options.rounds),
                 }
                 options.json.write_text(json.dumps(held, separators=(",", ":"), default=float))
-    print("\n".join(page.section(held)))
+    section.replace("parquet", page.section(held))
     return 0
 
 
