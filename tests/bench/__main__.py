@@ -30,7 +30,9 @@ def main() -> int:
         return _quick()
     code = 0 if options.render else _measure(options)
     if not options.list:
-        section.replace("jax", page.markdown(results.load(options.json)))
+        held = results.load(options.json)
+        missing = [p.key for p in pieces.everything() if p.key not in held["pieces"]]
+        section.replace("jax", page.markdown(held), missing=missing)
     return code
 
 

@@ -22,7 +22,6 @@ def markdown(held: dict[str, Any]) -> str:
         texts.HEAD.format(**held["machine"], **facts),
         *_summary(cells),
         *_section("Closed: block on each batch", texts.CLOSED, BOTH, _pairs(cells)),
-        *_section("What it costs", texts.COSTS, COST, _costs(records, cells)),
         *_put(records),
         *_disk(records),
         "### Targets that were missed\n",
@@ -92,18 +91,6 @@ def _pairs(cells: list[CellNumbers]) -> list[dict[str, CellNumbers]]:
     return list(rows.values())
 
 
-def _costs(records: dict[str, Any], cells: list[CellNumbers]) -> list[dict[str, Any]]:
-    """Returns a row for each case: its first cell, and the peaks of memory."""
-    cases: dict[str, dict[str, Any]] = {}
-    for cell in cells:
-        cases.setdefault(cell.case, {"cell": cell, "peak": {}})
-    for key, record in of_kind(records, "memory"):
-        _, case, loop = key.split("/")
-        if case in cases:
-            cases[case]["peak"][loop] = record["result"]["peak_mb"]
-    return list(cases.values())
-
-
 def _rows(records: dict[str, Any]) -> list[dict[int, Any]]:
     """Returns a row for each size: the results by the megabytes of data."""
     sizes: dict[int, dict[int, Any]] = {}
@@ -122,26 +109,16 @@ def _put(records: dict[str, Any]) -> list[str]:
         (together if name == "processes" else alone).extend(cells)
     if not alone:
         return []
-    memories = dict.fromkeys(cell.memory for cell in alone)
-    meshes = dict.fromkeys(cell.mesh for cell in alone)
-    columns: dict[str, Column] = {"memory": str} | {mesh: _put_of(alone, mesh) for mesh in meshes}
-    text = texts.PUT.format(leaves=len({cell.leaf for cell in alone}))
-    title = "Batches of another loader: mf.put"
-    parts = _section(title, text, columns, list(memories))
-    if together:
-        times = ", ".join(f"{cell.ratio:.0f} ({cell.split})" for cell in together)
-        parts.append(texts.PUT_PROCESSES.format(times=times))
-    return parts
-
-
-def _put_of(cells: list[PutNumbers], mesh: str) -> Column:
-    """Returns the column of a mesh: the range of the ratios by the memory."""
-
-    def text(memory: Any) -> str:
-        ratios = [c.ratio for c in cells if c.mesh == mesh and c.memory == memory]
-        return f"{plain(min(ratios))} to {max(ratios):.2f}"
-
-    return text
+    ratios = sorted(cell.ratio for cell in alone)
+    numbers = {
+        "cells": len(ratios),
+        "low": ratios[0],
+        "middle": median(ratios),
+        "high": ratios[-1],
+        "slower": sum(ratio < 1 for ratio in ratios),
+        "times": ", ".join(f"{cell.ratio:.0f} ({cell.split})" for cell in together),
+    }
+    return [texts.PUT.format(**numbers)]
 
 
 def _disk(records: dict[str, Any]) -> list[str]:
@@ -155,6 +132,7 @@ def _disk(records: dict[str, Any]) -> list[str]:
 
 def _missed(records: dict[str, Any], cells: list[CellNumbers]) -> str:
     misses = [miss for cell in cells for miss in targets.of_cell(cell)]
+    misses += targets.of_memory({key: r["result"] for key, r in of_kind(records, "memory")})
     for megabytes, title in DATA.items():
         for _, record in of_kind(records, f"rows/{megabytes}"):
             for row in record["result"]:
@@ -214,13 +192,9 @@ def _runs(name: str, form: str) -> Column:
     return text
 
 
-def _of(column: Column, name: str = "cell") -> Column:
+def _of(column: Column, name: str) -> Column:
     """Returns a column of a cell of the row."""
     return lambda row: column(row[name]) if name in row else ""
-
-
-def _peak(loop: str) -> Column:
-    return lambda row: f"{row['peak'][loop]:.1f}" if loop in row["peak"] else ""
 
 
 def _gather(megabytes: int) -> dict[str, Column]:
@@ -296,22 +270,6 @@ PARTS = CELL | {
     "target": lambda c: _reached(c.p50("meshfeed"), c.target),
     "among": lambda c: _reached(c.p50("meshfeed"), c.among),
     "together": lambda c: _reached(c.p50("meshfeed"), c.together),
-}
-
-COST: dict[str, Column] = {
-    "case": lambda row: str(row["cell"].case),
-    "rows/s": _of(lambda c: f"{c.closed_rate('meshfeed'):,.0f}"),
-    "probe rows/s": _of(lambda c: f"{c.closed_rate('probe'):,.0f}"),
-    "Grain rows/s": _of(lambda c: f"{c.closed_rate('grain'):,.0f}"),
-    "CPU s": _of(lambda c: f"{c.p50('meshfeed.cpu_per_million'):.2f}"),
-    "probe CPU s": _of(lambda c: f"{c.p50('probe.cpu_per_million'):.2f}"),
-    "first batch, ms": _of(
-        lambda c: "{first_ms:.1f} ({process_first_ms:.0f})".format(**c.first),
-    ),
-    "Python bytes": _of(lambda c: f"{c.costs['whole']['allocated']:,}"),
-    "probe bytes": _of(lambda c: f"{c.costs['probe']['allocated']:,}"),
-    "peak, MB": _peak("meshfeed"),
-    "probe peak": _peak("probe"),
 }
 
 ROW: dict[str, Column] = {

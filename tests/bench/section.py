@@ -8,22 +8,27 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 
 
-def replace(name: str, text: str, page: Path = PAGE) -> None:
+def replace(name: str, text: str, page: Path = PAGE, missing: Iterable[str] = ()) -> None:
     """Replaces a section of the page, up to the comment of the next one.
 
     Args:
         name: the name in the comment.
         text: the new text, which begins with a heading.
         page: the page.
+        missing: measurements that the text lacks. If there are any, the text is only printed.
 
     Raises:
         ValueError: the page has no such section.
     """
+    if lacks := list(missing):
+        print(f"{text}\nThe page stays, because the section lacks: {', '.join(lacks)}")
+        return
     head, begin, rest = page.read_text().partition(f"<!-- {name} -->\n")
     if not begin:
         raise ValueError(f"{page} has no section {name!r}")

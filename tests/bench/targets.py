@@ -49,6 +49,15 @@ def _worse(cell: CellNumbers) -> Iterator[Miss]:
         yield what, f"{cell.name} ({ours:.2f}, not {other:.2f})"
 
 
+def of_memory(peaks: dict[str, Any]) -> Iterator[Miss]:
+    """Yields every case in which a loader's memory grows more than the probe's."""
+    for key, result in peaks.items():
+        _, case, loop = key.split("/")
+        ours, other = result["peak_mb"], peaks[f"memory/{case}/probe"]["peak_mb"]
+        if loop == "meshfeed" and ours > other:
+            yield "peak memory above the probe's, MB", f"{case} ({ours:.1f}, not {other:.1f})"
+
+
 def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[Miss]:
     """Yields every target that the gather misses at one size of a row."""
     size, ratio = f"{row['size']:,} B", row_ratio(row, "gather")

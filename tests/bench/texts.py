@@ -27,21 +27,12 @@ JAX's hand-over of ready memory alone, and G the gather alone. On two cores they
 down. *p99* has meshfeed first, then the probe.
 """
 
-COSTS = """\
-Data in memory, mesh (8,). *CPU s* is processor time per million rows. *first batch* is a
-loader's, in brackets the first of the process. *Python bytes* are allocated during one `next`.
-*peak* is the growth of memory that belongs to no file.
-"""
-
 PUT = """\
-How many times as fast `mf.put` is as `jax.device_put`: the least and the most of {leaves}
-batches, by mesh. *both* splits rows and columns. `mf.put` copies writable memory, so it is
-compared with `jax.device_put(np.array(x), …)`.
-"""
-
-PUT_PROCESSES = """\
-In four processes that each have the whole batch (1.5 MB), it is {times} times as fast:
-`device_put` compares data of all processes.
+Over {cells} cells of arrays, memory and meshes, `mf.put` is {low:.2f} to {high:.2f} times as fast
+as `jax.device_put` (median {middle:.2f}), and slower in {slower}. It copies memory that can be
+written, so there it is compared with `jax.device_put(np.array(x), …)`. In four processes that each
+have the whole batch (1.5 MB), it is {times} times as fast: `device_put` compares data of all
+processes.
 """
 
 COLD = """\

@@ -156,7 +156,7 @@ def test_the_speed_of_parquet_is_that_of_the_benchmarks() -> None:
     benchmarks = (ROOT / "docs/benchmarks.md").read_text()
     section = section_of(benchmarks, "Parquet files, shuffled")
     ours, by_hand = (
-        [int(cell.replace(",", "")) for cell in line.split(" | ")[1:7]]
+        [int(cell.split()[0].replace(",", "")) for cell in line.split(" | ")[1:7]]
         for loop in ("meshfeed, disk", "pyarrow, window")
         for line in re.findall(rf"^\| {loop} \| .*", section, re.MULTILINE)
     )

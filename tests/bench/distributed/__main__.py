@@ -41,7 +41,8 @@ def main() -> int:
             result = measure(piece, options.folder, options.rounds)
             held["pieces"][piece] = {"commit": results.commit(), "result": result}
             options.json.write_text(json.dumps(held, separators=(",", ":")) + "\n")
-    section.replace("processes", page.section(held))
+    missing = [piece for piece in (*STEPS, *OTHERS) if piece not in held["pieces"]]
+    section.replace("processes", page.section(held), missing=missing)
     return 0
 
 

@@ -33,10 +33,9 @@ def section(held: dict[str, Any]) -> str:
         if key.startswith("steps/"):
             lines += _rows(key.removeprefix("steps/"), piece["result"])
     lines.append("")
-    lines += [f"{write(pieces[key]['result'])}\n" for key, write in TEXTS.items() if key in pieces]
-    lines += ["| operation | case | ms |", "| --- | --- | --: |"]
-    for key, times in TIMES.items():
-        lines += times(pieces[key]["result"]) if key in pieces else []
+    lines += [write(pieces[key]["result"]) for key, write in TEXTS.items() if key in pieces]
+    lines += ["", "| operation | ms |", "| --- | --- |"]
+    lines += [write(pieces[key]["result"]) for key, write in TIMES.items() if key in pieces]
     return "\n".join(lines)
 
 
@@ -83,21 +82,21 @@ def _replicas(result: dict[str, Any]) -> str:
     )
 
 
-def _restore(result: dict[str, Any]) -> Iterator[str]:
-    what = (
-        f"first batch from a state of {result['state_bytes']} bytes, {result['records']:,} records"
+def _restore(result: dict[str, Any]) -> str:
+    what = f"state of {result['state_bytes']} bytes to first batch, {result['records']:,} records"
+    return f"| {what} | {_times(result['ms'])} |"
+
+
+def _remesh(result: dict[str, Any]) -> str:
+    return f"| `remesh` to {result['devices']:,} devices, target 10 | {_times(result['ms'])} |"
+
+
+def _times(rows: dict[str, Any]) -> str:
+    return "; ".join(
+        f"{name}: {row['p50']:.1f} ({row['low']:.1f} to {row['high']:.1f})"
+        for name, row in rows.items()
     )
-    yield from _times(what, result["ms"])
-
-
-def _remesh(result: dict[str, Any]) -> Iterator[str]:
-    yield from _times(f"`remesh` to {result['devices']:,} devices, target 10", result["ms"])
-
-
-def _times(what: str, rows: dict[str, Any]) -> Iterator[str]:
-    for name, row in rows.items():
-        yield f"| {what} | {name} | {row['p50']:.1f} ({row['low']:.1f} to {row['high']:.1f}) |"
 
 
 TEXTS: dict[str, Callable[[Any], str]] = {"cold": _cold, "replicas": _replicas}
-TIMES: dict[str, Callable[[Any], Iterator[str]]] = {"restore": _restore, "remesh": _remesh}
+TIMES: dict[str, Callable[[Any], str]] = {"restore": _restore, "remesh": _remesh}
