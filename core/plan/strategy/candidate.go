@@ -183,9 +183,9 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 	return nil
 }
 
-// eachSize evaluates the settings with the current schedule. A larger micro-batch never
-// takes less memory. So eachSize stops after the first size for which no setting fits,
-// unless all is set.
+// eachSize evaluates the settings with the current schedule. A larger micro-batch takes no
+// less memory, except that the routed share of its tokens is rounded up less often. So
+// eachSize stops after the first size for which no setting fits, unless all is set.
 func (e *evaluator) eachSize(all bool, visit func(score)) error {
 	p := e.planner
 	for _, micro := range p.microBatches(p.batch / e.sizes.batchParts()) {

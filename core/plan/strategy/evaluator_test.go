@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -75,7 +76,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found.best) > 1 && !slices.Equal(short.best, found.best) {
+		if len(found.best) > 1 && !slices.EqualFunc(short.best, found.best, alike) {
 			t.Fatalf("the best of the meshes are %+v, of a search without others %+v", found.best, short.best)
 		}
 		checkOrder(t, found.all, p.fastest)
@@ -85,6 +86,12 @@ func TestAgainstBruteForce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// alike reports whether two candidates are equal. If both do not fit, their memory may differ
+// by the rounding of a routed share of tokens.
+func alike(a, b score) bool {
+	return a == b || !a.fits && !b.fits && a.sizes == b.sizes && math.Abs(float64(a.total)/float64(b.total)-1) < 0.01
 }
 
 // checkAlone compares a candidate with its score from an evaluator whose caches are empty.
