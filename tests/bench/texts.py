@@ -4,7 +4,7 @@ HEAD = """\
 ## JAX on eight CPU devices
 
 `make bench` measures this section. {processor}, {cores} cores, last-level cache
-{last_level_cache}, {system}; {versions}. Measured {dates}, {builds}. A cell is one process, whose
+{last_level_cache}, {system}; {versions}. Measured {dates}, {builds}. A cell is one process. Its
 loops take turns of {ms:.0f} ms in {rounds} rounds. Ratios are taken round by round, and ranges
 are from the 10th to the 90th percentile. A cell has numbers only if an epoch delivered every
 record once, each shard equaled `batch[index]` for the records that `loader.records` promised, and
