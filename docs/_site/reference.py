@@ -83,7 +83,7 @@ def _documents() -> str:
         "",
     ]
     for kind in DOCUMENTS:
-        (path,) = ROOT.glob(f"core/*/document/{kind}.schema.json")
+        (path,) = ROOT.glob(f"core/**/document/{kind}.schema.json")
         schema = json.loads(path.read_text())
         defs = schema["$defs"]
         page += [
