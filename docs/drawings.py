@@ -21,6 +21,8 @@ text { font: 12px system-ui, sans-serif; fill: #1c2733 }
 .box { fill: #f2f5f8; stroke: #8794a1 }
 .mine { fill: #bfe3f7; stroke: #2a7ab0 }
 .line { stroke: #8794a1; fill: none }
+.far { stroke: #b9c3cd; fill: none; stroke-dasharray: 4 3 }
+.frame { stroke: #d5dce3; fill: none }
 .path { stroke: #2a7ab0; fill: none }
 @media (prefers-color-scheme: dark) {
   text { fill: #e3e9ef }
@@ -28,6 +30,8 @@ text { font: 12px system-ui, sans-serif; fill: #1c2733 }
   .box { fill: #202a35; stroke: #77838f }
   .mine { fill: #17425c; stroke: #6dbbe8 }
   .line { stroke: #77838f }
+  .far { stroke: #4d5863 }
+  .frame { stroke: #37424d }
   .path { stroke: #6dbbe8 }
 }
 </style>"""
@@ -56,6 +60,13 @@ class Picture:
         self._over.append(f'<rect {shape} class="{kind}"/>')
         if text:
             self.text(x + width / 2, y + height / 2 + 4, text, "middle")
+
+    def frame(self, x: float, y: float, width: float, height: float, title: str) -> None:
+        """Adds a frame behind everything, with a title at its top."""
+        self._height = max(self._height, int(y + height) + 8)
+        shape = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"'
+        self._under.insert(0, f'<rect {shape} class="frame"/>')
+        self.text(x + width / 2, y + 20, title, "middle small")
 
     def line(self, x0: float, y0: float, x1: float, y1: float, kind: str = "line") -> None:
         """Adds a line."""
@@ -164,8 +175,16 @@ def draw_devices(picture: Picture, devices: list[dict[str, int]]) -> None:
 # Packages that all others may use. Arrows to them would cover the picture.
 OPEN = {"core/status", "core/dtype", "core/mesh", "core/problem"}
 TOP = {"capi", "cmd/meshfeed", "wasm/page", "wasm/host"}  # these use most of the others
-WIDTH, ROW, HALF, GAP = 780, 72, 34, 8  # pixels
+ROW, GAP = 64, 8  # pixels
 LETTER = 6.9
+
+# The folder of each wing, its name, and its width.
+WINGS = [
+    ("core/plan", "core/plan: the planner", 260),
+    ("core", "core: the loader", 380),
+    ("arrowio", "arrowio: files and tables", 224),
+]
+FACES = {"core/loader", "core/gomlxfeed", "core/plan/strategy", "arrowio"}
 
 
 def imported() -> dict[str, frozenset[str]]:
@@ -192,10 +211,11 @@ def imported() -> dict[str, frozenset[str]]:
 def edges() -> dict[str, list[str]]:
     """Returns the arrows of the picture: imports between public packages that no other implies."""
     below = imported()
+    hidden = ("test", "/document", "/picture")
     drawn = {
         p
         for p in below
-        if p not in OPEN | TOP and "internal" not in p.split("/") and not p.endswith("test")
+        if p not in OPEN | TOP and "internal" not in p.split("/") and not p.endswith(hidden)
     }
     used = {p: below[p] & drawn for p in sorted(drawn)}
     return {p: sorted(u for u in us if not any(u in used[v] for v in us)) for p, us in used.items()}
@@ -224,7 +244,9 @@ def ranks(used: Mapping[str, list[str]]) -> list[list[str]]:
 
 def shown(package: str) -> str:
     """Returns the name of a package in the picture."""
-    return package.removeprefix("core/")
+    for folder, _, _ in WINGS:
+        package = package.removeprefix(folder + "/")
+    return package
 
 
 def wide(package: str) -> float:
@@ -232,28 +254,33 @@ def wide(package: str) -> float:
     return len(shown(package)) * LETTER + 12
 
 
+def wing(package: str) -> int:
+    """Returns the wing of a package: the first one that has its folder."""
+    return next(i for i, (folder, _, _) in enumerate(WINGS) if package.startswith(folder))
+
+
 def packages() -> str:
-    """Draws which public package uses which."""
-    used = edges()
-    picture = Picture(
-        WIDTH, "The packages of the module; a line leads down to a package that is used"
-    )
+    """Draws the wings side by side, and which public package uses which."""
+    used, rows = edges(), ranks(edges())
+    width = sum(w for _, _, w in WINGS) + GAP * (len(WINGS) + 1)
+    title = "The packages of the module; a line leads down to a package that is used"
+    picture = Picture(width, title)
     places: dict[str, tuple[float, float, float]] = {}
-    used_by_some = {other for below in used.values() for other in below}
-    top = 10
-    for row in ranks(used):
-        full = sum(map(wide, row)) > WIDTH - (len(row) + 1) * GAP
-        for line in (row[::2], row[1::2]) if full else (row,):  # two lines if one is too short
-            space = (WIDTH - 2 * GAP - sum(map(wide, line))) / len(line)
-            x = GAP + space / 2
-            for package in line:
-                kind = "box" if package in used_by_some else "mine"
+    left = float(GAP)
+    for number, (_, name, size) in enumerate(WINGS):
+        picture.frame(left, 4, size, ROW * len(rows) + 30, name)
+        for row, line in enumerate(rows):
+            mine = [p for p in line if wing(p) == number]
+            space = (size - sum(map(wide, mine))) / (len(mine) + 1)
+            x, top = left + space, 44 + ROW * row
+            for package in mine:
+                kind = "mine" if package in FACES else "box"
                 picture.box(x, top, wide(package), 24, shown(package), kind)
                 places[package] = (x + wide(package) / 2, top, top + 24)
                 x += wide(package) + space
-            top += HALF
-        top += ROW - HALF
+        left += size + GAP
     for package, below in used.items():
         for other in below:
-            picture.line(places[package][0], places[package][2], *places[other][:2])
+            kind = "line" if wing(package) == wing(other) else "far"
+            picture.line(places[package][0], places[package][2], *places[other][:2], kind)
     return picture.svg()
