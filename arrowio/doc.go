@@ -56,5 +56,5 @@
 //
 // # How to add a kind of storage
 //
-// The comment of package internal/blob lists what a kind of storage implements.
+// The comment of package blob lists what a kind of storage implements.
 package arrowio

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )

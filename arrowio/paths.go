@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
 	"github.com/meshfeed/meshfeed/core/status"
 )

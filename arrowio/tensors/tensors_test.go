@@ -15,8 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"

@@ -73,9 +73,9 @@ var allowed = map[string][]string{
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/diagnosis", "internal/guard"},
 	"core/stream": {"core/loader", "core/view", "internal/block", "internal/guard"}, // one loader per chunk
 	// tier 4
-	"arrowio/internal/blob":      {},
-	"arrowio/internal/local":     {"arrowio/internal/blob"},
-	"arrowio/internal/resident":  {"core/source", "arrowio/internal/blob"},
+	"arrowio/blob":               {},
+	"arrowio/internal/local":     {"arrowio/blob"},
+	"arrowio/internal/resident":  {"core/source", "arrowio/blob"},
 	"arrowio/internal/table":     {"internal/arrowtype", "core/source/cut", "arrowio/internal/resident"},
 	"arrowio/internal/diskcache": {"core/status"},
 	"arrowio/internal/part":      {"arrowio/internal/table"},
@@ -122,7 +122,7 @@ var allowed = map[string][]string{
 	"internal/thrift/thrifttest":             {},
 	"internal/arrowmeta/arrowmetatest":       {},
 
-	"arrowio/internal/blob/blobtest": {"arrowio/internal/blob"},
+	"arrowio/blob/blobtest": {"arrowio/blob"},
 }
 
 var tier0 = []string{"core/status", "internal/guard", "core/dtype", "core/mesh", "internal/jsontext", "internal/form", "internal/wording"}
@@ -292,7 +292,7 @@ func TestBytesComeThroughBlobs(t *testing.T) {
 		}
 		for _, system := range []string{"os", "syscall", "golang.org/x/sys/unix"} {
 			if slices.Contains(p.Imports, system) {
-				t.Errorf("%s must not import %s: only arrowio/internal/local and diskcache may, and all others read through arrowio/internal/blob", p.path(), system)
+				t.Errorf("%s must not import %s: only arrowio/internal/local and diskcache may, and all others read through arrowio/blob", p.path(), system)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 

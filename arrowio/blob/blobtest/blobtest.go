@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
