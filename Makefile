@@ -107,7 +107,7 @@ bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; w
 	  -commit $$(git rev-parse --short=12 HEAD) -out .build/placing.md
 	$(PYTHON) -m tests.bench.section gomlx .build/placing.md
 
-bench-planner: .build/strategy.wasm $(NODE)/.ready ## measure the strategy planner in Go, in wazero and in Node.js; writes a section of docs/benchmarks.md
+bench-planner: .build/strategy.wasm $(NODE)/.ready ## measure the strategy planner in Go and in Node.js; writes a section of docs/benchmarks.md
 	go build -o .build/planning ./tests/planning
 	.build/planning -commit $$(git rev-parse --short=12 HEAD) -out .build/planning.md
 	$(PYTHON) -m tests.bench.section planner .build/planning.md

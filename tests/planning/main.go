@@ -1,12 +1,10 @@
-// Command planning measures how long the strategy planner takes: as a Go package, as a
-// WebAssembly module in wazero, and as the same module in Node.js, which has the engine
-// of Chromium. It writes the section on the planner of docs/benchmarks.md.
+// Command planning measures how long the strategy planner takes: as a Go package, and as
+// a WebAssembly module in Node.js, which has the engine of Chromium. It writes the section on the planner of docs/benchmarks.md.
 // `make bench-planner` runs it.
 package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +18,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/plan/strategy"
 	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
-	"github.com/meshfeed/meshfeed/wasm/host"
 )
 
 func main() {
@@ -68,15 +65,6 @@ type way struct {
 }
 
 func run(module, node, commit, out string, rounds int) error {
-	wasm, err := os.ReadFile(module)
-	if err != nil {
-		return err
-	}
-	planner, err := host.OpenPlanner(context.Background(), wasm, host.Options{})
-	if err != nil {
-		return err
-	}
-	defer planner.Close()
 	child, err := startNode(node, module)
 	if err != nil {
 		return err
@@ -84,7 +72,6 @@ func run(module, node, commit, out string, rounds int) error {
 	defer child.close()
 	ways := []way{
 		{"Go", native},
-		{"wazero", func(text []byte) error { _, err := planner.Advise(context.Background(), text); return err }},
 		{"Node.js", child.ask},
 	}
 	for i := range questions {

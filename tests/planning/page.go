@@ -5,7 +5,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -15,9 +14,9 @@ import (
 
 const head = `## The strategy planner
 
-` + "`make bench-planner`" + ` measures this section. %s, %d cores, %s; %s, wazero %s, Node.js %s. Commit %s, measured %s.
+` + "`make bench-planner`" + ` measures this section. %s, %d cores, %s; %s, Node.js %s. Commit %s, measured %s.
 A time is a whole answer, from a strategy document to the report as JSON and text: the median of %d rounds, with the range from the 10th to
-the 90th percentile. *Go* is the package; *wazero* and *Node.js* run the page's WebAssembly module. With a million devices, most of the time
+the 90th percentile. *Go* is the package; *Node.js* runs the page's WebAssembly module. With a million devices, most of the time
 is the layout of the best candidate.
 
 | model and devices | candidates |%s
@@ -32,7 +31,7 @@ func page(ways []way, times [][][]float64, commit, node string, rounds int) stri
 		rules.WriteString(" --: |")
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, head, processor(), runtime.NumCPU(), runtime.GOOS, runtime.Version(), version("github.com/tetratelabs/wazero"), node,
+	fmt.Fprintf(&s, head, processor(), runtime.NumCPU(), runtime.GOOS, runtime.Version(), node,
 		commit, time.Now().UTC().Format(time.DateOnly), rounds, names.String(), rules.String())
 	for i, q := range questions {
 		fmt.Fprintf(&s, "| %s on %s × %s | %s |", q.model, wording.Thousands(int64(q.devices)), q.device, wording.Thousands(q.candidates))
@@ -64,15 +63,4 @@ func processor() string {
 		}
 	}
 	return runtime.GOARCH
-}
-
-// version returns the version of a module of this program.
-func version(path string) string {
-	info, _ := debug.ReadBuildInfo()
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return "unknown"
 }

@@ -19,7 +19,7 @@ func BenchmarkDescribe(b *testing.B) {
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"interruptible": cancellable, "not": context.Background()} {
 		b.Run(name, func(b *testing.B) {
-			v, err := host.Open(ctx, guest, host.Options{CacheDir: cacheDir})
+			v, err := host.Open(ctx, module, host.Options{CacheDir: cacheDir})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,7 +12,6 @@ import (
 
 // engine is one compilation of the module, with its idle instances.
 type engine struct {
-	kind     kind
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
 	pages    uint32 // the largest memory of an instance, in pages of 64 KiB
@@ -21,31 +20,33 @@ type engine struct {
 
 // compile compiles the module for calls that can be interrupted, or for calls
 // that cannot. Code that cannot be interrupted is faster.
-func (m *machine) compile(ctx context.Context, interruptible bool) (*engine, error) {
-	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(m.options.MemoryPages).WithCloseOnContextDone(interruptible)
-	if m.cache != nil {
-		config = config.WithCompilationCache(m.cache)
+func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, error) {
+	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(v.options.MemoryPages).WithCloseOnContextDone(interruptible)
+	if v.cache != nil {
+		config = config.WithCompilationCache(v.cache)
 	}
-	e := &engine{kind: m.kind, runtime: wazero.NewRuntimeWithConfig(ctx, config), pages: m.options.MemoryPages}
-	if err := e.load(ctx, m.module); err != nil {
+	e := &engine{runtime: wazero.NewRuntimeWithConfig(ctx, config), pages: v.options.MemoryPages}
+	if err := e.load(ctx, v.module); err != nil {
 		_ = e.close() // the first error is the cause
 		return nil, err
 	}
 	return e, nil
 }
 
-// hint explains where a module of the right kind comes from.
-func (e *engine) hint() string { return "make wasm builds one as " + e.kind.file }
+// exports lists the functions of a layout validator.
+var exports = []string{"_initialize", "mf_version", "mf_input", "mf_describe", "mf_table", "mf_samples", "mf_schema"}
+
+const hint = "make wasm builds one as .build/meshfeed.wasm"
 
 // refused returns the error for a module that cannot be compiled.
 func (e *engine) refused(module []byte, err error) error {
-	what, hint := "the module cannot be compiled", e.hint()
+	what, help := "the module cannot be compiled", hint
 	if !bytes.HasPrefix(module, []byte("\x00asm")) {
 		what = "the file is not a WebAssembly module"
 	} else if e.pages < DefaultMemoryPages {
-		hint = "if it needs more memory, raise Options.MemoryPages; " + hint
+		help = "if it needs more memory, raise Options.MemoryPages; " + hint
 	}
-	return status.Errorf(status.InvalidArgument, "host", what+": %w", err).WithHint("%s", hint)
+	return status.Errorf(status.InvalidArgument, "host", what+": %w", err).WithHint("%s", help)
 }
 
 // load compiles the module and checks that it has all exports.
@@ -56,10 +57,10 @@ func (e *engine) load(ctx context.Context, module []byte) (err error) {
 	if e.compiled, err = e.runtime.CompileModule(ctx, module); err != nil {
 		return e.refused(module, err)
 	}
-	for _, name := range e.kind.exports {
+	for _, name := range exports {
 		if e.compiled.ExportedFunctions()[name] == nil {
-			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is not a %s", name, e.kind.name).
-				WithHint("%s", e.hint())
+			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is not a layout validator", name).
+				WithHint("%s", hint)
 		}
 	}
 	return nil

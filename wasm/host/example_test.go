@@ -13,7 +13,7 @@ import (
 // for at most ten seconds and in 64 MiB.
 func ExampleOpen() {
 	ctx := context.Background()
-	v, err := host.Open(ctx, guest, host.Options{MaxInstances: 2, Timeout: 10 * time.Second, MemoryPages: 1024})
+	v, err := host.Open(ctx, module, host.Options{MaxInstances: 2, Timeout: 10 * time.Second, MemoryPages: 1024})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,18 +1,13 @@
-// Package host runs the WebAssembly modules of the layout validator and of the
-// strategy planner from Go, for example the modules of another release. A module is
-// sandboxed: it has a clock and its input, but no files, no network and no
-// environment.
+// Package host runs the WebAssembly module of the layout validator from Go, for
+// example the module of another release. The module is sandboxed: it has a clock and
+// its input, but no files, no network and no environment.
 //
 //	v, err := host.Open(ctx, module, host.Options{})
 //	defer v.Close()
 //	reply, err := v.Describe(ctx, text) // JSON, as package reply documents it
 //
-//	p, err := host.OpenPlanner(ctx, module, host.Options{})
-//	defer p.Close()
-//	reply, err := p.Advise(ctx, text) // JSON, as package advice documents it
-//
-// Any number of goroutines may use a Validator or a Planner. Every call has an
-// instance of the module for itself. An instance that trapped, was interrupted, or has more than
+// Any number of goroutines may use a Validator. Every call has an instance of the
+// module for itself. An instance that trapped, was interrupted, or has more than
 // KeepMemory bytes is not used again.
 //
 // A call that can be interrupted takes 2 to 7 times as long, because the compiled
@@ -42,7 +37,7 @@ const (
 	pageSize           = 64 << 10
 )
 
-// Options configures a Validator or a Planner. The zero value is good for most programs.
+// Options configures a Validator. The zero value is good for most programs.
 type Options struct {
 	// CacheDir is a directory for compiled modules, which saves half a second
 	// per Open. "" means none.
@@ -83,22 +78,6 @@ func (o Options) withDefaults() (Options, error) {
 		o.MemoryPages = DefaultMemoryPages
 	}
 	return o, nil
-}
-
-// validating is the kind of the modules that a Validator runs.
-var validating = kind{"layout validator", []string{"_initialize", "mf_version", "mf_input", "mf_describe", "mf_table", "mf_samples", "mf_schema"}, ".build/meshfeed.wasm"}
-
-// Validator is a compiled layout validator and its idle instances.
-type Validator struct{ machine }
-
-// Open compiles a layout validator. The error is InvalidArgument for bytes that are
-// not a WebAssembly module, and Incompatible for a module with other exports.
-func Open(ctx context.Context, module []byte, o Options) (*Validator, error) {
-	v := &Validator{}
-	if err := v.open(ctx, validating, module, o); err != nil {
-		return nil, err
-	}
-	return v, nil
 }
 
 // Describe returns the reply about a layout document.

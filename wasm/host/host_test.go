@@ -41,11 +41,11 @@ func TestManyGoroutines(t *testing.T) {
 }
 
 func TestNoModule(t *testing.T) {
-	for want, module := range map[string]string{
+	for want, code := range map[string]string{
 		"host: the file is not a WebAssembly module: ":                                             "PAR1",
 		"host: the module does not export _initialize, so it is not a layout validator; make wasm": "\x00asm\x01\x00\x00\x00",
 	} {
-		_, err := host.Open(t.Context(), []byte(module), host.Options{})
+		_, err := host.Open(t.Context(), []byte(code), host.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -57,14 +57,14 @@ func TestNoModule(t *testing.T) {
 func TestUnfitModule(t *testing.T) {
 	const build = "make wasm builds one as .build/meshfeed.wasm"
 	for _, c := range []struct {
-		module  []byte
+		code    []byte
 		options host.Options
 		want    string
 	}{
-		{guest[:1000], host.Options{}, "; " + build},
-		{guest, host.Options{MemoryPages: 1}, "over limit of 1 pages (64 Ki); if it needs more memory, raise Options.MemoryPages; " + build},
+		{module[:1000], host.Options{}, "; " + build},
+		{module, host.Options{MemoryPages: 1}, "over limit of 1 pages (64 Ki); if it needs more memory, raise Options.MemoryPages; " + build},
 	} {
-		_, err := host.Open(t.Context(), c.module, c.options)
+		_, err := host.Open(t.Context(), c.code, c.options)
 		if err == nil || !strings.HasPrefix(err.Error(), "host: the module cannot be compiled: ") || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
@@ -85,7 +85,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	v, err := host.Open(t.Context(), guest, host.Options{CacheDir: cacheDir})
+	v, err := host.Open(t.Context(), module, host.Options{CacheDir: cacheDir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestCacheIsKept(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Errorf("the cache holds %v, %v", files, err)
 	}
-	_, err = host.Open(t.Context(), guest, host.Options{CacheDir: "host_test.go"})
+	_, err = host.Open(t.Context(), module, host.Options{CacheDir: "host_test.go"})
 	if err == nil || !strings.HasPrefix(err.Error(), "host: the cache in host_test.go: ") || status.CodeOf(err) != status.IO {
 		t.Errorf("got %v", err)
 	}

@@ -24,7 +24,7 @@ func module(describe string) []byte {
 		"_initialize": "\x02\x00\x0b", "mf_version": "\x04\x00\x41\x01\x0b", "mf_input": "\x04\x00\x41\x08\x0b",
 		"mf_describe": describe, "mf_table": "\x04\x00\x42\x00\x0b", "mf_samples": unreachable, "mf_schema": grow,
 	}
-	for i, name := range validating.exports {
+	for i, name := range exports {
 		names.WriteString(size(name) + name + "\x00" + string(rune(i)))
 		functions.WriteByte(types[name])
 		code.WriteString(bodies[name])

@@ -20,7 +20,7 @@ func TestLargestMesh(t *testing.T) {
 		t.Skip("takes a minute: set MESHFEED_DEEP=1")
 	}
 	const margin = 256 // pages
-	narrow, err := host.Open(t.Context(), guest, host.Options{CacheDir: cacheDir, MemoryPages: host.DefaultMemoryPages - margin})
+	narrow, err := host.Open(t.Context(), module, host.Options{CacheDir: cacheDir, MemoryPages: host.DefaultMemoryPages - margin})
 	if err != nil {
 		t.Fatal(err)
 	}

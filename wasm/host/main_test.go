@@ -5,23 +5,21 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/tests/guest"
 	"github.com/meshfeed/meshfeed/wasm/host"
 )
 
-// The modules, as build.sh builds them, with a validator and a planner, which all
-// tests share.
+// The module, as build.sh builds it, with a validator, which all tests share.
 var (
-	guestPath, strategyPath string
-	guest, strategyGuest    []byte
-	cacheDir                string
-	validator               *host.Validator
-	planner                 *host.Planner
+	modulePath string
+	module     []byte
+	cacheDir   string
+	validator  *host.Validator
 )
 
 func TestMain(m *testing.M) {
@@ -34,49 +32,15 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	guestPath, strategyPath, cacheDir = filepath.Join(dir, "meshfeed.wasm"), filepath.Join(dir, "strategy.wasm"), filepath.Join(dir, "cache")
-	guest, strategyGuest = build("layout", guestPath), build("strategy", strategyPath)
-	if validator, err = host.Open(context.Background(), guest, host.Options{CacheDir: cacheDir}); err != nil {
+	modulePath, cacheDir = filepath.Join(dir, "meshfeed.wasm"), filepath.Join(dir, "cache")
+	if module, err = guest.Build("layout", modulePath); err != nil {
+		panic(err)
+	}
+	if validator, err = host.Open(context.Background(), module, host.Options{CacheDir: cacheDir}); err != nil {
 		panic(err)
 	}
 	defer validator.Close()
-	if planner, err = host.OpenPlanner(context.Background(), strategyGuest, host.Options{CacheDir: cacheDir}); err != nil {
-		panic(err)
-	}
-	defer planner.Close()
 	return m.Run()
-}
-
-func build(name, out string) []byte {
-	if text, err := exec.Command("../guest/build.sh", name, out).CombinedOutput(); err != nil {
-		panic(string(text) + err.Error())
-	}
-	module, err := os.ReadFile(out)
-	if err != nil {
-		panic(err)
-	}
-	return module
-}
-
-// node returns the path of the Node that make fetched, or of the system's.
-func node(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"../../.build/node/bin/node", "node"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("NOT TESTED: there is neither .build/node, which make page fetches, nor a node on PATH")
-	return ""
-}
-
-// question is a question to the guest, in the form that shim.mjs reads.
-type question struct {
-	Name  string    `json:"-"`
-	Ask   string    `json:"ask"`
-	Input []byte    `json:"input,omitempty"`
-	Size  int64     `json:"size,omitempty"`
-	Args  [4]uint32 `json:"args"`
 }
 
 // document is a golden layout document.

@@ -3,34 +3,31 @@ package host_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"math"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/tests/guest"
 	"github.com/meshfeed/meshfeed/wasm/host"
 	"github.com/meshfeed/meshfeed/wasm/internal/reply"
 )
 
 // questions lists questions about every golden document, about orders, and about
 // the files in the tests of arrowmeta, whole and cut off.
-func questions(t testing.TB) []question {
-	var list []question
+func questions(t testing.TB) []guest.Question {
+	var list []guest.Question
 	for _, d := range goldenDocuments(t) {
-		list = append(list, question{Name: d.name, Ask: "describe", Input: d.text})
+		list = append(list, guest.Question{Name: d.name, Ask: "describe", Input: d.text})
 		for array := range uint32(3) {
 			for what := range uint32(4) {
-				list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{array, what, 0, 5000}})
+				list = append(list, guest.Question{Name: d.name, Ask: "table", Args: [4]uint32{array, what, 0, 5000}})
 			}
 		}
-		list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{0, reply.Devices, 3, 2}})
+		list = append(list, guest.Question{Name: d.name, Ask: "table", Args: [4]uint32{0, reply.Devices, 3, 2}})
 	}
 	for _, text := range orderQuestions {
-		list = append(list, question{Name: text, Ask: "samples", Input: []byte(text)})
+		list = append(list, guest.Question{Name: text, Ask: "samples", Input: []byte(text)})
 	}
 	files, err := filepath.Glob("../../internal/arrowmeta/testdata/*.*")
 	if err != nil || len(files) < 20 {
@@ -39,9 +36,9 @@ func questions(t testing.TB) []question {
 	for _, path := range files {
 		data, name := read(t, path), filepath.Base(path)
 		for _, from := range []int{0, 1, len(data) / 2, max(len(data)-100, 0), len(data)} {
-			list = append(list, question{Name: name, Ask: "schema", Input: data[from:], Size: int64(len(data))})
+			list = append(list, guest.Question{Name: name, Ask: "schema", Input: data[from:], Size: int64(len(data))})
 		}
-		list = append(list, question{Name: name, Ask: "schema", Input: data[:len(data)/2], Size: int64(len(data) / 2)})
+		list = append(list, guest.Question{Name: name, Ask: "schema", Input: data[:len(data)/2], Size: int64(len(data) / 2)})
 	}
 	return list
 }
@@ -62,7 +59,7 @@ var orderQuestions = []string{
 }
 
 // native computes the replies in this process.
-func native(list []question) [][]byte {
+func native(list []guest.Question) [][]byte {
 	var v reply.Validator
 	replies := make([][]byte, len(list))
 	for i, q := range list {
@@ -87,7 +84,7 @@ func littleEndian(numbers []float64) (reply []byte) {
 	return reply
 }
 
-func compare(t *testing.T, where string, list []question, got, want [][]byte) {
+func compare(t *testing.T, where string, list []guest.Question, got, want [][]byte) {
 	t.Helper()
 	for i, q := range list {
 		if !bytes.Equal(got[i], want[i]) {
@@ -125,7 +122,7 @@ func TestParityWithWazero(t *testing.T) {
 
 // tables calls Tables for the tables that follow document i, and returns the
 // number of the last one.
-func tables(t *testing.T, list []question, got [][]byte, i int) int {
+func tables(t *testing.T, list []guest.Question, got [][]byte, i int) int {
 	t.Helper()
 	var parts []host.Table
 	for _, q := range list[i+1:] {
@@ -144,35 +141,10 @@ func tables(t *testing.T, list []question, got [][]byte, i int) int {
 	return i + len(parts)
 }
 
-// TestParityWithNode compares every reply of the module in Node, with a shim like
-// that of a page.
+// TestParityWithNode compares every reply of the module in Node.
 func TestParityWithNode(t *testing.T) {
-	program := node(t)
 	list := questions(t)
-	var input strings.Builder
-	enc := json.NewEncoder(&input)
-	for _, q := range list {
-		if err := enc.Encode(q); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(program, "testdata/shim.mjs", guestPath)
-	cmd.Stdin = strings.NewReader(input.String())
-	var errors bytes.Buffer
-	cmd.Stderr = &errors
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, errors.String())
-	}
-	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(lines) != len(list) {
-		t.Fatalf("%d replies to %d questions: %s", len(lines), len(list), errors.String())
-	}
-	got := make([][]byte, len(list))
-	for i, line := range lines {
-		if got[i], err = base64.StdEncoding.DecodeString(line); err != nil {
-			t.Fatal(err)
-		}
-	}
-	compare(t, "node", list, got, native(list))
+	compare(t, "node", list, guest.Ask(t, modulePath, list), native(list))
 }
+
+func TestSize(t *testing.T) { guest.CheckSize(t, module, 4_230_000, 1_128_000) }

@@ -1,8 +1,8 @@
 //go:build wasip1
 
-// Command strategy is the strategy planner as a WebAssembly module, for browsers and
-// for wazero. build.sh builds it as a reactor of WASI preview 1. Package reactor
-// explains how a host calls it. Its exports are mf_version, mf_input, and:
+// Command strategy is the strategy planner as a WebAssembly module, for browsers.
+// build.sh builds it as a reactor of WASI preview 1. Package reactor explains how a host
+// calls it. Its exports are mf_version, mf_input, and:
 //
 //	mf_advise(n u32) -> reply           a strategy document → JSON
 //	mf_catalog() -> reply               the models and devices that documents can name → JSON

@@ -1,6 +1,7 @@
 // Runs the guest in Node with the few functions of WASI that it needs, as a
 // page does. Reads one question per line from standard input, as JSON:
-// {"ask":"describe"|"samples"|"schema"|"advise","input":base64,"size":n} or
+// {"ask":"describe"|"samples"|"schema"|"advise","input":base64,"size":n},
+// {"ask":"diagram","input":base64,"args":[width]}, {"ask":"catalog"} or
 // {"ask":"table","args":[array,what,from,count]}. Writes each reply as a line of
 // base64.
 import { readFileSync } from "node:fs";
@@ -38,14 +39,17 @@ memory = guest.memory;
 guest._initialize();
 
 function ask(question) {
+  const more = { schema: [question.size ?? 0], diagram: question.args.slice(0, 1) }[question.ask] ?? [];
   let reply;
   if (question.ask === "table") {
     reply = guest.mf_table(...question.args);
+  } else if (question.ask === "catalog") {
+    reply = guest.mf_catalog();
   } else {
     const input = Buffer.from(question.input ?? "", "base64");
     const at = guest.mf_input(input.length) >>> 0; // first, since it may replace memory.buffer
     new Uint8Array(memory.buffer, at, input.length).set(input);
-    reply = guest[`mf_${question.ask}`](input.length, ...(question.ask === "schema" ? [question.size ?? 0] : []));
+    reply = guest[`mf_${question.ask}`](input.length, ...more);
   }
   const bits = BigInt.asUintN(64, reply);
   return Buffer.from(memory.buffer, Number(bits >> 32n), Number(bits & 0xffffffffn)).toString("base64");
