@@ -1,3 +1,5 @@
+// Code generated from package records18 by go generate; DO NOT EDIT.
+
 package records
 
 import (

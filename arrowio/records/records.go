@@ -1,3 +1,5 @@
+// Code generated from package records18 by go generate; DO NOT EDIT.
+
 // Package records makes a source of record batches of Arrow's Go library,
 // apache/arrow/go v17, without copying them:
 //
