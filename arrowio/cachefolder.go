@@ -72,12 +72,12 @@ const maxColumns = 200
 
 // aboutFields returns the text of the parts of some fields: the dataset, and their names.
 func aboutFields(d *Dataset, numbers []int) string {
-	dataset, err := filepath.Abs(d.files[0].path)
+	dataset, err := filepath.Abs(d.files[0].Path)
 	if len(d.files) > 1 {
 		dataset = filepath.Dir(dataset)
 	}
 	if err != nil {
-		dataset = d.files[0].path
+		dataset = d.files[0].Path
 	}
 	names := make([]string, len(numbers))
 	for i, number := range numbers {

@@ -22,7 +22,7 @@ func (d *Dataset) Components(ctx context.Context) (root source.Component, err er
 	copy(described.Hash[:], h.Sum(nil))
 	for i, f := range d.files {
 		add := func(to *source.Component, label, facts string) {
-			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: filepath.Base(f.path)}
+			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: filepath.Base(f.Path)}
 			sum := sha256.Sum256([]byte(facts))
 			copy(c.Hash[:], sum[:])
 			to.Below = append(to.Below, c)
@@ -32,7 +32,7 @@ func (d *Dataset) Components(ctx context.Context) (root source.Component, err er
 			rows[k] = d.table.Index.Rows(f.first + k)
 		}
 		batches := fmt.Sprint(rows)
-		keys := fmt.Sprintf("%q", fmt.Sprint(f.partition))
+		keys := fmt.Sprintf("%q", fmt.Sprint(f.Partition))
 		metadata := fmt.Sprintf("%d %x", f.content.Size(), f.digest)
 		add(&described, "bytes", batches+keys+metadata)
 		own := &described.Below[i]

@@ -61,13 +61,10 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	if err := d.scan(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.checkParts(); err != nil {
-		return nil, err
-	}
 	if err := d.setFields(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := d.setPartitions(); err != nil {
+	if err := d.setRows(); err != nil {
 		return nil, err
 	}
 	for _, name := range o.Columns {
@@ -115,7 +112,7 @@ func (d *Dataset) scan(ctx context.Context) error {
 			return nil
 		})
 		if err == nil {
-			err = f.count()
+			err = f.CheckRecords(f.records)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -156,7 +153,7 @@ func (d *Dataset) index(rows [][]int64) error {
 		all = append(all, list...)
 		for _, n := range list {
 			if total += n; total > maxRecords {
-				return status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.path).With("path", f.path)
+				return status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.Path).With("path", f.Path)
 			}
 			if len(d.files) > 1 {
 				d.table.Files = append(d.table.Files, int32(i))
@@ -216,7 +213,7 @@ type FileInfo struct {
 func (d *Dataset) Files() []FileInfo {
 	list := make([]FileInfo, len(d.files))
 	for i, f := range d.files {
-		list[i] = FileInfo{Path: f.path, Format: f.format, Compression: f.encoding, Records: f.records, Batches: len(f.units), LargestBatch: f.largest, Bytes: f.content.Size()}
+		list[i] = FileInfo{Path: f.Path, Format: f.format, Compression: f.encoding, Records: f.records, Batches: len(f.units), LargestBatch: f.largest, Bytes: f.content.Size()}
 	}
 	return list
 }

@@ -52,7 +52,7 @@
 // shapes of lists, checks of truncated and changed files, fingerprints, hashes and
 // progress. format_test.go adds a format in a hundred lines and runs the tests of
 // all sources on it. A format for users also needs a fuzz target, golden files of
-// other writers, and its suffix in the list suffixes (paths.go).
+// other writers, and its suffix in internal/files/suffix.go.
 //
 // # How to add a kind of storage
 //

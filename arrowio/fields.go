@@ -27,7 +27,7 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 	}
 	for i, field := range fields {
 		f := &schema.Fields[i]
-		if d.files[0].partition.names(f.Name) {
+		if d.files[0].Partition.Has(f.Name) {
 			continue
 		}
 		if reasons[i] != "" {
@@ -125,7 +125,7 @@ func (d *Dataset) unevenStart(ctx context.Context, f *arrowtype.Field, number in
 		case errors.As(err, &uneven):
 			return uneven.Reason(), nil
 		case ctx.Err() != nil:
-			return "", readError(d.files[0].path, ctx.Err())
+			return "", blob.ReadError(d.files[0].Path, ctx.Err())
 		case err != nil:
 			return "", nil
 		}

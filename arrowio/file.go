@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -12,27 +13,24 @@ import (
 // file is an open file of a dataset. Each of its units (see doc.go) is one record
 // batch of the dataset.
 type file struct {
+	*files.File
 	*metadata
-	member    *member // set by the union of all files
-	path      string
-	partition partition
-	content   *resident.File
-	contents  contents
-	listed    *manifest.File // in the manifest of a conversion; nil if there is none
-	first     int            // number of its first record batch in the dataset
-	records   int64          // in all its batches
-	expected  int64          // records by the list of files of the directory; 0 if it does not say
-	largest   int64          // rows of the largest batch
-	encoding  string         // of its first encoded batch, such as its compression; empty if there is none
+	member   *member // set by the union of all files
+	content  *resident.File
+	contents contents
+	first    int    // number of its first record batch in the dataset
+	records  int64  // in all its batches
+	largest  int64  // rows of the largest batch
+	encoding string // of its first encoded batch, such as its compression; empty if there is none
 }
 
 // openFile opens a file and reads its metadata.
-func openFile(ctx context.Context, c choice, o Options) (*file, error) {
-	b, err := o.opener.Open(ctx, c.path)
+func openFile(ctx context.Context, found *files.File, o Options) (*file, error) {
+	b, err := o.opener.Open(ctx, found.Path)
 	if err != nil {
-		return nil, c.advise(err)
+		return nil, found.Advise(err)
 	}
-	f := &file{path: c.path, partition: c.partition, expected: c.records, content: resident.NewFile(b), listed: c.listed}
+	f := &file{File: found, content: resident.NewFile(b)}
 	if f.contents, err = contentsOf(ctx, f.content); err == nil {
 		f.metadata = f.contents.metadata()
 		if !f.schema.BigEndian {
@@ -42,23 +40,7 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 			WithHint("write the file on a little-endian machine")
 	}
 	_ = b.Close()
-	return nil, c.advise(f.named(err))
-}
-
-// advise replaces the hint of an error if the file is missing or has another format.
-func (c choice) advise(err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	_, foreign := e.Attr("format").(string)
-	switch {
-	case c.foreign != "" && foreign:
-		return e.WithHint("%s", c.foreign)
-	case c.missing != "" && e.Code == status.NotFound:
-		return e.WithHint("%s", c.missing)
-	}
-	return err
+	return nil, found.Advise(f.named(err))
 }
 
 // end returns the number of the dataset's first record batch after the file.
@@ -81,23 +63,12 @@ func (f *file) named(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), !errors.As(err, &e):
-		return readError(f.path, err)
+		return blob.ReadError(f.Path, err)
 	case e.Attr("path") != nil:
 		return err
 	}
 	named := *e
-	named.Op, named.Msg, named.Err = "arrowio", f.path+": "+e.Msg, err
+	named.Op, named.Msg, named.Err = "arrowio", f.Path+": "+e.Msg, err
 	named.Attrs = append([]status.Attr(nil), e.Attrs...)
-	return named.With("path", f.path)
-}
-
-// readError returns the error for a file that cannot be read.
-func readError(path string, err error) error {
-	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, ended) {
-			e := &status.Error{Code: status.CodeOf(ended), Op: "arrowio", Msg: path + ": the read was cancelled", Err: err}
-			return e.With("path", path)
-		}
-	}
-	return status.Errorf(status.IO, "arrowio", "%s: %w", path, err).With("path", path)
+	return named.With("path", f.Path)
 }

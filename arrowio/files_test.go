@@ -50,65 +50,6 @@ func folder(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// TestOrderOfFiles opens files in every way in which they can be named. Each holds
-// one number, so the records show the order.
-func TestOrderOfFiles(t *testing.T) {
-	state := `{"_data_files": [{"filename": "data-00001-of-00002.arrow"}, {"filename": "data-00000-of-00002.arrow"}], "_indices_data_files": null, "_format_type": null}`
-	folder(t, map[string][]byte{
-		"a.arrow": numbered(t, 0), "b.arrow": numbered(t, 1),
-		"z/b.arrow": numbered(t, 10), "y/b.arrow": numbered(t, 11), "y/c.arrow": numbered(t, 12), "z/a.arrow": numbered(t, 13),
-		"odd[1].arrow": numbered(t, 20), "w/d.arrow": numbered(t, 40), "w/e.IPC": numbered(t, 41), "w/notes.txt": []byte("no Arrow"), "w/odd[1].arrow": numbered(t, 42),
-		"hf/data-00000-of-00002.arrow": numbered(t, 30), "hf/data-00001-of-00002.arrow": numbered(t, 31),
-		"hf/cache-1.arrow": numbered(t, 32), "hf/state.json": []byte(state), "hf/dataset_info.json": []byte("{}"),
-		"h/n.arrow": numbered(t, 50), "h/_b.arrow": numbered(t, 51), "h/.c.arrow": numbered(t, 52), "h/_tmp/d.arrow": numbered(t, 53), "h/.git/e.arrow": numbered(t, 54),
-		"spark/part-1": numbered(t, 60), "spark/part-0": numbered(t, 61), "spark/_SUCCESS": {}, "spark/.part-0.crc": []byte("crc"), "spark/notes.txt": []byte("no Arrow"),
-		"short/a.pq": numbered(t, 70), "short/b.parq": numbered(t, 71), "short/c.FTR": numbered(t, 72), "short/part-0": numbered(t, 73),
-		"hive/year=1/000000_0": numbered(t, 80), "hive/year=2/a.arrow": numbered(t, 81), "hive/year=2/LICENSE": []byte("no Arrow"), "hive/LICENSE": []byte("no Arrow"),
-	})
-	for _, c := range []struct {
-		patterns []string
-		want     []byte
-	}{
-		{[]string{"b.arrow", "a.arrow"}, []byte{1, 0}},
-		{[]string{"?.arrow"}, []byte{0, 1}},
-		{[]string{"*/[abc].arrow"}, []byte{13, 11, 10, 12}},
-		{[]string{"z", "y"}, []byte{13, 10, 11, 12}},
-		{[]string{"z/b.arrow", "?.arrow"}, []byte{10, 0, 1}},
-		{[]string{"odd[1].arrow"}, []byte{20}},
-		{[]string{"w"}, []byte{40, 41, 42}},
-		{[]string{"w/*.ipc"}, []byte{41}},
-		{[]string{"w/*.[iI]*"}, []byte{41}},
-		{[]string{"w/e.IPC"}, []byte{41}},
-		{[]string{"*/*.PARQ", "s*/[cx].ftr"}, []byte{71, 72}},
-		{[]string{"hf"}, []byte{31, 30}},
-		{[]string{"h"}, []byte{50}},
-		{[]string{"h/*"}, []byte{50}},
-		{[]string{"h/*.arrow"}, []byte{50}},
-		{[]string{"h/_*.arrow"}, []byte{51}},
-		{[]string{"h/.*.arrow", "h/_b.arrow"}, []byte{52, 51}},
-		{[]string{"h/_tmp"}, []byte{53}},
-		{[]string{"h/_*/*.arrow"}, []byte{53}},
-		{[]string{"spark"}, []byte{61, 60}},
-		{[]string{"short"}, []byte{70, 71, 72}},
-		{[]string{"hive"}, []byte{80, 81}},
-	} {
-		ds, err := arrowio.Open(c.patterns[0], c.patterns[1:]...)
-		if err != nil {
-			t.Errorf("%q: %v", c.patterns, err)
-			continue
-		}
-		var records []int64
-		for i := range ds.Len() {
-			records = append(records, i)
-		}
-		got, err := gatherField(ds, 0, ds.Schema().Fields[0], records)
-		if err != nil || !bytes.Equal(got, c.want) {
-			t.Errorf("%q: %v, %v, want %v", c.patterns, got, err, c.want)
-		}
-		ds.Close()
-	}
-}
-
 // TestDuplicates names one file in several ways. The error names both ways; with
 // duplicates "allow" its records come twice.
 func TestDuplicates(t *testing.T) {
@@ -152,21 +93,6 @@ func TestDuplicates(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", c.patterns, got, err, c.records)
 		}
 		ds.Close()
-	}
-}
-
-// TestEmptyPaths opens paths that a program forgot to set.
-func TestEmptyPaths(t *testing.T) {
-	folder(t, map[string][]byte{"x.arrow": column(t, "x", arrow.PrimitiveTypes.Int64, "[1]")})
-	for want, patterns := range map[string][]string{
-		"arrowio: no files were named; name files, globs or directories":  nil,
-		"arrowio: path 1 of 1 is empty; name files, globs or directories": {""},
-		"arrowio: path 2 of 2 is empty; name files, globs or directories": {"x.arrow", ""},
-	} {
-		_, err := arrowio.OpenFiles(t.Context(), patterns, arrowio.Options{})
-		if status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
-			t.Errorf("%q: %v", patterns, err)
-		}
 	}
 }
 
@@ -234,25 +160,4 @@ func refused(t *testing.T, patterns []string, code status.Code, want string) {
 	if got := strings.ReplaceAll(err.Error(), here, "HERE"); got != "arrowio: "+want {
 		t.Errorf("%q:\n got %s\nwant arrowio: %s", patterns, got, want)
 	}
-}
-
-// TestTwoFormats: files that differ in their suffixes alone are probably one table.
-func TestTwoFormats(t *testing.T) {
-	folder(t, map[string][]byte{"c/a.arrow": numbered(t, 1), "c/a.feather": numbered(t, 2), "c/a.txt": nil, "b/a.arrow": numbered(t, 3)})
-	want := `arrowio: c/a.arrow (path 1, "c") and c/a.feather (path 1, "c") have one name and two formats, so their records probably come twice; leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`
-	if _, err := arrowio.OpenFiles(t.Context(), []string{"c"}, arrowio.Options{}); status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
-		t.Errorf("\n got %v\nwant %s", err, want)
-	}
-	for _, patterns := range [][]string{{"c/a.arrow", "b/a.arrow"}, {"c/a.arrow", "c/a.feather"}, {"c/a.arrow", "c/a.arrow"}} {
-		ds, err := arrowio.OpenFiles(t.Context(), patterns, arrowio.Options{Duplicates: "allow"})
-		if err != nil || ds.Len() != 2 {
-			t.Fatalf("%v: %v", patterns, err)
-		}
-		ds.Close()
-	}
-	ds, err := arrowio.Open("c/a.arrow", "b/a.arrow")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ds.Close()
 }

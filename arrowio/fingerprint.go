@@ -101,8 +101,8 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) ([]source.Fingerpr
 func (d *Dataset) hashFacts(h hash.Hash) {
 	for _, f := range d.files {
 		fmt.Fprintf(h, "file %d %d %x\n", f.content.Size(), f.records, f.digest)
-		for _, k := range f.partition {
-			fmt.Fprintf(h, "partition %q %q %v\n", k.name, k.value, k.null)
+		for _, k := range f.Partition {
+			fmt.Fprintf(h, "partition %q %q %v\n", k.Name, k.Value, k.Null)
 		}
 	}
 }

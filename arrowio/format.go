@@ -130,6 +130,12 @@ func contentsOf(ctx context.Context, content *resident.File) (contents, error) {
 	return f.open(ctx, content)
 }
 
+// recognized reports whether a blob has one of the formats. A blob that cannot be read has none.
+func recognized(ctx context.Context, b blob.Blob) bool {
+	f, err := formatOf(ctx, resident.NewFile(b))
+	return err == nil && f != nil
+}
+
 // formatOf returns the format of a file by its first bytes, or nil.
 func formatOf(ctx context.Context, content *resident.File) (format, error) {
 	head := make([]byte, min(headBytes, content.Size()))

@@ -3,12 +3,11 @@ package arrowio
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -93,26 +92,24 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if o.opener == nil {
 		o.opener = local.Opener{}
 	}
-	chosen, err := finder{ctx, o.opener, o.Split}.all(patterns)
+	found, err := files.Find(ctx, patterns, files.Options{Opener: o.opener, Split: o.Split, Recognize: recognized})
 	if err != nil {
 		return nil, err
 	}
-	files := make([]*file, len(chosen))
-	err = parallel(len(chosen), func(i int) (err error) {
-		files[i], err = openFile(ctx, chosen[i], o)
+	opened := make([]*file, len(found))
+	err = parallel(len(found), func(i int) (err error) {
+		opened[i], err = openFile(ctx, &found[i], o)
 		return err
 	})
 	var d *Dataset
 	if err == nil && o.Duplicates != "allow" {
-		if err = refuseDuplicates(chosen, files); err == nil {
-			err = refuseCopies(chosen)
-		}
+		err = files.CheckDuplicates(found, func(i int) string { return opened[i].content.Identity() })
 	}
 	if err == nil {
-		d, err = newDataset(ctx, files, o)
+		d, err = newDataset(ctx, opened, o)
 	}
 	if err != nil {
-		_ = closeFiles(files)
+		_ = closeFiles(opened)
 		return nil, err
 	}
 	return d, nil
@@ -138,37 +135,6 @@ func (o Options) check() error {
 	}
 	if o.CacheBytes < 0 {
 		return status.Errorf(status.InvalidArgument, "arrowio", "the cache cannot have %d bytes", o.CacheBytes)
-	}
-	return nil
-}
-
-// refuseDuplicates fails if one file was opened twice, under any names.
-func refuseDuplicates(chosen []choice, files []*file) error {
-	seen := make(map[string]int, len(files))
-	for i, f := range files {
-		key := f.content.Identity()
-		if first, twice := seen[key]; twice {
-			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s are the same file, so its records would come twice", chosen[first], chosen[i]).
-				WithHint(`leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`).With("path", chosen[i].path)
-		}
-		seen[key] = i
-	}
-	return nil
-}
-
-// refuseCopies fails if two files differ in their formats alone, by their names.
-func refuseCopies(chosen []choice) error {
-	seen := make(map[string]int, len(chosen))
-	for i, c := range chosen {
-		if !isArrow(c.path) {
-			continue
-		}
-		stem := strings.TrimSuffix(c.path, filepath.Ext(c.path))
-		if first, twice := seen[stem]; twice && chosen[first].path != c.path {
-			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s have one name and two formats, so their records probably come twice", chosen[first], c).
-				WithHint(`leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`).With("path", c.path)
-		}
-		seen[stem] = i
 	}
 	return nil
 }

@@ -229,3 +229,11 @@ func TestPartitionFingerprint(t *testing.T) {
 		t.Errorf("the name of a file changes the fingerprint to that of %q", seen[f])
 	}
 }
+
+// all returns the numbers of all records.
+func all(ds source.Source) (records []int64) {
+	for i := range ds.Len() {
+		records = append(records, i)
+	}
+	return records
+}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -45,7 +46,7 @@ func unite(files []*file, chosen []string) (*union, error) {
 		}
 		f.member = known[key]
 	}
-	if err := u.checkNames(files[0].partition); err != nil {
+	if err := u.checkNames(files[0].Partition); err != nil {
 		return nil, err
 	}
 	names, seen := chosen, map[string]int{}
@@ -90,7 +91,7 @@ func (u *union) key(f *file) string {
 }
 
 func newMember(f *file) *member {
-	m := &member{path: f.path, schema: f.schema, adapts: f.adapts, places: map[string][]int{}}
+	m := &member{path: f.Path, schema: f.schema, adapts: f.adapts, places: map[string][]int{}}
 	_, m.reasons = arrowtype.Describe(f.schema)
 	for i := range f.schema.Fields {
 		name := f.schema.Fields[i].Name
@@ -101,7 +102,7 @@ func newMember(f *file) *member {
 
 // checkNames returns an error if no file has a chosen column, or if only some files have it. If
 // none are chosen, the columns that can be fields must be in all files.
-func (u *union) checkNames(keys partition) error {
+func (u *union) checkNames(keys files.Partition) error {
 	having := map[string]int{} // the number of members
 	for _, m := range u.members {
 		for name := range m.places {
@@ -109,7 +110,7 @@ func (u *union) checkNames(keys partition) error {
 		}
 	}
 	for _, name := range u.chosen {
-		if having[name] == 0 && !keys.names(name) {
+		if having[name] == 0 && !keys.Has(name) {
 			return status.Errorf(status.NotFound, "arrowio", "%s: there is no column %q", u.members[0].path, name).
 				WithHint("the columns are %s", u.members[0].names(func(int) bool { return true })).With("field", name)
 		}
@@ -117,7 +118,7 @@ func (u *union) checkNames(keys partition) error {
 	for _, m := range u.members {
 		for i := range m.schema.Fields {
 			name := m.schema.Fields[i].Name
-			if having[name] < len(u.members) && u.has(name) && (u.chosen != nil || m.reasons[i] == "") && !keys.names(name) {
+			if having[name] < len(u.members) && u.has(name) && (u.chosen != nil || m.reasons[i] == "") && !keys.Has(name) {
 				return u.missing(name, m, having)
 			}
 		}
@@ -303,7 +304,7 @@ func agreeClasses(files []*file, fields []*arrowtype.Field) error {
 				field.Names = nil
 			default:
 				if what := source.DifferentClasses(others[number].Names, field.Names); what != "" {
-					return disagree(f.path, field.Name, fmt.Sprintf("field %q stands for other classes than in %s: %s", field.Name, first.path, what), "write the files again with one list of classes, or open them apart")
+					return disagree(f.Path, field.Name, fmt.Sprintf("field %q stands for other classes than in %s: %s", field.Name, first.Path, what), "write the files again with one list of classes, or open them apart")
 				}
 			}
 		}

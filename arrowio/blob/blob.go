@@ -12,6 +12,7 @@ package blob
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -115,6 +116,18 @@ func ReadFull(ctx context.Context, b Blob, p []byte, offset int64) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// ReadError returns the error for a blob that could not be read, with its name. Its code is
+// Cancelled or Timeout if err comes from the end of a context, otherwise IO.
+func ReadError(name string, err error) error {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			e := &status.Error{Code: status.CodeOf(ended), Op: "arrowio", Msg: name + ": the read was cancelled", Err: err}
+			return e.With("path", name)
+		}
+	}
+	return status.Errorf(status.IO, "arrowio", "%s: %w", name, err).With("path", name)
 }
 
 // Reader returns an io.ReaderAt over a blob. Its reads end with ctx as those of

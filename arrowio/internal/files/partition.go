@@ -1,7 +1,8 @@
-package arrowio
+package files
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"math"
 	"path/filepath"
@@ -15,30 +16,32 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// partition is what the directories around a file say about its records, from the outermost
-// on. In the layout of Hive, a directory year=2024 holds the records of that year.
-type partition []partitionKey
+// Partition lists the keys that the directories around a file name, from the outermost on. In
+// the layout of Hive, a directory year=2024 holds the records of that year. Fingerprints
+// contain the printed form of a Partition, so neither type may get a method String.
+type Partition []Key
 
-// partitionKey is the name and the value of one directory.
-type partitionKey struct {
-	name, value string
-	null        bool
+// Key is the name and the value that one directory states for all records in it.
+type Key struct {
+	Name, Value string
+	Null        bool
 }
 
 // hiveNull is the value that Hive writes in place of a null.
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
 // keyOf returns the key and the value that a directory names. ok is false for any other name.
-func keyOf(dir string) (key partitionKey, ok bool) {
+func keyOf(dir string) (key Key, ok bool) {
 	name, value, ok := strings.Cut(dir, "=")
 	if !ok || name == "" || hidden(dir) {
 		return key, false
 	}
-	key = partitionKey{name: unescape(name), value: unescape(value)}
-	if key.null = key.value == hiveNull; key.null {
-		key.value = ""
+	key = Key{Name: unescape(name), Value: unescape(value)}
+	if key.Null = key.Value == hiveNull; key.Null {
+		key.Value = ""
 	}
 	return key, true
 }
@@ -59,32 +62,32 @@ func unescape(text string) string {
 	return out.String()
 }
 
-// names reports whether a key has the name.
-func (p partition) names(name string) bool {
-	return slices.ContainsFunc(p, func(k partitionKey) bool { return k.name == name })
+// Has reports whether a key has the name.
+func (p Partition) Has(name string) bool {
+	return slices.ContainsFunc(p, func(k Key) bool { return k.Name == name })
 }
 
 // keys lists the names of the keys.
-func (p partition) keys() string {
+func (p Partition) keys() string {
 	if len(p) == 0 {
 		return "no keys"
 	}
 	var names []string
 	for _, k := range p {
-		names = append(names, strconv.Quote(k.name))
+		names = append(names, strconv.Quote(k.Name))
 	}
 	return "the keys " + strings.Join(names, ", ")
 }
 
 // with returns the partition of a directory in one with this partition. The error is
 // InvalidArgument if the key has no valid name or value, or comes twice.
-func (p partition) with(path string, key partitionKey) (partition, error) {
+func (p Partition) with(path string, key Key) (Partition, error) {
 	switch {
-	case !utf8.ValidString(key.name) || !utf8.ValidString(key.value):
-		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the name of the directory stands for %q=%q, which is not UTF-8", path, key.name, key.value).
+	case !utf8.ValidString(key.Name) || !utf8.ValidString(key.Value):
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the name of the directory stands for %q=%q, which is not UTF-8", path, key.Name, key.Value).
 			WithHint("rename the directory").With("path", path)
-	case p.names(key.name):
-		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the key %q comes twice in the names of directories", path, key.name).
+	case p.Has(key.Name):
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the key %q comes twice in the names of directories", path, key.Name).
 			WithHint("rename one of them, or open a directory further inside").With("path", path)
 	}
 	return append(slices.Clip(p), key), nil
@@ -94,8 +97,12 @@ func (p partition) with(path string, key partitionKey) (partition, error) {
 type place struct {
 	dir       string
 	entries   []blob.Entry
-	partition partition
+	partition Partition
 }
+
+// listedAtOnce bounds the directories that are listed at a time, because each call waits for a
+// disk.
+const listedAtOnce = 32
 
 // hasPartitions reports whether some directory among the entries names a key and a value.
 func hasPartitions(entries []blob.Entry) bool {
@@ -107,11 +114,11 @@ func hasPartitions(entries []blob.Entry) bool {
 
 // partitioned returns the files of a directory and of all partitions in it, in the order of
 // their paths. The list is nil if no directory in it names a key and a value.
-func (f finder) partitioned(dir string, entries []blob.Entry) ([]choice, error) {
+func (f finder) partitioned(dir string, entries []blob.Entry) ([]File, error) {
 	if !hasPartitions(entries) {
 		return nil, nil
 	}
-	var list []choice
+	var list []File
 	for level, seen := []place{{dir: dir, entries: entries}}, 1; len(level) > 0; seen += len(level) {
 		if seen > maxFiles {
 			return nil, status.Errorf(status.ResourceExhausted, "arrowio", "%s: the directory has more than %d directories", dir, maxFiles).With("path", dir)
@@ -124,8 +131,8 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]choice, error) 
 			}
 			list, next = append(list, files...), append(next, inside...)
 		}
-		err := parallel(len(next), func(i int) (err error) {
-			next[i].entries, err = f.opener.List(f.ctx, next[i].dir)
+		err := guard.Parallel(context.Background(), "arrowio", len(next), listedAtOnce, func(i int) (err error) {
+			next[i].entries, err = f.Opener.List(f.ctx, next[i].dir)
 			return err
 		})
 		if err != nil {
@@ -141,9 +148,9 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]choice, error) 
 }
 
 // divide returns the files of a directory, and its partitions.
-func (f finder) divide(p place) (files []choice, inside []place, err error) {
+func (f finder) divide(p place) (files []File, inside []place, err error) {
 	for _, name := range f.data(p.dir, p.entries) {
-		files = append(files, choice{path: filepath.Join(p.dir, name), partition: p.partition})
+		files = append(files, File{Path: filepath.Join(p.dir, name), Partition: p.partition})
 	}
 	for _, e := range p.entries {
 		path := filepath.Join(p.dir, e.Name)
@@ -167,25 +174,25 @@ func (f finder) divide(p place) (files []choice, inside []place, err error) {
 }
 
 // byPath sorts files by their paths.
-func byPath(list []choice) []choice {
-	slices.SortFunc(list, func(a, b choice) int { return cmp.Compare(a.path, b.path) })
+func byPath(list []File) []File {
+	slices.SortFunc(list, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	return list
 }
 
 // partitionedBelow adds to the files of a glob what the directories below its fixed part name.
 // If some name keys and values, the files are sorted by path.
-func partitionedBelow(fixed string, list []choice) ([]choice, error) {
+func partitionedBelow(fixed string, list []File) ([]File, error) {
 	some := false
 	for i := range list {
 		c := &list[i]
-		inside, err := filepath.Rel(fixed, filepath.Dir(c.path))
+		inside, err := filepath.Rel(fixed, filepath.Dir(c.Path))
 		if err != nil {
 			continue // a glob matches nothing outside of its fixed part
 		}
 		for _, name := range strings.Split(inside, string(filepath.Separator)) {
 			if key, ok := keyOf(name); ok {
 				some = true
-				if c.partition, err = c.partition.with(c.path, key); err != nil {
+				if c.Partition, err = c.Partition.with(c.Path, key); err != nil {
 					return nil, err
 				}
 			}
@@ -197,43 +204,31 @@ func partitionedBelow(fixed string, list []choice) ([]choice, error) {
 	return list, nil
 }
 
-// setPartitions adds a field for each key that the directories of the files name.
-func (d *Dataset) setPartitions() error {
-	d.rows = stored{d}
-	first := d.files[0]
-	for _, f := range d.files[1:] {
-		if !slices.EqualFunc(f.partition, first.partition, func(a, b partitionKey) bool { return a.name == b.name }) {
-			return status.Errorf(status.Incompatible, "arrowio", "the directories of %s name %s, but those of %s name %s", f.path, f.partition.keys(), first.path, first.partition.keys()).
-				WithHint("all files of a dataset need the same keys in the same order; open them apart, or move the files").With("path", f.path)
+// Keys returns a field for each key of the files, with the value of each file. The values are
+// integers if all of them have the form of integers, otherwise text. The error is Incompatible
+// if two files have different keys.
+func Keys(list []*File) ([]view.Constant, error) {
+	first := list[0]
+	for _, f := range list[1:] {
+		if !slices.EqualFunc(f.Partition, first.Partition, func(a, b Key) bool { return a.Name == b.Name }) {
+			return nil, status.Errorf(status.Incompatible, "arrowio", "the directories of %s name %s, but those of %s name %s", f.Path, f.Partition.keys(), first.Path, first.Partition.keys()).
+				WithHint("all files of a dataset need the same keys in the same order; open them apart, or move the files").With("path", f.Path)
 		}
 	}
-	if len(first.partition) == 0 {
-		return nil
+	fields := make([]view.Constant, len(first.Partition))
+	for k := range fields {
+		fields[k] = constant(list, k)
 	}
-	runs, fields := make([]int64, len(d.files)), []view.Constant(nil)
-	for i, f := range d.files {
-		runs[i] = f.records
-	}
-	for k := range first.partition {
-		if d.union.has(first.partition[k].name) {
-			fields = append(fields, d.constant(k))
-		}
-	}
-	var err error
-	if d.rows, err = view.Constants(stored{d}, runs, fields...); err != nil || d.union.chosen == nil {
-		return err
-	}
-	d.rows, err = view.Select(d.rows, d.union.chosen...)
-	return err
+	return fields, nil
 }
 
-// constant returns the field of a partition key: integers if all values are, otherwise text.
-func (d *Dataset) constant(k int) view.Constant {
-	c := view.Constant{Field: source.Field{Name: d.files[0].partition[k].name, Type: dtype.Int64, Shape: []int{}}}
+// constant returns the field of the key with a number.
+func constant(list []*File, number int) view.Constant {
+	c := view.Constant{Field: source.Field{Name: list[0].Partition[number].Name, Type: dtype.Int64, Shape: []int{}}}
 	integers := 0
-	for _, f := range d.files {
-		switch _, ok := integer(f.partition[k].value); {
-		case f.partition[k].null:
+	for _, f := range list {
+		switch _, ok := integer(f.Partition[number].Value); {
+		case f.Partition[number].Null:
 		case ok:
 			integers++
 		default:
@@ -243,35 +238,23 @@ func (d *Dataset) constant(k int) view.Constant {
 	if integers <= 0 {
 		c.Field.Type, c.Field.Ragged, c.Field.Logical = dtype.Uint8, 1, "string"
 	}
-	for _, f := range d.files {
-		key, row := f.partition[k], []byte(nil)
-		switch n, _ := integer(key.value); {
-		case key.null:
+	for _, f := range list {
+		key, row := f.Partition[number], []byte(nil)
+		switch n, _ := integer(key.Value); {
+		case key.Null:
 		case integers > 0:
 			row = binary.LittleEndian.AppendUint64(nil, uint64(n))
 		default:
-			row = append([]byte{}, key.value...)
+			row = append([]byte{}, key.Value...)
 		}
 		c.Rows = append(c.Rows, row)
 	}
 	return c
 }
 
-// integer returns the integer of 64 bits that a text is. Its only form is that which Go and
-// most programs print: 07 and +7 are text.
+// integer parses text as an integer of 64 bits. It accepts only the form that Go and most
+// programs print: 07 and +7 are text.
 func integer(text string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && strconv.FormatInt(n, 10) == text
 }
-
-// stored is a dataset without the fields that directories name.
-type stored struct{ *Dataset }
-
-// Schema implements source.Source.
-func (s stored) Schema() source.Schema { return s.table.Schema }
-
-// Gatherer implements source.Source.
-func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) { return s.gatherer(parts) }
-
-// Reader implements source.Source.
-func (s stored) Reader(fields []int) (source.Reader, error) { return s.reader(fields) }

@@ -1,13 +1,12 @@
-package arrowio_test
+package files_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/arrowio"
-	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -19,45 +18,45 @@ func TestSplits(t *testing.T) {
 	}
 	folder(t, map[string][]byte{
 		"saved/dataset_dict.json": []byte(`{"splits": ["train", "test"]}`),
-		"saved/train/state.json":  saved(`"train"`), "saved/train/data-00000-of-00001.arrow": numbered(t, 1),
-		"saved/test/state.json": saved(`"test"`), "saved/test/data-00000-of-00001.arrow": numbered(t, 2),
+		"saved/train/state.json":  saved(`"train"`), "saved/train/data-00000-of-00001.arrow": numbered(1),
+		"saved/test/state.json": saved(`"test"`), "saved/test/data-00000-of-00001.arrow": numbered(2),
 		"none/dataset_dict.json": []byte(`{"splits": []}`),
-		"old/state.json":         []byte(`{"_data_files": [{"filename": "d.arrow", "skip": 0, "take": 1}], "_indices_data_files": []}`), "old/d.arrow": numbered(t, 4),
-		"nulls/state.json": []byte(`{"_data_files": [{"filename": "d.arrow", "skip": null, "take": null}], "_indices_data_files": null}`), "nulls/d.arrow": numbered(t, 5),
-		"plain/state.json": saved("null"), "plain/data-00000-of-00001.arrow": numbered(t, 3),
+		"old/state.json":         []byte(`{"_data_files": [{"filename": "d.arrow", "skip": 0, "take": 1}], "_indices_data_files": []}`), "old/d.arrow": numbered(4),
+		"nulls/state.json": []byte(`{"_data_files": [{"filename": "d.arrow", "skip": null, "take": null}], "_indices_data_files": null}`), "nulls/d.arrow": numbered(5),
+		"plain/state.json": saved("null"), "plain/data-00000-of-00001.arrow": numbered(3),
 
 		"cache/dataset_info.json":  []byte(`{"splits": {"train": {"num_examples": 2}, "my-split": {}, "gone": {}}}`),
-		"cache/my-data-test.arrow": numbered(t, 9), "cache/cache-0123.arrow": numbered(t, 9), "cache/my-data-my-split.arrow": numbered(t, 10),
-		"cache/my-data-train-00001-of-00002.arrow": numbered(t, 12), "cache/my-data-train-00000-of-00002.arrow": numbered(t, 11),
-		"single/dataset_info.json": []byte(`{"splits": {"train": {}}}`), "single/d-train.arrow": numbered(t, 13), "single/cache-1.arrow": numbered(t, 9),
+		"cache/my-data-test.arrow": numbered(9), "cache/cache-0123.arrow": numbered(9), "cache/my-data-my-split.arrow": numbered(10),
+		"cache/my-data-train-00001-of-00002.arrow": numbered(12), "cache/my-data-train-00000-of-00002.arrow": numbered(11),
+		"single/dataset_info.json": []byte(`{"splits": {"train": {}}}`), "single/d-train.arrow": numbered(13), "single/cache-1.arrow": numbered(9),
 
 		"hub/blobs/0": nil, "hub/refs/main": []byte("abc\n"), "hub/snapshots/abc/README.md": nil, "hub/snapshots/old/x.parquet": nil,
-		"hub/snapshots/abc/data/train-00000-of-00002.arrow": numbered(t, 20), "hub/snapshots/abc/data/train-00001-of-00002.arrow": numbered(t, 21),
-		"hub/snapshots/abc/data/test-00000-of-00002.arrow": numbered(t, 22),
-		"other/blobs/0": nil, "other/snapshots/1/test.arrow": numbered(t, 23), "other/snapshots/1/train/0000.arrow": numbered(t, 24),
+		"hub/snapshots/abc/data/train-00000-of-00002.arrow": numbered(20), "hub/snapshots/abc/data/train-00001-of-00002.arrow": numbered(21),
+		"hub/snapshots/abc/data/test-00000-of-00002.arrow": numbered(22),
+		"other/blobs/0": nil, "other/snapshots/1/test.arrow": numbered(23), "other/snapshots/1/train/0000.arrow": numbered(24),
 		"moved/blobs/0": nil, "moved/refs/main": []byte("gone"), "moved/snapshots/1/x.arrow": nil, "moved/snapshots/2/x.arrow": nil,
-		"free/a.arrow": numbered(t, 30), "free/b-test.arrow": numbered(t, 31),
-		"short/rows-00001-of-00003.arrow": numbered(t, 40), "short/rows-00002-of-00003.arrow": numbered(t, 41),
-		"hash/train-00000-of-00002-0123456789abcdef.arrow": numbered(t, 48), "hash/train-00001-of-00002-fedcba9876543210.arrow": numbered(t, 49),
-		"cut/train-00000-of-00002-0123456789abcdef.arrow": numbered(t, 48),
-		"again/train-00000-of-00001.arrow":                numbered(t, 50), "again/train-00000-of-00002.arrow": numbered(t, 50), "again/train-00001-of-00002.arrow": numbered(t, 50),
-		"copy/train-00000-of-00002.arrow": numbered(t, 51), "copy/train-00000-of-00002.ipc": numbered(t, 51),
-		"also/train-00000-of-00001.arrow": numbered(t, 52), "also/train.arrow": numbered(t, 52),
-		"mixed/train-00000-of-00001.arrow": numbered(t, 42), "mixed/test.arrow": numbered(t, 43),
-		"two/train.arrow": numbered(t, 44), "two/test.arrow": numbered(t, 45),
-		"one/train.arrow": numbered(t, 46), "one/more.arrow": numbered(t, 47),
+		"free/a.arrow": numbered(30), "free/b-test.arrow": numbered(31),
+		"short/rows-00001-of-00003.arrow": numbered(40), "short/rows-00002-of-00003.arrow": numbered(41),
+		"hash/train-00000-of-00002-0123456789abcdef.arrow": numbered(48), "hash/train-00001-of-00002-fedcba9876543210.arrow": numbered(49),
+		"cut/train-00000-of-00002-0123456789abcdef.arrow": numbered(48),
+		"again/train-00000-of-00001.arrow":                numbered(50), "again/train-00000-of-00002.arrow": numbered(50), "again/train-00001-of-00002.arrow": numbered(50),
+		"copy/train-00000-of-00002.arrow": numbered(51), "copy/train-00000-of-00002.ipc": numbered(51),
+		"also/train-00000-of-00001.arrow": numbered(52), "also/train.arrow": numbered(52),
+		"mixed/train-00000-of-00001.arrow": numbered(42), "mixed/test.arrow": numbered(43),
+		"two/train.arrow": numbered(44), "two/test.arrow": numbered(45),
+		"one/train.arrow": numbered(46), "one/more.arrow": numbered(47),
 
 		"dict/dataset_dict.json": []byte(`{"splits": ["train"]}`),
-		"dict/train/state.json":  saved(`"train"`), "dict/train/data-00000-of-00001.arrow": numbered(t, 50),
-		"hashes/train_sft-00000-of-00002-0f1e.arrow": numbered(t, 51), "hashes/train_sft-00001-of-00002-2d3c.arrow": numbered(t, 52),
-		"hashes/test_sft-00000-of-00001.zstd.arrow": numbered(t, 53),
-		"words/my_train_0.arrow":                    numbered(t, 54), "words/my_train_1.arrow": numbered(t, 55), "words/2024-TEST-a.arrow": numbered(t, 56),
-		"other words/trainer.arrow": numbered(t, 57), "other words/latest.arrow": numbered(t, 58), "other words/train_test.arrow": numbered(t, 59),
-		"numbers/train-0.arrow": numbered(t, 60), "numbers/train-1.arrow": numbered(t, 61), "numbers/more.arrow": numbered(t, 62),
-		"dirs/train/a.arrow": numbered(t, 70), "dirs/Test/k=1/a.arrow": numbered(t, 71), "dirs/dev/README.md": nil,
-		"dir/train/a.arrow": numbered(t, 72), "dir/notes/README.md": nil,
-		"sets/en/train/a.arrow": numbered(t, 73), "sets/fr/train/a.arrow": numbered(t, 74),
-		"deep/config/0.0.0/hash/train.arrow": numbered(t, 75), "deep/config/.old/train.arrow": nil,
+		"dict/train/state.json":  saved(`"train"`), "dict/train/data-00000-of-00001.arrow": numbered(50),
+		"hashes/train_sft-00000-of-00002-0f1e.arrow": numbered(51), "hashes/train_sft-00001-of-00002-2d3c.arrow": numbered(52),
+		"hashes/test_sft-00000-of-00001.zstd.arrow": numbered(53),
+		"words/my_train_0.arrow":                    numbered(54), "words/my_train_1.arrow": numbered(55), "words/2024-TEST-a.arrow": numbered(56),
+		"other words/trainer.arrow": numbered(57), "other words/latest.arrow": numbered(58), "other words/train_test.arrow": numbered(59),
+		"numbers/train-0.arrow": numbered(60), "numbers/train-1.arrow": numbered(61), "numbers/more.arrow": numbered(62),
+		"dirs/train/a.arrow": numbered(70), "dirs/Test/k=1/a.arrow": numbered(71), "dirs/dev/README.md": nil,
+		"dir/train/a.arrow": numbered(72), "dir/notes/README.md": nil,
+		"sets/en/train/a.arrow": numbered(73), "sets/fr/train/a.arrow": numbered(74),
+		"deep/config/0.0.0/hash/train.arrow": numbered(75), "deep/config/.old/train.arrow": nil,
 	})
 	for _, c := range []struct {
 		pattern, split string
@@ -134,34 +133,20 @@ func TestSplits(t *testing.T) {
 		{"free/a.arrow", "a", nil, status.InvalidArgument, `free/a.arrow: a split is chosen in a directory, and this is none; leave the split "a" out, or open the directory`},
 		{"free/*", "a", nil, status.InvalidArgument, `free/*: a split is chosen in a directory, and this is none; leave the split "a" out, or open the directory`},
 	} {
-		ds, err := arrowio.OpenFiles(t.Context(), []string{c.pattern}, arrowio.Options{Split: c.split})
+		got, err := find(t, c.split, c.pattern)
 		if c.want != "" {
 			if status.CodeOf(err) != c.code || err.Error() != "arrowio: "+c.want {
 				t.Errorf("%s, split %q:\n got %v\nwant arrowio: %s", c.pattern, c.split, err, c.want)
 			}
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s, split %q: %v", c.pattern, c.split, err)
-			continue
-		}
-		got, err := gatherField(ds, 0, ds.Schema().Fields[0], all(ds))
-		if string(got) != string(c.records) || err != nil {
+		if !bytes.Equal(got, c.records) || err != nil {
 			t.Errorf("%s, split %q: %v, %v instead of %v", c.pattern, c.split, got, err, c.records)
 		}
-		ds.Close()
 	}
 	if err := os.Chmod("saved/dataset_dict.json", 0); err == nil && os.Getuid() != 0 {
-		if _, err := arrowio.Open("saved"); err == nil || !strings.Contains(err.Error(), "dataset_dict.json") {
+		if _, err := find(t, "", "saved"); err == nil || !strings.Contains(err.Error(), "dataset_dict.json") {
 			t.Errorf("without permission: %v", err)
 		}
 	}
-}
-
-// all returns the numbers of all records.
-func all(ds source.Source) (records []int64) {
-	for i := range ds.Len() {
-		records = append(records, i)
-	}
-	return records
 }

@@ -1,4 +1,4 @@
-package arrowio
+package files
 
 import (
 	"cmp"
@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/meshfeed/meshfeed/arrowio/blob"
-	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -79,16 +77,6 @@ func splitsOf(files []string, all bool) (names []string) {
 	return slices.Compact(names)
 }
 
-// arrowFiles returns the names of the Arrow files in a directory.
-func arrowFiles(entries []blob.Entry) (names []string) {
-	for _, e := range entries {
-		if !e.Dir && isArrow(e.Name) {
-			names = append(names, e.Name)
-		}
-	}
-	return names
-}
-
 // ofSplit returns the files whose names end in the name of the split.
 func ofSplit(files []string, split string) (names []string) {
 	for _, name := range files {
@@ -99,38 +87,8 @@ func ofSplit(files []string, split string) (names []string) {
 	return names
 }
 
-// data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
-// such files it returns the files without any suffix, if one of them has Arrow data.
-func (f finder) data(dir string, entries []blob.Entry) []string {
-	if names := arrowFiles(entries); len(names) > 0 {
-		return names
-	}
-	var names []string
-	for _, e := range entries {
-		if !e.Dir && !hidden(e.Name) && filepath.Ext(e.Name) == "" {
-			names = append(names, e.Name)
-		}
-	}
-	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(filepath.Join(dir, name)) }) {
-		return nil
-	}
-	return names
-}
-
-// isData reports whether a file has Arrow data, by its first bytes. A file that cannot be read
-// has none.
-func (f finder) isData(path string) bool {
-	b, err := f.opener.Open(f.ctx, path)
-	if err != nil {
-		return false
-	}
-	defer b.Close()
-	known, err := formatOf(f.ctx, resident.NewFile(b))
-	return err == nil && known != nil
-}
-
 // wholeSplit returns the files of a split in order, if none is missing.
-func wholeSplit(dir string, files []string) ([]choice, error) {
+func wholeSplit(dir string, files []string) ([]File, error) {
 	if err := checkShards(dir, files); err != nil {
 		return nil, err
 	}
@@ -138,7 +96,7 @@ func wholeSplit(dir string, files []string) ([]choice, error) {
 	for i, name := range files {
 		paths[i] = filepath.Join(dir, name)
 	}
-	return chosen(sorted(paths), ""), nil
+	return sorted(paths, ""), nil
 }
 
 // checkShards returns an error if the name of a file says that there are others, and a file

@@ -1,4 +1,4 @@
-package arrowio
+package files
 
 import (
 	"errors"
@@ -20,20 +20,20 @@ const stateFile = "state.json"
 
 // huggingFace returns the files of a directory that libraries of Hugging Face wrote, or a
 // program that names files like them. The list is nil for any other directory.
-func (f finder) huggingFace(dir string, entries []blob.Entry) ([]choice, error) {
-	for _, find := range []func(string, []blob.Entry) ([]choice, error){f.dictionary, f.savedToDisk, f.download, f.cached, f.named} {
+func (f finder) huggingFace(dir string, entries []blob.Entry) ([]File, error) {
+	for _, find := range []func(string, []blob.Entry) ([]File, error){f.dictionary, f.savedToDisk, f.download, f.cached, f.named} {
 		if list, err := find(dir, entries); list != nil || err != nil {
 			return list, err
 		}
 	}
-	if f.split != "" {
+	if f.Split != "" {
 		return nil, f.noSplit(dir, nil)
 	}
 	return nil, nil
 }
 
 // dictionary returns the files of a split of a DatasetDict that save_to_disk wrote.
-func (f finder) dictionary(dir string, _ []blob.Entry) ([]choice, error) {
+func (f finder) dictionary(dir string, _ []blob.Entry) ([]File, error) {
 	dict, err := f.readJSON(dir, "dataset_dict.json")
 	if err != nil || dict == nil {
 		return nil, err
@@ -47,26 +47,26 @@ func (f finder) dictionary(dir string, _ []blob.Entry) ([]choice, error) {
 	case len(names) == 0:
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets without splits", dir).
 			WithHint("save one that has some").With("path", dir)
-	case f.split == "" && len(names) > 1:
+	case f.Split == "" && len(names) > 1:
 		return nil, severalSplits(dir, names, "open "+filepath.Join(dir, names[0]))
-	case f.split == "":
-		f.split = names[0]
+	case f.Split == "":
+		f.Split = names[0]
 	}
-	if !slices.Contains(names, f.split) || !filepath.IsLocal(f.split) {
+	if !slices.Contains(names, f.Split) || !filepath.IsLocal(f.Split) {
 		return nil, f.noSplit(dir, names)
 	}
-	return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
+	return f.whole(filepath.Join(dir, f.Split))
 }
 
 // savedToDisk returns the files of a Dataset that save_to_disk wrote, in their order.
-func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
+func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]File, error) {
 	state, err := f.readJSON(dir, stateFile)
 	files := state.Get("_data_files")
 	if err != nil || files.Kind() != jsontext.List {
 		return nil, err
 	}
 	switch split, _ := state.Get("_split").Text(); {
-	case f.split == "" || f.split == split:
+	case f.Split == "" || f.Split == split:
 	case split == "":
 		return nil, f.absent(dir).WithHint("it holds one dataset that was saved without a name: leave the split out")
 	default:
@@ -75,7 +75,7 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 	if slices.Collect(state.Get("_indices_data_files").Elements()) != nil {
 		return nil, oldDirectory(dir, "with an indices mapping")
 	}
-	list := []choice{}
+	list := []File{}
 	for file := range files.Elements() {
 		name, ok := file.Get("filename").Text()
 		if !ok || !filepath.IsLocal(name) {
@@ -87,7 +87,7 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 		if skip != 0 || part && take <= 0 {
 			return nil, oldDirectory(dir, aPart)
 		}
-		list = append(list, choice{path: filepath.Join(dir, name), records: take, missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
+		list = append(list, File{Path: filepath.Join(dir, name), records: take, missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
 		return nil, noFile("%s: state.json lists no data files: what was saved had no records", dir).
@@ -99,16 +99,6 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]choice, error) {
 // aPart is how a dataset was saved whose files have other records, too.
 const aPart = "as a part of its files"
 
-// checkParts returns an error if a file has other records than those of the dataset.
-func (d *Dataset) checkParts() error {
-	for _, f := range d.files {
-		if f.expected > 0 && f.expected != f.records {
-			return oldDirectory(filepath.Dir(f.path), aPart)
-		}
-	}
-	return nil
-}
-
 // oldDirectory returns the error for a directory of datasets 1.5 or older, whose state.json
 // says which records of the files belong to the dataset.
 func oldDirectory(dir, how string) error {
@@ -118,10 +108,10 @@ func oldDirectory(dir, how string) error {
 
 // download returns the files of a dataset in the cache of huggingface_hub, of the revision
 // "main" or of the only one. The files of a revision may lie in a directory "data" in it.
-func (f finder) download(dir string, entries []blob.Entry) ([]choice, error) {
+func (f finder) download(dir string, entries []blob.Entry) ([]File, error) {
 	if isDir(entries, "snapshots") && isDir(entries, "blobs") {
 		snapshots := filepath.Join(dir, "snapshots")
-		revisions, err := f.opener.List(f.ctx, snapshots)
+		revisions, err := f.Opener.List(f.ctx, snapshots)
 		if err != nil {
 			return nil, err
 		}
@@ -140,30 +130,32 @@ func (f finder) download(dir string, entries []blob.Entry) ([]choice, error) {
 	if len(arrowFiles(entries)) > 0 || !isDir(entries, "data") {
 		return nil, nil
 	}
-	inside, err := f.opener.List(f.ctx, data)
+	inside, err := f.Opener.List(f.ctx, data)
 	if err == nil && len(splitsOf(arrowFiles(inside), false)) > 0 {
 		return f.directory(data)
 	}
 	return nil, nil
 }
 
+// whole returns the files of a directory of one split.
+func (f finder) whole(dir string) ([]File, error) {
+	f.Split = ""
+	return f.directory(dir)
+}
+
 // online returns the error for a path that does not exist, if a split of it is asked for. It may
 // be the name of a dataset on Hugging Face's hub.
 func (f finder) online(path string, err error) error {
 	var missing *status.Error
-	if f.split != "" && strings.Count(path, "/") == 1 && filepath.IsLocal(path) && errors.As(err, &missing) && missing.Code == status.NotFound {
+	if f.Split != "" && strings.Count(path, "/") == 1 && filepath.IsLocal(path) && errors.As(err, &missing) && missing.Code == status.NotFound {
 		return missing.WithHint("if it is a dataset on the hub, download it: huggingface_hub.snapshot_download(%q, repo_type=\"dataset\") returns its directory", path)
 	}
 	return err
 }
 
-func isDir(entries []blob.Entry, name string) bool {
-	return slices.Contains(entries, blob.Entry{Name: name, Dir: true})
-}
-
 // cached returns the files of a split in the cache of load_dataset. There, other files are
 // results of map and filter.
-func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
+func (f finder) cached(dir string, entries []blob.Entry) ([]File, error) {
 	info, err := f.readJSON(dir, "dataset_info.json")
 	if err != nil {
 		return nil, nil // other programs have files of this name, too
@@ -178,33 +170,33 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]choice, error) {
 	switch {
 	case len(names) == 0:
 		return nil, nil
-	case f.split == "" && len(names) > 1:
+	case f.Split == "" && len(names) > 1:
 		return nil, severalSplits(dir, names, "")
-	case f.split == "":
-		f.split = names[0]
-	case files[f.split] == nil:
+	case f.Split == "":
+		f.Split = names[0]
+	case files[f.Split] == nil:
 		return nil, f.noSplit(dir, names)
 	}
-	return wholeSplit(dir, files[f.split])
+	return wholeSplit(dir, files[f.Split])
 }
 
 // named returns the files whose names say that they belong to the split, or those in a
 // directory of its name. If no split is chosen, the files and the directories must not be
 // those of several splits.
-func (f finder) named(dir string, entries []blob.Entry) ([]choice, error) {
+func (f finder) named(dir string, entries []blob.Entry) ([]File, error) {
 	files := f.data(dir, entries)
-	if f.split == "" {
+	if f.Split == "" {
 		return nil, f.oneSplit(dir, entries, files)
 	}
-	chosen := ofSplit(files, f.split)
+	chosen := ofSplit(files, f.Split)
 	if chosen == nil {
-		chosen = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return usualSplit(name) != f.split })
+		chosen = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return usualSplit(name) != f.Split })
 	}
 	if len(chosen) > 0 {
 		return wholeSplit(dir, chosen)
 	}
-	if isDir(entries, f.split) {
-		return finder{ctx: f.ctx, opener: f.opener}.directory(filepath.Join(dir, f.split))
+	if isDir(entries, f.Split) {
+		return f.whole(filepath.Join(dir, f.Split))
 	}
 	return nil, f.noSplit(dir, splitsOf(files, true))
 }
@@ -229,12 +221,6 @@ func (f finder) oneSplit(dir string, entries []blob.Entry, files []string) error
 	return nil
 }
 
-// hasData reports whether a directory has Arrow files or partitions.
-func (f finder) hasData(dir string) bool {
-	entries, _ := f.opener.List(f.ctx, dir)
-	return len(arrowFiles(entries)) > 0 || hasPartitions(entries)
-}
-
 // severalSplits returns the error for a directory with splits, of which none is chosen. The
 // hint names one of them, and the other way if there is one.
 func severalSplits(dir string, names []string, other string) error {
@@ -254,15 +240,15 @@ func severalSplits(dir string, names []string, other string) error {
 
 // absent returns the error for a split that a directory does not have, without a hint.
 func (f finder) absent(dir string) *status.Error {
-	return noFile("%s: the directory has no split %q", dir, f.split).With("path", dir)
+	return noFile("%s: the directory has no split %q", dir, f.Split).With("path", dir)
 }
 
 // noSplit returns the error for a split that a directory does not have. The hint says which
 // it has, if any.
 func (f finder) noSplit(dir string, names []string) error {
 	e := f.absent(dir)
-	if i := strings.IndexAny(f.split, "[+"); i > 0 && slices.Contains(names, f.split[:i]) {
-		return e.WithHint("a split is one name, such as %q: records of it are ds.slice(start, stop), and mf.concat joins splits", f.split[:i])
+	if i := strings.IndexAny(f.Split, "[+"); i > 0 && slices.Contains(names, f.Split[:i]) {
+		return e.WithHint("a split is one name, such as %q: records of it are ds.slice(start, stop), and mf.concat joins splits", f.Split[:i])
 	}
 	if len(names) > 0 {
 		return e.WithHint("it has %s", strings.Join(names, ", "))
@@ -297,14 +283,14 @@ func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
 
 // readText reads a file, up to maxJSON bytes of it.
 func (f finder) readText(path string) (string, error) {
-	b, err := f.opener.Open(f.ctx, path)
+	b, err := f.Opener.Open(f.ctx, path)
 	if err != nil {
 		return "", err
 	}
 	defer b.Close()
 	text := make([]byte, min(b.Size(), maxJSON))
 	if err := blob.ReadFull(f.ctx, b, text, 0); err != nil {
-		return "", readError(path, err)
+		return "", blob.ReadError(path, err)
 	}
 	return string(text), nil
 }

@@ -1,4 +1,4 @@
-package arrowio
+package files
 
 import (
 	"path/filepath"
@@ -51,7 +51,7 @@ func (f finder) refuseTable(dir string) error {
 
 // tableLog returns the name of a directory in which a table has its log, or "".
 func (f finder) tableLog(dir string) string {
-	entries, _ := f.opener.List(f.ctx, dir)
+	entries, _ := f.Opener.List(f.ctx, dir)
 	for _, name := range []string{"_delta_log", ".hoodie"} {
 		if isDir(entries, name) {
 			return name
@@ -63,7 +63,7 @@ func (f finder) tableLog(dir string) string {
 // icebergLog returns "metadata" if the log of a table of Iceberg is there.
 func (f finder) icebergLog(dir string) string {
 	const name = "metadata"
-	inside, _ := f.opener.List(f.ctx, filepath.Join(dir, name))
+	inside, _ := f.Opener.List(f.ctx, filepath.Join(dir, name))
 	if slices.ContainsFunc(inside, func(e blob.Entry) bool { return strings.HasSuffix(e.Name, ".metadata.json") }) {
 		return name
 	}

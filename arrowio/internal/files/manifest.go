@@ -1,4 +1,4 @@
-package arrowio
+package files
 
 import (
 	"path/filepath"
@@ -6,12 +6,11 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // converted returns the files that a manifest of meshfeed convert lists, in their order. The
 // error is NotFound unless all of them exist.
-func (f finder) converted(dir string, entries []blob.Entry) ([]choice, error) {
+func (f finder) converted(dir string, entries []blob.Entry) ([]File, error) {
 	if !slices.Contains(entries, blob.Entry{Name: manifest.Name}) {
 		return nil, nil
 	}
@@ -24,7 +23,7 @@ func (f finder) converted(dir string, entries []blob.Entry) ([]choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.split != "" {
+	if f.Split != "" {
 		return nil, f.noSplit(dir, nil)
 	}
 	var names []string
@@ -36,18 +35,9 @@ func (f finder) converted(dir string, entries []blob.Entry) ([]choice, error) {
 	if missing := m.Missing(names); missing != nil {
 		return nil, m.Unfinished(dir, missing)
 	}
-	list := make([]choice, len(m.Files))
+	list := make([]File, len(m.Files))
 	for i := range list {
-		list[i] = choice{path: filepath.Join(dir, m.Files[i].Name), listed: &m.Files[i]}
+		list[i] = File{Path: filepath.Join(dir, m.Files[i].Name), listed: &m.Files[i]}
 	}
 	return list, nil
-}
-
-// count returns an error unless the file has as many records as a manifest says.
-func (f *file) count() error {
-	if f.listed == nil || f.records == f.listed.Records {
-		return nil
-	}
-	return status.Errorf(status.DataLoss, "arrowio", "%s: the file has %d records, but %s says %d", f.path, f.records, manifest.Name, f.listed.Records).
-		WithHint("copy the directory again, or convert the data again").With("path", f.path)
 }

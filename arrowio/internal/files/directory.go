@@ -1,0 +1,198 @@
+package files
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// directory returns the Arrow files of a directory: those of a conversion, of a split of
+// Hugging Face's libraries or of all partitions. In any other directory, it returns its data.
+func (f finder) directory(dir string) ([]File, error) {
+	entries, err := f.Opener.List(f.ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if list, err := f.converted(dir, entries); list != nil || err != nil {
+		return list, err
+	}
+	if list, err := f.huggingFace(dir, entries); list != nil || err != nil {
+		return list, err
+	}
+	if slices.ContainsFunc(entries, isZarr) {
+		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is no directory of Arrow files: it is a Zarr array or group", dir).
+			WithHint(`if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`).With("path", dir)
+	}
+	if err := f.refuseTables(dir); err != nil {
+		return nil, err
+	}
+	if list, err := f.partitioned(dir, entries); list != nil || err != nil {
+		return list, err
+	}
+	var files, dirs []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name)
+		if e.Dir {
+			dirs = append(dirs, path)
+		}
+	}
+	hint := ""
+	for _, name := range f.data(dir, entries) {
+		files = append(files, filepath.Join(dir, name))
+		if filepath.Ext(name) == "" {
+			hint = "name the files with data, such as by a glob"
+		}
+	}
+	if len(files) == 0 {
+		return nil, noFile("%s: the directory has no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
+			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
+	}
+	for _, sub := range dirs {
+		if ext, _ := f.arrowIn(sub); f.hasData(sub) && !hidden(sub) {
+			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has Arrow files, and so has %s in it, which would be left out", dir, sub).
+				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+ext), filepath.Join(dir, "*", "*"+ext)).With("path", dir)
+		}
+	}
+	return sorted(files, hint), nil
+}
+
+// data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
+// such files it returns the files without any suffix, if one of them has Arrow data.
+func (f finder) data(dir string, entries []blob.Entry) []string {
+	if names := arrowFiles(entries); len(names) > 0 {
+		return names
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.Dir && !hidden(e.Name) && filepath.Ext(e.Name) == "" {
+			names = append(names, e.Name)
+		}
+	}
+	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(filepath.Join(dir, name)) }) {
+		return nil
+	}
+	return names
+}
+
+// hasData reports whether a directory has Arrow files or partitions.
+func (f finder) hasData(dir string) bool {
+	entries, _ := f.Opener.List(f.ctx, dir)
+	return len(arrowFiles(entries)) > 0 || hasPartitions(entries)
+}
+
+// arrowFiles returns the names of the Arrow files in a directory.
+func arrowFiles(entries []blob.Entry) (names []string) {
+	for _, e := range entries {
+		if !e.Dir && isArrow(e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// isData reports whether a file has Arrow data, by its first bytes. A file that cannot be read
+// has none.
+func (f finder) isData(path string) bool {
+	b, err := f.Opener.Open(f.ctx, path)
+	if err != nil {
+		return false
+	}
+	defer b.Close()
+	return f.Recognize(f.ctx, b)
+}
+
+// isZarr reports whether an entry of a directory holds the metadata of Zarr, of version 3 or 2.
+func isZarr(e blob.Entry) bool {
+	return slices.Contains([]string{"zarr.json", ".zarray", ".zgroup"}, e.Name)
+}
+
+// arrowIn returns the suffix of the first Arrow file in a directory. If there is none, ok
+// is false, and the suffix is that of most files.
+func (f finder) arrowIn(dir string) (ext string, ok bool) {
+	entries, err := f.Opener.List(f.ctx, dir)
+	i := slices.IndexFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) })
+	if err != nil || i < 0 {
+		return suffixes[0], false
+	}
+	return filepath.Ext(entries[i].Name), true
+}
+
+// alternative suggests what to open instead of a directory without Arrow files.
+func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
+	for _, sub := range dirs {
+		if ext, ok := f.arrowIn(sub); ok && !hidden(sub) {
+			return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+ext)
+		}
+		if entries, _ := f.Opener.List(f.ctx, sub); hasPartitions(entries) {
+			return "open a directory with partitions: " + sub
+		}
+	}
+	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && hidden(e.Name) && hasSuffix(e.Name) }) {
+		return leftOut
+	}
+	if below := f.below(dir); below != "" {
+		return below
+	}
+	return f.listed(dir, entries)
+}
+
+// leftOut is the hint if all files of a directory have hidden names.
+const leftOut = "files whose names begin with . or _ are left out; rename them, or name them by themselves"
+
+// listed describes what a directory holds.
+func (f finder) listed(dir string, entries []blob.Entry) string {
+	var names []string
+	for _, entry := range entries[:min(3, len(entries))] {
+		names = append(names, entry.Name)
+	}
+	if more := len(entries) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if info, err := f.Opener.Stat(f.ctx, dir); err == nil {
+		dir = info.Full
+	}
+	if len(names) == 0 {
+		return dir + " is empty"
+	}
+	return dir + " holds " + strings.Join(names, ", ")
+}
+
+// searched is how many directories are listed to find one to suggest.
+const searched = 100
+
+// below suggests the nearest directories below one that have files of Arrow or Parquet. It is
+// empty if there are none among the first ones.
+func (f finder) below(dir string) string {
+	var found []string
+	for level, seen := []string{dir}, 0; len(level) > 0 && found == nil && seen < searched; {
+		var next []string
+		for _, d := range level[:min(len(level), searched-seen)] {
+			entries, _ := f.Opener.List(f.ctx, d)
+			if d != dir && (len(arrowFiles(entries)) > 0 || hasPartitions(entries)) {
+				found = append(found, d)
+			}
+			for _, e := range entries {
+				if e.Dir && !hidden(e.Name) {
+					next = append(next, filepath.Join(d, e.Name))
+				}
+			}
+		}
+		level, seen = next, seen+len(level)
+	}
+	switch n := len(found); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return "it has files in " + found[0] + ": open that directory"
+	default:
+		return fmt.Sprintf("%d directories in it have files, such as %s: open one of them", n, found[0])
+	}
+}
+
+func isDir(entries []blob.Entry, name string) bool {
+	return slices.Contains(entries, blob.Entry{Name: name, Dir: true})
+}

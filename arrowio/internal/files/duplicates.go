@@ -1,0 +1,39 @@
+package files
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// CheckDuplicates returns an error if records would come twice: if two files have one identity
+// (see blob.Blob), or if their names differ in the suffix of the format alone.
+func CheckDuplicates(list []File, identity func(i int) string) error {
+	seen := make(map[string]int, len(list))
+	for i := range list {
+		key := identity(i)
+		if first, twice := seen[key]; twice {
+			return twiceFound(list, first, i, "are the same file, so its records would come twice")
+		}
+		seen[key] = i
+	}
+	clear(seen)
+	for i := range list {
+		path := list[i].Path
+		if !isArrow(path) {
+			continue
+		}
+		stem := strings.TrimSuffix(path, filepath.Ext(path))
+		if first, twice := seen[stem]; twice && list[first].Path != path {
+			return twiceFound(list, first, i, "have one name and two formats, so their records probably come twice")
+		}
+		seen[stem] = i
+	}
+	return nil
+}
+
+func twiceFound(list []File, first, second int, why string) error {
+	return status.Errorf(status.InvalidArgument, "arrowio", "%v and %v %s", &list[first], &list[second], why).
+		WithHint(`leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`).With("path", list[second].Path)
+}

@@ -1,0 +1,41 @@
+package arrowio
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/view"
+)
+
+// setRows makes the rows of the dataset: the fields of the table, and a field for each chosen
+// key that directories name.
+func (d *Dataset) setRows() error {
+	d.rows = stored{d}
+	list, runs := make([]*files.File, len(d.files)), make([]int64, len(d.files))
+	for i, f := range d.files {
+		list[i], runs[i] = f.File, f.records
+	}
+	keys, err := files.Keys(list)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(k view.Constant) bool { return !d.union.has(k.Field.Name) })
+	if d.rows, err = view.Constants(stored{d}, runs, keys...); err != nil || d.union.chosen == nil {
+		return err
+	}
+	d.rows, err = view.Select(d.rows, d.union.chosen...)
+	return err
+}
+
+// stored is a dataset without the fields that directories name.
+type stored struct{ *Dataset }
+
+// Schema implements source.Source.
+func (s stored) Schema() source.Schema { return s.table.Schema }
+
+// Gatherer implements source.Source.
+func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) { return s.gatherer(parts) }
+
+// Reader implements source.Source.
+func (s stored) Reader(fields []int) (source.Reader, error) { return s.reader(fields) }
