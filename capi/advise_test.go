@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/strategy/document"
 )
 
-// TestAdvise compares the answers of the C library with those of the Go packages, and
-// runs hostile documents.
+// TestAdvise checks that the C library answers as the Go packages do, and runs hostile
+// documents.
 func TestAdvise(t *testing.T) {
 	const question = `{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":128},"cluster":{"devices":8,"device":"h100-80"}}`
 	d, err := document.Parse([]byte(question))

@@ -16,7 +16,7 @@
 typedef struct {
   mf_tensor block;
   int64_t rows;
-  const char* format; /* of its elements */
+  const char* format; /* element type */
 } column;
 
 /* ---- types ---- */
@@ -156,7 +156,7 @@ typedef struct {
   struct ArrowArray** list;
   const void* buffers[BUFFERS];
   void* owned[BUFFERS]; /* the buffers that are not memory of the batch */
-  int64_t live_bytes;   /* of the owned buffers that mf_live_bytes counts */
+  int64_t live_bytes;   /* bytes of the owned buffers, counted by mf_live_bytes */
   int64_t live_batches; /* 1 if mf_live_batches counts the array */
   mf_batch* batch;      /* NULL if all buffers are owned */
   struct ArrowArray children[];
@@ -293,15 +293,15 @@ mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, s
 
 /* ---- record batches ---- */
 
-/* The format strings that replace those of the element types, by the number of an array. */
+/* Format strings that replace the default ones of the element types, indexed by array. */
 typedef struct {
   const char* const* list;
   int32_t n;
 } formats;
 
 /* Lists the columns of the batches of a pool. data is the memory of a batch, or NULL.
-   Returns how many there are; -1 if out of memory; -2 if an array is no column: it is not
-   whole, or has not one row for each record. */
+   Returns how many there are; -1 if out of memory; -2 if an array cannot be a column: it is
+   not whole, or does not have one row per record. */
 static int64_t columns_of(const mfi_pool* pool, const char* data, int64_t rows, formats given, column** out) {
   mf_tensor block;
   int64_t n = 0;

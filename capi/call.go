@@ -72,8 +72,8 @@ func use[T handle.Object](h C.uint64_t, fn func(context.Context, T) error) error
 	return fn(e.Context, object)
 }
 
-// useAll finds the objects behind handles and keeps them while fn runs. The context of
-// fn ends with that of any handle.
+// useAll finds the objects behind handles and keeps them while fn runs. The context of fn
+// ends when the context of any handle ends.
 func useAll[T handle.Object](ids []uint64, fn func(context.Context, []T) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -180,8 +180,8 @@ func noMemory(format string, args ...any) *status.Error {
 	return status.Errorf(status.ResourceExhausted, "capi", "there is no memory for "+format, args...)
 }
 
-// within returns a context that ends after the caller's timeout. A negative timeout
-// is no limit.
+// within returns a context that ends after the caller's timeout. A negative timeout waits
+// without a limit.
 func within(ctx context.Context, ms C.int64_t) (context.Context, context.CancelFunc) {
 	if ms < 0 {
 		return ctx, func() {}

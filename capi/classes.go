@@ -36,12 +36,12 @@ func exportClasses(out *C.struct_ArrowSchema, fields []source.Field) error {
 type feature struct {
 	Type    string   `json:"_type"`
 	Names   []string `json:"names,omitempty"`
-	Feature *feature `json:"feature,omitempty"` // of the elements of a list
-	Length  int      `json:"length,omitempty"`  // of a list; -1 if it varies
+	Feature *feature `json:"feature,omitempty"` // feature of the list's elements
+	Length  int      `json:"length,omitempty"`  // length of each list; -1 if it varies
 }
 
 // classesOf returns the features of the fields that have names of classes, as JSON. It is
-// empty if there are none.
+// empty if no field has them.
 func classesOf(fields []source.Field) string {
 	features := map[string]*feature{}
 	for _, f := range fields {

@@ -141,7 +141,7 @@ type info struct {
 
 type unitsInfo struct {
 	Count   int   `json:"count"`
-	Records int64 `json:"records"` // of the largest
+	Records int64 `json:"records"` // records in the largest unit
 }
 
 // cacheInfo says where decoded units are kept, if that is a folder, or should be.
@@ -163,10 +163,10 @@ type fieldInfo struct {
 	Nullable bool   `json:"nullable"`
 	Logical  string `json:"logical,omitempty"`
 	Ragged   int    `json:"ragged,omitempty"`
-	Kind     string `json:"type,omitempty"`   // of a ragged field
+	Kind     string `json:"type,omitempty"`   // type of a ragged field
 	Reason   string `json:"reason,omitempty"` // why a ragged field is not an array
 
-	Names []string `json:"names,omitempty"` // of the classes that integers stand for
+	Names []string `json:"names,omitempty"` // class names that integers stand for
 }
 
 type skippedInfo struct {

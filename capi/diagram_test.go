@@ -6,7 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/diagram/document"
 )
 
-// TestDiagram compares the drawings of the C library with those of the Go package.
+// TestDiagram checks that the C library and the Go package draw the same.
 func TestDiagram(t *testing.T) {
 	d, err := document.Draw([]byte(`{"meshfeed":1,"diagram":{"mesh":{"axes":[["data",4],["model",2]]}}}`))
 	if err != nil {

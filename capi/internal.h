@@ -69,7 +69,7 @@ void mfi_error_clear(mf_error* error);
 mf_status mfi_error_set(mf_error* error, mf_status code, const char* op, size_t n_op, const char* message,
                         size_t n_message, const char* hint, size_t n_hint, const char* path, size_t n_path);
 
-/* The same for the C files, whose texts end with NUL. */
+/* The same for the C files, with texts that end with NUL. */
 mf_status mfi_fail(mf_error* error, mf_status code, const char* op, const char* message, const char* hint);
 
 /* Copies a text into memory that mf_bytes_free frees. False if out of memory. */
@@ -130,7 +130,7 @@ mfi_counts mfi_pool_counts(mfi_pool* pool);
 
 void* mfi_slot_data(mfi_slot* slot);
 
-/* The step of a batch. The fields are those of mf_batch. */
+/* The step of a batch. The fields are as in mf_batch. */
 typedef struct mfi_step {
   int64_t epoch, step, position, rows, next_epoch, next_position;
 } mfi_step;
@@ -202,9 +202,9 @@ void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
 void mfi_queue_unbind(uint64_t handle);
 void mfi_queue_unbind_all(void);
 
-/* Takes the first batch of a handle's queue. If there is none, but one is expected,
-   it waits, and subtracts the waiting time from *timeout_ms. *slot is NULL if there is
-   still none. MF_CANCELLED if the handle was unbound meanwhile. */
+/* Takes the first batch of a handle's queue. If there is none, but one is expected, it
+   waits, and subtracts the waiting time from *timeout_ms. *slot is NULL if the queue is
+   still empty. MF_CANCELLED if the handle was unbound meanwhile. */
 mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
 
 /* ---- signals.c ---- */
@@ -252,7 +252,7 @@ struct ArrowArray;
 /* Creates a schema with n children that are still empty. False if out of memory. */
 bool mfi_schema_new(struct ArrowSchema* out, const char* format, const char* name, int64_t n);
 
-/* Gives a new schema one pair of metadata. Returns false if there is no memory. */
+/* Gives a new schema one pair of metadata. Returns false if out of memory. */
 bool mfi_schema_metadata(struct ArrowSchema* schema, const char* key, const char* value);
 
 /* Creates an array with n children that are still empty, and without buffers. It holds a

@@ -41,7 +41,7 @@ struct mfi_pool {
   atomic_int_fast64_t refs; /* one until mfi_pool_close, and one per slot that is not idle */
   int64_t max_idle;
   int64_t rows;  /* see mfi_pool_new */
-  int64_t bytes; /* of one slot */
+  int64_t bytes; /* bytes of one slot */
   int32_t n, capacity;
   block blocks[];
 };

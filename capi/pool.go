@@ -57,10 +57,11 @@ func newPool(l *layout.Layout, process, prefetch int) (*pool, error) {
 	return p, nil
 }
 
-// roles has the kinds of arrays that are no columns of a record batch.
+// roles has the kinds of arrays that are not columns of a record batch.
 var roles = map[layout.Kind]C.mfi_role{layout.Mask: C.MFI_MASK}
 
-// emptyPool creates a pool for n blocks, with one owner. Rows is that of mfi_pool_new.
+// emptyPool creates a pool for n blocks, with one owner. Rows is the argument of
+// mfi_pool_new.
 func emptyPool(n, idle int, rows int64) (*pool, error) {
 	p := &pool{c: C.mfi_pool_new(C.int32_t(n), C.int64_t(idle), C.int64_t(rows))}
 	if p.c == nil {

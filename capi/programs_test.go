@@ -169,8 +169,8 @@ func links(t *testing.T, flag string) (string, error) {
 	return string(text), err
 }
 
-// TestFaults builds a library with injected faults: loaders that panic or hang,
-// files that are truncated, and a file whose opening hangs.
+// TestFaults builds a library with injected faults: loaders that panic or hang, files that
+// are truncated, and a file that hangs when it is opened.
 func TestFaults(t *testing.T) {
 	folder, err := buildLibrary(" faults", "-tags=meshfeed_faults")
 	if err != nil {

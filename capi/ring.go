@@ -23,7 +23,7 @@ import (
 type ringObject struct {
 	ready
 	*gomlxfeed.Ring
-	blocks []layout.Block // of a batch
+	blocks []layout.Block // blocks of a batch
 	arrays []ringArray    // in the order of the layout
 }
 

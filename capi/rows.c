@@ -1,9 +1,9 @@
 /*
  * rows.c: rows of a dataset as record batches, alone or as a stream.
  *
- * Go fills the buffers, which are memory of malloc, and builds arrays of them, level by level.
- * Each array owns its buffers, and its release does not enter Go. Of a stream, get_schema,
- * get_next and release enter Go.
+ * Go fills the buffers, which are memory of malloc, and builds arrays of them, level by
+ * level. Each array owns its buffers, and its release does not enter Go. A stream enters Go
+ * in get_schema, get_next and release.
  */
 #include "../arrowio/cstream/cstream.h"
 #include "_cgo_export.h"
@@ -106,8 +106,8 @@ mf_status mf_dataset_rows(mf_dataset dataset, const int64_t* records, int64_t n,
 
 /* The private data of a stream. */
 typedef struct {
-  uint64_t handle;    /* of the object in Go that reads the dataset */
-  char message[1800]; /* of the last error; empty if there was none */
+  uint64_t handle;    /* handle of the Go object that reads the dataset */
+  char message[1800]; /* last error message; empty without an error */
 } stream;
 
 static int errno_of(mf_status code) {

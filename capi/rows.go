@@ -115,8 +115,8 @@ func exportLevel(out *C.struct_ArrowArray, column, d int, l *columns.Level, chil
 	return true
 }
 
-// exportSchema writes the Arrow schema of fields. The formats replace those of the types of
-// values, unless they are empty.
+// exportSchema writes the Arrow schema of fields. A format that is not empty replaces the
+// default format of the value type.
 func exportSchema(out *C.struct_ArrowSchema, fields []source.Field, formats []string, wide bool) error {
 	if !C.mfi_record_schema(out, C.int64_t(len(fields))) {
 		return noMemory("a schema")

@@ -38,7 +38,7 @@
   GUARD;                                                                                                     \
   NEED(out)
 
-/* Defines a function whose only argument is a handle and whose result is a text. */
+/* Defines a function that takes only a handle and returns a text. */
 #define TEXT_FUNCTION(name, handle, text)                                                                    \
   mf_status mf_##name(mf_##handle handle, mf_bytes* text, mf_error* error) {                                 \
     RETURNS_TEXT(text);                                                                                      \

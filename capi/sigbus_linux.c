@@ -115,7 +115,7 @@ static void pass_on(const struct sigaction* next, int number, siginfo_t* info, v
   if (next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN) {
     sigaction(number, next, NULL); /* the instruction faults again after this handler */
     if (info->si_code <= 0)
-      raise(number); /* the signal was sent, and was no fault */
+      raise(number); /* the signal was sent; it is not a fault */
   } else if (next->sa_flags & SA_SIGINFO) {
     next->sa_sigaction(number, info, context);
   } else {

@@ -29,14 +29,14 @@ type streamObject struct {
 	ready
 	dataset *dataset
 	reader  *columns.Reader
-	formats []string // of the fields; "" for that of the type
-	records int64    // of the dataset
+	formats []string // formats of the fields; "" for the default
+	records int64    // number of records in the dataset
 
 	mu   sync.Mutex
 	next int64   // first record of the next batch
-	rows int64   // of the batch before
+	rows int64   // rows of the previous batch
 	list []int64 // reused
-	err  error   // of a batch; the stream then has no further one
+	err  error   // error of a batch; the stream ends after it
 }
 
 func (*streamObject) String() string { return "a stream" }
@@ -61,7 +61,7 @@ func newStream(d *dataset, src source.Source, formats []string) (*streamObject, 
 	return &streamObject{dataset: d.retain(), reader: reader, formats: formats, records: src.Len()}, nil
 }
 
-// read returns the next batch, whose buffers belong to the caller.
+// read returns the next batch. Its buffers belong to the caller.
 func (s *streamObject) read(ctx context.Context) (*columns.Batch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

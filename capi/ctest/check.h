@@ -31,8 +31,8 @@
 
 #define OK(call) EXPECT(MF_OK, call)
 
-/* A layout document: eight devices of one process, 4 x 2, an image whose columns are
-   split over "model", and a label. `more` is appended to the members of the batch. */
+/* A layout document: eight devices of one process, 4 x 2, an image with columns split over
+   "model", and a label. `more` is appended to the members of the batch. */
 #define DOCUMENT(records, batch, more)                                                                       \
   "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",4],[\"model\",2]]},"                                        \
   "\"arrays\":{\"image\":{\"shape\":[\"B\",3,6],\"dtype\":\"float32\",\"spec\":[\"data\",null,\"model\"]},"  \

@@ -14,8 +14,8 @@ static void expect_digest(const uint8_t* digest, const char* hex) {
   }
 }
 
-/* One label of the first batch is 1, in an int32 block of its own. The digest
-   is that of the four bytes 01 00 00 00 by the reference implementation. */
+/* One label of the first batch is 1, in an int32 block of its own. The reference
+   implementation gives this digest for the four bytes 01 00 00 00. */
 static void frozen(mf_batch* batch) {
   mf_error error = MF_ERROR_INIT;
   uint8_t digest[16];
@@ -48,7 +48,7 @@ static void compared(mf_batch* batch) {
   OK(mf_digest(batch, NULL, 0, NULL, &error));
 }
 
-/* The digest of memory is that of a block with the same bytes. */
+/* The digest of memory equals the digest of a block with the same bytes. */
 static void of_memory(mf_batch* batch) {
   mf_error error = MF_ERROR_INIT;
   const int32_t block = 7;

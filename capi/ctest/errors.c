@@ -78,7 +78,7 @@ static void sizes(mf_loader loader, mf_batch* batch, records* r) {
   CHECK(failure.known.code == MF_OK && failure.known.path[255] == 0 && UNTOUCHED(failure.more));
 
   memset(&stats, 0x5a, sizeof stats);
-  stats.known.struct_size = 16; /* an older caller, whose struct ends after the epoch */
+  stats.known.struct_size = 16; /* an older caller with a struct that ends after the epoch */
   OK(mf_loader_stats(loader, &stats.known, &error));
   CHECK(stats.known.epoch == 0 && stats.known.step == 0x5a5a5a5a5a5a5a5a);
   memset(&tensor, 0x5a, sizeof tensor);

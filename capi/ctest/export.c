@@ -99,7 +99,7 @@ static int64_t rows_of(struct ArrowArrayStream* stream) {
   return rows;
 }
 
-/* Record batches: of a loader whose blocks are whole, and of a dataset. */
+/* Record batches: from a loader with whole blocks, and from a dataset. */
 static void check_records(mf_dataset dataset, mf_batch* cut) {
   static const char whole[] = "{\"meshfeed\":1,\"mesh\":{\"axes\":[]},\"arrays\":{"
                               "\"image\":{\"shape\":[\"B\",3,6],\"dtype\":\"float32\",\"spec\":[]},"

@@ -98,7 +98,7 @@ enum { WIDE = 1 << 18, WIDE_RECORDS = 64, OUTCOMES = 8 };
   "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",1]]},\"arrays\":{\"wide\":{\"shape\":[\"B\",262144],"       \
   "\"dtype\":\"uint8\",\"spec\":[\"data\"]}},\"batch\":{\"size\":32},\"dataset\":{\"records\":64}}"
 
-/* A dataset whose batches take milliseconds: 64 records that share one row of memory. */
+/* A dataset with batches that take milliseconds: 64 records that share one row of memory. */
 static mf_dataset open_wide(const void* memory) {
   mf_error error = MF_ERROR_INIT;
   const int64_t shape[] = {WIDE_RECORDS, WIDE}, strides[] = {0, 1};
@@ -122,7 +122,7 @@ typedef struct waiting {
   mf_loader loader;
   mf_status outcome;
   mf_error error;
-  long id; /* of the thread; guarded by lock */
+  long id; /* thread id; guarded by lock */
 } waiting;
 
 static void* wait_for_batch(void* argument) {

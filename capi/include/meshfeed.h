@@ -12,11 +12,11 @@
  * Loading needs only this header. meshfeed_devices.h adds batches on the devices
  * of GoMLX. meshfeed_certificate.h adds certificates, digests and orders.
  *
- * Structs and JSON. Options, batches and statistics are structs. Documents with a
- * tree of values are JSON: layouts, states, certificates, and the descriptions of
- * datasets, loaders and devices. A layout document is the same text as for the
- * command and the Python package. `meshfeed schema` prints its JSON Schema, and
- * `meshfeed schema KIND` those of strategy, memory and diagram documents.
+ * Structs and JSON. Options, batches and statistics are structs. Documents with a tree of
+ * values are JSON: layouts, states, certificates, and the descriptions of datasets, loaders
+ * and devices. A layout document is the same text as for the command and the Python
+ * package. `meshfeed schema` prints its JSON Schema, and `meshfeed schema KIND` prints the
+ * schemas of strategy, memory and diagram documents.
  *
  * Status. Functions return an mf_status. 0 is success. A positive number is an
  * outcome without a message: MF_TIMEOUT or MF_END. A negative number is an error.
@@ -24,14 +24,13 @@
  * is no "last error" and no state per thread. Success and positive outcomes clear
  * the mf_error.
  *
- * Ownership. The library copies its arguments before a call returns. Streams and
- * borrowed arrays are the exceptions, and their functions say so. Results belong to
- * the caller: a handle until mf_release, an mf_batch until mf_batch_release, an
- * mf_bytes until mf_bytes_free. Every call writes all its out-parameters. If there
- * is no result, it writes zero or NULL. Buffers whose size the caller passes
- * (records, digests, the bytes of a shard) are undefined after an error. Handles may
- * be released in any order. A loader keeps its dataset alive, and a batch outlives
- * its loader.
+ * Ownership. The library copies its arguments before a call returns. Streams and borrowed
+ * arrays are the exceptions, and their functions say so. Results belong to the caller: a
+ * handle until mf_release, an mf_batch until mf_batch_release, an mf_bytes until
+ * mf_bytes_free. Every call writes all its out-parameters. Without a result, it writes zero
+ * or NULL. Buffers that the caller allocates (records, digests, the bytes of a shard) are
+ * undefined after an error. Handles may be released in any order. A loader keeps its
+ * dataset alive, and a batch outlives its loader.
  *
  * Handles are numbers, not pointers. 0 is never valid, and no number is used twice.
  * A call on a released handle therefore fails with MF_INVALID_STATE.
@@ -120,8 +119,8 @@ enum {
   MF_INTERNAL = -12           /* a bug in meshfeed */
 };
 
-/* Returns the name of a code, such as "MF_OUT_OF_RANGE". A number that is no code of
-   this library has the name "MF_UNKNOWN". The text is static. */
+/* Returns the name of a code, such as "MF_OUT_OF_RANGE". Any other number has the name
+   "MF_UNKNOWN". The text is static. */
 const char* mf_code_name(mf_status code);
 
 /* Details of an error. The struct belongs to the caller, may be on the stack, and
@@ -267,7 +266,7 @@ mf_status mf_advise(const char* json, size_t size, int32_t format, mf_bytes* tex
 /* Finds what limits a loop over a loader, from the times that its processes measured:
      {"meshfeed": 1, "processes": [{"batches": 400, "wall_ns": 4000000000, "wait_ns": 2400000000,
       "build_ns": 4000000000, "gather_ns": 3900000000, "decode_ns": 3500000000}]}
-   Times are sums over the batches. wall_ns is that of the loop; wait_ns, build_ns,
+   Times are sums over the batches. wall_ns is the time of the loop; wait_ns, build_ns,
    gather_ns, storage_ns, decode_ns, stall_ns, rows, bytes and gathered_bytes are the
    differences of two mf_stats. hand_over_ns is what the program does with a batch before its
    step, and peers_ns is for other processes. A key that is left out is 0. measurements.schema.json
@@ -295,7 +294,7 @@ typedef struct mf_row_shape {
   const char* field;
   const int64_t* shape;
   int64_t ndim;
-  mf_dtype dtype; /* of the elements that bytes hold, little-endian; zeros: the type of the field */
+  mf_dtype dtype; /* type of the elements that bytes hold, little-endian; zeros: the field's type */
   int32_t reserved;
 } mf_row_shape;
 
@@ -311,8 +310,8 @@ typedef struct mf_dataset_options {
   uint32_t flags;       /* MF_ALLOW_DUPLICATES */
   int32_t io;           /* MF_IO_MAP, MF_IO_READ, or MF_IO_AUTO to choose for each file */
   int32_t n_shapes;
-  const mf_row_shape* shapes; /* for fields whose Arrow type does not contain the shape */
-  const char* split;          /* of a directory of Hugging Face's libraries; NULL: it has one */
+  const mf_row_shape* shapes; /* for fields with an Arrow type that does not contain the shape */
+  const char* split;          /* split of a directory of Hugging Face's libraries; NULL: it has one */
   const char* cache;          /* where decoded units are kept: "memory", a folder, or NULL for "auto" */
   int64_t cache_bytes;        /* the most bytes of the folder; 0: a quarter of the disk that is free */
   const char* const* columns; /* the columns that become fields, in this order; others may differ */
@@ -327,19 +326,19 @@ typedef struct mf_dataset_options {
 mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_options* options,
                           mf_dataset* dataset, mf_error* error);
 
-/* Reads a stream to its end, on this thread, and serves its buffers without a copy.
-   The stream is moved: even after an error it is released before this function
-   returns, and stream->release is NULL. A failure with MF_FORKED leaves the stream
-   unchanged. Its arrays are released inside the mf_release of the last handle that
-   needs them. Of the options, only the shapes apply. options may be NULL. */
+/* Reads a stream to its end, on this thread, and serves its buffers without a copy. The
+   stream is moved: even after an error it is released before this function returns, and
+   stream->release is NULL. A failure with MF_FORKED leaves the stream unchanged. Its arrays
+   are released inside the mf_release of the last handle that needs them. Only the shapes of
+   the options apply. options may be NULL. */
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const mf_dataset_options* options,
                                  mf_dataset* dataset, mf_error* error);
 
 struct ArrowArray; /* the Arrow C data interface */
 struct ArrowSchema;
 
-/* Serves the buffers of one record batch, as mf_dataset_open_stream serves those of a
-   stream. Both structs are moved, as a stream is. */
+/* Serves the buffers of one record batch, as mf_dataset_open_stream does for a stream. Both
+   structs are moved, as a stream is. */
 mf_status mf_dataset_open_record_batch(struct ArrowArray* array, struct ArrowSchema* schema,
                                        const mf_dataset_options* options, mf_dataset* dataset,
                                        mf_error* error);
@@ -360,11 +359,11 @@ typedef struct mf_array {
 
 #define MF_ARRAY_INIT {sizeof(mf_array), 0, NULL, NULL, {0, 0, 1}, 0, NULL, NULL, NULL}
 
-/* Opens a file of weights: safetensors, an index such as model.safetensors.index.json,
-   .npy or .npz. The dataset has one record. Each array is a field whose row is the whole
-   array. So a layout with the array shape [B, *shape], the spec [null, *spec] and the batch
-   size 1 delivers it, and a process reads only the bytes that its devices hold. Types that
-   this library does not have, such as float8_e4m3fn, are uint8 with "logical" in
+/* Opens a file of weights: safetensors, an index such as model.safetensors.index.json, .npy
+   or .npz. The dataset has one record. Each array is a field with one row, the whole array.
+   So a layout with the array shape [B, *shape], the spec [null, *spec] and the batch size 1
+   delivers it, and a process reads only the bytes that its devices hold. Types that this
+   library does not have, such as float8_e4m3fn, are uint8 with "logical" in
    mf_dataset_info. */
 mf_status mf_dataset_open_tensors(const char* path, mf_dataset* dataset, mf_error* error);
 
@@ -384,11 +383,11 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
       "units": {"count": 8, "records": 256},
       "fingerprinted": {"bytes": 575040, "of": 575040}}
    If the integers of a field have a logical type, such as "timestamp[us]", the field
-   has the member "logical". If they stand for classes whose names the data hold, "names"
-   lists these: value 0 is the first. A ragged field, whose rows are lists, text or bytes of
-   different lengths, has "ragged": the number of leading dimensions that vary. Its "shape"
-   is that of an element behind them, its "type" is such as "list<int32>" or "string", and
-   "reason" says why a loader refuses it. A file of compressed record batches, which is slow to
+   has the member "logical". If they stand for classes, and the data hold their names,
+   "names" lists these: value 0 is the first. The rows of a ragged field are lists, text or
+   bytes of different lengths. Its "ragged" is the number of leading dimensions that vary,
+   its "shape" is the shape of an element behind them, its "type" is such as "list<int32>" or
+   "string", and "reason" says why a loader refuses it. A file of compressed record batches, which is slow to
    shuffle, has the member "compression": "lz4" or "zstd". "units" has the number of
    record batches, of row groups or their parts, and the records of the largest, if known. "cache"
    appears once a loader keeps decoded record batches on disk: {"folder": "...", "bytes": N},
@@ -397,10 +396,10 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
    the data. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
-/* Returns the hash of the content: 32 hexadecimal digits, the same on every host. If
-   all files together have at most 16 MiB, it covers every byte, else samples. Of data in
-   memory it covers every value up to 256 MiB, and evenly spaced rows of larger data. It
-   is computed once. A call that times out does not stop the computation. */
+/* Returns the hash of the content: 32 hexadecimal digits, the same on every host. If all
+   files together have at most 16 MiB, it covers every byte, else samples. For data in
+   memory, it covers every value up to 256 MiB, and evenly spaced rows of larger data. It is
+   computed once. A call that times out does not stop the computation. */
 mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error);
 
 /* Returns the SHA-256 of every byte of each file, in the order of the records, and
@@ -411,15 +410,15 @@ mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_byte
    computation. */
 mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error);
 
-/* Exports a dataset as an Arrow C stream, whose record batches have at most 2^20 rows and
+/* Exports a dataset as an Arrow C stream. Its record batches have at most 2^20 rows and
    about 16 MiB, or one row if a row is larger. Columns of fixed fields are as in
    mf_batch_record. A ragged field becomes lists, lists of lists, text or binary. Their
    offsets have 32 bits, unless the type of the field is large_string or large_binary; a
-   single row that needs larger offsets is MF_OUT_OF_RANGE. A dictionary of text becomes text.
-   A null element is null, and a row whose elements are all null is a null row. formats is as
-   in mf_batch_record; its entries belong to the fields of mf_dataset_info. The stream stays
-   valid after the release of the dataset. Its get_next waits for data, and fails after
-   mf_cancel_all with ECANCELED. Its get_last_error returns the message of the error. */
+   single row that needs larger offsets is MF_OUT_OF_RANGE. A dictionary of text becomes
+   text. A null element is null, and a row with only null elements is a null row. formats is
+   as in mf_batch_record; its entries belong to the fields of mf_dataset_info. The stream
+   stays valid after the release of the dataset. Its get_next waits for data, and fails
+   after mf_cancel_all with ECANCELED. Its get_last_error returns the message of the error. */
 mf_status mf_dataset_stream(mf_dataset dataset, const char* const* formats, int32_t n,
                             struct ArrowArrayStream* stream, mf_error* error);
 
@@ -457,9 +456,9 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
 mf_status mf_dataset_select(mf_dataset dataset, const char* const* fields, int32_t n, mf_dataset* selected,
                             mf_error* error);
 
-/* Creates a dataset whose record k is record indices[k]. Indices may repeat. The library
-   copies them, 8 bytes a record. MF_OUT_OF_RANGE names the first index that is no record,
-   and its position. */
+/* Creates a dataset with record indices[k] as record k. Indices may repeat. The library
+   copies them, 8 bytes a record. MF_OUT_OF_RANGE names the first index out of range, and
+   its position. */
 mf_status mf_dataset_take(mf_dataset dataset, const int64_t* indices, int64_t n, mf_dataset* taken,
                           mf_error* error);
 
@@ -469,7 +468,7 @@ mf_status mf_dataset_take(mf_dataset dataset, const int64_t* indices, int64_t n,
 typedef struct mf_fill {
   const char* field;
   const void* value;
-  mf_dtype dtype; /* of the value */
+  mf_dtype dtype; /* type of the value */
   int32_t reserved;
 } mf_fill;
 
@@ -500,9 +499,9 @@ typedef struct mf_renaming {
 mf_status mf_dataset_rename(mf_dataset dataset, const mf_renaming* names, int32_t n, mf_dataset* renamed,
                             mf_error* error);
 
-/* Creates a dataset of the records whose bit is 1, in their order. The bit of record i is
-   bits[i / 8] >> (i % 8) & 1, as in the bitmaps of Arrow. n counts bits, and is the number of
-   records. The library copies them, 1 bit a record. */
+/* Creates a dataset of the records with bit 1, in their order. The bit of record i is
+   bits[i / 8] >> (i % 8) & 1, as in the bitmaps of Arrow. n counts bits, and is the number
+   of records. The library copies them, 1 bit a record. */
 mf_status mf_dataset_filter(mf_dataset dataset, const uint8_t* bits, int64_t n, mf_dataset* filtered,
                             mf_error* error);
 
@@ -517,7 +516,7 @@ typedef struct mf_windows {
   uint32_t struct_size; /* MF_WINDOWS_INIT sets it */
   int32_t reserved;
   int64_t length;     /* records in a window */
-  int64_t stride;     /* records from the start of a window to that of the next; 0: 1 */
+  int64_t stride;     /* records from the start of a window to the start of the next; 0: 1 */
   const char* within; /* a field that has one value in each window; NULL: none */
 } mf_windows;
 
@@ -543,7 +542,7 @@ typedef struct mf_division {
   int32_t n_parts;
   const mf_share* parts; /* the shares add up to 1 */
   int64_t seed;          /* within +-2^53 */
-  const char* within;    /* a field whose equal values stay together; NULL: none */
+  const char* within;    /* a field; records with equal values stay together; NULL: none */
 } mf_division;
 
 #define MF_DIVISION_INIT {sizeof(mf_division), 0, NULL, 0, NULL}
@@ -579,7 +578,7 @@ enum { MF_IGNORE_DATASET = 1 };
 typedef struct mf_loader_options {
   uint32_t struct_size; /* MF_LOADER_OPTIONS_INIT sets it */
   uint32_t flags;       /* MF_IGNORE_DATASET */
-  int64_t process;      /* the process whose blocks to load. MF_OUT_OF_RANGE if the run does not have
+  int64_t process;      /* loads the blocks of this process. MF_OUT_OF_RANGE if the run does not have
                            it */
   int64_t processes;    /* processes of the run, if it has more than the layout; those outside the
                            mesh get batches without blocks. 0: the processes of the layout */
@@ -622,16 +621,17 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
    mf_batch.data and are multiples of 64. Holders are mesh positions.
    If the order has windows, "windows" says how well it shuffles:
      {"blocks": 800, "windows": 7, "window": 115, "records": 29440, "bytes": 30146560, "variance_percent":
-   125} blocks is that of the dataset, and windows that of an epoch. The next three are those of the largest
-   window. The last is the most that the variance of a batch's mean can be, in percent of that of independent
-   records. */
+   125} blocks counts the blocks of the dataset, and windows the windows of an epoch. The next three describe
+   the largest window. The last is the most that the variance of a batch's mean can be, in percent of the
+   variance with independent records. */
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
 
 /* Returns what the fingerprint of the loader's dataset is made of, as a tree of up to 256
    components:
      {"label": "filter", "hash": "16 hexadecimal digits", "below": [{"label": "files", ...}]}
    A component of a file also has the "name" of the file. If two datasets differ, the reason
-   is the first component with another hash whose components below have equal hashes. */
+   is the first component that has another hash, while all components below it have equal
+   hashes. */
 mf_status mf_loader_components(mf_loader loader, mf_bytes* json, mf_error* error);
 
 /* The blocks of one step, in one piece of memory that belongs to the batch. There is
@@ -643,7 +643,7 @@ typedef struct mf_batch {
   int32_t tensors;      /* number of blocks */
   void* data;           /* aligned to at least 64 bytes */
   int64_t bytes;
-  int64_t epoch, step, position; /* of this batch */
+  int64_t epoch, step, position; /* where this batch is */
   int64_t rows;                  /* rows of the global batch that are not padding */
   int64_t next_epoch, next_position;
   const char* state;  /* the state of the loader after this batch, as JSON; ends with NUL */
@@ -704,7 +704,7 @@ mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, i
 typedef struct mf_stats {
   uint32_t struct_size; /* MF_STATS_INIT sets it */
   uint32_t reserved;
-  int64_t epoch, step, position; /* of the next batch */
+  int64_t epoch, step, position; /* where the next batch is */
   int64_t batches, rows, bytes;  /* delivered; rows and bytes of the blocks of this process */
   int64_t wait_ns;               /* time that callers waited for batches */
   int64_t stall_ns;              /* time that finished batches waited for callers */
@@ -730,11 +730,11 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 /* ---- batches of other loaders ----------------------------------------- */
 
 /* Creates a splitter: it cuts the arrays that another loader made into the blocks of one
-   process. The arrays are those of the layout, in its order and with its names. They
+   process. The arrays are the layout's arrays, in its order and with its names. They
    describe the memory of every later mf_split: type, shape and strides. data is ignored.
-   Each dimension has the global size, or the size of the part that this process holds.
-   Such a part consists of the ranges of the process's blocks, in increasing order without
-   gaps. A 64-bit type may be given for the 32-bit type of the layout. */
+   Each dimension has the global size, or the size of the part that this process holds. Such
+   a part consists of the ranges of the process's blocks, in increasing order without gaps.
+   A 64-bit type may be given for the 32-bit type of the layout. */
 mf_status mf_splitter_create(mf_layout layout, int64_t process, const mf_array* arrays, int32_t n,
                              mf_splitter* splitter, mf_error* error);
 
@@ -758,14 +758,14 @@ void mf_batch_release(mf_batch* batch);
 typedef struct mf_tensor {
   uint32_t struct_size; /* MF_TENSOR_INIT sets it */
   int32_t array;        /* index in the "arrays" of mf_loader_info */
-  const char* name;     /* of that array */
+  const char* name;     /* name of that array */
   void* data;           /* C order, aligned to at least 64 bytes */
   int64_t bytes;
   mf_dtype dtype;
   int32_t ndim;
-  const int64_t* shape;        /* of the block */
-  const int64_t* start;        /* of the block in the global array */
-  const int64_t* global_shape; /* of the global array */
+  const int64_t* shape;        /* shape of the block */
+  const int64_t* start;        /* where the block starts in the global array */
+  const int64_t* global_shape; /* shape of the global array */
   const int64_t* holders;      /* mesh positions of the devices of this process that hold it */
   int64_t n_holders;
 } mf_tensor;
@@ -797,12 +797,11 @@ mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, s
 /* Exports a batch as a record batch: a struct array with a child for each array, in the
    order of mf_loader_info. Each child is exported as mf_batch_arrow exports a block. The
    record batch has batch->rows rows. So it has no padding rows, and the mask is not in it.
-   array or schema may be NULL.
-   formats may replace the format strings of element types, such as "tsu:UTC" for an int64
-   array of timestamps: formats[i] is that of array i. NULL, and arrays from n on, keep their
-   own. The size of the elements must be equal.
-   MF_UNSUPPORTED if this process does not hold each array in one block, if an array has not
-   one row for each row of the batch, or if the batch has several batch dimensions. */
+   array or schema may be NULL. formats may replace the format strings of element types,
+   such as "tsu:UTC" for an int64 array of timestamps: formats[i] is for array i. NULL, and
+   arrays from n on, keep their own. The size of the elements must be equal. MF_UNSUPPORTED
+   if this process does not hold each array in one block, if an array has not one row for
+   each row of the batch, or if the batch has several batch dimensions. */
 mf_status mf_batch_record(mf_batch* batch, const char* const* formats, int32_t n, struct ArrowArray* array,
                           struct ArrowSchema* schema);
 

@@ -192,7 +192,7 @@ func unknownModel(name string) error {
 		WithHint("%s", suggested(name, names, "meshfeed advise --list"))
 }
 
-// apply replaces values of a document by those of the flags.
+// apply sets the values of a document that flags give.
 func (a *adviseFlags) apply(d *strategy.Document) {
 	if a.devices > 0 {
 		d.Cluster.Devices = a.devices
@@ -263,8 +263,8 @@ func tenths(c hardware.Cell, unit int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(c.Value)/float64(unit)), ".0")
 }
 
-// wholeDevice returns the only kind of device whose name begins so, in either case, or else
-// the name as it is given.
+// wholeDevice returns the only kind of device with this prefix, in either case, or else the
+// name unchanged.
 func wholeDevice(name string) string {
 	kinds := slices.DeleteFunc(hardware.Names(), func(kind string) bool { return !strings.HasPrefix(kind, strings.ToLower(name)) })
 	if _, err := hardware.Find(name); err == nil || len(kinds) != 1 {

@@ -87,7 +87,7 @@ type cacheCleared struct {
 	Left    int    `json:"left"` // because a process uses them
 }
 
-// noCache says that the user has no folder, which is no error.
+// noCache reports that the user has no cache folder. This is not an error.
 func noCache(cmd *cobra.Command, err error, verb string, asJSON bool) error {
 	var e *status.Error
 	_ = errors.As(err, &e)

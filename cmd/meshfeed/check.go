@@ -170,7 +170,7 @@ func (p printer) json(list []checked) error {
 		*failure
 	}
 	all := struct {
-		*failure        // of the first document that cannot be read
+		*failure        // error of the first document that cannot be read
 		Files    []file `json:"files"`
 	}{Files: make([]file, len(list))}
 	files := all.Files

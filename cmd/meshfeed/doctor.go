@@ -115,7 +115,7 @@ type pythonInfo struct {
 	Executable string            `json:"executable"`
 	Version    string            `json:"version,omitempty"`
 	Packages   map[string]string `json:"packages,omitempty"` // the versions
-	Plugins    []string          `json:"plugins,omitempty"`  // of JAX, with versions
+	Plugins    []string          `json:"plugins,omitempty"`  // JAX plugins, with versions
 	Library    *libraryInfo      `json:"library,omitempty"`
 	Error      string            `json:"error,omitempty"`
 	named      bool              // by --python, as the package's own command does

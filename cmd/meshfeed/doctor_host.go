@@ -31,7 +31,7 @@ type hostInfo struct {
 // cpuInfo describes the processor.
 type cpuInfo struct {
 	Name       string `json:"name,omitempty"`
-	Cores      int    `json:"cores"` // of the machine
+	Cores      int    `json:"cores"` // cores of the machine
 	Usable     int    `json:"usable"`
 	Level      int    `json:"x86_64_level,omitempty"`
 	CacheBytes int    `json:"last_level_cache_bytes,omitempty"`
@@ -42,13 +42,13 @@ type cpuInfo struct {
 type memoryInfo struct {
 	TotalBytes int64 `json:"total_bytes"`
 	FreeBytes  int64 `json:"free_bytes"`
-	LimitBytes int64 `json:"limit_bytes,omitempty"` // of the control group
+	LimitBytes int64 `json:"limit_bytes,omitempty"` // limit of the control group
 
 	// LimitFreeBytes is how much the control group may still take.
 	LimitFreeBytes int64 `json:"limit_free_bytes,omitempty"`
 }
 
-// limitInfo holds limits of this process; 0 means unknown, and -1 that there is none.
+// limitInfo holds limits of this process; 0 means unknown, and -1 means unlimited.
 type limitInfo struct {
 	OpenFiles    int64 `json:"open_files"`
 	LockedBytes  int64 `json:"locked_bytes"`
@@ -60,7 +60,7 @@ type pathInfo struct {
 	Path       string `json:"path"`
 	FileSystem string `json:"file_system,omitempty"`
 	Kind       string `json:"kind,omitempty"` // "local", "network", "overlay", "memory" or "unknown"
-	Files      int    `json:"files"`          // of data: in this folder, or 1
+	Files      int    `json:"files"`          // data files in this folder, or 1
 	Error      string `json:"error,omitempty"`
 }
 
@@ -106,7 +106,7 @@ func lines(root fs.FS, name string) (all []string) {
 	return all
 }
 
-// number returns the number after a name at the beginning of a line; 0 if there is none.
+// number returns the number after a name at the beginning of a line; 0 without such a line.
 func number(all []string, name string) int64 {
 	for _, line := range all {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == name {
@@ -126,9 +126,9 @@ var groupVersions = map[bool]groupFiles{
 }
 
 // groupMemory returns the least memory limit of the control group of this process and of
-// its parents, and the least that one of them may still take; 0 and 0 if there is no limit.
-// In a container, the path of the process's own group may not exist. The inactive pages of
-// files count as free, because the kernel drops them first.
+// its parents, and the least that one of them may still take; 0 and 0 without a limit. In a
+// container, the path of the process's own group may not exist. The inactive pages of files
+// count as free, because the kernel drops them first.
 func groupMemory(root fs.FS) (limit, free int64) {
 	limit, free = math.MaxInt64, math.MaxInt64
 	for _, line := range lines(root, "proc/self/cgroup") {
@@ -139,7 +139,7 @@ func groupMemory(root fs.FS) (limit, free int64) {
 		files := groupVersions[parts[1] == ""]
 		for dir := path.Join(files.base, path.Clean("/"+parts[2])); strings.HasPrefix(dir, files.base); dir = path.Dir(dir) {
 			n, err := strconv.ParseInt(strings.Join(lines(root, path.Join(dir, files.limit)), ""), 10, 64)
-			if err != nil || n > 1<<60 { // version 1 writes a huge number if there is no limit
+			if err != nil || n > 1<<60 { // version 1 writes a huge number for no limit
 				continue
 			}
 			used, _ := strconv.ParseInt(strings.Join(lines(root, path.Join(dir, files.used)), ""), 10, 64)

@@ -314,7 +314,7 @@ func TestDoctorAsksPython(t *testing.T) {
 	}
 }
 
-// TestDoctorWaitsForJAXUntilTheTimeout asks a JAX that never answers, and whose own child
+// TestDoctorWaitsForJAXUntilTheTimeout asks a JAX that never answers, while a child of it
 // keeps the pipe open.
 func TestDoctorWaitsForJAXUntilTheTimeout(t *testing.T) {
 	const bound = 20 * time.Second // 20 times the delay that the pipe gets
@@ -342,8 +342,8 @@ func TestDoctorWithoutPython(t *testing.T) {
 	}
 }
 
-// TestDoctorReadsTheLastLine asks a JAX whose plugin prints a line, and one that prints
-// nothing else.
+// TestDoctorReadsTheLastLine asks a JAX with a plugin that prints a line, and one that
+// prints nothing else.
 func TestDoctorReadsTheLastLine(t *testing.T) {
 	f, code := doctor(t, "--python", fakePython(t, `echo hello; echo '{"backend": "gpu"}'`), t.TempDir())
 	if f.JAX == nil || f.JAX.Backend != "gpu" || f.JAX.Error != "" || code != exitSuccess {

@@ -124,8 +124,8 @@ func (o *drawOptions) draw(cmd *cobra.Command, spec diagram.Spec) error {
 	return o.write(cmd, d)
 }
 
-// flagged names a flag in place of the JSON Pointer in the message of an error. If there
-// is no flag, the message has neither.
+// flagged names a flag in place of the JSON Pointer in the message of an error. Without a
+// flag, the message has neither.
 func flagged(cmd *cobra.Command, flag string, e *status.Error) error {
 	path, _ := e.Attr("path").(string)
 	message := strings.TrimPrefix(e.Msg, path+": ")

@@ -87,14 +87,14 @@ type fieldFacts struct {
 	Name     string `json:"name"`
 	DType    string `json:"dtype"`
 	Shape    []int  `json:"shape"`
-	RowBytes int    `json:"row_bytes,omitempty"` // of a fixed field
+	RowBytes int    `json:"row_bytes,omitempty"` // bytes per row of a fixed field
 	Nullable bool   `json:"nullable"`
 	Logical  string `json:"logical,omitempty"`
 
-	Names []string `json:"names,omitempty"` // of the classes that integers stand for
+	Names []string `json:"names,omitempty"` // class names that integers stand for
 
 	Ragged  int          `json:"ragged,omitempty"`
-	Type    string       `json:"type,omitempty"` // of a ragged field
+	Type    string       `json:"type,omitempty"` // type of a ragged field
 	Lengths *lengthFacts `json:"lengths,omitempty"`
 }
 

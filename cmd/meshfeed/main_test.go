@@ -92,7 +92,7 @@ func TestInterruptOfABlockedRun(t *testing.T) {
 	}
 }
 
-// full is a writer whose first write fails, because the disk is full then.
+// full is a writer. Its first write fails, because the disk is full.
 type full struct{ space bool }
 
 func (f *full) Write(b []byte) (int, error) {

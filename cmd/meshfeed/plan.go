@@ -103,7 +103,7 @@ func (o *planOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// inOrder returns a layout whose dataset has another order.
+// inOrder returns a copy of the layout with another order of the dataset.
 func inOrder(l *layout.Layout, order string) (*layout.Layout, error) {
 	d := l.Document()
 	if d.Dataset == nil {

@@ -112,9 +112,8 @@ func handler(page func() ([]byte, error)) http.Handler {
 	return local(mux)
 }
 
-// local rejects requests whose Host is not this machine. Otherwise a web site
-// could point its own name to 127.0.0.1, and its script could read the page (DNS
-// rebinding).
+// local rejects requests with another Host than this machine. Otherwise a web site could
+// point its own name to 127.0.0.1, and its script could read the page (DNS rebinding).
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")

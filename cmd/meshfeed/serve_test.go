@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// request sends one request to a handler whose page is "the page".
+// request sends one request to a handler with the page "the page".
 func request(method, url string) *http.Response {
 	recorder := httptest.NewRecorder()
 	page := func() ([]byte, error) { return []byte("the page"), nil }

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// windowsOptions select an order with windows, whose quality verify prints.
+// windowsOptions select an order with windows. verify prints how well it shuffles.
 type windowsOptions struct {
 	order string
 	batch int64
@@ -26,7 +26,7 @@ type windowFacts struct {
 	Windows int64  `json:"windows"`
 	Window  int64  `json:"window"`
 	Records int64  `json:"records"`
-	Bytes   int64  `json:"bytes"` // of the fields that can be arrays
+	Bytes   int64  `json:"bytes"` // bytes of the fields that can be arrays
 	Percent int64  `json:"variance_percent"`
 
 	quality sampler.Quality

@@ -14,10 +14,10 @@ type Cursor struct {
 
 // Step is the position of a batch in a run.
 type Step struct {
-	Cursor        // of its first row
+	Cursor        // position of its first row
 	Index  int64  // within the epoch: Position divided by the batch size, rounded down
 	Valid  int64  // rows of the global batch that are records; the rest is padding
-	After  Cursor // of the next batch; a state saved after this batch contains it
+	After  Cursor // position of the next batch; a state saved after this batch contains it
 }
 
 // Batch is one step's blocks. It has one owner at a time: the caller that got it

@@ -164,7 +164,7 @@ func TestOwnership(t *testing.T) {
 	wantLive(t, h, 0, 0)
 }
 
-// Of concurrent calls of Release and Take, one succeeds.
+// If Release and Take run concurrently, one call succeeds.
 func TestOneOwner(t *testing.T) {
 	h, count := batch.NewHeap(4), &batch.Count{}
 	b := blocks(10)

@@ -21,8 +21,8 @@ type Heap struct {
 
 	mu     sync.Mutex
 	blocks []Block  // the blocks of the last Alloc
-	offset []int    // of each block in a slab
-	size   int      // of a slab for these blocks
+	offset []int    // offset of each block in a slab
+	size   int      // size of a slab for these blocks
 	free   [][]byte // released slabs of this size, the last released last
 
 	live Count
@@ -57,8 +57,8 @@ func (h *Heap) Idle() int {
 	return len(h.free)
 }
 
-// take returns the offsets of the blocks in a slab, and a released slab if there is
-// one. If the blocks are not those of the last Alloc, it drops all released slabs.
+// take returns the offsets of the blocks in a slab, and a released slab if there is one. If
+// the blocks differ from the last Alloc, it drops all released slabs.
 func (h *Heap) take(blocks []Block) (offset []int, slab []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

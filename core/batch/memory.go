@@ -25,10 +25,10 @@ import (
 
 // Block is one distinct index of one array in this process.
 type Block struct {
-	Name    string     // of the array
+	Name    string     // array name
 	Array   int        // number of the array in the layout's order
 	Type    dtype.Type // as delivered
-	Shape   []int      // of the shard
+	Shape   []int      // shape of the shard
 	Bytes   int        // contiguous, C order
 	Holders []int      // mesh positions of this process's devices that hold it
 }

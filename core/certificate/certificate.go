@@ -3,12 +3,12 @@
 //
 // # Certificates and runs
 //
-// A [Certificate] names a sequence of records (order, dataset, number of
-// records, seed) and has a list of runs. A [Run] is a series of batches on one
-// mesh, without a restore, a seek or a change of the mesh in between. The run records
-// which positions were delivered, which ends of epochs were dropped because they do
-// not fill a step, and which steps were skipped on request. The run also lists the
-// processes of the mesh, and the processes whose certificates it contains.
+// A [Certificate] names a sequence of records (order, dataset, number of records, seed) and
+// has a list of runs. A [Run] is a series of batches on one mesh, without a restore, a seek
+// or a change of the mesh in between. The run records which positions were delivered, which
+// ends of epochs were dropped because they do not fill a step, and which steps were skipped
+// on request. The run also lists the processes of the mesh, and the processes that
+// contributed certificates.
 //
 // The [Evidence] of a run is the number of its rows and a digest of them. Each
 // process counts its own rows. The digest combines the records that the process
@@ -84,7 +84,7 @@ type Sequence struct {
 type Certificate struct {
 	Sequence
 	runs  []Run   // joined and sorted, with spans in canonical form
-	units []int64 // of the dataset; nil if they are not known
+	units []int64 // sizes of the dataset's units; nil if they are not known
 }
 
 // Of returns the certificate together with the number of records of every unit of its

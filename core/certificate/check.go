@@ -46,9 +46,9 @@ func (c Certificate) checkRange(first, last Cursor) error {
 	return nil
 }
 
-// checkEvidence compares the evidence of every run that has wanted positions with
-// the evidence that order and seed determine. If runs lack some processes, it adds up
-// those of the same mesh: the coverage has shown that together they are complete.
+// checkEvidence compares the evidence of every run that has wanted positions with the
+// evidence that order and seed determine. If runs lack some processes, it adds up the runs
+// on the same mesh: the coverage has shown that together they are complete.
 func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
 	var rest [][]Run
 	reached := c.reached(wanted)
@@ -83,7 +83,7 @@ func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
 	return nil
 }
 
-// compare checks that the evidence of a run is that of the given positions.
+// compare checks that a run has the evidence of the given positions.
 func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	n, ok := positions(spans)
 	if !ok || (n > 0 && r.Parts > maxCount/n) {

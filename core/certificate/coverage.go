@@ -18,7 +18,7 @@ type Coverage struct {
 	Skipped   []Span // and neither delivered nor dropped
 
 	Missing  []Span  // neither delivered nor dropped nor skipped
-	Absent   []Fault // delivered by other processes of the mesh, but not by those of the fault
+	Absent   []Fault // delivered by other processes of the mesh, but not by the processes of the fault
 	Repeated []Fault // delivered more than once by the processes of the fault
 }
 
@@ -96,7 +96,7 @@ func (s *survey) surveyEpochs(from, to int64, here []piece) error {
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
-	var over []piece // those of here that contain the span
+	var over []piece // pieces of here that contain the span
 	for i := 1; i < len(bounds); i++ {
 		if s.work += len(here); s.work > maxWork {
 			return fail(status.ResourceExhausted, "the runs overlap in too many pieces").
@@ -222,7 +222,7 @@ func (f faults) list() (list []Fault) {
 // processes, all runs that may complete it are needed, too.
 func (c Certificate) reached(wanted []Span) []bool {
 	reached := make([]bool, len(c.runs))
-	var next []int // runs whose overlaps have not been searched
+	var next []int // runs with overlaps that have not been searched
 	reach := func(spans []Span, of func(*Run) bool) {
 		for i := range c.runs {
 			if r := &c.runs[i]; !reached[i] && of(r) && overlap(r.Delivered, spans) {

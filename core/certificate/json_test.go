@@ -125,7 +125,7 @@ func TestHugeClaim(t *testing.T) {
 	wantError(t, c.Check(t.Context()), status.ResourceExhausted, "certificate: more than 2^53 rows cannot be checked")
 }
 
-// A hostile certificate whose runs all overlap is refused in bounded time.
+// A hostile certificate with runs that all overlap is refused in bounded time.
 func TestManyOverlaps(t *testing.T) {
 	run := text[strings.Index(text, `{"mesh":`) : len(text)-2]
 	var runs []string

@@ -11,7 +11,7 @@ type Run struct {
 	// Mesh lists the processes of the mesh. All of them deliver every batch.
 	Mesh Processes
 
-	// Processes lists the processes whose evidence this run contains.
+	// Processes lists the processes that contributed evidence to this run.
 	Processes Processes
 
 	// Parts is the number of distinct blocks, over all arrays, that hold a part of

@@ -158,7 +158,7 @@ func (m *merger) endBand() error {
 	return nil
 }
 
-// follows reports whether the epochs of b begin where those of a end.
+// follows reports whether b begins in the epoch after the last epoch of a.
 func follows(a, b []Span) bool { return len(a) > 0 && a[0].Epoch+a[0].Epochs == b[0].Epoch }
 
 func samePositions(a, b []Span) bool {
@@ -167,7 +167,7 @@ func samePositions(a, b []Span) bool {
 
 // canonical reports whether spans are in canonical form.
 func canonical(spans []Span) bool {
-	var before []Span // of the epochs before
+	var before []Span // spans of the previous epochs
 	for len(spans) > 0 {
 		n := 1
 		for n < len(spans) && spans[n].Epoch == spans[0].Epoch && spans[n].Epochs == spans[0].Epochs {

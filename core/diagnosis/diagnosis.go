@@ -30,7 +30,7 @@ type Measurements struct {
 	Wall     time.Duration // without pauses between loops
 	Wait     time.Duration // in which the loop waited for a batch that was not ready
 	Peers    time.Duration // in which it waited for other processes to come to the same batch
-	HandOver time.Duration // of the rest of the calls that return a batch
+	HandOver time.Duration // time of the rest of the calls that return a batch
 
 	// The times of the producer. Storage and Decode are parts of Gather, and Gather is a
 	// part of Build.
@@ -42,15 +42,15 @@ type Measurements struct {
 	Decoding, Delayed time.Duration
 	Processors        int
 
-	Rows, Bytes int64 // of this process's blocks
+	Rows, Bytes int64 // rows and bytes of this process's blocks
 	Gathered    int64 // bytes; more than Bytes if whole batches are gathered
 
-	Arrays         int    // of a batch
+	Arrays         int    // arrays in a batch
 	Combinable     int    // how many arrays fewer there were if fields of equal type, shape and spec were one
-	Devices        int    // of this process
-	Platform       string // of the devices, such as "cpu" or "gpu"; empty without devices
+	Devices        int    // devices of this process
+	Platform       string // platform of the devices, such as "cpu" or "gpu"; empty without devices
 	BatchSize      int64  // rows of a global batch
-	Records        int64  // of the dataset
+	Records        int64  // records in the dataset
 	Prefetch       int64
 	DevicePrefetch int64
 	Bounded        bool // whether max_host_bytes leaves no memory for Prefetch batches
@@ -59,7 +59,7 @@ type Measurements struct {
 	// neither a step nor an array. A report then names members of the layout document.
 	Dropped bool
 
-	Windows sampler.Quality // of an order that shuffles within windows, else zero
+	Windows sampler.Quality // quality of an order that shuffles within windows, else zero
 
 	Samples Samples
 }
@@ -67,10 +67,10 @@ type Measurements struct {
 // Samples describe what the devices did at some steps.
 type Samples struct {
 	Steps  int // that were sampled
-	Idle   int // of these, the devices had nothing to do when the next batch was asked for
-	Dry    int // of these, the devices had nothing to do when the batch was delivered
+	Idle   int // steps at which the devices had nothing to do when the next batch was asked for
+	Dry    int // steps at which the devices had nothing to do when the batch was delivered
 	Inside int // steps that were sampled at a random time inside of the step
-	Busy   int // of these, the devices computed
+	Busy   int // steps of Inside at which the devices computed
 
 	// The time of the steps without a sample inside, and the part of it in which their thread
 	// ran or waited for a CPU. A sample inside takes the interpreter's lock from the thread.
@@ -104,7 +104,7 @@ const (
 	MoveFiles         Action = "move-files"         // to a faster disk
 	ReadResultsLater  Action = "read-results-later" // such as float(loss)
 	ReportJob         Action = "report-job"         // call DiagnoseJob, which names the late process
-	CompareProgram    Action = "compare-program"    // of the late process with those of the others
+	CompareProgram    Action = "compare-program"    // compare the programs of the late process and of the others
 )
 
 // Change is an argument of the loader with the value that removes a bound, or the path of a
@@ -116,7 +116,7 @@ type Change struct{ Argument, Value string }
 type Part struct {
 	Name  string
 	Time  time.Duration
-	Share float64 // of the wall time of a batch
+	Share float64 // share of the wall time of a batch
 	Note  string
 }
 
@@ -125,15 +125,15 @@ type Report struct {
 	Batches   int64
 	Waited    float64 // share of the wall time in which the loop waited for data
 	Bound     Bound
-	Process   int     // whose input is the bound, if Bound is Process; -1 if it is not known
-	Cause     Bound   // of that process; empty if it is not known
+	Process   int     // the process with the slow input, if Bound is Process; -1 if it is not known
+	Cause     Bound   // bound of that process; empty if it is not known
 	Faster    float64 // how many times as fast the loop would be without the bound
 	Action    Action
-	Change    Change   // of Action SetArgument
+	Change    Change   // argument to set, for Action SetArgument
 	Sentences []string // what was measured, what the bound is, what to change; then silent processes, and Windows
 	Parts     []Part
 	Samples   Samples
-	Processes []Row // of a job, in ascending order
+	Processes []Row // processes of a job, in ascending order
 	Silent    []int // processes of the job that published no measurements
 	Windows   sampler.Quality
 
@@ -147,7 +147,7 @@ type Row struct {
 	Batches int64
 	Waited  float64
 	Step    time.Duration
-	Idle    time.Duration // of the step, in which its devices had no work; -1 if too few steps were sampled
+	Idle    time.Duration // time of the step in which its devices had no work; -1 if too few steps were sampled
 	Bound   Bound
 	Age     time.Duration
 }

@@ -73,8 +73,9 @@ func (r *Report) row(seen bool) Row {
 	return row
 }
 
-// mostLate returns the report that stands for a job, with the evidence: the late process's if
-// there is one, else that of the process that waits longest for its input.
+// mostLate returns the report that stands for a job, with the evidence: the report of the
+// late process if one is late, else the report of the process that waits longest for its
+// input.
 func mostLate(reports []*Report) (most int, why lateness) {
 	own := func(r *Report) float64 { return r.loop.own() }
 	ahead := func(r *Report) float64 { return -share(r.loop.peers, r.loop.wall) }
@@ -109,13 +110,13 @@ func (r *Report) behind(other *Report) bool {
 }
 
 // idles reports whether the devices of a process have no work for longer parts of its steps
-// than those of another of n processes, beyond chance.
+// than the devices of another of n processes, beyond chance.
 //
-// The test of two proportions is that of Agresti and Caffo, "Simple and effective confidence
+// The test of two proportions is by Agresti and Caffo, "Simple and effective confidence
 // intervals for proportions and differences of proportions result from adding two successes
 // and two failures", The American Statistician 54 (2000). The tail of a normal distribution
-// beyond z is at most exp(-z²/2)/2, so that the chance to name any of n processes wrongly is
-// at most [wrongly].
+// beyond z is at most exp(-z²/2)/2, so that the chance to name any of n processes wrongly
+// is at most [wrongly].
 func (r *Report) idles(other *Report, n int) bool {
 	a, knownA := r.loop.idle()
 	b, knownB := other.loop.idle()
@@ -165,8 +166,8 @@ func late(reports []*Report, most int, why lateness) *Report {
 	return r
 }
 
-// compare makes the program of a process the reason why it is late: a time of it is longer
-// than that of another process.
+// compare makes the program of a process the reason why it is late: it takes longer in this
+// respect than another process.
 func (r *Report) compare(format string, of func(*Report) float64, other *Report) {
 	mine, theirs := of(r), of(other)
 	r.Cause, r.Action, r.Change = Step, CompareProgram, Change{}
@@ -196,7 +197,7 @@ func maximum(reports []*Report, of func(*Report) float64) (most int) {
 }
 
 // middle returns the report with the median value among the other reports that have a
-// verdict. If there are none, it returns the report itself.
+// verdict. Without one, it returns the report itself.
 func middle(reports []*Report, without int, of func(*Report) float64) *Report {
 	var others []*Report
 	for i, r := range reports {

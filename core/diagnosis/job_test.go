@@ -9,7 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/diagnosis"
 )
 
-// job returns processes whose steps wait for each other, the given ones with a slow disk.
+// job returns processes that wait for each other in every step. The given ones have a slow
+// disk.
 func job(n int, slow ...int) (all []diagnosis.Measurements) {
 	for p := range n {
 		m := loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0)
@@ -54,7 +55,8 @@ func TestSlightlyLateProcess(t *testing.T) {
 	}
 }
 
-// A process is late because of its step if its hand-over takes as long as that of others.
+// A process is late because of its step even if its hand-over takes as long as in the
+// others.
 func TestLateStepBesideHandOver(t *testing.T) {
 	all := job(4)
 	for i := range all {
@@ -92,7 +94,7 @@ func TestProcessWithSlowStep(t *testing.T) {
 	}
 }
 
-// A process whose batches take longer, and that has taken fewer, is behind. If its
+// A process is behind if its batches take longer and it has taken fewer of them. If its
 // measurements are old, it may have taken as many since.
 func TestProcessBehind(t *testing.T) {
 	all := job(4)

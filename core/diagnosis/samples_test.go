@@ -14,8 +14,8 @@ import (
 
 // program is a model of a training program with one device. Times are in milliseconds.
 type program struct {
-	own    float64 // of the thread, in a step
-	device float64 // of the device, which begins after the first tenth of own
+	own    float64 // time of the thread in a step
+	device float64 // time of the device, which begins after the first tenth of own
 	waits  bool    // whether the thread waits for the device at the end of a step
 	busy   float64 // the longest wait for a CPU, for the thread, the device and the probe each
 	locked float64 // the share of own in which the thread is blocked by a lock
@@ -80,8 +80,8 @@ func TestSynchronizationIsFound(t *testing.T) {
 	}
 }
 
-// equal returns processes whose devices have no work for a share of the step. Their samples
-// differ by chance.
+// equal returns processes with devices that have no work for a share of the step. Their
+// samples differ by chance.
 func equal(r *rand.Rand, n, inside int, idle float64) (all []diagnosis.Measurements) {
 	for p := range n {
 		m := loop(10, 0.1, 0.1, 0.7, 0.6, 0, 0)
@@ -112,8 +112,8 @@ func TestEqualPrograms(t *testing.T) {
 	}
 }
 
-// A process is named if its devices have no work for most of the step, and those of the others
-// have.
+// A process is named if its devices have no work for most of the step, and the other
+// devices have work.
 func TestSlowProgram(t *testing.T) {
 	r := random.New(t)
 	for range 500 {

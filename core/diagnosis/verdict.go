@@ -17,7 +17,7 @@ const MinBatches = 5
 const (
 	little      = 0.05 // a share of the wall time that is not worth a change
 	much        = 0.2  // a share of the wall time above which a loop is bound by its input, as in TensorFlow's profiler
-	minSteps    = 10   // of an epoch, with a recommended batch size
+	minSteps    = 10   // steps of an epoch, with a recommended batch size
 	minSamples  = 5    // that a verdict about the devices needs
 	mostly      = 0.8  // a share of samples
 	some        = 0.2  // a share of samples that is more than chance
@@ -141,7 +141,7 @@ func (l *loop) parts() []Part {
 type verdict struct {
 	bound  Bound
 	input  Bound   // what costs time beside the step; empty if nothing does
-	time   float64 // of the bound, in seconds per batch
+	time   float64 // time of the bound, in seconds per batch
 	faster float64
 	shared bool // time is processor time that the loop lacks
 	remedy

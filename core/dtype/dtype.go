@@ -69,7 +69,7 @@ var table = [numTypes]facts{
 	Complex128: {"complex128", 16, DLComplex, Complex64},
 }
 
-// Element is a Go type whose values can be the elements of an array.
+// Element is a Go type that can be the element type of an array.
 type Element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
 }

@@ -32,9 +32,9 @@ func (b *Batch) Step() batch.Step { return b.step }
 // Names lists the arrays, in the layout's order.
 func (b *Batch) Names() []string { return b.plan.names() }
 
-// Tensors returns the arrays in the layout's order. Each is a dtensor whose shard
-// i is on the device at position i of the mesh. The batch owns them: pass them to
-// an Exec, and do not finalize them. After Release or Take it returns nil.
+// Tensors returns the arrays in the layout's order. Each is a dtensor with shard i on the
+// device at position i of the mesh. The batch owns them: pass them to an Exec, and do not
+// finalize them. After Release or Take it returns nil.
 func (b *Batch) Tensors() []*dtensor.Tensor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *Batch) Tensors() []*dtensor.Tensor {
 	return slices.Clone(b.memory.slot.arrays)
 }
 
-// Tensor returns the array with a name, as Tensors does; nil if there is none.
+// Tensor returns the array with a name, as Tensors does, or nil.
 func (b *Batch) Tensor(name string) *dtensor.Tensor {
 	i, ok := b.plan.find(name)
 	b.mu.Lock()

@@ -69,7 +69,7 @@ func (c *countingBackend) add(live, copied int) {
 	c.copied += copied
 }
 
-// checkAddress counts data whose address is not a multiple of the element size.
+// checkAddress counts data at addresses that are not multiples of the element size.
 func (c *countingBackend) checkAddress(data []byte, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

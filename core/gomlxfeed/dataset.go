@@ -59,8 +59,8 @@ var (
 	_ train.HasShortName       = (*Dataset)(nil)
 )
 
-// NewDataset returns a dataset for a trainer on one device, from a loader whose
-// mesh is device 0 of d. A loader whose Allocator is a Ring of d saves a copy.
+// NewDataset returns a dataset for a trainer on one device, from a loader with device 0 of
+// d as its mesh. A loader with a Ring of d as its Allocator saves a copy.
 func NewDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*Dataset, error) {
 	f, err := newFeed(l, d, o)
 	if err != nil {
@@ -76,8 +76,8 @@ func NewDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*Dataset, error
 	return &Dataset{*f}, nil
 }
 
-// NewDistributedDataset returns a dataset for a trainer on a mesh of at least two
-// devices. A loader whose Allocator is a Ring of d saves a copy.
+// NewDistributedDataset returns a dataset for a trainer on a mesh of at least two devices.
+// A loader with a Ring of d as its Allocator saves a copy.
 func NewDistributedDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*DistributedDataset, error) {
 	f, err := newFeed(l, d, o)
 	if err != nil {
@@ -227,7 +227,7 @@ func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 	}
 }
 
-// errEnd is the error of an iterator whose loader has no further batch.
+// errEnd is the error of an iterator after its loader's last batch.
 func (f *feed) errEnd() error {
 	return status.Errorf(status.InvalidState, "gomlxfeed", "dataset %q has no further batch: its loader ended before epoch %d", f.name, f.l.Epoch()).
 		WithHint("with loader.Options.Epochs = 0 each iterator yields another epoch")

@@ -25,7 +25,7 @@ type Devices struct {
 
 	mu      sync.Mutex
 	live    int64 // tensors placed by meshfeed and not freed
-	bytes   int64 // of all live tensors
+	bytes   int64 // bytes of all live tensors
 	broken  error // the panic that broke the backend
 	closed  bool
 	drained bool               // closed, and all calls have returned
@@ -82,8 +82,7 @@ func (d *Devices) Facts() Facts {
 	return f
 }
 
-// Describe returns the backend's description of device i, or "" if there is no
-// such device.
+// Describe returns the backend's description of device i, or "" for an unknown device.
 func (d *Devices) Describe(i int) string {
 	if i < 0 || i >= d.Num() {
 		return ""

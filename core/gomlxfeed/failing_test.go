@@ -178,7 +178,7 @@ func TestRingErrors(t *testing.T) {
 	wantText(t, err, status.InvalidState, "gomlxfeed: cannot allocate: the devices are closed")
 }
 
-// Sizes whose allocation would end the process are rejected.
+// Sizes too large to allocate, which would end the process, are rejected.
 func TestRingTooLarge(t *testing.T) {
 	_, d := newCountingBackend(t, 8, true)
 	lay, err := layout.New(&layout.Document{

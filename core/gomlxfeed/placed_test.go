@@ -188,8 +188,7 @@ func TestBatchErrors(t *testing.T) {
 	})
 }
 
-// A ring with equal blocks is not enough: names and specs must be those of the
-// loader's layout.
+// A ring with equal blocks is not enough: names and specs must match the loader's layout.
 func TestRingOfAnotherLayout(t *testing.T) {
 	_, d := newCountingBackend(t, 2, true)
 	layoutOf := func(name string, spec sharding.PartitionSpec) *layout.Layout {

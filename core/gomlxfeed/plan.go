@@ -21,15 +21,15 @@ type plan struct {
 	assignment []compute.DeviceNum // by mesh position
 	blocks     []batch.Block       // the blocks for which a loader requests memory
 	arrays     []array             // in the layout's order
-	bytes      int64               // of all shards of a batch
+	bytes      int64               // bytes of all shards of a batch
 }
 
 // array is one array of a batch on the mesh.
 type array struct {
 	name  string
 	spec  *distributed.ShardingSpec
-	shape shapes.Shape // of a shard
-	bytes int          // of a shard
+	shape shapes.Shape // shape of a shard
+	bytes int          // bytes of a shard
 	block []int        // by mesh position: the block that is its shard
 	first []int        // by mesh position: the first position that holds the same block
 }
@@ -95,8 +95,8 @@ func (p *plan) checkSize(d *Devices) error {
 	return nil
 }
 
-// fits reports whether blocks equal those of the plan. Array numbers are not compared:
-// each position holds one block per array, so the holders show where an array ends.
+// fits reports whether blocks equal the plan's blocks. Array numbers are not compared: each
+// position holds one block per array, so the holders show where an array ends.
 func (p *plan) fits(blocks []batch.Block) bool {
 	return slices.EqualFunc(p.blocks, blocks, func(a, b batch.Block) bool {
 		return a.Type == b.Type && a.Bytes == b.Bytes && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Holders, b.Holders)

@@ -74,7 +74,7 @@ func TestPreflightLeavesAProcessBehind(t *testing.T) {
 	}
 }
 
-// endWritten ends the process whose ID is in a file.
+// endWritten ends the process with the ID that is in a file.
 func endWritten(t *testing.T, path string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -178,7 +178,7 @@ func TestProberOnPath(t *testing.T) {
 	}
 }
 
-// A child whose parent has died exits by itself.
+// A child exits by itself after its parent has died.
 func TestProberEndsByItself(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -120,7 +120,7 @@ func (r *Ring) slot() (*slot, error) {
 	return newShared(r.plan, r.d)
 }
 
-// reuse returns an idle slot, or nil if there is none.
+// reuse returns an idle slot, or nil.
 func (r *Ring) reuse() (s *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +139,8 @@ func (r *Ring) recycle(s *slot) {
 	}
 }
 
-// keep makes a slot of shared memory idle, and reports whether it did. It does not
-// keep a slot whose tensors the program has finalized.
+// keep makes a slot of shared memory idle, and reports whether it did. It does not keep a
+// slot after the program has finalized its tensors.
 func (r *Ring) keep(s *slot) bool {
 	if s.memory == nil || !s.intact() {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-const squareShards = 8 // of a batch of squareLayout
+const squareShards = 8 // shards in a batch of squareLayout
 
 // Shared memory is reused, and the device sees exactly the bytes of the gather.
 func TestRingIsReused(t *testing.T) {

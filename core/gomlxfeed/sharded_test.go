@@ -18,7 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// gridLayout shards batches of 16 × 8 over a mesh whose list of devices is rotated.
+// gridLayout shards batches of 16 × 8 over a mesh with a rotated list of devices.
 func gridLayout(t *testing.T, rotate int, axes ...mesh.Axis) *layout.Layout {
 	t.Helper()
 	spec := layout.MeshSpec{Axes: axes}
@@ -44,9 +44,9 @@ func twoOutputs(x *graph.Node) (*graph.Node, *graph.Node) {
 	return graph.Tanh(small), graph.ReduceSum(small, 1)
 }
 
-// TestAutoSharding computes on sharded batches, for eight orders of the mesh's
-// devices. The results must equal those of one device, and every shard must be on
-// its assigned device.
+// TestAutoSharding computes on sharded batches, for eight orders of the mesh's devices. The
+// results must equal the results on one device, and every shard must be on its assigned
+// device.
 func TestAutoSharding(t *testing.T) {
 	want := unsharded(t)
 	for rotate := range 8 {

@@ -18,7 +18,7 @@ type slot struct {
 	dst     [][]byte            // where the gather writes each block
 	staging batch.Memory        // host memory that dst is part of; nil if the gather writes to shards
 	shards  [][]*tensors.Tensor // by array and mesh position
-	memory  [][][]byte          // of the shards; nil unless Devices.Shared
+	memory  [][][]byte          // memory of the shards; nil unless Devices.Shared
 	arrays  []*dtensor.Tensor   // global arrays over the shards, once these exist
 }
 
@@ -30,7 +30,7 @@ func newSlot(p *plan) *slot {
 	return s
 }
 
-// newShared returns a slot for devices whose buffers the host can write (see
+// newShared returns a slot for devices with buffers that the host can write (see
 // Devices.Shared). A block is gathered into the buffer of its first holder.
 func newShared(p *plan, d *Devices) (*slot, error) {
 	s := newSlot(p)
@@ -56,8 +56,8 @@ func newShared(p *plan, d *Devices) (*slot, error) {
 	return s, nil
 }
 
-// newStaged returns a slot whose blocks are gathered into host memory. The method
-// commit then sends them to the devices.
+// newStaged returns a slot that gathers its blocks into host memory. The method commit then
+// sends them to the devices.
 func newStaged(p *plan, staging batch.Memory) *slot {
 	s := newSlot(p)
 	s.staging = staging
@@ -183,7 +183,7 @@ func (s *slot) drop(d *Devices) {
 type memory struct {
 	ring  *Ring
 	slot  *slot
-	holds atomic.Int32 // references: one of the batch itself, and those of Batch.Hold
+	holds atomic.Int32 // references: one for the batch itself, and one for each Batch.Hold
 	freed atomic.Bool
 }
 

@@ -31,8 +31,8 @@ func (a *arriving) Next(context.Context) (source.Source, error) {
 	return view.Slice(a.Source, from, a.at)
 }
 
-// TestPlacedStream: the batches of a stream are on the devices that those of a loader are on,
-// from a ring and from other memory.
+// TestPlacedStream: the batches of a stream and of a loader are on the same devices, from a
+// ring and from other memory.
 func TestPlacedStream(t *testing.T) {
 	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		like := squareLoader(t, nil, loader.Options{Order: sampler.Sequential})

@@ -27,12 +27,12 @@ func (k Kind) String() string {
 // Array is one array of the batch.
 type Array struct {
 	Name      string
-	Field     string                  // of the dataset; "" unless Kind is Data
+	Field     string                  // name in the dataset; "" unless Kind is Data
 	Columns   [][2]int                // [start, stop) ranges of the row's first dimension; nil for the whole row
-	Shape     []int                   // global: the batch dimensions, then those of a row
+	Shape     []int                   // global: the batch dimensions, then the row's dimensions
 	BatchDims int                     // number of batch dimensions; 0 for Static
 	Type      dtype.Type              // as delivered
-	Sharding  *sharding.NamedSharding // of the spec; nil if a problem of severity "error" forbids it
+	Sharding  *sharding.NamedSharding // sharding that the spec describes; nil if a problem of severity "error" forbids it
 	Delivered *sharding.NamedSharding // as the loader delivers the array: Sharding itself, or a split over all axes with LoadReshard; nil if that is not possible
 	Kind      Kind
 }

@@ -47,7 +47,7 @@ func TestHuge(t *testing.T) {
 	for _, c := range []struct {
 		processes int
 		alike     bool
-		code      problem.Code // of the first problem, if it is an error
+		code      problem.Code // code of the first problem, if it is an error
 	}{{1, true, layout.TooManyBlocks}, {layout.MaxProcesses, true, ""}, {1, false, layout.TooLarge}} {
 		l, err := layout.Draft(huge(c.processes, c.alike))
 		if err != nil {

@@ -149,9 +149,9 @@ func (l *Layout) checkReplicated() {
 	}
 }
 
-// checkMicroBatches reports arrays whose specs split a dimension that counts
-// micro-batches, not rows. A step processes one micro-batch after the other, so each
-// should be spread over all devices. One problem, at the first array, covers all.
+// checkMicroBatches reports arrays with specs that split a dimension that counts
+// micro-batches, not rows. A step processes one micro-batch after the other, so each should
+// be spread over all devices. One problem, at the first array, covers all.
 func (l *Layout) checkMicroBatches() {
 	var first, dim, arrays int
 	for i, a := range l.arrays {
@@ -226,7 +226,7 @@ func (l *Layout) checkSameRows() {
 }
 
 // checkAxes reports axes over which every array is replicated, unless no array is
-// partitioned over any axis, or there is no batch to load.
+// partitioned over any axis, or the document has no batch.
 func (l *Layout) checkAxes() {
 	if !l.costs.known || l.doc.Batch == nil {
 		return

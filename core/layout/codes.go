@@ -29,7 +29,7 @@ const (
 	NoArrays     problem.Code = "no-arrays"     // there is nothing to deliver
 	NoStep       problem.Code = "no-step"       // an epoch has no step; facts records, batch
 	Uneven       problem.Code = "remainder"     // "remainder": "error" and the records do not divide; facts records, batch, remainder
-	UnknownOrder problem.Code = "unknown-order" // there is no order with the name
+	UnknownOrder problem.Code = "unknown-order" // unknown name of an order
 	DeviceBudget problem.Code = "device-budget" // a device needs more bytes than it may; facts bytes, budget
 	HostBudget   problem.Code = "host-budget"   // a process needs more bytes than it may; facts bytes, budget, process
 

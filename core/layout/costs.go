@@ -18,12 +18,12 @@ const maxWalks = 1 << 28
 // Totals has the sums of a layout. A number is -1 if it is not known, because
 // an array is broken or the dataset is not described.
 type Totals struct {
-	BatchBytes        int64 // of one global batch as delivered, with mask and extras
+	BatchBytes        int64 // bytes of one global batch as delivered, with mask and extras
 	ReadBytes         int64 // gathered by all processes per step; more than BatchBytes if processes overlap
 	DeviceBytes       int64 // on the fullest device: one batch, with LoadReshard before and after, and the arrays without batch dimensions
 	HostBytes         int64 // in the fullest process: blocks rounded up to 64 bytes, times prefetch + 1; with LoadGlobal one whole batch more
 	InterconnectBytes int64 // with LoadReshard, per step: the least that all devices get from other devices; else 0
-	NetworkBytes      int64 // of these, what all processes get from other processes, each byte once
+	NetworkBytes      int64 // part of InterconnectBytes: what all processes get from other processes, each byte once
 	StepsPerEpoch     int64
 	RemainderRecords  int64 // that do not fill the last step
 }
@@ -37,7 +37,7 @@ type ProcessCosts struct {
 	ReadBytes         int64    // gathered
 	HostBytes         int64    // memory for all batches
 	InterconnectBytes int64    // with LoadReshard: the least that its devices get from other devices
-	NetworkBytes      int64    // of these, the bytes from other processes, each once
+	NetworkBytes      int64    // part of InterconnectBytes: bytes from other processes, each once
 	Group             int      // processes of one group read the same rows of the dataset's arrays; -1 if the rows are not known
 	Rows              [][2]int // these rows: sorted, merged [start, stop) ranges
 }
@@ -68,8 +68,8 @@ type costs struct {
 	host      []int64   // memory that it needs
 	traffic   []traffic // bytes that it gets from others; nil except with LoadReshard
 	least     int64     // bytes that all processes would gather with LoadProcess
-	blocks    int64     // of the process that has most
-	walks     int64     // devices to visit: those of the mesh, for every different tiling
+	blocks    int64     // blocks of the process that has most
+	walks     int64     // devices to visit: all devices of the mesh, for every different tiling
 	rows      rowTable
 }
 
@@ -113,7 +113,7 @@ func (l *Layout) count() costs {
 func (l *Layout) countBlocks(c *costs, groups [][]int) {
 	blocks := make([]int64, len(c.processes))
 	for _, alike := range groups {
-		var bytes, rounded int64 // of one part of every array together
+		var bytes, rounded int64 // bytes of one part of every array together
 		for _, i := range alike {
 			b := l.partBytes(i)
 			bytes, rounded = plus(bytes, b, 1), plus(rounded, slots(b), 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// Two processes with two devices each feed a mesh whose model axis does not
-// partition the batch: each reads its half of the rows.
+// Two processes with two devices each feed a mesh with a model axis that does not partition
+// the batch: each reads its half of the rows.
 func ExampleNew() {
 	l, err := layout.New(&layout.Document{
 		Mesh: layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}, {Name: "model", Size: 2}}, Processes: 2},

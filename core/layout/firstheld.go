@@ -6,17 +6,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// HeldPart is a block whose rows a process counts in certificates. If several processes
+// HeldPart is a block with rows that a process counts in certificates. If several processes
 // hold the block, the process with the lowest number counts it.
 type HeldPart struct {
 	Block int   // number in Process.Blocks
 	Part  int64 // which part of its rows the block is, from 0 to Parts-1
 }
 
-// Parts returns the number of distinct blocks, over all arrays, that hold a part of
-// one row of the global batch. An array counts once, or more often if its rows are
-// cut. Arrays without a batch dimension, or whose rows have no bytes, do not
-// count.
+// Parts returns the number of distinct blocks, over all arrays, that hold a part of one row
+// of the global batch. An array counts once, or more often if its rows are cut. Arrays
+// without a batch dimension, or with rows of no bytes, do not count.
 func (l *Layout) Parts() (parts int64) {
 	for i := range l.arrays {
 		parts += l.rowParts(i)

@@ -7,7 +7,7 @@
 // layout of a document with faults, too. A layout has
 //
 //   - every array of the batch with its global shape and sharding
-//     ([Layout.Arrays]): first those of the document in their order, then the
+//     ([Layout.Arrays]): first the document's arrays in their order, then the
 //     mask, which is false in padding, then the extras, such as record numbers;
 //   - for every process the distinct blocks that it gathers, the devices that
 //     hold them, and the rows of the global batch that it needs
@@ -43,9 +43,9 @@ type Layout struct {
 	doc       *Document
 	mesh      *mesh.Mesh
 	arrays    []Array
-	tilings   []sharding.Tiling // of arrays, by number; the zero value if the spec does not fit
-	delivered []sharding.Tiling // of arrays as they are delivered: tilings, except with LoadReshard
-	processes []int             // of the mesh, ascending
+	tilings   []sharding.Tiling // tilings of arrays, by number; the zero value if the spec does not fit
+	delivered []sharding.Tiling // tilings of arrays as they are delivered: equal to tilings, except with LoadReshard
+	processes []int             // processes of the mesh, ascending
 	most      int               // the largest number of devices of one process
 	costs     costs
 }
@@ -126,8 +126,8 @@ func (l *Layout) Remainder() string { return l.doc.remainder() }
 // Prefetch returns the number of batches that are read ahead.
 func (l *Layout) Prefetch() int { return l.doc.prefetch() }
 
-// Arrays lists the arrays of a batch: those of the document in its order, then
-// the mask, then the extras.
+// Arrays lists the arrays of a batch: the document's arrays in its order, then the mask,
+// then the extras.
 func (l *Layout) Arrays() []Array { return l.arrays }
 
 // Tiling returns how the spec of an array partitions it. It is the zero value

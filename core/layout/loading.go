@@ -48,10 +48,10 @@ func (d *Document) loading() string {
 	return d.Loading
 }
 
-// evenSpec returns the spec that splits the batch over all axes. In mesh order, it
-// appends each axis to the entry of the first batch dimension whose remaining size
-// the axis divides. If an axis divides none, spec is nil and axis is the number of
-// that axis. Otherwise axis is -1.
+// evenSpec returns the spec that splits the batch over all axes. In mesh order, it appends
+// each axis to the entry of the first batch dimension with a remaining size that the axis
+// divides. If an axis divides none, spec is nil and axis is the number of that axis.
+// Otherwise axis is -1.
 func (l *Layout) evenSpec() (spec sharding.PartitionSpec, axis int) {
 	left := l.BatchShape()
 	spec = make(sharding.PartitionSpec, len(left))

@@ -13,9 +13,9 @@ import (
 // that [Layout.DerivedOrder] returns.
 const OrderLocal = "local"
 
-// DerivedOrder returns the full name of an order whose parameters follow from this
-// layout and the dataset ([sampler.IsDerived]), such as OrderLocal. Units holds the
-// sizes of the dataset's units, or is nil if they are not known.
+// DerivedOrder returns the full name of an order that takes its parameters from this layout
+// and the dataset ([sampler.IsDerived]), such as OrderLocal. Units holds the sizes of the
+// dataset's units, or is nil if they are not known.
 //
 // The parameter of the local order is a number of parts. To find it, the rows of the
 // batch are split into equal blocks. For each array, a process must hold either all

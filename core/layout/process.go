@@ -35,11 +35,11 @@ type Block struct {
 	Holders []int          // mesh positions of this process's devices that hold it, in mesh order
 }
 
-// Process computes what a process gathers. The result is empty for a process
-// without devices in the mesh. It has no arrays whose Delivered is nil. If the
-// blocks up to an array are more than MaxBlocks, it lacks this array and those after
-// it. If the costs take too long to compute, it has no arrays. Err reports each of
-// these cases, except a process without devices.
+// Process computes what a process gathers. The result is empty for a process without
+// devices in the mesh. It leaves out arrays with Delivered nil. If the blocks up to an
+// array are more than MaxBlocks, it lacks this array and those after it. If the costs take
+// too long to compute, it has no arrays. Err reports each of these cases, except a process
+// without devices.
 func (l *Layout) Process(p int) Process {
 	local := l.mesh.Local(p)
 	out := Process{Process: p}
@@ -94,8 +94,8 @@ func (l *Layout) blocks(array int, local []int) []Block {
 	return blocks
 }
 
-// numbered numbers the blocks of a process, whose devices are at the mesh positions
-// local. It returns the tile of every block, and the block number of every device.
+// numbered numbers the blocks of a process with devices at the mesh positions local. It
+// returns the tile of every block, and the block number of every device.
 func (l *Layout) numbered(t sharding.Tiling, local []int) (tiles, owner []int) {
 	number := make(map[int]int, len(local))
 	owner = make([]int, len(local))

@@ -87,7 +87,7 @@ type brute struct {
 	blocks map[int]map[string]int64 // bytes of distinct blocks by process
 	device int64
 	whole  int64
-	slots  int64         // of all arrays, whole
+	slots  int64         // slots of all arrays, whole
 	moved  map[int]int64 // to the devices of a process
 	remote map[int]int64 // to a process
 	skip   bool          // an array is too large to look at every element

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// maxTable bounds the number of row ranges of all processes together. With more
-// ranges there is no rowTable, but Layout.Process works for every single process.
+// maxTable bounds the number of row ranges of all processes together. With more ranges, the
+// rowTable is left out, but Layout.Process works for every single process.
 const maxTable = 1 << 22
 
 // rowTable lists the rows that each process reads from the dataset. Processes with
@@ -16,8 +16,8 @@ const maxTable = 1 << 22
 // computed.
 type rowTable struct {
 	known  bool       // false if there would be more than maxTable ranges
-	group  []int32    // of the n-th process of the mesh
-	ranges [][][2]int // of each group
+	group  []int32    // group of the n-th process of the mesh
+	ranges [][][2]int // ranges of each group
 	sizes  []int32    // processes of each group
 }
 
@@ -39,7 +39,7 @@ func (l *Layout) tableRows() rowTable {
 	return l.tableOf(cuts)
 }
 
-// tableOf makes the table for arrays whose rows are partitioned in the given ways.
+// tableOf makes the table for arrays with rows partitioned in the given ways.
 func (l *Layout) tableOf(cuts []rowTiling) rowTable {
 	batch := l.BatchShape()
 	t := rowTable{known: true, group: make([]int32, len(l.processes))}
@@ -86,8 +86,8 @@ func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok boo
 	return cuts, true
 }
 
-// rowCuts returns the different ways in which the dataset's arrays partition
-// the rows. The tilings are those of all arrays.
+// rowCuts returns the different ways in which the dataset's arrays partition the rows. The
+// argument has the tilings of all arrays.
 func (l *Layout) rowCuts(tilings []sharding.Tiling) (cuts []sharding.Tiling) {
 	for i, a := range l.arrays {
 		if a.Kind != Data {

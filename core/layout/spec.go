@@ -10,12 +10,12 @@ import (
 	"github.com/meshfeed/meshfeed/internal/form"
 )
 
-// Limits of a document, in addition to those of package mesh. They are checked
-// before memory of that size is allocated.
+// Limits of a document, in addition to the limits of package mesh. They are checked before
+// memory of that size is allocated.
 const (
 	MaxName     = form.MaxName // bytes of a name, and of any other string
 	MaxArrays   = 1024         // in a document
-	MaxRank     = 32           // of an array, and entries of a spec
+	MaxRank     = 32           // rank of an array, and entries of a spec
 	MaxInteger  = 1 << 53      // the largest integer; the smallest is its negative
 	MaxRanges   = 1 << 22      // separate row ranges of one array in a process
 	MaxBlocks   = 1 << 20      // blocks of one process
@@ -68,9 +68,9 @@ type MeshSpec struct {
 // ArraySpec describes an array of the batch.
 type ArraySpec struct {
 	Name     string   // the path in a nested tree, joined by "/"
-	Field    string   // of the dataset; "" for Name
+	Field    string   // name in the dataset; "" for Name
 	Columns  [][2]int // [start, stop) ranges of the row's first dimension, gathered in this order; nil for the whole row
-	RowShape []int    // of one row as delivered, without the batch dimensions
+	RowShape []int    // shape of one row as delivered, without the batch dimensions
 	Static   bool     // no batch dimensions, as for a weight: the array takes memory on devices and is never read
 	Type     dtype.Type
 	Spec     sharding.PartitionSpec // its first entries partition the batch dimensions
@@ -97,11 +97,11 @@ type DatasetSpec struct {
 // FieldSpec describes a field of the dataset.
 type FieldSpec struct {
 	Name  string
-	Shape []int // of one row
+	Shape []int // shape of one row
 	Type  dtype.Type
 }
 
-// BudgetSpec bounds the memory of a batch. Zero is no bound.
+// BudgetSpec bounds the memory of a batch. Zero means unbounded.
 type BudgetSpec struct {
 	DeviceBytes int64 // per device, one batch
 	HostBytes   int64 // per process, all batches read ahead
@@ -109,7 +109,7 @@ type BudgetSpec struct {
 
 func (s MeshSpec) processes() int { return max(s.Processes, 1) }
 
-// Build makes the mesh. The error of a mesh that breaks a rule is that of
+// Build makes the mesh. For a mesh that breaks a rule, the error is as in
 // [Document.Validate].
 func (s MeshSpec) Build() (*mesh.Mesh, error) {
 	if err := s.validate(); err != nil {

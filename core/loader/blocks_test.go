@@ -87,7 +87,7 @@ func TestBlocksOnOtherTopologies(t *testing.T) {
 	}
 }
 
-// The certificate of an order whose blocks are units is checked with these units.
+// The certificate of an order with units as blocks is checked with these units.
 func TestBlocksCertificate(t *testing.T) {
 	rng := random.New(t)
 	src := storedIn(rng, 300)
@@ -240,7 +240,7 @@ func TestBlocksRefused(t *testing.T) {
 	wantError(t, err, status.Incompatible, `loader: the saved state is of another run: order saved "blocks.1:2:0:2994788312641029", live "blocks.1:1:0:2994788312641029"; continue with the dataset, order and seed that were saved`)
 }
 
-// cached is a dataset whose units have to be decoded.
+// cached is a dataset with units that have to be decoded.
 type cached struct {
 	stored
 	bytes int64

@@ -26,10 +26,10 @@ type builder struct {
 	limit    int64 // Options.MaxHostBytes
 
 	workers    []worker
-	whole      batch.Memory  // of a whole batch, with layout.LoadGlobal; allocated for the first
-	gathering  time.Duration // of the last gather
-	announcing time.Duration // of the last lookAhead
-	after      batch.Cursor  // of the step after the last build
+	whole      batch.Memory  // memory of a whole batch, with layout.LoadGlobal; allocated for the first
+	gathering  time.Duration // time of the last gather
+	announcing time.Duration // time of the last lookAhead
+	after      batch.Cursor  // position of the step after the last build
 
 	computedRecords []int64 // record list of the last batch's computed blocks: mask and extras
 	spareRecords    []int64 // buffer for this list, if it is longer than the list that is gathered
@@ -109,8 +109,8 @@ func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64
 	return memory.Commit(ctx)
 }
 
-// target returns the memory to fill: the batch's own, or that of a whole batch
-// from which the blocks are copied.
+// target returns the memory to fill: the batch's own memory, or a whole batch from which
+// the blocks are copied.
 func (b *builder) target(memory batch.Memory) (batch.Memory, error) {
 	if b.plan.cuts == nil {
 		return memory, nil
@@ -139,8 +139,8 @@ func (b *builder) compute(memory batch.Memory, records []int64, step batch.Step)
 	}
 }
 
-// live returns the number and the bytes of batches that are not released. If the
-// allocator is a batch.Counter, they include batches whose memory Take moved away.
+// live returns the number and the bytes of batches that are not released. If the allocator
+// is a batch.Counter, they include batches that Take moved away.
 func (b *builder) live() (batches, bytes int64) {
 	if c, ok := b.alloc.(batch.Counter); ok {
 		return c.Live()

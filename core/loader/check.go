@@ -48,7 +48,7 @@ func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	return c.err()
 }
 
-// checkOrder returns an error if there is no such order of the records.
+// checkOrder returns an error if the order of the records is unknown.
 func checkOrder(o *Options, planned *layout.DatasetSpec, src source.Source) error {
 	name, seed, err := o.order(planned, src)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 type computed struct {
 	block int
 	kind  layout.Kind
-	runs  [][2]int // of the record list, in the block's order
+	runs  [][2]int // runs of the record list, in the block's order
 }
 
 // padding is the record number of a padding row.

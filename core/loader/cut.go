@@ -12,7 +12,7 @@ import (
 // batch is gathered whole, into memory that is reused, and the blocks of the
 // process are copied from there.
 type cut struct {
-	from  int // of the filled blocks
+	from  int // index in plan.filled
 	shape []int
 	index sharding.Index
 }

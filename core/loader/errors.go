@@ -20,7 +20,7 @@ func loopEnded() error {
 	return status.New(status.End, "loader", "there is no further batch in this loop")
 }
 
-// interrupted returns the error of a call whose context ended.
+// interrupted returns the error of a call after its context ended.
 func interrupted(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fail(status.Timeout, "no batch was ready in time: %w", ctx.Err()).WithHint("ask again: nothing is lost")
@@ -59,9 +59,9 @@ func codeOf(err error) status.Code {
 	return code
 }
 
-// atStep adds the step to an error. Code, attributes and hint stay those of the
-// cause. The message leaves out the Go package of the cause, which is of no use to
-// a user of Python or C.
+// atStep adds the step to an error. Code, attributes and hint come from the cause. The
+// message leaves out the Go package of the cause, which is of no use to a user of Python or
+// C.
 func atStep(s batch.Step, err error) error {
 	e := &status.Error{
 		Code: codeOf(err), Op: "loader", Err: err,

@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// tampered is a dataset whose gatherers get wrong records, as if the code between
-// order and gather had a bug. Fault changes the record list in place.
+// tampered is a dataset with gatherers that get wrong records, as if the code between order
+// and gather had a bug. Fault changes the record list in place.
 type tampered struct {
 	source.Source
 	fault func(call int, records []int64)

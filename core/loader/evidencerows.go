@@ -17,10 +17,10 @@ type certifiedRows struct {
 	weight certificate.Weight
 }
 
-// addCertified finds the rows that this process counts in its certificates. Of the
-// processes that hold a block, the one with the lowest number counts its rows.
-// Rows of data blocks are located in the record list of the gathered rows. Rows of
-// computed blocks (mask and extras) are located in the list of all rows.
+// addCertified finds the rows that this process counts in its certificates. If several
+// processes hold a block, the one with the lowest number counts its rows. Rows of data
+// blocks are located in the record list of the gathered rows. Rows of computed blocks (mask
+// and extras) are located in the list of all rows.
 func (p *planner) addCertified(mine layout.Process) {
 	var data, computed []edge
 	for _, h := range p.lay.FirstHeld(mine.Process) {
@@ -67,8 +67,8 @@ func appendCertified(list []certifiedRows, v certifiedRows) []certifiedRows {
 	return append(list, v)
 }
 
-// evidence returns the number of certified rows of one batch and the sum of their
-// hashes. Gathered is the record list of the gathered rows, and computed that of all
+// evidence returns the number of certified rows of one batch and the sum of their hashes.
+// Gathered is the record list of the gathered rows, and computed is the record list of all
 // rows.
 func (p *plan) evidence(gathered, computed []int64, step batch.Step) (t certificate.Evidence) {
 	if len(p.certified)+len(p.certifiedComputed) == 0 {

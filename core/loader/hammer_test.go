@@ -51,7 +51,7 @@ func TestHammer(t *testing.T) {
 	waitForGoroutines(t, before, "after all")
 }
 
-// waitForGoroutines waits until there are no more goroutines than before.
+// waitForGoroutines waits until at most as many goroutines as before are running.
 func waitForGoroutines(t *testing.T, before int, when string) {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {

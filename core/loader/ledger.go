@@ -27,8 +27,8 @@ func (l *Loader) Certificate() (c certificate.Certificate, err error) {
 	return l.withUnits(c)
 }
 
-// withUnits adds the units of the dataset to a certificate whose order needs them. Checking
-// them makes the order, which takes time for each unit, so it is done once.
+// withUnits adds the units of the dataset to a certificate if its order needs them.
+// Checking them makes the order, which takes time for each unit, so it is done once.
 func (l *Loader) withUnits(c certificate.Certificate) (certificate.Certificate, error) {
 	if !sampler.NeedsUnits(c.Order) {
 		return c, nil
@@ -89,7 +89,7 @@ type ledger struct {
 	done     []certificate.Run
 	overflow bool            // more than maxDone runs ended
 	run      certificate.Run // current, without the recent batches
-	start    batch.Cursor    // of the recent batches
+	start    batch.Cursor    // start of the recent batches
 	now      batch.Cursor    // after them
 	recent   [recentBatches]entry
 	first    int // index in recent, which is a ring

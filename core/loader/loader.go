@@ -52,9 +52,9 @@ type Loader struct {
 	certified  *atomic.Pointer[certificate.Certificate] // has units and no runs; passes and remeshed loaders share it
 }
 
-// New returns a loader whose cursor is at the start, or at Options.State. It checks
-// everything that can be checked before a row is read. If several things are wrong,
-// the error names all of them. Nothing is gathered before the first call of Next.
+// New returns a loader with the cursor at the start, or at Options.State. It checks
+// everything that can be checked before a row is read. If several things are wrong, the
+// error names all of them. Nothing is gathered before the first call of Next.
 //
 // The caller closes the source, after the loader.
 func New(src source.Source, o Options) (*Loader, error) {
@@ -171,7 +171,7 @@ func (l *Loader) Close() error {
 // Layout returns the layout.
 func (l *Loader) Layout() *layout.Layout { return l.o.Layout }
 
-// Process returns the process whose blocks are loaded.
+// Process returns the process that this loader loads blocks for.
 func (l *Loader) Process() int { return l.o.Process }
 
 // Blocks returns the blocks of every batch, in the order of

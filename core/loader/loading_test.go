@@ -49,7 +49,7 @@ func TestLoadings(t *testing.T) {
 	}
 }
 
-// randomRun returns a document whose batch fits every way of loading, and the number
+// randomRun returns a document with a batch that fits every way of loading, and the number
 // of records of its dataset.
 func randomRun(r *rand.Rand) (*layout.Document, int64) {
 	d := &layout.Document{Batch: &layout.BatchSpec{Remainder: layout.Pad}}

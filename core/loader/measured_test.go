@@ -41,7 +41,7 @@ func TestMeasured(t *testing.T) {
 	})
 }
 
-// Fields of equal type, shape and partition can be one array. The mask is no field.
+// Fields of equal type, shape and partition can be one array. The mask is not a field.
 func TestCombinableArrays(t *testing.T) {
 	const text = `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{` +
 		`"a":{"field":"image","shape":["B",2,4],"dtype":"float32","spec":["data"]},"b":{"field":"image","shape":["B",2,4],"dtype":"float32","spec":["data"]},` +

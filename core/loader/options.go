@@ -16,13 +16,12 @@ type Options struct {
 	// problem of severity "error".
 	Layout *layout.Layout
 
-	// BatchSize is the number of records of a batch, if there is no Layout. The
-	// batch then has all fields whose rows have one shape, each in one block.
+	// BatchSize is the number of records of a batch, without a Layout. The batch then has
+	// all fields with rows of one shape, each in one block.
 	BatchSize int
 
-	// Process is the process whose blocks are loaded, counted from 0. A process
-	// that has no devices in the mesh gets as many batches as the others, without
-	// blocks.
+	// Process is the process to load blocks for, counted from 0. A process that has no
+	// devices in the mesh gets as many batches as the others, without blocks.
 	Process int
 
 	// Processes is the number of processes of the run, if some of them have no
@@ -30,11 +29,10 @@ type Options struct {
 	Processes int
 
 	// Order is the name of the order of records: "sequential", "shuffle", "local",
-	// "blocks", "blocks:W", "blocks:W:B" (package sampler), or a full name, as a
-	// State has it. The parameters of "local" and "blocks" are those of State, if
-	// that has such an order, else they follow from Layout and the dataset; a later
-	// Restore changes them. "" is "shuffle" if Shuffle is set, else the document's
-	// order, else "sequential".
+	// "blocks", "blocks:W", "blocks:W:B" (package sampler), or a full name, as a State has
+	// it. The parameters of "local" and "blocks" come from State, if it has such an order,
+	// else from Layout and the dataset; a later Restore changes them. "" is "shuffle" if
+	// Shuffle is set, else the document's order, else "sequential".
 	Order string
 
 	// Shuffle delivers every epoch in a new random order, which depends only on
@@ -82,7 +80,7 @@ type Options struct {
 	Workers int
 }
 
-// setLayout makes a layout of all fields on one device, if there is no layout.
+// setLayout makes a layout of all fields on one device, unless the options have a layout.
 func (o *Options) setLayout(schema source.Schema) (err error) {
 	switch {
 	case o.Layout != nil && o.BatchSize != 0:
@@ -144,9 +142,9 @@ func (o *Options) named(d *layout.DatasetSpec) string {
 	return sampler.Sequential
 }
 
-// derived returns the full name of an order such as "local", whose parameters come
-// from the state, or else from the layout and the dataset. A state that cannot be
-// parsed is reported by begin.
+// derived returns the full name of an order such as "local". Its parameters come from the
+// state, or else from the layout and the dataset. A state that cannot be parsed is reported
+// by begin.
 func (o *Options) derived(short string, src source.Source) (string, error) {
 	if s, err := ParseState(o.State); err == nil && sampler.Accepts(short, s.Order) {
 		return s.Order, nil

@@ -19,17 +19,17 @@ import (
 type plan struct {
 	blocks   []batch.Block // in the order of layout.Process.Blocks
 	filled   []batch.Block // what is gathered and computed: the blocks, or whole arrays that hold them
-	cuts     []cut         // of each block, if filled are whole arrays; else nil
+	cuts     []cut         // cuts of each block, if filled are whole arrays; else nil
 	slab     int64         // bytes of one batch with the gaps between blocks
 	staged   int64         // bytes of filled, if these are whole arrays; else 0
-	bytes    int64         // of the blocks without gaps
+	bytes    int64         // bytes of the blocks without gaps
 	loaded   int64         // bytes of filled without gaps
-	rows     rows          // of the global batch, that are gathered
+	rows     rows          // rows of the global batch that are gathered
 	all      rows          // rows, and those that only the mask or the extras of this process have
 	parts    []source.Part
 	jobs     []job           // for all rows
 	computed []computed      // filled blocks that are not gathered
-	run      certificate.Run // of certificates, without a batch
+	run      certificate.Run // run of certificates, without a batch
 
 	certified, certifiedComputed []certifiedRows // in the record lists of rows and all
 }
@@ -37,9 +37,9 @@ type plan struct {
 // job is a source.Job without its memory.
 type job struct {
 	part  int
-	rows  [2]int // of the record list
-	block int    // of filled
-	bytes [2]int // of the block
+	rows  [2]int // rows of the record list
+	block int    // index in filled
+	bytes [2]int // bytes of the block
 }
 
 // planner makes a plan.
@@ -88,8 +88,8 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 // need returns the bytes of memory that one batch and its building take.
 func (p *plan) need() int64 { return p.slab + p.staged }
 
-// gathered returns the rows whose data the process needs. A mask or an extra may
-// have more rows, whose data is not read.
+// gathered returns the rows with data that the process needs. A mask or an extra may have
+// more rows, but their data is not read.
 func (p *planner) gathered(mine layout.Process) rows {
 	var runs [][2]int
 	for _, b := range mine.Gathered() {

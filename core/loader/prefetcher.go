@@ -44,10 +44,10 @@ type prefetcher struct {
 
 	mu       sync.Mutex // guards the fields below
 	state    state
-	run      context.Context // of the builds since the last move, which the next move cancels
+	run      context.Context // context of the builds since the last move; the next move cancels it
 	cancel   context.CancelFunc
-	cursor   batch.Cursor // of the next batch to deliver
-	frontier batch.Cursor // of the next batch to build
+	cursor   batch.Cursor // position of the next batch to deliver
+	frontier batch.Cursor // position of the next batch to build
 	loop     int64        // epoch of the current loop if until is 0, or newLoop
 	ready    []result     // in order; an error is always the last
 	waiters  []*waiter    // in order of arrival; none if a result is ready

@@ -146,8 +146,8 @@ func TestWaitInTheQueue(t *testing.T) {
 	})
 }
 
-// No caller waits in the queue at the end of a loop, even if the first batch of
-// the next loop is being built. Nor does a caller wait if there is no memory.
+// No caller waits in the queue at the end of a loop, even if the first batch of the next
+// loop is being built. Nor does a caller wait without memory for a batch.
 func TestNoWaitWithoutBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, steps := digits(100), 0
@@ -248,7 +248,7 @@ func TestNoLostWakeUp(t *testing.T) {
 	})
 }
 
-// panicsWhenWoken is a queue whose first rest panics when it is woken.
+// panicsWhenWoken is a queue. Its first Rest panics when it is woken.
 type panicsWhenWoken struct{ *readyQueue }
 
 func (s panicsWhenWoken) Rest(taken int64, limit time.Duration) bool {
@@ -271,7 +271,7 @@ func TestPanicOfRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // it rests: there is no memory for another batch
+		synctest.Wait() // it rests, because memory for another batch is lacking
 		first.Release()
 		_, err = l.Next(t.Context())
 		wantError(t, err, status.Internal, queuePanic)
@@ -281,7 +281,7 @@ func TestPanicOfRest(t *testing.T) {
 	})
 }
 
-// panicsWhenArmed is a queue whose Expect panics once after armed is set.
+// panicsWhenArmed is a queue. Its Expect panics once after armed is set.
 type panicsWhenArmed struct {
 	*readyQueue
 	armed *atomic.Bool

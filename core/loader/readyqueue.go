@@ -37,7 +37,7 @@ type ReadyQueue interface {
 	// goroutine keeps its P.
 	Rest(taken int64, limit time.Duration) bool
 
-	// Wake ends the Rest under way. If there is none, it ends the next one at once.
+	// Wake ends the Rest under way. Otherwise it ends the next one at once.
 	Wake()
 
 	// Close is called once, when no other method runs.

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// readyQueue is a loader.ReadyQueue whose callers are goroutines.
+// readyQueue is a loader.ReadyQueue with goroutines as callers.
 type readyQueue struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced by every change
@@ -107,7 +107,7 @@ func (q *readyQueue) Wake() { q.change(func() { q.woken = true }) }
 
 func (q *readyQueue) Close() { q.closed++ }
 
-// take returns the first batch. If there is none, it waits as long as one is
+// take returns the first batch. If the queue is empty, it waits as long as a batch is
 // expected, then returns nil.
 func (q *readyQueue) take() (b *batch.Batch, after loader.State) {
 	began := time.Now()
@@ -327,8 +327,8 @@ type uncounted struct{ heap *batch.Heap }
 
 func (u uncounted) Alloc(blocks []batch.Block) (batch.Memory, error) { return u.heap.Alloc(blocks) }
 
-// Of concurrent callers, some of which use the queue and some Next, each batch goes
-// to one.
+// If some concurrent callers use the queue and others call Next, each batch goes to one
+// caller.
 func TestQueueOfManyCallers(t *testing.T) {
 	l, q := queued(t, loader.Options{Epochs: 40, Prefetch: 4})
 	var mu sync.Mutex

@@ -80,7 +80,7 @@ func TestRemeshContinues(t *testing.T) {
 	}
 }
 
-// A loop whose epoch has ended ends on the new mesh, too. The next loop is the next
+// A loop at the end of its epoch ends on the new mesh, too. The next loop is the next
 // epoch.
 func TestRemeshBetweenEpochs(t *testing.T) {
 	old := newLoader(t, digits(16), loader.Options{Layout: newLayout(t, document(8)), Shuffle: true})

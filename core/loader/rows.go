@@ -11,7 +11,7 @@ import (
 // rows is a set of rows of the global batch. A record list holds their records in
 // order, without gaps.
 type rows struct {
-	ranges [][2]int // of the global batch: sorted, with gaps between them
+	ranges [][2]int // row ranges of the global batch: sorted, with gaps between them
 	first  []int    // index in the list of each range's first row
 	count  int
 }
@@ -41,8 +41,8 @@ func (r rows) index(row int) int {
 	return r.first[i] + row - r.ranges[i][0]
 }
 
-// locate returns runs of the list for runs of the global batch, whose rows must be
-// in the set. Two runs become one if no row of the set is between them.
+// locate returns runs of the list for runs of the global batch. The rows must be in the
+// set. Two runs become one if the set has no row between them.
 func (r rows) locate(runs [][2]int) [][2]int {
 	var list [][2]int
 	for _, run := range runs {

@@ -7,9 +7,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// sequence maps positions to records. All saved states of a run share it. A loader
-// has one sequence, unless the parameters of its order follow from a layout. A restored
-// state may then have those of another layout.
+// sequence maps positions to records. All saved states of a run share it. A loader has one
+// sequence, unless the parameters of its order follow from a layout. A restored state may
+// then have the parameters of another layout.
 type sequence struct {
 	state State // with the cursor at zero
 	order sampler.Order

@@ -18,16 +18,16 @@ import (
 // batch size, so a run continues on any of them.
 type State struct {
 	Order    string             // the name of the order
-	Dataset  source.Fingerprint // of the records
-	Records  int64              // of an epoch
-	Seed     int64              // of the order
-	Epoch    int64              // of the next batch
+	Dataset  source.Fingerprint // fingerprint of the records
+	Records  int64              // records in an epoch
+	Seed     int64              // seed of the order
+	Epoch    int64              // position of the next batch
 	Position int64              // records of the epoch that were delivered
 }
 
 const (
 	stateVersion  = 1
-	maxStateBytes = 4096 // of a text to parse; JSON writes at most 256
+	maxStateBytes = 4096 // bytes of a text to parse; JSON writes at most 256
 	maxEpoch      = 1 << 53
 )
 

@@ -15,11 +15,11 @@ import (
 // the loader is slower than its consumer. If ProducerWait grows, the consumer is
 // slower, and does not wait for the loader.
 type Stats struct {
-	Epoch, Step, Position int64 // of the next batch
+	Epoch, Step, Position int64 // position of the next batch
 
 	Batches int64 // delivered
-	Rows    int64 // of them that this process loaded, without padding
-	Bytes   int64 // of this process's blocks in them
+	Rows    int64 // rows of them that this process loaded, without padding
+	Bytes   int64 // bytes of this process's blocks in them
 
 	// GatheredBytes is how much was gathered or computed for them: the bytes of
 	// whole batches with layout.LoadGlobal, else Bytes.
@@ -34,7 +34,7 @@ type Stats struct {
 	Gather       time.Duration // the part of Build in which rows were gathered
 	Storage      time.Duration // the part of Gather in which it waited for storage
 	Decode       time.Duration // the part of Gather in which it waited for data to be decompressed
-	Decoding     source.Work   // of the source, for these batches and later ones, and for other loaders over it
+	Decoding     source.Work   // work of the source, for these batches and later ones, and for other loaders over it
 	ConsumerWait time.Duration // in which callers waited for a batch
 	ProducerWait time.Duration // in which enough batches were ready, and none was built
 

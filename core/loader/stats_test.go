@@ -25,7 +25,7 @@ func TestBuildTime(t *testing.T) {
 					time.Sleep(time.Duration(len(records)) * time.Second)
 					return nil
 				}
-				announced := func() { time.Sleep(100 * time.Millisecond) } // of seven steps before the fifth
+				announced := func() { time.Sleep(100 * time.Millisecond) } // called for seven steps before the fifth
 				l := newLoader(t, announcedSource{src, announced}, loader.Options{Layout: newLayout(t, document(8)), Workers: workers})
 				for range 5 {
 					next(t, l)
@@ -40,8 +40,8 @@ func TestBuildTime(t *testing.T) {
 	}
 }
 
-// Storage and Decode are those of the worker that waited longest, because the others have
-// finished before it.
+// Storage and Decode are the times of the worker that waited longest, because the others
+// have finished before it.
 func TestStorageAndDecode(t *testing.T) {
 	for workers, want := range map[int]loader.Stats{
 		1: {Storage: 30 * time.Second, Decode: 10 * time.Second},

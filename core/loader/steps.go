@@ -11,7 +11,7 @@ import (
 // grid divides an epoch into steps. It is pure arithmetic on metadata, so every
 // process computes the same steps.
 type grid struct {
-	records   int64  // of an epoch
+	records   int64  // records in an epoch
 	batch     int64  // rows of the global batch
 	remainder string // layout.Drop, Pad or Refuse
 }

@@ -21,8 +21,8 @@ type upcoming struct {
 	cache  int64   // bytes that the source keeps decoded
 	batch  int64
 
-	epoch      int64   // of the current window
-	start, end int64   // of the current window: its positions
+	epoch      int64   // epoch of the current window
+	start, end int64   // positions of the current window
 	list       []int64 // the first record of every unit of the next window that is to be announced
 	announced  int     // how many of them were
 	order      sampler.Order

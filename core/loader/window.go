@@ -5,8 +5,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// lookahead is the number of steps after the current one whose records are announced
-// to the gatherer. So it can read the rows of several steps at once, in file order.
+// lookahead is the number of steps after the current one that are announced to the
+// gatherer. So it can read the rows of several steps at once, in file order.
 const lookahead = 4
 
 // window holds the record lists of the step to be gathered and of the steps after
@@ -21,7 +21,7 @@ type window struct {
 	steps [lookahead + 1]windowStep
 	first int // the slot of the oldest step
 	count int
-	next  batch.Cursor // of the step after the last
+	next  batch.Cursor // position of the step after the last
 
 	epochs [2]windowEpoch // the epochs used last, by even and odd numbers
 }
@@ -29,7 +29,7 @@ type window struct {
 // windowEpoch is an epoch of the order.
 type windowEpoch struct {
 	number int64
-	epoch  sampler.Epoch // nil if there is none
+	epoch  sampler.Epoch // nil without an epoch
 }
 
 type windowStep struct {

@@ -16,7 +16,7 @@ type worker struct {
 	jobs []source.Job // plan with the memory of the current batch
 
 	times           source.Times
-	storage, decode time.Duration // of the current batch
+	storage, decode time.Duration // times of the current batch
 }
 
 // workers divides the rows of a step into equal parts for n workers. A row is
@@ -76,7 +76,7 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 		return err
 	})
 	if err != nil {
-		return context.Cause(ctx) // the first error; it ended the other workers, whose errors follow from it
+		return context.Cause(ctx) // the first error; it ended the other workers, and their errors follow from it
 	}
 	return nil
 }

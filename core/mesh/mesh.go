@@ -45,11 +45,11 @@ type Mesh struct {
 	devices   []Device
 	processes []int   // ascending, distinct
 	positions []int32 // mesh positions, grouped by process; each group in mesh order
-	starts    []int32 // of each process's group in positions, and the end
+	starts    []int32 // start of each process's group in positions, and the end
 }
 
-// New makes a mesh of devices over axes, and copies both. The error is that of
-// CheckAxes or of CheckDevices.
+// New makes a mesh of devices over axes, and copies both. The error comes from CheckAxes or
+// from CheckDevices.
 func New(axes []Axis, devices []Device) (*Mesh, error) {
 	size, err := CheckAxes(axes)
 	if err != nil {
@@ -146,9 +146,9 @@ func CheckAxes(axes []Axis) (size int, err error) {
 	return size, nil
 }
 
-// CheckDevices checks that there are size devices with numbers in their bounds, and
-// that no id occurs twice: JAX accepts a repeated id and merges the devices. The
-// error is that of CheckAxes.
+// CheckDevices checks that there are size devices with numbers in their bounds, and that no
+// id occurs twice: JAX accepts a repeated id and merges the devices. The error is as in
+// CheckAxes.
 func CheckDevices(devices []Device, size int) error {
 	if len(devices) != size {
 		return fail("/devices", "there are %d devices, but the axes need %d", len(devices), size).

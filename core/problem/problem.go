@@ -1,6 +1,6 @@
 // Package problem has the type with which layouts, memory and the planner report what is
 // wrong with a document. Unlike a Go error, a [Problem] does not end a check, so a report
-// lists all problems. Only those of severity [Error] keep the document from running.
+// lists all problems. Only problems of severity [Error] keep the document from running.
 package problem
 
 import (

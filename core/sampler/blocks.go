@@ -92,10 +92,10 @@ func checkBlocks(n name) error {
 	return nil
 }
 
-// AutoWindowBytes bounds the rows of a window whose size follows from a run. Two windows
-// fit in the cache of package arrowio, which has 256 MiB by default: one is delivered
-// while the next is decoded. The bound is the same in every run, so that the order does
-// not depend on the memory of a host.
+// AutoWindowBytes bounds the rows of a window if its size follows from a run. Two windows
+// fit in the cache of package arrowio, which has 256 MiB by default: one is delivered while
+// the next is decoded. The bound is the same in every run, so that the order does not
+// depend on the memory of a host.
 const AutoWindowBytes = 128 << 20
 
 // deriveBlocks returns the parameters of an order with the user's window and block, of
@@ -187,7 +187,7 @@ func (o *blockOrder) Epoch(epoch int64) Epoch {
 type blockEpoch struct {
 	*blockOrder
 	number   int64
-	permuted permutation.Permutation // of the blocks
+	permuted permutation.Permutation // order of the blocks
 	once     sync.Once
 	starts   func(w int64) int64            // set once
 	recent   [2]atomic.Pointer[blockWindow] // the windows used last, by even and odd numbers
@@ -243,7 +243,7 @@ func (e *blockEpoch) window(position int64) *blockWindow {
 // blockWindow is a window of an epoch. Its records are numbered block by block.
 type blockWindow struct {
 	start, end int64                   // positions [start, end) of the epoch
-	permuted   permutation.Permutation // of its records
+	permuted   permutation.Permutation // order of its records
 	blocks     []windowBlock
 	guide      []int32 // by number in the window, shifted: the first block that may hold it
 	shift      int

@@ -223,7 +223,7 @@ func TestVariance(t *testing.T) {
 }
 
 // measureVariance measures the variance of a batch's mean, in relation to independent
-// records, where the value of a record is that of its block: 1 or -1 at random.
+// records, where the value of a record is the value of its block: 1 or -1 at random.
 func measureVariance(t *testing.T, sizes []int64, window, batch int64) float64 {
 	t.Helper()
 	ratio, count := 0.0, 0.0
@@ -338,7 +338,7 @@ func TestDeriveBlocks(t *testing.T) {
 		{"blocks:0:500", bare, "blocks.1:1024:500:0"},
 		{"blocks:64:500", bare, "blocks.1:64:500:0"},
 		{"blocks", large, fmt.Sprintf("blocks.1:1:0:%d", hash)},
-		{"blocks:0:10", large, "blocks.1:12:10:0"}, // of rows of 1 MiB, 128 fit
+		{"blocks:0:10", large, "blocks.1:12:10:0"}, // 128 rows of 1 MiB fit
 		{"blocks", few, fmt.Sprintf("blocks.1:3:0:%d", sampler.UnitsHash(units[:3]))},
 		{"blocks", sampler.Run{Batch: 1, Units: []int64{}}, fmt.Sprintf("blocks.1:1:0:%d", sampler.UnitsHash(nil))},
 		{"blocks", bare, `sampler: order "blocks" has the units of a dataset as its blocks, but the dataset is not known here; give the number of records of a block: blocks:W:B, with W = 0 for the default window`},

@@ -22,7 +22,7 @@ type golden struct {
 		Units                []int64 // sizes of the dataset's units, for an order that needs them
 		Positions            []int64 // the first ones and the last ones
 		Values               []int64 // the records there
-		SHA256               string  // of all records as 8 little-endian bytes each; empty for large orders
+		SHA256               string  // digest of all records as 8 little-endian bytes each; empty for large orders
 	}
 	Keys []struct {
 		Seed, Epoch, Record int64

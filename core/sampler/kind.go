@@ -14,8 +14,8 @@ type kind struct {
 	form       string // describes a full name, for messages
 	parameters int    // number of parameters
 
-	// check returns an error that states why the parameters are wrong. It is nil
-	// if there are no parameters.
+	// check returns an error that states why the parameters are wrong. It is nil for a kind
+	// without parameters.
 	check func(n name) error
 
 	// make creates an order of this kind. Units holds the sizes of the dataset's
@@ -58,8 +58,8 @@ type Run struct {
 	// are divided. A process needs either all rows of a group or none.
 	Groups int64
 
-	Records  int64   // of the dataset
-	RowBytes int64   // of the fields that a batch has, per record
+	Records  int64   // records in the dataset
+	RowBytes int64   // bytes of the fields that a batch has, per record
 	Units    []int64 // sizes of the dataset's units, or nil if they are not known
 }
 
@@ -140,12 +140,12 @@ func wrong(name, format string, args ...any) error {
 		WithHint("use the name in the state of the first loader")
 }
 
-// IsDerived reports whether a name stands for an order whose parameters follow
-// from a run, such as "local" or "blocks".
+// IsDerived reports whether a name stands for an order with parameters that follow from a
+// run, such as "local" or "blocks".
 func IsDerived(short string) bool { return derived(split(short).kind) != nil }
 
-// derived returns the kind whose name without its version is short, if its
-// parameters follow from a run.
+// derived returns the kind with the given name, without a version, if its parameters follow
+// from a run.
 func derived(short string) *kind {
 	for i := range kinds {
 		k := &kinds[i]
@@ -165,7 +165,7 @@ func (k *kind) given(short string) ([]int64, error) {
 	return append(n.parameters, make([]int64, k.short-len(n.parameters))...), nil
 }
 
-// Derive returns the full name of an order whose parameters follow from a run.
+// Derive returns the full name of an order with parameters that follow from a run.
 // IsDerived must be true for short.
 func Derive(short string, r Run) (string, error) {
 	k := derived(split(short).kind)

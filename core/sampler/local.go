@@ -10,12 +10,11 @@ import (
 // down, one after the other. The last N mod G records belong to no part. Every
 // part is shuffled separately, anew in every epoch.
 //
-// A batch of B rows consists of G blocks of b = B/G rows, and block g takes the
-// next b records of part g. So a process that holds only block g of every batch
-// reads only part g. The positions after the last whole batch hold the remaining
-// records: first those of part 0, then of part 1, and so on, then the N mod G
-// records in their own order. There are fewer than B of these N mod G, so a
-// loader that drops the remainder never delivers them.
+// A batch of B rows consists of G blocks of b = B/G rows, and block g takes the next b
+// records of part g. So a process that holds only block g of every batch reads only part g.
+// The positions after the last whole batch hold the remaining records: first the records of
+// part 0, then of part 1, and so on, then the N mod G records in their own order. There are
+// fewer than B of these N mod G, so a loader that drops the remainder never delivers them.
 //
 // The order is a function of the position like any other. A loader with another
 // batch size or on another mesh follows the same sequence; a process then reads
@@ -38,9 +37,9 @@ const (
 	MaxLocalBatch = 1 << 53
 )
 
-// Local returns the name of the local order with this number of parts for a batch
-// size. The name contains both numbers, because a run that continues with another
-// batch size or mesh must keep those of its first loader.
+// Local returns the name of the local order with this number of parts for a batch size. The
+// name contains both numbers, because a run that continues with another batch size or mesh
+// must keep the numbers of its first loader.
 func Local(parts, batch int64) string {
 	return name{localKind.name, []int64{parts, batch}}.String()
 }

@@ -66,9 +66,9 @@ type Epoch interface {
 	Fill(dst []int64, position int64)
 }
 
-// New returns the order with a name. The seed must be within ±MaxSeed and the
-// number of records within 0…MaxRecords, else the error is InvalidArgument. An order
-// whose blocks are the units of a dataset needs [NewOf].
+// New returns the order with a name. The seed must be within ±MaxSeed and the number of
+// records within 0…MaxRecords, else the error is InvalidArgument. An order with the units
+// of a dataset as blocks needs [NewOf].
 func New(name string, seed, records int64) (Order, error) {
 	return construct(name, seed, records, nil)
 }
@@ -88,8 +88,8 @@ func NewOf(name string, seed int64, units []int64) (Order, error) {
 	return construct(name, seed, records, units)
 }
 
-// Check returns an error if there is no order with this name. It accepts an order
-// that needs the units of a dataset.
+// Check returns an error if the name of the order is unknown. It accepts an order that
+// needs the units of a dataset.
 func Check(name string, seed, records int64) error {
 	_, _, err := lookUp(name, seed, records)
 	return err
@@ -134,8 +134,8 @@ const (
 	useShuffle = 1
 	useKey     = 2
 	useLocal   = 3
-	useBlocks  = 4 // of an epoch
-	useWindow  = 5 // of the records of a window
+	useBlocks  = 4 // the blocks of an epoch
+	useWindow  = 5 // the records of a window
 	useUnits   = 6
 	useSplit   = 7
 )

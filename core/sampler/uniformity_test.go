@@ -35,8 +35,8 @@ func chiSquare(counts []int, free int) float64 {
 
 const bound = 5
 
-// sizesToProbe has sizes around permutation.TableSize, squares, and sizes whose
-// rectangle is not a square.
+// sizesToProbe has sizes around permutation.TableSize, squares, and sizes with a rectangle
+// that is not a square.
 var sizesToProbe = []int64{1797, 4096, 4097, 4225, 5003, 50_000, 1_000_003}
 
 func factorial(n int64) int {
@@ -229,7 +229,7 @@ func TestSizesAreUnrelated(t *testing.T) {
 	}
 }
 
-// Both parities occur, also at sizes whose rectangle could have two odd sides. Every
+// Both parities occur, also at sizes with a rectangle that could have two odd sides. Every
 // round would then be an even permutation.
 func TestParity(t *testing.T) {
 	const epochs = 400

@@ -20,10 +20,10 @@ type Windowed interface {
 // Windows tells how well an order that visits a dataset block by block is shuffled,
 // and what that costs.
 type Windows struct {
-	Blocks  int64 // of the dataset, without those that have no records
-	Windows int64 // of an epoch
+	Blocks  int64 // blocks in the dataset, without blocks that have no records
+	Windows int64 // windows in an epoch
 	Window  int64 // blocks of a window, at most
-	Records int64 // of a window, at most
+	Records int64 // records in a window, at most
 
 	// Effective is how many blocks of equal size would have the same variance as
 	// the blocks of the dataset. It is the square of the sum of the sizes, divided
@@ -74,7 +74,7 @@ func (w Windows) Variance(batch int64) float64 {
 type Quality struct {
 	Blocks, Windows, Window, Records int64 // as in Windows
 
-	Bytes   int64 // of the largest window, in the fields that a batch has
+	Bytes   int64 // bytes of the largest window, in the fields that a batch has
 	Percent int64 // Windows.Variance in percent, rounded up
 }
 

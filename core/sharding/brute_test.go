@@ -124,7 +124,7 @@ func (r random) sharding(m *mesh.Mesh, rank int) *sharding.NamedSharding {
 	return s
 }
 
-// shape makes a shape whose sizes divide.
+// shape makes a shape with sizes that divide.
 func (r random) shape(s *sharding.NamedSharding, rank int) []int {
 	shape := make([]int, rank)
 	for d := range shape {

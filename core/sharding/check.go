@@ -22,7 +22,7 @@ const (
 // Fault is one reason why a spec does not fit its mesh or its array.
 type Fault struct {
 	Code      problem.Code
-	Dimension int            // of the array, which is also the number of the spec's entry
+	Dimension int            // dimension of the array, which is also the number of the spec's entry
 	Message   string         // expected and actual
 	Hint      string         // what to do
 	Facts     []problem.Fact // the numbers of the message

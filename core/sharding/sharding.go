@@ -1,11 +1,11 @@
 // Package sharding computes which part of an array each device of a mesh
 // holds, exactly as jax.sharding.NamedSharding does.
 //
-// For dimension d whose spec entry names axes (a1, a2, …), the number of tiles is
-// the product of their sizes. The tile of a device is the mixed-radix number of its
-// coordinates on those axes, with the first axis most significant. Axes that are
-// not named replicate. The number of tiles must divide the dimension: JAX has no
-// uneven sharding of inputs, so this package has none.
+// If the spec entry of dimension d names axes (a1, a2, …), the number of tiles is the
+// product of their sizes. The tile of a device is the mixed-radix number of its coordinates
+// on those axes, with the first axis most significant. Axes that are not named replicate.
+// The number of tiles must divide the dimension: JAX has no uneven sharding of inputs, so
+// this package has none.
 //
 // [Fit] checks a spec and lists everything that is wrong with it. A [Tiling]
 // numbers the distinct parts and is fast for large meshes. [NamedSharding.Map]
@@ -26,9 +26,9 @@ import (
 type NamedSharding struct {
 	mesh  *mesh.Mesh
 	spec  PartitionSpec
-	sizes []int   // of the mesh's axes
+	sizes []int   // sizes of the mesh's axes
 	axes  [][]int // spec as axis numbers
-	tiles []int   // of the spec's entries
+	tiles []int   // tiles of the spec's entries
 }
 
 // New makes a sharding. Every axis of spec must be in the mesh and occur once, else

@@ -105,8 +105,8 @@ func TestErrorFacts(t *testing.T) {
 	}
 }
 
-// Fit lists every fault of the axes and the rank. It lists the sizes that do not
-// divide only if there is no other fault.
+// Fit lists every fault of the axes and the rank. It lists the sizes that do not divide
+// only if it finds no other fault.
 func TestFaults(t *testing.T) {
 	m := dataModel(t, 1)
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import "slices"
 // Tiles do not depend on the sizes of the array, with one exception. A dimension of
 // size zero is a single tile, because all its parts are equal.
 type Tiling struct {
-	sizes   []int // of the mesh's axes
-	weights []int // of the mesh's axes; 0 if an axis replicates or has one device
+	sizes   []int // sizes of the mesh's axes
+	weights []int // weights of the mesh's axes; 0 if an axis replicates or has one device
 	shape   []int
 	tiles   []int // number of tiles along each dimension
 	count   int

@@ -23,7 +23,7 @@ type Code int32
 const (
 	OK                Code = 0
 	Timeout           Code = 1   // nothing was ready in time; ask again
-	End               Code = 2   // there is no further batch
+	End               Code = 2   // no further batch follows
 	InvalidArgument   Code = -1  // ValueError
 	OutOfRange        Code = -2  // IndexError
 	NotFound          Code = -3  // FileNotFoundError

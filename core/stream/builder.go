@@ -16,7 +16,7 @@ import (
 // builder collects chunks, and builds batches of their records.
 type builder struct {
 	o      Options
-	pieces []piece // of records that are in no batch yet
+	pieces []piece // pieces of records that are in no batch yet
 	held   int64   // the number of their records
 	done   int64   // the number of records before them
 }
@@ -185,8 +185,8 @@ func (b *builder) close() {
 	b.pieces = nil
 }
 
-// numbered is a source whose first records have been delivered and are gone. It gives the
-// others the numbers that they have in the stream.
+// numbered is a source without its first records, which have been delivered. The other
+// records keep the numbers that they have in the stream.
 type numbered struct {
 	below   source.Source // nil if no record is ever gathered
 	schema  source.Schema

@@ -1,9 +1,9 @@
 // Package stream makes batches of records that arrive once, in their order.
 //
-// A loader needs a source, whose records have numbers and can be read again. Records of a
+// A loader needs a source with numbered records that can be read again. Records of a
 // socket, a query or a pipe have neither a known length nor a second epoch. A [Stream]
-// takes them from a [Feed], chunk by chunk, and delivers the batches that a loader with
-// the order "sequential" would deliver of the same records:
+// takes them from a [Feed], chunk by chunk, and delivers the batches that a loader with the
+// order "sequential" would deliver of the same records:
 //
 //	s, err := stream.New(feed, stream.Options{Layout: plan})
 //	if err != nil { … }
@@ -60,8 +60,8 @@ type Options struct {
 	// An order in its document is ignored.
 	Layout *layout.Layout
 
-	// Process is the process whose blocks are delivered, counted from 0. All processes
-	// that share a batch need a stream of the same records.
+	// Process is the process to deliver blocks for, counted from 0. All processes that
+	// share a batch need a stream of the same records.
 	Process int
 
 	// Fill is the value that replaces nulls, by field: a bool or a number of any Go type.
@@ -171,7 +171,7 @@ func (s *Stream) All(ctx context.Context) iter.Seq2[*batch.Batch, error] {
 // Layout returns the layout.
 func (s *Stream) Layout() *layout.Layout { return s.builder.o.Layout }
 
-// Process returns the process whose blocks are delivered.
+// Process returns the process that this stream delivers blocks for.
 func (s *Stream) Process() int { return s.builder.o.Process }
 
 // Close ends the stream, frees the batches that were built ahead, and closes the feed.

@@ -246,7 +246,7 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// nullable is a source whose field may hold nulls.
+// nullable is a source with a field that may hold nulls.
 type nullable struct{ source.Source }
 
 func (n *nullable) Schema() source.Schema {
@@ -256,7 +256,7 @@ func (n *nullable) Schema() source.Schema {
 	return s
 }
 
-// foreign is a program's own source, whose gathers fail with an error without a code.
+// foreign is a program's own source. Its gathers fail with an error without a code.
 type foreign struct {
 	source.Source
 	err error

@@ -47,10 +47,10 @@ type RecordBatch struct {
 // an unknown kind no column can be located.
 func (b *RecordBatch) Node(c *Column) Node { return b.nodes[c.node] }
 
-// Buffers returns the buffers of a column without its children's; as for Node, the
-// column must be located. The order is that of the format: the validity bitmap, if
-// there is one, the buffers of the type, and the data buffers of a view. The caller
-// must not keep or change them.
+// Buffers returns the buffers of a column without its children's; as for Node, the column
+// must be located. The order follows the format: the validity bitmap, if the column has
+// one, the buffers of the type, and the data buffers of a view. The caller must not keep or
+// change them.
 func (b *RecordBatch) Buffers(c *Column) []Buffer {
 	first, n := c.buffer, c.buffers
 	if c.views > 0 {

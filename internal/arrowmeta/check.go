@@ -84,7 +84,7 @@ func (c *Column) check(b *RecordBatch) error {
 }
 
 // checkChildren returns an error if a child has fewer values than the parent needs. It
-// skips types whose children's length does not follow from the parent's.
+// skips types if the length of children does not follow from the parent's length.
 func (c *Column) checkChildren(b *RecordBatch, length int64) error {
 	if c.Field.Dictionary != nil {
 		return nil

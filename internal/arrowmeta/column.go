@@ -16,24 +16,24 @@ const (
 // all of them in two lists, depth first: a field's own, then its children's.
 type Column struct {
 	Field    *Field
-	Children []Column // of the field's children; none if it is dictionary-encoded
+	Children []Column // children of the field; none if it is dictionary-encoded
 	Located  bool     // false for an unknown type and every column after one
 	Validity bool     // the first buffer is the validity bitmap
 
 	node    int           // index of the node
 	buffer  int           // index of the first buffer, not counting data buffers of views
 	buffers int           // number of buffers, counted likewise
-	view    bool          // data buffers follow, whose number is in the record batch
+	view    bool          // data buffers follow; the record batch has their number
 	views   int           // view columns before this one
-	fixed   [2]bufferSize // of the buffers after the validity bitmap
+	fixed   [2]bufferSize // sizes of the buffers after the validity bitmap
 }
 
 // bufferSize is the least size of a buffer: bits for each value and for extra
 // values more.
 type bufferSize struct{ bits, extra int64 }
 
-// Stored returns the type of the values in the column's buffers: the field's, or
-// that of the indices if it is dictionary-encoded.
+// Stored returns the type of the values in the column's buffers: the field's type, or the
+// type of the indices if it is dictionary-encoded.
 func (c *Column) Stored() *Type {
 	if c.Field.Dictionary != nil {
 		return &c.Field.Dictionary.Index
@@ -41,9 +41,9 @@ func (c *Column) Stored() *Type {
 	return &c.Field.Type
 }
 
-// MinBytes returns the least size in bytes of one of the column's buffers,
-// decompressed, for length values, some of them null. It is 0 for a buffer whose size
-// depends on the content of others, and false for a size beyond any file.
+// MinBytes returns the least size in bytes of one of the column's buffers, decompressed,
+// for length values, some of them null. It is 0 for a buffer with a size that depends on
+// the content of others, and false for a size beyond any file.
 func (c *Column) MinBytes(buffer int, length int64) (int64, bool) {
 	if length <= 0 {
 		return 0, true

@@ -2,11 +2,10 @@
 // fields, the position of every record batch, and the position of each column's
 // buffers. It never reads a value.
 //
-// [Read] recognizes a file, which has a footer at its end, or a stream of
-// messages. It returns a [File]: the [Schema], a [Block] per record batch and per
-// dictionary batch, and a [Column] for every field. A column selects the field's
-// nodes and buffers among those of a batch. [File.Scan] then visits the headers
-// of the record batches:
+// [Read] recognizes a file, which has a footer at its end, or a stream of messages. It
+// returns a [File]: the [Schema], a [Block] per record batch and per dictionary batch, and
+// a [Column] for every field. A column selects the field's nodes and buffers among the
+// nodes and buffers of a batch. [File.Scan] then visits the headers of the record batches:
 //
 //	f, err := arrowmeta.Read(r, size)
 //	column := &f.Columns[0]
@@ -28,6 +27,6 @@
 // cut between two messages would look complete, and rows would be lost
 // silently.
 //
-// The metadata is in FlatBuffers; the tables and their numbers are those of
-// Schema.fbs, Message.fbs and File.fbs of the Arrow format, versions 4 and 5.
+// The metadata is in FlatBuffers; the tables and their numbers are defined in Schema.fbs,
+// Message.fbs and File.fbs of the Arrow format, versions 4 and 5.
 package arrowmeta

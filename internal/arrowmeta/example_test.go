@@ -27,7 +27,7 @@ func ExampleRead() {
 		field := &f.Schema.Fields[i]
 		fmt.Println(field.Name, field.TypeString())
 	}
-	elements := &f.Columns[0].Children[0].Children[0] // of image, a list of lists
+	elements := &f.Columns[0].Children[0].Children[0] // elements of image, a list of lists
 	err = f.Scan(r, 0, len(f.Batches), func(i int, b *arrowmeta.RecordBatch) error {
 		values := b.Buffers(elements)[1] // after the validity bitmap
 		fmt.Printf("batch %d: %d rows at byte %d\n", i, b.Length, f.Batches[i].Body()+values.Offset)

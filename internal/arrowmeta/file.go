@@ -105,8 +105,8 @@ func ReadFile(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 }
 
 // FooterOf returns the offset and the size of the footer of an Arrow IPC file, which has
-// size bytes, from its last ones. Found is false if they are those of no such file. The
-// errors are those of [Read].
+// size bytes, from its last ones. Found is false if these bytes do not end such a file. The
+// errors are as in [Read].
 func FooterOf(last []byte, size int64) (offset int64, n int, found bool, err error) {
 	if len(last) < trailer || string(last[len(last)-len(magic):]) != magic {
 		return 0, 0, false, nil
@@ -115,8 +115,8 @@ func FooterOf(last []byte, size int64) (offset int64, n int, found bool, err err
 	return at.offset, n, true, err
 }
 
-// ReadFooter reads the schema of the footer that begins at an offset. The errors are those
-// of [Read].
+// ReadFooter reads the schema of the footer that begins at an offset. The errors are as in
+// [Read].
 func ReadFooter(footer []byte, offset int64) (Schema, error) {
 	var f File
 	if err := f.decodeFooter(footer, offset); err != nil {

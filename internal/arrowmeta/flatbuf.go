@@ -105,7 +105,7 @@ func (f *flatbuf) table(at int) table {
 // a field in the vtable: 4 for the first field, 6 for the second.
 type table struct {
 	f     *flatbuf
-	pos   int // of the table in the message
+	pos   int // position of the table in the message
 	size  int // bytes of the table
 	vt    int // position of the vtable, the list of the fields' offsets
 	slots int // bytes of the vtable

@@ -94,8 +94,8 @@ func isTar(head string) bool {
 	return len(head) >= 262 && head[257:262] == "ustar"
 }
 
-// isNPZ reports whether data that begin with head are a ZIP archive whose first member is
-// a NumPy file.
+// isNPZ reports whether data that begin with head are a ZIP archive with a NumPy file as
+// its first member.
 func isNPZ(head string) bool {
 	if len(head) < 30 || head[:4] != "PK\x03\x04" {
 		return false
@@ -110,7 +110,7 @@ func isUTF16(head string) bool {
 }
 
 // isText reports whether head is text in UTF-8, of which the last character may be cut. An
-// Arrow file that ends after its first bytes is no text.
+// Arrow file that ends after its first bytes is not text.
 func isText(head string) bool {
 	for len(head) > 0 && !strings.HasPrefix(head, magic) {
 		r, n := utf8.DecodeRuneInString(head)

@@ -74,7 +74,7 @@ func TestDType(t *testing.T) {
 	}
 	want := map[string]dtype.Type{
 		"day": dtype.Int32, "ms": dtype.Int64, "t32": dtype.Int32, "t64": dtype.Int64, "at": dtype.Int64,
-		"local": dtype.Int64, "span": dtype.Int64, // months with days, and decimals, are no array elements
+		"local": dtype.Int64, "span": dtype.Int64, // months with days, and decimals, cannot be array elements
 	}
 	for i := range f.Schema.Fields {
 		field := &f.Schema.Fields[i]
@@ -173,7 +173,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// failing is a file whose reads beyond limit fail with err.
+// failing is a file. Its reads beyond limit fail with err.
 type failing struct {
 	io.ReaderAt
 	limit int64

@@ -2,8 +2,8 @@ package arrowmeta
 
 import "fmt"
 
-// Kind is the family of an Arrow type. The numbers are those of the union
-// "Type" in Schema.fbs. Larger numbers are types of later versions of Arrow.
+// Kind is the family of an Arrow type. The numbers are from the union "Type" in Schema.fbs.
+// Larger numbers are types of later versions of Arrow.
 type Kind uint8
 
 // The kinds of Arrow types.
@@ -72,7 +72,7 @@ func (k Kind) String() string {
 // Unit is the resolution of a temporal type.
 type Unit uint8
 
-// The units of dates, times, timestamps and durations, then those of intervals.
+// The units of dates, times, timestamps and durations, then the units of intervals.
 const (
 	NoUnit Unit = iota
 	Day

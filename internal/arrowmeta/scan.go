@@ -32,8 +32,8 @@ func (f *File) Batch(r io.ReaderAt, i int) (*RecordBatch, error) {
 	return batch, err
 }
 
-// ScanDictionaries is [File.Scan] for all dictionary batches. Such a batch has
-// one column, that of the dictionary's values.
+// ScanDictionaries is [File.Scan] for all dictionary batches. Such a batch has one column
+// with the dictionary's values.
 func (f *File) ScanDictionaries(r io.ReaderAt, visit func(i int, d *DictionaryBatch) error) error {
 	s := scan{w: window{r: r, size: f.Size}, blocks: f.Dictionaries, what: "dictionary batch", kind: dictionaryMessage}
 	layouts := f.dictionaryLayouts()
@@ -97,7 +97,7 @@ type scan struct {
 	w      window
 	blocks []Block
 	what   string // a name of a block in errors: "record batch"
-	kind   uint8  // of the messages
+	kind   uint8  // kind of the messages
 	fb     flatbuf
 }
 

@@ -23,7 +23,7 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// sparse is a file whose bytes outside parts are zero.
+// sparse is a file with zero bytes outside parts.
 type sparse struct {
 	size  int64
 	parts map[int64][]byte // by offset, a multiple of step

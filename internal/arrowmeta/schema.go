@@ -17,7 +17,7 @@ type Schema struct {
 type Field struct {
 	Name       string
 	Nullable   bool
-	Type       Type        // of the values, even if they are dictionary-encoded
+	Type       Type        // type of the values, even if they are dictionary-encoded
 	Dictionary *Dictionary // nil if the values are not dictionary-encoded
 	Metadata   Metadata
 }

@@ -13,9 +13,9 @@ import (
 // Arrow 0.15 it began with the length alone.
 const continuation = 0xFFFFFFFF
 
-// prefix reads the start of a message. Skip is the number of bytes before the
-// metadata. Length is that of the metadata: 0 at the end of the stream, negative if
-// it is invalid.
+// prefix reads the start of a message. Skip is the number of bytes before the metadata.
+// Length is the length of the metadata: 0 at the end of the stream, negative if it is
+// invalid.
 func prefix(head []byte) (skip int, length int64) {
 	first := binary.LittleEndian.Uint32(head)
 	if first != continuation {
@@ -40,7 +40,7 @@ func IsStream(head []byte, size int64) bool {
 type streamReader struct {
 	window
 	file  *File
-	off   int64 // of the next message
+	off   int64 // offset of the next message
 	ahead int   // bytes worth reading beyond a message's prefix
 	fb    flatbuf
 }

@@ -11,7 +11,7 @@ import (
 // zero.
 type Type struct {
 	Kind       Kind
-	BitWidth   int    // of one value: Int, Float, Bool, Decimal, Date, Time, Timestamp, Duration, Interval; 0 if unknown
+	BitWidth   int    // bits of one value: Int, Float, Bool, Decimal, Date, Time, Timestamp, Duration, Interval; 0 if unknown
 	Signed     bool   // Int
 	ByteWidth  int    // FixedSizeBinary: bytes of one value
 	ListSize   int    // FixedSizeList: elements of one list
@@ -27,8 +27,8 @@ type Type struct {
 }
 
 // DType returns the element type of an array of such values, and true. Dates, times,
-// timestamps, durations and year-month intervals become the integers that store
-// them. Of the other types only booleans, integers and floats have an element type.
+// timestamps, durations and year-month intervals become the integers that store them. Among
+// the other types, only booleans, integers and floats have an element type.
 func (t *Type) DType() (dtype.Type, bool) {
 	signed, name := t.Signed, "int"
 	switch t.Kind {

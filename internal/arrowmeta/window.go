@@ -8,8 +8,8 @@ const readAhead = 64 << 10
 // window reads pieces of a file, mostly in order, with few calls.
 type window struct {
 	r    io.ReaderAt
-	size int64 // of the file
-	off  int64 // of buf
+	size int64 // size of the file
+	off  int64 // offset of buf
 	buf  []byte
 }
 

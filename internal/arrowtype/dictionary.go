@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// dictionaryKind describes indices into a dictionary, whose values are rows.
+// dictionaryKind describes indices into a dictionary of rows.
 type dictionaryKind struct{}
 
 func (dictionaryKind) matches(f *arrowmeta.Field) bool { return f.Dictionary != nil }

@@ -113,9 +113,9 @@ func (d *description) bfloat16(name string) string {
 
 // tensor holds the parameters of the extension type arrow.fixed_shape_tensor.
 type tensor struct {
-	Shape       []int    // of a row as it is stored, row-major
+	Shape       []int    // shape of a row as it is stored, row-major
 	Permutation []int    // dimension i of the row means stored dimension Permutation[i]; nil for the identity
-	DimNames    []string // of the stored dimensions; may be nil
+	DimNames    []string // names of the stored dimensions; may be nil
 }
 
 // tensorOf returns the parameters of a field of type arrow.fixed_shape_tensor,
@@ -189,7 +189,7 @@ func parseTensor(text string) (*tensor, error) {
 	return &t, nil
 }
 
-// parseList reads a list whose elements parse understands; null is no list.
+// parseList reads a list of elements that parse understands; null is not a list.
 func parseList[T any](key string, v jsontext.Value, parse func(jsontext.Value) (T, bool), kind string) ([]T, error) {
 	if v.Kind() == jsontext.Null {
 		return nil, nil

@@ -230,8 +230,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestRowsOfListsChildren: the metadata of a list's child count. A list of lists is
-// no tensor.
+// TestRowsOfListsChildren: the metadata of a list's child count. A list of lists is not a
+// tensor.
 func TestRowsOfListsChildren(t *testing.T) {
 	list := func(child arrowmeta.Field) arrowmeta.Field {
 		return arrowmeta.Field{Name: "x", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{child}}}

@@ -21,11 +21,11 @@ const (
 type Field struct {
 	Name    string
 	Type    dtype.Type
-	Shape   []int    // of a row; -1 for the length of a list that is not known yet
-	Ragged  int      // leading dimensions whose size varies; Shape is then that of one element of the innermost lists
+	Shape   []int    // shape of a row; -1 for the length of a list that is not known yet
+	Ragged  int      // leading dimensions of varying size; Shape then describes one element of the innermost lists
 	Logical string   // the date, time, timestamp, duration or interval that integers stand for, or the type of text and bytes; "" for plain numbers
 	Levels  []Level  // from the column to its values
-	Names   []string // of the classes that integers stand for; nil if none are declared
+	Names   []string // names of the classes that integers stand for; nil if none are declared
 
 	// Bytes says which elements the bytes of a row are, if the caller gave their shape.
 	Bytes *Elements
@@ -37,8 +37,8 @@ type Field struct {
 	described []int // Shape as the type of the column describes it
 }
 
-// Describe describes every column of a schema. A column whose rows cannot be
-// rows of an array has no field, but a reason with a remedy.
+// Describe describes every column of a schema. If the rows of a column cannot be rows of an
+// array, the column has no field, but a reason with a remedy.
 func Describe(s *arrowmeta.Schema) (fields []*Field, reasons []string) {
 	features, seen := features(s), make(map[string]bool, len(s.Fields))
 	unknown := s.Metadata.Reserved()
@@ -221,8 +221,7 @@ func (f *Field) Direct() bool {
 	return !slices.ContainsFunc(f.Levels, func(l Level) bool { return !l.Direct() })
 }
 
-// LastOffsets returns the innermost level of lists with offsets, -1 if there is
-// none.
+// LastOffsets returns the innermost level of lists with offsets, or -1.
 func (f *Field) LastOffsets() int {
 	for n := len(f.Levels) - 2; n >= 0; n-- {
 		if !f.Levels[n].Direct() {

@@ -2,7 +2,7 @@ package arrowtype
 
 import "github.com/meshfeed/meshfeed/internal/arrowmeta"
 
-// fixedSizeListKind describes lists whose type contains their length.
+// fixedSizeListKind describes lists with a length that their type contains.
 type fixedSizeListKind struct{}
 
 func (fixedSizeListKind) matches(f *arrowmeta.Field) bool {

@@ -43,7 +43,7 @@ type Level interface {
 	Direct() bool
 }
 
-// List is a level whose elements are lists of elements of the next level.
+// List is a level with lists of elements of the next level as elements.
 type List interface {
 	Level
 

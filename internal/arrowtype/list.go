@@ -63,7 +63,7 @@ func (l *list) Lengths(offsets []byte, out []int64) error {
 
 func (l *list) offset(offsets []byte, i int) int64 { return Integer(offsets[i*l.width:], l.width) }
 
-// uneven returns the index of the first list of another length, -1 if there is none.
+// uneven returns the index of the first list of another length, or -1.
 func (l *list) uneven(offsets []byte) int {
 	b, n := offsets, uint32(l.length)
 	if l.width == 4 {

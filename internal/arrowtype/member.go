@@ -19,7 +19,7 @@ func (memberKind) describe(d *description, f *arrowmeta.Field) string {
 }
 
 // Member returns the number of the child that holds the rows of a struct. It is -1 if the
-// field is no struct of bytes and a path.
+// field is not a struct of bytes and a path.
 func Member(f *arrowmeta.Field) int {
 	if f.Type.Kind != arrowmeta.Struct || f.Dictionary != nil || len(f.Type.Children) != 2 {
 		return -1

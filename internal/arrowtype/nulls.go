@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// ListsOfNulls describes a column of lists whose values are nulls by their type, as rows of
-// another field. ok is false for any other column.
+// ListsOfNulls describes a column of lists with values of the null type, as rows of another
+// field. ok is false for any other column.
 func ListsOfNulls(f *arrowmeta.Field, other *Field) (*Field, bool) {
 	out := &Field{Name: f.Name, Type: other.Type, Logical: other.Logical}
 	for ; !IsNull(f); f = &f.Type.Children[0] {

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// textKind describes text and binary values: lists of bytes, whose length varies. Arrow
-// stores the offsets and the bytes of a column in one array.
+// textKind describes text and binary values: lists of bytes of varying length. Arrow stores
+// the offsets and the bytes of a column in one array.
 type textKind struct{}
 
 func (textKind) matches(f *arrowmeta.Field) bool { return textWidth(&f.Type) > 0 }

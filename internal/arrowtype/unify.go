@@ -14,9 +14,10 @@ var families = [][]arrowmeta.Kind{
 	{arrowmeta.List, arrowmeta.LargeList},
 }
 
-// Unify returns a field that can hold the values of two columns whose value types agree: text,
-// bytes and lists of any offsets, views, and dictionaries. A column of nulls agrees with every
-// other. If both types are equal, it is the first field. ok is false if the types disagree.
+// Unify returns a field that can hold the values of two columns if their value types agree:
+// text, bytes and lists of any offsets, views, and dictionaries. A column of nulls agrees
+// with every other. If both types are equal, it is the first field. ok is false if the
+// types disagree.
 func Unify(a, b *arrowmeta.Field) (f arrowmeta.Field, ok bool) {
 	if a.TypeString() == b.TypeString() {
 		return *a, true

@@ -85,8 +85,8 @@ func (v View) Within(buffers int, size func(buffer int) int64) error {
 	return nil
 }
 
-// SetViews sets the values of a dictionary of text to those of Len views. The error is that
-// of an invalid view.
+// SetViews sets the values of a dictionary of text to the values of Len views. It returns
+// an error for an invalid view.
 func (d *Dictionary) SetViews(data []byte, buffers [][]byte) error {
 	d.Texts = make([][]byte, d.Len)
 	for i := range d.Texts {

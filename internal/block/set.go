@@ -16,8 +16,8 @@ type Set struct {
 	Fields []int // the fields that parts take, each once
 
 	schema   source.Schema
-	programs []*Program // of each part
-	group    []int      // of each part: the index of its field in Fields
+	programs []*Program // programs of each part
+	group    []int      // the index in Fields of each part's field
 }
 
 // Form describes how the rows of a field lie in memory.
@@ -106,7 +106,7 @@ func (w *Work) Reset() { clear(w.jobs[:cap(w.jobs)]) }
 // Address returns the address of the first byte of a row, 0 for nil.
 func Address(row []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(row))) }
 
-// Jobs converts the jobs of the k-th field to those of package gather.
+// Jobs converts the jobs of the k-th field to jobs of package gather.
 func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
 	w.jobs = w.jobs[:0]
 	for _, j := range jobs {
@@ -121,8 +121,8 @@ func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
 // time.
 const batchesInMemory = 4
 
-// Run does the jobs of the k-th field over the rows whose addresses are in w. If
-// zeros is set, address 0 stands for a row of zeros.
+// Run does the jobs of the k-th field over the rows at the addresses in w. If zeros is set,
+// address 0 stands for a row of zeros.
 func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool) error {
 	list, bytes := s.Jobs(k, jobs, w), 0
 	for i := range list {

@@ -61,8 +61,8 @@ type bits struct {
 	count int
 }
 
-// extend adds n bits of value 0, and returns the number of the first. Without memory
-// there are none: then ok is false.
+// extend adds n bits of value 0, and returns the number of the first. If out of memory, ok
+// is false.
 func (b *bits) extend(n int) (first int, ok bool) {
 	clear(b.buffer.extend((b.count+n+7)/8 - b.n))
 	if *b.failed != nil {

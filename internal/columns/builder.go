@@ -71,7 +71,7 @@ func (b *builder) check(s *source.Span, most int64) error {
 		if l.Wide {
 			continue
 		}
-		n := int64(len(s.Row) / max(1, b.field.RowBytes())) // of the entries of the next level
+		n := int64(len(s.Row) / max(1, b.field.RowBytes())) // entries of the next level
 		if d < b.field.Ragged-1 {
 			n = int64(len(s.Lists[d]))
 		}
@@ -146,8 +146,8 @@ func (l *levelBuilder) addLists(lengths []int64) {
 	l.Length += len(lengths)
 }
 
-// addElements adds n entries to level d, which is no level of lists with offsets, and to
-// those below it.
+// addElements adds n entries to level d, which is not a level of lists with offsets, and to
+// the levels below it.
 func (b *builder) addElements(d, n int, row []byte, nulls []bool) {
 	each := len(nulls) / max(n, 1) // values of an entry
 	single := len(b.levels) - 1    // the level of single values
@@ -172,7 +172,7 @@ func (b *builder) addElements(d, n int, row []byte, nulls []bool) {
 	b.levels[len(b.levels)-1].addValues(b.field.Type, row)
 }
 
-// addValues adds values whose elements are stored as those of type t.
+// addValues adds values with elements stored like elements of type t.
 func (l *levelBuilder) addValues(t dtype.Type, row []byte) {
 	switch t {
 	case dtype.Bool:

@@ -21,20 +21,20 @@ const (
 // Level is an Arrow array. [Levels] describes it, [Reader.Read] fills it.
 type Level struct {
 	Kind Kind
-	Type dtype.Type // of Values: neither bfloat16 nor complex
-	UTF8 bool       // of Text: it is text, not bytes
-	Wide bool       // of Text and List: offsets have 64 bits, not 32
-	Size int        // of FixedList
+	Type dtype.Type // type of Values: neither bfloat16 nor complex
+	UTF8 bool       // for Text: it is text, not bytes
+	Wide bool       // for Text and List: offsets have 64 bits, not 32
+	Size int        // for FixedList
 
 	Length   int    // number of entries
 	Nulls    int    // how many entries are null
 	Validity []byte // a bit for each entry, which is 0 for null; nil if none is null
-	Offsets  []byte // of Text and List: Length + 1 of them, little-endian
-	Data     []byte // of Values and Text
+	Offsets  []byte // for Text and List: Length + 1 offsets, little-endian
+	Data     []byte // for Values and Text
 }
 
 // Levels describes the levels of a field, without entries. If wide is false, only lists
-// whose type says so have offsets of 64 bits, such as "large_string".
+// with such a type have offsets of 64 bits, such as "large_string".
 func Levels(f source.Field, wide bool) []Level {
 	var levels []Level
 	text := f.IsText() || f.IsBytes()

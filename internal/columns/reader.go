@@ -18,14 +18,14 @@ import (
 const (
 	chunkRows  = 4 << 10
 	chunkBytes = 4 << 20
-	firstRows  = 64 // of the first chunk, which shows how large rows are
+	firstRows  = 64 // rows in the first chunk, which shows how large rows are
 	gatherEach = 1 << 20
 )
 
 // Options select how batches are made. The zero value is a good default.
 type Options struct {
 	Wide   bool   // all offsets have 64 bits
-	Memory Memory // of the buffers; nil for Heap
+	Memory Memory // memory for the buffers; nil for Heap
 }
 
 // Reader reads rows of some fields. It is safe for concurrent use.
@@ -33,11 +33,11 @@ type Reader struct {
 	options  Options
 	fields   []source.Field
 	parts    []int           // by field: its part, or -1 if its rows are read as spans
-	gatherer source.Gatherer // of the fixed fields without nulls; nil if there are none
-	reader   source.Reader   // of the other fields; nil if there are none
-	numbers  []int           // of the fields that are read as spans, in the schema
-	rowBytes int             // of a row of all gathered fields
-	spans    sync.Pool       // of *[]source.Span
+	gatherer source.Gatherer // gathers the fixed fields without nulls; nil without such fields
+	reader   source.Reader   // reads the other fields; nil without such fields
+	numbers  []int           // numbers of the fields that are read as spans, in the schema
+	rowBytes int             // bytes of a row of all gathered fields
+	spans    sync.Pool       // holds *[]source.Span
 	narrow   int64           // the largest offset of 32 bits
 }
 
@@ -95,7 +95,7 @@ func (r *Reader) RowBytes() int {
 	return n
 }
 
-// Ahead announces the records of a later Read, as that of source.Gatherer does.
+// Ahead announces the records of a later Read, as source.Gatherer does.
 func (r *Reader) Ahead(records []int64) {
 	if r.gatherer != nil {
 		r.gatherer.Ahead(records)
@@ -117,10 +117,10 @@ func (r *Reader) Close() error {
 	return cmp.Or(errs[0], errs[1])
 }
 
-// Read returns the rows of the first records of a list, as many as take about `most`
-// bytes, but at least one, and all of them if most is 0. If offsets have 32 bits, it also
-// ends before they are too large. The error is OutOfRange for a record that does not
-// exist, and for a single row whose offsets are too large.
+// Read returns the rows of the first records of a list, as many as take about `most` bytes,
+// but at least one, and all of them if most is 0. If offsets have 32 bits, it also ends
+// before they are too large. The error is OutOfRange for a record that does not exist, and
+// for a single row with offsets that are too large.
 //
 // The buffers belong to the caller. A caller with memory of its own frees them by [Batch.Free].
 func (r *Reader) Read(ctx context.Context, records []int64, most int) (*Batch, error) {
@@ -207,8 +207,9 @@ func (r *Reader) read(ctx context.Context, builders []*builder, records []int64,
 	return rows, nil
 }
 
-// add adds up to n rows to the builders, whose spans follow each other, and returns how
-// many fit. Before, there are rows, and bytes of them with those of the gathered fields.
+// add adds up to n rows to the builders, and returns how many fit. spans has n spans for
+// each builder in turn. The batch already has the given rows and bytes, including the
+// gathered fields.
 func (r *Reader) add(builders []*builder, spans []source.Span, n, rows int, bytes *int, most int) (int, error) {
 	for i := range n {
 		size := r.rowBytes
@@ -288,7 +289,7 @@ func (r *Reader) gatherPart(ctx context.Context, dst [][]byte, records []int64, 
 	return r.gatherer.Gather(ctx, records[from:to], jobs)
 }
 
-// addGathered counts n rows whose values were gathered: into the buffer of the values, or
+// addGathered counts n rows with gathered values: into the buffer of the values, or
 // elsewhere, if Arrow stores them otherwise.
 func (b *builder) addGathered(n int, rows []byte) {
 	for d := range b.levels {

@@ -14,14 +14,14 @@ const (
 	Margin    = 20
 	CharWidth = 7 // width of a character of 11.5 px
 	LineStep  = 18
-	MaxWidth  = 760 // of a grid or a line by default
+	MaxWidth  = 760 // width of a grid or a line by default
 )
 
 // Canvas is an SVG document while it is drawn, from top to bottom.
 type Canvas struct {
 	Y     int // top of what is drawn next
 	Limit int // right end of lines: an x coordinate
-	width int // of the drawing without its margins
+	width int // width of the drawing without its margins
 	body  strings.Builder
 }
 
@@ -31,7 +31,7 @@ func New(width int) *Canvas { return &Canvas{Y: Margin, Limit: MaxWidth, width: 
 // Widen makes the drawing at least this wide, without its margins.
 func (c *Canvas) Widen(width int) { c.width = max(c.width, width) }
 
-// style has a light and a dark variant of all colors but those of the palette, which
+// style has a light and a dark variant of all colors except the palette's colors, which
 // suit both.
 const style = `
 .mf-bg{fill:#fff;stroke:#d8dee6}.mf-t{fill:#1c2733}.mf-b{fill:#1c2733;font-weight:600}.mf-m{fill:#5b6875}.mf-w{fill:#fff;font-weight:600}

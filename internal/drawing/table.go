@@ -7,7 +7,7 @@ import (
 // Weight is the thickness of a drawn line.
 type Weight int
 
-// The weights. None means that there is no line.
+// The weights. None means without a line.
 const (
 	None Weight = iota
 	Light

@@ -12,7 +12,7 @@ func Runes(s string) int { return utf8.RuneCountInString(s) }
 const Gap = -1
 
 // Shown lists the indices of the elements to draw, of n elements. If n exceeds most, it
-// lists most indices: the first ones, Gap and the last. Below 3, there is no space for Gap.
+// lists most indices: the first ones, Gap and the last. Below 3, Gap does not fit.
 func Shown(n, most int) []int {
 	var list []int
 	for i := range min(n, most) {

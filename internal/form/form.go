@@ -23,15 +23,15 @@ const (
 	MaxBytes = 8 << 20
 	MaxName  = 1024 // bytes of a key or string
 
-	maxDepth = 32  // of nested objects and lists
+	maxDepth = 32  // depth of nested objects and lists
 	maxPath  = 120 // bytes of a path that a message shows
 )
 
 // Form is a kind of document.
 type Form struct {
-	Name     string // of errors
+	Name     string // name in errors
 	noun     string
-	remedy   string // of the error of a command that reads another form
+	remedy   string // remedy in the error of a command that reads another form
 	required int    // the number of keys that a document must have, from the first
 	keys     []string
 }

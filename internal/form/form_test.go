@@ -68,7 +68,7 @@ func TestRead(t *testing.T) {
 		`{"meshfeed":1,"model":{},"devices":8,"candidates":[],"layout":null}`: `layout: expected a layout document, but found a report of meshfeed advise; its member "layout" is a layout document`,
 		`{"meshfeed":2,"mesh":{},"arrays":{}}`:                                `layout: /meshfeed: the document has version 2, but this release reads version 1`,
 		`{"meshfeed":1,"mesh":{},"arays":{}}`:                                 `layout: /arays: "arays" is not a key; did you mean "arrays"? The keys here are meshfeed, mesh, arrays, batch, dataset, loading, prefetch, budget`,
-		`{"meshfeed":1,"arrays":{},"model":{}}`:                               `layout: /model: "model" is not a key; the keys here are meshfeed, mesh, arrays, batch, dataset, loading, prefetch, budget`, // of two forms alike
+		`{"meshfeed":1,"arrays":{},"model":{}}`:                               `layout: /model: "model" is not a key; the keys here are meshfeed, mesh, arrays, batch, dataset, loading, prefetch, budget`, // the document matches two forms equally
 		`{"meshfeed":1}`:                                                      `layout: a layout document needs the key "mesh"`,
 		`{"diagram":{}`:                                                       `layout: expected ',' or '}', but the text ends (line 1, byte 14)`,
 		`[{"diagram":1}]`:                                                     `layout: expected a layout document, but found a list`,

@@ -147,8 +147,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestNarrowWide has one value that does not fit: only its high bits differ from
-// those of a value that fits.
+// TestNarrowWide has one value that does not fit: only its high bits differ from a value
+// that fits.
 func TestNarrowWide(t *testing.T) {
 	values := []uint64{1, 2, 3, 4, 5, 6, 7, 1<<32 - 1, 9}
 	whole := [][][2]int{{{0, 9}}}

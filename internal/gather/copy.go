@@ -103,8 +103,8 @@ func (c copier) copyRuns(dst []byte, row uintptr) {
 	}
 }
 
-// copyShort copies runs as Ts, because a call of memmove for each takes longer. The
-// last T of a run overlaps the one before if the run is no multiple of a T.
+// copyShort copies runs as Ts, because a call of memmove for each takes longer. The last T
+// of a run overlaps the one before unless the run is a multiple of a T.
 func copyShort[T uint8 | uint16 | uint32 | uint64 | [16]byte](c copier, dst []byte, row uintptr) {
 	from, to := unsafe.Pointer(&view[byte](row, c.run)[0]), unsafe.Pointer(&dst[:c.count*c.run][0])
 	size := int(unsafe.Sizeof(*(*T)(to)))

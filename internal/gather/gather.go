@@ -12,11 +12,11 @@
 // hardware prefetcher cannot predict its address. So a later row is prefetched while
 // a row is copied.
 //
-// The package does not check addresses. Every address must be that of a row, which
-// extends to the last element that the program takes. The row must stay valid until
-// Run returns, and must not be on a goroutine's stack. Run reads no byte beyond the
-// elements of a program, because a row may end at the last byte of a mapping. Run
-// writes no byte outside of Dst.
+// The package does not check addresses. Every address must be the start of a row, which
+// extends to the last element that the program takes. The row must stay valid until Run
+// returns, and must not be on a goroutine's stack. Run reads no byte beyond the elements of
+// a program, because a row may end at the last byte of a mapping. Run writes no byte
+// outside of Dst.
 package gather
 
 import (
@@ -144,7 +144,7 @@ func (g *gatherer) tiles(active []*Job, from, to int) error {
 	return nil
 }
 
-// block copies rows [from, to) of one job, and clears those of address 0.
+// block copies rows [from, to) of one job, and clears rows with address 0.
 func (g *gatherer) block(j *Job, from, to int) error {
 	width := j.Program.bytes
 	dst := j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]

@@ -16,8 +16,8 @@ const (
 	Complex128ToComplex64            //
 )
 
-// Conversions returns how elements of one type become elements of another: unchanged, or
-// as its [dtype.Type.Narrow] type. ok is false if there is no such conversion.
+// Conversions returns how elements of one type become elements of another: unchanged, or as
+// its [dtype.Type.Narrow] type. ok is false if such a conversion does not exist.
 func Conversions(from, to dtype.Type) (c Conversion, ok bool) {
 	if from == to {
 		return Copy, true
@@ -52,7 +52,7 @@ type Program struct {
 	conv     Conversion
 	pieces   []piece
 	src, dst int // units of an element
-	bytes    int // of one row in the destination
+	bytes    int // bytes of one row in the destination
 	extent   int // end of the last element that it reads, in bytes (bits for Bits) after the row's address
 }
 
@@ -81,7 +81,7 @@ type piece struct {
 	first  int    // distance of the first element from the row's address
 	at     int    // first element in the destination, in which the piece is contiguous
 	run    int    // adjacent elements
-	inner  loop   // the innermost repeat; its count is 1 if there is none
+	inner  loop   // the innermost repeat; its count is 1 without one
 	outer  []loop // the other repeats, innermost first
 	passes int    // product of the outer counts
 }
@@ -128,10 +128,10 @@ func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program 
 	return CompileStrided(strides, size, boxes, conv)
 }
 
-// CompileStrided is Compile for rows with any strides: distances in bytes (bits for
-// Bits) between neighbors in each dimension. Strides may be negative or zero. The
-// address of a row is that of its element 0, 0, …. The caller makes sure that
-// elements before that address are valid, too.
+// CompileStrided is Compile for rows with any strides: distances in bytes (bits for Bits)
+// between neighbors in each dimension. Strides may be negative or zero. The address of a
+// row is the address of its element 0, 0, …. The caller makes sure that elements before
+// that address are valid, too.
 func CompileStrided(strides []int, size int, boxes [][][2]int, conv Conversion) *Program {
 	p := &Program{conv: conv}
 	p.src, p.dst = conv.units()

@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// A read of a mapping whose file has shrunk is an error.
+// Reading a mapping after its file has shrunk is an error.
 func TestFaultIsCaught(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(path, make([]byte, 1<<16), 0o600); err != nil {

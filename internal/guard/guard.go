@@ -16,8 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Call calls fn and returns its error. A panic in fn becomes an Internal error,
-// whose attribute "stack" is the trace.
+// Call calls fn and returns its error. A panic in fn becomes an Internal error with the
+// trace as its attribute "stack".
 func Call(op string, fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -52,8 +52,8 @@ func panicked(op string, r any) error {
 
 const module = "github.com/meshfeed/meshfeed/"
 
-// own reports whether a function is part of meshfeed. A function of package main is,
-// if the build path of the program is that of the C library or the command.
+// own reports whether a function is part of meshfeed. A function of package main is, if the
+// build path of the program is the C library or the command.
 func own(function string) bool {
 	if strings.HasPrefix(function, "main.") {
 		info, ok := debug.ReadBuildInfo()

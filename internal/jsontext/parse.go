@@ -36,14 +36,14 @@ func Check(text []byte, depth int) *Error {
 // Error is the reason why a text is not JSON.
 type Error struct {
 	What   string // the message
-	Offset int    // of the first wrong byte, or the length of a text that ends early
+	Offset int    // offset of the first wrong byte, or the length of a text that ends early
 	Path   []Step // from the root to the value with that byte
 }
 
 // Step is one step down, to a member of an object or to an element of a list.
 type Step struct {
 	Key    []byte // in quotes, as in the text; nil for an element
-	Number int    // of the element
+	Number int    // number of the element
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (at byte %d)", e.What, e.Offset) }
@@ -55,7 +55,7 @@ func (e *Error) below(s Step) { e.Path = append([]Step{s}, e.Path...) }
 // parser checks a text from the start to the end.
 type parser struct {
 	text []byte
-	pos  int // of the next byte
+	pos  int // position of the next byte
 	most int // the largest depth
 	err  *Error
 }
@@ -90,7 +90,7 @@ func (p *parser) space() {
 func (p *parser) value(depth int) {
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
-		p.members(c+2, depth+1) // the codes of '}' and ']' are those of '{' and '[' plus two
+		p.members(c+2, depth+1) // the codes of '}' and ']' are the codes of '{' and '[' plus two
 	case c == '"':
 		p.str()
 	case c == '-' || '0' <= c && c <= '9':
@@ -124,7 +124,7 @@ func (p *parser) word(w string) bool {
 	return true
 }
 
-// members reads an object or a list, whose last byte is end.
+// members reads an object or a list with end as its last byte.
 func (p *parser) members(end byte, depth int) {
 	if depth > p.most {
 		p.fail("values are nested deeper than " + strconv.Itoa(p.most))

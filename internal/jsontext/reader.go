@@ -16,7 +16,7 @@ const MaxInteger = 1 << 53
 
 // Form describes a kind of document.
 type Form struct {
-	MaxDepth  int // of nested objects and lists
+	MaxDepth  int // depth of nested objects and lists
 	MaxString int // bytes of a key or string
 
 	// Fail makes the error of a document. The pointer is the JSON Pointer of

@@ -2,9 +2,9 @@
 // needs neither reflection nor encoding/json, which would be a fifth of the
 // WebAssembly module of the layout validator.
 //
-// A [Value] is a text whose form is not known beforehand, such as the parameters of
-// an Arrow extension type. Its methods decode only the members that the caller asks
-// for, so hostile text costs no memory:
+// A [Value] is a text of unknown form, such as the parameters of an Arrow extension type.
+// Its methods decode only the members that the caller asks for, so hostile text costs no
+// memory:
 //
 //	v, err := jsontext.Parse([]byte(`{"shape":[2,3]}`))
 //	for key, member := range v.Members() { … }

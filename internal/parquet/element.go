@@ -68,7 +68,7 @@ const (
 	logicalBSON      = 13
 	logicalFloat16   = 15
 	logicalInterval  = -1 // exists only in the older enum ConvertedType
-	logicalUnknown   = -2 // of the older enum ConvertedType
+	logicalUnknown   = -2 // from the older enum ConvertedType
 )
 
 // element is the struct SchemaElement: a node of the schema, which is listed depth
@@ -85,10 +85,10 @@ type element struct {
 // logical is the union LogicalType with its parameters.
 type logical struct {
 	kind             int // 0 for none
-	bits             int // of an integer
+	bits             int // bits of an integer
 	signed           bool
-	unit             arrowmeta.Unit // of a time or a timestamp
-	utc              bool           // of a timestamp
+	unit             arrowmeta.Unit // unit of a time or a timestamp
+	utc              bool           // for a timestamp
 	precision, scale int
 }
 

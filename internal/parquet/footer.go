@@ -103,7 +103,7 @@ type Group struct {
 type Chunk struct {
 	Offset, Length int64 // in the file
 	Values         int64 // levels, which include nulls and empty lists
-	Nulls          int64 // of the values, and of lists as the writer counts them; -1 if unknown
+	Nulls          int64 // nulls among the values, and lists as the writer counts them; -1 if unknown
 	Unpacked       int64 // bytes of the pages after decompression
 	Text           int64 // bytes of the values of variable length; 0 if unknown
 	Codec          Codec
@@ -113,7 +113,7 @@ type Chunk struct {
 	Data    int64 // offset in the file
 	Lookups int64 // math.MaxInt64 if the metadata do not say
 
-	// The offset index: its position in the file. The size is 0 if there is none.
+	// The offset index: its position in the file. The size is 0 without an index.
 	Index      int64
 	IndexBytes int32
 }
@@ -160,7 +160,7 @@ type rowGroup struct {
 
 // columnChunk holds fields of the structs ColumnChunk and ColumnMetaData.
 type columnChunk struct {
-	path                  string // of another file with the pages
+	path                  string // path of another file with the pages
 	encrypted, present    bool
 	physical              Physical
 	codec                 Codec
@@ -227,7 +227,7 @@ func ReadFile(footer []byte, end int64) (*File, error) {
 	return f, nil
 }
 
-// checked returns the row group if its chunks are those of the leaves and lie before end.
+// checked returns the row group if its chunks match the leaves and lie before end.
 func (g *rowGroup) checked(leaves []Leaf, end int64) (Group, error) {
 	out := Group{Rows: g.rows, Chunks: make([]Chunk, len(g.chunks))}
 	if len(g.chunks) != len(leaves) {
@@ -258,7 +258,7 @@ func (c *columnChunk) checked(leaf *Leaf, rows, end int64) (out Chunk, err error
 		return out, fmt.Errorf("values of type %v in a column of type %v", c.physical, leaf.Physical)
 	case c.values < 0 || c.values > arrowmeta.MaxRows || leaf.MaxRepetition() == 0 && c.values != rows || c.values < rows:
 		return out, fmt.Errorf("%d values for %d rows", c.values, rows)
-	case c.values == 0: // there are no pages, or one without values, at offset 0
+	case c.values == 0: // the chunk has no pages, or one without values, at offset 0
 		return Chunk{Offset: int64(len(Magic)), Nulls: c.nulls, Codec: c.codec}, nil
 	case start < int64(len(Magic)) || c.packed < 0 || c.packed > end-start || c.plain < 0:
 		return out, fmt.Errorf("%d bytes at byte %d lie outside of the data", c.packed, start)
@@ -392,7 +392,7 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 		c.dictionary = r.Int64(kind)
 	case 12:
 		r.Nested(kind, func(id int, kind thrift.Kind) {
-			if id == 3 { // of the struct Statistics
+			if id == 3 { // null_count of the struct Statistics
 				c.nulls = r.Int64(kind)
 			} else {
 				r.Skip(kind)
@@ -402,7 +402,7 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 		c.pages = thrift.Structs(r, kind, 1<<10, "encodings of pages", readPageCount)
 	case 16:
 		r.Nested(kind, func(id int, kind thrift.Kind) {
-			if id == 1 { // of the struct SizeStatistics
+			if id == 1 { // field of the struct SizeStatistics
 				c.text = r.Int64(kind)
 			} else {
 				r.Skip(kind)

@@ -63,7 +63,7 @@ func TestReadFile(t *testing.T) {
 	if f.Rows != 10 || !reflect.DeepEqual(f.Groups, want) || len(f.Leaves) != 1 || f.Firsts[0] != 0 {
 		t.Errorf("got %+v", f)
 	}
-	// A file without rows may have chunks whose pages are at offset 0.
+	// A file without rows may have chunks with pages at offset 0.
 	empty := one(fields{5: int64(0), 9: int64(0)})
 	empty[3], empty[4].([]fields)[0][3] = int64(0), int64(0)
 	if f, err = parquet.ReadFile(empty.Bytes(), end); err != nil || f.Groups[0].Chunks[0].Length != 0 {

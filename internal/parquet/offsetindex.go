@@ -12,7 +12,7 @@ import (
 // row. Some have no rows, although the format forbids it: Arrow for C++ writes them before the
 // last row of lists. Other pages, such as a dictionary, lie before the first one.
 type OffsetIndex struct {
-	Offsets []int64 // of each page in the file, then of the end of the chunk
+	Offsets []int64 // offset of each page in the file, then of the end of the chunk
 	Rows    []int64 // the first row of each page in the row group, then the rows of the group
 }
 
@@ -33,7 +33,7 @@ func (x *OffsetIndex) Pages(start, stop int64) (first, last int) {
 // pageLocation is the struct PageLocation.
 type pageLocation struct {
 	offset, row int64
-	bytes       int32 // of the page with its header
+	bytes       int32 // bytes of the page with its header
 }
 
 // ReadOffsetIndex reads the offset index of a chunk in a row group with this many rows. The

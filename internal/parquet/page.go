@@ -12,9 +12,9 @@ type Encoding int32
 // The encodings.
 const (
 	Plain                Encoding = 0
-	PlainDictionary      Encoding = 2 // of old writers: RLEDictionary in data pages, Plain in dictionary pages
+	PlainDictionary      Encoding = 2 // from old writers: RLEDictionary in data pages, Plain in dictionary pages
 	RLE                  Encoding = 3
-	BitPacked            Encoding = 4 // of levels, by old writers
+	BitPacked            Encoding = 4 // encoding of levels, by old writers
 	DeltaBinaryPacked    Encoding = 5
 	DeltaLengthByteArray Encoding = 6
 	DeltaByteArray       Encoding = 7
@@ -56,15 +56,15 @@ type Page struct {
 	Values   int // levels of a data page, or values of a dictionary
 	Encoding Encoding
 
-	// Of version 1: the encodings of the levels.
+	// Version 1: the encodings of the levels.
 	Definitions, Repetitions Encoding
 
-	// Of version 2: the sizes of the levels, which are not compressed, and whether the
-	// values are compressed.
+	// Version 2: the sizes of the levels, which are not compressed, and whether the values
+	// are compressed.
 	DefinitionBytes, RepetitionBytes int
 	Compressed                       bool
 
-	CRC    uint32 // of the stored bytes, if HasCRC
+	CRC    uint32 // checksum of the stored bytes, if HasCRC
 	HasCRC bool
 }
 

@@ -192,11 +192,11 @@ type copying struct {
 	sync.WaitGroup
 
 	data []uintptr
-	dst  [][]byte     // of every piece
+	dst  [][]byte     // destination of every piece
 	next atomic.Int64 // the piece to copy next
 
 	mu     sync.Mutex
-	failed *failure // of the first piece that failed
+	failed *failure // failure of the first piece that failed
 }
 
 type failure struct {

@@ -119,7 +119,7 @@ func Structs[T any](r *Reader, kind Kind, limit int, what string, read func(r *R
 }
 
 // Union reads a union: a struct with one field, which is a struct. It calls visit with the
-// number of the field, whose value visit must read or skip.
+// number of the field. visit must read or skip its value.
 func (r *Reader) Union(kind Kind, visit func(id int)) {
 	r.Nested(kind, func(id int, kind Kind) {
 		if r.want(kind, Struct) {

@@ -10,9 +10,9 @@
 // module for itself. An instance that trapped, was interrupted, or has more than
 // KeepMemory bytes is not used again.
 //
-// A call that can be interrupted takes 2 to 7 times as long, because the compiled
-// code checks for interruption in every loop. So there is a second compilation
-// without these checks, for calls whose context never ends.
+// A call that can be interrupted takes 2 to 7 times as long, because the compiled code
+// checks for interruption in every loop. So there is a second compilation without these
+// checks, for calls with a context that never ends.
 package host
 
 import (

@@ -126,7 +126,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// endless makes a module whose mf_describe does not end.
+// endless makes a module with an mf_describe that does not end.
 func endless() []byte { return module("\x08\x00\x03\x40\x0c\x00\x0b\x00\x0b") } // loop { continue }
 
 func TestTimeout(t *testing.T) {

@@ -23,7 +23,7 @@ type Table struct {
 	mu      sync.Mutex
 	entries map[uint64]*Entry
 	made    uint64        // handles so far
-	pins    int           // of all entries, including released ones
+	pins    int           // pins of all entries, including released ones
 	idle    chan struct{} // closed when pins is 0; nil if no caller waits for it
 }
 
@@ -155,8 +155,8 @@ func (t *Table) Idle(ctx context.Context) {
 	}
 }
 
-// Release removes a handle and closes its object when no call uses it. It
-// reports whether there was such a handle. The error may be that of Close.
+// Release removes a handle and closes its object when no call uses it. It reports whether
+// there was such a handle. The error may come from Close.
 func (t *Table) Release(h uint64) (gone bool, err error) {
 	e, err := t.remove(h)
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 //	 "processes":[{"process":0,"batches":400,"waited":0.6,"step_ns":4000000,"idle_ns":null,
 //	  "bound":"decode","age_ns":0},…],"silent":[],"windows":null}
 //
-// Times are per batch, and shares are those of the wall time. Process and cause are null
-// unless the bound is "process" and the late process is known. Change is null unless the action
-// is "set-argument". Windows is null unless the order has windows. The time in which devices had no work, idle_ns, is null if it is not known.
+// Times are per batch, and shares are relative to the wall time. Process and cause are null
+// unless the bound is "process" and the late process is known. Change is null unless the
+// action is "set-argument". Windows is null unless the order has windows. The time in which
+// devices had no work, idle_ns, is null if it is not known.
 func Report(r *diagnosis.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')

@@ -84,7 +84,7 @@ func check(t *testing.T, spec string, o gomlxfeed.OpenOptions, code status.Code,
 	}
 }
 
-// TestCount opens a plugin whose number of devices differs from the option.
+// TestCount opens a plugin with another number of devices than the option.
 func TestCount(t *testing.T) {
 	path := fake(t, "stubborn=1;devices=3")
 	check(t, "xla:"+path+"?devices=4", gomlxfeed.OpenOptions{}, status.Incompatible, "it has 3 devices instead of 4; ask for devices=3, or omit it")

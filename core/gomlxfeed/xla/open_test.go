@@ -113,7 +113,7 @@ func TestProbeTriesBothWaysOnEveryDevice(t *testing.T) {
 	} {
 		path := fake(t, "")
 		events := record(t)
-		t.Setenv("TPU_SKIP_MDS_QUERY", "1") // Probe is made for a child, whose environment it may change
+		t.Setenv("TPU_SKIP_MDS_QUERY", "1") // Probe runs in a child and may change its environment
 		facts, err := opener{}.Probe(context.Background(), spec(t, "xla:"+path+c.query), func(string) {})
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestTriedTypesAreKept(t *testing.T) {
 	}
 }
 
-// TestPathSaysNothing opens plugins in folders whose names mislead go-xla.
+// TestPathSaysNothing opens plugins in folders with names that mislead go-xla.
 func TestPathSaysNothing(t *testing.T) {
 	for _, c := range []struct{ folder, settings, name string }{
 		{"nvidia_cuda", "", "xla-cpu"},

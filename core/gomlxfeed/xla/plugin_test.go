@@ -29,14 +29,14 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// givenPlugin is the environment variable with the path of a plugin whose hardware
-// is present. The target gpu-check-go of the Makefile requires it.
+// givenPlugin is the environment variable with the path of a plugin for hardware that is
+// present. The target gpu-check-go of the Makefile requires it.
 const givenPlugin = "MESHFEED_PJRT_PLUGIN"
 
 // pluginFolder is the folder to which the Makefile downloads plugins.
 const pluginFolder = "../../../.build/plugins"
 
-// realPlugins returns specifications of real plugins: that of givenPlugin if it is
+// realPlugins returns specifications of real plugins: the plugin of givenPlugin if it is
 // set, else XLA's plugin for CPUs, with shared memory and without.
 func realPlugins(t *testing.T) []string {
 	t.Helper()

@@ -24,7 +24,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-const depth, width = 64, 32 // of the program's matrices
+const depth, width = 64, 32 // sizes of the program's matrices
 
 // program is a layer of a network and its sums over the batch, across devices.
 func program(x, w *graph.Node) (*graph.Node, *graph.Node) {

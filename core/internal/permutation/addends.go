@@ -1,7 +1,7 @@
 package permutation
 
-// maxTabulated is the largest size whose addends are tabulated. Its halves are at
-// most 2^16, so each addend has 16 bits, and all of them take 1.3 MB.
+// maxTabulated is the largest size that has a table of addends. Its halves are at most
+// 2^16, so each addend has 16 bits, and all of them take 1.3 MB.
 const maxTabulated = 1 << 32
 
 // addends holds the addends of a network for every round and every half. There are
@@ -57,7 +57,7 @@ func (t *addends) fill(dst []int64, position uint64) {
 	}
 }
 
-// pass replaces the halves of elements by those of their images.
+// pass replaces the halves of elements by the halves of their images.
 func (t *addends) pass(l, r []uint64) {
 	a, b := t.a, t.b
 	r = r[:len(l)]

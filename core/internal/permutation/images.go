@@ -1,6 +1,6 @@
 package permutation
 
-// abreast is the number of Feistel networks whose rounds are interleaved. In a single
+// abreast is the number of Feistel networks that interleave their rounds. In a single
 // network every product depends on the previous one, so the processor would wait.
 const abreast = 8
 

@@ -8,7 +8,7 @@
 //   - Up to [TableSize] elements, a table shuffled by Fisher and Yates's method
 //     (Knuth, TAOCP 2, algorithm 3.4.2P) with numbers from a keyed hash. Every
 //     permutation is equally likely if the hash is random. That matters at
-//     sizes whose permutations can be counted.
+//     sizes with few enough permutations to count.
 //   - Above, a generalized Feistel network (Black and Rogaway, Ciphers with
 //     Arbitrary Finite Domains, CT-RSA 2002, methods "generalized Feistel" and
 //     "cycle walking"). An element is a pair (l, r) of a rectangle a × b with

@@ -13,10 +13,10 @@ import (
 // Canonical returns the canonical text of a document. Documents with the same
 // meaning have the same text.
 //
-// Keys are in the order of the format, and arrays in the order of the user. There
-// are no values that equal their defaults, no spaces, and no escapes that JSON does
-// not need. A list of devices is left out if a mesh without it has the same devices
-// and numbers. A batch size of one dimension is a number, not a list.
+// Keys are in the order of the format, and arrays in the order of the user. Values that
+// equal their defaults, spaces, and escapes that JSON does not need are left out. A list of
+// devices is left out if a mesh without it has the same devices and numbers. A batch size
+// of one dimension is a number, not a list.
 func Canonical(d *layout.Document) []byte {
 	w := &jsontext.Writer{Text: make([]byte, 0, 1<<10+16*len(d.Mesh.Devices))}
 	w.Open('{')
@@ -80,9 +80,8 @@ func writeMesh(w *jsontext.Writer, s layout.MeshSpec) {
 	w.Close('}')
 }
 
-// standardProcesses returns the number of processes with which a mesh without a
-// list of devices has the same devices and numbers. If there is no such number, ok
-// is false.
+// standardProcesses returns the number of processes with which a mesh without a list of
+// devices has the same devices and numbers. Without such a number, ok is false.
 func standardProcesses(s layout.MeshSpec) (processes int, ok bool) {
 	if s.Devices == nil {
 		return s.Processes, true

@@ -19,7 +19,7 @@ import (
 // Version is the version of the format.
 const Version = form.Version
 
-// MaxBytes limits the text of a document. Parse checks this limit and those of package
+// MaxBytes limits the text of a document. Parse checks this limit and the limits of package
 // layout before it allocates memory in proportion to the limited number.
 const MaxBytes = form.MaxBytes
 
@@ -58,7 +58,7 @@ type parser struct {
 	*jsontext.Reader
 	doc    layout.Document
 	scalar bool              // batch.size is an integer, not a list
-	shapes []batchDimensions // those of every array's shape
+	shapes []batchDimensions // batch dimensions of every array's shape
 }
 
 // batchDimensions are the names of the batch dimensions at the start of a shape,

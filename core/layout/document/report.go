@@ -13,8 +13,8 @@ const (
 	// report lists unless Tables asks for more.
 	maxListed = 1024
 
-	// maxRanges bounds the [start, stop) pairs in the lists of devices, and in
-	// those of processes, so that no report exhausts the memory.
+	// maxRanges bounds the [start, stop) pairs in the lists of devices, and in the lists of
+	// processes, so that no report exhausts the memory.
 	maxRanges = 1 << 24
 )
 
@@ -63,7 +63,7 @@ func Report(l *layout.Layout, o ReportOptions) []byte {
 		if a.Resharded() {
 			ranges += devices * len(a.Shape)
 		}
-		if !seen[a.Name] { // a mask or extra whose name is taken is left out
+		if !seen[a.Name] { // a mask or extra is left out if its name is taken
 			w.Key(a.Name)
 			reportArray(w, l, i, list && ranges <= o.Ranges)
 		}

@@ -71,8 +71,8 @@ func deviceTable(l *layout.Layout, t sharding.Tiling, first, from, count int, fi
 //
 //   - its number, and the number of its devices;
 //   - the bytes that it gathers per step, and the host memory that it needs;
-//   - the bytes that its devices get per step from other devices, and those of
-//     them that come from other processes;
+//   - the bytes that its devices get per step from other devices, and the part
+//     of them that comes from other processes;
 //   - the number of its row ranges, and a start and a stop of each range.
 //
 // A number that is not known is -1. The number of ranges is also -1 if they do

@@ -137,7 +137,7 @@ func (l *view) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
 	return g
 }
 
-// sidesOf lists the dimensions that are partitioned, those of dims first.
+// sidesOf lists the dimensions that are partitioned, first the dimensions in dims.
 func sidesOf(a *layout.Array, t sharding.Tiling, dims []int) []side {
 	var sides []side
 	tiles, strides := t.Tiles(), make([]int, len(a.Shape))

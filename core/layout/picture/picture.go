@@ -21,7 +21,7 @@ import (
 
 // Options says what a picture shows.
 type Options struct {
-	Width int    // of a text in characters; 0 for 80; ignored by SVG
+	Width int    // width of a text in characters; 0 for 80; ignored by SVG
 	Array string // the only array to draw; "" for all, with the processes and the problems
 	Dims  []int  // the two dimensions to draw, first the one that runs down; nil for the first two that are partitioned
 }
@@ -53,7 +53,7 @@ func (o Options) Check(l *layout.Layout) error {
 type view struct {
 	*layout.Layout
 	mesh      *mesh.Mesh
-	processes []int // of the mesh
+	processes []int // processes of the mesh
 	arrays    []layout.Array
 	totals    layout.Totals
 	budget    layout.BudgetSpec

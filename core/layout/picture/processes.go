@@ -18,7 +18,7 @@ type readers struct {
 	processes []int // sorted
 	known     bool  // rows are known
 	rows      [][2]int
-	devices   [2]int   // of each process: the least and the most
+	devices   [2]int   // devices of each process: the least and the most
 	bytes     [2]int64 // per step of each process: the least and the most
 }
 
@@ -32,7 +32,7 @@ func (l *view) groupOf(n int) int {
 	return n
 }
 
-// add adds the n-th process of the mesh, whose id is p.
+// add adds the n-th process of the mesh, which has id p.
 func (r *readers) add(l *view, n, p int) {
 	c, devices := l.ProcessCosts(n), len(l.mesh.Owned(n))
 	if len(r.processes) == 0 {
@@ -82,8 +82,8 @@ func (r readers) line(batch int64) []string {
 	return []string{r.name(), devices, spansText(r.rows), strips, bytes}
 }
 
-// shownReaders returns the groups of processes to draw, with nil where some are
-// left out. There are none if the costs are not known or there is no batch.
+// shownReaders returns the groups of processes to draw, with nil where some are left out.
+// It returns nil if the costs are not known or the layout has no batch.
 func (l *view) shownReaders() []*readers {
 	if !l.totals.Known() || len(l.processes) == 0 || l.BatchShape() == nil {
 		return nil

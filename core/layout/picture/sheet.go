@@ -12,9 +12,9 @@ import (
 // sheet is a grid with the sizes of its drawing.
 type sheet struct {
 	*grid
-	chips [][][]chipRow // of each cell
+	chips [][][]chipRow // chips of each cell
 	cellW int
-	cellH []int // of each row
+	cellH []int // height of each row
 	label int   // width of the row labels
 }
 
@@ -35,7 +35,7 @@ const (
 	cellGap  = 4
 	cellPad  = 7
 	chipGap  = 4
-	maxChips = 16 // of a process in a cell
+	maxChips = 16 // chips of a process in a cell
 )
 
 // sheet computes the sizes of a grid.

@@ -99,7 +99,7 @@ func (c *canvas) head() {
 	}
 }
 
-// group draws arrays whose drawings are the same: all titles, then one drawing.
+// group draws arrays that look the same: all titles, then one drawing.
 func (c *canvas) group(arrays []int) {
 	c.Y += 14
 	for i, n := range arrays {

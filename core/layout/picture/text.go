@@ -67,7 +67,7 @@ func (t *page) line(indent int, pieces ...string) {
 	t.write(drawing.Join(indent, t.Width, pieces...)...)
 }
 
-// group draws arrays whose drawings are the same: all titles, then one drawing.
+// group draws arrays that look the same: all titles, then one drawing.
 func (t *page) group(arrays []int) {
 	for i, n := range arrays {
 		if i == 8 && len(arrays) > 10 {

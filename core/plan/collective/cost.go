@@ -20,7 +20,7 @@ const MaxBytes = 1 << 53
 type Cost struct {
 	Steps   int   // messages that a device sends one after the other
 	Sent    int64 // bytes that the busiest device sends
-	Network int64 // of these, bytes to other nodes; of [Over] only
+	Network int64 // part of Sent that goes to other nodes; set by [Over] only
 	Ns      int64 // time, or Unknown
 }
 

@@ -78,7 +78,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The largest groups have costs, whose numbers do not overflow.
+// The costs of the largest groups do not overflow.
 func TestLargestGroups(t *testing.T) {
 	for _, op := range collective.Ops() {
 		for _, alg := range collective.Algorithms(op) {

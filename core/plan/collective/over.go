@@ -21,9 +21,9 @@ import (
 //	in the node      S(k-1)/k bytes
 //	between nodes    S(n-k)/n / k bytes
 //
-// An all-reduce has twice as much. In an all-to-all every device sends S(k-1)/n
-// in its node and S(n-k)/n to others. A permute has messages between nodes, so
-// its time is that of the network.
+// An all-reduce has twice as much. In an all-to-all every device sends S(k-1)/n in its node
+// and S(n-k)/n to others. A permute has messages between nodes, so its time is the time on
+// the network.
 //
 // In a torus, the array is cut into as many parts as the group has rings. Every
 // part goes through the rings in another order, which uses all links in both
@@ -44,7 +44,7 @@ func Over(path hardware.Path, op Op, bytes int64) Cost {
 	return mixed(path, op, bytes)
 }
 
-// inside returns the cost of an operation whose devices are in one node.
+// inside returns the cost of an operation on devices in one node.
 func inside(path hardware.Path, op Op, bytes int64) Cost {
 	c := cost(op, usual(op), path.Size, bytes, path.Node)
 	if path.Rings == nil {

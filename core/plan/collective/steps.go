@@ -6,7 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// MaxStepped is the largest group whose steps are listed.
+// MaxStepped is the largest group with a list of steps.
 const MaxStepped = 512
 
 // Transfer is a message: device From sends what it has in slot Chunk, and
@@ -154,8 +154,8 @@ func shift(n int) []Step {
 	return []Step{step}
 }
 
-// reversed turns the steps of an all-gather into those of a reduce-scatter: it reverses
-// their order and every message, and receivers add what they receive.
+// reversed turns the steps of an all-gather into a reduce-scatter: it reverses their order
+// and every message, and receivers add what they receive.
 func reversed(list []Step) []Step {
 	back := make([]Step, len(list))
 	for i, step := range list {

@@ -2,7 +2,7 @@ package collective
 
 import "github.com/meshfeed/meshfeed/core/status"
 
-// MaxTraced is the largest group whose values are traced.
+// MaxTraced is the largest group with traced values.
 const MaxTraced = 64
 
 // Value is the content of a slot of a device. An empty slot is not Present, and its
@@ -68,7 +68,7 @@ func Trace(op Op, alg Algorithm, start State) ([]State, error) {
 	return states, nil
 }
 
-// after returns the state after a step whose messages have values of from.
+// after returns the state after a step that sends values of from.
 func after(state, from State, step Step) State {
 	next := make(State, len(state))
 	for d := range next {

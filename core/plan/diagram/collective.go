@@ -14,7 +14,7 @@ type Collective struct {
 	Op        collective.Op
 	Algorithm collective.Algorithm // "" for the first of collective.Algorithms
 	Devices   int
-	Bytes     int64  // of the array; 0 to draw parts without sizes
+	Bytes     int64  // bytes of the array; 0 to draw parts without sizes
 	Device    string // name of the kind of the devices, for the time; "" for no time
 }
 
@@ -143,7 +143,7 @@ func (p Collective) costs() ([]string, error) {
 }
 
 // oneLink returns what the operation uses of the links in a node. In a torus, a ring is
-// along one dimension; where messages share its links, there is no time.
+// along one dimension; where messages share its links, the time is unknown.
 func (p Collective) oneLink(c *hardware.Cluster) (hardware.Link, string) {
 	link, dimensions := c.Node, int64(c.Topology.Dimensions())
 	if dimensions == 0 {

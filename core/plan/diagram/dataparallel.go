@@ -13,7 +13,7 @@ type DataParallel struct{ Rows, Devices int }
 const (
 	maxDevices = 1 << 20
 	maxSize    = 1 << 40
-	maxSide    = 1 << 28 // of a matrix, so that its bytes fit int64
+	maxSide    = 1 << 28 // side of a matrix, so that its bytes fit int64
 )
 
 // Draw draws the rows of each device, and what the devices exchange.

@@ -1,7 +1,7 @@
 // Package diagram draws how work and data are split over devices:
 //
 //   - [DataParallel], [Mesh]: rows of a batch, groups of a mesh
-//   - [Matmul], [TensorPair]: matrix products whose operands are partitioned
+//   - [Matmul], [TensorPair]: matrix products of partitioned operands
 //   - [Pipeline]: schedules over time, with the bubble
 //   - [Collective]: the values of all devices, step by step
 //   - [Memory]: what fills the memory of devices
@@ -45,10 +45,10 @@ func (d *Diagram) add(parts ...part) { d.parts = append(d.parts, parts...) }
 
 // Widths of diagrams: of texts in characters, of SVGs in pixels.
 const (
-	columns    = 80               // of a text by default
-	minColumns = 40               // of the narrowest text
-	maxWidth   = drawing.MaxWidth // of an SVG by default
-	minWidth   = 320              // of the narrowest SVG
+	columns    = 80               // columns of a text by default
+	minColumns = 40               // columns of the narrowest text
+	maxWidth   = drawing.MaxWidth // width of an SVG by default
+	minWidth   = 320              // width of the narrowest SVG
 )
 
 // maxLines bounds the devices or rows that a diagram draws one by one.

@@ -247,9 +247,9 @@ func widest(lines []string) int {
 type measures struct {
 	label   int   // width of the labels of rows
 	cellW   int   // width of a cell
-	width   int   // of the whole block
-	heights []int // of the rows of cells
-	height  int   // of the grid or the signs, with the labels of columns
+	width   int   // width of the whole block
+	heights []int // heights of the rows of cells
+	height  int   // height of the grid or the signs, with the labels of columns
 }
 
 func (b *block) measures() measures {

@@ -13,7 +13,7 @@ type gantt struct {
 	kinds []kind
 	idle  string // the name of time without a task, for the legend
 	lanes []lane
-	span  int64 // of the whole chart in ticks
+	span  int64 // ticks of the whole chart
 }
 
 // lane is a row of tasks that do not overlap, in the order of time. A lane without a
@@ -39,9 +39,9 @@ const maxTick = 3
 const (
 	laneHeight = 20
 	laneStep   = 24 // from a lane to the next one
-	wide       = 26 // of a typical task, at most
-	legible    = 8  // of a typical task, if the middle of the chart is left out
-	coarse     = 2  // of a sample: narrower tasks are not drawn one by one
+	wide       = 26 // width of a typical task, at most
+	legible    = 8  // width of a typical task, if the middle of the chart is left out
+	coarse     = 2  // width of a sample: narrower tasks are not drawn one by one
 	cutWidth   = 28 // that stand for the middle
 )
 

@@ -93,8 +93,8 @@ func (p Loading) layouts() ([]*layout.Layout, error) {
 	return list, nil
 }
 
-// firstError returns the first error of a layout whose costs are not known. If it has no
-// error, its mesh is too large, which the returned problem says.
+// firstError returns the first error of a layout with unknown costs. Without an error, the
+// mesh is too large, and the returned problem says so.
 func firstError(l *layout.Layout) problem.Problem {
 	for _, p := range l.Problems() {
 		if p.Severity == problem.Error {

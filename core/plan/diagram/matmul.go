@@ -15,7 +15,7 @@ import (
 type Matmul struct {
 	Axes []mesh.Axis
 	X, W Matrix
-	Type dtype.Type // of the elements of y
+	Type dtype.Type // type of the elements of y
 }
 
 // Matrix is a matrix with its partition spec.
@@ -84,7 +84,7 @@ func newOperand(m *mesh.Mesh, name, path string, matrix Matrix) (*operand, error
 	return o, nil
 }
 
-// partitioned returns a matrix whose rows and columns the given axes split.
+// partitioned returns a matrix with rows and columns split by the given axes.
 func (p product) partitioned(name string, shape []int, axes [2][]string) (*operand, error) {
 	return newOperand(p.mesh, name, "", Matrix{shape, sharding.PartitionSpec(axes[:])})
 }
@@ -96,7 +96,7 @@ func (o *operand) local() []int { return o.tiles.Index(0).Shape() }
 type product struct {
 	mesh  *mesh.Mesh
 	x, w  *operand
-	dtype dtype.Type // of the elements of y
+	dtype dtype.Type // type of the elements of y
 }
 
 func (p product) draw() (*Diagram, error) {
@@ -158,7 +158,7 @@ func (p product) gathered() (x, w *operand, moves []string, err error) {
 		return nil, nil, nil, err
 	}
 	inner, other := x.axes[1], w.axes[0]
-	// Of n devices, each sends 2(n-1)/n of y in an all-reduce, and (n-1)/n of the gathered
+	// Each of n devices sends 2(n-1)/n of y in an all-reduce, and (n-1)/n of the gathered
 	// operand in an all-gather. The common factor is left out.
 	rowsOfX, _ := x.localSizes()
 	_, columnsOfW := w.localSizes()

@@ -76,8 +76,8 @@ func (g meshGroups) members(group int) []int {
 	return list
 }
 
-// shown returns the groups. Of many groups, it returns the first ones and the last,
-// because sets writes no others.
+// shown returns the groups. If they are many, it returns the first ones and the last,
+// because sets writes only these.
 func (g meshGroups) shown() [][]int {
 	count := 1
 	for i, a := range g.axes {

@@ -16,7 +16,7 @@ type Pipeline strategy.Pipeline
 // Bounds of a chart.
 const (
 	maxStages = 16   // that are drawn one by one
-	maxLabels = 1024 // tasks of a stage that have labels; those of more tasks would not fit
+	maxLabels = 1024 // tasks of a stage that have labels; more labels would not fit
 )
 
 var workKinds = []kind{
@@ -76,7 +76,7 @@ func slowest(t *pipeline.Timeline) (stage int, busy int64) {
 }
 
 // equalParts returns durations of equal parts. A backward task takes twice as long as a
-// forward task: half of it for the gradients of inputs, half for those of weights.
+// forward task: half of it for the gradients of inputs, half for the gradients of weights.
 func equalParts(kind pipeline.Kind, parts int) pipeline.Durations {
 	if kind == pipeline.ZeroBubble {
 		return pipeline.Even(parts, 1, 1, 1)
@@ -85,7 +85,7 @@ func equalParts(kind pipeline.Kind, parts int) pipeline.Durations {
 }
 
 // chart returns the chart of a timeline, with a lane for each stage. The text of a lane is
-// the largest number of micro-batches whose activations the stage keeps.
+// the largest number of micro-batches that the stage keeps activations of.
 func chart(t *pipeline.Timeline) *gantt {
 	g := &gantt{kinds: workKinds[:2], idle: "bubble", span: max(t.Span, 1)}
 	if t.Kind == pipeline.ZeroBubble {

@@ -13,7 +13,7 @@ import (
 // 2205.05198, section 4.2.2).
 type TensorPair struct {
 	Devices          int
-	Rows             int // of x and z: tokens
+	Rows             int // rows of x and z: tokens
 	Hidden           int // columns of x and z
 	Inner            int // columns of a and rows of b
 	Type             dtype.Type

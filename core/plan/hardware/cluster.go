@@ -12,7 +12,7 @@ import (
 // that is not known.
 type Link struct {
 	BytesPerSecond int64
-	LatencyNs      int64 // of one step of a collective
+	LatencyNs      int64 // latency of one step of a collective
 }
 
 // Known reports whether the bandwidth is known.
@@ -21,11 +21,11 @@ func (l Link) Known() bool { return l.BytesPerSecond > 0 }
 // Latencies of one step of a collective. They are conventions: the time of
 // small messages depends on software more than on the link.
 //
-// GPUs: NCCL's model of its ring with the protocol for large messages
-// (hwLat in src/graph/tuning.cc, NCCL 2.18): 3.4 µs over NVLink, 5.7 µs over
-// PCIe, 14 µs over the network. TPUs: about 1 µs for a hop between neighbors
-// (Austin et al., "How to Scale Your Model", part 3, 2025). Their network between
-// slices is assumed as slow as that of GPUs.
+// GPUs: NCCL's model of its ring with the protocol for large messages (hwLat in
+// src/graph/tuning.cc, NCCL 2.18): 3.4 µs over NVLink, 5.7 µs over PCIe, 14 µs over the
+// network. TPUs: about 1 µs for a hop between neighbors (Austin et al., "How to Scale Your
+// Model", part 3, 2025). Their network between slices is assumed as slow as the network of
+// GPUs.
 const (
 	SwitchLatencyNs  = 3_400
 	PCIeLatencyNs    = 5_700
@@ -45,8 +45,8 @@ type Cluster struct {
 	Node     Link                // to the devices of the same node, over all links of the device
 	Network  Link                // to other nodes, the share of one device
 	Topology Topology
-	Torus    []int // sizes of the dimensions of a slice, ascending; nil if the topology is no torus
-	Host     int   // devices of one host of a slice; 0 if the topology is no torus
+	Torus    []int // sizes of the dimensions of a slice, ascending; nil unless the topology is a torus
+	Host     int   // devices of one host of a slice; 0 unless the topology is a torus
 	Wrap     int   // see [Kind]; 0 if no dimension is a ring
 }
 
@@ -191,9 +191,9 @@ func (c *Cluster) checkTorus() error {
 // Nodes returns the number of nodes.
 func (c *Cluster) Nodes() int { return c.Devices / c.PerNode }
 
-// cuboid returns the sizes of the dimensions of a slice, ascending. Of all shapes, it
-// chooses the one whose largest size is smallest. Google's standard slices have this shape,
-// such as 4×8×8 for 256 chips.
+// cuboid returns the sizes of the dimensions of a slice, ascending. It chooses the shape
+// with the smallest maximum. Google's standard slices have this shape, such as 4×8×8 for
+// 256 chips.
 func cuboid(devices, dimensions int) []int {
 	if dimensions == 1 {
 		return []int{devices}

@@ -58,7 +58,7 @@ func EfficiencyOf(kind string, p Precision) Efficiency {
 	return found
 }
 
-// NarrowEfficiency returns the efficiency of a model whose experts are narrower than
+// NarrowEfficiency returns the efficiency of a model with experts narrower than
 // NarrowExpert, on any device.
 func NarrowEfficiency(p Precision) Efficiency {
 	if p.eight() {

@@ -32,7 +32,7 @@ import (
 type Cell struct {
 	Value  int64
 	Source string // where the number is published, and how it follows from there
-	Date   string // of the source, as year-month; of a page without a date, when it was read: "read 2026-11"
+	Date   string // date of the source, as year-month; for a page without a date, when it was read: "read 2026-11"
 }
 
 // Known reports whether the number is known.
@@ -89,8 +89,8 @@ func (t Topology) Dimensions() int {
 // Kind is a kind of device. All bandwidths are bytes per second in one
 // direction, per device.
 type Kind struct {
-	Name     string // of documents, such as "h100-80"
-	Title    string // of texts, such as "NVIDIA H100 80 GB SXM"
+	Name     string // name in documents, such as "h100-80"
+	Title    string // name in texts, such as "NVIDIA H100 80 GB SXM"
 	Vendor   string
 	JAX      []string           // values of device_kind of a device in JAX
 	Memory   Cell               // bytes
@@ -100,7 +100,7 @@ type Kind struct {
 	Node     Cell               // to other devices of the node, over all links of the device together
 	Network  Cell               // to other nodes: the share of one device
 	PerNode  int                // devices of a node, or of the largest slice of TPUs
-	Host     int                // devices of one host of a slice, which are four chips; 0 if the topology is no torus
+	Host     int                // devices of one host of a slice, which are four chips; 0 unless the topology is a torus
 	Wrap     int                // a dimension of a torus is a ring if its size is a multiple of Wrap; in three dimensions, if all sizes are
 }
 
@@ -149,7 +149,7 @@ func Similar(name string) []string {
 var generic = []string{"tpu", "gpu", "nvidia", "google", "pcie", "sxm"}
 
 // nearest lists the kinds that have a word of the name, also with another ending, such as
-// "v5" and "v5p". If there is none, it lists the kind with the most similar name.
+// "v5" and "v5p". If no kind matches, it lists the kind with the most similar name.
 func nearest(name string) []string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
 	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 || slices.Contains(generic, w) })

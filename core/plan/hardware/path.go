@@ -11,15 +11,15 @@ const (
 	Mixed       Tier = "mixed"   // several devices of a node, and several nodes
 )
 
-// Path has the links between the devices of a group. The devices of a group differ in
-// their coordinate of one mesh axis only. All groups of the axis communicate at the same
-// time. If they cross different links, the path is that of the slowest group.
+// Path has the links between the devices of a group. The devices of a group differ in their
+// coordinate of one mesh axis only. All groups of the axis communicate at the same time. If
+// they cross different links, the path describes the slowest group.
 type Path struct {
 	Size    int    // devices of a group
 	Inner   int    // the fewest devices of a group in one of its nodes
 	Nodes   int    // the most nodes of a group
-	Node    Link   // of a device to the devices of its node; in a torus, the sum over Rings
-	Network Link   // of a device to other nodes
+	Node    Link   // links of a device to the devices of its node; in a torus, the sum over Rings
+	Network Link   // link of a device to other nodes
 	Rings   []Ring // in a torus: the group's part of each dimension that it crosses; otherwise nil
 }
 
@@ -29,7 +29,7 @@ type Ring struct {
 	Size           int   // devices
 	Stride         int   // hops between neighbors; so many groups share every link
 	Wrap           bool  // the last device is a neighbor of the first one
-	BytesPerSecond int64 // of a device in the ring: of both directions if it wraps, else of one; divided by Stride
+	BytesPerSecond int64 // bandwidth of a device in the ring: both directions if it wraps, else one; divided by Stride
 
 	complete bool // a whole dimension
 }
@@ -47,8 +47,8 @@ func (p Path) Tier() Tier {
 	return Mixed
 }
 
-// Axis returns the path of a mesh axis whose neighbors are stride devices apart.
-// The product of stride and size must divide the devices of the cluster.
+// Axis returns the path of a mesh axis with neighbors stride devices apart. The product of
+// stride and size must divide the devices of the cluster.
 func (c *Cluster) Axis(stride, size int) Path {
 	return c.Axes([]int{c.Devices / (stride * size), size, stride})[1]
 }
@@ -57,9 +57,9 @@ func (c *Cluster) Axis(stride, size int) Path {
 // row-major order over the axes, and nodes have consecutive devices.
 //
 // In a torus, Axes chooses the order of the dimensions in which the most axes have whole
-// dimensions. Of several such orders, it chooses the one in which the innermost axis has
-// the fastest links. If no order fits, an axis gets a single link. The product of the
-// sizes must be the number of devices.
+// dimensions. If several orders have equally many, it chooses the one in which the
+// innermost axis has the fastest links. If no order fits, an axis gets a single link. The
+// product of the sizes must be the number of devices.
 func (c *Cluster) Axes(sizes []int) []Path {
 	if c.Topology.Dimensions() > 0 {
 		return c.torusAxes(sizes)
@@ -73,7 +73,7 @@ func (c *Cluster) Axes(sizes []int) []Path {
 	return paths
 }
 
-// switched returns the path of an axis in a cluster whose nodes are no torus.
+// switched returns the path of an axis in a cluster without a torus.
 func (c *Cluster) switched(stride, size int) Path {
 	p := Path{Size: size, Inner: size, Nodes: 1, Node: c.Node, Network: c.Network}
 	span := stride * size

@@ -4,14 +4,14 @@ package hardware
 const (
 	gb     = 1_000_000_000
 	gib    = 1 << 30
-	gbit   = gb / 8 // of a bandwidth in Gbit/s
+	gbit   = gb / 8 // bytes per second in 1 Gbit/s
 	centi  = 100    // divides GiB that a program reports with two decimals
 	tera   = 1_000_000_000_000
 	tenths = tera / 10
 )
 
-// source is where numbers are published. date is that of the document, or says when a page
-// without a date was read.
+// source is where numbers are published. date is the date of the document, or says when a
+// page without a date was read.
 type source struct{ text, date string }
 
 func (s source) cell(value int64, how string) Cell {
@@ -272,8 +272,8 @@ func ampere() map[Precision]Cell {
 // accumulated says which of several numbers of a sheet the table has.
 const accumulated = "with sums in float32"
 
-// blackwell returns a GPU of a rack of 72 whose links join all of them. A node has 64, as
-// many as jobs use, so that a power of two fills nodes.
+// blackwell returns a GPU of a rack of 72, all joined by links. A node has 64, as many as
+// jobs use, so that a power of two fills nodes.
 func blackwell(name, title, jax string, memory Cell, s source, network Cell) Kind {
 	return Kind{
 		Name: name, Title: title, Vendor: "NVIDIA",

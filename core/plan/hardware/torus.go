@@ -39,7 +39,7 @@ func (c *Cluster) orders() [][]int {
 }
 
 // better reports whether a is better than b: more axes have whole dimensions, or equally
-// many, and the innermost axis whose links differ has faster ones.
+// many, and the innermost axis with different links has faster ones.
 func better(a, b []Path) bool {
 	if x, y := whole(a), whole(b); x != y {
 		return x > y
@@ -69,7 +69,7 @@ func whole(paths []Path) int {
 func (c *Cluster) ordered(sizes, order []int) []Path {
 	paths := make([]Path, len(sizes))
 	next, dimension := len(order), 0 // the dimensions before next are not begun; dimension is the size of the current one
-	used, rest := 1, 1               // devices along the current dimension: those of inner axes, and those that are left
+	used, rest := 1, 1               // devices along the current dimension: used by inner axes, and left
 	for i := len(sizes) - 1; i >= 0; i-- {
 		p := Path{Size: sizes[i], Inner: 1, Nodes: 1, Network: c.Network}
 		for n := sizes[i]; n > 1; {
@@ -135,7 +135,7 @@ func (c *Cluster) single(sizes []int) []Path {
 		p := c.switched(stride, sizes[i])
 		p.Node = Link{}
 		if p.Inner > 1 {
-			p.Rings = []Ring{c.ring(p.Inner, 1, 0)} // of dimension 0, so that it never wraps
+			p.Rings = []Ring{c.ring(p.Inner, 1, 0)} // ring in dimension 0, so that it never wraps
 		}
 		paths[i] = c.linked(p)
 		stride *= sizes[i]

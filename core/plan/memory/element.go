@@ -25,12 +25,12 @@ const (
 	unnamed // the first type without a constant
 )
 
-// elements lists the types: first those with constants, then the others. The bits are
-// those that an element takes in the memory of a device. XLA packs types of two and four
-// bits, but not those of one bit. A PRNG key takes the 32-bit words of its implementation,
-// such as two words for threefry ("fry").
+// elements lists the types: first those with constants, then the others. The bits are what
+// an element takes in the memory of a device. XLA packs types of two and four bits, but not
+// types of one bit. A PRNG key takes the 32-bit words of its implementation, such as two
+// words for threefry ("fry").
 var elements = [...]struct {
-	name string // of the dtype in JAX
+	name string // name of the dtype in JAX
 	bits int
 }{
 	Bool: {"bool", 8}, Int8: {"int8", 8}, Int32: {"int32", 32},

@@ -5,10 +5,10 @@
 // JAX partitions evenly, so all devices hold parts of the same size. [Measure] returns the
 // [Usage]: for every array the part of a device and its bytes, and the sums.
 //
-// The sizes of stored arrays are exact: those of the arguments of a compiled step
-// that takes the whole tree. Gradients and activations exist within the step only,
-// and the compiler chooses how many of them exist at a time. The sum with them is
-// therefore an [Interval].
+// The sizes of stored arrays are exact: they equal the sizes of the arguments of a compiled
+// step that takes the whole tree. Gradients and activations exist within the step only, and
+// the compiler chooses how many of them exist at a time. The sum with them is therefore an
+// [Interval].
 //
 // [Precision.Of] returns the sizes for one parameter and needs no mesh.
 package memory
@@ -43,12 +43,12 @@ type Tree struct {
 	States    []Array
 
 	// The types of the gradient, the moments and the master copy of a parameter. Invalid
-	// means the type of the parameter, and for Master that there is no copy.
+	// means the type of the parameter, and for Master that the copy is absent.
 	Gradients Element
 	Moments   Element
 	Master    Element
 
-	Activations *Interval // of a training step, per device; nil if not known
+	Activations *Interval // activations of a training step, per device; nil if not known
 	Capacity    int64     // bytes of a device's memory; 0 if not known
 }
 
@@ -59,7 +59,7 @@ type Interval struct{ Low, High int64 }
 type Row struct {
 	Array
 	Part       []int    // the shape of the part; nil if the spec does not fit
-	Bytes      int64    // of the part; 0 if the spec does not fit
+	Bytes      int64    // bytes of the part; 0 if the spec does not fit
 	Global     int64    // bytes of the whole array
 	Gradient   int64    // bytes of the gradient of the part, if this is a parameter
 	States     int64    // bytes of the states that follow from Tree.Optimizer, and of the master copy
@@ -84,7 +84,7 @@ type Totals struct {
 	Batch      int64
 	Stored     int64 // the sum of Parameters, States and Batch: exact
 	Gradients  int64
-	Host       int64 // of arrays in the memory of the host, which no other sum has
+	Host       int64 // bytes of arrays in the memory of the host; no other sum has them
 	Count      int64 // not bytes: elements of all parameters, each counted once
 
 	// Peak is the memory of a step, or nil if the activations are not known. Low is

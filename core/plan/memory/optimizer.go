@@ -10,7 +10,7 @@ import (
 // Optimizer is an optimizer with known states. The zero value has none.
 type Optimizer uint8
 
-// The optimizers. Their states are those of optax, which follow the papers.
+// The optimizers. Their states are as in optax, which follows the papers.
 const (
 	NoOptimizer Optimizer = iota
 	AdamW                 // two moments
@@ -133,9 +133,9 @@ func (o Optimizer) Elements(shape []int) int64 {
 	return times(n, int64(len(optimizers[o].moments)))
 }
 
-// factored returns the two largest dimensions of a shape, the second largest first.
-// If the second largest is below minFactored, ok is false. Of equal dimensions, the
-// later one counts as larger.
+// factored returns the two largest dimensions of a shape, the second largest first. If the
+// second largest is below minFactored, ok is false. If dimensions are equal, the later one
+// counts as larger.
 func factored(shape []int) (rows, columns int, ok bool) {
 	if len(shape) < 2 {
 		return 0, 0, false

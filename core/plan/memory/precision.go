@@ -1,13 +1,13 @@
 package memory
 
-// Precision has the element types of a training run. Master is the type of a second copy
-// of the weights, or Invalid if there is none.
+// Precision has the element types of a training run. Master is the type of a second copy of
+// the weights, or Invalid without a copy.
 type Precision struct {
-	Compute   Element // of matrix products and activations
+	Compute   Element // type of matrix products and activations
 	Weights   Element
 	Master    Element
 	Gradients Element
-	Moments   Element // of the optimizer's states
+	Moments   Element // type of the optimizer's states
 }
 
 // MixedPrecision returns the usual precision of large models, which is the default. With

@@ -9,7 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// The codes of problems, in addition to those of package sharding. After the semicolon,
+// The codes of problems, in addition to the codes of package sharding. After the semicolon,
 // the comments list the keys of Problem.Facts.
 const (
 	TooLarge       = "too-large"       // a sum exceeds jsontext.MaxInteger, the largest integer of a report

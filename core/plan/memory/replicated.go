@@ -56,8 +56,8 @@ func (u *Usage) parametersByName() map[string]*Row {
 }
 
 // likeParameter proposes the spec of the parameter to which a state belongs. The name of
-// the state ends with the name of that parameter, and both have the same shape. If there
-// is no such parameter, or its spec leaves another axis unused, devices is 0.
+// the state ends with the name of that parameter, and both have the same shape. Without
+// such a parameter, or if its spec leaves another axis unused, devices is 0.
 func likeParameter(state *Row, parameters map[string]*Row) (p proposal) {
 	for name := state.Name; name != ""; {
 		like, known := parameters[name]
@@ -119,8 +119,8 @@ func (u *Usage) findReplicated(path string, rows []Row, propose func(*Row) propo
 	}
 }
 
-// extend proposes a spec that also uses those of the given axes along which the array has
-// copies. Each axis partitions the largest dimension of the part that its size divides.
+// extend proposes a spec that also uses the given axes along which the array has copies.
+// Each axis partitions the largest dimension of the part that its size divides.
 func (u *Usage) extend(r *Row, axes map[string]bool) proposal {
 	p := proposal{spec: r.Spec.Clone(), devices: 1}
 	part := slices.Clone(r.Part)

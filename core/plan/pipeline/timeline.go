@@ -88,7 +88,7 @@ type Timeline struct {
 	Kind                  Kind
 	Stages, Micro, Chunks int
 	Durations             Durations
-	Tasks                 [][]Task // of each stage, in the order of time
+	Tasks                 [][]Task // tasks of each stage, in the order of time
 	Span                  int64    // ticks from the first start to the last end
 }
 
@@ -131,7 +131,7 @@ func Build(kind Kind, stages, micro, chunks int, d Durations) (*Timeline, error)
 	return t, nil
 }
 
-// advance runs the next tasks of a stage whose dependencies have ended, and reports
+// advance runs the next tasks of a stage if their dependencies have ended, and reports
 // whether it ran any.
 func (t *Timeline) advance(stage int, steps []step, ends ends) (progress bool) {
 	now := int64(0)

@@ -21,13 +21,13 @@ type evidence struct {
 	full      bool            // some candidate uses full recomputation
 	selective bool            // some candidate uses selective recomputation
 	dots      bool            // some candidate keeps the results of matrix products only
-	kinds     []pipeline.Kind // of the schedules that candidates use, which replace those to try
+	kinds     []pipeline.Kind // schedules that candidates use; they replace the schedules to try
 	wide      bool            // fsdp of some candidate spans more than wideNodes
 	shared    bool            // some tensor devices hold the same key and value heads
 	uneven    bool            // some pipeline stage has more layers than another
 	padded    bool            // the vocabulary is not a multiple of a tensor axis
 	layout    bool            // the report has a layout
-	undivided int64           // of a candidate with ZeRO, at most: thousandths of the weights that specs of JAX cannot split over the replicas
+	undivided int64           // for a candidate with ZeRO, the most thousandths of the weights that specs of JAX cannot split over the replicas
 }
 
 func (p *planner) assumptions(kept []score, r *Report) []Assumption {
@@ -83,11 +83,11 @@ func (e *evidence) replicated() bool {
 	return e.used[dataAxis] || e.used[contextAxis] || e.used[expertAxis]
 }
 
-// stated returns a text function for an assumption whose text is constant.
+// stated returns a text function for an assumption with a constant text.
 func stated(text string) func(*evidence) string { return func(*evidence) string { return text } }
 
-// assumptions is the table of all assumptions. A report includes those whose function
-// holds returns true.
+// assumptions is the table of all assumptions. A report includes an assumption if its
+// function holds returns true.
 var assumptions = []struct {
 	code  string
 	holds func(*evidence) bool

@@ -21,8 +21,8 @@ const (
 	numAxes
 )
 
-// headGroup is the index, after those of the axes, of the groups of tensor devices that
-// hold the same key and value heads.
+// headGroup is the index of the groups of tensor devices that hold the same key and value
+// heads. It follows the indexes of the axes.
 const headGroup = numAxes
 
 func axisOf(name string) axis { return axis(slices.Index(Axes(), name)) }

@@ -12,7 +12,7 @@ type blockKind int
 const (
 	tokensBlock    blockKind = iota // the token embedding
 	positionsBlock                  // the rest of the embedding
-	denseBlock                      // a layer without experts, or a model whose layers are not known
+	denseBlock                      // a layer without experts, or a model with unknown layers
 	expertBlock                     // a layer with experts
 	headBlock                       // the final norm and the head
 	numBlocks
@@ -21,8 +21,8 @@ const (
 // block has the bytes that one device holds of one block, and the bytes that it
 // communicates.
 type block struct {
-	shared      memory.Bytes // of arrays that the axis expert replicates
-	experts     memory.Bytes // of arrays that the axis expert splits
+	shared      memory.Bytes // bytes of arrays that the axis expert replicates
+	experts     memory.Bytes // bytes of arrays that the axis expert splits
 	gather      int64        // bytes that fsdp gathers
 	scatter     int64        // bytes of gradients that fsdp reduces and scatters
 	widest      int64        // bytes of the largest array that fsdp gathers, and of its gradient

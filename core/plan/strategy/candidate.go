@@ -116,7 +116,7 @@ func (p *planner) rank(e *enumerator) (*ranking, error) {
 	r, v := &ranking{}, newEvaluator(p)
 	few := len(e.found) < p.keep
 	var list []score      // all candidates of a mesh
-	var leading [][]score // of every mesh, the result of lead
+	var leading [][]score // leading candidates of every mesh, the result of lead
 	for _, s := range e.found {
 		if !v.setMesh(s) {
 			e.prune(TreeSpec, len(order), 1, s)

@@ -33,8 +33,8 @@ func (e *evaluator) stageList() []Stage {
 // MaxTicks is the longest duration in [Pipeline]. A tick is a hundredth of it.
 const MaxTicks = 100
 
-// pipeline describes the pipeline of the current candidate. It returns nil without
-// one, and for a model whose layers are not known.
+// pipeline describes the pipeline of the current candidate. It returns nil without one, and
+// for a model with unknown layers.
 func (e *evaluator) pipeline() *Pipeline {
 	if e.sizes[pipeAxis] == 1 || e.model.shape == nil {
 		return nil
@@ -111,8 +111,8 @@ func (e *evaluator) name(what subject) string {
 	return subjects[gradientsSent]
 }
 
-// unknownAxis returns an axis of the mesh whose communication is not known, or -1. The
-// specs of a tree say how its arrays are split, but not which products use them.
+// unknownAxis returns an axis of the mesh with unknown communication, or -1. The specs of a
+// tree say how its arrays are split, but not which products use them.
 func (e *evaluator) unknownAxis() axis {
 	if e.model.shape == nil {
 		for _, a := range []axis{tensorAxis, expertAxis, contextAxis, pipeAxis} {

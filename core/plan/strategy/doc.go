@@ -27,7 +27,7 @@
 //
 // The planner reports the memory of a device in the stage that needs the most:
 //
-//   - Weights: those of the stage's layers, divided by tensor, expert and fsdp, if
+//   - Weights: the weights of the stage's layers, divided by tensor, expert and fsdp, if
 //     these axes split them.
 //   - Gradients: the same number of elements; from ZeRO stage 2 on, also divided by the
 //     replicas. A weight of an expert has data × context replicas; every other weight
@@ -45,11 +45,11 @@
 //
 // # Time
 //
-// The time of a step is that of the slowest stage. Layers are spread over the stages so
+// The time of a step is the time of the slowest stage. Layers are spread over the stages so
 // that it has the fewest operations, with the head on the last stage. For one micro-batch
 // the time has
 //
-//	compute   3 × the operations of the forward pass, and those of recomputation,
+//	compute   3 × the operations of the forward pass and of recomputation,
 //	          over peak × efficiency; flash attention skips what a causal mask removes
 //	hbm       the time by which reading weights exceeds compute
 //	tensor    two all-reduces per layer in each pass [Shoeybi et al., arXiv 1909.08053]
@@ -86,11 +86,11 @@
 //
 // Candidates that fit as JAX runs them come first, which is with the upper bound of their
 // activations. Those that fit with fused kernels only follow. Both are in the order of
-// expected time. Times within 1 % of the fastest one count as equal. Of equally fast
-// candidates, those with fewer axes come first. After that, data precedes fsdp, tensor and
-// pipe, and then a shorter time in the worst case decides. Candidates that do not fit
-// follow, by their memory. The ranking compares only integers, so the
-// order is the same on every machine.
+// expected time. Times within 1 % of the fastest one count as equal. Among equally fast
+// candidates, the ones with fewer axes come first. After that, data precedes fsdp, tensor
+// and pipe, and then a shorter time in the worst case decides. Candidates that do not fit
+// follow, by their memory. The ranking compares only integers, so the order is the same on
+// every machine.
 //
 // # Unknown numbers
 //

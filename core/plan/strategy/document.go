@@ -94,18 +94,18 @@ const (
 type Training struct {
 	Batch            int64  // examples of the global batch
 	Tokens           int64  // tokens of the global batch, instead of Batch
-	TotalTokens      int64  // of the whole training, for its days and device-hours; 0 if they are not asked for
+	TotalTokens      int64  // tokens of the whole training, for its days and device-hours; 0 to leave these out
 	MicroBatch       int    // examples of one micro-batch of one replica; 0 to try several
 	Optimizer        string // "" for "adamw"
 	Precision        Precision
 	Recomputation    string // "" for Auto
 	Attention        string // "" for Flash
-	Schedule         string // of the pipeline; "" for Auto, which tries "1f1b" and "interleaved"
-	Chunks           int    // of layers per pipeline stage, with schedule "interleaved"; 0 to try several
+	Schedule         string // schedule of the pipeline; "" for Auto, which tries "1f1b" and "interleaved"
+	Chunks           int    // chunks of layers per pipeline stage, with schedule "interleaved"; 0 to try several
 	SequenceParallel *bool  // split norms and dropout by the sequence over tensor; nil for true
 	Overlap          []AxisOverlap
-	Efficiency       [2]int // of matrix products, the least and the most, in thousandths; zero for hardware.EfficiencyOf
-	LinkEfficiency   [2]int // of links, likewise; zero for 350, 1000
+	Efficiency       [2]int // efficiency of matrix products, the least and the most, in thousandths; zero for hardware.EfficiencyOf
+	LinkEfficiency   [2]int // efficiency of links, likewise; zero for 350, 1000
 }
 
 // Precision has the element types of training, by their names in JAX. "" is the

@@ -16,23 +16,23 @@ type evaluator struct {
 	element int64 // bytes of one element of an activation
 
 	stages        []stage                          // the pipeline stages of the mesh that differ in their blocks
-	sums          []block                          // of each stage: the sum of its blocks
-	fixed         [][3]Memory                      // of each stage, by the stage of ZeRO: memory without activations
-	live          []transformer.Bytes              // of each stage: activations of all micro-batches in flight
+	sums          []block                          // sum of the blocks of each stage
+	fixed         [][3]Memory                      // memory of each stage without activations, by the stage of ZeRO
+	live          []transformer.Bytes              // activations of each stage: all micro-batches in flight
 	blocks        *blocks                          // what a device holds of each block
-	computed      transformer.FLOPs                // of the forward pass for one token, by the tensor devices together
+	computed      transformer.FLOPs                // operations of the forward pass for one token, by the tensor devices together
 	heaviest      block                            // the sum of the blocks of the stage with the most gradients
-	paths         [numAxes + 1]hardware.Path       // of the axes, and of headGroup
+	paths         [numAxes + 1]hardware.Path       // paths of the axes, and of headGroup
 	overlap       [numAxes]bool                    // communication runs during computation
 	wide          bool                             // fsdp spans more than wideNodes
 	rated         [numAxes + 1][numOperations]rate // times of operations over the paths, computed on demand
 	hasRate       [numAxes + 1][numOperations]bool // rated has the element
-	gradientTimes [3]communicationTimes            // of sums of gradients, by the stage of ZeRO
-	otherTimes    communicationTimes               // of everything but sums of gradients
+	gradientTimes [3]communicationTimes            // times of sums of gradients, by the stage of ZeRO
+	otherTimes    communicationTimes               // times of everything but sums of gradients
 	slow          *stage                           // the stage with the most floating-point operations
 	flops         float64                          // floating-point operations of slow for one micro-batch
 	idle          float64                          // idle time of slow, in micro-batches
-	stored        *transformer.Activations         // of one layer for one micro-batch
+	stored        *transformer.Activations         // activations of one layer for one micro-batch
 	calls         []call                           // memory that the methods list… use again
 
 	// Caches: results for all candidates so far, by what they depend on.

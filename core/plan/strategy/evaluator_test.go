@@ -94,9 +94,8 @@ func alike(a, b score) bool {
 	return a == b || !a.fits && !b.fits && a.sizes == b.sizes && math.Abs(float64(a.total)/float64(b.total)-1) < 0.01
 }
 
-// checkAlone compares a candidate with its score from an evaluator whose caches are empty.
-// It also checks the sum of its memory, and that distinct keeps the stage that needs the
-// most.
+// checkAlone compares a candidate with its score from an evaluator with empty caches. It
+// also checks the sum of its memory, and that distinct keeps the stage that needs the most.
 func (p *planner) checkAlone(t *testing.T, c score) {
 	t.Helper()
 	e := newEvaluator(p)
@@ -129,8 +128,8 @@ func checkOrder(t *testing.T, list []score, fastest int64) {
 	}
 }
 
-// scan returns the best of all candidates: of those of the best class within 1 % of the
-// shortest time, the preferred one.
+// scan returns the best of all candidates: the preferred one of the best class within 1 %
+// of the shortest time.
 func scan(list []score) score {
 	best := list[0]
 	for _, c := range list {
@@ -165,7 +164,7 @@ func (p *planner) settings(meshes []sizes) int {
 }
 
 // worstOfAll returns the memory of the stage that takes most, without grouping alike
-// stages. Of equal ones it is the first.
+// stages. If several are equal, it returns the first.
 func (e *evaluator) worstOfAll() Memory {
 	var worst Memory
 	for _, g := range e.stageList() {
@@ -303,7 +302,7 @@ func TestMoreFSDP(t *testing.T) {
 // At the end, the gradients take 5, and the update 1.
 func TestOverlap(t *testing.T) {
 	w := work{micros: 4, idle: 3, overlapped: 7, longestOverlapped: 4, blocking: 2, endOverlapped: 5, update: 1}
-	// Of the last micro-batch, (10 - 7) · 2/3 = 2 are left to hide the gradients.
+	// (10 - 7) · 2/3 = 2 of the last micro-batch are left to hide the gradients.
 	w.computing = 10
 	if bubble, hidden := w.expected(); bubble != 3*12 || hidden != 4*7+2 {
 		t.Errorf("expected: bubble %g, hidden %g", bubble, hidden)
@@ -335,10 +334,10 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestEfficiency computes a time by hand for shares of the peak and of the bandwidth of
-// the links. Of 2 micro-batches, each takes 6 to compute at the peak. fsdp, which
-// overlaps, has a latency of 1 and takes 3 for its bytes. tensor, which does not, has a
-// latency of 1 and takes 2. At the end, data takes 8.
+// TestEfficiency computes a time by hand for shares of the peak and of the bandwidth of the
+// links. Each of 2 micro-batches takes 6 to compute at the peak. fsdp, which overlaps, has
+// a latency of 1 and takes 3 for its bytes. tensor, which does not, has a latency of 1 and
+// takes 2. At the end, data takes 8.
 func TestEfficiency(t *testing.T) {
 	p := &planner{efficiency: interval{0.4, 0.8}, linkEfficiency: interval{0.5, 1}, overlap: defaultOverlap}
 	s := &spans{}

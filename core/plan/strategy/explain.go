@@ -2,8 +2,8 @@ package strategy
 
 import "github.com/meshfeed/meshfeed/core/problem"
 
-// Codes lists the codes of a [Report]: those of problems, of rules that exclude
-// meshes, and of assumptions.
+// Codes lists the codes of a [Report]: the codes of problems, of rules that exclude meshes,
+// and of assumptions.
 func Codes() []problem.Code {
 	list := []problem.Code{
 		NoCandidate, NothingFits, NotPlanned, NarrowExperts, Tight, UnknownNumber, ActivationsUnknown, InputSlow, HostMemory, NoInputs, NoLayout,

@@ -59,11 +59,11 @@ func TestIdleTimeAgainstSchedules(t *testing.T) {
 	})
 }
 
-// TestPipelineOfCandidates compares the timeline in the report, whose durations are rounded
-// to a hundredth of the longest, with the time of the slowest stage. Without rounding, both
-// are equal with GPipe. Rounding changes a duration of 33 ticks or more by at most
-// 1.6 %. It may shorten the slowest stage and lengthen the step, so the idle shares differ
-// by at most 0.032.
+// TestPipelineOfCandidates compares the timeline in the report with the time of the slowest
+// stage. The timeline's durations are rounded to a hundredth of the longest. Without
+// rounding, both are equal with GPipe. Rounding changes a duration of 33 ticks or more by
+// at most 1.6 %. It may shorten the slowest stage and lengthen the step, so the idle shares
+// differ by at most 0.032.
 func TestPipelineOfCandidates(t *testing.T) {
 	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(&Document{
@@ -95,7 +95,8 @@ func TestPipelineOfCandidates(t *testing.T) {
 	})
 }
 
-// TestBalance compares the slowest stage with that of all ways to divide the layers.
+// TestBalance compares the slowest stage with the slowest stage of all ways to divide the
+// layers.
 func TestBalance(t *testing.T) {
 	random.Rounds(t, 50, 1000, func(t *testing.T, r *rand.Rand) {
 		m := &Transformer{Layers: 1 + r.IntN(14), Hidden: 256, Heads: 4, FFN: 1024, Vocab: 1 + r.IntN(20000), Sequence: 128}

@@ -48,8 +48,7 @@ func (e *evaluator) layout() *layout.Document {
 	return d
 }
 
-// entry returns one entry of a partition spec: those of the given axes that have a
-// size above 1.
+// entry returns one entry of a partition spec: the given axes that have a size above 1.
 func (s sizes) entry(axes ...axis) []string {
 	var names []string
 	for _, a := range axes {
@@ -79,7 +78,7 @@ func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
 		RowsPerStep: p.batch, RowsPerSecond: -1, BytesPerStep: t.BatchBytes, ReadBytes: t.ReadBytes, Processes: len(l.Mesh().Processes()),
 		HostBytes: t.HostBytes, HostCapacity: p.doc.Cluster.HostBytes, Available: p.doc.Input.RowsPerSecond,
 	}
-	members := make([]int, n.Processes+1) // of each group; index 0 is for rows that are not known
+	members := make([]int, n.Processes+1) // number of processes in each group; index 0 is for rows that are not known
 	for i := range n.Processes {
 		costs := l.ProcessCosts(i)
 		rows := int64(0)

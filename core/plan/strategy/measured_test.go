@@ -20,7 +20,7 @@ func TestMeasuredMemory(t *testing.T) {
 		micro         int
 		sequence      int
 		recomputation string
-		hundredths    []int64 // of GiB
+		hundredths    []int64 // hundredths of GiB
 	}{
 		{"llama3-8b", 8, 1, 2, 8192, selective, []int64{8240, 7700, 7680}},
 		{"llama3-8b", 128, 1, 2, 8192, selective, []int64{6700, 6200, 6180}},
@@ -53,8 +53,8 @@ func TestMeasuredMemory(t *testing.T) {
 }
 
 // TestLeastMemory checks the lower bound of the memory of published runs. It is at most the
-// memory of a device, because they all ran. It leaves out sets whose sources name no
-// recomputation, or whose library moves activations to the host.
+// memory of a device, because they all ran. It leaves out sets if the source does not name
+// the recomputation, or the library moves activations to the host.
 func TestLeastMemory(t *testing.T) {
 	for _, m := range publishedRuns(t) {
 		if slices.Contains([]string{blackwell8, manyNarrow, chosenTPU7, narrowTPU}, m.set) {

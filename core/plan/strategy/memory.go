@@ -64,7 +64,7 @@ func (e *evaluator) total(g *stage) int64 {
 	return plus(plus(e.fixed[g.index][e.zero].Total, e.live[g.index].Paper), e.stored.Working.Paper)
 }
 
-// inFlight returns the largest number of micro-batches whose activations a stage stores
+// inFlight returns the largest number of micro-batches that a stage stores activations of
 // at the same time. With an interleaved schedule, it counts chunks of micro-batches.
 func (e *evaluator) inFlight(number int) int {
 	pipe := e.sizes[pipeAxis]
@@ -93,11 +93,11 @@ func (e *evaluator) activations(g *stage) transformer.Bytes {
 	return sum
 }
 
-// gathered returns the bytes of the buffers for whole weights and gradients. With fsdp,
-// a device holds the weights of two layers, because it gathers one layer while it
-// computes another, and the gradients of one layer. The embedding and the head count
-// as one layer each. With ZeRO stage 2, a device holds the gradients of one layer until
-// they are scattered. For a model whose layers are not known, it returns 0.
+// gathered returns the bytes of the buffers for whole weights and gradients. With fsdp, a
+// device holds the weights of two layers, because it gathers one layer while it computes
+// another, and the gradients of one layer. The embedding and the head count as one layer
+// each. With ZeRO stage 2, a device holds the gradients of one layer until they are
+// scattered. For a model with unknown layers, it returns 0.
 func (e *evaluator) gathered(g *stage, zero int) int64 {
 	if e.model.shape == nil {
 		return 0

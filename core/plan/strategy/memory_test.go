@@ -41,8 +41,8 @@ func TestMegatronMemory(t *testing.T) {
 	}
 }
 
-// TestStages checks uneven stages, and that their parameters add up to those of the model.
-// Of the stages before the last one, the first ones have fewer layers.
+// TestStages checks uneven stages, and that their parameters add up to the model's
+// parameters. Among the stages before the last one, the first ones have fewer layers.
 func TestStages(t *testing.T) {
 	for _, c := range []struct {
 		tied    bool
@@ -135,7 +135,7 @@ func TestMicroBatchesInFlight(t *testing.T) {
 		}
 		r := advise(t, d)
 		want := [2]int64{live[0] * (int64(r.Stages[0].Layers)*layer + embedding), live[1] * (int64(r.Stages[1].Layers)*layer + final)}
-		if schedule == "interleaved" { // of chunks with one of two layers; every other chunk has the embedding or the head
+		if schedule == "interleaved" { // chunks with one of two layers; every other chunk has the embedding or the head
 			want = [2]int64{5*layer + 3*embedding, 3*layer + 2*final}
 		}
 		if got := [2]int64{r.Stages[0].Memory.Activations, r.Stages[1].Memory.Activations}; got != want {
@@ -144,8 +144,8 @@ func TestMicroBatchesInFlight(t *testing.T) {
 	}
 }
 
-// TestLargestMicroBatch checks that a search leaves out micro-batches whose activations
-// are too large to count, and that a document must not ask for one.
+// TestLargestMicroBatch checks that a search leaves out micro-batches with activations too
+// large to count, and that a document must not ask for one.
 func TestLargestMicroBatch(t *testing.T) {
 	d := &strategy.Document{Model: strategy.Model{Transformer: small()}, Training: strategy.Training{Batch: 1 << 30}, Cluster: devices(1, 1)}
 	d.Cluster.MemoryBytes = 0

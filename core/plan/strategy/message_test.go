@@ -10,8 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// TestRules checks the message of every rule that a mesh may break. TestManyMeshes has
-// that of too many meshes.
+// TestRules checks the message of every rule that a mesh may break. TestManyMeshes checks
+// the message about too many meshes.
 func TestRules(t *testing.T) {
 	mixture := func() *strategy.Document {
 		m := small()

@@ -30,9 +30,9 @@ func nemotron(layers, hidden, heads, vocab int) *strategy.Transformer {
 }
 
 // dgxcRuns has the runs of whole models in NVIDIA/dgxc-benchmarking: nemo_megatron,
-// llama3.1, nemotron and maxtext, from commits 0b71cfda of 2025-02 and 143b90dd of
-// 2025-03. The pages name splits and micro-batches, and no recomputation, so there is none.
-// The settings of MaxText name one: it keeps queries, keys and values only.
+// llama3.1, nemotron and maxtext, from commits 0b71cfda of 2025-02 and 143b90dd of 2025-03.
+// The pages name splits and micro-batches, and no recomputation, so none is assumed. The
+// settings of MaxText name one: it keeps queries, keys and values only.
 func dgxcRuns() (runs []measured) {
 	nemotron15, nemotron340 := nemotron(32, 6144, 48, 256000), nemotron(96, 18432, 96, 256000)
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func dgxcRuns() (runs []measured) {
 		tensor, pipe, context int
 		fsdp                  int // the most; 0 for replicas
 		chunks, micro         int
-		devices, batch        int // of the first run; the others double both
+		devices, batch        int // devices and batch of the first run; the others double both
 		seconds               [2][]float64
 	}{
 		{[2]string{chosenNeMo, chosenNeMo8}, "GPT-3 175B", "", gpt(96, 12288, 96, 51200), 4, 8, 1, 0, 12, 1, 128, 256,
@@ -90,8 +90,8 @@ func dgxcRuns() (runs []measured) {
 }
 
 // nemoRuns has the table of pre-training in docs/source/performance/performance_summary.md
-// of NVIDIA/NeMo for 24.07, without GPT3-5B, GPT3-20B and Nemotron 8B and 22B, whose sizes
-// no source names.
+// of NVIDIA/NeMo for 24.07, without GPT3-5B, GPT3-20B and Nemotron 8B and 22B, because no
+// source names their sizes.
 func nemoRuns() (runs []measured) {
 	llama2 := &strategy.Transformer{Layers: 40, Hidden: 5120, Heads: 40, FFN: 13824, Gated: new(true), Vocab: 32000, Sequence: 4096}
 	for _, c := range []struct {

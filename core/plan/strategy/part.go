@@ -12,8 +12,8 @@ import (
 type part struct {
 	transformer.Part
 	precision memory.Precision
-	states    []memory.State         // of the optimizer
-	spec      sharding.PartitionSpec // of a tree's array
+	states    []memory.State         // states of the optimizer
+	spec      sharding.PartitionSpec // spec of a tree's array
 	flat      bool                   // the part is all parameters of a model; any number of devices can split it
 	layered   bool                   // the part belongs to a transformer, so its layers are known
 }
@@ -34,7 +34,7 @@ func (p *planner) optimizerOf(q transformer.Part) memory.Optimizer {
 // shard is the part of an array that one device holds.
 type shard struct {
 	bytes    memory.Bytes
-	elements int64 // of the weights
+	elements int64 // elements of the weights
 	gathered int64 // elements that fsdp gathers; 0 if it does not split the array
 	holders  int   // tensor devices that hold the same elements
 }

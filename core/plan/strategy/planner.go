@@ -24,7 +24,7 @@ type planner struct {
 	batch            int64              // examples of the global batch
 	peak             float64            // operations per second of a device; 0 if they are not known
 	format           hardware.Precision // the number format for which peak holds
-	kinds            []pipeline.Kind    // of the schedules to try
+	kinds            []pipeline.Kind    // schedules to try
 	chunks           int                // per stage, of an interleaved schedule; 0 to try several
 	sequenceParallel bool               // sequence parallelism
 	attention        transformer.Attention
@@ -240,8 +240,8 @@ func (p *planner) published() hardware.Efficiency {
 	return hardware.EfficiencyOf(p.cluster.Kind, p.format)
 }
 
-// narrow reports whether the model has experts whose matrices are too narrow for the usual
-// share of the peak.
+// narrow reports whether the model has experts with matrices too narrow for the usual share
+// of the peak.
 func (p *planner) narrow() bool {
 	return p.model.shape != nil && p.model.shape.Experts != nil && p.model.shape.Experts.FFN < hardware.NarrowExpert
 }
@@ -280,6 +280,6 @@ const (
 	wideSlowdown = 2
 )
 
-// defaultOverlap has the axes whose communication runs during computation, unless the
-// document says otherwise. That of fsdp does up to wideNodes.
+// defaultOverlap has the axes that communicate during computation, unless the document says
+// otherwise. The axis fsdp does so up to wideNodes.
 var defaultOverlap = [numAxes]bool{pipeAxis: true, dataAxis: true, fsdpAxis: true, contextAxis: true}

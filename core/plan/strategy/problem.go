@@ -21,7 +21,7 @@ const (
 	ActivationsUnknown = "activations-unknown" // warning: the memory is without activations
 	InputSlow          = "input-slow"          // warning: the input delivers fewer rows than the step needs
 	HostMemory         = "host-memory"         // warning: the batches of a process exceed its host
-	NoInputs           = "no-inputs"           // info: without the arrays of a batch there is no layout
+	NoInputs           = "no-inputs"           // info: a layout needs the arrays of a batch
 	NoLayout           = "no-layout"           // warning: the layout of the best candidate cannot be loaded
 )
 

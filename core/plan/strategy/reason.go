@@ -109,7 +109,7 @@ func (e *evaluator) slower(c, best *Candidate) string {
 	return text + fmt.Sprintf("%s more of communication over %s%s", seconds(more), part, e.crossing(part))
 }
 
-// longer compares the time of a candidate with that of the best one.
+// longer compares the time of a candidate with the best candidate's time.
 func longer(c, best *Candidate) string {
 	times := strconv.FormatFloat(float64(c.Time.Step)/float64(best.Time.Step), 'f', 2, 64)
 	if times == "1.00" && c.Time.Step >= best.Time.Step {

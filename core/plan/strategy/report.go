@@ -17,9 +17,9 @@ type Report struct {
 	Pruned      []Pruned // meshes that the planner did not evaluate, by reason
 	Candidates  []Candidate
 	Best        int          // in Candidates; -1 if none fits
-	Stages      []Stage      // of the best candidate's pipeline
-	Pipeline    *Pipeline    // of the best candidate; nil without one
-	Collectives []Collective // of the best candidate
+	Stages      []Stage      // stages of the best candidate's pipeline
+	Pipeline    *Pipeline    // pipeline of the best candidate; nil without one
+	Collectives []Collective // collectives of the best candidate
 	Layout      *layout.Document
 	Input       *InputNeeds
 	Assumptions []Assumption
@@ -28,10 +28,10 @@ type Report struct {
 
 // ModelSummary has the sizes of the model.
 type ModelSummary struct {
-	Name             string // of the preset; else "transformer", "parameters" or "tree"
+	Name             string // name of the preset; else "transformer", "parameters" or "tree"
 	Parameters       int64
 	ActiveParameters int64 // that compute a token; Parameters without experts
-	GigaFLOPsPerStep int64 // of the model, without recomputation; -1 if it is not known
+	GigaFLOPsPerStep int64 // operations of the model, without recomputation; -1 if it is not known
 }
 
 // Candidate is one way of splitting the model.
@@ -41,8 +41,8 @@ type Candidate struct {
 	Recomputation string      // None, Selective or Full
 	MicroBatch    int         // examples of one replica
 	MicroBatches  int         // per step
-	Schedule      string      // of the pipeline; "" without one
-	Chunks        int         // of layers per stage; 1 unless the schedule is interleaved
+	Schedule      string      // schedule of the pipeline; "" without one
+	Chunks        int         // chunks of layers per stage; 1 unless the schedule is interleaved
 	Memory        Memory
 	Time          *Time // nil if a number of the hardware is not known
 	Fits          bool
@@ -78,25 +78,25 @@ type Time struct {
 	Hidden    int64 // communication that overlaps with computation
 
 	Bound  string // the largest part, by its name in JSON
-	Next   string // the second largest; "" if there is none
+	Next   string // the second largest; "" without one
 	Behind int64  // by how much Next is smaller
 
 	TokensPerSecond   int64 // -1 if the model is not a transformer
 	ExamplesPerSecond int64 // thousandths
 	MFU               int64 // model FLOPs over peak FLOPs, in thousandths
-	Days              int64 // of the whole training, in thousandths; -1 unless the document has total_tokens
-	DeviceHours       int64 // of the whole training, in thousandths; -1 likewise
+	Days              int64 // days of the whole training, in thousandths; -1 unless the document has total_tokens
+	DeviceHours       int64 // device-hours of the whole training, in thousandths; -1 likewise
 }
 
 // Stage is one pipeline stage of the best candidate.
 type Stage struct {
 	Number     int
 	FirstLayer int // layers FirstLayer … FirstLayer+Layers-1; with chunks, of the first chunk
-	Layers     int // of all chunks
+	Layers     int // layers of all chunks
 	Embedding  bool
 	Head       bool
-	Parameters int64 // of the whole stage, over all its devices
-	Live       int   // micro-batches (with chunks: chunks of them) whose activations are kept at the peak
+	Parameters int64 // parameters of the whole stage, over all its devices
+	Live       int   // micro-batches (with chunks: chunks of them) with activations kept at the peak
 	Memory     Memory
 	Compute    int64 // nanoseconds per step; -1 if it is not known
 }
@@ -105,7 +105,7 @@ type Stage struct {
 type Pipeline struct {
 	Kind                         pipeline.Kind
 	Stages, MicroBatches, Chunks int
-	Durations                    pipeline.Durations // of computation; the longest is MaxTicks
+	Durations                    pipeline.Durations // durations of computation; the longest is MaxTicks
 }
 
 // Collective is a communication of the best candidate in one step of one device.
@@ -115,9 +115,9 @@ type Collective struct {
 	What       string // what is communicated, such as "gradients"
 	Link       string // "node", "network" or "mixed"
 	Count      int64  // calls per step
-	Bytes      int64  // of one call, by the convention of package collective
+	Bytes      int64  // bytes of one call, by the convention of package collective
 	Sent       int64  // per device and step
-	Ns         int64  // of all calls; -1 if a number of the hardware is not known
+	Ns         int64  // time of all calls; -1 if a number of the hardware is not known
 	Overlapped bool
 }
 
@@ -125,7 +125,7 @@ type Collective struct {
 type InputNeeds struct {
 	RowsPerStep   int64
 	RowsPerSecond int64 // at the expected time, in thousandths; -1 if the time is not known
-	BytesPerStep  int64 // of one global batch
+	BytesPerStep  int64 // bytes of one global batch
 	ReadBytes     int64 // that all processes read per step
 	Processes     int
 	ProcessRows   int64 // that the process with the most rows reads per step
@@ -133,7 +133,7 @@ type InputNeeds struct {
 	HostBytes     int64 // memory of the fullest process, with the batches read ahead
 	HostCapacity  int64 // 0 if it is not known
 	Sharing       int   // the largest number of processes that read the same rows
-	Groups        int   // of processes with the same rows
+	Groups        int   // groups of processes with the same rows
 	Available     int64 // rows per second that the document names; 0 if it names none
 	KeepsUp       bool  // Available suffices
 	Margin        int64 // Available / RowsPerSecond in thousandths; 0 if either is not known

@@ -50,9 +50,9 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestUndivided checks the reasons of a mesh whose axis fsdp splits nothing: OPT-175B
-// ran on 992 devices (Zhang et al., arXiv 2205.01068, section 2.4), which are 124 × 8.
-// Its library split padded arrays, and 124 divides no dimension of them.
+// TestUndivided checks the reasons of a mesh with an axis fsdp that splits nothing:
+// OPT-175B ran on 992 devices (Zhang et al., arXiv 2205.01068, section 2.4), which are 124
+// × 8. Its library split padded arrays, and 124 divides no dimension of them.
 func TestUndivided(t *testing.T) {
 	opt := &strategy.Transformer{
 		Layers: 96, Hidden: 12288, Heads: 96, FFN: 49152, Vocab: 50272, Sequence: 2048, Norm: "layer", Positions: "learned", Tied: new(true), Biases: new(true),
@@ -83,8 +83,8 @@ func TestUndivided(t *testing.T) {
 	}
 }
 
-// TestOrderOfEqualTimes checks the order of candidates whose times differ by less than 1 %: of
-// equally fast ones, the first takes less time in the worst case.
+// TestOrderOfEqualTimes checks the order of candidates with times that differ by less than
+// 1 %: the first one takes less time in the worst case.
 func TestOrderOfEqualTimes(t *testing.T) {
 	list := advise(t, &strategy.Document{
 		Model:    strategy.Model{Preset: "llama3-8b"},
@@ -99,7 +99,8 @@ func TestOrderOfEqualTimes(t *testing.T) {
 	}
 }
 
-// TestAsFast checks the reason of a candidate whose times print as those of the best.
+// TestAsFast checks the reason of a candidate if its times print like the best candidate's
+// times.
 func TestAsFast(t *testing.T) {
 	d := &strategy.Document{
 		Model:    strategy.Model{Preset: "gpt3-175b"},
@@ -113,8 +114,8 @@ func TestAsFast(t *testing.T) {
 	}
 }
 
-// TestEqualTimes checks the reasons of candidates that are as fast as the best one, whose
-// settings differ in one way.
+// TestEqualTimes checks the reasons of candidates that are as fast as the best one and
+// differ in one setting.
 func TestEqualTimes(t *testing.T) {
 	model := strategy.Model{Parameters: 25_557_032, ActivationBytesPerExample: new(int64(22_200_000)), FLOPsPerExample: new(int64(4_089_000_000))}
 	d := &strategy.Document{Model: model, Training: strategy.Training{Batch: 1024}, Cluster: strategy.Cluster{Device: "a100-40", Devices: 8}}
@@ -133,7 +134,7 @@ func TestEqualTimes(t *testing.T) {
 	}
 }
 
-// TestTight checks the warning about a best candidate whose memory fits by the formula,
+// TestTight checks the warning about a best candidate with memory that fits by the formula,
 // but not by its upper bound.
 func TestTight(t *testing.T) {
 	d := &strategy.Document{
@@ -343,8 +344,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestTree compares the memory of a tree with that of its shards. Specs decide what axes
-// split. If no spec names fsdp, it splits the largest dimension that it divides.
+// TestTree compares the memory of a tree with the memory of its shards. Specs decide what
+// axes split. If no spec names fsdp, it splits the largest dimension that it divides.
 func TestTree(t *testing.T) {
 	arrays := []strategy.Array{
 		{Name: "table", Shape: []int{1000, 96}, Element: "bfloat16"},

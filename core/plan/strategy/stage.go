@@ -6,7 +6,7 @@ import "sort"
 type stage struct {
 	number    int // from 0
 	first     int // number of the first layer
-	dense     int // layers without experts, or 1 for a model whose layers are not known
+	dense     int // layers without experts, or 1 for a model with unknown layers
 	experts   int // layers with experts
 	embedding bool
 	head      bool
@@ -76,7 +76,7 @@ func (m *model) last(pipe int) int {
 	}
 	f := m.shape.Computed(1, m.attention)
 	layer, head := float64(f.Layers())/float64(m.layers), float64(f.Head)
-	slowest := func(n int) float64 { // of the other stages
+	slowest := func(n int) float64 { // time of the slowest of the other stages
 		return float64(ceil(int64(m.layers-n), int64(pipe-1))) * layer
 	}
 	most := m.layers - pipe + 1

@@ -16,7 +16,7 @@ import (
 type measured struct {
 	set, name  string
 	doc        *strategy.Document
-	seconds    float64 // of a step, or 0
+	seconds    float64 // seconds of a step, or 0
 	rate       float64 // tokens per second and device, or 0
 	teraflops  float64 // per second and device: operations of the model, or 0
 	hardware   float64 // per second and device: operations with full recomputation, or 0
@@ -39,8 +39,8 @@ func (m *measured) step(r *strategy.Report) float64 {
 	return m.seconds * 1e9
 }
 
-// outside lists the runs whose time is not in the interval. The library of the runs with
-// ZeRO stage 3 used a tenth of the network's bandwidth. Models below 10^9 parameters, and
+// outside lists the runs with times outside the interval. The library of the runs with ZeRO
+// stage 3 used a tenth of the network's bandwidth. Models below 10^9 parameters, and
 // sequences far above 8,192 tokens, reach less of the peak.
 var outside = []string{
 	"175B on 1536 × 1", "a100-80 7b, sequence 1024, on 8",
@@ -146,8 +146,8 @@ const (
 var foundry = map[string]string{"a100": "MPT: A100", "h100": chosenH100}
 
 // megatronTable has the runs of Narayanan et al., arXiv 2104.04473, table 1. Section 5.1
-// names the interleaved schedule, but neither chunks nor micro-batches. The split of
-// GPT-3 is that of Megatron-LM's README.
+// names the interleaved schedule, but neither chunks nor micro-batches. The split of GPT-3
+// is from Megatron-LM's README.
 func megatronTable() (runs []measured) {
 	for _, c := range []struct {
 		name                                      string
@@ -275,9 +275,9 @@ func megatron(batch int64, micro int) strategy.Training {
 	return strategy.Training{Batch: batch, MicroBatch: micro, Recomputation: strategy.Full, Attention: strategy.Plain, SequenceParallel: new(false)}
 }
 
-// otherRuns has BLOOM (README.md of train/tr11-176B-ml in bigscience-workshop/bigscience),
-// whose nodes have 4 Omni-Path links of 100 Gbit/s. It also has GPT-NeoX-20B (Black et
-// al., arXiv 2204.06745, sections 2.3 and 3), whose nodes have 4 adapters of 200 Gbit/s.
+// otherRuns has BLOOM (README.md of train/tr11-176B-ml in bigscience-workshop/bigscience).
+// Its nodes have 4 Omni-Path links of 100 Gbit/s. It also has GPT-NeoX-20B (Black et al.,
+// arXiv 2204.06745, sections 2.3 and 3), on nodes with 4 adapters of 200 Gbit/s.
 func otherRuns() []measured {
 	bloom, neox := gpt(70, 14336, 112, 250880), gpt(44, 6144, 64, 50432)
 	bloom.Positions, neox.Positions, neox.Tied = "rotary", "rotary", new(false)
@@ -332,10 +332,10 @@ func foundryRuns(t *testing.T) (runs []measured) {
 var maxtextTypes = strategy.Precision{Weights: "float32", Gradients: "float32"}
 
 // maxtextRuns has runs of MaxText on TPUs (README.md of AI-Hypercomputer/maxtext in 2024,
-// settings in MaxText/configs), whose collectives over tensor overlap with computation.
-// It leaves out runs that offload activations to the host, and runs without settings
-// there. The models are scaled by powers of two from one with 16 layers of 2048, 16 heads
-// and 7168 hidden units.
+// settings in MaxText/configs). Their collectives over tensor overlap with computation. It
+// leaves out runs that offload activations to the host, and runs without settings there.
+// The models are scaled by powers of two from one with 16 layers of 2048, 16 heads and 7168
+// hidden units.
 func maxtextRuns() (runs []measured) {
 	model := func(layers, hidden, heads, ffn int) *strategy.Transformer {
 		return &strategy.Transformer{Layers: layers, Hidden: hidden, Heads: heads, HeadDim: 128, FFN: ffn, Vocab: 32000, Sequence: 2048, Gated: new(true)}
@@ -379,7 +379,7 @@ func maxtextRuns() (runs []measured) {
 	return runs
 }
 
-// palmRuns has PaLM (Chowdhery et al., arXiv 2204.02311, sections 4 and 4.1), whose
+// palmRuns has PaLM (Chowdhery et al., arXiv 2204.02311, sections 4 and 4.1). Its
 // collectives between the pods do not overlap with computation.
 func palmRuns() []measured {
 	palm := &strategy.Transformer{Layers: 118, Hidden: 18432, Heads: 48, KVHeads: 1, HeadDim: 256, FFN: 73728, Gated: new(true), Vocab: 256000, Tied: new(true), Sequence: 2048}
@@ -392,8 +392,8 @@ func palmRuns() []measured {
 }
 
 // bridgeRuns has the runs of docs/performance-summary.md in NVIDIA-NeMo/Megatron-Bridge,
-// 25.11, on H100 and B200 with matrix products of 8 bits: those of dense models, and
-// Qwen3 30B A3B (Qwen3 Technical Report, arXiv 2505.09388, table 2).
+// 25.11, on H100 and B200 with matrix products of 8 bits: dense models, and Qwen3 30B A3B
+// (Qwen3 Technical Report, arXiv 2505.09388, table 2).
 func bridgeRuns() (runs []measured) {
 	for _, c := range []struct {
 		name, preset, device string

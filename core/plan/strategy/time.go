@@ -168,9 +168,9 @@ type work struct {
 	overlapped        float64 // communication that overlaps with computation
 	longestOverlapped float64 // the longest of the axes that overlapped adds up
 	blocking          float64 // communication that computation waits for
-	endOverlapped     float64 // of a step: communication that overlaps with the backward pass of the last micro-batch
-	endBlocking       float64 // of a step: communication after the backward pass, which the update waits for
-	update            float64 // of a step: update of the weights
+	endOverlapped     float64 // end of a step: communication that overlaps with the backward pass of the last micro-batch
+	endBlocking       float64 // end of a step: communication after the backward pass, which the update waits for
+	update            float64 // end of a step: update of the weights
 }
 
 // at returns the work if devices reach a share of their peak, and links a share of their
@@ -197,7 +197,7 @@ func (w *work) expected() (bubble, hidden float64) {
 	busy := max(w.computing, w.reading)
 	each := max(busy, w.overlapped) + w.blocking
 	bubble = float64(each * w.idle)
-	slack := max(0, busy-w.overlapped) * 2 / 3 // of the last micro-batch's backward pass, two thirds of its time
+	slack := max(0, busy-w.overlapped) * 2 / 3 // two thirds of the time of the last micro-batch's backward pass
 	return bubble, float64(w.micros*min(busy, w.overlapped)) + min(slack, w.endOverlapped)
 }
 

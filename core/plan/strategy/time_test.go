@@ -65,7 +65,7 @@ func TestStagesOfZeRO(t *testing.T) {
 // TestTraffic computes the communication of single axes by hand: small has h 1024,
 // s 2048, 4 layers, 4 key and value heads of 64, and activations of 2 bytes.
 func TestTraffic(t *testing.T) {
-	const stream = 2 * 2048 * 1024 * 2 // of 2 examples
+	const stream = 2 * 2048 * 1024 * 2 // bytes of 2 examples
 	const layer = 1024*1024*2 + 2*1024*256 + 3*1024*4096 + 2*1024
 	const embedding = 32768 * 1024
 	const all = 4*layer + 2*embedding + 1024
@@ -173,7 +173,7 @@ func TestExchange(t *testing.T) {
 // TestRecomputation computes the operations by hand: selective recomputation adds the
 // scores of each layer once more, and full recomputation the forward pass of each layer.
 func TestRecomputation(t *testing.T) {
-	const matrices = 2 * (2*1024*1024 + 2*1024*256 + 3*1024*4096) // of a layer, for one token
+	const matrices = 2 * (2*1024*1024 + 2*1024*256 + 3*1024*4096) // operations of a layer, for one token
 	const scores, head = 4 * 2048 * 1024, 2 * 1024 * 32768
 	for kind, again := range map[string]float64{"none": 0, "selective": scores, "full": matrices + scores} {
 		r := advise(t, &strategy.Document{
@@ -274,14 +274,14 @@ func TestUnknownNumbers(t *testing.T) {
 	}
 }
 
-// TestGradients computes the sum of gradients over several axes by hand. Arrays outside
-// of experts are replicated over context, expert and data, those of experts over context
+// TestGradients computes the sum of gradients over several axes by hand. Arrays outside of
+// experts are replicated over context, expert and data, and arrays of experts over context
 // and data.
 func TestGradients(t *testing.T) {
 	m := small()
 	m.Experts = &strategy.Experts{Count: 4, Active: 1}
 	const shared = 2 * (4*(1024*1024*2+2*1024*256+2*1024+1024*4) + 2*32768*1024 + 1024) // bytes
-	const experts = 2 * 4 * (4 / 2) * 3 * 1024 * 4096                                   // of a device
+	const experts = 2 * 4 * (4 / 2) * 3 * 1024 * 4096                                   // bytes on a device
 	const inNode = 1e9 / 1e11                                                           // nanoseconds per byte
 	half := func(bytes float64) float64 { return bytes / 2 * inNode }                   // an all-gather or a reduce-scatter over 2 devices
 	for _, c := range []struct {
@@ -372,9 +372,9 @@ func TestMemoryTraffic(t *testing.T) {
 	}
 }
 
-// TestUpdateOfExperts checks that ZeRO divides the update of a mixture by all replicas:
-// two devices hold other experts, and two hold the same ones. Of every 4 parameters, a
-// device reads and writes 2 bytes of weights and 12 of states, and reads 2 of gradients.
+// TestUpdateOfExperts checks that ZeRO divides the update of a mixture by all replicas: two
+// devices hold other experts, and two hold the same ones. For every 4 parameters, a device
+// reads and writes 2 bytes of weights and 12 of states, and reads 2 of gradients.
 func TestUpdateOfExperts(t *testing.T) {
 	m := small()
 	m.Experts = &strategy.Experts{Count: 4, Active: 2}
@@ -433,8 +433,8 @@ func TestComputedForNothing(t *testing.T) {
 	}
 }
 
-// TestSlices checks the report of two slices of a TPU whose network bandwidth no source
-// publishes. With this number in the document, the candidate has a time.
+// TestSlices checks the report of two slices of a TPU with an unpublished network
+// bandwidth. With this number in the document, the candidate has a time.
 func TestSlices(t *testing.T) {
 	d := palmRuns()[0].doc
 	known := d.Cluster.NetworkBytesPerSecond

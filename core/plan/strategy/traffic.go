@@ -14,7 +14,7 @@ type call struct {
 	part  axis // its field of Time includes the call; dataAxis for sums of gradients over any axis
 	what  subject
 	count int64 // per micro-batch, or per step if once is set
-	bytes int64 // of one call
+	bytes int64 // bytes of one call
 	once  bool  // once per step
 }
 
@@ -211,7 +211,7 @@ func (e *evaluator) expertCalls(g *stage) {
 	}
 	n := 2*e.forwards() + 2
 	if e.recompute == transformer.DotsRecomputation {
-		n++ // the tokens that experts get are no result of a product
+		n++ // the tokens that experts get are not the result of a product
 	}
 	e.call(allToAll, expertAxis, expertAxis, tokensSent, int64(g.experts)*n, rows, false)
 }

@@ -30,7 +30,7 @@ type Execution struct {
 	SequenceParallel bool          // the tensor devices split the sequence outside of matrix products
 	Attention        Attention     // "" means FlashAttention
 	Recomputation    Recomputation // "" means NoRecomputation
-	ElementBytes     int           // of an activation, 2 or 4; 0 means 2
+	ElementBytes     int           // bytes of an activation, 2 or 4; 0 means 2
 }
 
 // Bytes is a number of bytes with bounds. Paper is the formula of the paper, which assumes
@@ -53,10 +53,10 @@ func (b Bytes) Times(n int64) Bytes {
 // Activations has the bytes that one device keeps for the backward pass of one
 // micro-batch.
 type Activations struct {
-	Dense     Bytes // of one layer without experts, or 0 if there is none
-	Expert    Bytes // of one layer with experts, or 0 if there is none
-	Embedding Bytes // of the embedding, on the first pipeline stage
-	Final     Bytes // of the final norm, the head and the loss, on the last pipeline stage
+	Dense     Bytes // bytes of one layer without experts, or 0 without such layers
+	Expert    Bytes // bytes of one layer with experts, or 0 without such layers
+	Embedding Bytes // bytes of the embedding, on the first pipeline stage
+	Final     Bytes // bytes of the final norm, the head and the loss, on the last pipeline stage
 	Working   Bytes // what the backward pass computes again for a layer; once, because it is freed before the next layer
 	Terms     []Term
 }

@@ -21,9 +21,9 @@ func activations(t *testing.T, s transformer.Shape, e transformer.Execution) *tr
 	return a
 }
 
-// korthikanti has the models of table 3 of Korthikanti et al. (arXiv 2205.05198),
-// which all have 2,048 tokens and t = 8, with their micro-batch. The bytes per layer
-// are those of table 2, worked out by hand.
+// korthikanti has the models of table 3 of Korthikanti et al. (arXiv 2205.05198), which all
+// have 2,048 tokens and t = 8, with their micro-batch. The bytes per layer follow table 2,
+// worked out by hand.
 var korthikanti = []struct {
 	preset      string
 	batch       int

@@ -38,7 +38,7 @@ type Part struct {
 	Tensor  int    // the dimension that tensor parallelism splits, or -1 for none
 	Unit    int    // number of units in this dimension, which are never split: heads, columns or tokens
 	Experts bool   // the first dimension counts experts, and expert parallelism splits it
-	Layers  Layers // of a layer's part: the layers that have it
+	Layers  Layers // layers that have this part of a layer
 
 	shared bool // several devices may hold the same unit, as key and value heads
 }
@@ -172,7 +172,7 @@ func (l *lister) norm(name string) {
 	}
 }
 
-// columns lists a matrix whose output is split, with its bias.
+// columns lists a matrix with a split output, and its bias.
 func (l *lister) columns(name string, units, in, out int, bias bool) {
 	l.split(name+"/kernel", 1, units, in, out)
 	if bias {
@@ -180,8 +180,8 @@ func (l *lister) columns(name string, units, in, out int, bias bool) {
 	}
 }
 
-// rows lists a matrix whose input is split, with its bias. The bias is not split, because
-// it is added after the sum over devices.
+// rows lists a matrix with a split input, and its bias. The bias is not split, because it
+// is added after the sum over devices.
 func (l *lister) rows(name string, units, in, out int) {
 	l.split(name+"/kernel", 0, units, in, out)
 	if l.bias {

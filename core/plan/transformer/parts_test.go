@@ -35,7 +35,7 @@ func experts(count, active int) func(*transformer.Shape) {
 	return func(s *transformer.Shape) { s.Experts = &transformer.Experts{Count: count, Active: active} }
 }
 
-// TestParameters compares counts with those of published weights. The sizes are from
+// TestParameters compares counts with the counts of published weights. The sizes are from
 // config.json on the model card. The counts are from the safetensors index, or from the
 // report that presents the model.
 func TestParameters(t *testing.T) {
@@ -80,7 +80,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// Mixtures of many small experts: the sizes are those of config.json on the model cards.
+// Mixtures of many small experts: the sizes are from config.json on the model cards.
 var (
 	dbrx  = with(llama(40, 6144, 48, 8, 10752, 100352), experts(16, 4))
 	olmoe = with(llama(16, 2048, 16, 16, 1024, 50304), experts(64, 8))
@@ -255,7 +255,7 @@ func TestShard(t *testing.T) {
 }
 
 // TestDeepSeekV3 compares the parameters of DeepSeek-V3 with its checkpoint, which has
-// 671,026,419,200 in its 61 layers, embedding and head. Of these, 58 × 256 are biases of
+// 671,026,419,200 in its 61 layers, embedding and head. Among these, 58 × 256 are biases of
 // routers that no gradient changes (DeepSeek-AI, arXiv 2412.19437, section 2.1.2). A token
 // activates 37 billion.
 func TestDeepSeekV3(t *testing.T) {

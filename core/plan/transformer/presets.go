@@ -5,10 +5,10 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Published is a model whose sizes are published.
+// Published is a model with published sizes.
 type Published struct {
-	Name   string // of documents, such as "llama3-8b"
-	Title  string // of texts, such as "Llama 3 8B"
+	Name   string // name in documents, such as "llama3-8b"
+	Title  string // title in texts, such as "Llama 3 8B"
 	Shape  Shape
 	Source string // where the sizes are published
 }

@@ -268,7 +268,7 @@ func compare(t *testing.T, why string, small, large *transformer.Activations) {
 }
 
 // TestRandomSizes draws sizes up to the largest that Check accepts, and compares the
-// numbers with those of unbounded integers.
+// numbers with results of unbounded integers.
 func TestRandomSizes(t *testing.T) {
 	random.Rounds(t, 300, 20000, func(t *testing.T, r *rand.Rand) {
 		size := func() int { return 1 + int(r.Uint64N(1<<r.IntN(32))) }

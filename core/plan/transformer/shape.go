@@ -13,10 +13,10 @@
 //     do, as an interval around the formula of the paper, with a reason for every
 //     term.
 //
-// All counts are integers. The letters in formulas are those of the paper: batch b,
-// sequence s, hidden h, heads a, head dimension d, tensor parallel size t. Others are the
-// number of key and value heads k, the width of the feed-forward block f, the vocabulary
-// V, and the context parallel size c.
+// All counts are integers. The letters in formulas are as in the paper: batch b, sequence
+// s, hidden h, heads a, head dimension d, tensor parallel size t. Others are the number of
+// key and value heads k, the width of the feed-forward block f, the vocabulary V, and the
+// context parallel size c.
 package transformer
 
 // Norm is the kind of normalization before attention, before the feed-forward

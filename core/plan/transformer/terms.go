@@ -6,7 +6,7 @@ type counter struct {
 	Shape
 	Execution
 	element  int64 // bytes of an activation
-	tokens   int64 // of the micro-batch, on this device
+	tokens   int64 // tokens of the micro-batch, on this device
 	residual int64 // tokens on this device outside of matrix products; fewer with sequence parallelism
 	heads    int64 // on this device
 	kvHeads  int64 // on this device
@@ -38,7 +38,7 @@ func (c *counter) term(in Block, name string, b Bytes, reason string) {
 	c.terms = append(c.terms, Term{name, in, b, reason})
 }
 
-// exact returns bytes whose three numbers are equal.
+// exact returns bytes with three equal numbers.
 func exact(factors ...int64) Bytes {
 	n := mul(factors...)
 	return Bytes{n, n, n}

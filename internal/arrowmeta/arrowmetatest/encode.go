@@ -133,7 +133,7 @@ func appendRef(b []byte, ref int, value any) []byte {
 	panic(fmt.Sprintf("no reference: %T", value))
 }
 
-// Field returns the table of a column. The numbers of the types are those of arrowmeta.Kind.
+// Field returns the table of a column. The numbers of the types are as in arrowmeta.Kind.
 func Field(name string, kind uint8, parameters Table, children ...Table) Table {
 	return Table{4: name, 8: kind, 10: parameters, 14: children}
 }

@@ -191,7 +191,7 @@ func readLengths(src []byte, n int) (l lengths, rest []byte, err error) {
 }
 
 // DeltaBytes adds n values: the encoding DELTA_BYTE_ARRAY. Each is a prefix of the value
-// before it, whose length is stored, and more bytes. The first prefix is empty.
+// before it and more bytes. The length of the prefix is stored. The first prefix is empty.
 func DeltaBytes(to *Bytes, src []byte, n int) error {
 	prefixes, src, err := readLengths(src, n)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package encoding decodes the values of Parquet pages.
 //
-// There is a file for every encoding of the format's page "Encodings.md". A decoder
-// takes the bytes of a page, decompressed and without levels, and writes values into
-// memory of the caller, whose length is the number of values that the page promises.
-// Fixed-width values are little-endian bytes, as Arrow stores them. Values of variable
-// length go to [Bytes].
+// There is a file for every encoding of the format's page "Encodings.md". A decoder takes
+// the bytes of a page, decompressed and without levels, and writes values into memory of
+// the caller, which has the size for the number of values in the page header. Fixed-width
+// values are little-endian bytes, as Arrow stores them. Values of variable length go to
+// [Bytes].
 //
 // Pages are not trusted. A decoder reads only the bytes that it was given, and fails if a
 // page has too few values. It allocates at most a few words for each value, and the bytes

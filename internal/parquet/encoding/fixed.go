@@ -52,8 +52,8 @@ func join4(dst, first, second, third, fourth []byte) (n int) {
 	return n
 }
 
-// join8 does the same as join4 for values of 8 bytes, whose streams of this size lie one after
-// the other.
+// join8 does the same as join4 for values of 8 bytes. Their streams of this size lie one
+// after the other.
 func join8(dst, src []byte, size int) (n int) {
 	for ; n+8 <= size; n += 8 {
 		a, b, c, d := wordAt(src, n), wordAt(src, size+n), wordAt(src, 2*size+n), wordAt(src, 3*size+n)

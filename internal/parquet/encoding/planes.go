@@ -12,7 +12,7 @@ const (
 // Planes holds some numbers of [Runs] in bit planes: plane k has bit k of each number. So an
 // operation on words compares 64 numbers. The zero value holds none.
 type Planes struct {
-	Count  int // of the numbers
+	Count  int // count of the numbers
 	planes [PlanesWidth][(PlanesCount+longPacked)/64 + 1]uint64
 }
 
@@ -31,8 +31,8 @@ func (p *Planes) Word(k, i int) uint64 {
 	return p.planes[k][at]>>used | p.planes[k][at+1]<<(64-used)
 }
 
-// put sets bit k of up to 64 numbers from number i on to those of word, whose higher bits
-// are zeros. No later number was put yet.
+// put sets bit k of up to 64 numbers, from number i on, to the bits of word. The higher
+// bits of word are zeros. Later numbers must not have been put yet.
 func (p *Planes) put(k, i int, word uint64) {
 	at, used := i>>6, i&63
 	p.planes[k][at] |= word << used
@@ -125,13 +125,13 @@ func load(src []byte) (word uint64) {
 	return word
 }
 
-// ones returns a word whose lowest n bits are ones: all if n is 64 or more.
+// ones returns a word with the lowest n bits set: all if n is 64 or more.
 func ones(n int) uint64 { return uint64(1)<<n - 1 }
 
 // fold moves every width-th bit of a word, 8 in all, to the lowest byte.
 type fold struct {
 	width int
-	masks [3]uint64 // of 8 single bits, 4 pairs and 2 fours
+	masks [3]uint64 // for 8 single bits, 4 pairs and 2 fours
 }
 
 // folds are those for the widths.

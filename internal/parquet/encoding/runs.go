@@ -108,7 +108,7 @@ func Unpack(dst []uint32, src []byte, width int) {
 		dst, src = dst[n:], src[n/8*width:]
 	}
 	mask := uint64(1)<<width - 1
-	whole := 0 // numbers whose 8 bytes from their first one on are in src
+	whole := 0 // numbers that have 8 bytes in src from their first byte on
 	if last := (len(src) - 8) * 8; last >= 0 {
 		whole = min(len(dst), last/width+1)
 	}

@@ -25,7 +25,7 @@ type bitmapBuilder struct {
 	n    int64  // slots
 }
 
-// room is the number of bytes from that of the next slot on.
+// room is the number of bytes from the next slot's byte on.
 const room = 16
 
 // add adds n slots, at most 64. Word has their bits, and zeros above.
@@ -93,7 +93,7 @@ func (b *bitmapBuilder) bitmap() Bitmap {
 	return b.bits[:(b.n+7)/8]
 }
 
-// ones returns a word whose lowest n bits are ones: all if n is 64 or more.
+// ones returns a word with the lowest n bits set: all if n is 64 or more.
 func ones(n int) uint64 { return uint64(1)<<n - 1 }
 
 // extract returns the bits of word at the ones of mask, one after the other.

@@ -39,7 +39,7 @@ func (c *column) shape(t *testing.T, rows int) *levels.Shape {
 	return s
 }
 
-// TestCut: the shape of some rows is that of a column with these rows alone.
+// TestCut: the shape of some rows equals the shape of a column with these rows alone.
 func TestCut(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 4))

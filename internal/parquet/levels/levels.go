@@ -23,8 +23,8 @@ import (
 // Shape holds the offsets and bitmaps of a column.
 type Shape struct {
 	Lists   []List // one for each repeated node, from the outermost
-	Valid   Bitmap // of the values
-	Outer   Bitmap // of the first nodes of the path; nil unless the path has two nodes, none of them repeated
+	Valid   Bitmap // validity of the values
+	Outer   Bitmap // validity of the first nodes of the path; nil unless the path has two nodes, none of them repeated
 	Values  int64  // slots of values, null or not
 	Present int64  // values that are not null, which the pages hold
 }
@@ -41,8 +41,8 @@ func (l *List) Len() int64 { return int64(len(l.Offsets)) - 1 }
 // Builder builds a shape page by page.
 type Builder struct {
 	lists   []list
-	valid   bitmapBuilder // of the values
-	outer   bitmapBuilder // of the first of two nodes
+	valid   bitmapBuilder // validity of the values
+	outer   bitmapBuilder // validity of the first of two nodes
 	rows    int64
 	present int64
 	max     uint32 // definition level of a value
@@ -59,7 +59,7 @@ type list struct {
 	open    uint64 // 1 if the last entry is an element, so that the next may continue its list
 }
 
-// NewBuilder returns the builder for a leaf, whose levels are at most 255.
+// NewBuilder returns the builder for a leaf with levels of at most 255.
 func NewBuilder(leaf *parquet.Leaf) *Builder {
 	b := &Builder{max: uint32(leaf.MaxDefinition())}
 	for _, n := range leaf.Nodes {
@@ -80,7 +80,7 @@ func (b *Builder) Widths() (repetition, definition int) {
 
 // Slots are those that a page adds to the values. They hold until the next page is added.
 type Slots struct {
-	Count, Present int // of all slots, and of those with a value, which the page holds
+	Count, Present int // numbers of all slots, and of slots with a value, which the page holds
 	first          int64
 	valid          *bitmapBuilder
 }
@@ -89,8 +89,8 @@ type Slots struct {
 // a value. The bits of slots that the page does not have are undefined.
 func (s *Slots) Word(i int) uint64 { return s.valid.word(s.first + int64(i)) }
 
-// Page adds the levels of a page, which has n entries. A column whose levels have no bits
-// needs no runs.
+// Page adds the levels of a page, which has n entries. A column needs no runs if its levels
+// have no bits.
 func (b *Builder) Page(repetitions, definitions *encoding.Runs, n int) (Slots, error) {
 	slots, present := b.valid.n, b.present
 	r, d := &b.repetitions, &b.definitions
@@ -155,7 +155,7 @@ func (b *Builder) add(n int) error {
 }
 
 // inside reports whether the last entry is an element of a list of the innermost level, or
-// there are no lists.
+// the column has no lists.
 func (b *Builder) inside() bool { return len(b.lists) == 0 || b.lists[len(b.lists)-1].open == 1 }
 
 // values adds n values. If there are lists, the values continue them.
@@ -170,7 +170,7 @@ func (b *Builder) values(n int) {
 	b.present += int64(n)
 }
 
-// entries adds the next n entries, at most 64. Bit i of a word is that of entry i.
+// entries adds the next n entries, at most 64. Bit i of a word belongs to entry i.
 func (b *Builder) entries(n int) error {
 	all := ones(n)
 	if err := b.check(all); err != nil {

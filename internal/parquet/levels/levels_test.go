@@ -71,8 +71,8 @@ func (c *column) write(i int, rep, def uint32) {
 	c.end(i, rep, def, true)
 }
 
-// end adds an entry whose path ends before node i: the list or value below is null or, if
-// it is a list without elements, empty.
+// end adds an entry with a path that ends before node i: the list or value below is null
+// or, if it is a list without elements, empty.
 func (c *column) end(i int, rep, def uint32, valid bool) {
 	c.rep, c.def = append(c.rep, rep), append(c.def, def)
 	if rep == 0 {

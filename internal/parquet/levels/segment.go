@@ -11,7 +11,7 @@ type segment struct {
 	same   bool         // all levels are value
 	value  uint32
 	planes encoding.Planes              // unless same: the last levels in them are left
-	words  [encoding.PlanesWidth]uint64 // of the planes, from the next level on
+	words  [encoding.PlanesWidth]uint64 // words of the planes, from the next level on
 }
 
 // fill makes the next segment, unless a part of one is left. The page has n more levels.
@@ -50,7 +50,7 @@ func (s *segment) fill(n int) error {
 	return nil
 }
 
-// read sets the words to those of the next levels, up to 64.
+// read reads the next levels, up to 64, into the words.
 func (s *segment) read() {
 	if s.same {
 		return
@@ -69,7 +69,7 @@ func (s *segment) from(level uint32) uint64 {
 	if s.same || level>>width != 0 {
 		return 0
 	}
-	more := ones(64) // the levels whose lower bits are at least those of level
+	more := ones(64) // bit i: the lower bits of level i are at least the lower bits of level
 	for k, bits := range s.words[:width] {
 		if level>>k&1 == 1 {
 			more &= bits

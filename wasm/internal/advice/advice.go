@@ -27,9 +27,9 @@ const Version = 1
 //
 //	{"report":{…},"layout":"…","text":"…","error":null}
 //
-// The report is that of [document.Report], and the text that of [document.Text]. The
-// layout is the canonical text of the best candidate's layout in a JSON string, so
-// that a JSON parser keeps the order of its arrays. It is null if no candidate fits.
+// The report comes from [document.Report], and the text from [document.Text]. The layout is
+// the canonical text of the best candidate's layout in a JSON string, so that a JSON parser
+// keeps the order of its arrays. It is null if no candidate fits.
 func Advise(text []byte) []byte {
 	d, err := document.Parse(text)
 	var r *strategy.Report

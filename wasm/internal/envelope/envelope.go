@@ -1,7 +1,6 @@
-// Package envelope writes the frame of a reply of a WebAssembly module: a JSON object
-// whose last member is the error, or null. An error is
-// {"code","op","message","hint","path"}, with the name of the code as package status
-// spells it.
+// Package envelope writes the frame of a reply of a WebAssembly module: a JSON object with
+// the error as its last member, or null. An error is {"code","op","message","hint","path"},
+// with the name of the code as package status spells it.
 package envelope
 
 import (

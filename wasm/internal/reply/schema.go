@@ -14,11 +14,11 @@ import (
 //
 //	{"format":"arrow","fields":[{"name","type","shape","dtype","loadable","why"}],"rows":null,"need":0,"error":null}
 //
-// A shape describes one row. It has null for a list whose length is known only
-// from the data. If a field cannot be loaded, why is the reason, and shape and dtype are
-// null. Text, bytes and lists of different lengths cannot be loaded as they are, but a view
-// can pad them: their shape begins with null. If need is not 0, the tail was too short and there are no fields:
-// call Schema again with the last need bytes.
+// A shape describes one row. It has null for a list if only the data show its length. If a
+// field cannot be loaded, why is the reason, and shape and dtype are null. Text, bytes and
+// lists of different lengths cannot be loaded as they are, but a view can pad them: their
+// shape begins with null. If need is not 0, the tail was too short and the reply has no
+// fields: call Schema again with the last need bytes.
 func Schema(data []byte, size float64) []byte {
 	t, err := &tail.File{Rows: -1}, error(nil)
 	if size >= 0 && size <= layout.MaxInteger && size == float64(int64(size)) {

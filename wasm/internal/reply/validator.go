@@ -35,9 +35,8 @@ const maxRanges = 1 << 18
 //
 //	{"document":"…","arrays":[…],"report":{…},"text":"…","error":null}
 //
-// The document is its canonical text in a JSON string, so that a JSON parser keeps
-// the bytes. The report is that of [document.Report]. The text is that of
-// [picture.Text].
+// The document is its canonical text in a JSON string, so that a JSON parser keeps the
+// bytes. The report comes from [document.Report], and the text from [picture.Text].
 //
 // The arrays are a list, because a JavaScript object may change the order of its
 // keys. An array has name, field, kind, dtype, shape, batch_dims, spec and the

@@ -62,7 +62,7 @@ export interface Pipeline {
   stages: number;
   micro_batches: number;
   chunks: number;
-  forward: number[]; // of each chunk of each stage
+  forward: number[]; // forward times of each chunk of each stage
   backward: number[];
   weight: number[];
 }

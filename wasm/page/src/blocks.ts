@@ -10,7 +10,7 @@ export interface Columns {
   shard: number[];
   counts: number[]; // blocks along each dimension
   bytes: number;
-  block: Int32Array; // of each device
+  block: Int32Array; // block of each device
   process: Int32Array;
   id: Int32Array;
   replica: Int32Array;

@@ -13,7 +13,7 @@ export interface Grid {
   label: string;
   rows: number;
   cols: number;
-  block: Int32Array; // of the array, by cell; -1 means an empty cell
+  block: Int32Array; // block of the array, by cell; -1 means an empty cell
   process: Int32Array | null; // by cell; outlines separate cells of different processes
   replica: Int32Array | null; // replica number, by cell; cells above 0 are hatched
   rowLabels: ((row: number) => string) | null;

@@ -28,7 +28,7 @@ export class Core<A extends Methods<A>> {
 
   constructor(
     private readonly module: WebAssembly.Module,
-    private readonly program: string, // of the worker
+    private readonly program: string, // program of the worker
   ) {}
 
   /** ask sends a question. If its signal is aborted, the promise rejects with Dropped. */

@@ -10,7 +10,7 @@ import type { StrategyModel } from "./strategy-model.js";
 import { controls } from "./style.js";
 import { whole } from "./units.js";
 
-const MAX_STAGES = 16; // of a pipeline, shown at once
+const MAX_STAGES = 16; // stages of a pipeline, shown at once
 
 export class CostView extends PageElement<StrategyModel> {
   static override styles = [

@@ -38,7 +38,7 @@ export interface DatasetDraft {
   seed: number;
 }
 
-/** RaggedField is a field of the opened file whose rows have different lengths. */
+/** RaggedField is a field of the opened file with rows of different lengths. */
 export interface RaggedField {
   name: string;
   dtype: string;
@@ -48,7 +48,7 @@ export interface RaggedField {
 /** FormOnly is what only the page knows. Documents do not have it. */
 export interface FormOnly {
   files: string | null; // the name of the data file that was opened last
-  ragged: RaggedField[]; // of that file
+  ragged: RaggedField[]; // ragged fields of that file
   hosts: string[]; // the names of the processes' hosts; empty if unknown
   stepMs: number | null; // how long a step takes
 }
@@ -74,7 +74,7 @@ export const EMPTY = '{"meshfeed":1,"mesh":{"axes":[["data",1]]},"arrays":{}}';
 
 export const LOADINGS = ["process", "global", "device", "reshard"] as const;
 
-/** batchRows returns the rows of a batch, or 0 if there is no batch. */
+/** batchRows returns the rows of a batch, or 0 without a batch. */
 export function batchRows(draft: Draft): number {
   return draft.batch ? product(draft.batch.size) : 0;
 }
@@ -162,7 +162,7 @@ export function text(d: Draft): string {
   return write(compose(d));
 }
 
-/** present makes an object of the pairs whose value is not null. */
+/** present makes an object of the pairs with values that are not null. */
 function present(pairs: [string, Json][]): JsonObject {
   return new Map(pairs.filter(([, v]) => v !== null));
 }

@@ -6,7 +6,8 @@ import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import type { Model } from "./model.js";
 
-/** Subject is a model whose document has problems. It sends the event "change" when its state changes. */
+/** Subject is a model of a document with problems. It sends the event "change" when its
+ * state changes. */
 export interface Subject extends EventTarget {
   readonly faults: readonly Fault<never>[];
   readonly replaced: number; // counts replacements of the document by another one

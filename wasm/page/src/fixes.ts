@@ -23,8 +23,8 @@ export function failureFixes(f: Failure, d: Draft): Fix[] {
   return [];
 }
 
-/** batchDimsFix replaces the leading batch dimensions of every shape by those of the batch. The specs
- * keep the axes of all other dimensions. */
+/** batchDimsFix replaces the leading batch dimensions of every shape by the batch's
+ * dimensions. The specs keep the axes of all other dimensions. */
 function batchDimsFix(d: Draft): Fix {
   const dims = batchDims(d);
   return {

@@ -73,7 +73,7 @@ export interface Described {
 export interface SchemaField {
   name: string;
   type: string;
-  shape: (number | null)[] | null; // of a row, with null for a length that only the data show
+  shape: (number | null)[] | null; // shape of a row, with null for a length that only the data show
   dtype: string | null;
   loadable: boolean;
   why: string; // the reason if the field is not loadable
@@ -112,7 +112,7 @@ const MAX_NUMBERS = 1 << 22;
 
 /** Guest calls the layout core. */
 export class Guest extends Instance<Exports> {
-  private last: Described | null = null; // the document whose tables the instance holds
+  private last: Described | null = null; // the document that the instance holds tables of
 
   constructor(module: WebAssembly.Module) {
     super(module, "layout core");

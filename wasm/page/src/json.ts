@@ -1,5 +1,5 @@
-// JSON whose objects keep the order of their keys. JSON.parse moves keys that look like numbers to the
-// front, but the order of a document's arrays matters.
+// JSON with objects that keep the order of their keys. JSON.parse moves keys that look like
+// numbers to the front, but the order of a document's arrays matters.
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export type JsonObject = Map<string, Json>;

@@ -9,7 +9,7 @@ export interface Look {
   pinned: number | null; // number of the block that the user selected
   tab: string; // the open tab of the export panel
   from: number; // the first process shown
-  epoch: number; // of the records shown
+  epoch: number; // epoch of the records shown
   step: number;
 }
 

@@ -20,7 +20,8 @@ declare const PLANNER: string;
 /** The page's own HTML, before any change, for saving the page. */
 const source = `<!doctype html>\n${document.documentElement.outerHTML}`;
 
-/** held returns the text of an element of the page that is no HTML: a document, or a packed module. */
+/** held returns the text of an element of the page that is not HTML: a document, or a
+ * packed module. */
 function held(id: string): string | null {
   return document.getElementById(id)?.textContent.trim() || null;
 }

@@ -22,7 +22,7 @@ export class Model extends EventTarget {
   wanted: Draft; // the draft in the forms
   reply: Described; // the core's report and errors for draft
   look: Look;
-  blocks: Blocks | null = null; // of the shown array; null if it cannot be partitioned
+  blocks: Blocks | null = null; // blocks of the shown array; null if it cannot be partitioned
   reads: Reads | null = null;
   records: Records | null = null;
   ways: Record<string, Totals | null> = {}; // the totals for each way of loading; null if unknown
@@ -300,5 +300,5 @@ function defaultSplit(d: Draft): number {
   return least > Math.log(STRIP) && folds > 1 && total % folds === 0 ? d.axes.length : best;
 }
 
-/** A grid whose sides differ by more than this factor is a strip. */
+/** A grid is a strip if its sides differ by more than this factor. */
 const STRIP = 8;

@@ -17,7 +17,7 @@ export interface Pen {
   font: string;
 }
 
-/** paint draws the visible area of a grid. lit is the highlighted block, whose cells keep their colors while
+/** paint draws the visible area of a grid. The cells of block lit keep their colors while
  * the others fade; -1 highlights none. */
 export function paint(canvas: HTMLCanvasElement, grid: Grid, view: View, lit: number, pen: Pen): void {
   const scale = devicePixelRatio;

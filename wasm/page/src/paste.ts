@@ -9,15 +9,15 @@ import { shardyMesh, shardySpecs, tiles } from "./paste-xla.js";
 export interface Pasted {
   axes: Axis[] | null;
   unnamed: boolean; // the names of the axes are generated
-  ids: number[] | null; // of the devices in mesh order
+  ids: number[] | null; // ids of the devices in mesh order
   specs: { name: string | null; spec: Entry[] }[];
 }
 
 /** ACCEPTED lists the forms of text that can be pasted. */
 export const ACCEPTED = "a layout document, jax.make_mesh(…), Mesh('x': 4), NamedSharding(mesh, P(…)), P(…), {devices=[2,2]<=[4]}, or Shardy's sdy.mesh and #sdy.sharding";
 
-/** paste finds meshes and specs in a text. It returns null if there are none. It throws if a mesh or a
- * spec cannot be used. */
+/** paste finds meshes and specs in a text. It returns null if it finds none. It throws if a
+ * mesh or a spec cannot be used. */
 export function paste(text: string): Pasted | null {
   const code = text.replaceAll(/(^|\s)#(?!sdy\b).*$/gm, "$1"); // without Python's comments
   const mesh = shardyMesh(code);

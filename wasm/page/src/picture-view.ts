@@ -137,8 +137,9 @@ export class PictureView extends PageElement<StrategyModel> {
   }
 }
 
-/** drawing parses an SVG. The page's own style replaces that of the document, so that the picture has the theme of
- * the page. Its title becomes a label, because browsers show titles as tooltips. */
+/** drawing parses an SVG. The page's own style replaces the document's style, so that the
+ * picture has the theme of the page. Its title becomes a label, because browsers show
+ * titles as tooltips. */
 function drawing(text: string): SVGSVGElement {
   const svg = document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true) as unknown as SVGSVGElement;
   svg.querySelector("style")?.remove();

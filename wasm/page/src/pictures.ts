@@ -16,7 +16,7 @@ export interface Picture {
   choices: { title: string; diagram: object }[]; // several if the user selects what to draw, none if it is not known yet
 }
 
-const MAX_BARS = 12; // candidates whose memory is drawn
+const MAX_BARS = 12; // candidates with drawn memory
 const MAX_GROUP = 4; // devices of a collective that are drawn
 
 /** pictures lists the pictures of a candidate. detail is the candidate's, or null if it is not known yet. */
@@ -68,8 +68,9 @@ function exchange(c: Candidate, collectives: readonly Collective[]): Picture | n
   };
 }
 
-/** matmul describes the picture of the first matrix product of a feed-forward layer. It returns null for a model
- * with experts, whose rows are not those of the batch, and for a model that is no transformer. */
+/** matmul describes the picture of the first matrix product of a feed-forward layer. It
+ * returns null for a model with experts, because their rows differ from the batch's rows,
+ * and for a model that is not a transformer. */
 function matmul(c: Candidate, document: JsonObject, models: readonly KnownModel[]): Picture | null {
   const known = models.find((m) => m.name === textAt(document, "/model/preset"));
   const number = (key: string): number | null => numberAt(document, `/model/transformer/${key}`) ?? (known?.transformer[key] as number | undefined) ?? null;

@@ -8,7 +8,7 @@ import { controls } from "./style.js";
 
 const SIGN = { error: "✕", warning: "!", info: "i" } as const;
 
-/** Editable is a model whose document a fix changes. */
+/** Editable is a model of a document that a fix changes. */
 interface Editable extends Subject {
   edit(change: (d: never) => void): Promise<void>;
 }

@@ -16,8 +16,8 @@ export interface Records {
   error: string; // why the records are unknown
 }
 
-/** records describes a step for up to FEW processes, beginning with process from. It returns null if there is
- * no dataset or no step. */
+/** records describes a step for up to FEW processes, beginning with process from. It
+ * returns null without a dataset or a step. */
 export function records(guest: Guest, processes: (from: number, count: number) => ProcessReport[], draft: Draft, from: number, epoch: number, step: number, steps: number): Records | null {
   const { dataset, batch } = draft;
   if (!dataset || !batch || steps < 1) return null;

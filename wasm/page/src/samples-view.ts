@@ -8,7 +8,7 @@ import { controls } from "./style.js";
 import { count, whole } from "./units.js";
 
 export class SamplesView extends PageElement {
-  @state() private refused = ""; // the message about a typed number that is unusable; empty if there is none
+  @state() private refused = ""; // the message about a typed number that is unusable; empty without one
 
   static override styles = [
     controls,

@@ -2,7 +2,8 @@
 
 type Question = { name: string; args: unknown[] };
 
-/** serve starts to answer. start makes the object whose methods answer the questions. */
+/** serve starts to answer. start makes the object with the methods that answer the
+ * questions. */
 export function serve(start: (module: WebAssembly.Module) => object): void {
   let answers: Record<string, (...args: unknown[]) => unknown> = {};
   self.onmessage = ({ data }: MessageEvent<WebAssembly.Module | Question>): void => {

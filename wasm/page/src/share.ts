@@ -4,7 +4,7 @@
 export type Tab = "layout" | "strategy";
 
 const MARKS: Record<Tab, string> = { layout: "#v1=", strategy: "#strategy.v1=" };
-const MAX_BYTES = 8 << 20; // of a document
+const MAX_BYTES = 8 << 20; // bytes of a document
 
 /** fragment encodes a document of a tab. */
 export async function fragment(tab: Tab, document: string): Promise<string> {
@@ -18,8 +18,8 @@ export function tabOf(hash: string): Tab {
   return /^#strategy(\.|$)/.test(hash) ? "strategy" : "layout";
 }
 
-/** unpack decodes the document of a link's fragment. It returns null if there is none, and throws if the
- * fragment is damaged. */
+/** unpack decodes the document of a link's fragment. It returns null without one, and
+ * throws if the fragment is damaged. */
 export async function unpack(hash: string): Promise<string | null> {
   const tab = tabOf(hash);
   const mark = MARKS[tab];

@@ -90,7 +90,7 @@ export function strategyCommand(document: JsonObject): string {
   return `meshfeed advise ${preset}${flags.map(([flag, v]) => ` ${flag} ${String(v)}`).join("")}\n`;
 }
 
-/** paths lists the paths of all values of a document that are no objects. */
+/** paths lists the paths of all values of a document, except objects. */
 function paths(value: Json, path = ""): string[] {
   return value instanceof Map ? [...value].flatMap(([key, v]) => paths(v, `${path}/${key}`)) : [path];
 }

@@ -81,7 +81,7 @@ export function batchPath(document: Json): "/training/batch" | "/training/tokens
   return at(document, "/training/tokens") === undefined ? "/training/batch" : "/training/tokens";
 }
 
-const AXES = ["pipe", "data", "fsdp", "expert", "context", "tensor"]; // of a candidate's mesh
+const AXES = ["pipe", "data", "fsdp", "expert", "context", "tensor"]; // axes of a candidate's mesh
 const UNLIMITED = 2 ** 50; // bytes
 
 /** narrowed returns the document that asks about one candidate. The memory is unlimited, so that the planner also

@@ -33,15 +33,15 @@ export class StrategyModel extends EventTarget implements Subject {
   wanted: JsonObject; // the document in the form
   reply = NOTHING; // about the document that was asked about last
   document: JsonObject; // the document that report describes
-  report: Report | null = null; // the last report; that of reply, or if reply is an error, of an earlier document
-  chosen = 0; // the candidate whose memory, time and pictures are shown
-  detail: Detail | null = null; // of the chosen candidate; null until the planner has sent it
+  report: Report | null = null; // the last report: the one of reply, or if reply is an error, of an earlier document
+  chosen = 0; // the candidate with the shown memory, time and pictures
+  detail: Detail | null = null; // detail of the chosen candidate; null until the planner has sent it
   replaced = 0; // counts replacements of the document by another one
   origin = { name: "", document: "" }; // the document that was opened last
   since: number | null = null; // when the page began to wait for an answer; null if it does not wait
 
   private past: JsonObject[] = []; // previous documents, for undo
-  private merged = ""; // the input whose changes are one edit
+  private merged = ""; // the key of edits that merge into one
   private asking = new AbortController();
   private detailing = new AbortController();
   private detailed: Promise<void> = Promise.resolve();
@@ -57,7 +57,7 @@ export class StrategyModel extends EventTarget implements Subject {
     this.wanted = this.document = document;
   }
 
-  /** open creates the model of a document. It throws if the text is no JSON object. */
+  /** open creates the model of a document. It throws unless the text is a JSON object. */
   static async open(core: Core<Planner>, text: string, name = ""): Promise<StrategyModel> {
     const document = parse(text);
     const model = new StrategyModel(core, await core.ask("catalog", [], new AbortController().signal), document);
@@ -66,8 +66,8 @@ export class StrategyModel extends EventTarget implements Subject {
     return model;
   }
 
-  /** edit changes the wanted document and asks the planner. Consecutive edits with the same key, such as those of a
-   * slider that is dragged, are one edit for undo. */
+  /** edit changes the wanted document and asks the planner. Consecutive edits with the same
+   * key, such as the edits of a slider that is dragged, are one edit for undo. */
   edit(change: (d: JsonObject) => void, key = ""): Promise<void> {
     const document = structuredClone(this.wanted);
     change(document);
@@ -95,8 +95,8 @@ export class StrategyModel extends EventTarget implements Subject {
     return this.past.length > 0;
   }
 
-  /** load opens the text of a document. It throws if the text is no JSON object. The name is the title if the document
-   * is an example, else "". */
+  /** load opens the text of a document. It throws unless the text is a JSON object. The
+   * name is the title if the document is an example, else "". */
   async load(text: string, name = ""): Promise<void> {
     const document = parse(text);
     this.remember();
@@ -107,7 +107,7 @@ export class StrategyModel extends EventTarget implements Subject {
     await this.want(document);
   }
 
-  /** choose selects the candidate whose memory, time and pictures are shown. */
+  /** choose selects the candidate to show memory, time and pictures of. */
   choose(candidate: number): void {
     this.detailing.abort();
     this.detailing = new AbortController();
@@ -197,7 +197,8 @@ export class StrategyModel extends EventTarget implements Subject {
   }
 }
 
-/** parse reads a document. It throws if the text is no JSON object with a section of a strategy. */
+/** parse reads a document. It throws unless the text is a JSON object with a section of a
+ * strategy. */
 function parse(text: string): JsonObject {
   const value = read(text);
   if (!(value instanceof Map)) throw new Error("a strategy document is a JSON object");

@@ -50,7 +50,7 @@ export class TermHelp extends LitElement {
     (e.target as HTMLElement).style.opacity = e.newState === "open" ? "0" : "";
   };
 
-  /** position puts the tooltip below its button, or above it if there is no space below. */
+  /** position puts the tooltip below its button, or above it if it does not fit below. */
   private position = (e: ToggleEvent): void => {
     if (e.newState !== "open") return;
     const tip = e.target as HTMLElement;

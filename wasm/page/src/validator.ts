@@ -6,8 +6,9 @@ export type { ArrayReport, Described, Failure, Pair, Problem, ProcessReport, Que
 
 /** Validator checks layout documents. Its methods return when the answer is ready, and need no network. */
 export interface Validator {
-  /** describe checks a layout document of at most 8 MiB. A text that is not a layout document has an error
-   * and no report. Every other document has a report, whose problems say what is wrong and what to do. */
+  /** describe checks a layout document of at most 8 MiB. A text that is not a layout
+   * document has an error and no report. Every other document has a report with problems,
+   * which say what is wrong and what to do. */
   describe(document: string | Uint8Array): Described;
 
   /** schema reads the fields of an Arrow or Parquet file from its last bytes and its size. If these bytes

@@ -9,7 +9,7 @@ export class Host {
   memory: WebAssembly.Memory | null = null;
   output = "";
 
-  constructor(private readonly name: string) {} // of the module, in error messages
+  constructor(private readonly name: string) {} // name of the module, in error messages
 
   imports(): WebAssembly.Imports {
     const known: Record<string, (...args: never[]) => number> = {

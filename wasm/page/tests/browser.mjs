@@ -155,8 +155,9 @@ const renewStrategy = (page, text) =>
     await app.updateComplete;
   }, text);
 
-/** patchWorkers prepends a program to that of the page's workers. The program has a function replacements(exports, asked),
- * which returns other functions for some exports of the core. asked(n) is the text of a question of n bytes. */
+/** patchWorkers prepends a program to the program of the page's workers. The program has a
+ * function replacements(exports, asked), which returns other functions for some exports of
+ * the core. asked(n) is the text of a question of n bytes. */
 export async function patchWorkers(page, program) {
   await page.addInitScript((program) => {
     const usual = URL.createObjectURL;

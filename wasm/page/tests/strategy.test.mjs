@@ -211,7 +211,7 @@ const picture = (page) => page.evaluate(() => {
   return { name: svg.ariaLabel, role: svg.getAttribute("role"), about: svg.querySelector("desc").textContent, texts: [...svg.querySelectorAll("text")].map((t) => t.textContent) };
 });
 
-/** draws waits for a picture whose label begins with a text. */
+/** draws waits for a picture with a label that begins with a text. */
 const draws = (page, name) => page.waitForFunction((name) => document.querySelector("strategy-app").shadowRoot.querySelector("picture-view")?.shadowRoot.querySelector("svg")?.ariaLabel.startsWith(name), name);
 
 inBrowser("the pictures show the best candidate, and then the chosen one", { shared: true }, async (page) => {

@@ -15,8 +15,8 @@ import (
 // plan is the distribution of one parameter or output of a program over devices.
 type plan struct {
 	what     string           // "parameter x", for errors
-	whole    shapes.Shape     // of the array
-	shard    shapes.Shape     // of each device's part
+	whole    shapes.Shape     // shape of the array
+	shard    shapes.Shape     // shape of each device's part
 	parts    []sharding.Index // by mesh position
 	replicas []int            // by mesh position: number of earlier positions with the same part
 }

@@ -80,7 +80,7 @@ func DrawOf(text []byte, kinds ...Kind) (*diagram.Diagram, error) {
 	return d, nil
 }
 
-// below returns an error whose path is that of err, appended to pointer.
+// below returns a copy of err with pointer before its path.
 func below(pointer string, err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -194,7 +194,7 @@ func (p parser) matrix(to *diagram.Matrix) error {
 	})
 }
 
-// spec reads a partition spec, whose entries are null, an axis, or a list of axes.
+// spec reads a partition spec. Its entries are null, an axis, or a list of axes.
 func (p parser) spec(to *sharding.PartitionSpec) error {
 	*to = sharding.PartitionSpec{}
 	return p.List("a spec as a list", 2, func(int) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/pipeline"
 )
 
-// TestSchemaNames compares the names in the schema with those of the packages.
+// TestSchemaNames compares the names in the schema with the names in the packages.
 func TestSchemaNames(t *testing.T) {
 	type member struct {
 		Properties map[string]struct{ Enum []string }

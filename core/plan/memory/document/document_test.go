@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/reports"
 )
 
-// model has a layer whose output projection is replicated by mistake.
+// model has a layer with an output projection that is replicated by mistake.
 const model = `{"meshfeed":1,"mesh":{"axes":[["data",4],["model",2]]},
 "arrays":{
  "wi":{"shape":[4096,16384],"dtype":"bfloat16","spec":[null,"model"]},

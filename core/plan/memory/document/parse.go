@@ -6,7 +6,7 @@
 //	 "optimizer":"adamw"}
 //
 // The mesh and the specs are written as in a layout document. The member optimizer is the
-// name of an optimizer, whose states follow from the arrays. Or it lists the states in the
+// name of an optimizer. Its states follow from the arrays. Or it lists the states in the
 // form of arrays.
 package document
 

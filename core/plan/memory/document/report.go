@@ -11,9 +11,9 @@ import (
 //
 //	{"meshfeed":1,"devices":8,"arrays":{…},"optimizer":{…},"batch":{…},"totals":{…},"fits":true,"problems":[…]}
 //
-// Numbers are bytes of a device, except global_bytes, devices, copies and parameters,
-// which is a number of elements. A value that is not known is null, such as the part of an
-// array whose spec does not fit, or a sum beyond 2^53.
+// Numbers are bytes of a device, except global_bytes, devices, copies and parameters, which
+// is a number of elements. A value that is not known is null, such as the part of an array
+// with a spec that does not fit, or a sum beyond 2^53.
 func Report(u *memory.Usage) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')

@@ -14,11 +14,11 @@ import (
 // Version is the version of the format.
 const Version = form.Version
 
-// Limits of a document's text, beside those of package strategy. Parse checks
-// every limit before it allocates memory in proportion to the limited number.
+// Limits of a document's text, beside the limits of package strategy. Parse checks every
+// limit before it allocates memory in proportion to the limited number.
 const (
 	MaxBytes  = form.MaxBytes
-	MaxArrays = 1 << 16 // of a model's tree
+	MaxArrays = 1 << 16 // arrays of a model's tree
 )
 
 // Parse reads a document. Text that is not JSON in UTF-8, keys that repeat, are unknown

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// section is a part of a report: sentences, or a table whose first row is the heading.
+// section is a part of a report: sentences, or a table with the heading as its first row.
 type section struct {
 	title string
 	lines []line

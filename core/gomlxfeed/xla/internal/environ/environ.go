@@ -1,10 +1,10 @@
 // Package environ undoes go-xla's changes of the environment.
 //
-// When go-xla is initialized, it sets TF_CPP_MIN_LOG_LEVEL for the whole process.
-// If HOME is not set, it also prints to standard error. This package is initialized
-// before go-xla and records both variables. Go initializes packages in the order of
-// their import paths, each after its imports. This package imports only os, while
-// go-xla imports k8s.io/klog/v2, whose path comes later.
+// When go-xla is initialized, it sets TF_CPP_MIN_LOG_LEVEL for the whole process. If HOME
+// is not set, it also prints to standard error. This package is initialized before go-xla
+// and records both variables. Go initializes packages in the order of their import paths,
+// each after its imports. This package imports only os, while go-xla imports
+// k8s.io/klog/v2, which comes later.
 package environ
 
 import "os"
