@@ -17,9 +17,9 @@ func (f *Field) MakeRagged() {
 	f.Shape = append([]int{}, f.described[f.Ragged:]...)
 }
 
-// Lists returns the number of outer levels with lists that may have any length when rows
-// are read: the ragged ones, or one that is stored with offsets and is the first dimension
-// of the shape.
+// Lists returns the number of outer levels with lists that may have any length when rows are
+// read. These are the ragged levels, or one level that is stored with offsets and is the
+// first dimension of the shape.
 func (f *Field) Lists() int {
 	if l, listed := f.Levels[0].(*list); listed && f.Ragged == 0 && l.length == f.Shape[0] {
 		return 1
