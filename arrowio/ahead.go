@@ -101,8 +101,8 @@ func (a *decodeAhead) end() {
 	a.running--
 }
 
-// CacheBytes implements source.Cached.
-func (d *Dataset) CacheBytes() int64 {
+// cachedBytes implements CacheBytes of [source.Facts].
+func (d *Dataset) cachedBytes() int64 {
 	for _, f := range d.files {
 		if f.encoding != "" {
 			return d.cache.bound()

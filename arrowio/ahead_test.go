@@ -52,7 +52,7 @@ func TestAheadLeavesRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one, two := d.Decoding(), source.DecodingOf(twice); one.Running <= 0 || two.Running != 2*one.Running || two.Waiting != 2*one.Waiting {
+	if one, two := source.DecodingOf(d), source.DecodingOf(twice); one.Running <= 0 || two.Running != 2*one.Running || two.Waiting != 2*one.Waiting {
 		t.Errorf("decoding took %+v, and %+v in a view of it twice", one, two)
 	}
 }

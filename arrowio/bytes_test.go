@@ -65,9 +65,9 @@ func epochBytes(t *testing.T, path string, blocks bool, asked int) int {
 	defer d.Close()
 	order := "sequential.1"
 	if blocks {
-		order = sampler.Units(2, d.Units())
+		order = sampler.Units(2, d.Facts().Units())
 	}
-	o, err := sampler.NewOf(order, 5, d.Units())
+	o, err := sampler.NewOf(order, 5, d.Facts().Units())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func epochBytes(t *testing.T, path string, blocks bool, asked int) int {
 	}
 	defer g.Close()
 	before := read.Load()
-	if err := d.Check(t.Context(), fields[:asked], 0, d.Len()); err != nil {
+	if err := d.Facts().Check(t.Context(), fields[:asked], 0, d.Len()); err != nil {
 		t.Fatal(err)
 	}
 	for len(records) > 0 {

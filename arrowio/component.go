@@ -9,10 +9,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Components implements source.Composed. The files come twice: first with their sizes and
+// components implements Components of [source.Facts]. The files come twice: first with their sizes and
 // metadata, then with their bytes. The fingerprint takes samples at positions that depend
 // on all metadata, so bytes are comparable only if all metadata are equal.
-func (d *Dataset) Components(ctx context.Context) (root source.Component, err error) {
+func (d *Dataset) components(ctx context.Context) (root source.Component, err error) {
 	if root.Hash, err = d.Fingerprint(ctx); err != nil {
 		return root, err
 	}

@@ -184,8 +184,13 @@ func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
 // Len implements source.Source.
 func (d *Dataset) Len() int64 { return d.table.Index.Len() }
 
-// Units implements source.Units: the record batches.
-func (d *Dataset) Units() []int64 { return d.table.Index.Units() }
+// Facts implements source.Source. Check takes the numbers of the fields of the dataset, which are not
+// those of the stored columns if directories name fields.
+func (d *Dataset) Facts() source.Facts {
+	f := stored{d}.Facts()
+	f.Check = d.rows.Facts().Check
+	return f
+}
 
 // Gatherer implements source.Source.
 func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {

@@ -25,7 +25,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer d.Close()
-	units, workers := len(d.Units()), runtime.GOMAXPROCS(0)
+	units, workers := len(d.Facts().Units()), runtime.GOMAXPROCS(0)
 	all := func() error {
 		return guard.Parallel(b.Context(), "arrowio", units*len(d.columns), workers, func(i int) error {
 			field := i / units

@@ -266,8 +266,8 @@ func (w *work) measure(decode func() (reading time.Duration, err error)) error {
 	return err
 }
 
-// Decoding returns how long threads have decoded, which [source.DecodingOf] asks for.
-func (d *Dataset) Decoding() source.Work {
+// decoding returns how long threads have decoded.
+func (d *Dataset) decoding() source.Work {
 	return source.Work{Running: time.Duration(d.decoded.running.Load()), Waiting: time.Duration(d.decoded.waiting.Load())}
 }
 

@@ -36,8 +36,8 @@ func (k *disk) auto() bool { return k.path == "" || k.path == "auto" }
 // chosen reports whether the caller has chosen the folder.
 func (k *disk) chosen() bool { return !k.auto() && k.path != "memory" }
 
-// Cache returns where decoded units are kept.
-func (d *Dataset) Cache() source.CacheInfo {
+// cached returns where decoded units are kept.
+func (d *Dataset) cached() source.CacheInfo {
 	k := &d.disk
 	k.mu.Lock()
 	defer k.mu.Unlock()

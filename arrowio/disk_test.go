@@ -318,7 +318,7 @@ func TestNoRoom(t *testing.T) {
 		if _, err := firstRow(t, ds, 0, true); err != nil {
 			t.Error(err)
 		}
-		if c := ds.Cache(); c.Folder != "" || c.Problem == nil {
+		if c := source.CacheInfoOf(ds); c.Folder != "" || c.Problem == nil {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -350,7 +350,7 @@ func TestAutoUsesTheUsersCache(t *testing.T) {
 	ds := openCached(t, path, "auto", arrowio.Options{})
 	field := firstFixed(t, ds)
 	gatherRows(t, ds, field)
-	if list, _ := os.ReadDir(home); len(list) > 0 || ds.Cache() != (source.CacheInfo{}) {
+	if list, _ := os.ReadDir(home); len(list) > 0 || source.CacheInfoOf(ds) != (source.CacheInfo{}) {
 		t.Errorf("small fields are on disk: %v", list)
 	}
 	ds.KeepOnDisk()
@@ -362,8 +362,8 @@ func TestAutoUsesTheUsersCache(t *testing.T) {
 		t.Errorf("a look at rows made %d entries", n)
 	}
 	gatherRows(t, ds, field)
-	if n := len(entries(t, folder)); n != 1 || ds.Cache().Folder != folder || ds.Cache().Limit <= 0 {
-		t.Errorf("%d entries, %+v", n, ds.Cache())
+	if n := len(entries(t, folder)); n != 1 || source.CacheInfoOf(ds).Folder != folder || source.CacheInfoOf(ds).Limit <= 0 {
+		t.Errorf("%d entries, %+v", n, source.CacheInfoOf(ds))
 	}
 	for _, bad := range []string{"", filepath.Join(folder, filepath.Base(entries(t, folder)[0]))} {
 		t.Setenv("XDG_CACHE_HOME", bad)
@@ -371,7 +371,7 @@ func TestAutoUsesTheUsersCache(t *testing.T) {
 		ds := openCached(t, path, "", arrowio.Options{})
 		ds.KeepOnDisk()
 		gatherRows(t, ds, field)
-		if ds.Cache().Problem == nil {
+		if source.CacheInfoOf(ds).Problem == nil {
 			t.Errorf("a home %q is no problem", bad)
 		}
 	}

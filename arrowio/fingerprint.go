@@ -57,9 +57,9 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return d.fingerprint.value, nil
 }
 
-// Coverage implements source.Covered. For files that are sampled it is an upper
+// coverage implements Coverage of [source.Facts]. For files that are sampled it is an upper
 // bound, because samples may overlap.
-func (d *Dataset) Coverage() (hashed, of int64) {
+func (d *Dataset) coverage() (hashed, of int64) {
 	of = d.bytes()
 	if of <= wholeBytes {
 		return of, of

@@ -88,7 +88,7 @@ func covers(t *testing.T, path string, hashed, of int64) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if h, all := ds.Coverage(); h != hashed || all != of {
+	if h, all := source.CoverageOf(ds); h != hashed || all != of {
 		t.Errorf("covers %d of %d bytes, want %d of %d", h, all, hashed, of)
 	}
 }
@@ -209,7 +209,7 @@ func TestFingerprintInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer ds.Close()
-		if hashed, of := ds.(source.Covered).Coverage(); hashed != 8_000_000 || of != 8_000_000 {
+		if hashed, of := source.CoverageOf(ds); hashed != 8_000_000 || of != 8_000_000 {
 			t.Errorf("covers %d of %d bytes", hashed, of)
 		}
 		f, err := ds.Fingerprint(context.Background())

@@ -39,3 +39,11 @@ func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) { return 
 
 // Reader implements source.Source.
 func (s stored) Reader(fields []int) (source.Reader, error) { return s.reader(fields) }
+
+// Facts implements source.Source. The units are the record batches.
+func (s stored) Facts() source.Facts {
+	return source.Facts{
+		Units: s.table.Index.Units, Coverage: s.coverage, CacheBytes: s.cachedBytes, Cache: s.cached,
+		Decoding: s.decoding, Check: s.check, Components: s.components,
+	}
+}

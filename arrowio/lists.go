@@ -8,18 +8,15 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
-	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-var _ source.Checker = (*Dataset)(nil)
-
-// Check implements source.Checker. It reads the offsets of lists, 4 or 8 bytes
+// check implements Check of [source.Facts]. It reads the offsets of lists, 4 or 8 bytes
 // for each list, from several record batches at a time. It leaves out files whose lists
 // are stored among the values, because each gather checks the rows that it reads.
-func (d *Dataset) Check(ctx context.Context, fields []int, start, stop int64) error {
+func (d *Dataset) check(ctx context.Context, fields []int, start, stop int64) error {
 	if err := d.table.Calls.Enter(); err != nil {
 		return err
 	}

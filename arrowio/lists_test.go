@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,10 +107,32 @@ func TestListsThatAreRaggedLate(t *testing.T) {
 			if err := source.Check(context.Background(), part, []int{0}); err != nil {
 				t.Errorf("records 100 to 989: %v", err)
 			}
-			if err := ds.Check(context.Background(), []int{0}, 991, 1000); err == nil || !strings.Contains(err.Error(), "record 995 has a list of 4 values") {
+			if err := ds.Facts().Check(context.Background(), []int{0}, 991, 1000); err == nil || !strings.Contains(err.Error(), "record 995 has a list of 4 values") {
 				t.Errorf("records 991 to 999: %v", err)
 			}
+			checkBehindKey(t, path, shapes)
 		})
+	}
+}
+
+// checkBehindKey checks the lists of a file if a field that its directory names is before them.
+func checkBehindKey(t *testing.T, path string, o arrowio.Options) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/k=1", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(path, dir+"/k=1/part"+filepath.Ext(path)); err != nil {
+		t.Fatal(err)
+	}
+	o.Columns = []string{"k", "x"}
+	ds, err := arrowio.OpenFiles(t.Context(), []string{dir}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	if err := source.Check(t.Context(), ds, []int{1}); err == nil || !strings.Contains(err.Error(), "record 990 has a list of 2 values") {
+		t.Errorf("field %q: %v", ds.Schema().Fields[1].Name, err)
 	}
 }
 
@@ -277,7 +301,7 @@ func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string]
 	defer ds.Close()
 	ctx := context.Background()
 	agree(t, name, source.Check(ctx, ds, []int{0}), want(0))
-	agree(t, name, ds.Check(ctx, []int{0}, int64(from), ds.Len()), want(from))
+	agree(t, name, ds.Facts().Check(ctx, []int{0}, int64(from), ds.Len()), want(from))
 	f := ds.Schema().Fields[0]
 	p := whole(0, f)
 	p.Fill = int64(0)

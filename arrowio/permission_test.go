@@ -64,7 +64,7 @@ func TestReadOnlyCache(t *testing.T) {
 	if got := gatherRows(t, again, field); !bytes.Equal(got, want) {
 		t.Error("other rows come from the folder")
 	}
-	if c := again.Cache(); c.Folder != cache || c.Problem != nil || c.Limit <= 0 {
+	if c := source.CacheInfoOf(again); c.Folder != cache || c.Problem != nil || c.Limit <= 0 {
 		t.Errorf("%+v", c)
 	}
 	message := "arrowio: the cache in " + cache + ": permission denied, and 1 of 1 files of the decoded fields are not in it; give a folder that this user may write, or keep decoded rows in memory (cache=\"memory\")"
@@ -74,7 +74,7 @@ func TestReadOnlyCache(t *testing.T) {
 	auto := openCached(t, path, "auto", arrowio.Options{})
 	auto.KeepOnDisk()
 	gatherRows(t, auto, field+1)
-	if err := auto.Cache().Problem; err == nil || err.Error() != message {
+	if err := source.CacheInfoOf(auto).Problem; err == nil || err.Error() != message {
 		t.Errorf("got  %v\nwant %s", err, message)
 	}
 	if now := entries(t, cache); !slices.Equal(now, made) {

@@ -193,7 +193,7 @@ func TestChecksOfListsReadOffsetsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := c.reads.Load()
-	if err := d.Check(context.Background(), []int{field, field}, 1, d.Len()); err != nil {
+	if err := d.Facts().Check(context.Background(), []int{field, field}, 1, d.Len()); err != nil {
 		t.Fatal(err)
 	}
 	if again := c.reads.Load() - before; again != 0 {

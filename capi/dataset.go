@@ -201,9 +201,7 @@ func infoOf(s source.Source) info {
 	} else if c.Folder != "" {
 		out.Cache = &cacheInfo{Folder: c.Folder, Bytes: c.Limit}
 	}
-	if c, ok := s.(source.Covered); ok {
-		out.Fingerprinted.Bytes, out.Fingerprinted.Of = c.Coverage()
-	}
+	out.Fingerprinted.Bytes, out.Fingerprinted.Of = source.CoverageOf(s)
 	if d, ok := s.(*arrowio.Dataset); ok {
 		for _, f := range d.Files() {
 			out.Files = append(out.Files, fileInfo{f.Path, f.Records, f.Compression})

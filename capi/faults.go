@@ -47,14 +47,6 @@ func (s faultySource) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return faultyGatherer{g, s.loader}, err
 }
 
-// Check implements source.Checker.
-func (s faultySource) Check(ctx context.Context, fields []int, start, stop int64) error {
-	if c, ok := s.Source.(source.Checker); ok {
-		return c.Check(ctx, fields, start, stop)
-	}
-	return nil
-}
-
 type faultyGatherer struct {
 	source.Gatherer
 	loader *loaderObject

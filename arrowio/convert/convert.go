@@ -163,7 +163,7 @@ func (j *job) run(ctx context.Context, inputs []string) (report Report, err erro
 		bytes += f.Bytes
 	}
 	schema := j.schema()
-	p := newPlan(j.ds.Units(), schema.chosen, j.ds.Len(), bytes)
+	p := newPlan(j.ds.Facts().Units(), schema.chosen, j.ds.Len(), bytes)
 	m := manifest.Manifest{Version: manifest.Version, Arguments: j.arguments(inputs), Records: j.ds.Len(), RowsPerFile: j.options.RowsPerFile, Columns: schema.described}
 	records := p.files(j.ds.Len(), j.options.RowsPerFile)
 	if len(records) > maxFiles {

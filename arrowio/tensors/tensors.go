@@ -233,8 +233,10 @@ func (s *Source) Fingerprint(context.Context) (out source.Fingerprint, err error
 	return out, nil
 }
 
-// Coverage implements source.Covered.
-func (s *Source) Coverage() (hashed, of int64) {
+// Facts implements source.Source.
+func (s *Source) Facts() source.Facts { return source.Facts{Coverage: s.coverage} }
+
+func (s *Source) coverage() (hashed, of int64) {
 	for _, field := range s.schema.Fields {
 		of += int64(field.RowBytes())
 	}

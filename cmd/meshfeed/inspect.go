@@ -36,7 +36,7 @@ smallest, the median, the 99th percentile and the largest. It reads offsets and 
 				return err
 			}
 			i := inspection{Records: ds.Len(), Fields: []fieldFacts{}, Skipped: []skippedFacts{}, Fingerprint: fingerprint.String()}
-			i.Covered.Bytes, i.Covered.Of = ds.Coverage()
+			i.Covered.Bytes, i.Covered.Of = source.CoverageOf(ds)
 			i.addSchema(ds.Schema())
 			i.addFiles(ds.Files())
 			if lengths {

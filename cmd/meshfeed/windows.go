@@ -44,7 +44,7 @@ func (o windowsOptions) windows(cmd *cobra.Command, ds *arrowio.Dataset) (*windo
 		return nil, status.Errorf(status.InvalidArgument, "verify", "--batch-size is %s, but the dataset has %s", grouped(o.batch), counted(ds.Len(), "record")).
 			WithHint("give a batch that the dataset can fill")
 	}
-	run := sampler.Run{Batch: o.batch, Records: ds.Len(), Units: ds.Units()}
+	run := sampler.Run{Batch: o.batch, Records: ds.Len(), Units: ds.Facts().Units()}
 	for _, f := range ds.Schema().Fixed() {
 		run.RowBytes += int64(ds.Schema().Fields[f].RowBytes())
 	}

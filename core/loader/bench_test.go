@@ -32,7 +32,8 @@ func (s *table) Len() int64 { return int64(len(s.data) / s.rowBytes) }
 func (s *table) Fingerprint(context.Context) (source.Fingerprint, error) {
 	return source.Fingerprint{}, nil
 }
-func (s *table) Close() error { return nil }
+func (s *table) Facts() source.Facts { return source.Facts{} }
+func (s *table) Close() error        { return nil }
 func (s *table) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return &tableGatherer{s, parts}, nil
 }

@@ -23,7 +23,9 @@ type stored struct {
 	units []int64
 }
 
-func (s stored) Units() []int64 { return s.units }
+func (s stored) Facts() source.Facts {
+	return source.Facts{Units: func() []int64 { return s.units }}
+}
 
 // storedIn returns digits in units of random sizes, some of them empty.
 func storedIn(rng *rand.Rand, records int64) stored {
@@ -132,9 +134,13 @@ type asking struct {
 	asked *int
 }
 
-func (c asking) Units() []int64 {
-	*c.asked++
-	return c.units
+func (c asking) Facts() source.Facts {
+	f := c.stored.Facts()
+	f.Units = func() []int64 {
+		*c.asked++
+		return c.units
+	}
+	return f
 }
 
 // The units are checked for the first certificate of a loader, and again after a Restore of
@@ -246,7 +252,11 @@ type cached struct {
 	bytes int64
 }
 
-func (c cached) CacheBytes() int64 { return c.bytes }
+func (c cached) Facts() source.Facts {
+	f := c.stored.Facts()
+	f.CacheBytes = func() int64 { return c.bytes }
+	return f
+}
 
 // While a window is delivered, the units of the next are announced: all that the cache
 // has room for beside the current window, and none after the last epoch.

@@ -62,7 +62,9 @@ func (s *broken) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return s.Source.Fingerprint(ctx)
 }
 
-func (s *broken) Check(context.Context, []int, int64, int64) error { return s.fail("Check") }
+func (s *broken) Facts() source.Facts {
+	return source.Facts{Check: func(context.Context, []int, int64, int64) error { return s.fail("Check") }}
+}
 
 func (s *broken) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if err := s.fail("Gatherer"); err != nil {

@@ -7,22 +7,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Checker is implemented by a Source whose metadata do not prove that all rows
-// have the shape of the schema, because they are lists.
-type Checker interface {
-	// Check reads what it needs to verify that the rows [start, stop) of the
-	// fields have the shapes of the schema. The error names the first record
-	// whose row has another shape. A range that was checked is not read again.
-	Check(ctx context.Context, fields []int, start, stop int64) error
-}
-
-// Check checks all rows of some fields of a source, if the source is a [Checker].
+// Check checks all rows of some fields of a source: see Check of [Facts].
 func Check(ctx context.Context, src Source, fields []int) error {
 	if err := Given("source", src); err != nil {
 		return err
 	}
-	if c, ok := src.(Checker); ok {
-		return c.Check(ctx, fields, 0, src.Len())
+	if check := src.Facts().Check; check != nil {
+		return check(ctx, fields, 0, src.Len())
 	}
 	return nil
 }

@@ -17,16 +17,10 @@ type Component struct {
 	Below []Component
 }
 
-// Composed is implemented by a Source that knows the components of its fingerprint.
-type Composed interface {
-	// Components returns the tree. Its root has the hash of the Fingerprint.
-	Components(ctx context.Context) (Component, error)
-}
-
 // ComponentsOf returns the components of a source, which may be the root alone.
 func ComponentsOf(ctx context.Context, src Source) (Component, error) {
-	if c, ok := src.(Composed); ok {
-		return c.Components(ctx)
+	if components := src.Facts().Components; components != nil {
+		return components(ctx)
 	}
 	f, err := src.Fingerprint(ctx)
 	return Component{Label: "values", Hash: f}, err

@@ -48,6 +48,10 @@ type Source interface {
 	// error is InvalidArgument for a number that is not a field's.
 	Reader(fields []int) (Reader, error)
 
+	// Facts returns what the source knows beside its rows; the zero Facts if it knows nothing
+	// more. A type that embeds a Source and changes its records or fields must change the facts too.
+	Facts() Facts
+
 	// Close cancels the gathers under way and waits for them, at most one
 	// second if they read files. The last gather to end releases the source's
 	// memory and files. Every later call fails with InvalidState.
@@ -235,17 +239,9 @@ type Gatherer interface {
 	Close() error
 }
 
-// Covered is implemented by a Source that knows how much of its data the
-// fingerprint covers.
-type Covered interface {
-	// Coverage returns how many bytes of the data the fingerprint hashes, and
-	// how many there are. It reads nothing.
-	Coverage() (hashed, of int64)
-}
-
 // Fingerprint is a hash of a dataset's content. It is equal on every host that
 // sees the same records under the same schema. It may cover only a part of the
-// data: see [Covered].
+// data: see [Facts].
 type Fingerprint [16]byte
 
 // String returns 32 hexadecimal digits.

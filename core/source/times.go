@@ -30,14 +30,6 @@ type Work struct {
 	Waiting time.Duration // for a processor
 }
 
-// DecodingOf returns the decoding of a source so far, which may be a view of several.
-func DecodingOf(src Source) Work {
-	if d, ok := src.(interface{ Decoding() Work }); ok {
-		return d.Decoding()
-	}
-	return Work{}
-}
-
 // AddStorage adds a time in which the gather waited for storage.
 func (t *Times) AddStorage(d time.Duration) {
 	if t != nil {

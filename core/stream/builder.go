@@ -196,6 +196,7 @@ type numbered struct {
 
 func (n *numbered) Schema() source.Schema { return n.schema }
 func (n *numbered) Len() int64            { return n.records }
+func (n *numbered) Facts() source.Facts   { return source.Facts{} }
 func (n *numbered) Close() error          { return nil }
 
 // Fingerprint returns zeros: nothing identifies records that arrive once.

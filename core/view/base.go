@@ -40,17 +40,6 @@ func (b *base) Len() int64 { return b.records }
 // Close implements source.Source.
 func (b *base) Close() error { return b.calls.Close(source.Patience) }
 
-// Coverage implements source.Covered.
-func (b *base) Coverage() (hashed, of int64) {
-	for _, s := range b.below {
-		if c, ok := s.(source.Covered); ok {
-			h, o := c.Coverage()
-			hashed, of = hashed+h, of+o
-		}
-	}
-	return hashed, of
-}
-
 // Fingerprint implements source.Source. Concurrent first calls may both compute it.
 func (b *base) Fingerprint(ctx context.Context) (f source.Fingerprint, err error) {
 	err = b.call(ctx, func(ctx context.Context) error {

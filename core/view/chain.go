@@ -96,32 +96,37 @@ func (c *chain) identify(ctx context.Context, below []source.Fingerprint) (f sou
 	return identifyFields(f, c.fields, c.src.Schema()), nil
 }
 
-// Check implements source.Checker. If the view leaves out records between its own, a
-// failure may be about a record that is left out. The gather then reports it.
-func (c *chain) Check(ctx context.Context, fields []int, start, stop int64) error {
-	checker, ok := c.src.(source.Checker)
-	if !ok || start >= stop {
-		return nil
-	}
-	return c.call(ctx, func(ctx context.Context) error {
-		from, to, exact := start, stop, true
-		for _, s := range slices.Backward(c.steps) {
-			var all bool
-			from, to, all = s.cover(from, to)
-			exact = exact && all
-		}
-		if to-from > sparse*(stop-start) {
-			return nil
-		}
-		err := checker.Check(ctx, c.numbers(fields), from, to)
-		if !exact && ctx.Err() == nil {
-			return nil
-		}
-		return err
-	})
+// Facts implements source.Source.
+func (c *chain) Facts() source.Facts {
+	f := c.base.Facts()
+	f.Units, f.Components = c.unitSizes, c.components
+	f.Check = c.checked(c.check)
+	return f
 }
 
-// sparse is how many records [chain.Check] reads at most for each record of the view.
+// check checks records by a check of the dataset below. If the view leaves out records between
+// its own, a failure may be about a record that is left out. The gather then reports it.
+func (c *chain) check(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
+	if start >= stop {
+		return nil
+	}
+	from, to, exact := start, stop, true
+	for _, s := range slices.Backward(c.steps) {
+		var all bool
+		from, to, all = s.cover(from, to)
+		exact = exact && all
+	}
+	if to-from > sparse*(stop-start) {
+		return nil
+	}
+	err := below(ctx, c.numbers(fields), from, to)
+	if !exact && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// sparse is how many records chain.check reads at most for each record of the view.
 const sparse = 16
 
 // Gatherer implements source.Source.

@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Components implements source.Composed.
-func (b *base) Components(ctx context.Context) (c source.Component, err error) {
+// components returns the view over the components of the datasets below.
+func (b *base) components(ctx context.Context) (c source.Component, err error) {
 	c.Label = b.kind
 	if c.Hash, err = b.Fingerprint(ctx); err != nil {
 		return c, err
@@ -21,8 +21,8 @@ func (b *base) Components(ctx context.Context) (c source.Component, err error) {
 	return c, nil
 }
 
-// Components implements source.Composed. Each step is a component over the one before.
-func (c *chain) Components(ctx context.Context) (top source.Component, err error) {
+// components returns the steps. Each is a component over the one before.
+func (c *chain) components(ctx context.Context) (top source.Component, err error) {
 	err = c.call(ctx, func(ctx context.Context) error {
 		if top, err = source.ComponentsOf(ctx, c.src); err != nil {
 			return err

@@ -3,6 +3,7 @@ package view_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -110,10 +111,10 @@ func (c *composer) compose(depth int) (source.Source, model) {
 	if depth == 0 {
 		src, m := c.stored()
 		c.note("%d records of %v", src.Len(), m.fields)
-		return src, m
+		return factual{src}, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.reshape)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {
@@ -293,6 +294,62 @@ func (c *composer) constants(src source.Source, m model) (source.Source, model) 
 	return c.must(view.Constants(src, runs, view.Constant{Field: number, Rows: rows[0]}, view.Constant{Field: text, Rows: rows[1]})), out
 }
 
+// pad pads the rows of a field to one length, and adds the lengths.
+func (c *composer) pad(src source.Source, m model) (source.Source, model) {
+	at := c.r.IntN(len(m.fields))
+	f := m.fields[at]
+	name := f.Name + view.LengthSuffix
+	if _, _, known := src.Schema().Field(name); known || f.Ragged == 0 && (len(f.Shape) == 0 || f.Nullable) {
+		return src, m // a row of zeros may be null, so its length is not known here
+	}
+	element := f
+	if element.Ragged = 0; f.Ragged == 0 {
+		element.Shape = f.Shape[1:]
+	}
+	p := view.Padding{Length: 1 + c.r.IntN(5), Left: c.r.IntN(2) == 0, Truncate: c.r.IntN(2) == 0}
+	if !p.Truncate {
+		for _, row := range m.rows {
+			p.Length = max(p.Length, len(row[at])/element.RowBytes())
+		}
+		if f.Ragged == 0 {
+			p.Length = max(p.Length, f.Shape[0])
+		}
+	}
+	padded := element
+	padded.Shape, padded.Nullable = append([]int{p.Length}, element.Shape...), f.Nullable && f.Logical == ""
+	lengths := source.Field{Name: name, Type: dtype.Int32, Shape: []int{}}
+	out := model{fields: slices.Insert(slices.Clone(m.fields), at+1, lengths)}
+	out.fields[at] = padded
+	for _, row := range m.rows {
+		own := row[at][:min(len(row[at]), padded.RowBytes())]
+		added := make([]byte, padded.RowBytes()-len(own))
+		cell := slices.Concat(own, added)
+		if p.Left {
+			cell = slices.Concat(added, own)
+		}
+		cells := slices.Insert(slices.Clone(row), at+1, binary.LittleEndian.AppendUint32(nil, uint32(len(own)/element.RowBytes())))
+		cells[at] = cell
+		out.rows = append(out.rows, cells)
+	}
+	c.note("pad(%q, %+v)", f.Name, p)
+	return c.must(view.Pad(src, f.Name, p)), out
+}
+
+// reshape changes the shape of a field.
+func (c *composer) reshape(src source.Source, m model) (source.Source, model) {
+	at := c.r.IntN(len(m.fields))
+	f := m.fields[at]
+	if f.Ragged > 0 {
+		return src, m
+	}
+	n := f.RowBytes() / f.Type.Size()
+	f.Shape = random.One(c.r, []int{n}, []int{n, 1}, []int{1, n, 1})
+	out := model{fields: slices.Clone(m.fields), rows: m.rows}
+	out.fields[at] = f
+	c.note("reshape(%q, %v)", f.Name, f.Shape)
+	return c.must(view.Reshape(src, f.Name, view.Shape{Dims: f.Shape})), out
+}
+
 // TestCompositions runs the conformance suite over random views of views, and compares
 // every record with plain rows. Two compositions with one fingerprint have the same
 // rows.
@@ -317,6 +374,7 @@ func TestCompositions(t *testing.T) {
 		for _, f := range (source.Schema{Fields: m.fields}).Fixed() {
 			checkRows(t, src, m, f)
 		}
+		checkFacts(t, src, c.trace)
 		f := fingerprint(t, src)
 		if digest, seen := known[f]; seen && digest != m.digest() {
 			t.Error("other rows have the same fingerprint")

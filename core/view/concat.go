@@ -160,13 +160,20 @@ func (v *concat) identify(ctx context.Context, below []source.Fingerprint) (sour
 	return fingerprint(hashOf("concat", full...)), nil
 }
 
-// Check implements source.Checker.
-func (v *concat) Check(ctx context.Context, fields []int, start, stop int64) error {
+// Facts implements source.Source.
+func (v *concat) Facts() source.Facts {
+	f := v.base.Facts()
+	f.Units, f.Check = v.units, v.check
+	return f
+}
+
+// check checks the records of each dataset that has a check.
+func (v *concat) check(ctx context.Context, fields []int, start, stop int64) error {
 	return v.call(ctx, func(ctx context.Context) error {
 		for i, s := range v.below {
 			from, to := max(start, v.starts[i])-v.starts[i], min(stop, v.starts[i+1])-v.starts[i]
-			if c, ok := s.(source.Checker); ok && from < to {
-				if err := c.Check(ctx, fields, from, to); err != nil {
+			if check := s.Facts().Check; check != nil && from < to {
+				if err := check(ctx, fields, from, to); err != nil {
 					return err
 				}
 			}

@@ -118,22 +118,19 @@ func (v *constants) identify(ctx context.Context, below []source.Fingerprint) (f
 	return fingerprint(h), nil
 }
 
-// Check implements source.Checker.
-func (v *constants) Check(ctx context.Context, fields []int, start, stop int64) error {
-	c, ok := v.below[0].(source.Checker)
-	if !ok {
-		return nil
-	}
-	return v.call(ctx, func(ctx context.Context) error { return c.Check(ctx, v.storedOf(fields), start, stop) })
+// Facts implements source.Source.
+func (v *constants) Facts() source.Facts {
+	f := v.base.Facts()
+	f.Check = v.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
+		return below(ctx, v.storedOf(fields), start, stop)
+	})
+	return f
 }
 
 // storedOf returns the fields that are not constant.
 func (v *constants) storedOf(fields []int) []int {
 	return slices.DeleteFunc(slices.Clone(fields), v.made)
 }
-
-// Units implements source.Units.
-func (v *constants) Units() []int64 { return unitsOf(v.below[0]) }
 
 // Gatherer implements source.Source.
 func (v *constants) Gatherer(parts []source.Part) (source.Gatherer, error) {

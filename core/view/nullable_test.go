@@ -3,6 +3,7 @@ package view_test
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -43,11 +44,14 @@ func (s *nullable) Fingerprint(context.Context) (f source.Fingerprint, err error
 	return source.Fingerprint{7, byte(s.records)}, nil
 }
 
-func (s *nullable) Coverage() (hashed, of int64) { return 3, 4 }
+func (s *nullable) Facts() source.Facts {
+	return source.Facts{Coverage: func() (hashed, of int64) { return 3, 4 }, Check: s.check}
+}
 
-func (s *nullable) Check(_ context.Context, _ []int, start, stop int64) error {
+// check finds the uneven record in field "m".
+func (s *nullable) check(_ context.Context, fields []int, start, stop int64) error {
 	s.checked = append(s.checked, [2]int64{start, stop})
-	if start <= s.uneven && s.uneven < stop {
+	if start <= s.uneven && s.uneven < stop && slices.Contains(fields, 1) {
 		return status.Errorf(status.InvalidArgument, "test", "record %d is uneven", s.uneven)
 	}
 	return nil

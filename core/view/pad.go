@@ -141,9 +141,15 @@ func flag(b bool) int {
 	return 0
 }
 
-// Check implements source.Checker. It reads the lengths of the rows, unless longer rows
-// are truncated.
-func (v *pad) Check(ctx context.Context, fields []int, start, stop int64) error {
+// Facts implements source.Source.
+func (v *pad) Facts() source.Facts {
+	f := v.base.Facts()
+	f.Check = v.check
+	return f
+}
+
+// check reads the lengths of the rows, unless longer rows are truncated.
+func (v *pad) check(ctx context.Context, fields []int, start, stop int64) error {
 	return v.call(ctx, func(ctx context.Context) error {
 		var others []int
 		padded := false
@@ -152,8 +158,8 @@ func (v *pad) Check(ctx context.Context, fields []int, start, stop int64) error 
 				others = append(others, v.stored(field))
 			}
 		}
-		if c, ok := v.below[0].(source.Checker); ok && len(others) > 0 {
-			if err := c.Check(ctx, others, start, stop); err != nil {
+		if check := v.below[0].Facts().Check; check != nil && len(others) > 0 {
+			if err := check(ctx, others, start, stop); err != nil {
 				return err
 			}
 		}

@@ -138,7 +138,7 @@ func TestPadTooLong(t *testing.T) {
 	if err := source.Check(t.Context(), v, []int{0}); err != nil {
 		t.Error(err)
 	}
-	if err := v.(source.Checker).Check(t.Context(), []int{1}, 0, record); err != nil {
+	if err := v.Facts().Check(t.Context(), []int{1}, 0, record); err != nil {
 		t.Error(err)
 	}
 	for _, field := range []int{1, 2} {

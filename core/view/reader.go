@@ -242,11 +242,7 @@ func (v *stack) Reader(fields []int) (source.Reader, error) {
 	if err := v.schema.CheckFields(fields); err != nil {
 		return nil, err
 	}
-	var columns []int
-	for _, f := range fields {
-		columns = append(columns, v.columns[f]...)
-	}
-	below, err := v.below[0].Reader(columns)
+	below, err := v.below[0].Reader(v.columnsOf(fields))
 	if err != nil {
 		return nil, err
 	}

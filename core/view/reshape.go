@@ -21,6 +21,8 @@ type Shape struct {
 // but bool. A null row stays null.
 //
 // A list or a binary value of another size is an error of the gather that needs it.
+// [source.Check] reads no sizes of binary values or ragged lists, because a file may store them
+// among the values.
 func Reshape(src source.Source, field string, s Shape) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
 		return nil, err
@@ -102,19 +104,6 @@ func (v *reshape) hash(ctx context.Context, below []source.Fingerprint) (source.
 	}
 	return fingerprint(h), err
 }
-
-// Check implements source.Checker. It reads no sizes of binary values or ragged lists,
-// because a file may store them among the values.
-func (v *reshape) Check(ctx context.Context, fields []int, start, stop int64) error {
-	c, ok := v.below[0].(source.Checker)
-	if !ok {
-		return nil
-	}
-	return v.call(ctx, func(ctx context.Context) error { return c.Check(ctx, fields, start, stop) })
-}
-
-// Units implements source.Units.
-func (v *reshape) Units() []int64 { return unitsOf(v.below[0]) }
 
 // Gatherer implements source.Source.
 func (v *reshape) Gatherer(parts []source.Part) (source.Gatherer, error) {

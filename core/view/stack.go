@@ -119,17 +119,21 @@ func (v *stack) identify(ctx context.Context, below []source.Fingerprint) (sourc
 	return fingerprint(h), nil
 }
 
-// Check implements source.Checker.
-func (v *stack) Check(ctx context.Context, fields []int, start, stop int64) error {
-	c, ok := v.below[0].(source.Checker)
-	if !ok {
-		return nil
-	}
-	var columns []int
+// Facts implements source.Source.
+func (v *stack) Facts() source.Facts {
+	f := v.base.Facts()
+	f.Check = v.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
+		return below(ctx, v.columnsOf(fields), start, stop)
+	})
+	return f
+}
+
+// columnsOf returns the columns of fields.
+func (v *stack) columnsOf(fields []int) (columns []int) {
 	for _, f := range fields {
 		columns = append(columns, v.columns[f]...)
 	}
-	return v.call(ctx, func(ctx context.Context) error { return c.Check(ctx, columns, start, stop) })
+	return columns
 }
 
 // Gatherer implements source.Source.

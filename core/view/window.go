@@ -107,24 +107,28 @@ func (v *window) identify(ctx context.Context, below []source.Fingerprint) (sour
 	return fingerprint(h), err
 }
 
-// Check implements source.Checker. If there are records between windows, a failure
-// may be about one of them. The gather then reports it.
-func (v *window) Check(ctx context.Context, fields []int, start, stop int64) error {
-	c, ok := v.below[0].(source.Checker)
-	if !ok || start >= stop {
+// Facts implements source.Source.
+func (v *window) Facts() source.Facts {
+	f := v.base.Facts()
+	f.Units, f.Check = v.units, v.checked(v.check)
+	return f
+}
+
+// check checks the records of windows. If there are records between windows, a failure may be
+// about one of them. The gather then reports it.
+func (v *window) check(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
+	if start >= stop {
 		return nil
 	}
-	return v.call(ctx, func(ctx context.Context) error {
-		below := make([]int, len(fields))
-		for i, f := range fields {
-			below[i] = v.fields[f]
-		}
-		err := c.Check(ctx, below, v.start(start), v.start(stop-1)+v.Length)
-		if v.Within != "" || v.Stride > v.Length {
-			return ended(ctx)
-		}
-		return err
-	})
+	numbers := make([]int, len(fields))
+	for i, f := range fields {
+		numbers[i] = v.fields[f]
+	}
+	err := below(ctx, numbers, v.start(start), v.start(stop-1)+v.Length)
+	if v.Within != "" || v.Stride > v.Length {
+		return ended(ctx)
+	}
+	return err
 }
 
 // Gatherer implements source.Source.

@@ -114,6 +114,9 @@ func (s *Source) Schema() source.Schema { return source.Schema{Fields: s.fields}
 // Len returns the number of records.
 func (s *Source) Len() int64 { return s.records }
 
+// Facts says that nothing more is known.
+func (s *Source) Facts() source.Facts { return source.Facts{} }
+
 // Fingerprint depends on the fields and the number of records.
 func (s *Source) Fingerprint(context.Context) (source.Fingerprint, error) {
 	s.mu.Lock()

@@ -26,9 +26,6 @@ func (m *Memory) Schema() source.Schema { return m.table.Schema }
 // Len implements source.Source.
 func (m *Memory) Len() int64 { return m.table.Index.Len() }
 
-// Units implements source.Units: the record batches.
-func (m *Memory) Units() []int64 { return m.table.Index.Units() }
-
 // Gatherer implements source.Source.
 func (m *Memory) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return m.table.Gatherer(parts)
@@ -44,8 +41,11 @@ func (m *Memory) Reader(fields []int) (source.Reader, error) {
 	return m.table.Reader(fields)
 }
 
-// Coverage implements source.Covered.
-func (m *Memory) Coverage() (hashed, of int64) { return Coverage(m) }
+// Facts implements source.Source. The units are the record batches.
+func (m *Memory) Facts() source.Facts {
+	coverage := func() (hashed, of int64) { return Coverage(m) }
+	return source.Facts{Units: m.table.Index.Units, Coverage: coverage, Components: m.components}
+}
 
 // Fingerprint implements source.Source: see [Fingerprint].
 func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
@@ -61,8 +61,8 @@ func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return *m.hashed, nil
 }
 
-// Components implements source.Composed: the values, over the schema.
-func (m *Memory) Components(ctx context.Context) (source.Component, error) {
+// components returns the values over the schema.
+func (m *Memory) components(ctx context.Context) (source.Component, error) {
 	f, err := m.Fingerprint(ctx)
 	return source.Component{Label: "values", Hash: f, Below: []source.Component{source.SchemaComponent(m.table.Schema)}}, err
 }

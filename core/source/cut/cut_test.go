@@ -32,6 +32,8 @@ func (s *computed) Schema() source.Schema {
 
 func (s *computed) Len() int64 { return records }
 
+func (s *computed) Facts() source.Facts { return source.Facts{} }
+
 func (s *computed) Fingerprint(context.Context) (source.Fingerprint, error) {
 	if err := s.calls.Enter(); err != nil {
 		return source.Fingerprint{}, err

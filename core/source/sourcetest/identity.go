@@ -51,6 +51,14 @@ func (r *run) fingerprint() {
 		if err != nil || again != first {
 			r.Errorf("the fingerprint of %s is %v, %v instead of %v", name, again, err, first)
 		}
+		if units, total := s.Facts().Units, int64(0); units != nil {
+			for _, n := range units() {
+				total += n
+			}
+			if sizes := units(); sizes != nil && total != s.Len() {
+				r.Errorf("the units of %s have %d of its %d records", name, total, s.Len())
+			}
+		}
 		if root, err := source.ComponentsOf(context.Background(), s); err != nil || root.Hash != first || root.Label == "" {
 			r.Errorf("the components of %s are %+v, %v, but its fingerprint is %v", name, root, err, first)
 		}

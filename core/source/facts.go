@@ -1,0 +1,81 @@
+package source
+
+import "context"
+
+// Facts is what a source knows beside its rows. A function is nil if the source does not know
+// the answer. The answers are functions because some take time, and some change while the
+// source is in use. None but Check reads rows.
+//
+// A source that passes on rows of another takes the facts of the other, and replaces those that
+// it changes.
+type Facts struct {
+	// Units returns the number of records of every unit, in the order of the records, or nil
+	// if the units are not known. A unit is a run of records that are read or decoded
+	// together, such as a record batch. The caller must not change the list.
+	Units func() []int64
+
+	// Coverage returns how many bytes of the data the fingerprint hashes, and how many there
+	// are.
+	Coverage func() (hashed, of int64)
+
+	// CacheBytes returns the most bytes of decoded rows that the source keeps in memory, or 0
+	// if nothing has to be decoded.
+	CacheBytes func() int64
+
+	// Cache returns where the source keeps decoded units.
+	Cache func() CacheInfo
+
+	// Decoding returns how long threads have decoded so far.
+	Decoding func() Work
+
+	// Check reads what it needs to verify that the rows [start, stop) of the fields have the
+	// shapes of the schema. It is for sources with lists, of which metadata do not prove that.
+	// The error names the first record whose row has another shape. A range that was checked
+	// is not read again.
+	Check func(ctx context.Context, fields []int, start, stop int64) error
+
+	// Components returns the components of the fingerprint, which is the hash of their root.
+	Components func(ctx context.Context) (Component, error)
+}
+
+// CacheInfo says where a source keeps decoded units.
+type CacheInfo struct {
+	Folder string // "" if only memory is used, or if nothing was kept on disk yet
+	Limit  int64  // the most bytes of all files in the folder
+
+	// Problem says why units are kept in memory only, although they exceed it and the
+	// user has not chosen that; nil if there is no problem.
+	Problem error
+}
+
+// CoverageOf returns the Coverage of a source, or zeros if it is not known.
+func CoverageOf(src Source) (hashed, of int64) {
+	if coverage := src.Facts().Coverage; coverage != nil {
+		return coverage()
+	}
+	return 0, 0
+}
+
+// CacheOf returns the CacheBytes of a source, or 0 if nothing has to be decoded.
+func CacheOf(src Source) int64 {
+	if bytes := src.Facts().CacheBytes; bytes != nil {
+		return bytes()
+	}
+	return 0
+}
+
+// CacheInfoOf returns where a source keeps decoded units.
+func CacheInfoOf(src Source) CacheInfo {
+	if cache := src.Facts().Cache; cache != nil {
+		return cache()
+	}
+	return CacheInfo{}
+}
+
+// DecodingOf returns the decoding of a source so far.
+func DecodingOf(src Source) Work {
+	if decoding := src.Facts().Decoding; decoding != nil {
+		return decoding()
+	}
+	return Work{}
+}

@@ -1,0 +1,80 @@
+package view
+
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// Facts implements source.Source. Every view begins with these facts of the datasets below. A view
+// of one dataset has its units and checks its fields; views with other records or fields
+// replace these.
+func (b *base) Facts() source.Facts {
+	f := source.Facts{
+		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components,
+	}
+	if len(b.below) == 1 {
+		f.Units = b.below[0].Facts().Units
+		f.Check = b.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
+			return below(ctx, fields, start, stop)
+		})
+	}
+	return f
+}
+
+// checked returns a check of the view by the check of the one dataset below, or nil if that has
+// none.
+func (b *base) checked(check func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error) checkFunc {
+	below := b.below[0].Facts().Check
+	if below == nil {
+		return nil
+	}
+	return func(ctx context.Context, fields []int, start, stop int64) error {
+		return b.call(ctx, func(ctx context.Context) error { return check(ctx, below, fields, start, stop) })
+	}
+}
+
+type checkFunc = func(ctx context.Context, fields []int, start, stop int64) error
+
+// coverage is the sum of the datasets below.
+func (b *base) coverage() (hashed, of int64) {
+	for _, s := range b.below {
+		h, o := source.CoverageOf(s)
+		hashed, of = hashed+h, of+o
+	}
+	return hashed, of
+}
+
+// cacheBytes is the smallest cache of the datasets below.
+func (b *base) cacheBytes() (least int64) {
+	for _, s := range b.below {
+		if n := source.CacheOf(s); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
+// cache returns where a dataset below keeps decoded units: the first that has a problem, or
+// else the first that has a folder.
+func (b *base) cache() (found source.CacheInfo) {
+	for _, s := range b.below {
+		info := source.CacheInfoOf(s)
+		if info.Problem != nil {
+			return info
+		}
+		if found.Folder == "" {
+			found = info
+		}
+	}
+	return found
+}
+
+// decoding is the sum of the datasets below.
+func (b *base) decoding() (sum source.Work) {
+	for _, s := range b.below {
+		w := source.DecodingOf(s)
+		sum.Running, sum.Waiting = sum.Running+w.Running, sum.Waiting+w.Waiting
+	}
+	return sum
+}

@@ -1,0 +1,77 @@
+package view_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// factual is a dataset that knows all facts.
+type factual struct{ source.Source }
+
+func (s factual) Facts() source.Facts {
+	return source.Facts{
+		Units:      func() []int64 { return []int64{s.Len() / 3, s.Len() - s.Len()/3} },
+		Coverage:   func() (hashed, of int64) { return 3, 4 },
+		CacheBytes: func() int64 { return 100 },
+		Cache:      func() source.CacheInfo { return source.CacheInfo{Folder: "folder", Limit: 5} },
+		Decoding:   func() source.Work { return source.Work{Running: 1, Waiting: 2} },
+		Check: func(_ context.Context, fields []int, start, stop int64) error {
+			if start < 0 || stop > s.Len() {
+				return status.Errorf(status.OutOfRange, "test", "records [%d, %d) of %d", start, stop, s.Len())
+			}
+			return s.Schema().CheckFields(fields)
+		},
+		Components: func(ctx context.Context) (source.Component, error) {
+			f, err := s.Fingerprint(ctx)
+			return source.Component{Label: "factual", Hash: f}, err
+		},
+	}
+}
+
+// checkFacts checks that a view of views forwards every fact of the factual datasets below all of
+// them. The members of Facts are listed by reflection, so that a new one is not forgotten.
+func checkFacts(t *testing.T, src source.Source, views []string) {
+	t.Helper()
+	facts := src.Facts()
+	for member, value := range reflect.ValueOf(facts).Fields() {
+		if value.IsNil() {
+			t.Fatalf("%s is not forwarded", member.Name)
+		}
+	}
+	taken := slices.ContainsFunc(views, func(v string) bool { return strings.HasPrefix(v, "take") })
+	if facts.Units() == nil && !taken {
+		t.Error("the units are not forwarded")
+	}
+	if hashed, of := facts.Coverage(); hashed == 0 || 4*hashed != 3*of {
+		t.Errorf("the fingerprint covers %d of %d", hashed, of)
+	}
+	if w := facts.Decoding(); w.Running == 0 || w.Waiting != 2*w.Running {
+		t.Errorf("decoding took %+v", w)
+	}
+	if n, info := facts.CacheBytes(), facts.Cache(); n != 100 || info.Folder != "folder" || info.Limit != 5 {
+		t.Errorf("the cache has %d bytes, and %+v", n, info)
+	}
+	all := make([]int, len(src.Schema().Fields))
+	for i := range all {
+		all[i] = i
+	}
+	if err := source.Check(t.Context(), src, all); err != nil {
+		t.Error(err)
+	}
+	component, err := source.ComponentsOf(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(component.Below) > 0 {
+		component = component.Below[0]
+	}
+	if component.Label != "factual" {
+		t.Errorf("the lowest component is %q", component.Label)
+	}
+}
