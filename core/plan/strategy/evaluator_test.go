@@ -54,7 +54,7 @@ func draw(r *rand.Rand) *Document {
 // TestAgainstBruteForce evaluates every candidate again without the caches, and compares
 // the best one with a scan of all.
 func TestAgainstBruteForce(t *testing.T) {
-	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 60, 600, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(draw(r))
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func (e *evaluator) worstOfAll() Memory {
 
 // TestEnumeration compares meshes and counts with all products of sizes.
 func TestEnumeration(t *testing.T) {
-	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 60, 600, func(t *testing.T, r *rand.Rand) {
 		d := draw(r)
 		d.Search.Pruned = true
 		p, err := newPlanner(d)
@@ -222,7 +222,7 @@ func (e *enumerator) products(a axis, chosen int) (n int64) {
 
 // TestProperties checks what holds for every document.
 func TestProperties(t *testing.T) {
-	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 60, 600, func(t *testing.T, r *rand.Rand) {
 		d := draw(r)
 		report, err := Advise(d)
 		if err != nil {
@@ -276,7 +276,7 @@ func checkCandidate(t *testing.T, c *Candidate) {
 // TestMoreFSDP checks that a larger fsdp axis never needs more bytes of weights, and
 // ZeRO never more states.
 func TestMoreFSDP(t *testing.T) {
-	random.Rounds(t, 60, 2000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 60, 600, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(draw(r))
 		if err != nil {
 			t.Fatal(err)
