@@ -41,6 +41,16 @@ func (c *codecs) unpack(how arrowmeta.Compression, stored []byte, check func(siz
 	return c.decompress(how, stored, size)
 }
 
+// unpackAll returns the bytes of a compressed buffer of any size that is decoded.
+func unpackAll(how arrowmeta.Compression, packed []byte) ([]byte, error) {
+	return pooled.unpack(how, packed, func(size int64) error {
+		if size < 0 || size > maxDecoded {
+			return fmt.Errorf("a buffer of %d bytes", size)
+		}
+		return nil
+	})
+}
+
 // decompress returns exactly size bytes, or fails. It allocates no more than that,
 // whatever the frames claim.
 func (c *codecs) decompress(how arrowmeta.Compression, stored []byte, size int64) (out []byte, err error) {

@@ -203,6 +203,16 @@ func (d *Dataset) Reader(fields []int) (source.Reader, error) { return d.rows.Re
 // Close implements source.Source.
 func (d *Dataset) Close() error { return d.table.Calls.Close(source.Patience) }
 
+// enter begins a call. The context that it returns ends with ctx, and when the dataset is
+// closed. The caller calls leave at the end.
+func enter(ctx context.Context, calls *source.Calls) (joined context.Context, leave func(), err error) {
+	if err := calls.Enter(); err != nil {
+		return nil, nil, err
+	}
+	joined, stop := calls.Join(ctx)
+	return joined, func() { stop(); calls.Leave() }, nil
+}
+
 // FileInfo describes one file of a dataset.
 type FileInfo struct {
 	Path         string

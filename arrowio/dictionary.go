@@ -1,10 +1,9 @@
 package arrowio
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -48,7 +47,7 @@ func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowty
 	begun := map[int64]bool{}
 	return all, c.meta.ScanDictionaries(c.reader(ctx), func(i int, b *arrowmeta.DictionaryBatch) error {
 		if !c.meta.Stream && !b.Delta && begun[b.ID] {
-			return replacedInFile(i, b.ID)
+			return audit.ReplacedDictionary(i, b.ID)
 		}
 		begun[b.ID] = true
 		for _, k := range users[b.ID] {
@@ -60,22 +59,6 @@ func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowty
 		}
 		return nil
 	})
-}
-
-// firstUser returns the first record batch that a dictionary batch counts for. In a
-// file, it counts for all of them; in a stream, for those that follow.
-func (c *ipc) firstUser(dictionary arrowmeta.Block) int {
-	if !c.meta.Stream {
-		return 0
-	}
-	i, _ := slices.BinarySearchFunc(c.meta.Batches, dictionary.Offset, func(b arrowmeta.Block, off int64) int { return cmp.Compare(b.Offset, off) })
-	return i
-}
-
-// replacedInFile returns the error for a dictionary batch that replaces another one.
-func replacedInFile(batch int, id int64) error {
-	return status.Errorf(status.DataLoss, "arrowio", "dictionary batch %d replaces dictionary %d, which only streams may do", batch, id).
-		WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")
 }
 
 // extend adds a version of a dictionary. A delta appends to the version before.
@@ -115,7 +98,7 @@ func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatc
 				WithHint("let the indices be null instead, as pyarrow's dictionary_encode does").With("field", values.Name)
 		}
 	}
-	out := &arrowtype.Dictionary{From: int32(c.firstUser(block)), Len: b.Length}
+	out := &arrowtype.Dictionary{From: int32(c.meta.FirstUser(block)), Len: b.Length}
 	switch first := &decoded.Levels[0]; {
 	case values.HasViews():
 		err = out.SetViews(first.Data, first.Buffers)

@@ -31,12 +31,11 @@ const (
 // the names of directories are. [Dataset.Hash]
 // covers every byte.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
-	if err := d.table.Calls.Enter(); err != nil {
+	ctx, leave, err := enter(ctx, d.table.Calls)
+	if err != nil {
 		return source.Fingerprint{}, err
 	}
-	defer d.table.Calls.Leave()
-	ctx, stop := d.table.Calls.Join(ctx)
-	defer stop()
+	defer leave()
 	d.fingerprint.Lock()
 	defer d.fingerprint.Unlock()
 	if d.fingerprint.known {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -64,7 +65,12 @@ func extents(blocks []arrowmeta.Block) []extent {
 
 func (c *ipc) metadata() *metadata { return &c.facts }
 
-func (c *ipc) unchecked() []Unchecked { return unchecked(c.meta.Columns, "") }
+func (c *ipc) unchecked() []Unchecked { return audit.Uncheckable(c.meta.Columns) }
+
+func (c *ipc) verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
+	f := audit.File{Meta: c.meta, Reader: c.reader(ctx), Gathered: fields, Unpack: unpackAll}
+	return f.Audit(ctx, progress)
+}
 
 func (c *ipc) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx, c.content) }
 

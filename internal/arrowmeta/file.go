@@ -44,6 +44,16 @@ func (b Block) Body() int64 { return b.Offset + b.MetaLen }
 // End returns the offset after the body.
 func (b Block) End() int64 { return b.Offset + b.MetaLen + b.BodyLen }
 
+// FirstUser returns the first record batch that a dictionary batch counts for. In a file, it
+// counts for all of them; in a stream, for the batches that follow.
+func (f *File) FirstUser(dictionary Block) int {
+	if !f.Stream {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(f.Batches, dictionary.Offset, func(b Block, off int64) int { return cmp.Compare(b.Offset, off) })
+	return i
+}
+
 const magic = "ARROW1"
 
 const (
