@@ -28,6 +28,22 @@
 // and the position, never a crash. arrowio/README.md lists every way in which Gather can
 // end.
 //
+// # Where to find what
+//
+// This package opens datasets and assembles them from other packages. A package imports only
+// packages of its own line and of the lines above it:
+//
+//   - Bytes: blob has the interfaces of a storage, internal/local reads local files, and
+//     internal/resident makes mapped pages resident or reads them.
+//   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
+//     files of a conversion.
+//   - Formats: internal/chunk, codec and spare decode Parquet, internal/audit checks IPC, and
+//     internal/ipcfile writes it. The formats themselves are in this package.
+//   - Rows: internal/table finds and copies rows by their numbers.
+//   - Decoded units: internal/diskcache and internal/part keep them on disk. The caches that
+//     decide what to keep are in this package.
+//   - internal/verify reads a whole dataset to find damage.
+//
 // # How to add a format
 //
 // A format divides the rows of a file into units: the record batches of IPC, the

@@ -1,0 +1,48 @@
+package arch
+
+import (
+	"strings"
+	"testing"
+)
+
+// rooms lists the packages of arrowio by what they do, from the bottom up. A package imports
+// packages of its own room and of rooms below it only.
+var rooms = []struct {
+	does     string
+	packages []string
+}{
+	{"read bytes of a storage", []string{"blob", "blob/blobtest", "internal/local", "internal/resident"}},
+	{"find the files of a dataset", []string{"internal/manifest", "internal/files"}},
+	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile"}},
+	{"copy rows by their numbers", []string{"internal/table"}},
+	{"keep decoded units", []string{"internal/diskcache", "internal/part"}},
+	{"verify a dataset", []string{"internal/verify"}},
+	{"open and assemble a dataset", []string{""}},
+	{"use datasets and tables", []string{"convert", "tensors", "cstream", "internal/goarrow", "records", "records18"}},
+}
+
+// TestNoImportRunsUpward checks that the rooms of arrowio depend on rooms below them only. The
+// table of allowed imports has no order, so it alone would let a low package grow upward.
+func TestNoImportRunsUpward(t *testing.T) {
+	floor := map[string]int{}
+	for i, room := range rooms {
+		for _, name := range room.packages {
+			floor[strings.TrimSuffix("arrowio/"+name, "/")] = i
+		}
+	}
+	for _, p := range list(t, builds[0]) {
+		if p.path() != "arrowio" && !strings.HasPrefix(p.path(), "arrowio/") {
+			continue
+		}
+		own, known := floor[p.path()]
+		if !known {
+			t.Errorf("package %s is in no room: add it to the table of this test", p.path())
+			continue
+		}
+		for _, imp := range p.Imports {
+			if above, ok := floor[strings.TrimPrefix(imp, module)]; ok && above > own {
+				t.Errorf("%s must not import %s: packages that %s must not need packages that %s", p.path(), strings.TrimPrefix(imp, module), rooms[own].does, rooms[above].does)
+			}
+		}
+	}
+}
