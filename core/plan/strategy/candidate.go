@@ -194,7 +194,7 @@ func (e *evaluator) eachSize(all bool, visit func(score)) error {
 			continue
 		}
 		fits := false
-		for _, r := range p.recomputations() {
+		for _, r := range p.recomputationsToTry() {
 			if err := e.setRecomputation(r); err != nil {
 				if p.doc.Training.MicroBatch > 0 || micro == 1 {
 					return err
@@ -252,9 +252,9 @@ func (p *planner) microBatches(examples int64) []int {
 	return list
 }
 
-// recomputations lists the kinds of recomputation that JAX has, to try. Selective
+// recomputationsToTry lists the kinds of recomputation that JAX has. Selective
 // recomputation of Megatron takes as long as dots, and keeps more.
-func (p *planner) recomputations() []transformer.Recomputation {
+func (p *planner) recomputationsToTry() []transformer.Recomputation {
 	switch r := cmp.Or(p.doc.Training.Recomputation, Auto); {
 	case p.model.shape == nil:
 		return recomputations[:1]

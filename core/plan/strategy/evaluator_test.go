@@ -155,7 +155,7 @@ func (p *planner) settings(meshes []sizes) int {
 		for _, x := range p.schedules(s[pipeAxis]) {
 			for _, b := range p.microBatches(p.batch / s.batchParts()) {
 				if x.chunks == 1 || p.batch/s.batchParts()/int64(b)%int64(s[pipeAxis]) == 0 {
-					n += len(p.recomputations()) * len(e.stagesOfZeRO())
+					n += len(p.recomputationsToTry()) * len(e.stagesOfZeRO())
 				}
 			}
 		}
