@@ -26,7 +26,7 @@ from tests.python.compiled import memory
 
 pytestmark = pytest.mark.plain
 
-TABLE = Path(__file__).resolve().parents[2] / "core" / "plan" / "transformer" / "testdata" / "models.json"
+TABLE = Path(__file__).resolve().parents[2] / "core/plan/transformer/testdata/models.json"
 MODELS: dict[str, dict[str, Any]] = {m["name"]: m for m in json.loads(TABLE.read_text())}
 
 Arrays = dict[str, jax.Array]
