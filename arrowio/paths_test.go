@@ -74,7 +74,7 @@ func badPaths(t *testing.T) {
 func TestOpenRefused(t *testing.T) {
 	badPaths(t)
 	const (
-		foreign    = ": this is no Arrow IPC or Parquet file: it "
+		foreign    = ": this is not an Arrow IPC or Parquet file: it "
 		again      = "; whatever wrote or downloaded it did not finish: make it again"
 		oneType    = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 		damaged    = "; the data are damaged or cut short; write them again"

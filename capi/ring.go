@@ -77,7 +77,7 @@ func (r *ringObject) find(array C.int32_t) (*ringArray, error) {
 	}
 	a := &r.arrays[array]
 	if len(a.Shards) == 0 {
-		return nil, status.Errorf(status.OutOfRange, "devices", "array %q is no part of batches", a.Name)
+		return nil, status.Errorf(status.OutOfRange, "devices", "array %q is not part of batches", a.Name)
 	}
 	return a, nil
 }

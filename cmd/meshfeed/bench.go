@@ -36,7 +36,7 @@ With --jax, it measures batches that are ready on the devices that JAX sees, for
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.process, "process", 0, "the process whose blocks to load")
+	f.IntVar(&o.process, "process", 0, "the process to load blocks for")
 	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this; at least 5 batches")
 	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
 	orderFlag(cmd, &o.order, "; default: shuffle")

@@ -38,7 +38,7 @@ columns of a dataset. They can be made again at any time. Files that a process u
 			return listCache(cmd, c, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&folder, "folder", "", "the folder, if it is not that of the user")
+	cmd.Flags().StringVar(&folder, "folder", "", "the folder, if it is not the user's cache folder")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }

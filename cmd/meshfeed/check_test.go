@@ -50,7 +50,7 @@ func TestALargeDocumentIsNamedWithItsSize(t *testing.T) {
 	}
 	var out, diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"check", path}, strings.NewReader(""), &out, &diagnostics)
-	want := "meshfeed: " + path + " has 20,971,520 bytes, but a layout document may have 8,388,608\n  a mesh whose devices are in order needs no list of them\n"
+	want := "meshfeed: " + path + " has 20,971,520 bytes, but a layout document may have 8,388,608\n  a mesh with devices in order needs no list of them\n"
 	if code != exitFailure || diagnostics.String() != want {
 		t.Errorf("exit %d, %s", code, diagnostics.String())
 	}

@@ -51,7 +51,7 @@ of environment variables: read it before you publish it.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
-	cmd.Flags().StringVar(&o.python, "python", "", "the Python whose packages are listed; by default that which runs meshfeed, or python3")
+	cmd.Flags().StringVar(&o.python, "python", "", "the Python to list packages of; by default the one that runs meshfeed, or python3")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "the longest time for JAX to list its devices")
 	return cmd
 }

@@ -40,7 +40,7 @@ type kind struct {
 }
 
 var (
-	layoutKind   = kind{"layout", "a mesh whose devices are in order needs no list of them"}
+	layoutKind   = kind{"layout", "a mesh with devices in order needs no list of them"}
 	diagramKind  = kind{"diagram", "draw a part of it"}
 	memoryKind   = kind{"memory", "list arrays of the same shape as one, with a dimension more"}
 	strategyKind = kind{"strategy", "describe a model of that many arrays by its sizes, or by its number of parameters"}

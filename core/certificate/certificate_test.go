@@ -193,7 +193,7 @@ func TestFaultsOfRuns(t *testing.T) {
 		scripts []script
 		want    string
 	}{
-		{"nothing", nil, "nothing was delivered; take the certificate after the loop, and add those of all processes and runs"},
+		{"nothing", nil, "nothing was delivered; take the certificate after the loop, and add the certificates of all processes and runs"},
 		{"one run", whole(0, 64), ""},
 		{"two runs that meet", append(whole(0, 32), whole(32, 64)...), ""},
 		{"two runs in the other order", append(whole(32, 64), whole(0, 32)...), ""},
@@ -272,7 +272,7 @@ func TestCovers(t *testing.T) {
 	wantError(t, back.Covers(t.Context(), at(0, 0), at(0, 0)), status.InvalidArgument,
 		"certificate: there are no positions from position 0 of epoch 0 to position 0 of epoch 0; the last one is the cursor after the last position")
 	wantError(t, certify(t, sequence(96)).Covers(t.Context(), at(1, 0), at(0, 0)), status.DataLoss,
-		"certificate: nothing was delivered; take the certificate after the loop, and add those of all processes and runs")
+		"certificate: nothing was delivered; take the certificate after the loop, and add the certificates of all processes and runs")
 	wantError(t, back.Covers(t.Context(), at(0, 0), at(2, 97)), status.OutOfRange, "certificate: position 97 of epoch 2 is outside of epochs of 96 records")
 	wantError(t, back.Covers(t.Context(), at(-1, 0), at(2, 0)), status.OutOfRange, "certificate: position 0 of epoch -1 is outside of epochs of 96 records")
 }
@@ -327,7 +327,7 @@ func TestProcessOutsideTheMesh(t *testing.T) {
 	outside := newRun(5, 2)
 	deliver(&outside, 0, 0, 64, nil)
 	alone := certify(t, s, outside)
-	wantError(t, alone.Check(t.Context()), status.DataLoss, "certificate: nothing was delivered; take the certificate after the loop, and add those of all processes and runs")
+	wantError(t, alone.Check(t.Context()), status.DataLoss, "certificate: nothing was delivered; take the certificate after the loop, and add the certificates of all processes and runs")
 	total := plus(t, alone, play(t, s, script{0, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 0, 64}}}))
 	if err := total.Check(t.Context()); err != nil {
 		t.Error(err)

@@ -64,7 +64,7 @@ func (c Coverage) check() error {
 // wrong lists what is wrong, and for each kind of fault a hint what to do.
 func (c Coverage) wrong() (wrong, hints []string) {
 	if len(c.Delivered) == 0 {
-		return []string{"nothing was delivered"}, []string{"take the certificate after the loop, and add those of all processes and runs"}
+		return []string{"nothing was delivered"}, []string{"take the certificate after the loop, and add the certificates of all processes and runs"}
 	}
 	if n := total(c.Missing); len(c.Missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("%s missing: %s", are(n), list(c.Missing)))

@@ -238,14 +238,14 @@ func TestVerdicts(t *testing.T) {
 			diagnosis.Synchronization, 1.3, diagnosis.Nothing, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
 				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop could be up to 1.3 times as fast.\n" +
-				"Nothing to change on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.",
+				"Nothing to change on several CPU devices, because their steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.",
 		},
 		{
 			"a forced synchronization", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) { m.Samples, m.Devices = synced, 1 }),
 			diagnosis.Synchronization, 1.3, diagnosis.ReadResultsLater, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
 				"A forced synchronization bounds it, with 7.7 ms a batch; without it the loop could be up to 1.3 times as fast.\n" +
-				"If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
+				"If the step reads results such as float(loss), read them only every hundred steps, or read the results of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
 			"a forced synchronization of a program that also sleeps", with(loop(10, 0.1, 0.3, 0.7, 0.6, 0, 0), func(m *diagnosis.Measurements) {
@@ -255,7 +255,7 @@ func TestVerdicts(t *testing.T) {
 			diagnosis.Synchronization, 1.3, diagnosis.ReadResultsLater, none,
 			"In 100 batches the loop waited for data for 4.0 % of the time: 400 µs of 10 ms a batch.\n" +
 				"A forced synchronization bounds it, with 4.8 ms a batch; without it the loop could be up to 1.3 times as fast.\n" +
-				"If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step.",
+				"If the step reads results such as float(loss), read them only every hundred steps, or read the results of the step before: then the devices compute while the program prepares the next step.",
 		},
 		{
 			"a slow input beside a forced synchronization", with(loop(10, 6, 0.1, 10, 9.8, 0.5, 9), func(m *diagnosis.Measurements) { m.Samples = synced }),

@@ -154,10 +154,10 @@ func late(reports []*Report, most int, why lateness) *Report {
 	switch {
 	case why == byDevices:
 		idle := func(r *Report) float64 { seconds, _ := r.loop.idle(); return seconds }
-		r.compare("The devices of this process have no work for %s of a batch, those of the others for %s", idle, middle(reports, most, idle))
+		r.compare("The devices of this process have no work for %s of a batch, the devices of the others for %s", idle, middle(reports, most, idle))
 	case r.Cause == Step:
 		step := func(r *Report) float64 { return r.loop.step }
-		r.compare("Its step takes %s a batch, that of the others %s", step, middle(reports, most, step))
+		r.compare("Its step takes %s a batch, the step of the others %s", step, middle(reports, most, step))
 	case why == byBatches:
 		r.Sentences[1] += " The other processes are ahead of it."
 	default:

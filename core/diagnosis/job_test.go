@@ -81,7 +81,7 @@ func TestProcessWithSlowStep(t *testing.T) {
 	}
 	r := diagnosis.DiagnoseJob(all, nil)
 	const want = "Process 1 is late: in 100 batches the loop waited for data for 2.1 % of the time: 200 µs of 9.4 ms a batch.\n" +
-		"Its step takes 9.2 ms a batch, that of the others 4.8 ms; without the difference the job would be 1.9 times as fast.\n" +
+		"Its step takes 9.2 ms a batch, the step of the others 4.8 ms; without the difference the job would be 1.9 times as fast.\n" +
 		"Look for work that only its program does, such as printing or saving, or for a slower machine; its input is not late."
 	if got := strings.Join(r.Sentences, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -101,7 +101,7 @@ func TestProcessBehind(t *testing.T) {
 	all[3] = loop(41, 0.1, 0.1, 0.7, 0.6, 0, 0) // process 0
 	all[3].Batches, all[3].Wall = 50, all[3].Wall/2
 	r := diagnosis.DiagnoseJob(all, nil)
-	const want = "Its step takes 41 ms a batch, that of the others 9.8 ms; without the difference the job would be 4.0 times as fast."
+	const want = "Its step takes 41 ms a batch, the step of the others 9.8 ms; without the difference the job would be 4.0 times as fast."
 	if r.Bound != diagnosis.Process || r.Process != 0 || r.Cause != diagnosis.Step || r.Sentences[1] != want {
 		t.Errorf("got %s of process %d by %s: %q", r.Bound, r.Process, r.Cause, r.Sentences)
 	}

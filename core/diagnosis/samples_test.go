@@ -131,7 +131,7 @@ func TestSlowProgram(t *testing.T) {
 	all[1].Samples.Busy = 25
 	got := diagnosis.DiagnoseJob(all, nil)
 	const want = "Process 1 is late: in 100 batches the loop waited for data for 2.0 % of the time: 200 µs of 10 ms a batch.\n" +
-		"The devices of this process have no work for 7.4 ms of a batch, those of the others for 490 µs; without the difference the job would be 3.2 times as fast.\n" +
+		"The devices of this process have no work for 7.4 ms of a batch, the devices of the others for 490 µs; without the difference the job would be 3.2 times as fast.\n" +
 		"Look for work that only its program does, such as printing or saving, or for a slower machine; its input is not late."
 	if text := strings.Join(got.Sentences, "\n"); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)

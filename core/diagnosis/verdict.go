@@ -268,10 +268,10 @@ func (l *loop) synchronization() verdict {
 	least := max(wait, devices*l.step, l.wall-wait, l.input())
 	v := verdict{bound: Synchronization, time: min(wait, devices*l.step), faster: factor(l.wall, least)}
 	if l.Platform == "cpu" && l.Devices > 1 {
-		v.remedy = nothing(" on several CPU devices, whose steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.")
+		v.remedy = nothing(" on several CPU devices, because their steps can wait for each other forever if they overlap. On others, read results such as float(loss) only every hundred steps.")
 		return v
 	}
-	v.remedy = remedy{action: ReadResultsLater, advice: "If the step reads results such as float(loss), read them only every hundred steps, or those of the step before: then the devices compute while the program prepares the next step."}
+	v.remedy = remedy{action: ReadResultsLater, advice: "If the step reads results such as float(loss), read them only every hundred steps, or read the results of the step before: then the devices compute while the program prepares the next step."}
 	return v
 }
 

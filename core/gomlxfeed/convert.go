@@ -71,7 +71,7 @@ func checkMesh(m *mesh.Mesh) error {
 		return fail("there is no mesh")
 	}
 	if n := len(m.Processes()); n > 1 {
-		return unsupported("%s has devices of %d processes, but GoMLX places on those of one", m, n).
+		return unsupported("%s has devices of %d processes, but GoMLX places on devices of one process", m, n).
 			WithHint("give every process a mesh of its own devices")
 	}
 	if m.NumAxes() == 0 {

@@ -65,7 +65,7 @@ func TestMeshErrors(t *testing.T) {
 	}{
 		{nil, status.InvalidArgument, "gomlxfeed: there is no mesh"},
 		{uniform(2, mesh.Axis{Name: "a", Size: 4}), status.Unsupported,
-			"gomlxfeed: Mesh('a': 4) has devices of 2 processes, but GoMLX places on those of one; give every process a mesh of its own devices"},
+			"gomlxfeed: Mesh('a': 4) has devices of 2 processes, but GoMLX places on devices of one process; give every process a mesh of its own devices"},
 		{uniform(1), status.Unsupported, "gomlxfeed: the mesh has no axes, but GoMLX's have at least one; give its device an axis of size 1"},
 		{uniform(1, mesh.Axis{Name: "data-x", Size: 2}), status.Unsupported,
 			`gomlxfeed: GoMLX does not take "data-x" as the name of a mesh axis; use letters, digits and underscores, and no digit first`},

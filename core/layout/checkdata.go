@@ -58,7 +58,7 @@ func (l *Layout) checkColumns(a Array) {
 	path, row := arrayPath(a.Name)+"/columns", a.RowShape()
 	if len(row) == 0 {
 		l.report(problem.Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", wording.Quote(a.Name)),
-			"leave columns out, or take a field whose rows have a dimension")
+			"leave columns out, or take a field with rows that have a dimension")
 		return
 	}
 	n := int64(0)
@@ -122,7 +122,7 @@ func (r *reporter) checkFieldShape(a Array, f FieldSpec, path string) {
 	if a.Columns != nil && len(f.Shape) == 0 {
 		hint = "leave columns out: the rows of the field are scalars"
 	}
-	r.report(problem.Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", wording.Quote(a.Name), wording.Shape(row), wording.Quote(f.Name), wording.Shape(f.Shape)), hint)
+	r.report(problem.Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but rows of field %s have %s", wording.Quote(a.Name), wording.Shape(row), wording.Quote(f.Name), wording.Shape(f.Shape)), hint)
 }
 
 func fieldHint(fields []FieldSpec) string {

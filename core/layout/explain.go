@@ -23,7 +23,7 @@ var explanations = map[problem.Code]string{
 	ColumnsNumber: `The number of columns differs from the array's first dimension after the batch dimensions. Make both equal.`,
 	NoArrays:      `The layout has no array, so there is nothing to deliver.`,
 	NoStep:        `An epoch has no step: the dataset has fewer records than a batch, and "drop" leaves the remainder out. Choose a smaller batch, or "remainder": "pad".`,
-	Uneven:        `"remainder": "error" refuses a dataset whose records do not divide by the batch. Choose another batch size, "drop" or "pad".`,
+	Uneven:        `"remainder": "error" refuses a dataset if the batch size does not divide its records. Choose another batch size, "drop" or "pad".`,
 	UnknownOrder:  `There is no order with this name. Orders are "sequential.1", "shuffle.1", "local.1:G:B" with G parts for batches of B, and "blocks.1:W:B:H" with windows of W blocks of B records. Without their parameters, write "local", "blocks" or "blocks:W:B".`,
 	DeviceBudget:  `The fullest device needs more bytes for one batch than budget.device_bytes allows. Split the arrays over more axes, or choose a smaller batch.`,
 	HostBudget:    `The fullest process needs more host memory for its batches than budget.host_bytes allows: its part of a batch, times prefetch + 1. Lower prefetch or the batch size, or use more processes.`,

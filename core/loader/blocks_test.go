@@ -240,7 +240,7 @@ func TestBlocksRefused(t *testing.T) {
 	state := l.State().JSON()
 	o := loader.Options{Layout: lay, Order: "blocks", State: state}
 	_, err = loader.New(stored{digits(100), []int64{50, 50}}, o)
-	wantError(t, err, status.Incompatible, `sampler: order "blocks.1:2:0:2994788312641029" is for units with the hash 2994788312641029, but those of this dataset have 1052589060827684; open the dataset as it was stored when the order was made`)
+	wantError(t, err, status.Incompatible, `sampler: order "blocks.1:2:0:2994788312641029" is for units with the hash 2994788312641029, but the units of this dataset have 1052589060827684; open the dataset as it was stored when the order was made`)
 	o.Order = "blocks:1"
 	_, err = loader.New(stored{digits(100), []int64{40, 60}}, o)
 	wantError(t, err, status.Incompatible, `loader: the saved state is of another run: order saved "blocks.1:2:0:2994788312641029", live "blocks.1:1:0:2994788312641029"; continue with the dataset, order and seed that were saved`)

@@ -67,7 +67,7 @@ func (c *checker) checkNumbers(o *Options) {
 			c.add(fail(status.InvalidArgument, format, args...))
 		}
 	}
-	invalid(o.Processes < 0, "Options.Processes is %d, but must be positive, or 0 for those of the layout", o.Processes)
+	invalid(o.Processes < 0, "Options.Processes is %d, but must be positive, or 0 for the layout's number", o.Processes)
 	invalid(o.Epochs < -1, "Options.Epochs is %d, but must be positive, 0 for one epoch per loop, or -1 for no end", o.Epochs)
 	invalid(o.Prefetch < -1 || o.Prefetch > maxPrefetch, "Options.Prefetch is %d, but must be from -1 to %d", o.Prefetch, maxPrefetch)
 	invalid(o.MaxHostBytes < 0, "Options.MaxHostBytes is %d, but must be positive, or 0 for no bound", o.MaxHostBytes)

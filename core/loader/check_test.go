@@ -29,7 +29,7 @@ func TestRefused(t *testing.T) {
 		{options: func(o *loader.Options) { o.Process = -1 }, code: status.OutOfRange, want: "loader: Options.Process is -1, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in Options.Processes how many it has"},
 		{options: func(o *loader.Options) { o.BatchSize = 8 }, code: invalid, want: "loader: Options.BatchSize is 8, but Options.Layout says how large its batches are; set one of the two"},
 		{options: func(o *loader.Options) { o.Layout, o.BatchSize = nil, -8 }, code: invalid, want: "loader: Options.BatchSize is -8, but must be positive"},
-		{options: func(o *loader.Options) { o.Processes = -1 }, code: invalid, want: "loader: Options.Processes is -1, but must be positive, or 0 for those of the layout"},
+		{options: func(o *loader.Options) { o.Processes = -1 }, code: invalid, want: "loader: Options.Processes is -1, but must be positive, or 0 for the layout's number"},
 		{options: func(o *loader.Options) { o.Epochs = -2 }, code: invalid, want: "loader: Options.Epochs is -2, but must be positive, 0 for one epoch per loop, or -1 for no end"},
 		{options: func(o *loader.Options) { o.Prefetch = -2 }, code: invalid, want: "loader: Options.Prefetch is -2, but must be from -1 to 65536"},
 		{options: func(o *loader.Options) { o.MaxHostBytes = -1 }, code: invalid, want: "loader: Options.MaxHostBytes is -1, but must be positive, or 0 for no bound"},
@@ -52,13 +52,13 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].RowShape = []int{4, 2} },
-			code: invalid, want: `loader: rows of array "image" have shape (4, 2), but those of field "image" have (2, 4); write (2, 4) after the batch dimensions`,
+			code: invalid, want: `loader: rows of array "image" have shape (4, 2), but rows of field "image" have (2, 4); write (2, 4) after the batch dimensions`,
 		},
 		{
 			doc: func(d *layout.Document) {
 				d.Arrays[0].Columns, d.Arrays[0].RowShape = [][2]int{{0, 1}}, []int{1, 2}
 			},
-			code: invalid, want: `loader: rows of array "image" have shape (1, 2), but those of field "image" have (2, 4); write (1, 4) after the batch dimensions`,
+			code: invalid, want: `loader: rows of array "image" have shape (1, 2), but rows of field "image" have (2, 4); write (1, 4) after the batch dimensions`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Columns = [][2]int{{1, 3}} },
@@ -66,7 +66,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[1].Columns, d.Arrays[1].RowShape = [][2]int{{0, 1}}, []int{1} },
-			code: invalid, want: `loader: rows of array "label" have shape (1,), but those of field "label" have (); leave columns out: the rows of the field are scalars`,
+			code: invalid, want: `loader: rows of array "label" have shape (1,), but rows of field "label" have (); leave columns out: the rows of the field are scalars`,
 		},
 		{
 			doc: func(d *layout.Document) {

@@ -129,7 +129,7 @@ func newBlocks(n name, seed, records int64, units []int64) (Order, error) {
 			With("order", n.String()).WithHint("give the dataset (Go: Certificate.Of; Python: certificate.check(dataset=ds)), or use blocks with a number of records")
 	}
 	if live := UnitsHash(units); live != hash {
-		return nil, status.Errorf(status.Incompatible, "sampler", "order %q is for units with the hash %d, but those of this dataset have %d", n.String(), hash, live).
+		return nil, status.Errorf(status.Incompatible, "sampler", "order %q is for units with the hash %d, but the units of this dataset have %d", n.String(), hash, live).
 			With("order", n.String()).WithHint("open the dataset as it was stored when the order was made")
 	}
 	return newBlockOrder(n, seed, window, newUnitBlocks(units)), nil

@@ -280,7 +280,7 @@ func TestBlockOrderErrors(t *testing.T) {
 		units []int64
 		want  string
 	}{
-		{"blocks.1:8:0:7", []int64{3, 4}, `order "blocks.1:8:0:7" is for units with the hash 7, but those of this dataset have 826757917153301; open the dataset as it was stored when the order was made`},
+		{"blocks.1:8:0:7", []int64{3, 4}, `order "blocks.1:8:0:7" is for units with the hash 7, but the units of this dataset have 826757917153301; open the dataset as it was stored when the order was made`},
 		{sampler.Sequential, []int64{1, -1}, "unit 1 of -1 records does not fit the 2^40 records of a dataset"},
 		{sampler.Sequential, []int64{1 << 40, 1}, "unit 1 of 1 records does not fit the 2^40 records of a dataset"},
 	} {

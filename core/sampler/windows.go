@@ -93,6 +93,6 @@ func (q Quality) String() string {
 	if q.Windows <= 1 {
 		return fmt.Sprintf("one window has all of the %s: %s of %s; that is a full shuffle", blocks, records, wording.Bytes(q.Bytes))
 	}
-	return fmt.Sprintf("an epoch has %s of at most %d of the %s, and a window has at most %s of %s; the variance of a batch's mean is at most %d.%02d times that of independent records",
+	return fmt.Sprintf("an epoch has %s of at most %d of the %s, and a window has at most %s of %s; the variance of a batch's mean is at most %d.%02d times the variance of independent records",
 		wording.Count(q.Windows, "window", "windows"), q.Window, blocks, records, wording.Bytes(q.Bytes), q.Percent/100, q.Percent%100)
 }

@@ -140,7 +140,7 @@ func Foreign(r io.ReaderAt, size int64) error {
 	}
 	head := string(first)
 	refuse := func(code status.Code, format, found, remedy string) error {
-		return status.New(code, "arrowmeta", "this is no Arrow IPC or Parquet file: it "+found).WithHint("%s", remedy).
+		return status.New(code, "arrowmeta", "this is not an Arrow IPC or Parquet file: it "+found).WithHint("%s", remedy).
 			With("offset", int64(0)).With("format", format)
 	}
 	if head == "" {

@@ -83,7 +83,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: accepted", c.name)
 			continue
 		}
-		if got, want := err.Error(), "arrowmeta: this is no Arrow IPC or Parquet file: it "+c.want; got != want || status.CodeOf(err) != c.code {
+		if got, want := err.Error(), "arrowmeta: this is not an Arrow IPC or Parquet file: it "+c.want; got != want || status.CodeOf(err) != c.code {
 			t.Errorf("%s:\n got %v %s\nwant %v %s", c.name, status.CodeOf(err), got, c.code, want)
 		}
 	}

@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 		{"short struct", streamOf(pair, 8, batchOf(2, short, numbers(2, 0, 0, 0, 0, 0, 8))), "record batch 0 at byte 184: column \"p\": child \"x\" has 1 values instead of 2" + damaged},
 		{"short sparse union", streamOf(sparseUnion, 8, batchOf(2, short, numbers(2, 0, 2, 0, 0, 0, 8))), "record batch 0 at byte 184: column \"u\": child \"x\" has 1 values instead of 2" + damaged},
 		{"lists that wrap", streamOf(huge, 0, batchOf(1<<34, numbers(2, 1<<34, 0, 0, 0), numbers(2, 0, 0, 0, 0, 0, 0))), "record batch 0 at byte 192: column \"x\": 17179869184 lists of 1073741824 values" + damaged},
-		{"unions of two versions", unionsV4, "record batch 0 at byte 184: metadata version 5 is not that of the schema, which has unions or run-end encoding (at byte 0 of the metadata)" + damaged},
+		{"unions of two versions", unionsV4, "record batch 0 at byte 184: metadata version 5 differs from the version of the schema, which has unions or run-end encoding (at byte 0 of the metadata)" + damaged},
 
 		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer; it was cut short, or its writer was not closed: write or download it again"},
 		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"; it was cut short, or its writer was not closed: write or download it again`},

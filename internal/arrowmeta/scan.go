@@ -83,7 +83,7 @@ func (d *DictionaryBatch) decode(fb *flatbuf, m message, layouts map[int64]*layo
 // decode reads the table RecordBatch of message m and checks it.
 func (l *layout) decode(fb *flatbuf, m message, t table, b *RecordBatch) error {
 	if l.versioned && m.version != l.version {
-		fb.fail(0, "metadata version %d is not that of the schema, which has unions or run-end encoding", m.version+1)
+		fb.fail(0, "metadata version %d differs from the version of the schema, which has unions or run-end encoding", m.version+1)
 	}
 	b.decode(t, m.custom)
 	if fb.err != nil {

@@ -160,17 +160,17 @@ func parseTensor(text string) (*tensor, error) {
 	}
 	p, err := jsontext.Parse([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("the parameters are no JSON: %w", err)
+		return nil, fmt.Errorf("the parameters are not JSON: %w", err)
 	}
 	t := tensor{}
 	for key, value := range p.Members() {
 		switch key {
 		case "shape":
-			t.Shape, err = parseList(key, value, integerOf, "integer")
+			t.Shape, err = parseList(key, value, integerOf, "an integer")
 		case "permutation":
-			t.Permutation, err = parseList(key, value, integerOf, "integer")
+			t.Permutation, err = parseList(key, value, integerOf, "an integer")
 		case "dim_names":
-			t.DimNames, err = parseList(key, value, jsontext.Value.Text, "string")
+			t.DimNames, err = parseList(key, value, jsontext.Value.Text, "a string")
 		}
 		if err != nil {
 			return nil, err
@@ -195,13 +195,13 @@ func parseList[T any](key string, v jsontext.Value, parse func(jsontext.Value) (
 		return nil, nil
 	}
 	if v.Kind() != jsontext.List {
-		return nil, fmt.Errorf("the parameter %q is no list", key)
+		return nil, fmt.Errorf("the parameter %q is not a list", key)
 	}
 	all := []T{}
 	for e := range v.Elements() {
 		element, ok := parse(e)
 		if !ok {
-			return nil, fmt.Errorf("the parameter %q holds %.20s, which is no %s", key, e, kind)
+			return nil, fmt.Errorf("the parameter %q holds %.20s, which is not %s", key, e, kind)
 		}
 		all = append(all, element)
 	}

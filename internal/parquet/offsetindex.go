@@ -55,7 +55,7 @@ func ReadOffsetIndex(data []byte, c *Chunk, rows int64) (*OffsetIndex, error) {
 		return nil, errors.New("an offset index without pages")
 	}
 	if at := pages[0].offset; at != c.Data {
-		return nil, fmt.Errorf("the first page of the offset index is at byte %d, but that of the column at byte %d", at, c.Data)
+		return nil, fmt.Errorf("the first page of the offset index is at byte %d, but the first page of the column is at byte %d", at, c.Data)
 	}
 	x := &OffsetIndex{Offsets: make([]int64, 0, len(pages)+1), Rows: make([]int64, 0, len(pages)+1)}
 	for i, p := range pages {

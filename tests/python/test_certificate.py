@@ -157,7 +157,7 @@ def test_nothing_was_delivered() -> None:
     done = mf.Loader(data(), batch_size=16).certificate()
     assert (done.first, done.last, done.delivered, done.runs) == (None, None, (), ())
     assert repr(done) == "<Certificate of sequential.1, seed 0: 0 runs, empty>"
-    take = "take the certificate after the loop, and add those of all processes and runs"
+    take = "take the certificate after the loop, and add the certificates of all processes and runs"
     incomplete(done, f"nothing was delivered; {take}")
     incomplete(done, f"nothing was delivered; {take}", epochs=np.int64(3))
     incomplete(done, f"nothing was delivered; {take}", first=(0, 16))

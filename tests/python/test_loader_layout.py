@@ -222,7 +222,7 @@ def test_a_dataset_that_the_layout_is_not_for() -> None:
         with pytest.raises(mf.InvalidArgumentError) as caught:
             mf.Loader(ds, FSDP, layout=layout)
         assert str(caught.value) == (
-            'mf.Loader: rows of array "x" have shape (5,), but those of field "x" have (4,); '
+            'mf.Loader: rows of array "x" have shape (5,), but rows of field "x" have (4,); '
             "write (4,) after the batch dimensions"
         )
         layout = mf.layout({"fsdp": 8}, mf.P("fsdp"), ds, batch_size=8, records=15)

@@ -91,7 +91,7 @@ func TestReport(t *testing.T) {
 func TestWindows(t *testing.T) {
 	const windows = `"windows":{"blocks":800,"windows":7,"window":115,"records":29440,"bytes":30146560,"variance_percent":125}`
 	const sentence = "The order shuffles in windows: an epoch has 7 windows of at most 115 of the 800 blocks, and a window has at most 29,440 records of 28.8 MiB; " +
-		"the variance of a batch's mean is at most 1.25 times that of independent records."
+		"the variance of a batch's mean is at most 1.25 times the variance of independent records."
 	for _, text := range []string{single, job} {
 		r := diagnose(t, strings.Replace(text, `"batches"`, windows+`,"batches"`, 1))
 		if got := r.Sentences[len(r.Sentences)-1]; got != sentence {

@@ -42,8 +42,8 @@ var anyKind = Efficiency{400, 750, "runs on A100, because none is published on t
 // narrow has the efficiencies of models with narrow experts, with 16 and with 8 bits.
 // Libraries differ more than devices do.
 var narrow = [2]Efficiency{
-	{100, 600, "gpt-oss-120b and Qwen3 30B in Megatron-Bridge, AutoModel and MaxText, whose experts are narrow too"},
-	{50, 300, "Qwen3 30B and 235B in Megatron-Bridge, whose experts are narrow too"},
+	{100, 600, "gpt-oss-120b and Qwen3 30B in Megatron-Bridge, AutoModel and MaxText, which have narrow experts too"},
+	{50, 300, "Qwen3 30B and 235B in Megatron-Bridge, which have narrow experts too"},
 }
 
 // EfficiencyOf returns the efficiency of the kind with a name, or of an unknown device, for

@@ -105,7 +105,7 @@ var assumptions = []struct {
 	{"routing", func(e *evidence) bool { return e.transformer() && e.model.shape.Experts != nil }, stated("Tokens are spread evenly over the experts, as the load-balancing loss of Fedus et al., arXiv 2101.03961, encourages.")},
 	{"capacity", func(e *evidence) bool { return e.transformer() && e.limited() }, stated("Experts compute as many tokens as their capacity, also if fewer are sent to them (Lepikhin et al., arXiv 2006.16668). The utilization counts only tokens that are sent.")},
 	{"heads", func(e *evidence) bool { return e.shared }, stated("With fewer key and value heads than tensor devices, several devices hold and compute the same head. They sum its gradients once per step.")},
-	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("Layers are spread over the stages so that the slowest stage has the fewest operations, with those of the head on the last stage. Llama 3, arXiv 2407.21783, section 3.3.2, has fewer layers on the last stage too.")},
+	{"stages", func(e *evidence) bool { return e.used[pipeAxis] && e.uneven }, stated("Layers are spread over the stages so that the slowest stage has the fewest operations, and the head is on the last stage. Llama 3, arXiv 2407.21783, section 3.3.2, has fewer layers on the last stage too.")},
 	{"tied", func(e *evidence) bool { return e.used[pipeAxis] && e.transformer() && e.model.shape.Tied }, stated("A tied embedding is on the first and on the last stage, which add up its gradients, as in Megatron-LM.")},
 	{"fsdp", func(e *evidence) bool { return e.used[fsdpAxis] }, (*evidence).fsdpText},
 	{"zero", func(e *evidence) bool { return e.replicated() && (e.zero[1] || e.zero[2]) }, (*evidence).zeroText},
@@ -232,7 +232,7 @@ func (e *evidence) overlapText() string {
 	}
 	text := strings.Join(texts, ", and ")
 	if e.wide {
-		text += fmt.Sprintf("; over more than %d nodes, computation waits for fsdp too, whose links reach half of their share, because published runs hide it up to there (MaxText on 256 H100), and on 48 nodes or more they did not (Narayanan et al., arXiv 2104.04473, table 2)", wideNodes)
+		text += fmt.Sprintf("; over more than %d nodes, computation waits for fsdp too, and its links reach half of their share, because published runs hide it up to there (MaxText on 256 H100), and on 48 nodes or more they did not (Narayanan et al., arXiv 2104.04473, table 2)", wideNodes)
 	}
 	return strings.ToUpper(text[:1]) + text[1:] + "; training.overlap changes this. In the best case, all communication that may overlap does so, and in the worst case, none."
 }

@@ -203,7 +203,7 @@ func (p *planner) addBatch() error {
 	case p.model.shape == nil:
 		return form.Strategy.Invalid("/training/tokens", "only a transformer has tokens").WithHint(`give "batch", a number of examples`)
 	case t.Tokens%s != 0:
-		e := form.Strategy.Invalid("/training/tokens", "%d tokens are no whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s)
+		e := form.Strategy.Invalid("/training/tokens", "%d tokens are not a whole number of sequences of %d: %d %% %d = %d", t.Tokens, s, t.Tokens, s, t.Tokens%s)
 		if t.Tokens < s {
 			return e.WithHint("use %d", s)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // close reports whether two times differ by rounding only.
-func close(got int64, want float64) bool { return math.Abs(float64(got)-want) <= 2+want*1e-9 }
+func isClose(got int64, want float64) bool { return math.Abs(float64(got)-want) <= 2+want*1e-9 }
 
 // TestTimeOfOneDevice computes the time of one device by hand.
 func TestTimeOfOneDevice(t *testing.T) {
@@ -20,12 +20,12 @@ func TestTimeOfOneDevice(t *testing.T) {
 		Training: strategy.Training{Batch: 100, MicroBatch: 100}, Cluster: devices(1, 1),
 	})
 	c := r.Candidates[0]
-	if want := 3 * 1e9 * 100 / (0.575 * 1e14) * 1e9; !close(c.Time.Compute, want) {
+	if want := 3 * 1e9 * 100 / (0.575 * 1e14) * 1e9; !isClose(c.Time.Compute, want) {
 		t.Errorf("computation takes %d ns, want %g", c.Time.Compute, want)
 	}
 	// The update reads and writes 2 bytes of weights and 12 of states, and reads 2 of
 	// gradients. Reading weights for a micro-batch is shorter than computing.
-	if want := (2*(2+12) + 2) * 1e6 / 1e12 * 1e9; !close(c.Time.HBM, want) {
+	if want := (2*(2+12) + 2) * 1e6 / 1e12 * 1e9; !isClose(c.Time.HBM, want) {
 		t.Errorf("memory takes %d ns, want %g", c.Time.HBM, want)
 	}
 	if c.Time.Step != c.Time.Compute+c.Time.HBM || c.Time.MFU != (575*c.Time.Compute+c.Time.Step/2)/c.Time.Step {
@@ -119,7 +119,7 @@ func TestTraffic(t *testing.T) {
 			r := advise(t, d)
 			x := r.Candidates[0].Time
 			got := parts(x)[c.axis]
-			if !close(got, c.want) {
+			if !isClose(got, c.want) {
 				t.Errorf("%s takes %d ns, want %.0f\n%+v", c.axis, got, c.want, r.Collectives)
 			}
 			sum := int64(0)
@@ -142,7 +142,7 @@ func TestUndividedGradients(t *testing.T) {
 		Cluster: devices(3, 3), Search: fixed(map[string]int{"fsdp": 3}),
 	})
 	x := r.Candidates[0].Time
-	if want := 2 * 2 * all * 2 / 3. / 1e11 * 1e9; x.FSDP != 0 || !close(x.Data, want) {
+	if want := 2 * 2 * all * 2 / 3. / 1e11 * 1e9; x.FSDP != 0 || !isClose(x.Data, want) {
 		t.Errorf("fsdp takes %d ns and gradients %d ns, want 0 and %.0f", x.FSDP, x.Data, want)
 	}
 }
@@ -164,7 +164,7 @@ func TestExchange(t *testing.T) {
 			Training: strategy.Training{Batch: 16, MicroBatch: 2, Recomputation: "none", SequenceParallel: &c.sequence, LinkEfficiency: sheet},
 			Cluster:  devices(4*c.tensor, 4*c.tensor), Search: fixed(map[string]int{"expert": 4, "tensor": c.tensor}),
 		})
-		if got, want := r.Candidates[0].Time.Expert, 2*2*4*(c.rows*2*1.25)*3/4/1e11*1e9; !close(got, want) {
+		if got, want := r.Candidates[0].Time.Expert, 2*2*4*(c.rows*2*1.25)*3/4/1e11*1e9; !isClose(got, want) {
 			t.Errorf("tensor %d, sequence parallelism %t: the exchange takes %d ns, want %.0f", c.tensor, c.sequence, got, want)
 		}
 	}
@@ -181,7 +181,7 @@ func TestRecomputation(t *testing.T) {
 			Training: strategy.Training{Batch: 16, MicroBatch: 1, Recomputation: kind, Attention: "plain"},
 		})
 		want := 16 * 2048 * (3*(4*(matrices+scores)+head) + 4*again) / (0.575 * 1e14) * 1e9
-		if got := r.Candidates[0].Time.Compute; !close(got, want) {
+		if got := r.Candidates[0].Time.Compute; !isClose(got, want) {
 			t.Errorf("%s: computation takes %d ns, want %.0f", kind, got, want)
 		}
 	}
@@ -299,7 +299,7 @@ func TestGradients(t *testing.T) {
 		}
 		d.Search.ZeRO = []int{c.zero}
 		r := advise(t, d)
-		if got := r.Candidates[0].Time.Data; !close(got, c.want) {
+		if got := r.Candidates[0].Time.Data; !isClose(got, c.want) {
 			t.Errorf("ZeRO %d: gradients take %d ns, want %.0f\n%+v", c.zero, got, c.want, r.Collectives)
 		}
 		states, gradients := int64(6*shared/8+6*experts/4), int64(shared+experts)
@@ -366,7 +366,7 @@ func TestMemoryTraffic(t *testing.T) {
 			Training: strategy.Training{Batch: 8, MicroBatch: 1}, Cluster: devices(4, 4), Search: fixed(map[string]int{c.axis: 4}),
 		}
 		d.Search.ZeRO = []int{c.zero}
-		if got := advise(t, d).Candidates[0].Time.HBM; !close(got, c.want*1e6/1e12*1e9) {
+		if got := advise(t, d).Candidates[0].Time.HBM; !isClose(got, c.want*1e6/1e12*1e9) {
 			t.Errorf("%s, ZeRO %d: memory takes %d ns, want %.0f", c.axis, c.zero, got, c.want*1000)
 		}
 	}
@@ -384,7 +384,7 @@ func TestUpdateOfExperts(t *testing.T) {
 	}
 	d.Search.ZeRO = []int{1}
 	r := advise(t, d)
-	if got, want := r.Candidates[0].Time.HBM, float64(r.Model.Parameters)/4*(2*(12+2)+2)/1e12*1e9; !close(got, want) {
+	if got, want := r.Candidates[0].Time.HBM, float64(r.Model.Parameters)/4*(2*(12+2)+2)/1e12*1e9; !isClose(got, want) {
 		t.Errorf("the update takes %d ns, want %.0f", got, want)
 	}
 }
@@ -415,7 +415,7 @@ func TestComputedForNothing(t *testing.T) {
 		})
 		x := r.Candidates[0].Time
 		ns := 3 * 16 * 2048 / float64(c.tensor) / 1e14 * 1e9
-		if want := ns * (4*(c.needed+c.more) + head) / 0.575; !close(x.Compute, want) {
+		if want := ns * (4*(c.needed+c.more) + head) / 0.575; !isClose(x.Compute, want) {
 			t.Errorf("%+v, tensor %d: computing takes %d ns, want %.0f", c.experts, c.tensor, x.Compute, want)
 		}
 		if want := 1000 * ns * (4*(c.needed+masked) + head) / float64(x.Step); math.Abs(float64(x.MFU)-want) > 1 {
@@ -479,7 +479,7 @@ func TestLatency(t *testing.T) {
 		}
 		without := parts(advise(t, d).Candidates[0].Time)[c.axis]
 		d.Cluster.NodeLatencyNs, d.Cluster.NetworkLatencyNs = new(int64(1000)), new(int64(5000))
-		if got := parts(advise(t, d).Candidates[0].Time)[c.axis] - without; !close(got, 1000*c.steps) {
+		if got := parts(advise(t, d).Candidates[0].Time)[c.axis] - without; !isClose(got, 1000*c.steps) {
 			t.Errorf("%s: latencies take %d ns, want %.0f", c.axis, got, 1000*c.steps)
 		}
 	}

@@ -35,7 +35,7 @@ func TestErrors(t *testing.T) {
 		{"/model/transformer/heads", "hidden 1024 does not divide by 15 heads: 1024 % 15 = 4; give head_dim if a head is not hidden / heads wide", func(d *strategy.Document) { d.Model.Transformer.Heads = 15 }},
 		{"/training", `there is no global batch; give "batch", a number of examples, or "tokens"`, func(d *strategy.Document) { d.Training.Batch = 0 }},
 		{"/training/tokens", "the global batch is given in examples and in tokens; keep one of them", func(d *strategy.Document) { d.Training.Tokens = 2048 }},
-		{"/training/tokens", "5000 tokens are no whole number of sequences of 2048: 5000 % 2048 = 904; use 4096 or 6144", func(d *strategy.Document) { d.Training.Batch, d.Training.Tokens = 0, 5000 }},
+		{"/training/tokens", "5000 tokens are not a whole number of sequences of 2048: 5000 % 2048 = 904; use 4096 or 6144", func(d *strategy.Document) { d.Training.Batch, d.Training.Tokens = 0, 5000 }},
 		{"/training/recomputation", `"some" is not known; use one of "auto", "none", "dots", "selective", "full"`, func(d *strategy.Document) { d.Training.Recomputation = "some" }},
 		{"/training/recomputation", "only a transformer has layers to compute again; leave it out, and give the activation_bytes_per_example that remain", func(d *strategy.Document) {
 			d.Model, d.Training.Recomputation = strategy.Model{Parameters: 8}, strategy.Full

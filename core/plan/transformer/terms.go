@@ -258,7 +258,7 @@ func (c *counter) final() {
 	c.norm(InFinal, "final norm input")
 	input := c.stream()
 	input.High = c.gathered()
-	c.term(InFinal, "head input", input, "the product with the head needs it; high: that of all tensor devices")
+	c.term(InFinal, "head input", input, "the product with the head needs it; high: the input of all tensor devices")
 	n := mul(c.tokens, ceil(int64(c.Vocab), c.Tensor))
 	c.term(InFinal, "logits", Bytes{mul(4, n), mul(4, n), mul(16, n)}, "float32; high: the product before its conversion, the softmax, and the gradient in both types exist at the same time")
 }

@@ -70,7 +70,7 @@ function dimOf(token: string, sizes: ReadonlyMap<string, number>): Dim {
   const [, name, number] = /^(?:([\p{L}_][\p{L}\d_]*)(?:=|$))?([\d_]*)$/u.exec(token) ?? [];
   if (name === undefined && !number) throw new Error(`"${token}" is not a size; expected whole numbers, or B for the batch: B, 8, 8`);
   const batch = /^B\d*$/.test(name ?? "");
-  if (batch && number) throw new Error(`${name} is a batch dimension, whose size is the global batch; write ${name} alone`);
+  if (batch && number) throw new Error(`${name} is a batch dimension with the size of the global batch; write ${name} alone`);
   if (!number) return batch ? { size: name!, name: null } : { size: known(name!, sizes), name: name! };
   const size = Number(number.replaceAll("_", ""));
   if (!Number.isSafeInteger(size)) throw new Error(`${token} is larger than 2^53`);

@@ -202,7 +202,7 @@ export class StrategyModel extends EventTarget implements Subject {
 function parse(text: string): JsonObject {
   const value = read(text);
   if (!(value instanceof Map)) throw new Error("a strategy document is a JSON object");
-  if (!["model", "training", "cluster"].some((key) => value.has(key))) throw new Error("this is no strategy document: it has no model, training or cluster");
+  if (!["model", "training", "cluster"].some((key) => value.has(key))) throw new Error("this is not a strategy document: it has no model, training or cluster");
   return value;
 }
 

@@ -183,7 +183,7 @@ test("shapes are parsed, or refused with what is expected", () => {
     "B, -1": '"-1" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
     "B, 1.5": '"1.5" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
     "B, =4": '"=4" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
-    "B=256, 8": "B is a batch dimension, whose size is the global batch; write B alone",
+    "B=256, 8": "B is a batch dimension with the size of the global batch; write B alone",
     "B, T": "T has no size yet; write T=2048 once",
     "9007199254740993": "9007199254740993 is larger than 2^53",
   })) assert.throws(() => read(text), { message: why }, text);

@@ -56,7 +56,7 @@ inBrowser("a dropped file opens in its tab, and a useless one leaves the strateg
   for (const [name, content, text] of [
     ["broken.json", '{"meshfeed":1,', "broken.json: "],
     ["list.json", "[1,2]", "list.json: a strategy document is a JSON object"],
-    ["other.json", '{"a":1}', "other.json: this is no strategy document: it has no model, training or cluster"],
+    ["other.json", '{"a":1}', "other.json: this is not a strategy document: it has no model, training or cluster"],
     ["large.json", `{"model":"${"x".repeat(10 << 20)}"}`, "large.json is larger than 8 MiB, the limit for a strategy."],
   ]) {
     await drop(page, name, content);
