@@ -94,10 +94,10 @@ func TestTensorRefused(t *testing.T) {
 		"permutation [0]":                                           tensorField(`{"shape":[2,3],"permutation":[0]}`),
 		"parameters of 65550 bytes":                                 tensorField(`{"shape":[6]  ` + strings.Repeat(" ", 1<<16-1) + `}`),
 		"the parameters are not JSON: expected a value, but the text ends (at byte 12)": tensorField(`{"shape":[2,`),
-		`the parameter "shape" holds 1.5, which is not an integer`:                         tensorField(`{"shape":[1.5,4]}`),
-		`the parameter "shape" holds 1e300, which is not an integer`:                       tensorField(`{"shape":[1e300]}`),
-		`the parameter "dim_names" is not a list`:                                         tensorField(`{"shape":[6],"dim_names":"a"}`),
-		`the parameter "dim_names" holds 2, which is not a string`:                        tensorField(`{"shape":[6],"dim_names":[2]}`),
+		`the parameter "shape" holds 1.5, which is not an integer`:                      tensorField(`{"shape":[1.5,4]}`),
+		`the parameter "shape" holds 1e300, which is not an integer`:                    tensorField(`{"shape":[1e300]}`),
+		`the parameter "dim_names" is not a list`:                                       tensorField(`{"shape":[6],"dim_names":"a"}`),
+		`the parameter "dim_names" holds 2, which is not a string`:                      tensorField(`{"shape":[6],"dim_names":[2]}`),
 	} {
 		got, err := tensorOf(&f)
 		if err == nil || !strings.HasPrefix(err.Error(), "its extension type arrow.fixed_shape_tensor is damaged: "+want) {
