@@ -31,8 +31,8 @@ TAIL += "machine; its input is not late."
 LATE_STEP = [
     "Process 1 is late: in 11 batches the loop waited for data for 2.4 % of the time: 1.0 ms of "
     "42 ms a batch.",
-    "Its step takes 41 ms a batch, the step of the others 12 ms; without the difference the job would "
-    "be 3.2 times as fast.",
+    "Its step takes 41 ms a batch, the step of the others 12 ms; without the difference the job "
+    "would be 3.2 times as fast.",
     TAIL,
 ]
 LATE_INPUT = [
