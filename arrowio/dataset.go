@@ -5,12 +5,12 @@ import (
 	"math"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/hostmemory"
 )
 
 // Dataset is a source.Source over the records of files. All methods are safe for
@@ -93,7 +93,7 @@ func (d *Dataset) freeMemory() int64 {
 	if d.bytes() <= smallBytes {
 		return math.MaxInt64
 	}
-	return local.FreeMemory()
+	return hostmemory.Free()
 }
 
 // scan reads the header of every record batch. It builds the index from the numbers

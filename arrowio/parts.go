@@ -19,6 +19,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/hostmemory"
 )
 
 // partSet keeps some fields of a dataset decoded in a folder on disk. It divides the record
@@ -91,7 +92,7 @@ func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, 
 	s.columns, s.of = r.columns, make([]int32, r.batches)
 	s.divide()
 	s.missing.Store(int64(len(s.parts)))
-	s.files = resident.NewGrowing(d.table.Calls, len(s.parts), resident.Options{IO: io, Memory: local.FreeMemory(), FaultHandler: handler})
+	s.files = resident.NewGrowing(d.table.Calls, len(s.parts), resident.Options{IO: io, Memory: hostmemory.Free(), FaultHandler: handler})
 	s.table = &table.Table{
 		Fields: d.table.Fields, Schema: d.table.Schema, Index: d.table.Index, Files: s.of, Store: (*partStore)(s),
 		Load: s.load, Arm: s.files.Arm, Calls: d.table.Calls,

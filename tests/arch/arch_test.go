@@ -31,6 +31,8 @@ var allowed = map[string][]string{
 	"internal/wording":  {},
 	"internal/jsontext": {"core/status", "internal/wording"},
 	"internal/form":     {"internal/jsontext"},
+	// the memory of the machine, for caches and for the report of a problem
+	"internal/hostmemory": {},
 	// tier 1
 	"core/internal/permutation": {},
 	"core/problem":              {},
@@ -87,7 +89,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/manifest":  {},
 	"arrowio/internal/files":     {"arrowio/blob", "arrowio/internal/manifest", "core/view"},
 	"arrowio/internal/ipcfile":   {"internal/arrowmeta", "internal/columns"},
-	"arrowio":                    {"arrowio/internal/audit", "arrowio/internal/verify", "arrowio/internal/part", "arrowio/internal/diskcache", "arrowio/internal/local", "arrowio/internal/chunk", "arrowio/internal/files"},
+	"arrowio":                    {"arrowio/internal/audit", "arrowio/internal/verify", "arrowio/internal/part", "arrowio/internal/diskcache", "arrowio/internal/local", "arrowio/internal/chunk", "arrowio/internal/files", "internal/hostmemory"},
 	"arrowio/convert":            {"arrowio", "arrowio/internal/ipcfile"},
 	"arrowio/cstream":            {"arrowio/internal/table"},
 	"arrowio/tensors":            {"internal/block", "core/source/cut", "internal/jsontext", "arrowio/internal/local"},
