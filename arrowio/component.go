@@ -18,7 +18,7 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 	}
 	described, stored := source.Component{Label: "files"}, source.Component{Label: "files", Hash: root.Hash}
 	h := sha256.New()
-	d.hashFacts(h)
+	d.toFingerprint().WriteFacts(h)
 	copy(described.Hash[:], h.Sum(nil))
 	for i, f := range d.files {
 		add := func(to *source.Component, label, facts string) {

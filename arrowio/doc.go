@@ -42,7 +42,8 @@
 //   - Rows: internal/table finds and copies rows by their numbers.
 //   - Decoded units: internal/diskcache and internal/part keep them on disk. The caches that
 //     decide what to keep are in this package.
-//   - internal/verify reads a whole dataset to find damage.
+//   - internal/fingerprint hashes samples of a dataset, and internal/verify reads all of it to
+//     find damage.
 //
 // # How to add a format
 //

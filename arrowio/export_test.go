@@ -8,8 +8,8 @@ import (
 // HashSamples hashes the samples that a fingerprint takes of large files.
 func (d *Dataset) HashSamples(ctx context.Context) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	d.hashFacts(h)
-	_, err = d.hashRows(ctx, h)
+	d.toFingerprint().WriteFacts(h)
+	_, err = d.toFingerprint().Sample(ctx, h)
 	h.Sum(sum[:0])
 	return sum, err
 }

@@ -218,7 +218,7 @@ func countReason(lists, values, size int64) string {
 
 // referenced returns how many values the lists of a column hold.
 func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (int64, error) {
-	at := u.file.facts.units[u.number].offset + u.header.Buffers(col)[dataBuffer(col)].Offset
+	at := u.file.facts.units[u.number].Offset + u.header.Buffers(col)[dataBuffer(col)].Offset
 	var ends [2]int64
 	for k, list := range []int64{0, lists} {
 		var offset [8]byte

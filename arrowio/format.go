@@ -79,9 +79,9 @@ type metadata struct {
 	adapts       bool              // decode returns the buffers of any field with the same values, whatever the type of the column
 	mixed        bool              // lists are stored among the values, so that reading them reads all
 	digest       [32]byte          // of the schema and the division into record batches or row groups
-	units        []extent          // stored bytes of each unit, in the order of the rows; of a run of pages, those of its row group
+	units        []resident.Extent // stored bytes of each unit, in the order of the rows; of a run of pages, those of its row group
 	bytes        []int64           // by unit: how many bytes are stored for it; nil if all of units
-	dictionaries []extent          // stored bytes of each dictionary, outside of the units
+	dictionaries []resident.Extent // stored bytes of each dictionary, outside of the units
 }
 
 // stored returns how many bytes are stored for a unit.
@@ -89,11 +89,8 @@ func (m *metadata) stored(unit int) int64 {
 	if m.bytes != nil {
 		return m.bytes[unit]
 	}
-	return m.units[unit].length
+	return m.units[unit].Length
 }
-
-// extent is a range of a file's bytes.
-type extent struct{ offset, length int64 }
 
 // unit is the header of a unit.
 type unit interface {

@@ -40,9 +40,9 @@ func (toy) open(ctx context.Context, content *resident.File) (contents, error) {
 	}}
 	c := &toyFile{content: content, facts: metadata{format: "toy", schema: schema, located: []bool{true, true}}}
 	for at := int64(len(toyMagic)); at < content.Size(); {
-		e := extent{at + 1, int64(data[at])}
+		e := resident.Extent{Offset: at + 1, Length: int64(data[at])}
 		c.facts.units = append(c.facts.units, e)
-		at = e.offset + e.length
+		at = e.Offset + e.Length
 	}
 	c.facts.digest = sha256.Sum256([]byte{byte(len(c.facts.units))})
 	return c, nil
@@ -59,7 +59,7 @@ func (c *toyFile) unchecked() []Unchecked { return nil }
 
 func (c *toyFile) scan(_ context.Context, first, last int, visit func(i int, u unit) error) error {
 	for i := first; i < last; i++ {
-		if err := visit(i, toyUnit(c.facts.units[i].length)); err != nil {
+		if err := visit(i, toyUnit(c.facts.units[i].Length)); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (c *toyFile) scan(_ context.Context, first, last int, visit func(i int, u u
 }
 
 func (c *toyFile) promise(_ context.Context, i, _ int, _ *arrowtype.Field) (int64, error) {
-	return 12 * c.facts.units[i].length, nil
+	return 12 * c.facts.units[i].Length, nil
 }
 
 func (c *toyFile) likely(ctx context.Context, i, column int, f *arrowtype.Field) (int64, error) {
@@ -76,8 +76,8 @@ func (c *toyFile) likely(ctx context.Context, i, column int, f *arrowtype.Field)
 
 func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {
 	e := c.facts.units[i]
-	stored := make([]byte, e.length)
-	if err := c.content.ReadFull(ctx, stored, e.offset); err != nil {
+	stored := make([]byte, e.Length)
+	if err := c.content.ReadFull(ctx, stored, e.Offset); err != nil {
 		return nil, err
 	}
 	var numbers, offsets, items []byte
@@ -87,13 +87,13 @@ func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field,
 		items = append(items, b, b+1)
 	}
 	if column == 0 {
-		return &table.Decoded{Levels: []table.DecodedLevel{{Data: numbers, Length: e.length}}, Bytes: int64(len(numbers))}, nil
+		return &table.Decoded{Levels: []table.DecodedLevel{{Data: numbers, Length: e.Length}}, Bytes: int64(len(numbers))}, nil
 	}
-	offsets = binary.LittleEndian.AppendUint32(offsets, uint32(2*e.length))
+	offsets = binary.LittleEndian.AppendUint32(offsets, uint32(2*e.Length))
 	if lists {
 		items = nil
 	}
-	return &table.Decoded{Levels: []table.DecodedLevel{{Data: offsets, Length: e.length}, {Data: items, Length: 2 * e.length}}, Bytes: int64(len(items))}, nil
+	return &table.Decoded{Levels: []table.DecodedLevel{{Data: offsets, Length: e.Length}, {Data: items, Length: 2 * e.Length}}, Bytes: int64(len(items))}, nil
 }
 
 func (c *toyFile) dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {

@@ -55,10 +55,10 @@ type ipc struct {
 	facts   metadata
 }
 
-func extents(blocks []arrowmeta.Block) []extent {
-	list := make([]extent, len(blocks))
+func extents(blocks []arrowmeta.Block) []resident.Extent {
+	list := make([]resident.Extent, len(blocks))
 	for i, b := range blocks {
-		list[i] = extent{b.Body(), b.BodyLen}
+		list[i] = resident.Extent{Offset: b.Body(), Length: b.BodyLen}
 	}
 	return list
 }
@@ -106,7 +106,7 @@ func (c *ipc) sizes(ctx context.Context, i, column int, field *arrowtype.Field) 
 			if stored += at.Length; at.Length == 0 {
 				continue
 			}
-			if err := c.content.ReadFull(ctx, head, c.facts.units[i].offset+at.Offset); err != nil {
+			if err := c.content.ReadFull(ctx, head, c.facts.units[i].Offset+at.Offset); err != nil {
 				return 0, 0, err
 			}
 			decoded += min(max(int64(binary.LittleEndian.Uint64(head)), 0), maxDecoded)
@@ -124,7 +124,7 @@ func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field,
 	if err != nil {
 		return nil, err
 	}
-	u := unpacker{r: c.reader(ctx), body: c.facts.units[i].offset, batch: b, lists: lists}
+	u := unpacker{r: c.reader(ctx), body: c.facts.units[i].Offset, batch: b, lists: lists}
 	out, err := u.field(field, &c.meta.Columns[column])
 	if err != nil {
 		code, hint := status.DataLoss, "the data are damaged; write them again"
@@ -168,7 +168,7 @@ func (u *ipcBatch) nulls(column int) table.Nulls {
 }
 
 func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
-	b, col, body := u.header, &u.file.meta.Columns[column], u.file.facts.units[u.number].offset
+	b, col, body := u.header, &u.file.meta.Columns[column], u.file.facts.units[u.number].Offset
 	for n := range to.Planes {
 		if n > 0 && len(col.Children) == 0 { // the bytes of text
 			p, bytes := &to.Planes[n], b.Buffers(col)[dataBuffer(col)+1]

@@ -43,7 +43,7 @@ func (s stored) Reader(fields []int) (source.Reader, error) { return s.reader(fi
 // Facts implements source.Source. The units are the record batches.
 func (s stored) Facts() source.Facts {
 	return source.Facts{
-		Units: s.table.Index.Units, Coverage: s.coverage, CacheBytes: s.cachedBytes, Cache: s.cached,
+		Units: s.table.Index.Units, Coverage: func() (hashed, of int64) { return s.toFingerprint().Coverage() }, CacheBytes: s.cachedBytes, Cache: s.cached,
 		Decoding: s.decoding, Check: s.check, Components: s.components,
 	}
 }

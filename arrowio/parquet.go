@@ -201,7 +201,7 @@ func (c *parquetFile) verify(ctx context.Context, fields []int, progress func(by
 				return c.failed(group, column, err)
 			}
 		}
-		n := min(c.facts.units[first].length, left)
+		n := min(c.facts.units[first].Length, left)
 		left -= n
 		progress(n)
 		first = last

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -62,14 +63,14 @@ func (c *parquetFile) divide(ctx context.Context, rules pageRules, end int64) er
 }
 
 // groupExtent returns the bytes from the first chunk of a row group to the last.
-func groupExtent(g *parquet.Group) (e extent) {
+func groupExtent(g *parquet.Group) (e resident.Extent) {
 	for i := range g.Chunks {
 		c := &g.Chunks[i]
-		end := max(e.offset+e.length, c.Offset+c.Length)
-		if i == 0 || c.Offset < e.offset {
-			e.offset = c.Offset
+		end := max(e.Offset+e.Length, c.Offset+c.Length)
+		if i == 0 || c.Offset < e.Offset {
+			e.Offset = c.Offset
 		}
-		e.length = end - e.offset
+		e.Length = end - e.Offset
 	}
 	return e
 }

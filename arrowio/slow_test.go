@@ -226,7 +226,7 @@ func TestFingerprintReadsSamplesAtOnce(t *testing.T) {
 	p.on.Store(true)
 	ended := make(chan error, 1)
 	guard.Go("test", func() error {
-		_, err := d.hashRows(context.Background(), sha256.New())
+		_, err := d.toFingerprint().Sample(context.Background(), sha256.New())
 		ended <- err
 		return nil
 	}, func(err error) { ended <- err })

@@ -16,7 +16,7 @@ var rooms = []struct {
 	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile"}},
 	{"copy rows by their numbers", []string{"internal/table"}},
 	{"keep decoded units", []string{"internal/diskcache", "internal/part"}},
-	{"verify a dataset", []string{"internal/verify"}},
+	{"hash and verify a dataset", []string{"internal/fingerprint", "internal/verify"}},
 	{"open and assemble a dataset", []string{""}},
 	{"use datasets and tables", []string{"convert", "tensors", "cstream", "internal/goarrow", "records", "records18"}},
 }

@@ -33,6 +33,9 @@ type Span struct {
 	Length int
 }
 
+// Extent is a range of a file's bytes.
+type Extent struct{ Offset, Length int64 }
+
 // Options choose how the files of a set are read.
 type Options struct {
 	// IO is "map" (all files), "read" (into buffers), or "auto". "auto" and "" choose

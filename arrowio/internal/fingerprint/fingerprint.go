@@ -1,0 +1,197 @@
+// Package fingerprint hashes a dataset of files without reading all of large files. The
+// fingerprint is a SHA-256, shortened to 16 bytes. It covers the facts of every file: size,
+// number of records, digest of the metadata, and keys in the names of directories. It also
+// covers stored bytes: all of them up to 16 MiB, otherwise samples at positions that the facts
+// determine.
+//
+// Loaders store fingerprints in states, so no release may change one.
+package fingerprint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// If all files together have up to wholeBytes, every byte is hashed. Otherwise
+// sampleCount records are drawn, and up to sampleBytes of each one's unit are hashed.
+// As many samples are drawn from the dictionaries, if there are any.
+const (
+	wholeBytes  = 16 << 20
+	sampleCount = 64
+	sampleBytes = 4 << 10
+)
+
+// Dataset is the input of a fingerprint.
+type Dataset struct {
+	Files   []File // in the order of their records
+	Records int64
+
+	// Unit returns the file of a record, and the number of its unit in the file.
+	Unit func(record int64) (file, unit int)
+
+	AtOnce int // reads at a time, because each waits for a disk
+}
+
+// File is a file of a dataset.
+type File struct {
+	Content      *resident.File
+	Named        func(err error) error // adds the name of the file to an error about its content
+	Records      int64
+	Digest       [sha256.Size]byte // of the metadata
+	Partition    files.Partition
+	Units        []resident.Extent // stored bytes of each unit
+	Dictionaries []resident.Extent // stored bytes of each dictionary
+}
+
+// Sum returns the fingerprint, and for each file a hash of the bytes that it covers.
+func (d *Dataset) Sum(ctx context.Context) (sum source.Fingerprint, byFile []source.Fingerprint, err error) {
+	h := sha256.New()
+	d.WriteFacts(h)
+	if d.bytes() <= wholeBytes {
+		byFile, err = d.hashWhole(ctx, h)
+	} else {
+		byFile, err = d.Sample(ctx, h)
+	}
+	if err == nil {
+		copy(sum[:], h.Sum(nil))
+	}
+	return sum, byFile, err
+}
+
+// Coverage returns how many bytes the fingerprint covers, and of how many. For files that are
+// sampled, the first is an upper bound, because samples may overlap.
+func (d *Dataset) Coverage() (covered, of int64) {
+	if of = d.bytes(); of <= wholeBytes {
+		return of, of
+	}
+	samples := int64(sampleCount)
+	if len(d.dictionaries()) > 0 {
+		samples *= 2
+	}
+	return min(samples*sampleBytes, of), of
+}
+
+func (d *Dataset) bytes() (total int64) {
+	for i := range d.Files {
+		total += d.Files[i].Content.Size()
+	}
+	return total
+}
+
+// WriteFacts hashes the size, the number of rows and the metadata of every file. Each
+// file has a line of its own, so that two lists of files never have the same text.
+func (d *Dataset) WriteFacts(h hash.Hash) {
+	for i := range d.Files {
+		f := &d.Files[i]
+		fmt.Fprintf(h, "file %d %d %x\n", f.Content.Size(), f.Records, f.Digest)
+		for _, k := range f.Partition {
+			fmt.Fprintf(h, "partition %q %q %v\n", k.Name, k.Value, k.Null)
+		}
+	}
+}
+
+// pieceBytes is the size of one read when every byte is hashed.
+const pieceBytes = 256 << 10
+
+// hashWhole hashes every byte of the files. It also returns a hash for each file.
+func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
+	var pieces []piece
+	for i := range d.Files {
+		size := d.Files[i].Content.Size()
+		for at := int64(0); at < size; at += pieceBytes {
+			pieces = append(pieces, piece{i, resident.Extent{Offset: at, Length: min(pieceBytes, size-at)}})
+		}
+	}
+	return d.hashPieces(ctx, h, pieces, func(data []byte) []byte {
+		sum := xxh3.Hash128(data).Bytes()
+		return sum[:]
+	})
+}
+
+// Sample hashes samples of units, and as many of dictionaries if there are any. Their
+// positions are drawn from the hash so far. It also returns a hash of the samples of each
+// file.
+func (d *Dataset) Sample(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
+	n, dictionaries := uint64(d.Records), d.dictionaries()
+	if n == 0 {
+		return make([]source.Fingerprint, len(d.Files)), nil
+	}
+	samples := make([]piece, sampleCount)
+	if len(dictionaries) > 0 {
+		samples = make([]piece, 2*sampleCount)
+	}
+	seed := h.Sum(nil)
+	for i := range samples {
+		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
+		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
+		if i < sampleCount {
+			file, unit := d.Unit(int64(which % n))
+			samples[i] = piece{file, d.Files[file].Units[unit]}.sample(where)
+		} else {
+			samples[i] = dictionaries[which%uint64(len(dictionaries))].sample(where)
+		}
+	}
+	return d.hashPieces(ctx, h, samples, func(data []byte) []byte { return data })
+}
+
+// piece is a range of a file's stored bytes.
+type piece struct {
+	file int
+	resident.Extent
+}
+
+// sample returns a piece of up to sampleBytes within a piece. The random number
+// where selects its position.
+func (p piece) sample(where uint64) piece {
+	n := min(p.Length, sampleBytes)
+	return piece{p.file, resident.Extent{Offset: p.Offset + int64(where%uint64(p.Length-n+1)), Length: n}}
+}
+
+// hashPieces reads pieces, applies digest to each, and hashes the results in order. It
+// also returns a hash of the results of each file.
+func (d *Dataset) hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) ([]source.Fingerprint, error) {
+	digests := make([][]byte, len(pieces))
+	err := guard.Parallel(context.Background(), "arrowio", len(pieces), d.AtOnce, func(i int) error {
+		p, data := pieces[i], make([]byte, pieces[i].Length)
+		f := &d.Files[p.file]
+		if err := f.Named(f.Content.ReadFull(ctx, data, p.Offset)); err != nil {
+			return err
+		}
+		digests[i] = digest(data)
+		return nil
+	})
+	own := map[int]hash.Hash{}
+	for i, b := range digests {
+		h.Write(b)
+		file := pieces[i].file
+		if own[file] == nil {
+			own[file] = sha256.New()
+		}
+		own[file].Write(b)
+	}
+	byFile := make([]source.Fingerprint, len(d.Files))
+	for i, h := range own {
+		copy(byFile[i][:], h.Sum(nil))
+	}
+	return byFile, err
+}
+
+// dictionaries returns the stored bytes of all dictionaries.
+func (d *Dataset) dictionaries() (list []piece) {
+	for i := range d.Files {
+		for _, e := range d.Files[i].Dictionaries {
+			list = append(list, piece{i, e})
+		}
+	}
+	return list
+}
