@@ -130,7 +130,7 @@ def linking(root: Path) -> dict[str, str]:
     if LIBRARY != LINKED:
         (made / LINKED).write_text(f"/* GNU ld script */\nINPUT({LIBRARY})\n")
         files[made / LINKED] = f"_lib/{LINKED}"
-    for schema in root.glob("core/*/document/*.schema.json"):
+    for schema in root.glob("core/**/document/*.schema.json"):
         files[schema] = schema.name
     for header in (root / "capi/include").glob("*.h*"):
         files[header] = f"include/{header.name}"

@@ -135,7 +135,7 @@ KINDS = {
 }
 SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text())
-    for path in ROOT.glob("core/*/document/*.schema.json")
+    for path in ROOT.glob("core/**/document/*.schema.json")
 }
 every_kind = pytest.mark.parametrize("name", KINDS)
 every_schema = pytest.mark.parametrize("name", sorted(SCHEMAS))
