@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +30,14 @@ def write(folder: Path) -> None:
     for i, (start, stop) in enumerate([(0, 50), (50, 51), (51, RECORDS)]):
         with pa.ipc.new_file(folder / f"part-{i}.arrow", table.schema) as file:
             file.write_table(table.slice(start, stop - start), max_chunksize=32)
+
+
+def write_compressed(folder: Path) -> None:
+    """Writes labels and noise of 100 MB into a Parquet file, whose decoding takes a moment."""
+    noise = np.random.default_rng(0).integers(0, 256, (RECORDS, 600_000), np.uint8)
+    image = pa.FixedSizeListArray.from_arrays(pa.array(noise.ravel()), noise.shape[1])
+    table = pa.table({"label": pa.array(fields()["label"]), "image": image})
+    pq.write_table(table, folder / "part.parquet", row_group_size=16, compression="zstd")
 
 
 def _column(array: Array) -> pa.Array:

@@ -93,24 +93,45 @@ def survive(place: Place, loader: mf.Loader, log: Any, steps: int) -> None:
     client.wait_at_barrier("done", 60_000, sorted(alive))
 
 
+def decoding(place: Place, loader: mf.Loader, log: Any, _: int) -> None:
+    """Runs until the job is killed, and saves after each step."""
+    for _ in batches(loader, log, MOST):
+        loader.save_state(place.folder / "state.json")
+
+
 def wait_for_the_end() -> None:
     """Waits for the kill that ends this process."""
     while True:
         os.read(os.pipe()[0], 1)
 
 
-PLAYS = {"run": run, "preempted": preempted, "killed": killed, "survive": survive}
+def opened(folder: Path, cache: str | None) -> mf.Dataset:
+    """Opens the Arrow files, or with a cache the Parquet files, which have to be decoded."""
+    if cache is None:
+        return mf.open(str(folder / "*.arrow"))
+    return mf.open(str(folder / "*.parquet"), cache=cache)
+
+
+PLAYS = {
+    "run": run,
+    "preempted": preempted,
+    "killed": killed,
+    "survive": survive,
+    "decoding": decoding,
+}
 
 
 def main() -> None:
     folder = Path(json.loads(os.environ["MESHFEED_JOB"])["folder"])
     orders: dict[str, Any] = json.loads((folder / "orders.json").read_text())
-    config: dict[str, Any] = {"dead_after": 5} if orders["what"] in ("killed", "survive") else {}
+    config: dict[str, Any] = (
+        {"dead_after": 5} if orders["what"] in ("killed", "survive", "decoding") else {}
+    )
     if orders["what"] == "survive":
         config["jax_enable_recoverability"] = True
     with (
         joined(**config) as place,
-        mf.open(str(place.folder / "*.arrow")) as ds,
+        opened(place.folder, orders.get("cache")) as ds,
         (place.folder / f"log-{place.rank}.jsonl").open("w") as log,
     ):
         options: dict[str, Any] = {"shuffle": True, "seed": 5, "epochs": -1}

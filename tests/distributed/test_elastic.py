@@ -26,10 +26,20 @@ Batch = tuple[int, int, list[int]]  # epoch, position, labels
 Sizes = tuple[list[int], list[int], list[int]]  # devices by process, of three jobs
 
 
-def job(folder: Path, devices: list[int], what: str, steps: int = 0, state: Any = None) -> Job:
+def job(
+    folder: Path,
+    devices: list[int],
+    what: str,
+    steps: int = 0,
+    state: Any = None,
+    cache: Any = None,
+) -> Job:
     folder.mkdir()
     data.write(folder)
+    if cache:
+        data.write_compressed(folder)
     orders = {"what": what, "steps": steps, "state": state and str(state)}
+    orders["cache"] = cache and str(cache)
     (folder / "orders.json").write_text(json.dumps(orders))
     return Job("tests.distributed.elastic_player", devices, folder)
 
@@ -114,6 +124,30 @@ def test_one_is_killed_and_two_go_on(tmp_path: Path) -> None:
         two.wait(HANG)
     assert read(first) == undisturbed(first, 6)
     assert read(second) == undisturbed(first, 10)[4:]
+
+
+@pytest.mark.deep
+def test_one_is_killed_while_it_decodes(tmp_path: Path) -> None:
+    """The others end, and a job over the same cache gets the rows of an undisturbed run."""
+    first, second, cache = tmp_path / "three", tmp_path / "two", tmp_path / "cache"
+    with job(first, [1] * 3, "decoding", cache=cache) as three:
+        late = time.monotonic() + HANG
+        while not any(cache.rglob("*.scratch")):
+            assert time.monotonic() < late, three.logs()
+            assert not any(process.poll() for process in three.processes), three.logs()
+        three.kill(2)
+        aborted = -signal.SIGABRT  # JAX aborts the others
+        three.wait(HANG, expect=[aborted, aborted, -signal.SIGKILL])
+    whole = undisturbed(first, 60)
+    for log in first.glob("log-*.jsonl"):
+        for line in map(json.loads, log.read_text().splitlines()):
+            labels = whole[line["epoch"] * 3 + line["position"] // data.BATCH][2]
+            for start, rows in line["rows"].items():
+                assert labels[int(start) : int(start) + len(rows)] == rows
+    with job(second, [2, 2], "run", 7, cache=cache) as two:
+        two.wait(HANG)
+    assert read(second) == whole[:7]
+    assert not any(cache.rglob("*.scratch"))
 
 
 def test_survivors_go_on(tmp_path: Path) -> None:
