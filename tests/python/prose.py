@@ -37,6 +37,7 @@ class Paragraph:
     file: str
     line: int
     text: str
+    lines: int
 
 
 def written() -> Iterator[tuple[str, str]]:
@@ -115,16 +116,25 @@ def comment_blocks(text: str, mark: str) -> Iterator[Lines]:
 
 def joined(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[Paragraph]:
     """Joins lines to paragraphs. An empty line and an item of a list begin a new one."""
-    first, words = 0, ""
+    first, words = 0, list[str]()
     for number, line in lines:
         text = "" if NO_PROSE.search(line) else line.strip()
         if words and (not text or ITEM.match(text)):
-            yield Paragraph(name, first, words)
-            words = ""
+            yield Paragraph(name, first, " ".join(words), len(words))
+            words = []
         if text:
-            first, words = (first, f"{words} {text}") if words else (number, text)
+            first = first if words else number
+            words.append(text)
     if words:
-        yield Paragraph(name, first, words)
+        yield Paragraph(name, first, " ".join(words), len(words))
+
+
+def beside(name: str, text: str) -> Iterator[Paragraph]:
+    """Yields the comments at the ends of lines of code."""
+    mark = MARKS.get(name.rsplit(".", 1)[-1])
+    for number, line in enumerate(text.splitlines() if mark else (), 1):
+        if match := re.search(r"\S\s+(?://|/\*) ?(.+)", line):
+            yield Paragraph(name, number, match[1], 1)
 
 
 def sentences(text: str) -> list[str]:

@@ -1,8 +1,8 @@
 """The rules of plain English in CONTRIBUTING.md that a program can check.
 
 Names, comments, documents and messages use words in their usual sense, the subject of a sentence
-is a thing, and a sentence is short. `WORDS` says what to write instead of a word. `ALLOWED` lists
-the exceptions, each with its reason.
+is a thing, and a sentence is short. `WORDS` says what to write instead of a word, and `HABITS` how
+often a phrase may occur. `ALLOWED` lists the exceptions, each with its reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.python.prose import Paragraph, paragraphs, sentences, written
+from tests.python.prose import Paragraph, beside, paragraphs, sentences, written
 
 pytestmark = pytest.mark.plain
 
@@ -22,27 +22,9 @@ PERSONS = re.compile(
     "(?:any|every|some)(?:body|one)|nobody|who(?:m|ever)?|(?:him|her)(?:self)?|his|s?he"
 )
 
-# What to write instead of a word and its forms. The words of a name count too: isTired, is_tired.
+# What to write instead of a word and its forms, in American spelling. The words of a name
+# count too: isLabelled, is_labelled.
 WORDS = {
-    "accuse": "report",
-    "brain": "what the code does, such as toBFloat16",
-    "crowd": "oversubscription",
-    "deaf": "what stops, such as: does not stop the watcher",
-    "errand": "the step or the task",
-    "hasty": "what happens too early",
-    "heed": "react to",
-    "liar": "corruption",
-    "mend": "repair, resync",
-    "outbid": "replace",
-    "shelf": "ready queue",
-    "shelve": "ready queue",
-    "startle": "what wakes it",
-    "stint": "the span of time",
-    "surveyor": "what it computes",
-    "tired": "the state, such as: has to yield",
-    "torn": "out of sync, partly written",
-    "vain": "without a result",
-    # American spelling
     "behaviour": "behavior",
     "centre": "center",
     "colour": "color",
@@ -58,10 +40,13 @@ WORDS = {
     "serialise": "serialize",
 }
 
-PHRASES = {
-    r"\b(?:what|which|that) (?:is|are|was|were) none\b": "the name of the thing, such as: padding",
-    r"\bat (?:its|their) word\b": "must be exact",
-    r"^\s*(?://|/\*\*|#) ?\w+ gives\b": "returns, builds, passes",
+# Habits of writing, and how many of 1,000 lines may have them. Repeat the noun, or say what
+# the thing does: "copies the row of one span to another", "n int // number of rows".
+HABITS = {
+    r"\b(?:that|those) of\b": 7,
+    r"(?:^|[.:!?] )Of (?!returns|describes)|^of ": 6.5,
+    r"\bwhose\b": 9.5,
+    r"\b(?:is|are|was|were) (?:no|none)\b": 4.5,
 }
 
 # Uses that are right: a file, a word, and the reason.
@@ -87,15 +72,12 @@ def better(word: str) -> str | None:
 
 
 def private_words(name: str, text: str) -> Iterator[str]:
-    """Yields a complaint for each word and phrase that has a better one."""
+    """Yields a complaint for each word that has a better one."""
     for number, line in enumerate(text.splitlines(), 1):
         for word in WORD.findall(DATA.sub(" ", line)):
             instead = better(word.lower())
             if instead and (name, word.lower()) not in ALLOWED:
                 yield f'{name}:{number}: "{word}": write {instead}'
-        for phrase, instead in PHRASES.items():
-            if match := re.search(phrase, line):
-                yield f'{name}:{number}: "{match[0]}": write {instead}'
 
 
 def long_sentences(paragraph: Paragraph) -> Iterator[str]:
@@ -107,6 +89,15 @@ def long_sentences(paragraph: Paragraph) -> Iterator[str]:
         if len(words) > LONGEST:
             where = f"{paragraph.file}:{paragraph.line}"
             yield f"{where}: {len(words)} words, at most {LONGEST}: {sentence}"
+
+
+def frequent(found: list[Paragraph]) -> Iterator[str]:
+    """Yields the places of a habit that too many lines have."""
+    lines = sum(p.lines for p in found)
+    for habit, most in HABITS.items():
+        places = [f"{p.file}:{p.line}" for p in found for _ in re.findall(habit, p.text)]
+        if len(places) * 1000 > most * lines:
+            yield f"{habit}: {len(places)} in {lines} lines, at most {most} in 1,000: {places}"
 
 
 def test_words_have_their_usual_sense() -> None:
@@ -122,28 +113,37 @@ def test_every_exception_is_needed() -> None:
         assert word in files[name].lower(), f"{name} no longer needs its exception for {word!r}"
 
 
-def test_sentences_are_short() -> None:
+def test_sentences_are_short_and_without_habits() -> None:
     found = [p for file in written() for p in paragraphs(*file)]
     assert sum(len(sentences(p.text)) for p in found) > 8000
     complaints = [complaint for p in found for complaint in long_sentences(p)]
     assert not complaints, "\n" + "\n".join(complaints)
+    found += [p for file in written() for p in beside(*file)]
+    assert not list(frequent(found))
 
 
 def test_words_of_names_and_their_forms_are_found() -> None:
-    text = "func isTired() { // Nobody mends the colours of theBrain, as ahead of the shelves\n"
+    text = "func isLabelled() { // Nobody normalised the colours of himself, as ahead of the rest\n"
     assert [c.split('"')[1] for c in private_words("x.go", text)] == [
-        "Tired",
+        "Labelled",
         "Nobody",
-        "mends",
+        "normalised",
         "colours",
-        "Brain",
-        "shelves",
-    ]
-    assert list(private_words("x.md", "The record of a row that is none.")) == [
-        'x.md:1: "that is none": write the name of the thing, such as: padding'
+        "himself",
     ]
     assert list(private_words("x.md", "a link#v1=" + "1heShe" * 10)) == []
     assert list(private_words("x.py", "def test_" + "nobody_" * 9)) != []
+
+
+def test_habits_are_found() -> None:
+    text = (
+        "n int // of rows\n// Its rows are those of a list whose end is none: Of these,\n// one\n"
+    )
+    found = [*beside("x.go", text), *paragraphs("x.go", text)]
+    assert [c.split(": ")[1].split(",")[0] for c in frequent(found)] == [
+        f"{n} in 3 lines" for n in (1, 2, 1, 1)
+    ]
+    assert not list(frequent([Paragraph("x.go", 1, "Of returns the type that T holds.", 1)]))
 
 
 def texts(name: str, text: str) -> list[tuple[int, str]]:
