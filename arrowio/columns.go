@@ -130,7 +130,7 @@ func (r *columnReader) file(f *file) error {
 		}
 		for k, number := range r.numbers {
 			if _, c := r.columns[k].Stored(r.fields[k], int32(f.first+i)); c != nil {
-				u.setPositions(c, f.first+i, f.member.numbers[number])
+				u.setPositions(c, f.first+i, f.member.Numbers[number])
 			}
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -17,7 +18,7 @@ import (
 // concurrent use.
 type Dataset struct {
 	files   []*file
-	union   *union
+	union   *union.Union
 	table   *table.Table
 	rows    source.Source // the table, with the fields that directories name
 	columns []int         // by field of the table: its column in the union
@@ -54,14 +55,14 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); d.disk.close(); return closeFiles(d.files) })
 	d.life, d.end = calls.Join(context.Background())
 	d.table = &table.Table{Calls: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d), Held: cacheBytes / 2}
-	var err error
-	if d.union, err = unite(files, o.Columns); err != nil {
+	united, err := d.unite(o.Columns)
+	if err != nil {
 		return nil, err
 	}
 	if err := d.scan(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.setFields(ctx, o); err != nil {
+	if err := d.setFields(ctx, united, o); err != nil {
 		return nil, err
 	}
 	if err := d.setRows(); err != nil {
@@ -85,6 +86,21 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	return d, err
 }
 
+// unite makes the union of the files, and sets the member of each file.
+func (d *Dataset) unite(chosen []string) (united []union.File, err error) {
+	united = make([]union.File, len(d.files))
+	for i, f := range d.files {
+		united[i] = union.File{File: f.File, Schema: f.schema, Adapts: f.adapts}
+	}
+	if d.union, err = union.Unite(united, chosen); err != nil {
+		return nil, err
+	}
+	for i, f := range d.files {
+		f.member = united[i].Member
+	}
+	return united, nil
+}
+
 // smallBytes is the size up to which a dataset is assumed to fit into memory,
 // without asking the system how much is free.
 const smallBytes = 16 << 20
@@ -100,7 +116,7 @@ func (d *Dataset) freeMemory() int64 {
 // of rows, and records which columns have nulls.
 func (d *Dataset) scan(ctx context.Context) error {
 	rows := make([][]int64, len(d.files))
-	d.nulls = make([]table.Nulls, len(d.union.schema.Fields))
+	d.nulls = make([]table.Nulls, len(d.union.Schema.Fields))
 	var mu sync.Mutex
 	err := parallel(len(d.files), func(i int) error {
 		f := d.files[i]
@@ -134,7 +150,7 @@ func (f *file) note(u unit, nulls []table.Nulls) {
 	if f.encoding == "" {
 		f.encoding = u.encoding()
 	}
-	for c, number := range f.member.numbers {
+	for c, number := range f.member.Numbers {
 		if number >= 0 {
 			nulls[c] = nulls[c].Or(u.nulls(number))
 		} else if u.rows() > 0 {
@@ -171,7 +187,7 @@ func (d *Dataset) Schema() source.Schema { return d.rows.Schema() }
 // metadata of the first file. The column of a field that directories name is empty. It is for packages of this
 // module.
 func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
-	schema := &d.union.schema
+	schema := &d.union.Schema
 	fields := make([]arrowmeta.Field, len(d.Schema().Fields))
 	for i, f := range d.Schema().Fields {
 		if stored, _, ok := d.table.Schema.Field(f.Name); ok {

@@ -39,6 +39,7 @@
 //     files of a conversion.
 //   - Formats: internal/chunk, codec and spare decode Parquet, internal/audit checks IPC, and
 //     internal/ipcfile writes it. The formats themselves are in this package.
+//   - Schema: internal/union makes one schema for all files.
 //   - Rows: internal/table finds and copies rows by their numbers.
 //   - Decoded units: internal/diskcache and internal/part keep them on disk. The caches that
 //     decide what to keep are in this package.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -19,9 +20,9 @@ import (
 
 // setFields adds a field to the table for each column that arrays can hold, and
 // lists the other columns as skipped. It leaves out columns with the name of a partition key.
-func (d *Dataset) setFields(ctx context.Context, o Options) error {
-	schema := &d.union.schema
-	fields, reasons, err := d.describe(ctx, o)
+func (d *Dataset) setFields(ctx context.Context, united []union.File, o Options) error {
+	schema := &d.union.Schema
+	fields, reasons, err := d.describe(ctx, united, o)
 	if err != nil {
 		return err
 	}
@@ -42,12 +43,12 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 
 // describe returns the field of every column. If the rows of a column cannot be
 // rows of an array, its reason is not empty.
-func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
-	fields, reasons, err = table.Fields(&d.union.schema, table.Shapes{Shapes: o.Shapes, Types: o.Types})
+func (d *Dataset) describe(ctx context.Context, united []union.File, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
+	fields, reasons, err = table.Fields(&d.union.Schema, table.Shapes{Shapes: o.Shapes, Types: o.Types})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := agreeClasses(d.files, fields); err != nil {
+	if err := union.AgreeClasses(united, fields); err != nil {
 		return nil, nil, err
 	}
 	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
@@ -65,7 +66,7 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 				return nil, nil, err
 			}
 		}
-		d.union.like(f, i)
+		d.union.Like(f, i)
 	}
 	if err := d.uneven(ctx, lists, uneven); err != nil {
 		return nil, nil, err
@@ -81,7 +82,7 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 		}
 		if uneven[i] != "" {
 			f.MakeRagged()
-			d.union.like(f, i)
+			d.union.Like(f, i)
 		}
 	}
 	return fields, reasons, nil
@@ -90,7 +91,7 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 // located reports whether the metadata of every file show where the buffers of a column are.
 func (d *Dataset) located(column int) bool {
 	return !slices.ContainsFunc(d.files, func(f *file) bool {
-		number := f.member.numbers[column]
+		number := f.member.Numbers[column]
 		return number >= 0 && !f.metadata.located[number]
 	})
 }

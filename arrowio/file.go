@@ -7,7 +7,9 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // file is an open file of a dataset. Each of its units (see doc.go) is one record
@@ -15,7 +17,7 @@ import (
 type file struct {
 	*files.File
 	*metadata
-	member   *member // set by the union of all files
+	member   *union.Member // set by the union of all files
 	content  *resident.File
 	contents contents
 	first    int    // number of its first record batch in the dataset
@@ -41,6 +43,12 @@ func openFile(ctx context.Context, found *files.File, o Options) (*file, error) 
 	}
 	_ = b.Close()
 	return nil, found.Advise(f.named(err))
+}
+
+// columnOf returns the number of a column of the union in the file, and how the file stores its
+// field. The number is -1 if all rows are null.
+func (f *file) columnOf(column int, field *arrowtype.Field) (number int, as *arrowtype.Field) {
+	return f.member.Column(column, field)
 }
 
 // end returns the number of the dataset's first record batch after the file.

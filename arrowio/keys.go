@@ -20,11 +20,11 @@ func (d *Dataset) setRows() error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	keys = slices.DeleteFunc(keys, func(k view.Constant) bool { return !d.union.has(k.Field.Name) })
-	if d.rows, err = view.Constants(stored{d}, runs, keys...); err != nil || d.union.chosen == nil {
+	keys = slices.DeleteFunc(keys, func(k view.Constant) bool { return !d.union.Has(k.Field.Name) })
+	if d.rows, err = view.Constants(stored{d}, runs, keys...); err != nil || d.union.Chosen == nil {
 		return err
 	}
-	d.rows, err = view.Select(d.rows, d.union.chosen...)
+	d.rows, err = view.Select(d.rows, d.union.Chosen...)
 	return err
 }
 

@@ -14,6 +14,7 @@ var rooms = []struct {
 	{"read bytes of a storage", []string{"blob", "blob/blobtest", "internal/local", "internal/resident"}},
 	{"find the files of a dataset", []string{"internal/manifest", "internal/files"}},
 	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile"}},
+	{"give all files one schema", []string{"internal/union"}},
 	{"copy rows by their numbers", []string{"internal/table"}},
 	{"keep decoded units", []string{"internal/diskcache", "internal/part"}},
 	{"hash and verify a dataset", []string{"internal/fingerprint", "internal/verify"}},

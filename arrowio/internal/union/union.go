@@ -1,4 +1,6 @@
-package arrowio
+// Package union makes one schema for the files of a dataset. It matches columns by name, and
+// records how each file stores them. Only this package compares files: a format reads one.
+package union
 
 import (
 	"fmt"
@@ -13,46 +15,61 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// union is the schema of all files of a dataset. Its columns are matched by name. They have the
-// order of the choice, or of the first file. Only a union compares files: a format reads one.
-type union struct {
-	schema  arrowmeta.Schema
-	members []*member
-	chosen  []string // the names of the columns; nil for all
+// Union is the schema of all files of a dataset. Its columns have the order of the choice, or
+// of the first file.
+type Union struct {
+	Schema  arrowmeta.Schema
+	Chosen  []string // the names of the columns; nil for all
+	members []*Member
 }
 
-// member is a schema that some files have, and how these files store the columns of the union.
-type member struct {
+// File is a file of a dataset.
+type File struct {
+	*files.File
+	Schema *arrowmeta.Schema
+
+	// Adapts reports whether a decoded column has the buffers of any field with the same
+	// values, whatever the type of the column is.
+	Adapts bool
+
+	Member *Member // set by Unite
+}
+
+// Member is a schema that some files have, and how these files store the columns of the union.
+type Member struct {
 	path    string // of the first of the files
 	schema  *arrowmeta.Schema
 	reasons []string         // by column of the files: why it cannot be a field, or ""
 	places  map[string][]int // the numbers of the columns with a name
-	adapts  bool             // as in metadata
+	adapts  bool
 
-	numbers []int              // by column of the union: its number in the files; -1 if all rows are null
+	Numbers []int              // by column of the union: its number in the files; -1 if all rows are null
 	own     []*arrowtype.Field // by column of the union: how the files store it; nil if as the union does
 }
 
-// unite makes the union of some files, and sets the member of each file. The error is
-// Incompatible if types of values disagree, or if some files lack a column that can be a field.
-func unite(files []*file, chosen []string) (*union, error) {
-	u := &union{schema: arrowmeta.Schema{Metadata: files[0].schema.Metadata}, chosen: chosen}
-	known := map[string]*member{}
-	for _, f := range files {
+// Unite makes the union of some files, and sets the member of each file. If no columns are
+// chosen, the union has the columns of the first file. The error is Incompatible if types of
+// values disagree, or if some files lack a column that can be a field.
+func Unite(list []File, chosen []string) (*Union, error) {
+	first := &list[0]
+	u := &Union{Schema: arrowmeta.Schema{Metadata: first.Schema.Metadata}, Chosen: chosen}
+	known := map[string]*Member{}
+	for i := range list {
+		f := &list[i]
 		key := u.key(f)
 		if known[key] == nil {
 			known[key] = newMember(f)
 			u.members = append(u.members, known[key])
 		}
-		f.member = known[key]
+		f.Member = known[key]
 	}
-	if err := u.checkNames(files[0].Partition); err != nil {
+	if err := u.checkNames(first.Partition); err != nil {
 		return nil, err
 	}
 	names, seen := chosen, map[string]int{}
-	for i := range files[0].schema.Fields {
+	for i := range first.Schema.Fields {
 		if chosen == nil {
-			names = append(names, files[0].schema.Fields[i].Name)
+			names = append(names, first.Schema.Fields[i].Name)
 		}
 	}
 	for _, name := range names {
@@ -67,13 +84,13 @@ func unite(files []*file, chosen []string) (*union, error) {
 	return u, nil
 }
 
-// has reports whether the columns with a name belong to the union.
-func (u *union) has(name string) bool { return u.chosen == nil || slices.Contains(u.chosen, name) }
+// Has reports whether the columns with a name belong to the union.
+func (u *Union) Has(name string) bool { return u.Chosen == nil || slices.Contains(u.Chosen, name) }
 
 // key returns a text that is equal for files with equal columns.
-func (u *union) key(f *file) string {
+func (u *Union) key(f *File) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v %q\n", f.adapts, f.schema.Metadata.Reserved())
+	fmt.Fprintf(&b, "%v %q\n", f.Adapts, f.Schema.Metadata.Reserved())
 	var add func(fields []arrowmeta.Field)
 	add = func(fields []arrowmeta.Field) {
 		for i := range fields {
@@ -81,20 +98,20 @@ func (u *union) key(f *file) string {
 			add(fields[i].Type.Children)
 		}
 	}
-	for i := range f.schema.Fields {
-		if u.has(f.schema.Fields[i].Name) {
+	for i := range f.Schema.Fields {
+		if u.Has(f.Schema.Fields[i].Name) {
 			fmt.Fprintln(&b, i)
-			add(f.schema.Fields[i : i+1])
+			add(f.Schema.Fields[i : i+1])
 		}
 	}
 	return b.String()
 }
 
-func newMember(f *file) *member {
-	m := &member{path: f.Path, schema: f.schema, adapts: f.adapts, places: map[string][]int{}}
-	_, m.reasons = arrowtype.Describe(f.schema)
-	for i := range f.schema.Fields {
-		name := f.schema.Fields[i].Name
+func newMember(f *File) *Member {
+	m := &Member{path: f.Path, schema: f.Schema, adapts: f.Adapts, places: map[string][]int{}}
+	_, m.reasons = arrowtype.Describe(f.Schema)
+	for i := range f.Schema.Fields {
+		name := f.Schema.Fields[i].Name
 		m.places[name] = append(m.places[name], i)
 	}
 	return m
@@ -102,14 +119,14 @@ func newMember(f *file) *member {
 
 // checkNames returns an error if no file has a chosen column, or if only some files have it. If
 // none are chosen, the columns that can be fields must be in all files.
-func (u *union) checkNames(keys files.Partition) error {
+func (u *Union) checkNames(keys files.Partition) error {
 	having := map[string]int{} // the number of members
 	for _, m := range u.members {
 		for name := range m.places {
 			having[name]++
 		}
 	}
-	for _, name := range u.chosen {
+	for _, name := range u.Chosen {
 		if having[name] == 0 && !keys.Has(name) {
 			return status.Errorf(status.NotFound, "arrowio", "%s: there is no column %q", u.members[0].path, name).
 				WithHint("the columns are %s", u.members[0].names(func(int) bool { return true })).With("field", name)
@@ -118,7 +135,7 @@ func (u *union) checkNames(keys files.Partition) error {
 	for _, m := range u.members {
 		for i := range m.schema.Fields {
 			name := m.schema.Fields[i].Name
-			if having[name] < len(u.members) && u.has(name) && (u.chosen != nil || m.reasons[i] == "") && !keys.Has(name) {
+			if having[name] < len(u.members) && u.Has(name) && (u.Chosen != nil || m.reasons[i] == "") && !keys.Has(name) {
 				return u.missing(name, m, having)
 			}
 		}
@@ -127,15 +144,15 @@ func (u *union) checkNames(keys files.Partition) error {
 }
 
 // missing returns the error for a column that only some files have.
-func (u *union) missing(name string, has *member, having map[string]int) error {
-	lacks := u.members[slices.IndexFunc(u.members, func(m *member) bool { return m.places[name] == nil })]
+func (u *Union) missing(name string, has *Member, having map[string]int) error {
+	lacks := u.members[slices.IndexFunc(u.members, func(m *Member) bool { return m.places[name] == nil })]
 	first := u.members[0]
 	common := first.names(func(i int) bool {
 		return first.reasons[i] == "" && having[first.schema.Fields[i].Name] == len(u.members)
 	})
 	hint := "leave the column out, or open the files apart"
 	switch {
-	case u.chosen != nil:
+	case u.Chosen != nil:
 	case common == "":
 		hint = "the files have no columns in common; open them apart"
 	default:
@@ -145,7 +162,7 @@ func (u *union) missing(name string, has *member, having map[string]int) error {
 }
 
 // names lists the names of some columns, a dozen at most.
-func (m *member) names(some func(i int) bool) string {
+func (m *Member) names(some func(i int) bool) string {
 	var names []string
 	for i := range m.schema.Fields {
 		if some(i) {
@@ -159,17 +176,17 @@ func (m *member) names(some func(i int) bool) string {
 }
 
 // add adds a column to the union, which comes after nth columns with the same name.
-func (u *union) add(name string, nth int) error {
+func (u *Union) add(name string, nth int) error {
 	var column *arrowmeta.Field
-	var from *member         // the first with the type of the column
+	var from *Member         // the first with the type of the column
 	refused, why := true, "" // no file so far has it as a field, and the last reason
 	for _, m := range u.members {
 		if nth >= len(m.places[name]) {
-			m.numbers = append(m.numbers, -1)
+			m.Numbers = append(m.Numbers, -1)
 			continue
 		}
 		number := m.places[name][nth]
-		m.numbers = append(m.numbers, number)
+		m.Numbers = append(m.Numbers, number)
 		f, reason := &m.schema.Fields[number], m.reasons[number]
 		switch {
 		case column == nil || arrowtype.IsNull(column) && !arrowtype.IsNull(f):
@@ -200,13 +217,13 @@ func (u *union) add(name string, nth int) error {
 			return err
 		}
 	}
-	u.schema.Fields = append(u.schema.Fields, *column)
+	u.Schema.Fields = append(u.Schema.Fields, *column)
 	return nil
 }
 
 // unify returns a column for the values of two columns. The first one is the union of the columns
 // in earlier files.
-func unify(column *arrowmeta.Field, from *member, f *arrowmeta.Field, m *member) (arrowmeta.Field, error) {
+func unify(column *arrowmeta.Field, from *Member, f *arrowmeta.Field, m *Member) (arrowmeta.Field, error) {
 	one, ok := arrowtype.Unify(column, f)
 	if !ok {
 		return one, otherType(column, from, f, m)
@@ -236,18 +253,18 @@ func describeRows(f *arrowmeta.Field) string {
 
 // store records how the files store a column, which is the last one. Its type comes from another
 // member. Files that store it in one way have one field, which ways holds by the type.
-func (m *member) store(column *arrowmeta.Field, from *member, ways map[string]*arrowtype.Field) error {
-	last := len(m.numbers) - 1
+func (m *Member) store(column *arrowmeta.Field, from *Member, ways map[string]*arrowtype.Field) error {
+	last := len(m.Numbers) - 1
 	m.own = append(m.own, nil)
-	if m.numbers[last] < 0 {
+	if m.Numbers[last] < 0 {
 		return nil
 	}
-	f := &m.schema.Fields[m.numbers[last]]
+	f := &m.schema.Fields[m.Numbers[last]]
 	as, reason := arrowtype.Of(column)
 	switch {
 	case reason != "" || f.TypeString() == column.TypeString():
 	case arrowtype.IsNull(f):
-		m.numbers[last] = -1
+		m.Numbers[last] = -1
 	case m.adapts:
 		if !arrowtype.SameDepth(f, column) { // lists of nulls beside lists of lists
 			return otherType(column, from, f, m)
@@ -269,8 +286,8 @@ func (m *member) store(column *arrowmeta.Field, from *member, ways map[string]*a
 	return nil
 }
 
-// like sets the shape of a column, in every form in which files store it, to the shape of the field.
-func (u *union) like(field *arrowtype.Field, column int) {
+// Like sets the shape of a column, in every form in which files store it, to the shape of the field.
+func (u *Union) Like(field *arrowtype.Field, column int) {
 	for _, m := range u.members {
 		if own := m.own[column]; own != nil {
 			own.Like(field)
@@ -278,26 +295,27 @@ func (u *union) like(field *arrowtype.Field, column int) {
 	}
 }
 
-// columnOf returns the number of a column of the union in the file, and how the file stores its
+// Column returns the number of a column of the union in the files, and how the files store its
 // field. The number is -1 if all rows are null.
-func (f *file) columnOf(column int, field *arrowtype.Field) (number int, as *arrowtype.Field) {
-	if own := f.member.own[column]; own != nil {
+func (m *Member) Column(column int, field *arrowtype.Field) (number int, as *arrowtype.Field) {
+	if own := m.own[column]; own != nil {
 		field = own
 	}
-	return f.member.numbers[column], field
+	return m.Numbers[column], field
 }
 
-// agreeClasses fails if the integers of a field stand for other classes in another file. It
+// AgreeClasses fails if the integers of a field stand for other classes in another file. It
 // drops the names of classes that some files do not declare.
-func agreeClasses(files []*file, fields []*arrowtype.Field) error {
-	first := files[0]
-	for _, f := range files[1:] {
-		if arrowtype.SameFeatures(first.schema, f.schema) {
+func AgreeClasses(list []File, fields []*arrowtype.Field) error {
+	first := &list[0]
+	for i := range list[1:] {
+		f := &list[i+1]
+		if arrowtype.SameFeatures(first.Schema, f.Schema) {
 			continue
 		}
-		others, _ := arrowtype.Describe(f.schema)
+		others, _ := arrowtype.Describe(f.Schema)
 		for i, field := range fields {
-			number := f.member.numbers[i]
+			number := f.Member.Numbers[i]
 			switch {
 			case field == nil || field.Names == nil || number < 0:
 			case others[number] == nil || others[number].Names == nil:
@@ -314,7 +332,7 @@ func agreeClasses(files []*file, fields []*arrowtype.Field) error {
 
 const oneType = "write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 
-func otherType(column *arrowmeta.Field, from *member, f *arrowmeta.Field, m *member) error {
+func otherType(column *arrowmeta.Field, from *Member, f *arrowmeta.Field, m *Member) error {
 	return disagree(m.path, f.Name, fmt.Sprintf("field %q is %s, but %s in %s", f.Name, f.TypeString(), column.TypeString(), from.path), oneType)
 }
 
