@@ -5,13 +5,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
-
-// maxDecoded bounds the decompressed size of a buffer.
-const maxDecoded = 2 << 30
 
 // unpacker reads and decompresses the buffers of one record batch.
 type unpacker struct {
@@ -71,14 +69,14 @@ func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width 
 	if to.Length = arrowtype.Integer(above.Data[above.Length*width:], int(width)); to.Length < 0 {
 		return fmt.Errorf("its text ends at byte %d", to.Length)
 	}
-	if to.Length > maxDecoded {
-		return arrowmeta.Unsupported(fmt.Sprintf("text of %d bytes, but at most %d are decoded at once", to.Length, maxDecoded))
+	if to.Length > codec.MaxBuffer {
+		return arrowmeta.Unsupported(fmt.Sprintf("text of %d bytes, but at most %d are decoded at once", to.Length, codec.MaxBuffer))
 	}
 	if u.lists {
 		return nil
 	}
 	// Writers may store more text than the offsets use, such as that of a sliced array.
-	to.Data, err = u.unpack(u.batch.Buffers(col)[dataBuffer(col)+1], to.Length, maxDecoded, above.Length)
+	to.Data, err = u.unpack(u.batch.Buffers(col)[dataBuffer(col)+1], to.Length, codec.MaxBuffer, above.Length)
 	out.Bytes += int64(len(to.Data))
 	return err
 }
@@ -86,7 +84,7 @@ func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width 
 // views reads the data buffers of views.
 func (u *unpacker) views(col *arrowmeta.Column, out *table.Decoded, to *table.DecodedLevel) error {
 	to.Buffers = [][]byte{}
-	left := int64(maxDecoded)
+	left := int64(codec.MaxBuffer)
 	for _, at := range u.batch.Buffers(col)[dataBuffer(col)+1:] {
 		data, err := u.unpack(at, 0, left, to.Length)
 		if err != nil {
@@ -107,8 +105,8 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("a buffer for %d values", length)
-	case need > maxDecoded:
-		return nil, arrowmeta.Unsupported(fmt.Sprintf("a buffer of %d bytes, but at most %d are decoded at once", need, maxDecoded))
+	case need > codec.MaxBuffer:
+		return nil, arrowmeta.Unsupported(fmt.Sprintf("a buffer of %d bytes, but at most %d are decoded at once", need, codec.MaxBuffer))
 	}
 	// A writer may pad a buffer, to a multiple of 64 bytes or more. A much larger
 	// size means that the file is damaged.
@@ -127,7 +125,7 @@ func (u *unpacker) unpack(at arrowmeta.Buffer, need, limit, length int64) ([]byt
 		return nil, err
 	}
 	defer func() { u.unpacking += time.Since(read) }()
-	out, err := pooled.unpack(u.batch.Compression, stored, func(size int64) error {
+	out, err := codec.Buffer(u.batch.Compression, stored, func(size int64) error {
 		if size < need || size > limit {
 			return fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
 		}

@@ -37,8 +37,9 @@
 //     internal/resident makes mapped pages resident or reads them.
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.
-//   - Formats: internal/chunk, codec and spare decode Parquet, internal/audit checks IPC, and
-//     internal/ipcfile writes it. The formats themselves are in this package.
+//   - Formats: internal/codec decompresses, internal/chunk and spare decode Parquet,
+//     internal/audit checks IPC, and internal/ipcfile writes it. The formats themselves are
+//     in this package.
 //   - Schema: internal/union makes one schema for all files.
 //   - Rows: internal/table finds and copies rows by their numbers.
 //   - Decoded units: internal/diskcache and internal/part keep them on disk. The caches that

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
+	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -68,8 +70,18 @@ func (c *ipc) metadata() *metadata { return &c.facts }
 func (c *ipc) unchecked() []Unchecked { return audit.Uncheckable(c.meta.Columns) }
 
 func (c *ipc) verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
-	f := audit.File{Meta: c.meta, Reader: c.reader(ctx), Gathered: fields, Unpack: unpackAll}
+	f := audit.File{Meta: c.meta, Reader: c.reader(ctx), Gathered: fields, Unpack: unpacked}
 	return f.Audit(ctx, progress)
+}
+
+// unpacked returns the content of a compressed buffer of any size that is decoded.
+func unpacked(how arrowmeta.Compression, packed []byte) ([]byte, error) {
+	return codec.Buffer(how, packed, func(size int64) error {
+		if size < 0 || size > codec.MaxBuffer {
+			return fmt.Errorf("a buffer of %d bytes", size)
+		}
+		return nil
+	})
 }
 
 func (c *ipc) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx, c.content) }
@@ -109,7 +121,7 @@ func (c *ipc) sizes(ctx context.Context, i, column int, field *arrowtype.Field) 
 			if err := c.content.ReadFull(ctx, head, c.facts.units[i].Offset+at.Offset); err != nil {
 				return 0, 0, err
 			}
-			decoded += min(max(int64(binary.LittleEndian.Uint64(head)), 0), maxDecoded)
+			decoded += min(max(int64(binary.LittleEndian.Uint64(head)), 0), codec.MaxBuffer)
 		}
 		if len(col.Children) == 0 {
 			break

@@ -1,4 +1,5 @@
-// Package codec decompresses the pages of Parquet files.
+// Package codec decompresses the pages of Parquet files and the buffers of Arrow IPC files. It
+// takes no more memory than the sizes in the metadata of a file, whatever the content claims.
 package codec
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/parquet"
 )
 
-// maxWindow bounds the window of a zstd frame.
+// maxWindow bounds the window of a zstd frame in a page.
 const maxWindow = 128 << 20
 
 // Supported reports whether Decompress knows a codec.

@@ -1,4 +1,4 @@
-package arrowio
+package codec_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
@@ -34,8 +35,14 @@ func pack(t *testing.T, how arrowmeta.Compression, data []byte) []byte {
 	return out.Bytes()
 }
 
-// TestDecompress: the result has exactly the announced size, or there is an error.
-func TestDecompress(t *testing.T) {
+// buffer decompresses a frame that announces a size.
+func buffer(how arrowmeta.Compression, frame []byte, size int) ([]byte, error) {
+	stored := append(binary.LittleEndian.AppendUint64(nil, uint64(size)), frame...)
+	return codec.Buffer(how, stored, func(int64) error { return nil })
+}
+
+// TestBuffer: the result has exactly the announced size, or there is an error.
+func TestBuffer(t *testing.T) {
 	data := bytes.Repeat([]byte("meshfeed"), 100)
 	for _, how := range []arrowmeta.Compression{arrowmeta.LZ4Frame, arrowmeta.ZSTD} {
 		whole := pack(t, how, data)
@@ -53,7 +60,7 @@ func TestDecompress(t *testing.T) {
 			{"nothing", nil, 800, true},
 			{"another format", data, 800, true},
 		} {
-			out, err := new(codecs).decompress(how, c.stored, int64(c.size))
+			out, err := buffer(how, c.stored, c.size)
 			if c.fails != (err != nil) || err == nil && !bytes.Equal(out, data) {
 				t.Errorf("%v, %s: %d bytes, %v", how, c.name, len(out), err)
 			}
@@ -69,7 +76,7 @@ func TestZstdAnnouncesTooMuch(t *testing.T) {
 	frame = append(frame, 0x03|8<<3, 0, 0, 7) // the last block: 8 times 7
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := new(codecs).decompress(arrowmeta.ZSTD, frame, size)
+	_, err := buffer(arrowmeta.ZSTD, frame, size)
 	runtime.ReadMemStats(&after)
 	if want := "zstd: 13 bytes of a frame of 1073741824 where 1073741824 are announced"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)

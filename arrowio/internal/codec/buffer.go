@@ -1,4 +1,4 @@
-package arrowio
+package codec
 
 import (
 	"bytes"
@@ -14,19 +14,12 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// pooled holds the decoders that all files share.
-var pooled codecs
+// MaxBuffer bounds the decompressed bytes of a buffer.
+const MaxBuffer = 2 << 30
 
-// codecs keeps decoders, because making one costs more than decoding a small
-// buffer.
-type codecs struct {
-	lz4  sync.Pool // of *lz4.Reader
-	zstd sync.Pool // of *zstd.Decoder, for whole frames
-}
-
-// unpack returns the bytes of a stored buffer. A compressed buffer begins with its
-// decompressed size, which the check may refuse; -1 stands for bytes as they are.
-func (c *codecs) unpack(how arrowmeta.Compression, stored []byte, check func(size int64) error) ([]byte, error) {
+// Buffer returns the content of a stored buffer of Arrow IPC. A compressed buffer begins with
+// its decompressed size, which check may refuse; -1 stands for bytes as they are.
+func Buffer(how arrowmeta.Compression, stored []byte, check func(size int64) error) ([]byte, error) {
 	if how == arrowmeta.Uncompressed || len(stored) == 0 {
 		return stored, nil
 	}
@@ -38,27 +31,17 @@ func (c *codecs) unpack(how arrowmeta.Compression, stored []byte, check func(siz
 	if err := check(size); err != nil {
 		return nil, err
 	}
-	return c.decompress(how, stored, size)
-}
-
-// unpackAll returns the bytes of a compressed buffer of any size that is decoded.
-func unpackAll(how arrowmeta.Compression, packed []byte) ([]byte, error) {
-	return pooled.unpack(how, packed, func(size int64) error {
-		if size < 0 || size > maxDecoded {
-			return fmt.Errorf("a buffer of %d bytes", size)
-		}
-		return nil
-	})
+	return decompress(how, stored, size)
 }
 
 // decompress returns exactly size bytes, or fails. It allocates no more than that,
 // whatever the frames claim.
-func (c *codecs) decompress(how arrowmeta.Compression, stored []byte, size int64) (out []byte, err error) {
+func decompress(how arrowmeta.Compression, stored []byte, size int64) (out []byte, err error) {
 	err = guard.Call("arrowio", func() error {
 		if how == arrowmeta.LZ4Frame {
-			out, err = c.unlz4(stored, size)
+			out, err = unlz4Frame(stored, size)
 		} else {
-			out, err = c.unzstd(stored, size)
+			out, err = unzstdFrame(stored, size)
 		}
 		return err
 	})
@@ -68,34 +51,40 @@ func (c *codecs) decompress(how arrowmeta.Compression, stored []byte, size int64
 	return out, nil
 }
 
-func (c *codecs) unlz4(stored []byte, size int64) ([]byte, error) {
-	r, ok := c.lz4.Get().(*lz4.Reader)
+// The decoders of frames are kept, because making one costs more than decoding a small buffer.
+var (
+	lz4Frames  sync.Pool // of *lz4.Reader
+	zstdFrames sync.Pool // of *zstd.Decoder, for whole frames
+)
+
+func unlz4Frame(stored []byte, size int64) ([]byte, error) {
+	r, ok := lz4Frames.Get().(*lz4.Reader)
 	if !ok {
 		r = lz4.NewReader(nil)
 	}
 	r.Reset(bytes.NewReader(stored))
 	out, err := readExactly(r, size)
 	if err == nil {
-		c.lz4.Put(r)
+		lz4Frames.Put(r)
 	}
 	return out, err
 }
 
-// maxWindow bounds the window of a zstd frame.
-const maxWindow = 64 << 20
+// maxFrameWindow bounds the window of a zstd frame that is decoded as a stream.
+const maxFrameWindow = 64 << 20
 
 // zstdRatio is above zstd's best ratio: 128 KiB become 4 bytes.
 const zstdRatio = 40 << 10
 
-// unzstd decodes a frame at once if its header has its size, as those of Arrow's
+// unzstdFrame decodes a frame at once if its header has its size, as those of Arrow's
 // writers have. Otherwise it decodes the frame as a stream.
-func (c *codecs) unzstd(stored []byte, size int64) ([]byte, error) {
+func unzstdFrame(stored []byte, size int64) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(stored); err != nil {
 		return nil, err
 	}
 	if !head.SingleSegment {
-		r, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		r, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxFrameWindow))
 		if err != nil {
 			return nil, err
 		}
@@ -105,10 +94,10 @@ func (c *codecs) unzstd(stored []byte, size int64) ([]byte, error) {
 	if head.FrameContentSize != uint64(size) || size/zstdRatio > int64(len(stored)) {
 		return nil, fmt.Errorf("%d bytes of a frame of %d where %d are announced", len(stored), head.FrameContentSize, size)
 	}
-	r, ok := c.zstd.Get().(*zstd.Decoder)
+	r, ok := zstdFrames.Get().(*zstd.Decoder)
 	if !ok {
 		var err error
-		r, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecoded), zstd.WithDecoderMaxWindow(maxDecoded), zstd.WithDecodeAllCapLimit(true))
+		r, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBuffer), zstd.WithDecoderMaxWindow(MaxBuffer), zstd.WithDecodeAllCapLimit(true))
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +106,7 @@ func (c *codecs) unzstd(stored []byte, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.zstd.Put(r)
+	zstdFrames.Put(r)
 	if int64(len(out)) != size {
 		return nil, fmt.Errorf("%d bytes instead of %d", len(out), size)
 	}
