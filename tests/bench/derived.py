@@ -33,10 +33,6 @@ class CellNumbers:
     def medians(self, name: str) -> list[float]:
         return [float(value) for value in self.times[name]["medians"]]
 
-    def closed_rate(self, name: str) -> float:
-        """Returns rows per second, closed."""
-        return float(self.result["batch"] / self.times[name]["mean"] * 1e6)
-
     @property
     def ratios(self) -> list[float]:
         """How many times as fast as the probe, round by round."""

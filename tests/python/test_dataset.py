@@ -432,11 +432,6 @@ def test_numpy_types(name: str) -> None:
         assert_rows(ds, whole)
 
 
-def unaligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    data = np.frombuffer(bytes(1) + array.tobytes(), array.dtype, offset=1)
-    return data.reshape(array.shape)
-
-
 def test_strided_arrays() -> None:
     base = filled((12, 4, 6), "int32")
     whole = {

@@ -17,7 +17,8 @@ from meshfeed.selfcheck import run as running
 from meshfeed.selfcheck.report import Rates, Report, Result, Steps
 from meshfeed.selfcheck.timing import Times, cases, summary
 
-CHECKS = checks.every(checks.SMALL)
+SMALL = checks.Size(rows=64, batch=16, width=64, flight=20, reuse=40)
+CHECKS = checks.every(SMALL)
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -61,7 +62,7 @@ def test_a_type_that_the_device_does_not_have_is_named(monkeypatch: pytest.Monke
 
 def test_a_run_reports_everything() -> None:
     said: list[str] = []
-    report = running.run(0.001, size=checks.SMALL, shrink=64, rounds=2, say=said.append)
+    report = running.run(0.001, size=SMALL, shrink=64, rounds=2, say=said.append)
     assert report.passed
     assert [check.name for check in report.checks] == list(CHECKS)
     assert [rates.case for rates in report.rates] == [case.name for case in cases(64)]
@@ -85,7 +86,7 @@ def test_a_run_survives_a_check_that_cannot_run(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(checks, "every", lambda size: {"one": broken, "two": lambda: "fine"})
     monkeypatch.setattr(timing, "measure", out_of_memory)
-    report = running.run(0.001, size=checks.SMALL, shrink=64)
+    report = running.run(0.001, size=SMALL, shrink=64)
     assert [(check.passed, check.text) for check in report.checks] == [
         (False, "could not run: OSError: no such device"),
         (True, "fine"),

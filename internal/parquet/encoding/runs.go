@@ -32,9 +32,6 @@ func NewRuns(src []byte, width, n int) (Runs, error) {
 // Width returns the number of bits of a number.
 func (r *Runs) Width() int { return r.width }
 
-// Left returns the number of numbers that follow.
-func (r *Runs) Left() int { return r.left }
-
 // Next returns the next run, which has at least one number. It fails if the sequence
 // ends before its last number.
 func (r *Runs) Next() (Run, error) {

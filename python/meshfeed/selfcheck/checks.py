@@ -49,9 +49,6 @@ class Size:
     reuse: int = 1000  # batches that are loaded while one is kept
 
 
-SMALL = Size(rows=64, batch=16, width=64, flight=20, reuse=40)
-
-
 def every(size: Size) -> dict[str, Check]:
     """Returns all checks by name, in the order in which they run."""
     made = _Checks(size)
