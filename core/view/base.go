@@ -13,14 +13,22 @@ import (
 	"github.com/meshfeed/meshfeed/internal/block"
 )
 
-// base is what all views share: a schema, a length, a fingerprint, and the count of
-// calls under way.
+// base is what all views share: a schema, a length, a fingerprint, the count of calls under way,
+// and where rows come from.
 type base struct {
 	kind    string // such as "slice", for errors
 	below   []source.Source
+	starts  []int64 // by dataset below: its first record; then the number of all records
 	schema  source.Schema
 	records int64
 	calls   *source.Calls
+	lists   lists // one for each call under way
+
+	// origins has, for each field, the fields below. renumber appends the numbers that records
+	// have in all datasets below to an empty list; nil if they have the same. -1 stays.
+	origins  []origin
+	renumber func(list *[]int64, records []int64)
+	length   int64 // of the records of a window, the first of which has the number; else 0
 
 	// identify computes the fingerprint from those of the datasets below.
 	identify func(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error)
@@ -28,7 +36,11 @@ type base struct {
 }
 
 func newBase(kind string, below ...source.Source) base {
-	return base{kind: kind, below: below, calls: source.NewCalls("view", kind, nil)}
+	starts := make([]int64, len(below)+1)
+	for i, s := range below {
+		starts[i+1] = starts[i] + s.Len()
+	}
+	return base{kind: kind, below: below, starts: starts, calls: source.NewCalls("view", kind, nil)}
 }
 
 // Schema implements source.Source.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/internal/block"
 )
 
 // chain is a view whose record k is one record of src, with some of its fields. A
@@ -50,8 +49,22 @@ func over(kind string, src source.Source) (*chain, error) {
 		c.src, c.steps, c.fields = below.src, slices.Clone(below.steps), below.fields
 	}
 	c.base = newBase(kind, c.src)
-	c.schema, c.records, c.base.identify = src.Schema(), src.Len(), c.identify
+	c.schema, c.records, c.base.identify, c.base.renumber = src.Schema(), src.Len(), c.identify, c.renumber
+	c.choose(c.fields)
 	return c, nil
+}
+
+// choose sets the fields of the chain.
+func (c *chain) choose(fields []column) {
+	if c.fields = fields; fields == nil {
+		c.origins = allOf(c.src)
+		return
+	}
+	numbers := make([]int, len(fields))
+	for i, f := range fields {
+		numbers[i] = f.below
+	}
+	c.origins = passed(numbers...)
 }
 
 // last returns the last step, or nil.
@@ -119,7 +132,7 @@ func (c *chain) check(ctx context.Context, below checkFunc, fields []int, start,
 	if to-from > sparse*(stop-start) {
 		return nil
 	}
-	err := below(ctx, c.numbers(fields), from, to)
+	err := below(ctx, c.fieldsBelow(fields), from, to)
 	if !exact && ctx.Err() == nil {
 		return nil
 	}
@@ -128,63 +141,3 @@ func (c *chain) check(ctx context.Context, below checkFunc, fields []int, start,
 
 // sparse is how many records chain.check reads at most for each record of the view.
 const sparse = 16
-
-// Gatherer implements source.Source.
-func (c *chain) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	if err := c.calls.Enter(); err != nil {
-		return nil, err
-	}
-	defer c.calls.Leave()
-	if _, err := block.Compile(c.schema, parts, nil); err != nil {
-		return nil, err // with the name of the view's field
-	}
-	if c.fields != nil {
-		parts = slices.Clone(parts)
-		for i := range parts {
-			parts[i].Field = c.fields[parts[i].Field].below
-		}
-	}
-	g, err := c.src.Gatherer(parts)
-	if err != nil {
-		return nil, err
-	}
-	return &chainGatherer{Gatherer: g, view: c}, nil
-}
-
-// chainGatherer passes renumbered records to the gatherer of src.
-type chainGatherer struct {
-	source.Gatherer
-	view  *chain
-	lists lists // one for each call under way
-}
-
-// Gather implements source.Gatherer.
-func (g *chainGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.view.call(ctx, func(ctx context.Context) error {
-		if err := g.view.checkRecords(records); err != nil {
-			return err
-		}
-		list := g.lists.get()
-		defer g.lists.put(list)
-		g.view.renumber(list, records)
-		return g.Gatherer.Gather(ctx, *list, jobs)
-	})
-}
-
-// Ahead implements source.Gatherer.
-func (g *chainGatherer) Ahead(records []int64) { g.view.ahead(&g.lists, records, g.Gatherer.Ahead) }
-
-// ahead announces the records that exist. A gather or a read reports the others.
-func (c *chain) ahead(lists *lists, records []int64, announce func(records []int64)) {
-	if c.calls.Enter() != nil {
-		return
-	}
-	defer c.calls.Leave()
-	list := lists.get()
-	defer lists.put(list)
-	existing := lists.get()
-	defer lists.put(existing)
-	*existing = c.existing(*existing, records)
-	c.renumber(list, *existing)
-	announce(*list)
-}

@@ -19,6 +19,12 @@
 // not know of views. A view has no state: any process can read any of its records at
 // any time. Its fingerprint follows from its parameters and the fingerprints below.
 //
+// # Rows
+//
+// A view numbers the records of the datasets below, one dataset after the other. For each field it
+// says which fields below its rows come from: one field, several that are joined, or several that a
+// function computes the row from. One gatherer and one reader do the rest for all views.
+//
 // # Cost
 //
 // Select, Rename, Slice, Take and Filter only renumber records and fields. The

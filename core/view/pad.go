@@ -1,7 +1,9 @@
 package view
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -62,7 +64,8 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	if err := checkSkipped("pad", v.schema); err != nil {
 		return nil, err
 	}
-	v.records = src.Len()
+	v.records, v.origins = src.Len(), slices.Insert(allOf(src), number+1, origin{fields: []int{number}, compute: v.padLength, lengths: true})
+	v.origins[number].compute = v.padRow
 	return v, nil
 }
 
@@ -112,17 +115,6 @@ type pad struct {
 	value   []byte // one element
 }
 
-// stored returns the number of a field of the view in the dataset below.
-func (v *pad) stored(field int) int {
-	if field > v.number {
-		return field - 1
-	}
-	return field
-}
-
-// made reports whether the view makes the rows of a field.
-func (v *pad) made(field int) bool { return field == v.number || field == v.number+1 }
-
 // hash hashes the fingerprint below, the field and how it is padded.
 func (v *pad) hash(ctx context.Context, below []source.Fingerprint) (f source.Fingerprint, err error) {
 	h := hashOf("pad", below...)
@@ -154,9 +146,11 @@ func (v *pad) check(ctx context.Context, fields []int, start, stop int64) error 
 		var others []int
 		padded := false
 		for _, field := range fields {
-			if padded = padded || v.made(field); !v.made(field) {
-				others = append(others, v.stored(field))
+			if v.origins[field].compute != nil {
+				padded = true
+				continue
 			}
+			others = append(others, v.origins[field].fields...)
 		}
 		if check := v.below[0].Facts().Check; check != nil && len(others) > 0 {
 			if err := check(ctx, others, start, stop); err != nil {
@@ -201,25 +195,53 @@ func (v *pad) tooLong(record, length int64) error {
 		WithHint(`give a larger length, or cut longer rows: too_long="truncate" in Python, Padding.Truncate in Go, MF_PAD_TRUNCATE in C`).With("field", v.rows.Name).With("record", record)
 }
 
-// Reader implements source.Source.
-func (v *pad) Reader(fields []int) (source.Reader, error) {
-	if err := v.calls.Enter(); err != nil {
-		return nil, err
+// padRow copies a row to a longer one, and pads it.
+func (v *pad) padRow(m *memory, to *source.Span, rows []source.Span, _ int64) error {
+	from, element := &rows[0], v.element.RowBytes()
+	n := len(from.Row) / element
+	if n > v.options.Length {
+		if !v.options.Truncate {
+			return v.tooLong(from.Record, int64(n))
+		}
+		n = v.options.Length
 	}
-	defer v.calls.Leave()
-	if err := v.schema.CheckFields(fields); err != nil {
-		return nil, err
+	at := 0
+	if v.options.Left {
+		at = v.options.Length - n
 	}
-	below := make([]int, len(fields))
-	for i, field := range fields {
-		below[i] = v.stored(field)
+	to.Row = m.bytes(v.options.Length * element)
+	copy(to.Row[at*element:], from.Row[:n*element])
+	repeat(to.Row[:at*element], v.value)
+	repeat(to.Row[(at+n)*element:], v.value)
+	each := element / v.element.Type.Size()
+	if from.Nulls == nil || !slices.Contains(from.Nulls[:n*each], true) {
+		return nil
 	}
-	r, err := v.below[0].Reader(below)
-	if err != nil {
-		return nil, err
+	to.Nulls = make([]bool, v.options.Length*each)
+	copy(to.Nulls[at*each:], from.Nulls[:n*each])
+	if !slices.Contains(to.Nulls, false) {
+		to.Row, to.Nulls = nil, nil
 	}
-	return &padReader{view: v, below: r, fields: slices.Clone(fields)}, nil
+	return nil
 }
 
-// Gatherer implements source.Source.
-func (v *pad) Gatherer(parts []source.Part) (source.Gatherer, error) { return v.newPartly(v, parts) }
+// padLength sets the number of elements of a padded row that are its own.
+func (v *pad) padLength(m *memory, to *source.Span, _ []source.Span, length int64) error {
+	if length > int64(v.options.Length) && !v.options.Truncate {
+		return v.tooLong(to.Record, length)
+	}
+	to.Row = m.bytes(4)
+	binary.LittleEndian.PutUint32(to.Row, uint32(min(max(length, 0), int64(v.options.Length))))
+	return nil
+}
+
+// repeat fills dst with copies of a value.
+func repeat(dst, value []byte) {
+	if len(bytes.TrimLeft(value, "\x00")) == 0 {
+		clear(dst)
+		return
+	}
+	for n := copy(dst, value); n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
+}

@@ -7,24 +7,62 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// reading is what the readers of all views share: the fields that a reader has, and a
-// list of spans for each call under way.
-type reading struct {
-	view   *base
-	fields []int
-	pool   sync.Pool // of *[]source.Span
+// Reader implements source.Source.
+func (b *base) Reader(fields []int) (source.Reader, error) {
+	if err := b.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer b.calls.Leave()
+	if err := b.schema.CheckFields(fields); err != nil {
+		return nil, err
+	}
+	r := &reader{view: b, fields: slices.Clone(fields)}
+	r.pool.New = func() any {
+		return &reading{lists: make([][]source.Span, len(b.below)), next: make([]int, len(b.below))}
+	}
+	for _, s := range b.below {
+		one, err := s.Reader(b.fieldsBelow(fields))
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.below = append(r.below, one)
+	}
+	return r, nil
 }
 
-func newReading(view *base, fields []int) reading {
-	return reading{view: view, fields: slices.Clone(fields)}
+// reader makes the rows of a view from the rows that the readers of the datasets read.
+type reader struct {
+	view   *base
+	fields []int
+	below  []source.Reader // by dataset
+	pool   sync.Pool       // of *reading
+}
+
+// reading is the working memory of one Read.
+type reading struct {
+	records []int64         // by span: the record below
+	lists   [][]source.Span // by dataset
+	next    []int           // by dataset: the first row that is not used
+	lengths []int64         // of rows, of which only the length is needed
+	memory  memory
+}
+
+// reset drops references to memory of the readers below.
+func (s *reading) reset() {
+	for i := range s.lists {
+		clear(s.lists[i])
+		s.lists[i] = s.lists[i][:0]
+	}
+	s.records, s.lengths = s.records[:0], s.lengths[:0]
+	clear(s.next)
+	s.memory.reset()
 }
 
 // check returns an error if a span asks for a row that the reader does not have.
-func (r *reading) check(spans []source.Span) error {
+func (r *reader) check(spans []source.Span) error {
 	for i := range spans {
 		if err := r.checkField(spans[i].Field); err != nil {
 			return err
@@ -36,263 +74,115 @@ func (r *reading) check(spans []source.Span) error {
 	return nil
 }
 
-func (r *reading) checkField(field int) error {
+func (r *reader) checkField(field int) error {
 	if !slices.Contains(r.fields, field) {
 		return status.Errorf(status.InvalidArgument, "view", "field %d is not among the fields of the reader", field)
 	}
 	return nil
 }
 
-// spans returns an empty list, with the capacity that an earlier call needed.
-func (r *reading) spans() *[]source.Span {
-	list, ok := r.pool.Get().(*[]source.Span)
-	if !ok {
-		list = new([]source.Span)
-	}
-	return list
-}
-
-// put takes back a list, and drops its references to memory of the reader below.
-func (r *reading) put(list *[]source.Span) {
-	clear(*list)
-	*list = (*list)[:0]
-	r.pool.Put(list)
-}
-
-// takeRow sets the row of a span to that of another.
-func takeRow(to, from *source.Span) { to.Row, to.Nulls, to.Lists = from.Row, from.Nulls, from.Lists }
-
-// Reader implements source.Source.
-func (c *chain) Reader(fields []int) (source.Reader, error) {
-	if err := c.calls.Enter(); err != nil {
-		return nil, err
-	}
-	defer c.calls.Leave()
-	if err := c.schema.CheckFields(fields); err != nil {
-		return nil, err
-	}
-	below, err := c.src.Reader(c.numbers(fields))
-	if err != nil {
-		return nil, err
-	}
-	return &chainReader{Reader: below, chain: c, reading: newReading(&c.base, fields)}, nil
-}
-
-// chainReader reads renumbered records of renumbered fields.
-type chainReader struct {
-	source.Reader
-	reading
-	chain *chain
-	lists lists
-}
-
-// Read implements source.Reader.
-func (r *chainReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+// Read implements source.Reader. Each reader below calls the next one while its rows are valid.
+func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
 	return r.view.call(ctx, func(ctx context.Context) error {
 		if err := r.check(spans); err != nil {
 			return err
 		}
-		list, wanted, records := r.spans(), r.lists.get(), r.lists.get()
-		defer r.put(list)
-		defer r.lists.put(wanted)
-		defer r.lists.put(records)
-		for i := range spans {
-			*wanted = append(*wanted, spans[i].Record)
+		s := r.pool.Get().(*reading)
+		defer r.pool.Put(s)
+		defer s.reset()
+		if err := r.ask(ctx, s, spans); err != nil {
+			return err
 		}
-		r.chain.renumber(records, *wanted)
-		for i := range spans {
-			*list = append(*list, source.Span{Field: r.chain.number(spans[i].Field), Record: (*records)[i]})
-		}
-		return r.Reader.Read(ctx, *list, func() error {
-			for i := range spans {
-				takeRow(&spans[i], &(*list)[i])
+		return r.read(ctx, s, 0, func() error {
+			if err := r.set(s, spans); err != nil {
+				return err
 			}
 			return use()
 		})
 	})
 }
 
-// Lengths implements source.Reader.
-func (r *chainReader) Lengths(ctx context.Context, field int, records, out []int64) error {
-	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.checkField(field); err != nil {
-			return err
-		}
-		list := r.lists.get()
-		defer r.lists.put(list)
-		for _, record := range records {
-			if err := r.view.checkExists(record); err != nil {
-				return err
-			}
-		}
-		r.chain.renumber(list, records)
-		return r.Reader.Lengths(ctx, r.chain.number(field), *list, out)
-	})
-}
-
-// Ahead implements source.Reader.
-func (r *chainReader) Ahead(records []int64) { r.chain.ahead(&r.lists, records, r.Reader.Ahead) }
-
-// Reader implements source.Source.
-func (v *concat) Reader(fields []int) (source.Reader, error) {
-	if err := v.calls.Enter(); err != nil {
-		return nil, err
+// ask lists what the readers below must read, and reads lengths.
+func (r *reader) ask(ctx context.Context, s *reading, spans []source.Span) error {
+	wanted := r.view.lists.get()
+	defer r.view.lists.put(wanted)
+	for i := range spans {
+		*wanted = append(*wanted, spans[i].Record)
 	}
-	defer v.calls.Leave()
-	r := &concatReader{concat: v, reading: newReading(&v.base, fields), below: make([]source.Reader, len(v.below))}
-	for i, s := range v.below {
-		var err error
-		if r.below[i], err = s.Reader(fields); err != nil {
-			return nil, errors.Join(err, closeAll(r.below[:i]))
+	r.view.located(&s.records, *wanted)
+	*wanted = (*wanted)[:0]
+	field := 0
+	for i := range spans {
+		from := &r.view.origins[spans[i].Field]
+		if from.lengths {
+			field, *wanted = from.fields[0], append(*wanted, s.records[i])
+			continue
+		}
+		dataset, record := r.view.find(s.records[i])
+		for _, f := range from.fields {
+			s.lists[dataset] = append(s.lists[dataset], source.Span{Field: f, Record: record})
 		}
 	}
-	return r, nil
+	if len(*wanted) == 0 {
+		return nil
+	}
+	s.lengths = slices.Grow(s.lengths, len(*wanted))[:len(*wanted)]
+	return source.RowLengths(ctx, r.below[0], r.view.below[0].Schema().Fields[field], field, *wanted, s.lengths)
 }
 
-// concatReader reads from the readers of the datasets.
-type concatReader struct {
-	reading
-	concat *concat
-	below  []source.Reader
-}
-
-// Read implements source.Reader. Each reader below calls the next one while its rows
-// are valid.
-func (r *concatReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
-	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.check(spans); err != nil {
-			return err
-		}
-		return r.read(ctx, 0, spans, use)
-	})
-}
-
-// read reads the spans of the datasets from number i on.
-func (r *concatReader) read(ctx context.Context, i int, spans []source.Span, use func() error) error {
+// read reads the rows of the datasets from number i on.
+func (r *reader) read(ctx context.Context, s *reading, i int, use func() error) error {
+	for len(r.below) > 1 && i < len(r.below) && len(s.lists[i]) == 0 {
+		i++
+	}
 	if i == len(r.below) {
 		if err := ended(ctx); err != nil {
 			return err
 		}
 		return use()
 	}
-	first, end := r.concat.starts[i], r.concat.starts[i+1]
-	list := r.spans()
-	defer r.put(list)
-	for k := range spans {
-		if record := spans[k].Record; first <= record && record < end {
-			*list = append(*list, source.Span{Field: spans[k].Field, Record: record - first})
-		}
-	}
-	if len(*list) == 0 {
-		return r.read(ctx, i+1, spans, use)
-	}
-	return r.below[i].Read(ctx, *list, func() error {
-		rows := *list
-		for k := range spans {
-			if record := spans[k].Record; first <= record && record < end {
-				takeRow(&spans[k], &rows[0])
-				rows = rows[1:]
-			}
-		}
-		return r.read(ctx, i+1, spans, use)
-	})
+	return r.below[i].Read(ctx, s.lists[i], func() error { return r.read(ctx, s, i+1, use) })
 }
 
-// Lengths implements source.Reader.
-func (r *concatReader) Lengths(ctx context.Context, field int, records, out []int64) error {
-	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.checkField(field); err != nil {
-			return err
-		}
-		if !r.view.schema.Fields[field].HasLengths() {
-			return source.FixedReader{}.Lengths(ctx, field, records, out)
-		}
-		for from, to := 0, 0; from < len(records); from = to {
-			if err := r.view.checkExists(records[from]); err != nil {
+// set sets the rows of the spans.
+func (r *reader) set(s *reading, spans []source.Span) error {
+	lengths := s.lengths
+	for i := range spans {
+		from := &r.view.origins[spans[i].Field]
+		if from.lengths {
+			if err := from.compute(&s.memory, &spans[i], nil, lengths[0]); err != nil {
 				return err
 			}
-			i := r.concat.find(records[from])
-			var run []int64
-			for to < len(records) && r.concat.starts[i] <= records[to] && records[to] < r.concat.starts[i+1] {
-				run = append(run, records[to]-r.concat.starts[i])
-				to++
-			}
-			if err := r.below[i].Lengths(ctx, field, run, out[from:to]); err != nil {
+			lengths = lengths[1:]
+			continue
+		}
+		dataset, _ := r.view.find(s.records[i])
+		rows := s.lists[dataset][s.next[dataset]:][:len(from.fields)]
+		s.next[dataset] += len(rows)
+		switch {
+		case from.compute != nil:
+			if err := from.compute(&s.memory, &spans[i], rows, 0); err != nil {
 				return err
 			}
-		}
-		return ended(ctx)
-	})
-}
-
-// Ahead implements source.Reader.
-func (r *concatReader) Ahead(records []int64) {
-	r.concat.ahead(records, func(i int, list []int64) { r.below[i].Ahead(list) })
-}
-
-// Close implements source.Reader.
-func (r *concatReader) Close() error { return closeAll(r.below) }
-
-// Reader implements source.Source.
-func (v *stack) Reader(fields []int) (source.Reader, error) {
-	if err := v.calls.Enter(); err != nil {
-		return nil, err
-	}
-	defer v.calls.Leave()
-	if err := v.schema.CheckFields(fields); err != nil {
-		return nil, err
-	}
-	below, err := v.below[0].Reader(v.columnsOf(fields))
-	if err != nil {
-		return nil, err
-	}
-	return &stackReader{Reader: below, stack: v, reading: newReading(&v.base, fields)}, nil
-}
-
-// stackReader joins the rows of columns.
-type stackReader struct {
-	source.Reader
-	reading
-	stack *stack
-}
-
-// Read implements source.Reader.
-func (r *stackReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
-	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.check(spans); err != nil {
-			return err
-		}
-		list := r.spans()
-		defer r.put(list)
-		for i := range spans {
-			for _, c := range r.stack.columns[spans[i].Field] {
-				*list = append(*list, source.Span{Field: c, Record: spans[i].Record})
+		case from.joined:
+			if err := r.view.join(&s.memory, &spans[i], rows); err != nil {
+				return err
 			}
+		default:
+			takeRow(&spans[i], &rows[0])
 		}
-		return r.Reader.Read(ctx, *list, func() error {
-			rows := *list
-			for i := range spans {
-				n := len(r.stack.columns[spans[i].Field])
-				if spans[i].Field < r.stack.plain {
-					takeRow(&spans[i], &rows[0])
-				} else {
-					if err := r.stack.join(&spans[i], rows[:n]); err != nil {
-						return err
-					}
-				}
-				rows = rows[n:]
-			}
-			return use()
-		})
-	})
+	}
+	return nil
 }
 
-// join sets a row of a stacked field.
-func (v *stack) join(to *source.Span, rows []source.Span) error {
-	f := v.schema.Fields[to.Field]
+// takeRow copies the row, the nulls and the lists of a span.
+func takeRow(to, from *source.Span) { to.Row, to.Nulls, to.Lists = from.Row, from.Nulls, from.Lists }
+
+// join sets a row that joins the rows of fields.
+func (b *base) join(m *memory, to *source.Span, rows []source.Span) error {
+	f, below := &b.schema.Fields[to.Field], b.below[0].Schema().Fields
 	width := f.RowBytes() / len(rows)
-	elements, nulls, count := make([]byte, 0, f.RowBytes()), []bool(nil), 0
-	below := v.below[0].Schema().Fields
+	elements, nulls, count := m.bytes(f.RowBytes()), []bool(nil), 0
 	for i := range rows {
 		if err := below[rows[i].Field].CheckRow(&rows[i]); err != nil {
 			return err
@@ -301,11 +191,12 @@ func (v *stack) join(to *source.Span, rows []source.Span) error {
 		if rows[i].Null() || some == nil {
 			some = slices.Repeat([]bool{rows[i].Null()}, width/f.Type.Size())
 		}
-		row := rows[i].Row
-		if row == nil {
-			row = make([]byte, width)
+		nulls = append(nulls, some...)
+		if cell := elements[i*width:][:width]; rows[i].Null() {
+			clear(cell)
+		} else {
+			copy(cell, rows[i].Row)
 		}
-		elements, nulls = append(elements, row...), append(nulls, some...)
 	}
 	for _, null := range nulls {
 		if null {
@@ -322,17 +213,62 @@ func (v *stack) join(to *source.Span, rows []source.Span) error {
 }
 
 // Lengths implements source.Reader.
-func (r *stackReader) Lengths(ctx context.Context, field int, records, out []int64) error {
+func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) error {
+	if err := r.checkField(field); err != nil {
+		return err
+	}
+	f := &r.view.schema.Fields[field]
+	switch {
+	case !f.HasLengths():
+		return source.FixedReader{}.Lengths(ctx, field, records, out)
+	case r.view.origins[field].compute != nil:
+		return r.computedLengths(ctx, field, records, out)
+	}
 	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.checkField(field); err != nil {
-			return err
+		for _, record := range records {
+			if err := r.view.checkExists(record); err != nil {
+				return err
+			}
 		}
-		if !r.view.schema.Fields[field].HasLengths() {
-			return source.FixedReader{}.Lengths(ctx, field, records, out)
+		list, run := r.view.lists.get(), r.view.lists.get()
+		defer r.view.lists.put(list)
+		defer r.view.lists.put(run)
+		r.view.located(list, records)
+		below := r.view.origins[field].fields[0]
+		for from, to := 0, 0; from < len(records); from = to {
+			dataset, _ := r.view.find((*list)[from])
+			*run = (*run)[:0]
+			for start, end := r.view.starts[dataset], r.view.starts[dataset+1]; to < len(records) && start <= (*list)[to] && (*list)[to] < end; to++ {
+				*run = append(*run, (*list)[to]-start)
+			}
+			if err := r.below[dataset].Lengths(ctx, below, *run, out[from:to]); err != nil {
+				return err
+			}
 		}
-		return r.Reader.Lengths(ctx, r.stack.columns[field][0], records, out)
+		return ended(ctx)
 	})
 }
 
-// Reader implements source.Source. All fields of windows have fixed rows.
-func (v *window) Reader(fields []int) (source.Reader, error) { return cut.Reader(v, fields) }
+// computedLengths reads rows, and returns their lengths.
+func (r *reader) computedLengths(ctx context.Context, field int, records, out []int64) error {
+	spans := make([]source.Span, len(records))
+	for i := range spans {
+		spans[i].Field, spans[i].Record = field, records[i]
+	}
+	return r.Read(ctx, spans, func() error {
+		for i := range spans {
+			if out[i] = int64(len(spans[i].Row) / r.view.schema.Fields[field].RowBytes()); spans[i].Null() {
+				out[i] = -1
+			}
+		}
+		return nil
+	})
+}
+
+// Ahead implements source.Reader.
+func (r *reader) Ahead(records []int64) {
+	r.view.ahead(records, func(i int, list []int64) { r.below[i].Ahead(list) })
+}
+
+// Close implements source.Reader.
+func (r *reader) Close() error { return closeAll(r.below) }

@@ -42,7 +42,8 @@ func Reshape(src source.Source, field string, s Shape) (source.Source, error) {
 		return nil, err
 	}
 	v := &reshape{base: newBase("reshape", src), number: number}
-	v.identify, v.records = v.hash, src.Len()
+	v.identify, v.records, v.origins = v.hash, src.Len(), allOf(src)
+	v.origins[number].compute = v.compute
 	v.schema = source.Schema{Fields: slices.Clone(schema.Fields), Skipped: schema.Skipped}
 	v.schema.Fields[number] = to
 	return v, nil
@@ -89,11 +90,6 @@ type reshape struct {
 	number int // of the field
 }
 
-// made reports whether the view makes the rows of a field.
-func (v *reshape) made(field int) bool { return field == v.number }
-
-func (v *reshape) stored(field int) int { return field }
-
 func (v *reshape) hash(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error) {
 	h, f := hashOf("reshape", below...), v.schema.Fields[v.number]
 	err := hashNumbers(ctx, h, int64(v.number), int64(f.Type), int64(len(f.Shape)))
@@ -105,51 +101,9 @@ func (v *reshape) hash(ctx context.Context, below []source.Fingerprint) (source.
 	return fingerprint(h), err
 }
 
-// Gatherer implements source.Source.
-func (v *reshape) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	return v.newPartly(v, parts)
-}
-
-// Reader implements source.Source.
-func (v *reshape) Reader(fields []int) (source.Reader, error) {
-	if err := v.calls.Enter(); err != nil {
-		return nil, err
-	}
-	defer v.calls.Leave()
-	below, err := v.below[0].Reader(fields)
-	if err != nil {
-		return nil, err
-	}
-	return &reshapeReader{Reader: below, reshape: v, reading: newReading(&v.base, fields)}, nil
-}
-
-// reshapeReader passes rows on. Those of the field must have the right size.
-type reshapeReader struct {
-	source.Reader
-	reading
-	reshape *reshape
-}
-
-// Read implements source.Reader.
-func (r *reshapeReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
-	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.check(spans); err != nil {
-			return err
-		}
-		return r.Reader.Read(ctx, spans, func() error {
-			for i := range spans {
-				if err := r.reshape.fits(&spans[i]); err != nil {
-					return err
-				}
-			}
-			return use()
-		})
-	})
-}
-
-// fits returns an error if a row of the field has not the size of the shape.
-func (v *reshape) fits(s *source.Span) error {
-	if s.Field != v.number || s.Null() {
+// compute passes on a row, which must have the size of the shape.
+func (v *reshape) compute(_ *memory, s *source.Span, rows []source.Span, _ int64) error {
+	if takeRow(s, &rows[0]); s.Null() {
 		return nil
 	}
 	f := &v.schema.Fields[v.number]
@@ -161,17 +115,4 @@ func (v *reshape) fits(s *source.Span) error {
 			WithHint("leave out this record (Go: view.FilterFunc; Python: ds.filter)").With("field", f.Name).With("record", s.Record)
 	}
 	return nil
-}
-
-// Lengths implements source.Reader, for fields that the view passes through.
-func (r *reshapeReader) Lengths(ctx context.Context, field int, records, out []int64) error {
-	return r.view.call(ctx, func(ctx context.Context) error {
-		if err := r.checkField(field); err != nil {
-			return err
-		}
-		if field == r.reshape.number {
-			return source.FixedReader{}.Lengths(ctx, field, records, out)
-		}
-		return r.Reader.Lengths(ctx, field, records, out)
-	})
 }

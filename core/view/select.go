@@ -64,7 +64,8 @@ func withFields(kind string, src source.Source, fields []column, skipped []sourc
 	if err := checkSkipped(kind, schema); err != nil {
 		return nil, err
 	}
-	v.schema, v.fields = schema, fields
+	v.schema = schema
+	v.choose(fields)
 	return v, nil
 }
 
@@ -77,23 +78,6 @@ func checkSkipped(kind string, schema source.Schema) error {
 		}
 	}
 	return nil
-}
-
-// numbers returns the numbers in src of fields of the view.
-func (c *chain) numbers(fields []int) []int {
-	below := make([]int, len(fields))
-	for i, f := range fields {
-		below[i] = c.number(f)
-	}
-	return below
-}
-
-// number returns the number of a field in src.
-func (c *chain) number(field int) int {
-	if c.fields == nil {
-		return field
-	}
-	return c.fields[field].below
 }
 
 // identifyFields adds fields to the fingerprint of a dataset, unless they are all of

@@ -1,15 +1,12 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
-	"sync"
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/block"
 )
 
 // Stacked is a field that [Stack] makes of several columns.
@@ -39,11 +36,11 @@ func Stack(src source.Source, stacks ...Stacked) (source.Source, error) {
 		for _, c := range columns {
 			used[c] = true
 		}
-		fields, v.columns = append(fields, f), append(v.columns, columns)
+		fields, v.origins = append(fields, f), append(v.origins, origin{fields: columns, joined: true})
 	}
 	for i := len(schema.Fields) - 1; i >= 0; i-- {
 		if !used[i] {
-			fields, v.columns = slices.Insert(fields, 0, schema.Fields[i]), slices.Insert(v.columns, 0, []int{i})
+			fields, v.origins = slices.Insert(fields, 0, schema.Fields[i]), slices.Insert(v.origins, 0, passed(i)...)
 			v.plain++
 		}
 	}
@@ -100,19 +97,18 @@ func stackedField(schema source.Schema, s Stacked) (f source.Field, columns []in
 // stack is a view with stacked fields.
 type stack struct {
 	base
-	plain   int     // number of fields before the stacks
-	columns [][]int // by field: its columns; the one column of a field that is not stacked
+	plain int // number of fields before the stacks
 }
 
 func (v *stack) identify(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error) {
 	h := hashOf("stack", below...)
-	for i, columns := range v.columns[v.plain:] {
+	for i, from := range v.origins[v.plain:] {
 		name := v.schema.Fields[v.plain+i].Name
-		if err := hashNumbers(ctx, h, int64(len(name)), int64(len(columns))); err != nil {
+		if err := hashNumbers(ctx, h, int64(len(name)), int64(len(from.fields))); err != nil {
 			return source.Fingerprint{}, err
 		}
 		h.Write([]byte(name))
-		for _, c := range columns {
+		for _, c := range from.fields {
 			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(c)))
 		}
 	}
@@ -123,121 +119,7 @@ func (v *stack) identify(ctx context.Context, below []source.Fingerprint) (sourc
 func (v *stack) Facts() source.Facts {
 	f := v.base.Facts()
 	f.Check = v.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
-		return below(ctx, v.columnsOf(fields), start, stop)
+		return below(ctx, v.fieldsBelow(fields), start, stop)
 	})
 	return f
-}
-
-// columnsOf returns the columns of fields.
-func (v *stack) columnsOf(fields []int) (columns []int) {
-	for _, f := range fields {
-		columns = append(columns, v.columns[f]...)
-	}
-	return columns
-}
-
-// Gatherer implements source.Source.
-func (v *stack) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	if err := v.calls.Enter(); err != nil {
-		return nil, err
-	}
-	defer v.calls.Leave()
-	set, err := block.Compile(v.schema, parts, nil)
-	if err != nil {
-		return nil, err
-	}
-	g := &stackGatherer{view: v, set: set, parts: make([]stackPart, len(parts))}
-	var below []source.Part
-	for i, p := range parts {
-		s := &g.parts[i]
-		s.first = len(below)
-		if p.Field < v.plain {
-			s.columns = 1
-			p.Field = v.columns[p.Field][0]
-			below = append(below, p)
-			continue
-		}
-		column := p
-		column.Boxes = [][][2]int{p.Boxes[0][1:]}
-		s.width = column.Bytes(cmp.Or(p.To, v.schema.Fields[p.Field].Type))
-		for _, box := range p.Boxes {
-			for _, c := range v.columns[p.Field][box[0][0]:box[0][1]] {
-				column.Field = c
-				below = append(below, column)
-				s.columns++
-			}
-		}
-	}
-	if g.Gatherer, err = v.below[0].Gatherer(below); err != nil {
-		return nil, err
-	}
-	g.pool.New = func() any { return &stackState{} }
-	return g, nil
-}
-
-// stackGatherer gathers columns into memory of its own, and interleaves them.
-type stackGatherer struct {
-	source.Gatherer
-	view  *stack
-	set   *block.Set
-	parts []stackPart
-	pool  sync.Pool // of *stackState
-}
-
-// stackPart is a part of the view in the gatherer below.
-type stackPart struct {
-	first, columns int // the parts below, one for each column
-	width          int // bytes of one column's box; 0 if there is nothing to interleave
-}
-
-// stackState is the working memory of one gather.
-type stackState struct {
-	jobs    []source.Job
-	scratch []byte
-}
-
-// Gather implements source.Gatherer.
-func (g *stackGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.view.gather(ctx, g.set, records, jobs, func(ctx context.Context) error {
-		s := g.pool.Get().(*stackState)
-		defer g.pool.Put(s)
-		defer func() { clear(s.jobs) }() // they refer to the caller's memory
-		s.divide(g.parts, jobs)
-		if err := g.Gatherer.Gather(ctx, records, s.jobs); err != nil {
-			return err
-		}
-		scratch := s.scratch
-		for _, j := range jobs {
-			if p := g.parts[j.Part]; p.width > 0 {
-				interleave(j.Dst, scratch[:len(j.Dst)], j.Rows[1]-j.Rows[0], p.columns, p.width)
-				scratch = scratch[len(j.Dst):]
-			}
-		}
-		return nil
-	})
-}
-
-// divide replaces each job for a stacked field by one for each column.
-func (s *stackState) divide(parts []stackPart, jobs []source.Job) {
-	size := 0
-	for _, j := range jobs {
-		if parts[j.Part].width > 0 {
-			size += len(j.Dst)
-		}
-	}
-	s.scratch = slices.Grow(s.scratch[:0], size)[:size]
-	s.jobs = s.jobs[:0]
-	scratch := s.scratch
-	for _, j := range jobs {
-		p := parts[j.Part]
-		if p.width == 0 && p.columns > 0 {
-			s.jobs = append(s.jobs, source.Job{Part: p.first, Rows: j.Rows, Dst: j.Dst})
-			continue
-		}
-		for c := range p.columns {
-			n := (j.Rows[1] - j.Rows[0]) * p.width
-			s.jobs = append(s.jobs, source.Job{Part: p.first + c, Rows: j.Rows, Dst: scratch[:n:n]})
-			scratch = scratch[n:]
-		}
-	}
 }
