@@ -54,10 +54,10 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 
 // find finds the buffers of one field, which is the column with this number, in the
 // first record batches.
-func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batches int) (*table.Column, error) {
-	r := columnReader{ctx: ctx, d: d, batches: batches}
+func (a *assembly) find(field *arrowtype.Field, number, batches int) (*table.Column, error) {
+	r := columnReader{ctx: a.ctx, d: a.Dataset, batches: batches}
 	r.add(field, number)
-	for _, f := range d.files {
+	for _, f := range a.files {
 		if err := r.file(f); err != nil {
 			return nil, err
 		}

@@ -2,16 +2,13 @@ package arrowio
 
 import (
 	"context"
-	"math"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
-	"github.com/meshfeed/meshfeed/internal/hostmemory"
 )
 
 // Dataset is a source.Source over the records of files. All methods are safe for
@@ -44,141 +41,6 @@ type Dataset struct {
 }
 
 var _ source.Source = (*Dataset)(nil)
-
-// maxRecords bounds a dataset, because orders of records are bounded.
-const maxRecords = 1 << 40
-
-// newDataset makes a dataset of open files. Close closes them. If newDataset fails,
-// the caller closes them.
-func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
-	d := &Dataset{files: files, disk: disk{path: o.Cache, home: o.CacheHome, limit: o.CacheBytes, over: cacheBytes, io: o.IO, handler: o.FaultHandler}}
-	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); d.disk.close(); return closeFiles(d.files) })
-	d.life, d.end = calls.Join(context.Background())
-	d.table = &table.Table{Calls: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d), Held: cacheBytes / 2}
-	united, err := d.unite(o.Columns)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.scan(ctx); err != nil {
-		return nil, err
-	}
-	if err := d.setFields(ctx, united, o); err != nil {
-		return nil, err
-	}
-	if err := d.setRows(); err != nil {
-		return nil, err
-	}
-	for _, name := range o.Columns {
-		if _, err := d.Schema().Find(name); err != nil {
-			return nil, err
-		}
-	}
-	contents := make([]*resident.File, len(files))
-	for i, f := range files {
-		contents[i] = f.content
-	}
-	if d.disk.chosen() && d.canStore() {
-		if err := d.disk.open(); err != nil {
-			return nil, err
-		}
-	}
-	d.set, err = resident.NewSet(calls, contents, resident.Options{IO: o.IO, Memory: d.freeMemory(), FaultHandler: o.FaultHandler})
-	return d, err
-}
-
-// unite makes the union of the files, and sets the member of each file.
-func (d *Dataset) unite(chosen []string) (united []union.File, err error) {
-	united = make([]union.File, len(d.files))
-	for i, f := range d.files {
-		united[i] = union.File{File: f.File, Schema: f.schema, Adapts: f.adapts}
-	}
-	if d.union, err = union.Unite(united, chosen); err != nil {
-		return nil, err
-	}
-	for i, f := range d.files {
-		f.member = united[i].Member
-	}
-	return united, nil
-}
-
-// smallBytes is the size up to which a dataset is assumed to fit into memory,
-// without asking the system how much is free.
-const smallBytes = 16 << 20
-
-func (d *Dataset) freeMemory() int64 {
-	if d.bytes() <= smallBytes {
-		return math.MaxInt64
-	}
-	return hostmemory.Free()
-}
-
-// scan reads the header of every record batch. It builds the index from the numbers
-// of rows, and records which columns have nulls.
-func (d *Dataset) scan(ctx context.Context) error {
-	rows := make([][]int64, len(d.files))
-	d.nulls = make([]table.Nulls, len(d.union.Schema.Fields))
-	var mu sync.Mutex
-	err := parallel(len(d.files), func(i int) error {
-		f := d.files[i]
-		rows[i] = make([]int64, 0, len(f.units))
-		found := make([]table.Nulls, len(d.nulls))
-		err := f.scan(ctx, len(f.units), func(_ int, u unit) error {
-			rows[i] = append(rows[i], u.rows())
-			f.note(u, found)
-			return nil
-		})
-		if err == nil {
-			err = f.CheckRecords(f.records)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for c := range found {
-			d.nulls[c] = d.nulls[c].Or(found[c])
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return d.index(rows)
-}
-
-// note adds one record batch to the counts of the file, and to what is known of nulls.
-func (f *file) note(u unit, nulls []table.Nulls) {
-	f.records += u.rows()
-	f.largest = max(f.largest, u.rows())
-	if f.encoding == "" {
-		f.encoding = u.encoding()
-	}
-	for c, number := range f.member.Numbers {
-		if number >= 0 {
-			nulls[c] = nulls[c].Or(u.nulls(number))
-		} else if u.rows() > 0 {
-			nulls[c] = table.Nulls{May: true, Has: true}
-		}
-	}
-}
-
-// index numbers the records of all files.
-func (d *Dataset) index(rows [][]int64) error {
-	var all []int64
-	total := int64(0)
-	for i, list := range rows {
-		f := d.files[i]
-		f.first = len(all)
-		all = append(all, list...)
-		for _, n := range list {
-			if total += n; total > maxRecords {
-				return status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.Path).With("path", f.Path)
-			}
-			if len(d.files) > 1 {
-				d.table.Files = append(d.table.Files, int32(i))
-			}
-		}
-	}
-	d.table.Index = table.NewIndex(all)
-	return nil
-}
 
 // Schema implements source.Source.
 func (d *Dataset) Schema() source.Schema { return d.rows.Schema() }

@@ -2,7 +2,6 @@ package arrowio
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,77 +19,77 @@ import (
 
 // setFields adds a field to the table for each column that arrays can hold, and
 // lists the other columns as skipped. It leaves out columns with the name of a partition key.
-func (d *Dataset) setFields(ctx context.Context, united []union.File, o Options) error {
-	schema := &d.union.Schema
-	fields, reasons, err := d.describe(ctx, united, o)
+func (a *assembly) setFields() error {
+	schema := &a.union.Schema
+	fields, reasons, err := a.describe()
 	if err != nil {
 		return err
 	}
 	for i, field := range fields {
 		f := &schema.Fields[i]
-		if d.files[0].Partition.Has(f.Name) {
+		if a.files[0].Partition.Has(f.Name) {
 			continue
 		}
 		if reasons[i] != "" {
-			d.table.Schema.Skipped = append(d.table.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reasons[i]})
+			a.table.Schema.Skipped = append(a.table.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reasons[i]})
 			continue
 		}
-		d.columns = append(d.columns, i)
-		d.table.Add(field, d.nulls[i])
+		a.columns = append(a.columns, i)
+		a.table.Add(field, a.nulls[i])
 	}
 	return nil
 }
 
 // describe returns the field of every column. If the rows of a column cannot be
 // rows of an array, its reason is not empty.
-func (d *Dataset) describe(ctx context.Context, united []union.File, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
-	fields, reasons, err = table.Fields(&d.union.Schema, table.Shapes{Shapes: o.Shapes, Types: o.Types})
+func (a *assembly) describe() (fields []*arrowtype.Field, reasons []string, err error) {
+	fields, reasons, err = table.Fields(&a.union.Schema, table.Shapes{Shapes: a.o.Shapes, Types: a.o.Types})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := union.AgreeClasses(united, fields); err != nil {
+	if err := union.AgreeClasses(a.united, fields); err != nil {
 		return nil, nil, err
 	}
 	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
 	uneven := make([]string, len(fields))
 	for i, f := range fields {
-		if reasons[i] == "" && !d.located(i) {
+		if reasons[i] == "" && !a.located(i) {
 			reasons[i] = "a column before it has a type that is not known"
 		}
 		if reasons[i] != "" || f.Ragged > 0 || f.LastOffsets() < 0 {
 			continue
 		}
 		if lists[i] = f; f.Open() {
-			uneven[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(ctx, f, i, shape) })
+			uneven[i], err = f.Measure(func(shape []int) (string, error) { return a.firstShape(f, i, shape) })
 			if err != nil {
 				return nil, nil, err
 			}
 		}
-		d.union.Like(f, i)
+		a.union.Like(f, i)
 	}
-	if err := d.uneven(ctx, lists, uneven); err != nil {
+	if err := a.uneven(lists, uneven); err != nil {
 		return nil, nil, err
 	}
-	if err := misfit(lists, uneven, o.Shapes); err != nil {
+	if err := misfit(lists, uneven, a.o.Shapes); err != nil {
 		return nil, nil, err
 	}
 	for i, f := range lists {
-		if uneven[i] == "" && o.Shapes[f.Name] == nil {
-			if uneven[i], err = d.unevenStart(ctx, f, i); err != nil {
+		if uneven[i] == "" && a.o.Shapes[f.Name] == nil {
+			if uneven[i], err = a.unevenStart(f, i); err != nil {
 				return nil, nil, err
 			}
 		}
 		if uneven[i] != "" {
 			f.MakeRagged()
-			d.union.Like(f, i)
+			a.union.Like(f, i)
 		}
 	}
 	return fields, reasons, nil
 }
 
 // located reports whether the metadata of every file show where the buffers of a column are.
-func (d *Dataset) located(column int) bool {
-	return !slices.ContainsFunc(d.files, func(f *file) bool {
+func (a *assembly) located(column int) bool {
+	return !slices.ContainsFunc(a.files, func(f *file) bool {
 		number := f.member.Numbers[column]
 		return number >= 0 && !f.metadata.located[number]
 	})
@@ -103,20 +102,20 @@ const startRecords = 64 << 10
 
 // unevenStart returns the reason why the lists of the first records differ in length, or
 // "". It leaves damaged offsets to the gather that needs them.
-func (d *Dataset) unevenStart(ctx context.Context, f *arrowtype.Field, number int) (reason string, err error) {
-	records := min(d.Len(), startRecords)
+func (a *assembly) unevenStart(f *arrowtype.Field, number int) (reason string, err error) {
+	records := min(a.Len(), startRecords)
 	if records == 0 {
 		return "", nil
 	}
-	last, _ := d.table.Index.Locate(records - 1)
-	column, err := d.find(ctx, f, number, int(last)+1)
+	last, _ := a.table.Index.Locate(records - 1)
+	column, err := a.find(f, number, int(last)+1)
 	if err != nil {
 		return "", err
 	}
-	r := listReader{ctx: ctx, d: d, of: f, number: number, all: column}
+	r := listReader{ctx: a.ctx, d: a.Dataset, of: f, number: number, all: column}
 	for record := int64(0); record < records; {
-		batch, row := d.table.Index.Locate(record)
-		rows := min(d.table.Index.Rows(int(batch))-row, records-record)
+		batch, row := a.table.Index.Locate(record)
+		rows := min(a.table.Index.Rows(int(batch))-row, records-record)
 		lists, err := r.open(batch)
 		if err == nil && lists != nil {
 			err = lists.Check(row, row+rows, record)
@@ -125,8 +124,8 @@ func (d *Dataset) unevenStart(ctx context.Context, f *arrowtype.Field, number in
 		switch {
 		case errors.As(err, &uneven):
 			return uneven.Reason(), nil
-		case ctx.Err() != nil:
-			return "", blob.ReadError(d.files[0].Path, ctx.Err())
+		case a.ctx.Err() != nil:
+			return "", blob.ReadError(a.files[0].Path, a.ctx.Err())
 		case err != nil:
 			return "", nil
 		}
@@ -151,15 +150,15 @@ func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[strin
 // uneven adds a reason for every column whose lists cannot be rows of one shape. It
 // reads the headers of the record batches, a few offsets, and all offsets of the first
 // records.
-func (d *Dataset) uneven(ctx context.Context, columns map[int]*arrowtype.Field, reasons []string) error {
+func (a *assembly) uneven(columns map[int]*arrowtype.Field, reasons []string) error {
 	if len(columns) == 0 {
 		return nil
 	}
-	found := make([]map[int]string, len(d.files))
-	err := parallel(len(d.files), func(k int) error {
-		f := d.files[k]
+	found := make([]map[int]string, len(a.files))
+	err := parallel(len(a.files), func(k int) error {
+		f := a.files[k]
 		found[k] = map[int]string{}
-		return f.scan(ctx, len(f.units), func(_ int, u unit) error {
+		return f.scan(a.ctx, len(f.units), func(_ int, u unit) error {
 			for column, field := range columns {
 				if found[k][column] != "" || reasons[column] != "" {
 					continue
@@ -237,19 +236,19 @@ const firstRecords = 64
 
 // firstShape replaces each unknown length in shape by that of the first record
 // that is not null. It returns the reason if it finds none.
-func (d *Dataset) firstShape(ctx context.Context, f *arrowtype.Field, number int, shape []int) (reason string, err error) {
-	if d.Len() == 0 {
+func (a *assembly) firstShape(f *arrowtype.Field, number int, shape []int) (reason string, err error) {
+	if a.Len() == 0 {
 		return "its lists have no declared length, and there is no record to take it from; give its shape", nil
 	}
-	records := min(d.Len(), firstRecords)
-	last, _ := d.table.Index.Locate(records - 1)
-	column, err := d.find(ctx, f, number, int(last)+1)
+	records := min(a.Len(), firstRecords)
+	last, _ := a.table.Index.Locate(records - 1)
+	column, err := a.find(f, number, int(last)+1)
 	if err != nil {
 		return "", err
 	}
-	r := listReader{ctx: ctx, d: d, of: f, number: number, all: column}
+	r := listReader{ctx: a.ctx, d: a.Dataset, of: f, number: number, all: column}
 	for record := range records {
-		batch, row := d.table.Index.Locate(record)
+		batch, row := a.table.Index.Locate(record)
 		lists, err := r.open(batch)
 		if err != nil {
 			return "", err

@@ -10,21 +10,21 @@ import (
 
 // setRows makes the rows of the dataset: the fields of the table, and a field for each chosen
 // key that directories name.
-func (d *Dataset) setRows() error {
-	d.rows = stored{d}
-	list, runs := make([]*files.File, len(d.files)), make([]int64, len(d.files))
-	for i, f := range d.files {
+func (a *assembly) setRows() error {
+	a.rows = stored{a.Dataset}
+	list, runs := make([]*files.File, len(a.files)), make([]int64, len(a.files))
+	for i, f := range a.files {
 		list[i], runs[i] = f.File, f.records
 	}
 	keys, err := files.Keys(list)
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	keys = slices.DeleteFunc(keys, func(k view.Constant) bool { return !d.union.Has(k.Field.Name) })
-	if d.rows, err = view.Constants(stored{d}, runs, keys...); err != nil || d.union.Chosen == nil {
+	keys = slices.DeleteFunc(keys, func(k view.Constant) bool { return !a.union.Has(k.Field.Name) })
+	if a.rows, err = view.Constants(stored{a.Dataset}, runs, keys...); err != nil || a.union.Chosen == nil {
 		return err
 	}
-	d.rows, err = view.Select(d.rows, d.union.Chosen...)
+	a.rows, err = view.Select(a.rows, a.union.Chosen...)
 	return err
 }
 
