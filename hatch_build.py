@@ -1,11 +1,11 @@
 """Builds the layout page, the C library and the command into the wheel.
 
 Each part has one recipe, which make runs too: `wasm/guest/build.sh`, `wasm/page/build.sh` and
-`capi/build.sh`. The wheel's tag follows from the results: it names the highest GLIBC version whose
-symbols library or command use.
+`capi/build.sh`. The wheel's tag follows from the results: it names the highest GLIBC version with
+symbols that library or command use.
 
 An sdist contains the page, so that a wheel is built from it without Node. In a checkout the page is
-rebuilt. If there is no Node that is new enough on PATH, Node is a requirement of the build.
+rebuilt. If PATH has no Node that is new enough, Node is a requirement of the build.
 
 Environment:
     MESHFEED_PAGE: 0 builds without the layout page and without Node.

@@ -3,8 +3,8 @@
 #
 #   docs/build.sh PYTHON
 #
-# Needs the packages of the extra site, the library, the command and the layout page. Guides whose
-# programs and library are unchanged do not run again.
+# Needs the packages of the extra site, the library, the command and the layout page. Guides do not
+# run again if their programs and the library are unchanged.
 set -eu
 
 cd "$(dirname "$0")/.."

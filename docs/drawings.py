@@ -160,7 +160,7 @@ def draw_records(picture: Picture, records: list[int]) -> None:
 
 
 def draw_devices(picture: Picture, devices: list[dict[str, int]]) -> None:
-    """Draws the devices, and lines from the block to those of the process."""
+    """Draws the devices, and lines from the block to the devices of the process."""
     size = BATCH * CELL / len(devices)
     for i, device in enumerate(devices):
         mine = device["process"] == PROCESS

@@ -1,7 +1,7 @@
 """What opens: kinds of rows in every format and library, tried one by one.
 
 Every cell of the tables comes from a program that writes three rows, opens them and loads a batch,
-whose values are compared. The functions return Markdown for pages.py.
+and compares its values. The functions return Markdown for pages.py.
 """
 
 from __future__ import annotations

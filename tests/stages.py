@@ -76,7 +76,7 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
     return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
 
 
-# Guides are programs of many processes, so they have a stage beside that of the other tests.
+# Guides are programs of many processes, so they have a stage beside the other tests.
 GUIDES = "tests/python/test_guides.py"
 
 # The longest stages come first, so that no long stage runs alone at the end.
@@ -119,7 +119,7 @@ LINT = [
 
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
 
-# The packages of the wasm guest, whose tests also run as WebAssembly.
+# The packages of the wasm guest. Their tests also run as WebAssembly.
 WASM_TESTS = (
     "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout/..."
     " ./core/plan/hardware ./core/plan/collective"

@@ -181,9 +181,9 @@ type jaxInfo struct {
 	timedOut bool
 }
 
-// ask asks a Python for its packages, and then JAX for its devices, each in a child process.
-// The first child has at least a minute, because a disk may be slow. There is no answer of JAX
-// if it is not installed.
+// ask asks a Python for its packages, and then JAX for its devices, each in a child
+// process. The first child has at least a minute, because a disk may be slow. JAX does not
+// answer if it is not installed.
 func (o doctorOptions) ask(ctx context.Context) (pythonInfo, *jaxInfo) {
 	p := pythonInfo{Executable: cmp.Or(o.python, "python3")}
 	if err := ask(ctx, p.Executable, "packages", max(o.timeout, time.Minute), &p); err != nil {
@@ -271,7 +271,7 @@ func (r *report) python(p pythonInfo, version string, named bool) {
 // oldestJAX is the oldest release that the package supports, 0.8.
 const oldestJAX = 8
 
-// release returns the first two numbers of a version as one; 0 if there are none.
+// release returns the first two numbers of a version as one; 0 without two numbers.
 func release(version string) int {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {

@@ -80,7 +80,7 @@ func (r *report) host(m machine) {
 	}
 }
 
-// limit returns a soft limit of this process; -1 if there is none, and 0 if it is not known.
+// limit returns a soft limit of this process; -1 for unlimited, and 0 if it is not known.
 // Go raises the soft limit of open files to the hard limit, here and in the C library.
 func (m machine) limit(name string) int64 {
 	for _, line := range m.lines("proc/self/limits") {

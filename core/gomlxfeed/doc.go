@@ -25,7 +25,7 @@
 //	}
 //
 //	ds, err := gomlxfeed.NewDistributedDataset(l, d, gomlxfeed.DatasetOptions{Inputs: []string{"image"}, Labels: []string{"label"}})
-//	metrics, err := train.NewLoop(trainer).RunSteps(ds, 1000) // of a loader with Epochs: -1
+//	metrics, err := train.NewLoop(trainer).RunSteps(ds, 1000) // for a loader with Epochs: -1
 //
 // GoMLX's terms: a backend is one engine with devices numbered from 0. A tensor
 // lives on one device of one backend. A dtensor holds one tensor per position of

@@ -70,7 +70,7 @@ def _entry(comment: str, code: str, places: dict[str, str]) -> list[str]:
 
 
 def _opening(comment: str, places: dict[str, str]) -> list[str]:
-    """Returns the comment at the top of a header, whose paragraphs begin with a title."""
+    """Returns the comment at the top of a header. Its paragraphs begin with a title."""
     text = re.sub(r"^ \*(?: |$)", "", comment, flags=re.MULTILINE).strip()
     title = re.compile(r"(?<=\n\n)([A-Z]\w*(?: [a-zA-Z]+){0,2}\.) (?=[A-Z])")
     return title.sub(r"**\1** ", "\n".join(_text(text, places))).splitlines()

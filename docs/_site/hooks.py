@@ -140,7 +140,7 @@ def finish(app: Any, name: str, template: str, context: dict[str, Any], tree: An
 
 
 def numbered(svg: str, number: int) -> str:
-    """Returns a picture whose names are those of no other picture on the page."""
+    """Returns a picture with names that no other picture on the page has."""
     return NAME.sub(lambda name: f"{name[1]}svg{number}-", svg)
 
 

@@ -154,7 +154,7 @@ class _Names(NamedTuple):
         return " or ".join(types) if isinstance(types, list) else types
 
     def meaning(self, value: dict[str, Any]) -> str:
-        """Returns the description of a key, or that of the part that it refers to."""
+        """Returns the description of a key, or of the part that it refers to."""
         referred = self.defs.get(value.get("$ref", "").rpartition("/")[2], {})
         text = value.get("description") or referred.get("description", "")
         default = f" Default: `{json.dumps(value['default'])}`." if "default" in value else ""

@@ -14,10 +14,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 )
 
-// watched returns a dataset that writes the SHA-256 of every global batch to
-// out, a line per step. It reads the batch back from the devices before the
-// trainer gets it. The batch is split by rows only, so its bytes are those of
-// the shards, one after another.
+// watched returns a dataset that writes the SHA-256 of every global batch to out, a line
+// per step. It reads the batch back from the devices before the trainer gets it. The batch
+// is split by rows only, so its bytes are the bytes of the shards, one after another.
 func watched(ds train.Dataset, out io.Writer) train.Dataset {
 	if one, ok := ds.(*gomlxfeed.Dataset); ok {
 		return watchedOne{one, out}

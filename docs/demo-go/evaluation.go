@@ -78,7 +78,7 @@ func scores(counter *model.Exec, b *gomlxfeed.Batch) (hits, real int32, err erro
 	if err != nil {
 		return 0, 0, err
 	}
-	// The first two results are those of the first device; all devices have the same.
+	// The first two results come from the first device; all devices have the same.
 	hits, real = tensors.ToScalar[int32](counts[0]), tensors.ToScalar[int32](counts[1])
 	for _, c := range counts {
 		err = errors.Join(err, c.FinalizeAll())

@@ -31,8 +31,8 @@ func crossEntropy(labels, predictions []*graph.Node) *graph.Node {
 	return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{graph.InsertAxes(labels[0], -1)}, predictions)
 }
 
-// countCorrect counts the rows whose digit is recognized, and all rows. It counts
-// only rows for which valid is true: the others are padding.
+// countCorrect counts the rows with a recognized digit, and all rows. It counts only rows
+// for which valid is true: the others are padding.
 func countCorrect(s *model.Scope, images, labels, valid *graph.Node) (hits, real *graph.Node) {
 	s.Store().SetTraining(images.Graph(), false)
 	guess := graph.ArgMax(logits(s, images), -1, labels.DType())

@@ -1,9 +1,8 @@
 """The demo's model: two dense layers, the first contracted over sharded columns.
 
-The images arrive with their columns over the mesh axis "model", and so does the
-first weight. Each device multiplies its own columns, and JAX adds the partial
-sums. The rest is plain JAX on arrays whose type contains their sharding
-(Explicit axes, the default of jax.make_mesh).
+The images arrive with their columns over the mesh axis "model", and so does the first weight. Each
+device multiplies its own columns, and JAX adds the partial sums. The rest is plain JAX on arrays
+with their sharding in their type (Explicit axes, the default of jax.make_mesh).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     make drill          (or: python docs/drill/drill.py --out drill-out)
 
-Four processes train a small model on eight CPU devices. In the middle of the epoch one is killed
-by SIGKILL, and JAX ends the others. Two processes continue from the last save. The drill compares
-every batch with those of an undisturbed run, and draws which process read which rows.
+Four processes train a small model on eight CPU devices. In the middle of the epoch one is killed by
+SIGKILL, and JAX ends the others. Two processes continue from the last save. The drill compares
+every batch with the batches of an undisturbed run, and draws which process read which rows.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def resumed(out: Path, saved: dict[str, int]) -> Run:
 
 
 def check(first: Run, second: Run, saved: int) -> None:
-    """Compares all batches with those of one undisturbed process."""
+    """Compares all batches with the batches of one undisturbed process."""
     with (
         mf.open(first.folder / "train.arrow") as ds,
         mf.Loader(ds, batch_size=BATCH, shuffle=True, seed=1) as loader,

@@ -80,7 +80,7 @@ func (v files) least(root fs.FS, group string) (limit, free int64) {
 	for dir := path.Join(v.base, path.Clean("/"+group)); strings.HasPrefix(dir, v.base); dir = path.Dir(dir) {
 		most, ok := number(root, path.Join(dir, v.limit))
 		used, ok2 := number(root, path.Join(dir, v.usage))
-		if !ok || !ok2 || most > 1<<60 { // version 1 writes a huge number if there is no limit
+		if !ok || !ok2 || most > 1<<60 { // version 1 writes a huge number for no limit
 			continue
 		}
 		for _, name := range v.cached {
@@ -91,8 +91,8 @@ func (v files) least(root fs.FS, group string) (limit, free int64) {
 	return limit, free
 }
 
-// number reads a file that holds one number. It is false if the file cannot be read,
-// and for "max", which means that there is no limit.
+// number reads a file that holds one number. It is false if the file cannot be read, and
+// for "max", which means unlimited.
 func number(root fs.FS, name string) (int64, bool) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -102,8 +102,7 @@ func number(root fs.FS, name string) (int64, bool) {
 	return n, err == nil
 }
 
-// field reads the number after a name at the beginning of a line; 0 if there is
-// no such line.
+// field reads the number after a name at the beginning of a line; 0 without such a line.
 func field(root fs.FS, file, name string) int64 {
 	f, err := root.Open(file)
 	if err != nil {

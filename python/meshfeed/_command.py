@@ -1,6 +1,6 @@
 """The console script `meshfeed`, which replaces its process by the Go program of the package.
 
-Signals, the terminal and the exit status are therefore those of the Go program. This module imports
+Signals, the terminal and the exit status therefore come from the Go program. This module imports
 only modules that Python itself has imported. So the Go program starts quickly, and Ctrl-C seldom
 interrupts Python before it.
 

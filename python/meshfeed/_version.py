@@ -1,4 +1,4 @@
-"""The version: that of the checkout, if the package is in one, else of the installation."""
+"""The version: the checkout's, if the package is in one, else the installation's."""
 
 from __future__ import annotations
 

@@ -420,7 +420,7 @@ def _measure(check: Checks, loop: Loop, batches: int, warmup: int) -> Benchmark:
 
 
 def _rate(laps: Sequence[Lap], name: str, total: float) -> float | None:
-    """Returns rows or bytes per second; None if those of a batch are not known."""
+    """Returns rows or bytes per second; None if their number per batch is not known."""
     numbers = [getattr(lap, name) for lap in laps]
     return sum(numbers) / total if total and None not in numbers else None
 

@@ -248,7 +248,7 @@ class Certificate:
     ) -> dict[str, Any]:
         """Returns the recorded positions of all runs, without a check of the evidence.
 
-        The arguments are those of `check` with the same names.
+        The arguments are as in `check`.
 
         Returns:
             "first" and "last", the ends of the range; "delivered", "dropped" and "skipped", the

@@ -26,7 +26,7 @@ _SPECS = "specs that name fields, such as a list of names, avoid this warning"
 
 
 class Dataset(Readable):
-    """Records, numbered from 0, whose fields a `Loader` delivers.
+    """Records, numbered from 0, with fields that a `Loader` delivers.
 
     Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context
     manager. Loaders keep what they need of it, so it may be closed as soon as they exist.
@@ -104,8 +104,8 @@ class Dataset(Readable):
     def lengths(self, field: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Returns the length of every row of a field: of its first dimension, -1 for null.
 
-        Of lists, text and bytes it reads offsets and no values. `meshfeed inspect --lengths` prints
-        a summary.
+        For lists, text and bytes it reads offsets and no values. `meshfeed inspect --lengths`
+        prints a summary.
 
         Args:
             field: a field of lists, text or bytes, or of rows with a shape.
@@ -149,7 +149,7 @@ class Dataset(Readable):
             return Dataset(calls.dataset_select(self.handle, names), self._origin)
 
     def take(self, indices: Any) -> Dataset:
-        """Returns a view whose record k is record ``indices[k]`` of this dataset.
+        """Returns a view with record ``indices[k]`` of this dataset as record k.
 
         Indices may be in any order, and may repeat. The view keeps a copy of them, 8 bytes each,
         and copies no records.
@@ -224,7 +224,7 @@ class Dataset(Readable):
             return dict(zip(shares, views, strict=True))
 
     def rename(self, names: Mapping[str, str]) -> Dataset:
-        """Returns a view whose fields have other names. Two fields may exchange theirs.
+        """Returns a view with other names of fields. Two fields may exchange theirs.
 
         Args:
             names: the new name of each field that gets one.
@@ -287,7 +287,7 @@ class Dataset(Readable):
             return Dataset(calls.dataset_filter(self.handle, bits, len(self)), self._origin)
 
     def window(self, length: int, stride: int = 1, within: str | None = None) -> Dataset:
-        """Returns a view whose records are windows of consecutive records, for time series.
+        """Returns a view with windows of consecutive records as records, for time series.
 
         Window k joins `length` records, from record ``k * stride`` on. Every field gets a first
         dimension of that length. Ragged fields are skipped: pad them before. Records behind the
@@ -326,8 +326,8 @@ class Dataset(Readable):
         """Returns a view in which several fields of one type and shape are one field.
 
         The first dimension of the new field counts them. So forty columns of a table are one array
-        with rows of 40, which is handed over at once. The stacked fields are no fields of the view.
-        The others stay in their order, and the stacks follow.
+        with rows of 40, which is handed over at once. The stacked fields are not fields of the
+        view. The others stay in their order, and the stacks follow.
 
         Args:
             stacks: the fields of each stack, by the name of the stack.
@@ -516,7 +516,7 @@ def cache(dataset: Dataset) -> Mapping[str, Any]:
 
 
 def fixed_fields(dataset: Dataset) -> dict[str, Field]:
-    """Returns the fields whose rows have one shape, so that they can be arrays."""
+    """Returns the fields that can be arrays, because their rows have one shape."""
     return {name: field for name, field in dataset.schema.items() if not field.ragged}
 
 

@@ -82,7 +82,7 @@ class OutOfRangeError(Error, IndexError):
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """There is no such file, field or process."""
+    """The file, field or process does not exist."""
 
     code = Code.NotFound
 

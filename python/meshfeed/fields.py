@@ -15,7 +15,7 @@ from meshfeed._plan.blocks import dtype_of
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A column of the dataset: rows of one shape, or ragged rows, whose length varies.
+    """A column of the dataset: rows of one shape, or ragged rows, which vary in length.
 
     Attributes:
         name: its name.

@@ -32,7 +32,7 @@ def put(
 ) -> Any:
     """Places host arrays of any library on a mesh, as global `jax.Array`s.
 
-    The arrays are those of NumPy, torch on the CPU, TensorFlow, Grain, images of Pillow, and any
+    The arrays may come from NumPy, torch on the CPU, TensorFlow, Grain, images of Pillow, or any
     object with `__array__`, `__array_interface__`, `__dlpack__` or a buffer. A table is one array,
     unless its integers would become floats: then give a dict of its columns. Numbers become arrays
     without dimensions. This function neither sends data to other processes nor waits for them;

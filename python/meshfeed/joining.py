@@ -1,4 +1,4 @@
-"""Joins datasets: the records of one after those of another."""
+"""Joins datasets: the records of one after the records of another."""
 
 from __future__ import annotations
 

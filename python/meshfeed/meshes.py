@@ -24,7 +24,7 @@ def make_mesh(
 ) -> Mesh:
     """Makes a JAX mesh over all devices, whatever their number.
 
-    The order of the devices is that of `jax.make_mesh`, which follows the network of TPUs.
+    The order of the devices is as in `jax.make_mesh`, which follows the network of TPUs.
 
     Args:
         axes: the size of every axis, in the order of the mesh. One size may be -1: it becomes the

@@ -23,9 +23,9 @@ class Blocks:
 
     The more blocks are in a window, the better the shuffle. If all records of a block are alike,
     the variance of a batch's mean is `1 + (batch_size - 1) / window * (1 - window / blocks)` times
-    that of a full shuffle. With "auto" a window has four blocks per row of a batch, which is at
-    most 1.25, or as many as have 128 MiB of rows if these are fewer. So it does not depend on the
-    memory of a host, and is the same in all processes.
+    the variance of a full shuffle. With "auto" a window has four blocks per row of a batch, which
+    is at most 1.25, or as many as have 128 MiB of rows if these are fewer. So it does not depend on
+    the memory of a host, and is the same in all processes.
 
     Files that have to be decoded are decoded one window ahead, so that no batch waits where a
     window begins, if two windows fit in the decoded data that are kept: 256 MiB.

@@ -59,7 +59,7 @@ class Problem:
 class Layout:
     """The plan of a run: a mesh, the arrays of a batch, and facts about the dataset.
 
-    Make one with `mf.layout`, read one with `Layout.from_json`, or use that of a loader.
+    Make one with `mf.layout`, read one with `Layout.from_json`, or use the layout of a loader.
     Printing it draws it; a notebook shows it as a picture.
     """
 
@@ -86,7 +86,7 @@ class Layout:
         return self._text
 
     def check(self) -> list[Problem]:
-        """Lists errors, warnings and remarks; an empty list means that there are none."""
+        """Lists errors, warnings and remarks; the list is empty if the layout is right."""
         return [Problem(**problem) for problem in self.report()["problems"]]
 
     def report(self, *, tables: bool = False) -> dict[str, Any]:

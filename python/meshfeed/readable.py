@@ -40,13 +40,13 @@ class Readable(Resource):
         """Returns rows as NumPy arrays, in a dict by field.
 
         ``ds[7]`` is record 7: a scalar or an array per field. ``ds[10:20]``, ``ds[[3, 1]]`` and
-        ``ds[mask]`` are several records: an array per field, whose first dimension counts them. A
-        negative number counts from the end. The arrays are copies, which may be changed.
+        ``ds[mask]`` are several records: an array per field, with a first dimension that counts
+        them. A negative number counts from the end. The arrays are copies, which may be changed.
 
         The rows of a ragged field are a list: arrays for lists of numbers, `str` for text, `bytes`
         for binary, and lists for lists of those. Dates and times become datetime64 and timedelta64.
 
-        In one record, a null row is None, and so is a row of a shape whose values are all null. In
+        In one record, a null row is None, and so is a row of a shape if all its values are null. In
         several, a field that may hold nulls is a `numpy.ma.MaskedArray`, and a null row of a ragged
         field is None.
 
@@ -121,7 +121,7 @@ class Readable(Resource):
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The columns that are no fields, because their type is not read, with the reasons."""
+        """The columns that are not fields, because their type is not read, with the reasons."""
         return [Skipped(s["name"], s["type"], s["reason"]) for s in self._facts["skipped"]]
 
     @property

@@ -225,7 +225,7 @@ class _Column:
         return values.reshape(levels[0].length, *self.field.shape)
 
     def _lists(self, levels: list[Level], d: int, values: Any) -> list[Any]:
-        """Returns the lists of level d; those of the last one are arrays."""
+        """Returns the lists of level d; the lists of the last level are arrays."""
         if d + 1 < self.field.ragged:
             return _pieces(levels[d], self._lists(levels, d + 1, values))
         return [unmasked(x) for x in _pieces(levels[d], values)]
@@ -322,7 +322,7 @@ def _array(check: Checks, index: Any) -> np.ndarray[Any, Any]:
 
 
 def _inside(number: int, records: int) -> int:
-    """Returns the number of a record, counted from 0; raises an error if there is no such one."""
+    """Returns the number of a record, counted from 0; raises an error if it does not exist."""
     if -records <= number < records:
         return number + records if number < 0 else number
     message = f"record {number} is not one of the {records} records of the dataset"

@@ -218,7 +218,7 @@ def tree(
     """Describes a model by its arrays, for example the parameters of a model of JAX.
 
     Only shapes and types count, so nothing needs to be allocated. Unless `precision` of `training`
-    names them, gradients and moments have the type of their array, and there is no master copy.
+    names them, gradients and moments have the type of their array, without a master copy.
 
     Args:
         tree: the parameters: a pytree of `jax.ShapeDtypeStruct`s, `jax.Array`s or NumPy arrays,

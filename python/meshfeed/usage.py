@@ -129,9 +129,9 @@ def memory(
 ) -> Memory:
     """Computes the memory of the arrays of a model on every device, without allocating any.
 
-    The bytes that are stored are exact: those of the arguments of a compiled step. A TPU also pads
-    the last two dimensions of an array to its tiles, which is not counted. Activations are an
-    interval, because the compiler chooses what it keeps:
+    The bytes that are stored are exact: they are the bytes of the arguments of a compiled step. A
+    TPU also pads the last two dimensions of an array to its tiles, which is not counted.
+    Activations are an interval, because the compiler chooses what it keeps:
 
     - The low end has the results of matrix products that the backward pass needs, spread over all
       devices. The compiler can compute everything else again.

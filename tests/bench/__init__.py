@@ -7,5 +7,5 @@ ready on eight CPU devices.
 
 `turns` runs the loops in short turns, so that other load of the machine meets all of them. `cell`
 measures a warm case on a mesh, and `rows` the gather alone by the size of a row. `cold` measures a
-file whose pages are not in memory. `limits` and `ballast` limit the memory.
+file without its pages in memory. `limits` and `ballast` limit the memory.
 """

@@ -1,4 +1,4 @@
-"""A loop over a file whose pages are not in memory, in its own process.
+"""A loop over a file without its pages in memory, in its own process.
 
     python -m tests.bench.cold CASE LOOP FOLDER SECONDS EPOCHS
 

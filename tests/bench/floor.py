@@ -58,7 +58,7 @@ class _Leaf:
 
 
 class Gather:
-    """G: a loader of the same layout without `jax.Array`s, whose caller only takes batches."""
+    """G: a loader of the same layout without `jax.Array`s, and a caller that only takes batches."""
 
     def __init__(self, dataset: Any, layout: Any) -> None:
         self.loader = mf.Loader(

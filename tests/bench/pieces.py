@@ -1,4 +1,4 @@
-"""The measurements, in pieces that run separately and whose results are kept."""
+"""The measurements, in pieces that run separately and keep their results."""
 
 from __future__ import annotations
 

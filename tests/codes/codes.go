@@ -15,8 +15,8 @@ import (
 )
 
 // Check checks a list of codes and their explanations against the source files in the
-// working directory. Blocks of constants whose comment begins with "The codes of" declare
-// codes, and the map explanations explains them.
+// working directory. Blocks of constants declare codes if their comment begins with "The
+// codes of", and the map explanations explains them.
 func Check(t *testing.T, listed []problem.Code, explain func(problem.Code) string) {
 	t.Helper()
 	for i, code := range listed {

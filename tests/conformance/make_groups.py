@@ -6,9 +6,9 @@ this file describes it.
     python make_groups.py            # write the table
     python make_groups.py --check    # ask again and compare
 
-Every case is a psum over some axes of a mesh of real CPU devices in a random
-order. Its groups are read out of the program that JAX lowers, and those of the
-program that XLA compiled must be the same.
+Every case is a psum over some axes of a mesh of real CPU devices in a random order. Its groups are
+read out of the program that JAX lowers, and the groups of the program that XLA compiled must be the
+same.
 """
 
 from __future__ import annotations

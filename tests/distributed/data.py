@@ -33,7 +33,7 @@ def write(folder: Path) -> None:
 
 
 def write_compressed(folder: Path) -> None:
-    """Writes labels and noise of 100 MB into a Parquet file, whose decoding takes a moment."""
+    """Writes labels and noise of 100 MB into a Parquet file, which takes a moment to decode."""
     noise = np.random.default_rng(0).integers(0, 256, (RECORDS, 600_000), np.uint8)
     image = pa.FixedSizeListArray.from_arrays(pa.array(noise.ravel()), noise.shape[1])
     table = pa.table({"label": pa.array(fields()["label"]), "image": image})

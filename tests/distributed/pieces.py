@@ -24,7 +24,7 @@ LONGEST = 1024  # bytes of a certificate that is sent
 ODD = 2  # the process that takes one batch fewer at first
 ORDER: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "seed": 5, "epochs": -1}
 
-# Of single arrays: devices, as indexes into `jax.devices()`, in meshes of 2 x n, and specs.
+# For single arrays: devices, as indexes into `jax.devices()`, in meshes of 2 x n, and specs.
 MESHES = range(8), (5, 2, 7, 0, 3, 6, 1, 4), range(2, 6)
 RECORDS, RECORD = 16, 77  # records of a slice of the dataset; a single record
 BIG = P("data"), P(), P(("model", "data")), P("model", "data"), P(None, ("data", "model"))

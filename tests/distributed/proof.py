@@ -158,7 +158,7 @@ def _columns(want: Want) -> list[tuple[int, int]] | None:
 
 
 def _prove_sequence(scenario: Scenario, steps: list[dict[str, Any]]) -> None:
-    """Checks that the records are those of one process without a mesh, each once per epoch."""
+    """Checks that one process without a mesh has the same records, each once per epoch."""
     options = {"batch_size": BATCH, "shuffle": True, "seed": 5} | scenario.options
     options = {k: v for k, v in options.items() if k not in ("prefetch", "device_prefetch")}
     source = mf.from_arrays(data.fields())

@@ -1,4 +1,4 @@
-"""The program of a job whose processes place arrays that they did not load with meshfeed.
+"""The program of a job that places arrays that meshfeed did not load.
 
 The backend has no collectives, so a call that needed one would fail. Each process writes what it
 found to a file `got`.

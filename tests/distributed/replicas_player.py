@@ -1,8 +1,8 @@
 """The program of a job of four processes that compare arrays, some of which are corrupted.
 
-Devices of the processes 0 and 2 hold the same parts of arrays that are split over "fsdp", and so
-do those of 1 and 3. The processes also load an array of a file. Each process writes its results, by
-the name of the scene, to a file `got`.
+Devices of the processes 0 and 2 hold the same parts of arrays that are split over "fsdp", and so do
+the devices of 1 and 3. The processes also load an array of a file. Each process writes its results,
+by the name of the scene, to a file `got`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Scenes:
         return {"w": self.flipped(self.put(rows()), jax.local_devices()[1:])}
 
     def part_of_one(self) -> Any:
-        """Flips a bit in an array whose parts have copies inside of one process only."""
+        """Flips a bit in an array that has copies of its parts inside of one process only."""
         mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("fsdp", "replica"))
         array = self.put(rows(), "fsdp", mesh=mesh)
         return {"w": self.flipped(array, jax.local_devices()[1:] if self.odd else [])}

@@ -2,7 +2,7 @@
 
 Each scene is a loop of a few steps. The file `report` gets, for every scene, the report that this
 process saw. The scenes of `SCRIPTED` run on a clock of their own: the processes, their messages and
-their steps are real, and the measured times are those of the script. So the report is the same on
+their steps are real, and the measured times come from the script. So the report is the same on
 every machine. In the scene "program" the times are real: the steps of the processes wait for each
 other in a collective.
 """
@@ -52,7 +52,7 @@ class Times:
     step: int
 
 
-# The usual times, and those of the late process.
+# The usual times, and the times of the late process.
 SCRIPTED = {
     "late step": (Times(wait=1, peers=29, step=12), Times(wait=1, peers=0, step=41)),
     "late input": (Times(wait=1, peers=0, step=41), Times(wait=30, peers=0, step=12)),
@@ -180,7 +180,7 @@ def ended(name: str, place: Place, *, known: bool) -> bool:
 
 
 def silent() -> dict[str, Any]:
-    """Returns the report on a job whose processes have not agreed yet."""
+    """Returns the report on a job before its processes agree."""
     with loader_of("silent") as loader:
         return loader.report(all_processes=True).to_dict()
 

@@ -255,7 +255,7 @@ def test_a_call_that_is_left_out(got: Scenes) -> None:
 
 
 def test_a_call_that_is_left_out_of_a_loop(got: Scenes) -> None:
-    """Arrays whose computation waits for the other processes are not waited for without end."""
+    """The wait is bounded for arrays if their computation waits for the other processes."""
     own = "in call 1 with name='loop', the arrays were not computed within 2 s: the computation "
     own += "may wait for another process"
     hint = "make the same steps and calls in every process, or raise timeout="

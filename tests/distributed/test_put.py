@@ -1,4 +1,4 @@
-"""`mf.put` and `mf.place_batches` in four real processes, whose backend has no collectives."""
+"""`mf.put` and `mf.place_batches` in four real processes with a backend without collectives."""
 
 from __future__ import annotations
 

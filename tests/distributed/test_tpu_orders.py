@@ -1,4 +1,4 @@
-"""The recorded device orders of TPU slices are those of the installed JAX."""
+"""The recorded device orders of TPU slices match the installed JAX."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ func Random(r *rand.Rand) *layout.Document {
 	return d
 }
 
-// randomArray makes an array whose sizes divide by the size of the mesh.
+// randomArray makes an array with sizes that divide by the size of the mesh.
 func randomArray(r *rand.Rand, d *layout.Document, name string, size int) layout.ArraySpec {
 	types := dtype.All()
 	a := layout.ArraySpec{Name: name, Type: types[r.IntN(len(types))], Static: r.IntN(6) == 0}

@@ -241,7 +241,7 @@ func (w *writer) format(node any) string {
 	return text.String()
 }
 
-// text writes a comment as Markdown, whose links lead to the other pages.
+// text writes a comment as Markdown with links to the other pages.
 func (w *writer) text(text string, level int) {
 	printer := w.pkg.Printer()
 	printer.HeadingLevel = level

@@ -31,8 +31,8 @@ type Question struct {
 	Args  [4]uint32 `json:"args"`
 }
 
-// Ask returns the replies of a module that Node runs with a shim like that of a page. It
-// skips the test if there is no Node.
+// Ask returns the replies of a module that Node runs with a shim like a page's. It skips
+// the test without Node.
 func Ask(t *testing.T, module string, list []Question) [][]byte {
 	t.Helper()
 	var input strings.Builder

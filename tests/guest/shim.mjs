@@ -30,7 +30,7 @@ const wasi = {
     return 0;
   },
 };
-// Every other function returns EBADF, because there are no files.
+// Every other function returns EBADF, because files do not exist here.
 const imports = { wasi_snapshot_preview1: new Proxy(wasi, { get: (all, name) => all[name] ?? (() => EBADF) }) };
 
 const { instance } = await WebAssembly.instantiate(readFileSync(process.argv[2]), imports);

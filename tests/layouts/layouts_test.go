@@ -69,7 +69,7 @@ func TestEveryGoldenFileHasALayout(t *testing.T) {
 	golden.Only(t, "testdata", expected)
 }
 
-// TestScatteredHosts checks that JAX makes a mesh like that of the example.
+// TestScatteredHosts checks that JAX makes a mesh like the example's mesh.
 func TestScatteredHosts(t *testing.T) {
 	raw, err := os.ReadFile(orders)
 	if err != nil {

@@ -89,7 +89,7 @@ type chain struct {
 	*player
 	run     run
 	loaders []*loader.Loader
-	cursor  batch.Cursor // of the next batch of all of them
+	cursor  batch.Cursor // position of the next batch of all of them
 	inLoop  bool         // the epoch of the last batch has not ended
 }
 
@@ -163,7 +163,7 @@ func (c *chain) moveTo(next run) {
 	}
 }
 
-// restart ends all processes and starts those of the next run from the state.
+// restart ends all processes and starts the processes of the next run from the state.
 func (c *chain) restart(next run) {
 	state := c.loaders[0].State().JSON()
 	c.close()

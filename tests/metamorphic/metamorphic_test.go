@@ -207,8 +207,8 @@ func (p *player) all(u run, l *loader.Loader, want []step) {
 	}
 }
 
-// stop runs one process for some steps and returns its state. The state equals
-// that of the last batch and is the same on every process.
+// stop runs one process for some steps and returns its state. The state equals the state of
+// the last batch and is the same on every process.
 func (p *player) stop(u run, steps int) []byte {
 	var states []loader.State
 	for _, process := range processes(u) {

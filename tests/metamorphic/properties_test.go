@@ -54,8 +54,8 @@ func (p *player) asked(u run, process int, src *synthetic.Source, want []step) {
 	}
 }
 
-// rowsOf lists the rows of the batch whose data a process holds, directly from
-// its devices. Rows of a mask or an extra alone are not read.
+// rowsOf lists the rows of the batch with data that a process holds, directly from its
+// devices. Rows of a mask or an extra alone are not read.
 func rowsOf(u run, process int) (list []int) {
 	needed := map[int]bool{}
 	for _, a := range u.lay.Arrays() {

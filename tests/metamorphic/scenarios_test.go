@@ -18,8 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// scene is a common kind of topology, with promises beyond those of every
-// topology.
+// scene is a common kind of topology, with guarantees beyond what every topology has.
 type scene struct {
 	name  string
 	draw  func(r *rand.Rand) plan

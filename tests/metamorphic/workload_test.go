@@ -57,8 +57,7 @@ func (w *workload) array(name string) layout.ArraySpec {
 	return a
 }
 
-// columns chooses ranges in any order, possibly overlapping, whose sum has many
-// divisors.
+// columns chooses ranges in any order, possibly overlapping. Their sum has many divisors.
 func (w *workload) columns(size int) (list [][2]int, sum int) {
 	want := random.One(w.r, dims...)
 	for sum < want {

@@ -88,7 +88,7 @@ func (g *gather) batch(jobs []source.Job) error {
 	return g.Gather(context.Background(), g.order[at:at+rows], jobs)
 }
 
-// shardJobs returns the jobs of a batch whose shards are separate.
+// shardJobs returns the jobs of a batch with separate shards.
 func shardJobs(dst func(shard int) []byte) []source.Job {
 	jobs := make([]source.Job, devices)
 	for i := range jobs {

@@ -73,7 +73,7 @@ func write(out, text string) error {
 	return os.WriteFile(out, []byte(text), 0o644)
 }
 
-// again measures in a child process whose malloc keeps freed memory.
+// again measures in a child process with a malloc that keeps freed memory.
 func again(plugin string, rounds int) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -115,7 +115,7 @@ def seed() -> int:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
-    """Returns a function that makes a machine, whose clock the benchmark then reads."""
+    """Returns a function that makes a machine. The benchmark then reads its clock."""
 
     def make(*times: float) -> Machine:
         made = Machine(*times)

@@ -21,7 +21,7 @@ CHANNEL = re.compile(r"channel_id=(\d+)")
 class Collective:
     """An operation: its name, the bytes of its results, and its groups of mesh positions.
 
-    Of a reduce-scatter, the bytes are those of the whole sum.
+    For a reduce-scatter, the bytes count the whole sum.
     """
 
     op: str
@@ -30,7 +30,7 @@ class Collective:
 
 
 def collectives(text: str, devices: int) -> list[Collective]:
-    """Lists the collectives of a program. Of an asynchronous pair, it takes the start.
+    """Lists the collectives of a program. It takes the start of an asynchronous pair.
 
     XLA for TPUs divides a collective into the operations that run beside it, and repeats it in
     each of them. All have the same channel.

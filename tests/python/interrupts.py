@@ -21,7 +21,7 @@ Step = tuple[CodeType, int]  # an instruction that is about to run
 
 
 def _pending() -> Iterator[None]:
-    """Returns an iterator whose first item makes Ctrl-C pending.
+    """Returns an iterator that makes Ctrl-C pending with its first item.
 
     CPython looks for signals after a call, but not when a loop takes an item. A function that loops
     over this iterator and returns therefore ends before CPython sees Ctrl-C.

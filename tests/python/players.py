@@ -70,7 +70,7 @@ RECORDS = 64
 
 
 def rows(records: int = RECORDS) -> dict[str, Any]:
-    """Data whose rows all differ."""
+    """Data with rows that all differ."""
     x = np.arange(records * 6, dtype=np.float32).reshape(records, 6)
     return {"x": x, "y": np.arange(records, dtype=np.int32) * 7}
 

@@ -18,7 +18,7 @@ import meshfeed as mf
 P = PartitionSpec
 Host = npt.NDArray[Any]
 
-# The types whose arrays JAX 0.8 has, too.
+# The types of arrays that JAX 0.8 has, too.
 _NAMES = "bfloat16 float4_e2m1fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
 _NAMES += "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int2 uint2 int4 uint4"
 _SMALL = ("bool", "int2", "int4", "uint2", "uint4", "float4")

@@ -1,10 +1,10 @@
-"""A file system whose reads take a given time, in the protocol of the kernel (FUSE 7.31).
+"""A file system with reads that take a given time, in the protocol of the kernel (FUSE 7.31).
 
 Run as a program, it serves the files of SOURCE read-only at MOUNT. It reads lines "SECONDS START
 STOP" from standard input. After a line, each read takes SECONDS if it starts in bytes START to STOP
 of a file. When standard input ends, the program unmounts and ends.
 
-The structures are those of the kernel's include/uapi/linux/fuse.h.
+The structures are from the kernel's include/uapi/linux/fuse.h.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def lists(values: pa.Array, length: int, first: int = 0) -> pa.ListArray:
 
 
 def holed(array: pa.Array, every: int) -> pa.Array:
-    """Returns the array with nulls, whose memory holds other values."""
+    """Returns the array with nulls, over memory that holds other values."""
     gaps = [i % every == every - 1 for i in range(len(array))]
     return array.take(pa.array([None if gap else i for i, gap in enumerate(gaps)], pa.int32()))
 

@@ -44,7 +44,7 @@ def made(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 
 
 def all_types(rows: int, seed: int) -> dict[str, Array]:
-    """Returns an array of each type, whose rows have random shapes."""
+    """Returns an array of each type, with rows of random shapes."""
     rng = np.random.default_rng(seed)
     shapes = [tuple(rng.integers(1, 4, rng.integers(0, 4)).tolist()) for _ in TYPES]
     return {

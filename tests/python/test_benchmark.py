@@ -326,7 +326,7 @@ def test_a_loader_of_grain() -> None:
 
 
 class Tensor:
-    """An array of another library, whose type has `size` as TensorFlow's do."""
+    """An array of another library. Its type has `size` as TensorFlow's do."""
 
     shape = (8, 3)
     dtype = type("DType", (), {"size": 2})()

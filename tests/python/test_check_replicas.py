@@ -72,7 +72,7 @@ def test_message() -> None:
 
 
 def test_no_majority() -> None:
-    """Of two copies, either may be the wrong one."""
+    """Either of two copies may be the wrong one."""
     array = flipped(put(np.zeros((8, 4), np.float32), "data"), {5})
     with pytest.raises(mf.DataLossError) as caught:
         mf.check_replicas(array)

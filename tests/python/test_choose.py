@@ -81,7 +81,7 @@ def test_the_state_is_small() -> None:
 
 
 def test_the_commands_of_support() -> None:
-    """Each row names a command that exists, and the pinned JAX is that of the quick tests."""
+    """Each row names a command that exists, and the pinned JAX is the one of the quick tests."""
     commands = re.findall(r"\| `([^`]+)` \|$", SUPPORT, re.MULTILINE)
     assert len(commands) > 15
     for command in commands:

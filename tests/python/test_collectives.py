@@ -55,7 +55,7 @@ class Model:
     recomputed: bool = False  # the backward pass computes each layer again
 
     def parameters(self, axis: Axis, own: Tree = None) -> tuple[Tree, Tree]:
-        """Returns the shapes of all parameters, and their specs. `own` has those of a layer."""
+        """Returns the shapes of all parameters, and their specs. `own` is for a layer."""
         h, a, d, f = self.hidden, self.heads, self.hidden // self.heads, self.ffn
         layer: dict[str, tuple[tuple[int, ...], P]] = {
             "norm1": ((h,), P()),
@@ -248,7 +248,7 @@ def test_planned_bytes_of_tpus(data: int, tensor: int) -> None:
 
 
 def test_recomputation_adds_one_all_reduce_per_layer() -> None:
-    """XLA does not repeat the last all-reduce of a layer, whose result the next layer has."""
+    """XLA does not repeat the last all-reduce of a layer, because the next layer has its result."""
     axes = {"model": 8}
     found = by_axis(step_of(replace(SMALL, recomputed=True), mesh_of(axes), None, "model"), axes)
     assert found == {("all-reduce", "model"): SMALL.tensor_bytes(SMALL.batch, 5)}

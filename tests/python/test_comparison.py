@@ -113,7 +113,7 @@ class Local(Held):
 
 
 def test_copies_inside_of_one_process() -> None:
-    """Of a local array of another process, the devices are not known, but it is named."""
+    """The devices of a local array of another process are not known, but it is named."""
     assert calls([Local(p, [()]) for p in range(3)], Memory()) == [1] * 3
     for odd, where in enumerate(("process 0 (device 1)", "process 1", "process 2")):
         job = [Local(p, [()], b"b" if p == odd else b"") for p in range(3)]
@@ -142,7 +142,7 @@ def test_copies_that_only_one_process_has() -> None:
 
 
 class Shaped(Held):
-    """Stands for a process whose arrays have other shapes, or another order."""
+    """Stands for a process with arrays of other shapes, or in another order."""
 
     def __init__(self, me: int, arrays: int, kind: str) -> None:
         super().__init__(me, [(0, 1)] * arrays)

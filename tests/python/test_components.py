@@ -122,7 +122,7 @@ def test_processes_are_named() -> None:
 
 
 def test_a_tree_is_bounded(tmp_path: Path) -> None:
-    """Of more than 256 files the tree has no components, so that messages stay small."""
+    """For more than 256 files the tree has no components, so that messages stay small."""
     paths = [write(tmp_path / f"{i}.arrow", n=1) for i in range(260)]
     here, there = components(mf.open(paths)), components(mf.open([paths[1], paths[0], *paths[2:]]))
     assert [below["label"] for below in here["below"]] == ["schema", "files", "files"]

@@ -94,7 +94,7 @@ def padded(ds: mf.Dataset, arrays: Arrays, name: str) -> tuple[mf.Dataset, Array
 
 
 def test_views_equal_numpy(seed: int) -> None:
-    """The batches are those of NumPy's arrays, on meshes of 1, 2 and 4 devices."""
+    """The batches equal NumPy's arrays, on meshes of 1, 2 and 4 devices."""
     rng = np.random.default_rng(seed)
     for _ in range(30):
         ds, arrays = stored()

@@ -57,7 +57,7 @@ ALLOWED = {
 
 LONGEST = 35  # words of a sentence; 25 is the aim
 
-# Links to layouts, digests and the like: encoded data, whose letters form no words.
+# Links to layouts, digests and the like: encoded data, with letters that form no words.
 DATA = re.compile(r"(?<![\w=+/-])(?=[\w=+/-]*\d)(?=[\w=+/-]*[A-Z])[\w=+/-]{40,}")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 ENDINGS = ("", "s", "d", "ed", "ing")

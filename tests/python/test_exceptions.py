@@ -21,7 +21,7 @@ class BoomError(ValueError):
 
 
 class NoTextError(Exception):
-    """An error whose `__str__` fails."""
+    """An error with an `__str__` that fails."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -123,7 +123,7 @@ def test_one_failure_is_told_once() -> None:
 
 
 def test_before_the_first_batch() -> None:
-    """Before the first batch there are no mailboxes; the agreement will time out."""
+    """Before the first batch mailboxes do not exist; the agreement will time out."""
     with players() as job:
         leave(job.loaders[1], BoomError())
         assert not any("/mailbox/" in key for key in job.store.keys)

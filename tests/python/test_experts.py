@@ -1,4 +1,4 @@
-"""Compares the bytes that experts exchange with those of a compiled JAX program.
+"""Compares the bytes that experts exchange with the bytes of a compiled JAX program.
 
 Each expert has slots for tokens. The program sends tokens to slots by products with one-hot arrays,
 as GShard does [Lepikhin et al., arXiv 2006.16668, section 2.2]. XLA turns each change from rows to

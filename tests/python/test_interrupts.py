@@ -175,7 +175,7 @@ TAKES = ("next", "with_state", "place")  # take one batch, the second one of the
 
 
 def _continues(loader: mf.Loader, where: str) -> None:
-    """Checks that the next batches are those of the position that the loader reports."""
+    """Checks that the next batches begin at the position that the loader reports."""
     for _ in range(3):
         state = loader.state()
         expected = loader.records(state["epoch"], state["position"])

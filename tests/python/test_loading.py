@@ -205,7 +205,7 @@ def test_nested_trees() -> None:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class Registered:
-    """A dataclass that JAX knows, with a member that is no child."""
+    """A dataclass that JAX knows, with a member that is not a child."""
 
     image: Any
     label: Any

@@ -1,4 +1,4 @@
-"""Directories whose names are keys and values, in the layout of Hive."""
+"""Directories with keys and values as names, in the layout of Hive."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_leaving_in_order(batches: int) -> None:
 
 
 def test_leaving_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
-    """After the last batch a departure is no error."""
+    """After the last batch a departure is not an error."""
     with players(epochs=1) as job:
         while job.step()[0] is not None:
             pass
@@ -597,7 +597,7 @@ def test_a_store_that_comes_back() -> None:
 
 @pytest.mark.parametrize("odd", [0, 2])
 def test_one_moves_alone(odd: int) -> None:
-    """A process whose agreement times out reports it to the others, which may wait for it."""
+    """If its agreement times out, a process tells the others, which may wait for it."""
     with players(name="train") as job:
         job.step()
         job.loaders[odd].seek(epoch=0, position=32)

@@ -222,7 +222,7 @@ def test_memory_is_shared_if_it_may_be() -> None:
 
 
 def test_batches_of_grain() -> None:
-    """Of a data set, whose loops begin anew, and of its iterator."""
+    """A data set, with loops that start again, and its iterator."""
     import grain
 
     rows = [{"x": np.arange(4) + n, "n": n} for n in range(32)]
@@ -361,7 +361,7 @@ def test_specs_that_may_fit_a_batch_are_no_errors(specs: Any) -> None:
 
 
 def test_the_thread_places_as_the_caller_would() -> None:
-    """The mesh and x64 are those of the call, which are local to its thread."""
+    """The mesh and x64 come from the call, which are local to its thread."""
     mesh = grid(8)
     with jax.set_mesh(mesh), jax.enable_x64(True):
         batches = mf.place_batches([np.arange(8)], specs=P("a"))

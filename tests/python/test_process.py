@@ -297,7 +297,7 @@ def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
     assert out == "ok\n"
 
 
-# Rows whose read never returns, because it waits for a lock of C, which no signal ends.
+# Rows with a read that never returns, because it waits for a lock of C, which no signal ends.
 STUCK = """
     import ctypes, tempfile, pyarrow as pa, pyarrow.parquet
     from meshfeed import rows

@@ -31,7 +31,7 @@ from tests.python.test_traced import EAGER, TRACED
 
 
 def test_random_arrays_are_those_of_device_put(seed: int) -> None:
-    """Of any mesh, spec, type and memory, with and without x64, all bits and shards are equal."""
+    """For any mesh, spec, type and memory, with and without x64, all bits and shards are equal."""
     for n in range(10_000 if os.environ.get("MESHFEED_DEEP") else 150):
         r = random.Random(f"{seed}.{n}")
         mesh = drawn_mesh(r)

@@ -307,7 +307,7 @@ def test_integers_of_a_table_do_not_become_floats(kind: str, kinds: tuple[str, .
 
 
 def other(table: pd.DataFrame, kind: str) -> Any:
-    """Converts a table to that of another library."""
+    """Converts a table to a table of another library."""
     if kind == "pandas":
         return table
     return pl.from_pandas(table) if kind == "polars" else pa.table(dict(table.items()))

@@ -105,7 +105,7 @@ def test_the_program_of_many_processes_is_run_by_a_job() -> None:
 
 
 def test_the_table_of_the_bug() -> None:
-    """The rows by mesh are those of the layouts.
+    """The rows by mesh follow from the layouts.
 
     tests/python/test_guides.py finds the sums by rank in the output of the guide.
     """

@@ -300,7 +300,7 @@ def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
     "size", [1, 3, 16, 17, 128, 129, 240, 241, 1 << 20, (1 << 20) + 1, 3 << 20]
 )
 def test_digest_is_xxh3(size: int) -> None:
-    """The hash is that of the reference implementation of XXH3-128."""
+    """The hash equals the reference implementation of XXH3-128."""
     xxhash = pytest.importorskip("xxhash", reason="comes with datasets, which make setup installs")
     data = np.random.default_rng(size).integers(0, 256, (1, size), np.uint8)
     with mf.from_arrays({"x": data}) as ds, mf.Loader(ds, batch_size=1) as loader:

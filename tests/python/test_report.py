@@ -60,7 +60,7 @@ def test_many_small_arrays_on_many_devices() -> None:
 
 
 def test_the_report_counts_the_arrays_that_can_be_combined() -> None:
-    """They have equal type, shape and partition. A mask is no field."""
+    """They have equal type, shape and partition. A mask is not a field."""
     one = np.zeros((64, 4), np.float32)
     for fields, specs, want in (
         ({"image": one, "label": np.zeros(64, np.int32)}, P("data"), 0),

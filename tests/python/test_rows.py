@@ -193,7 +193,7 @@ def test_text_that_is_not_utf8() -> None:
 
 
 def memory(array: np.ndarray[Any, Any]) -> int:
-    """Returns the bytes that an array keeps, its own and those of what it is a view of."""
+    """Returns the bytes that an array keeps, its own and the bytes of what it is a view of."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.nbytes

@@ -104,7 +104,7 @@ class Kind(NamedTuple):
 
 
 def documents(pattern: str) -> list[Any]:
-    """Reads the documents whose paths match a pattern."""
+    """Reads the documents with paths that match a pattern."""
     return [json.loads(path.read_text()) for path in sorted(ROOT.glob(pattern))]
 
 

@@ -1,4 +1,4 @@
-"""Processes whose steps wait for each other must use the same batches; others may run apart."""
+"""Processes that wait for each other must use the same batches; others may run apart."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def late(process: int) -> None:
 
 
 def independent_steps() -> None:
-    """Processes whose steps do not wait for each other are never held up as skewed."""
+    """Processes with independent steps are never held up as skewed."""
     print(f"MESHFEED_SEED={SEED}")
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -286,7 +286,7 @@ def barrier_of(loader: mf.Loader) -> Any:
 
 
 def test_off() -> None:
-    """With verify_replicas="off" there is no barrier."""
+    """With verify_replicas="off" nothing adds a barrier."""
     with players(verify_replicas="off") as job:
         job.step()
         assert cluster(job.loaders[0]).barrier is None

@@ -87,7 +87,7 @@ def test_stall(
 
 @pytest.mark.usefixtures("clock")
 def test_no_stall(caplog: pytest.LogCaptureFixture) -> None:
-    """Equal progress is no stall."""
+    """Equal progress is not a stall."""
     with players() as job:
         job.step()
         for loader in job.loaders:

@@ -198,7 +198,7 @@ def test_fsdp(scan: bool) -> None:
     """The text of a program has the body of a loop once."""
     sums = evaluate(f"fsdp({scan})")
     assert sums.keys() == {"all-gather", "reduce-scatter", "all-reduce"}
-    # XLA scatters most sums of gradients. Of the others, each device takes its part.
+    # XLA scatters most sums of gradients. Each device takes its part of the others.
     added = sums["reduce-scatter"] + sums["all-reduce"]
     times = SIZES["layers"] if scan else 1
     report = advised({"batch": 16, "micro_batch": 2, "recomputation": "full"}, {"fsdp": [8]})
@@ -246,7 +246,7 @@ def test_experts() -> None:
 
 
 def context() -> dict[str, int]:
-    """Compiles two layers of attention whose sequence is split.
+    """Compiles two layers of attention with a split sequence.
 
     The program has no ring, so XLA gathers keys and values.
     """

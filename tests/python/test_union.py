@@ -162,7 +162,7 @@ def loaded(ds: mf.Dataset, rows: list[Any]) -> list[Any]:
     ],
 )
 def test_lists_of_nulls_agree_with_lists(form: str, kind: pa.DataType, tmp_path: Path) -> None:
-    """A file whose lists are all empty, or have nothing but nulls, says nothing of their values."""
+    """A file with only empty lists, or lists of nulls, says nothing about their values."""
     nulls = [[None, None], [], None, [None]] * 3
     other: list[Any] = [None, [], []]
     a = write(tmp_path / "a", form, pa.table({"c": pa.array(nulls, pa.list_(pa.null()))}))

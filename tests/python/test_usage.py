@@ -306,7 +306,7 @@ def test_names() -> None:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class Net:
-    """A model that is a pytree, as those of equinox and flax.nnx."""
+    """A model that is a pytree, as in equinox and flax.nnx."""
 
     w: Any
     b: Any
@@ -355,14 +355,14 @@ def test_the_default_memory_of_a_device() -> None:
 
 
 class Flat:
-    """An optimizer whose states are a list, with one of another shape."""
+    """An optimizer with a list of states, with one of another shape."""
 
     def init(self, params: Any) -> list[Any]:
         return [*map(jnp.zeros_like, jax.tree.leaves(params)), jnp.zeros(3)]
 
 
 class Broken:
-    """An optimizer whose `init` fails for parameters without "b"."""
+    """An optimizer with an `init` that fails for parameters without "b"."""
 
     def init(self, params: Any) -> Any:
         return params["b"]

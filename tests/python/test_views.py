@@ -121,7 +121,7 @@ def test_negative_numbers_count_from_the_end() -> None:
 
 
 def test_a_split_is_frozen_and_complete() -> None:
-    """The parts are those of C and Go, whose tests freeze the same numbers."""
+    """The parts are as in C and Go. Their tests freeze the same numbers."""
     ds = mf.from_arrays({"y": np.arange(10), "patient": np.arange(10) % 4})
     parts = ds.split({"train": 0.7, "test": 0.3})
     got = {name: part[:]["y"].tolist() for name, part in parts.items()}

@@ -40,7 +40,7 @@ type Counts struct {
 	Rows      map[int64]int   // times each record was asked for, with -1 for padding
 	Ahead     map[int64]int   // times each record was announced
 	Gatherers int             // opened and not closed
-	Parts     [][]source.Part // of every gatherer
+	Parts     [][]source.Part // jobs of every gatherer
 }
 
 // New returns a dataset with these fields and a number of records.

@@ -47,8 +47,8 @@ func realPlugins(t *testing.T) []string {
 	return []string{"xla:" + path + "?devices=8", "xla:" + path + "?devices=8&shared=false"}
 }
 
-// fetchedPlugin returns the path of a downloaded plugin. If there is none, the test is
-// skipped and names the command that downloads it.
+// fetchedPlugin returns the path of a downloaded plugin. Without one, the test is skipped
+// and names the command that downloads it.
 func fetchedPlugin(t *testing.T, name, command string) string {
 	t.Helper()
 	if os.Getenv("MESHFEED_DEEP") != "1" {

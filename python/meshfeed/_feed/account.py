@@ -97,8 +97,8 @@ class AccountMixin:
 
         `restore`, `seek` and `remesh` begin another run in it. The certificates of all processes
         add up to a proof that every position was delivered exactly once; `Certificate.check`
-        verifies it without reading data. Save the certificate beside the state: those of later
-        runs are added to it. Every loader keeps one, which costs a few nanoseconds per row.
+        verifies it without reading data. Save the certificate beside the state: certificates of
+        later runs are added to it. Every loader keeps one, which costs a few nanoseconds per row.
 
         A certificate belongs to one order: `restore` of another local order begins a new one.
 

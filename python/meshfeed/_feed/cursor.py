@@ -205,7 +205,7 @@ class Cursor:
             self._make, self.ahead = usual
 
     def peek(self) -> Item | None:
-        """Returns the batch that the next take returns, or None if there is none."""
+        """Returns the batch that the next take returns, or None."""
         return self._first()
 
     def _first(self) -> Item | None:

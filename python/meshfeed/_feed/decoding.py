@@ -51,9 +51,9 @@ def refuse_shuffling(dataset: Dataset, order: str) -> None:
 def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> None:
     """Warns of an order that decodes record batches or row groups again and again.
 
-    That is so if files are encoded, and the decoded fields exceed the library's cache in memory
-    and are not kept on disk. Blocks are an exception if those of a window are what is decoded
-    together, and fit in the cache.
+    That is so if files are encoded, and the decoded fields exceed the library's cache in memory and
+    are not kept on disk. Blocks are an exception if the blocks of a window are decoded together,
+    and fit in the cache.
 
     Args:
         dataset: the dataset.

@@ -53,7 +53,7 @@ class Feed:
         return self.build([blocks.views(owner)[0] for blocks in self._blocks])
 
     def marks(self) -> Mark | None:
-        """Returns the marks of a profiler that records a trace; None if there is none."""
+        """Returns the marks of a profiler that records a trace, or None."""
         return None
 
     def sent(self, batch: Any) -> Collection[int]:

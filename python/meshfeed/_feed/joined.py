@@ -189,7 +189,7 @@ class JoinedCursor(Cursor):
 
 @dataclasses.dataclass
 class _Sampling:
-    """Counts the batches of a cursor, to choose those whose replicas are compared.
+    """Counts the batches of a cursor, to choose the batches that compare replicas.
 
     Attributes:
         cluster: the processes that compare.

@@ -222,7 +222,7 @@ class Checks:
     def fills(
         self, fill: Any, fields: Sequence[str], reasons: Mapping[str, str] | None = None
     ) -> dict[str, Any] | None:
-        """Checks the values that replace nulls; returns None if there are none.
+        """Checks the values that replace nulls; returns None without values.
 
         Args:
             fill: the values by field.
@@ -321,7 +321,7 @@ class Checks:
 
 
 def attribute(x: Any, name: str) -> Any:
-    """Returns an attribute of an object; None if there is none, or if reading it fails."""
+    """Returns an attribute of an object; None if it is missing, or if reading it fails."""
     try:
         return getattr(x, name, None)
     except Exception:  # such as of a proxy

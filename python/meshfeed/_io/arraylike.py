@@ -174,7 +174,7 @@ def _converted(given: Any) -> _NumPy:
 
 
 def _of_list(given: Any) -> _NumPy:
-    """Converts a list, whose items may be lists or arrays."""
+    """Converts a list. Its items may be lists or arrays."""
     level = given
     kinds = set(map(type, level))
     while kinds and kinds <= {list, tuple}:
@@ -194,7 +194,7 @@ def _of_list(given: Any) -> _NumPy:
 
 
 def _foreign(kind: type) -> bool:
-    """Returns whether a type is an array of another library, whose values NumPy might change."""
+    """Returns whether a type is an array of another library with values that NumPy might change."""
     known = kind is np.ndarray or issubclass(kind, np.generic)
     return hasattr(kind, "__array__") and not known
 
@@ -396,7 +396,7 @@ def _objects(array: _NumPy, given: Any, lists: str = _FROM_ARROW) -> _UnfitError
 
 
 def _name(value: Any) -> str:
-    """Returns the name of the type of an object; of a scalar of NumPy, that of its Python type."""
+    """Returns the name of an object's type; for a scalar of NumPy, of its Python type."""
     scalars = {np.bool_: "bool", np.integer: "int", np.floating: "float"}
     scalars |= {np.complexfloating: "complex", np.str_: "str"}
     named = (name for kind, name in scalars.items() if isinstance(value, kind))

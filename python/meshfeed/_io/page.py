@@ -70,7 +70,7 @@ class Server:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Sends the page to requests whose Host header is 127.0.0.1 or localhost.
+    """Sends the page to requests with the Host header 127.0.0.1 or localhost.
 
     Other hosts are rejected, because a web site could let its own name resolve to this address.
     Its script could then read the page.

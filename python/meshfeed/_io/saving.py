@@ -132,7 +132,7 @@ def _unwritable(path: Path, e: OSError, op: str) -> ReadError:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Removes scratch files of this file whose processes have ended."""
+    """Removes scratch files of this file if their processes have ended."""
     with contextlib.suppress(OSError):
         scratch = re.compile(re.escape(f".{path.name}.") + r"([0-9a-f]{8})-(\d+)-\d+\.tmp")
         now = path.stat().st_mtime  # from the clock that also sets the times of scratch files

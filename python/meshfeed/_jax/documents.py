@@ -185,7 +185,7 @@ def _reduced(state: Leaf, parameter: Leaf, kind: str) -> Leaf | None:
     given = sharding.spec if isinstance(sharding, NamedSharding) else parameter.spec
     if not removed or given is None:
         return None
-    # Sums over columns have one element per row. Of equal dimensions, rows are the first ones.
+    # Sums over columns have one element per row. If dimensions are equal, rows are the first ones.
     d = removed[-1] if "row" in kind else removed[0]
     axes = [tuple(e) if isinstance(e, list) else e for e in entries(given)]
     spec = PartitionSpec(*axes[:d], *axes[d + 1 :])

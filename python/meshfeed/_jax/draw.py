@@ -255,7 +255,7 @@ def _row(leaf: trees.Leaf, facts: dict[str, Any]) -> _Row:
 
 
 def _collapsed(rows: Sequence[_Row]) -> list[_Row]:
-    """Joins rows that differ only in numbers of their names, such as those of layers."""
+    """Joins rows that differ only in numbers of their names, such as the rows of layers."""
     alike: dict[_Row, list[_Row]] = {}
     for row in rows:
         pattern = dataclasses.replace(row, name=re.sub(r"\d+", "*", row.name))
@@ -288,7 +288,7 @@ def _columns(rows: Sequence[_Row]) -> list[str]:
 
 
 def _sums(arrays: int, total: int, held: collections.Counter[Any]) -> str:
-    """Writes the bytes of all arrays, and those of the device that holds the most.
+    """Writes the bytes of all arrays, and of the device that holds the most.
 
     Args:
         arrays: the number of arrays.

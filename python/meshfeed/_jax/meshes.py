@@ -46,7 +46,7 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
 
 
 def listed_devices(check: Checks, devices: Any) -> list[jax.Device]:
-    """Returns devices that the user gave, or those of `jax.devices()` for None."""
+    """Returns devices that the user gave, or `jax.devices()` for None."""
     given = devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
     found = jax.devices() if given is None else given
     if not isinstance(found, list | tuple) or not all(isinstance(d, jax.Device) for d in found):

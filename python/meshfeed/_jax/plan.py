@@ -225,7 +225,7 @@ def _check_has(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
 def _extend(check: Checks, arrays: Sequence[_Array], *, is_single: bool) -> None:
     """Sets the global shapes of arrays of which every process has its own rows.
 
-    An array whose spec does not fit keeps its shape: `_check_fit` reports it.
+    An array keeps its shape if its spec does not fit: `_check_fit` reports it.
 
     Args:
         check: raises errors with the name of the user's call.
@@ -363,7 +363,7 @@ def check_specs(check: Checks, mesh: Any, specs: Any) -> None:
 
 
 def _check_given(check: Checks, mesh: Any, specs: Any) -> None:
-    """Raises an error if there are no specs."""
+    """Raises an error without specs."""
     if specs is None:
         hint = "give one spec for all arrays, such as PartitionSpec('data'), or a tree of specs"
         raise check.misfit("specs are missing", no_specs(mesh, hint))
@@ -381,5 +381,5 @@ def without_name(text: str, what: str = "the array") -> str:
 
 
 def is_extended(dtype: Any) -> bool:
-    """Returns whether a type is that of PRNG keys, which NumPy does not have."""
+    """Returns whether a type is the type of PRNG keys, which NumPy does not have."""
     return bool(jax.numpy.issubdtype(dtype, jax.dtypes.extended))

@@ -82,8 +82,8 @@ class Traced:
     def products(self, shapes: Sequence[Sequence[int]]) -> int:
         """Returns the bytes of matrix products among the residuals.
 
-        A function that uses `jax.checkpoint` itself may keep fewer residuals than all products.
-        The result is then that of its residuals.
+        A function that uses `jax.checkpoint` itself may keep fewer residuals than all products. The
+        result then counts its residuals.
 
         Args:
             shapes: of the batch.
@@ -141,7 +141,7 @@ def _peak(program: Any, skipped: Collection[Any] = ()) -> int:
     for i, operation in enumerate(program.eqns):
         made = sum(_bytes(var) for var in operation.outvars if var not in skipped)
         inside = max(map(_peak, _programs(operation)), default=0)
-        # A loop stores its results in addition to those of its body. Other calls return the
+        # A loop stores its results in addition to the results of its body. Other calls return the
         # results of their body, which count once.
         loop = operation.primitive.name in ("scan", "while")
         most = max(most, live + (made + inside if loop else max(made, inside)))

@@ -93,7 +93,7 @@ def leaves(
 def opened(node: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], Any]] | None:
     """Opens a node of a class that is registered with JAX by one level.
 
-    A child None is no leaf, as in JAX: it is in the nodes that the third result makes.
+    A child None is not a leaf, as in JAX: it is in the nodes that the third result makes.
 
     Returns:
         The names of the children, the children, and the function that makes a node of other
@@ -138,7 +138,7 @@ def check_depth(check: Checks, argument: str, tree: Any) -> None:
 
 
 def check_keys(check: Checks, argument: str, tree: Any) -> None:
-    """Refuses a dict whose keys cannot be sorted, which JAX cannot flatten.
+    """Refuses a dict with keys that cannot be sorted, which JAX cannot flatten.
 
     Args:
         check: raises errors with the name of the user's call.

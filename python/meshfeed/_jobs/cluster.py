@@ -1,8 +1,8 @@
 """The processes of one loader: they agree on a start, report failures and compare what they load.
 
 They communicate by the keys of a store (see `meshfeed.coordinator`). A generation is the time
-between two agreements: a loader that was moved needs a new one. A loader whose mesh lies in one
-process has no cluster.
+between two agreements: a loader that was moved needs a new one. A loader with a mesh in one process
+has no cluster.
 """
 
 from __future__ import annotations

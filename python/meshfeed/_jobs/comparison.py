@@ -74,7 +74,7 @@ class Block:
         return len(set(self.digests.values())) == 1
 
     def hashed(self) -> bytes:
-        """Returns the bytes to hash: one digest if all are equal, else those of all devices."""
+        """Returns the bytes to hash: one digest if all are equal, else the digests of all."""
         found = sorted(self.digests.items())
         return found[0][1] if self.agrees else b"".join(digest for _, digest in found)
 
@@ -108,7 +108,7 @@ _calls = weakref.WeakKeyDictionary()
 def next_call(
     store: Coordinator, name: str, me: int, members: Sequence[int]
 ) -> tuple[Generation, Generation]:
-    """Returns the keys of the next call with this name, and those of the call before.
+    """Returns the keys of the next call with this name, and of the call before.
 
     The n-th call of a process belongs to the n-th call of the others. Calls of other sets of
     processes are counted apart.
@@ -298,7 +298,7 @@ class Comparison:
         return self._other_bytes(wrong, self._ask({"sets": list(wrong)}, sorted(asked)))
 
     def _wrong(self, records: Mapping[int, Record]) -> dict[str, list[list[int]]]:
-        """Returns the sets of processes whose copies differ, in groups with equal hashes."""
+        """Returns the sets of processes with copies that differ, in groups with equal hashes."""
         wrong: dict[str, list[list[int]]] = {}
         for key in sorted({key for record in records.values() for key in record["sets"]}):
             have = {p: r["sets"][key] for p, r in records.items() if key in r["sets"]}
@@ -323,7 +323,7 @@ class Comparison:
     def _other_bytes(
         self, wrong: Mapping[str, Sequence[Sequence[int]]], answers: Mapping[int, Any]
     ) -> Verdict:
-        """Names the first part whose copies differ, and how many more arrays differ."""
+        """Names the first part with copies that differ, and how many more arrays differ."""
         found: dict[int, str] = {}  # the description of the first such part, by array
         for key, groups in wrong.items():
             by = {p: answers[have[0]][key] for have in groups if have[0] in answers for p in have}
@@ -385,7 +385,7 @@ def _combined(blocks: Sequence[Block]) -> str:
 
 
 def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
-    """Returns the digests of parts, and those of all devices in ascending order if they differ.
+    """Returns the digests of parts, and of all devices in ascending order if they differ.
 
     Another process with the same hash has the same digests on devices of its own.
     """
@@ -399,7 +399,7 @@ def _digests(blocks: Sequence[Block]) -> dict[str, Any]:
 
 
 def _copy_digests(part: int, copies: Copies, by: Mapping[int, Any]) -> Iterator[tuple[Any, str]]:
-    """Yields every copy of a part, whose process has answered, with its digest."""
+    """Yields every copy of a part with its digest, if its process has answered."""
     for process in by.keys() & {process for process, _ in copies}:
         devices = sorted(device for holder, device in copies if holder == process)
         digests = by[process]["inner"].get(str(part))
@@ -504,7 +504,7 @@ def _other_trees(known: Sequence[tuple[Sequence[int], Facts | None]]) -> Verdict
 
 
 def _differing(name: str, index: Index, digests: Mapping[tuple[int, int], str]) -> str:
-    """Describes a part whose copies differ, and names the copies that differ from most others."""
+    """Describes a part if its copies differ, and names those that differ from most."""
     part = f", index [{', '.join(f'{a}:{b}' for a, b in index)}]" if index else ""
     groups: dict[str, Copies] = defaultdict(list)
     for copy, digest in digests.items():

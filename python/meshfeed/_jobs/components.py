@@ -48,7 +48,7 @@ def difference(here: Component, there: Component) -> str:
 
 
 def described(groups: Sequence[tuple[Sequence[int], Component]]) -> list[str]:
-    """Describes how the datasets of groups of processes differ from those of the first group."""
+    """Describes how the datasets of groups of processes differ from the first group's datasets."""
     (here, mine), *others = groups
     return [
         f"dataset differs in {difference(mine, theirs)}, between {named(here)} and {named(there)}"

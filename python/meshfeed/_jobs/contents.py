@@ -2,7 +2,7 @@
 
 When a job starts, its processes compare fingerprints, which only sample files of more than 16 MiB.
 If the user asks for a full comparison, a thread of each process has the library hash every byte. It
-compares the hashes with those of the lowest process.
+compares the hashes with the lowest process.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def error_of(message: Message) -> errors.PeerError:
 def _origin(message: Message) -> type[BaseException]:
     """Returns the class of the original error, a base class of the PeerError beside `Exception`.
 
-    `Exception` replaces a class that would end a loop silently, that is no subclass of
+    `Exception` replaces a class that would end a loop silently, that is not a subclass of
     `Exception`, or that cannot be made from a text.
     """
     if "code" in message:

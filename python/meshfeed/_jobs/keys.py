@@ -138,7 +138,7 @@ class Generation:
                 return value
 
     def by_process(self, key: str) -> dict[int, Any]:
-        """Returns the values below a key whose last parts are the numbers of processes."""
+        """Returns the values below a key that end in the numbers of processes."""
         found = _by_process(self.namespace.store, f"{self.path}/{key}")
         return {process: json.loads(value) for process, value in found.items()}
 

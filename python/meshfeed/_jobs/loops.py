@@ -48,7 +48,7 @@ class Loop:
 
 
 def joined(name: str, me: int, members: Sequence[int]) -> Loop | None:
-    """Joins the processes whose loops have this name.
+    """Joins the processes with loops of this name.
 
     Returns:
         The loop; None if this process is alone, or if the processes cannot communicate.

@@ -76,7 +76,7 @@ class JobOptions:
         return not played and (in_a_job or len(processes) > 1)
 
     def store(self) -> Coordinator:
-        """Returns the coordinator, whose key-value store the processes use."""
+        """Returns the coordinator with the key-value store that the processes use."""
         given = self.coordinator
         return given if isinstance(given, Coordinator) else jax_coordinator()
 

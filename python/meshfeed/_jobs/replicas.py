@@ -49,7 +49,7 @@ class Sample:
 
 
 class Replicas(Worker):
-    """Compares the shared blocks of one loader with those of other processes.
+    """Compares the shared blocks of one loader with the blocks of other processes.
 
     Args:
         of: the store keys of the present generation.
@@ -147,7 +147,7 @@ class Replicas(Worker):
             self._batches.task_done()  # tests wait with join() until all are compared
 
     def _exchange(self, sample: Sample) -> None:
-        """Publishes the digests of a sample and compares those of the other writers.
+        """Publishes the digests of a sample and compares the digests of the other writers.
 
         If the store fails, the samples that were delivered before the failure are skipped.
         """
@@ -194,7 +194,7 @@ class Replicas(Worker):
             log.warning(text, self._title, sample.epoch, sample.step, writer, why)
 
     def _judge(self, sample: Sample, writer: int, theirs: Mapping[str, str]) -> None:
-        """Compares digests of a writer with those of this process, and reports a difference."""
+        """Compares digests of a writer with this process, and reports a difference."""
         mine = self._of(sample, writer)
         if writer != self._me:
             self.compared += len(mine)

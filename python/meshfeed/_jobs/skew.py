@@ -8,11 +8,11 @@ conditions hold:
 - the others arrived only after these processes had taken k more batches;
 - these processes could not finish a step with the next batch while the others were held.
 
-The first shows that the steps of the others need those of these processes; the second shows the
-reverse. So the steps depend on each other, with k batches between them. A process that is only
-late gives k = 0. Processes whose steps do not depend on each other could pass both tests by chance,
-when one is slow and then another. So every test waits for twice the longest recent step, and both
-are repeated before anything is raised.
+The first shows that the steps of the others need the steps of these processes; the second shows the
+reverse. So the steps depend on each other, with k batches between them. A process that is only late
+gives k = 0. Processes with independent steps could pass both tests by chance, when one is slow and
+then another. So every test waits for twice the longest recent step, and both are repeated before
+anything is raised.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class SkewDetector(Worker):
         return []
 
     def _compared(self, waiting: Sequence[int]) -> str | None:
-        """Finds out how many batches are between processes whose steps wait for each other.
+        """Finds out how many batches are between processes that wait for each other in every step.
 
         Args:
             waiting: the processes that wait for the others.
@@ -141,7 +141,7 @@ class SkewDetector(Worker):
         return wording.skewed(ahead, behind, more - 1) if sure else None
 
     def _waits(self, some: Sequence[int], others: Sequence[int], seconds: float) -> list[int]:
-        """Returns those of some processes whose next step waits for that of others."""
+        """Returns the given processes that wait for the next step of others."""
         self._step(some)
         if self._wait(seconds, lambda: self._all(some)):
             return []
@@ -203,7 +203,7 @@ class SkewDetector(Worker):
         self._decide({p: self._stops[p] + 1 for p in processes})
 
     def _arrived(self, processes: Collection[int]) -> list[int]:
-        """Returns those of some processes that have arrived at their stop."""
+        """Returns the given processes that have arrived at their stop."""
         return [p for p in processes if p in self._at and self._at[p].batch >= self._stops[p]]
 
     def _more_than(self, n: int) -> bool:

@@ -1,8 +1,8 @@
 """Keeps a slow process from replacing a later state in a file that all processes write.
 
-Processes whose steps do not wait for each other run apart. So every process publishes its position
-before it saves its state. The file keeps its state if that is later than the one to save, and not
-later than any published position: then it belongs to this run.
+Processes run apart if their steps do not wait for each other. So every process publishes its
+position before it saves its state. The file keeps its state if that is later than the one to save,
+and not later than any published position: then it belongs to this run.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ LISTED = 12  # processes that are named one by one
 
 
 def named(processes: Sequence[int], one: str = "", many: str = "") -> str:
-    """Names processes. `one` follows the name of a single process, `many` that of several.
+    """Names processes. `one` follows the name of a single process, `many` follows several names.
 
     Examples:
         >>> named([2])
@@ -48,7 +48,7 @@ def closed(title: str) -> errors.Error:
 
 
 def differ(title: str, differences: Sequence[str], call: str) -> errors.Error:
-    """Makes the error for processes whose terms (see agreement.py) differ after a call."""
+    """Makes the error for processes with terms (see agreement.py) that differ after a call."""
     message = f"the processes of loader {title} differ: {'; '.join(differences)}"
     hint = "give every process the same data, arguments and state"
     if call == ONE_EPOCH:

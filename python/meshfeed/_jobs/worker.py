@@ -68,7 +68,7 @@ class Worker:
         self.ended.set()
 
 
-# All workers, also those of forgotten loaders: they end at the interpreter's exit.
+# All workers, also workers of forgotten loaders: they end at the interpreter's exit.
 running: set[Worker] = set()
 
 

@@ -32,7 +32,7 @@ class Lap:
 
 
 class Loop:
-    """A training loop, whose cycles are timed.
+    """A training loop with timed cycles.
 
     Args:
         check: raises errors with the name of the user's call.

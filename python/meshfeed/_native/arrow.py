@@ -72,7 +72,7 @@ def record_of_batch(batch: int, formats: Formats) -> tuple[Any, Any]:
 
 
 def stream_of_batch(batch: int, formats: Formats) -> Any:
-    """Returns a capsule of a stream whose one record batch is the batch at this address."""
+    """Returns a capsule of a stream with one record batch, the batch at this address."""
     capsule, at = _capsule(b"arrow_array_stream")
     _check(library().mf_batch_stream(batch, *_texts(formats), at))
     return capsule

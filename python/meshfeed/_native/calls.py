@@ -303,7 +303,7 @@ def dataset_rename(handle: int, names: Mapping[str, str]) -> Handle:
 
 
 def dataset_filter(handle: int, bits: np.ndarray[Any, np.dtype[np.uint8]], records: int) -> Handle:
-    """Creates a dataset of the records whose bit is set, the lowest bit of each byte first."""
+    """Creates a dataset of the records with a set bit, the lowest bit of each byte first."""
     return _created("dataset", "mf_dataset_filter", handle, bits.ctypes.data, records)
 
 
@@ -549,7 +549,7 @@ class HostArray(NamedTuple):
 
 
 def splitter_create(document: str, process: int, arrays: Sequence[HostArray]) -> Handle:
-    """Creates a splitter of arrays in this memory, which are those of the layout."""
+    """Creates a splitter of arrays in this memory, which are the layout's arrays."""
     descriptions = (Array * len(arrays))()
     for out, array in zip(descriptions, arrays, strict=True):
         out.struct_size = sizeof(Array)

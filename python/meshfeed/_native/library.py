@@ -142,7 +142,7 @@ def release_later(handle: int) -> None:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Calls a function whose last argument is an `mf_error`, and raises its errors.
+    """Calls a function with an `mf_error` as its last argument, and raises its errors.
 
     Returns:
         The code: 0 or a positive outcome.

@@ -65,7 +65,7 @@ def _lacking(what: str, hint: str) -> errors.ResourceExhaustedError:
 
 
 def _limit(name: str) -> int | None:
-    """Returns a soft limit, or None if there is no limit."""
+    """Returns a soft limit, or None for unlimited."""
     soft, _ = resource.getrlimit(getattr(resource, name))
     return None if soft == resource.RLIM_INFINITY else soft
 

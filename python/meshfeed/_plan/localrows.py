@@ -127,7 +127,7 @@ def _and(group: Sequence[int]) -> str:
 
 
 def check_parts(check: Checks, arrays: Sequence[tuple[str, int, Parts]]) -> str:
-    """Refuses arrays whose processes cannot have rows of their own.
+    """Refuses arrays if their processes cannot have rows of their own.
 
     Returns a warning if processes share rows, or "".
 

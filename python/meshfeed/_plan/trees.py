@@ -111,7 +111,7 @@ def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:
 def no_field(
     name: str, field: Any, fields: Sequence[str], skipped: Sequence[Skipped], *, named: bool = True
 ) -> NotFoundError | UnsupportedError:
-    """Makes the error of an array whose field the dataset does not have.
+    """Makes the error of an array with a field that the dataset does not have.
 
     Args:
         name: the array's name.
@@ -210,7 +210,7 @@ def _leaf(
 
 
 def _field_of(path: tuple[str, ...], fields: Sequence[str]) -> str:
-    """Returns the field of an array whose leaf does not name one."""
+    """Returns the field of an array if its leaf does not name one."""
     name = "/".join(path)
     return name if name in fields else path[-1]
 

@@ -9,7 +9,7 @@ files. It has two parts.
 2. `timing` and `overlap`: the time of `next` and the rows per second, compared with a loop of
    `np.take` and `jax.device_put`, and how much of a transfer a step hides.
 
-`bench` is no part of the check: it measures the batches of a layout, for `meshfeed bench --jax`.
+`bench` is not part of the check: it measures the batches of a layout, for `meshfeed bench --jax`.
 
 `report` writes the outcome as Markdown or JSON, with a summary of three sentences.
 """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from meshfeed.selfcheck import verbs
 
-# The exit statuses, beside those of `verbs`. FOUND: a check failed.
+# The exit statuses, beside the statuses of `verbs`. FOUND: a check failed.
 PASSED, FOUND = 0, 1
 
 MOST = 60  # minutes

@@ -72,7 +72,7 @@ def planned(case: Case, split: Shardings, path: Path) -> int:
 
 
 def check(case: Case, split: Shardings, data: Data, path: Path) -> None:
-    """Fails unless this process's shards are those of the batch that the loader promised."""
+    """Fails unless this process's shards match the batch that the loader announced."""
     options = {"batch_size": case.batch, "shuffle": True, "seed": 0}
     with mf.open(path) as ds, mf.Loader(ds, None, dict(split), **options) as loader:
         records = loader.records(0, 0)

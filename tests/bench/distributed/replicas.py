@@ -1,7 +1,7 @@
 """Measures the cost of comparing replicas: processes 0 and 2, and 1 and 3, hold the same rows.
 
 Run as a module it is one process of the job; `measure` starts them. Loops without comparisons, with
-the default and with all steps compared take turns. The default compares three steps, whose cost is
+the default and with all steps compared take turns. The default compares three steps, which cost
 less than the noise of a loop. So the cost of a comparison comes from the loop that compares all.
 """
 

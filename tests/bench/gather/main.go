@@ -1,6 +1,6 @@
-// Command gather is a C library for the benchmark. It gathers on the caller's
-// thread, as np.take does. A loader gathers on another thread, which must be
-// woken, may be interrupted, and whose core may have been idle.
+// Command gather is a C library for the benchmark. It gathers on the caller's thread, as
+// np.take does. A loader gathers on another thread. It must be woken, may be interrupted,
+// and its core may have been idle.
 //
 //	go build -buildmode=c-shared -o gather.so ./tests/bench/gather
 package main

@@ -59,7 +59,7 @@ def records_of(document: Mapping[str, Any]) -> int:
 
 
 def dataset(fields: Fields, records: int) -> mf.Dataset:
-    """Creates a dataset of any size whose rows share one row in memory."""
+    """Creates a dataset of any size with rows that share one row in memory."""
     arrays = {}
     for name, (dtype, row) in fields.items():
         one = np.zeros((1,) * (1 + len(row)), jax.numpy.dtype(dtype))
@@ -68,7 +68,7 @@ def dataset(fields: Fields, records: int) -> mf.Dataset:
 
 
 class Loaded:
-    """A loader whose loop ends with the first batch."""
+    """A loader with a loop that ends with the first batch."""
 
     def __init__(self, loader: mf.Loader, batches: int) -> None:
         self.layout = loader.layout
