@@ -43,10 +43,10 @@ WORDS = {
 # Habits of writing, and how many of 1,000 lines may have them. Repeat the noun, or say what
 # the thing does: "copies the row of one span to another", "n int // number of rows".
 HABITS = {
-    r"\b(?:that|those) of\b": 7,
-    r"(?:^|[.:!?] )Of (?!returns|describes)|^of ": 6.5,
-    r"\bwhose\b": 9.5,
-    r"\b(?:is|are|was|were) (?:no|none)\b": 4.5,
+    r"\b(?:that|those) of\b": 4,
+    r"(?:^|[.:!?] )Of (?!returns|describes)|^of ": 5.5,
+    r"\bwhose\b": 6,
+    r"\b(?:is|are|was|were) (?:no|none)\b": 3,
 }
 
 # Uses that are right: a file, a word, and the reason.
