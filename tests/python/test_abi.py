@@ -39,5 +39,5 @@ def test_flags() -> None:
     for name in ("ALL_DEVICES", "ALLOW_DUPLICATES", "IGNORE_DATASET", "NO_PREFLIGHT"):
         assert getattr(abi, name) == int(in_c[name]), name
     assert (in_c["IO_AUTO"], in_c["IO_MAP"], in_c["IO_READ"]) == ("0", "1", "2")
-    for name in ("TEXT", "SVG", "JSON", "HTML", "DOCUMENT"):
+    for name in ("TEXT", "SVG", "JSON", "DOCUMENT"):
         assert getattr(abi, name) == int(in_c[name]), name
