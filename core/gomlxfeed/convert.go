@@ -42,7 +42,7 @@ func Mesh(m *mesh.Mesh, d *Devices) (*distributed.DeviceMesh, []compute.DeviceNu
 // meshes caches logical meshes by their axes. The zero value is empty.
 type meshes struct {
 	mu   sync.Mutex
-	made []*distributed.DeviceMesh
+	list []*distributed.DeviceMesh
 }
 
 // get returns the logical mesh with these axes, and creates it if needed.
@@ -53,14 +53,14 @@ func (k *meshes) get(axes []mesh.Axis) (*distributed.DeviceMesh, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, m := range k.made {
+	for _, m := range k.list {
 		if slices.Equal(m.AxesNames(), names) && slices.Equal(m.AxesSizes(), sizes) {
 			return m, nil
 		}
 	}
 	m, err := distributed.NewDeviceMesh(sizes, names)
 	if err == nil {
-		k.made = append(k.made, m)
+		k.list = append(k.list, m)
 	}
 	return m, err
 }

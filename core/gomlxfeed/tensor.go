@@ -40,22 +40,22 @@ func (d *Devices) put(dev compute.DeviceNum, shape shapes.Shape, data []byte) (p
 // empty returns a new tensor on a device and its memory. Writing to the memory
 // changes the tensor. The memory is valid until the tensor is freed. The devices
 // must be Shared.
-func (d *Devices) empty(dev compute.DeviceNum, shape shapes.Shape) (made *tensors.Tensor, memory []byte, err error) {
+func (d *Devices) empty(dev compute.DeviceNum, shape shapes.Shape) (tensor *tensors.Tensor, memory []byte, err error) {
 	doing, size := fmt.Sprintf("allocate on device %d", dev), int(shape.ByteSize())
 	err = d.call(doing, func() (err error) {
-		if made, err = tensors.FromShapeForBackend(d.backend, dev, shape); err != nil {
+		if tensor, err = tensors.FromShapeForBackend(d.backend, dev, shape); err != nil {
 			return err
 		}
 		d.count(1, size)
-		return made.MutableBytes(func(b []byte) { memory = b })
+		return tensor.MutableBytes(func(b []byte) { memory = b })
 	})
 	if err == nil && len(memory) != size {
 		err = status.Errorf(status.Internal, "gomlxfeed", "cannot %s: the buffer of %s has %d bytes", doing, shape, len(memory))
 	}
-	if err != nil && made != nil {
-		_ = d.free(made, size) // err, which came first, is returned
+	if err != nil && tensor != nil {
+		_ = d.free(tensor, size) // err, which came first, is returned
 	}
-	return made, memory, err
+	return tensor, memory, err
 }
 
 // read copies the value of a tensor to dst, which has the same length.

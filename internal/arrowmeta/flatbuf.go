@@ -13,9 +13,9 @@ import (
 // cannot wrap around. So a nested table always lies behind its parent, and no
 // cycle is possible.
 type flatbuf struct {
-	b     []byte
-	err   error
-	spare int // bytes of decoded objects still allowed; see charge
+	b      []byte
+	err    error
+	budget int // bytes of decoded objects still allowed; see charge
 }
 
 // sharing bounds the bytes of all decoded objects, as a multiple of the message.
@@ -23,7 +23,7 @@ type flatbuf struct {
 // more bytes than it has. Known writers share at most strings.
 const sharing = 4
 
-func (f *flatbuf) reset(b []byte) { *f = flatbuf{b: b, spare: sharing * len(b)} }
+func (f *flatbuf) reset(b []byte) { *f = flatbuf{b: b, budget: sharing * len(b)} }
 
 func (f *flatbuf) fail(at int, format string, args ...any) {
 	if f.err == nil {
@@ -45,10 +45,10 @@ func (f *flatbuf) refuse(at int, format string, args ...any) {
 }
 
 // charge subtracts an object of n encoded bytes, which a decoder is about to copy,
-// from spare. It returns false if spare is used up or an error came before.
+// from budget. It returns false if budget is used up or an error came before.
 func (f *flatbuf) charge(at, n int) bool {
-	f.spare -= n
-	if f.spare < 0 {
+	f.budget -= n
+	if f.budget < 0 {
 		f.fail(at, "objects overlap")
 	}
 	return f.err == nil

@@ -103,7 +103,7 @@ type Group struct {
 type Chunk struct {
 	Offset, Length int64 // in the file
 	Values         int64 // levels, which include nulls and empty lists
-	Nulls          int64 // nulls among the values, and lists as the writer counts them; -1 if unknown
+	Nulls          int64 // null values, and null lists as the writer counts them; -1 if unknown
 	Unpacked       int64 // bytes of the pages after decompression
 	Text           int64 // bytes of the values of variable length; 0 if unknown
 	Codec          Codec
@@ -402,7 +402,7 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 		c.pages = thrift.Structs(r, kind, 1<<10, "encodings of pages", readPageCount)
 	case 16:
 		r.Nested(kind, func(id int, kind thrift.Kind) {
-			if id == 1 { // field of the struct SizeStatistics
+			if id == 1 { // unencoded_byte_array_data_bytes of the struct SizeStatistics
 				c.text = r.Int64(kind)
 			} else {
 				r.Skip(kind)

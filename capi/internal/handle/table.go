@@ -22,7 +22,7 @@ import (
 type Table struct {
 	mu      sync.Mutex
 	entries map[uint64]*Entry
-	made    uint64        // handles so far
+	created uint64        // handles so far
 	pins    int           // pins of all entries, including released ones
 	idle    chan struct{} // closed when pins is 0; nil if no caller waits for it
 }
@@ -67,8 +67,8 @@ func (t *Table) Put(o Object) uint64 {
 	if t.entries == nil {
 		t.entries = map[uint64]*Entry{}
 	}
-	h := first + t.made
-	t.made++
+	h := first + t.created
+	t.created++
 	t.entries[h] = e
 	return h
 }
