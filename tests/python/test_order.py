@@ -209,8 +209,8 @@ def test_blocks_of_a_layout() -> None:
     assert (problem.severity, problem.path) == ("info", "/dataset/order")
     assert problem.message == (
         "an epoch has 4 windows of at most 63 of the 250 blocks, and a window has at most "
-        "252 records of 1.97 KiB; the variance of a batch's mean is at most 1.19 times that of "
-        "independent records"
+        "252 records of 1.97 KiB; the variance of a batch's mean is at most 1.19 times "
+        "the variance of independent records"
     )
     assert problem.facts["variance_percent"] == 119
 

@@ -129,8 +129,8 @@ LOOP_ERRORS: list[tuple[type[mf.Error], str, Callable[[mf.Devices], object]]] = 
     ),
     (
         mf.UnsupportedError,
-        "Loader.place: Mesh('data': 8) has devices of 2 processes, but GoMLX places on those of "
-        "one; give every process a mesh of its own devices",
+        "Loader.place: Mesh('data': 8) has devices of 2 processes, but GoMLX places on devices "
+        "of one process; give every process a mesh of its own devices",
         lambda d: mf.Loader(numbers(16), layout=lay(processes=2), process=1).place(d),
     ),
     (

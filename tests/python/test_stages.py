@@ -68,6 +68,7 @@ def test_two_stages_run_at_a_time(
 
 RUNNER = """
 from tests import stages
+import os
 import sys
 suite = [
     stages.Stage("polite", "sh -c 'touch polite; exec sleep 1000'"),
@@ -76,6 +77,7 @@ suite = [
 ]
 stages.SUITES["suite"], stages.ROOT = suite, sys.argv[1]
 stages.GRACE = 1
+os.environ["MESHFEED_JOBS"] = "2"
 sys.exit(stages.main("suite"))
 """
 
