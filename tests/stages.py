@@ -80,9 +80,15 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
 # Guides are programs of many processes, so they have a stage beside the other tests.
 GUIDES = "tests/python/test_guides.py"
 
+# The tests of Python would take longest, so they are two stages of about equal time.
+HALVES = {f"{a} to {z}": f"tests/python/test_[{a}-{z}]*.py" for a, z in ("al", "mz")}
+
 # The longest stages come first, so that no long stage runs alone at the end.
 TEST = [
-    Stage("pytest", f"{PYTHON} -m pytest -q tests/python --ignore {GUIDES}"),
+    *(
+        Stage(f"pytest {which}", f"sh -c '{PYTHON} -m pytest -q {files} --deselect {GUIDES}'")
+        for which, files in HALVES.items()
+    ),
     Stage(
         "the page in a browser",
         "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
