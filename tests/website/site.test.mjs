@@ -78,14 +78,6 @@ onSite("a picture follows the reader's choice of a scheme", { colorScheme: "ligh
   assert.notEqual(await background(), light);
 });
 
-onSite("a plot follows the reader's choice of a scheme", { colorScheme: "light" }, async (page) => {
-  await page.goto(new URL("guides/tuning.html", site).href);
-  const ink = () => page.evaluate(() => getComputedStyle(document.querySelector("svg.mf-plot text")).fill);
-  const light = await ink();
-  await page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
-  assert.notEqual(await ink(), light);
-});
-
 onSite("the search finds a word and a name", {}, async (page) => {
   for (const [word, place] of [["preemption", "guides/distributed.html"], ["verify_replicas", "reference/python/loading.html"]]) {
     await page.goto(new URL(`search.html?q=${word}`, site).href);
