@@ -80,15 +80,21 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
 # Guides are programs of many processes, so they have a stage beside the other tests.
 GUIDES = "tests/python/test_guides.py"
 
+
 # The tests of Python would take longest, so they are two stages of about equal time.
-HALVES = {f"{a} to {z}": f"tests/python/test_[{a}-{z}]*.py" for a, z in ("al", "mz")}
+def quick_pytest(letters: str) -> Stage:
+    files = f"tests/python/test_[{letters}]*.py"
+    return Stage(f"pytest {letters}", f"sh -c '{PYTHON} -m pytest -q {files} --deselect {GUIDES}'")
+
+
+def deep_pytest(letters: str) -> Stage:
+    command = f'{PYTHON} -m pytest -q -m "deep or longer" tests/python/test_[{letters}]*.py'
+    return Stage(f"deep pytest {letters}", f"sh -c '{command}'", DEEP_ENV)
+
 
 # The longest stages come first, so that no long stage runs alone at the end.
 TEST = [
-    *(
-        Stage(f"pytest {which}", f"sh -c '{PYTHON} -m pytest -q {files} --deselect {GUIDES}'")
-        for which, files in HALVES.items()
-    ),
+    *(quick_pytest(which) for which in ("a-l", "m-z")),
     Stage(
         "the page in a browser",
         "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
@@ -133,7 +139,7 @@ WASM_TESTS = (
 )
 
 DEEP = [
-    Stage("deep pytest", f"{PYTHON} -m pytest -q -m 'deep or longer' tests/python", DEEP_ENV),
+    *(deep_pytest(which) for which in ("a-p", "q-z")),
     Stage(
         "the site",
         f"sh -c 'docs/build.sh {PYTHON} && {PYTHON} -m pytest -q tests/website &&"
