@@ -21,7 +21,6 @@ FILES = [
     "tests/python/test_put.py",
     "tests/python/test_put_leaves.py",
     "tests/python/test_put_memory.py",
-    "tests/python/test_put_errors.py",
     "tests/python/test_place_batches.py",
     "tests/distributed/test_put.py",
     "tests/python/test_stored.py",
