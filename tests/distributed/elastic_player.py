@@ -93,7 +93,7 @@ def survive(place: Place, loader: mf.Loader, log: Any, steps: int) -> None:
     client.wait_at_barrier("done", 60_000, sorted(alive))
 
 
-def decoding(_: Place, loader: mf.Loader, log: Any, __: int) -> None:
+def decoding(_place: Place, loader: mf.Loader, log: Any, _steps: int) -> None:
     """Runs until the job is killed."""
     for _ in batches(loader, log, MOST):
         pass
