@@ -62,8 +62,8 @@ func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
 // Len implements source.Source.
 func (d *Dataset) Len() int64 { return d.table.Index.Len() }
 
-// Facts implements source.Source. Check takes the numbers of the fields of the dataset, which are not
-// those of the stored columns if directories name fields.
+// Facts implements source.Source. Check takes the numbers of the fields of the dataset. If
+// directories name fields, the numbers of the stored columns differ.
 func (d *Dataset) Facts() source.Facts {
 	f := stored{d}.Facts()
 	f.Check = d.rows.Facts().Check

@@ -76,8 +76,8 @@ const maxFrameWindow = 64 << 20
 // zstdRatio is above zstd's best ratio: 128 KiB become 4 bytes.
 const zstdRatio = 40 << 10
 
-// unzstdFrame decodes a frame at once if its header has its size, as those of Arrow's
-// writers have. Otherwise it decodes the frame as a stream.
+// unzstdFrame decodes a frame at once if its header has its size, as Arrow's writers set it.
+// Otherwise it decodes the frame as a stream.
 func unzstdFrame(stored []byte, size int64) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(stored); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// directory returns the Arrow files of a directory: those of a conversion, of a split of
+// directory returns the Arrow files of a directory: the files of a conversion, of a split of
 // Hugging Face's libraries or of all partitions. In any other directory, it returns its data.
 func (f finder) directory(dir string) ([]File, error) {
 	entries, err := f.Opener.List(f.ctx, dir)
@@ -52,7 +52,11 @@ func (f finder) directory(dir string) ([]File, error) {
 			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
 	}
 	for _, sub := range dirs {
-		if ext, _ := f.arrowIn(sub); f.hasData(sub) && !hidden(sub) {
+		if hidden(sub) {
+			continue
+		}
+		if entries, _ := f.Opener.List(f.ctx, sub); hasData(entries) {
+			ext, _ := suffixIn(entries)
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has Arrow files, and so has %s in it, which would be left out", dir, sub).
 				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+ext), filepath.Join(dir, "*", "*"+ext)).With("path", dir)
 		}
@@ -78,9 +82,8 @@ func (f finder) data(dir string, entries []blob.Entry) []string {
 	return names
 }
 
-// hasData reports whether a directory has Arrow files or partitions.
-func (f finder) hasData(dir string) bool {
-	entries, _ := f.Opener.List(f.ctx, dir)
+// hasData reports whether a directory with these entries has Arrow files or partitions.
+func hasData(entries []blob.Entry) bool {
 	return len(arrowFiles(entries)) > 0 || hasPartitions(entries)
 }
 
@@ -110,24 +113,24 @@ func isZarr(e blob.Entry) bool {
 	return slices.Contains([]string{"zarr.json", ".zarray", ".zgroup"}, e.Name)
 }
 
-// arrowIn returns the suffix of the first Arrow file in a directory. If there is none, ok
-// is false, and the suffix is that of most files.
-func (f finder) arrowIn(dir string) (ext string, ok bool) {
-	entries, err := f.Opener.List(f.ctx, dir)
-	i := slices.IndexFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) })
-	if err != nil || i < 0 {
+// suffixIn returns the suffix of the first Arrow file of a directory. Without such a file, ok is
+// false, and the suffix is the one that most files have.
+func suffixIn(entries []blob.Entry) (ext string, ok bool) {
+	names := arrowFiles(entries)
+	if len(names) == 0 {
 		return suffixes[0], false
 	}
-	return filepath.Ext(entries[i].Name), true
+	return filepath.Ext(names[0]), true
 }
 
 // alternative suggests what to open instead of a directory without Arrow files.
 func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
 	for _, sub := range dirs {
-		if ext, ok := f.arrowIn(sub); ok && !hidden(sub) {
+		entries, _ := f.Opener.List(f.ctx, sub)
+		if ext, ok := suffixIn(entries); ok && !hidden(sub) {
 			return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+ext)
 		}
-		if entries, _ := f.Opener.List(f.ctx, sub); hasPartitions(entries) {
+		if hasPartitions(entries) {
 			return "open a directory with partitions: " + sub
 		}
 	}
@@ -165,14 +168,14 @@ func (f finder) listed(dir string, entries []blob.Entry) string {
 const searched = 100
 
 // below suggests the nearest directories below one that have files of Arrow or Parquet. It is
-// empty if there are none among the first ones.
+// empty if the first directories have no such file.
 func (f finder) below(dir string) string {
 	var found []string
 	for level, seen := []string{dir}, 0; len(level) > 0 && found == nil && seen < searched; {
 		var next []string
 		for _, d := range level[:min(len(level), searched-seen)] {
 			entries, _ := f.Opener.List(f.ctx, d)
-			if d != dir && (len(arrowFiles(entries)) > 0 || hasPartitions(entries)) {
+			if d != dir && hasData(entries) {
 				found = append(found, d)
 			}
 			for _, e := range entries {

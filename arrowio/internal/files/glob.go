@@ -36,8 +36,8 @@ func (f finder) glob(pattern string) ([]File, error) {
 		return nil, f.nothingMatches(pattern, dirs, left)
 	}
 	for _, dir := range dirs {
-		if f.hasData(dir) {
-			return nil, f.ambiguous(pattern, dir)
+		if entries, _ := f.Opener.List(f.ctx, dir); hasData(entries) {
+			return nil, ambiguous(pattern, dir, entries)
 		}
 	}
 	parents := make([]string, len(files))
@@ -51,8 +51,8 @@ func (f finder) glob(pattern string) ([]File, error) {
 }
 
 // ambiguous returns the error for a glob that matches files and a directory with files.
-func (f finder) ambiguous(pattern, dir string) error {
-	ext, _ := f.arrowIn(dir)
+func ambiguous(pattern, dir string, entries []blob.Entry) error {
+	ext, _ := suffixIn(entries)
 	inside := filepath.Join(pattern, "*"+ext)
 	hint := fmt.Sprintf("say which are meant, as in %s or %s", pattern+ext, inside)
 	if isArrow(pattern) {
@@ -114,10 +114,11 @@ func (f finder) nothingMatches(pattern string, dirs []string, left []blob.Entry)
 		if len(dirs) > 1 {
 			e.Msg = fmt.Sprintf("no file matches %q, only %d directories", pattern, len(dirs))
 		}
-		if entries, _ := f.Opener.List(f.ctx, dirs[0]); hasPartitions(entries) {
+		entries, _ := f.Opener.List(f.ctx, dirs[0])
+		if hasPartitions(entries) {
 			return e.WithHint("open a directory with partitions: %s", dirs[0])
 		}
-		ext, _ := f.arrowIn(dirs[0])
+		ext, _ := suffixIn(entries)
 		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+ext))
 	}
 	dir := fixedDir(pattern)

@@ -211,7 +211,10 @@ func (f finder) oneSplit(dir string, entries []blob.Entry, files []string) error
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Dir && slices.Contains(usualSplits, strings.ToLower(e.Name)) && f.hasData(filepath.Join(dir, e.Name)) {
+		if !e.Dir || !slices.Contains(usualSplits, strings.ToLower(e.Name)) {
+			continue
+		}
+		if inside, _ := f.Opener.List(f.ctx, filepath.Join(dir, e.Name)); hasData(inside) {
 			names = append(names, e.Name)
 		}
 	}

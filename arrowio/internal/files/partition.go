@@ -164,7 +164,8 @@ func (f finder) divide(p place) (files []File, inside []place, err error) {
 			}
 			inside = append(inside, place{dir: path, partition: keys})
 		default:
-			if ext, ok := f.arrowIn(path); ok {
+			below, _ := f.Opener.List(f.ctx, path)
+			if ext, ok := suffixIn(below); ok {
 				return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has partitions, such as key=value, and the directory %s with Arrow files in it, which would be left out", p.dir, path).
 					WithHint("move it, or say which files are meant, as in %s", filepath.Join(path, "*"+ext)).With("path", path)
 			}
