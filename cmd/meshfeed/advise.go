@@ -103,9 +103,11 @@ func (a *adviseFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return a.named(cmd, arg, err)
 	}
-	text := []byte(document.Text(d, r))
+	var text []byte
 	if a.json {
 		text = document.Report(r)
+	} else {
+		text = []byte(document.Text(d, r))
 	}
 	_, err = cmd.OutOrStdout().Write(endLine(text))
 	if err == nil && r.Best < 0 {

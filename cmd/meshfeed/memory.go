@@ -43,9 +43,11 @@ device, and 2 if the document cannot be read.`,
 }
 
 func writeMemory(cmd *cobra.Command, u *memory.Usage, asJSON bool) error {
-	text := []byte(document.Text(u))
+	var text []byte
 	if asJSON {
 		text = endLine(document.Report(u))
+	} else {
+		text = []byte(document.Text(u))
 	}
 	_, err := cmd.OutOrStdout().Write(text)
 	if err == nil && u.Err() != nil {
