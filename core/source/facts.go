@@ -57,25 +57,18 @@ func CoverageOf(src Source) (hashed, of int64) {
 }
 
 // CacheOf returns the CacheBytes of a source, or 0 if nothing has to be decoded.
-func CacheOf(src Source) int64 {
-	if bytes := src.Facts().CacheBytes; bytes != nil {
-		return bytes()
-	}
-	return 0
-}
+func CacheOf(src Source) int64 { return answer(src.Facts().CacheBytes) }
 
 // CacheInfoOf returns where a source keeps decoded units.
-func CacheInfoOf(src Source) CacheInfo {
-	if cache := src.Facts().Cache; cache != nil {
-		return cache()
-	}
-	return CacheInfo{}
-}
+func CacheInfoOf(src Source) CacheInfo { return answer(src.Facts().Cache) }
 
 // DecodingOf returns the decoding of a source so far.
-func DecodingOf(src Source) Work {
-	if decoding := src.Facts().Decoding; decoding != nil {
-		return decoding()
+func DecodingOf(src Source) Work { return answer(src.Facts().Decoding) }
+
+// answer returns what a function of the facts returns, or the zero value if it is not known.
+func answer[T any](fact func() T) (value T) {
+	if fact != nil {
+		value = fact()
 	}
-	return Work{}
+	return value
 }
