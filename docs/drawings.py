@@ -261,7 +261,8 @@ def wing(package: str) -> int:
 
 def packages() -> str:
     """Draws the wings side by side, and which public package uses which."""
-    used, rows = edges(), ranks(edges())
+    used = edges()
+    rows = ranks(used)
     width = sum(w for _, _, w in WINGS) + GAP * (len(WINGS) + 1)
     title = "The packages of the module; a line leads down to a package that is used"
     picture = Picture(width, title)

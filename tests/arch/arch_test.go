@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"internal/split":              {"core/layout", "internal/gather"},
 	"core/source/cut":             {"internal/block"},
 	"core/view":                   {"core/source/cut", "core/sampler"},
-	"core/plan/strategy/document": {"core/plan/strategy", "core/plan/diagram", "core/layout/document"},
+	"core/plan/strategy/document": {"core/plan/strategy", "core/layout/document"},
 	"core/diagnosis/document":     {"core/diagnosis", "core/sampler"},
 	"core/plan/memory/document":   {"core/plan/memory", "core/layout/document"},
 	"core/plan/diagram":           {"core/plan/strategy", "internal/drawing"},

@@ -93,12 +93,6 @@ def survive(place: Place, loader: mf.Loader, log: Any, steps: int) -> None:
     client.wait_at_barrier("done", 60_000, sorted(alive))
 
 
-def decoding(_place: Place, loader: mf.Loader, log: Any, _steps: int) -> None:
-    """Runs until the job is killed."""
-    for _ in batches(loader, log, MOST):
-        pass
-
-
 def wait_for_the_end() -> None:
     """Waits for the kill that ends this process."""
     while True:
@@ -117,7 +111,7 @@ PLAYS = {
     "preempted": preempted,
     "killed": killed,
     "survive": survive,
-    "decoding": decoding,
+    "decoding": run,
 }
 
 

@@ -130,7 +130,7 @@ def test_one_is_killed_and_two_go_on(tmp_path: Path) -> None:
 def test_one_is_killed_while_it_decodes(tmp_path: Path) -> None:
     """The others end, and a job over the same cache gets the rows of an undisturbed run."""
     first, second, cache = tmp_path / "three", tmp_path / "two", tmp_path / "cache"
-    with job(first, [1] * 3, "decoding", cache=cache) as three:
+    with job(first, [1] * 3, "decoding", 100_000, cache=cache) as three:
         late = time.monotonic() + HANG
         while not any(cache.rglob("*.scratch")):
             assert time.monotonic() < late, three.logs()

@@ -16,6 +16,7 @@ import pytest
 
 import meshfeed as mf
 from tests.python.programs import run
+from tests.python.test_readme import headings
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = tomllib.loads((ROOT / "docs/troubleshooting.toml").read_text())["groups"]
@@ -123,15 +124,6 @@ def test_the_rules_behind_the_packages() -> None:
     assert not {p for p in loads if p.endswith(("/document", "/picture")) or p.startswith("cmd/")}
 
 
-def anchors(page: str) -> set[str]:
-    """Returns the anchors of the headings of a page of docs."""
-    text = (ROOT / "docs" / page).read_text()
-    if page.endswith(".py"):  # a guide, whose text is in comments
-        text = re.sub("^# ", "", text, flags=re.MULTILINE)
-    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
 def test_every_item_of_the_material_is_somewhere() -> None:
     """Four texts about sharding have 127 items. Each one is in a guide, or there is a reason."""
     items = json.loads((ROOT / "tests/python/material.json").read_text())
@@ -141,7 +133,7 @@ def test_every_item_of_the_material_is_somewhere() -> None:
         assert set(item) <= {"from", "item", "where", "not"}
         assert item["where"] or item["not"].endswith(".")
         for page, _, anchor in (link.partition("#") for link in item["where"]):
-            assert not anchor or anchor in anchors(page), (page, anchor)
+            assert not anchor or anchor in headings(ROOT / "docs" / page), (page, anchor)
     assert len({(item["from"], item["item"]) for item in items}) == len(items)
 
 
