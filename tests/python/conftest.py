@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,15 +70,27 @@ def alive() -> tuple[int, int]:
 def flushed(before: tuple[int, int] = (0, 0)) -> tuple[int, int]:
     """Counts after JAX has released the memory that it releases late.
 
-    Most garbage is young, so the collections begin with the youngest generation.
+    Most garbage is young, so the collections begin with the youngest generation. A thread of any
+    device may release the last batch, so all devices have to answer.
     """
     for generation in range(3):
         gc.collect(generation)
-        jax.block_until_ready(jax.device_put(np.zeros(1), jax.devices()[0]))
+        jax.block_until_ready([jax.device_put(np.zeros(1), d) for d in jax.local_devices()])
         gc.collect(0)
         if alive() <= before:
             break
     return alive()
+
+
+def released(before: tuple[int, int]) -> tuple[int, int]:
+    """Counts after JAX has released all memory but `before`, or after a second.
+
+    JAX returns a result before its threads have released the arguments.
+    """
+    end = time.monotonic() + 1
+    while (after := flushed(before)) > before and time.monotonic() < end:
+        os.sched_yield()
+    return after
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +104,7 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     if placing := sys.modules.get("meshfeed._jax.put"):
         placing.plans.clear()  # each may keep a splitter
     if alive() > before:
-        after = flushed(before)
+        after = released(before)
         assert after <= before, f"(handles, batches) were {before} before, and are {after}"
 
 
