@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -73,7 +73,7 @@ func (s *store) decodePending() {
 			continue
 		}
 		d := decodings{store: s, batches: []int32{next.batch}, ahead: true, needed: next.all}
-		_ = d.run(s.life, next.field, false, func(_ int, decoded *table.Decoded) error {
+		_ = d.run(s.life, next.field, false, func(_ int, decoded *buffers.Decoded) error {
 			next.left.Add(-decoded.Bytes)
 			return nil
 		})

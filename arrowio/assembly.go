@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
@@ -57,12 +58,12 @@ func (a *assembly) unite() (err error) {
 // of rows, and records which columns have nulls.
 func (a *assembly) scan() error {
 	rows := make([][]int64, len(a.files))
-	a.nulls = make([]table.Nulls, len(a.union.Schema.Fields))
+	a.nulls = make([]buffers.Nulls, len(a.union.Schema.Fields))
 	var mu sync.Mutex
 	err := parallel(len(a.files), func(i int) error {
 		f := a.files[i]
 		rows[i] = make([]int64, 0, len(f.units))
-		found := make([]table.Nulls, len(a.nulls))
+		found := make([]buffers.Nulls, len(a.nulls))
 		err := f.scan(a.ctx, len(f.units), func(_ int, u unit) error {
 			rows[i] = append(rows[i], u.rows())
 			f.note(u, found)
@@ -85,7 +86,7 @@ func (a *assembly) scan() error {
 }
 
 // note adds one record batch to the counts of the file, and to what is known of nulls.
-func (f *file) note(u unit, nulls []table.Nulls) {
+func (f *file) note(u unit, nulls []buffers.Nulls) {
 	f.records += u.rows()
 	f.largest = max(f.largest, u.rows())
 	if f.encoding == "" {
@@ -95,7 +96,7 @@ func (f *file) note(u unit, nulls []table.Nulls) {
 		if number >= 0 {
 			nulls[c] = nulls[c].Or(u.nulls(number))
 		} else if u.rows() > 0 {
-			nulls[c] = table.Nulls{May: true, Has: true}
+			nulls[c] = buffers.Nulls{May: true, Has: true}
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -39,7 +39,7 @@ type cacheEntry struct {
 	by    *decodings  // began the decoding; nil at its end
 	used  atomic.Bool // by a gather, not only decoded ahead
 	done  bool        // value may be read; guarded by the cache's lock
-	value *table.Decoded
+	value *buffers.Decoded
 	err   error
 }
 
@@ -54,7 +54,7 @@ func (e *cacheEntry) over() bool {
 }
 
 // wait waits for the decoding, on behalf of a gather that began to wait before.
-func (e *cacheEntry) wait(ctx context.Context, began time.Time) (*table.Decoded, error) {
+func (e *cacheEntry) wait(ctx context.Context, began time.Time) (*buffers.Decoded, error) {
 	select {
 	case <-e.ready:
 		countWait(ctx, time.Since(began), e.value)
@@ -89,7 +89,7 @@ func (c *decodeCache) find(key cacheKey) *cacheEntry {
 
 // fill starts decode in the background, and finishes the entry with its result. An error is
 // not kept.
-func (c *decodeCache) fill(entry *cacheEntry, decode func() (*table.Decoded, error)) {
+func (c *decodeCache) fill(entry *cacheEntry, decode func() (*buffers.Decoded, error)) {
 	guard.Go("arrowio", func() error {
 		value, err := decode()
 		if err != nil {
@@ -106,7 +106,7 @@ func (c *decodeCache) fill(entry *cacheEntry, decode func() (*table.Decoded, err
 
 // countWait adds the wait for decoded buffers to the times of a gather: to those of the
 // storage and of the decompression, in the ratio of their shares in the decoding.
-func countWait(ctx context.Context, waited time.Duration, decoded *table.Decoded) {
+func countWait(ctx context.Context, waited time.Duration, decoded *buffers.Decoded) {
 	t := source.TimesOf(ctx)
 	if decoded == nil || t == nil {
 		return

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // get returns the buffers of a key, as a gather gets them.
-func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*table.Decoded, error)) (*table.Decoded, error) {
+func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*buffers.Decoded, error)) (*buffers.Decoded, error) {
 	began := time.Now()
 	entry, added := c.entry(key)
 	if added {
@@ -28,11 +28,11 @@ func TestCacheDecodesOnce(t *testing.T) {
 	var c decodeCache
 	var made atomic.Int32
 	begun, release := make(chan struct{}), make(chan struct{})
-	slow := func() (*table.Decoded, error) {
+	slow := func() (*buffers.Decoded, error) {
 		made.Add(1)
 		close(begun)
 		<-release
-		return &table.Decoded{Bytes: 1}, nil
+		return &buffers.Decoded{Bytes: 1}, nil
 	}
 	results := make(chan error, 8)
 	get := func() error {
@@ -68,8 +68,8 @@ func TestCacheCountsEveryDecode(t *testing.T) {
 	var times source.Times
 	ctx := source.WithTimes(context.Background(), &times)
 	for batch := range int32(20_000) {
-		_, err := c.get(ctx, cacheKey{batch, 0, false}, func() (*table.Decoded, error) {
-			return &table.Decoded{Reading: 1}, nil
+		_, err := c.get(ctx, cacheKey{batch, 0, false}, func() (*buffers.Decoded, error) {
+			return &buffers.Decoded{Reading: 1}, nil
 		})
 		if storage, _ := times.Take(); err != nil || storage <= 0 {
 			t.Fatalf("decode %d: a wait of %v, %v", batch, storage, err)
@@ -81,9 +81,9 @@ func TestCacheCountsEveryDecode(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	var c decodeCache
 	get := func(batch int32, bytes int64, err error) (made bool) {
-		_, got := c.get(context.Background(), cacheKey{batch, 0, false}, func() (*table.Decoded, error) {
+		_, got := c.get(context.Background(), cacheKey{batch, 0, false}, func() (*buffers.Decoded, error) {
 			made = true
-			return &table.Decoded{Bytes: bytes}, err
+			return &buffers.Decoded{Bytes: bytes}, err
 		})
 		if got != err {
 			t.Errorf("got %v instead of %v", got, err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -16,15 +16,15 @@ type columnReader struct {
 	ctx     context.Context
 	d       *Dataset
 	fields  []*arrowtype.Field
-	numbers []int           // the column of each field in the union
-	columns []*table.Column // the result, by field
-	made    []*table.Column // these and their variants
-	batches int             // the first batches of the dataset are read, up to this number
+	numbers []int             // the column of each field in the union
+	columns []*buffers.Column // the result, by field
+	made    []*buffers.Column // these and their variants
+	batches int               // the first batches of the dataset are read, up to this number
 }
 
 // load finds the buffers of fields in every record batch, and reads the
 // dictionaries of the fields.
-func (d *Dataset) load(fields []int) ([]*table.Column, error) {
+func (d *Dataset) load(fields []int) ([]*buffers.Column, error) {
 	r := columnReader{ctx: d.life, d: d, batches: d.files[len(d.files)-1].end()}
 	for _, i := range fields {
 		r.add(d.table.Fields[i], d.columns[i])
@@ -54,7 +54,7 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 
 // find finds the buffers of one field, which is the column with this number, in the
 // first record batches.
-func (a *assembly) find(field *arrowtype.Field, number, batches int) (*table.Column, error) {
+func (a *assembly) find(field *arrowtype.Field, number, batches int) (*buffers.Column, error) {
 	r := columnReader{ctx: a.ctx, d: a.Dataset, batches: batches}
 	r.add(field, number)
 	for _, f := range a.files {
@@ -69,20 +69,20 @@ func (a *assembly) find(field *arrowtype.Field, number, batches int) (*table.Col
 // add adds a field. It allocates the lists of positions that file fills in, once for each way
 // in which files store the field.
 func (r *columnReader) add(field *arrowtype.Field, number int) {
-	c, ways := r.positions(field, number), map[*arrowtype.Field]*table.Variant{}
+	c, ways := r.positions(field, number), map[*arrowtype.Field]*buffers.Variant{}
 	for _, f := range r.d.files {
 		at, own := f.columnOf(number, field)
 		if at >= 0 && own == field {
 			continue
 		}
 		if c.Variants == nil {
-			c.Variants = make([]*table.Variant, r.batches)
+			c.Variants = make([]*buffers.Variant, r.batches)
 		}
 		if at < 0 {
 			own = nil
 		}
 		if ways[own] == nil {
-			if ways[own] = (&table.Variant{Field: own}); own != nil {
+			if ways[own] = (&buffers.Variant{Field: own}); own != nil {
 				ways[own].Column = r.positions(own, number)
 			}
 		}
@@ -94,8 +94,8 @@ func (r *columnReader) add(field *arrowtype.Field, number int) {
 }
 
 // positions allocates the lists of positions for a field.
-func (r *columnReader) positions(field *arrowtype.Field, number int) *table.Column {
-	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
+func (r *columnReader) positions(field *arrowtype.Field, number int) *buffers.Column {
+	c := &buffers.Column{Planes: make([]buffers.Plane, len(field.Levels))}
 	inLists := false // the level above has lists with offsets, so the number of elements varies
 	for n, level := range field.Levels {
 		if r.d.nulls[number].May {
@@ -110,7 +110,7 @@ func (r *columnReader) positions(field *arrowtype.Field, number int) *table.Colu
 		inLists = !level.Direct()
 	}
 	if field.HasViews() {
-		c.Planes[len(c.Planes)-1].Buffers = make([][]table.Extent, r.batches)
+		c.Planes[len(c.Planes)-1].Buffers = make([][]buffers.Extent, r.batches)
 	}
 	r.made = append(r.made, c)
 	return c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
@@ -17,9 +18,9 @@ type Dataset struct {
 	files   []*file
 	union   *union.Union
 	table   *table.Table
-	rows    source.Source // the table, with the fields that directories name
-	columns []int         // by field of the table: its column in the union
-	nulls   []table.Nulls // by column of the union
+	rows    source.Source   // the table, with the fields that directories name
+	columns []int           // by field of the table: its column in the union
+	nulls   []buffers.Nulls // by column of the union
 	cache   decodeCache
 	ahead   decodeAhead
 	disk    disk

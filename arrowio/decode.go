@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -22,8 +22,8 @@ type unpacker struct {
 }
 
 // field reads the buffers of a column, from the outermost lists to the values.
-func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.Decoded, error) {
-	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
+func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*buffers.Decoded, error) {
+	out := &buffers.Decoded{Levels: make([]buffers.Level, len(field.Levels))}
 	for n, level := range field.Levels {
 		node, to := u.batch.Node(col), &out.Levels[n]
 		if field.Inline(n) {
@@ -61,7 +61,7 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 
 // text reads the bytes of text, which level n of the decoded column holds. It reads none if
 // the caller wants no values.
-func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width int64) (err error) {
+func (u *unpacker) text(col *arrowmeta.Column, out *buffers.Decoded, n int, width int64) (err error) {
 	to, above := &out.Levels[n], &out.Levels[n-1]
 	if above.Length == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (u *unpacker) text(col *arrowmeta.Column, out *table.Decoded, n int, width 
 }
 
 // views reads the data buffers of views.
-func (u *unpacker) views(col *arrowmeta.Column, out *table.Decoded, to *table.DecodedLevel) error {
+func (u *unpacker) views(col *arrowmeta.Column, out *buffers.Decoded, to *buffers.Level) error {
 	to.Buffers = [][]byte{}
 	left := int64(codec.MaxBuffer)
 	for _, at := range u.batch.Buffers(col)[dataBuffer(col)+1:] {

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -48,13 +48,13 @@ func (s *share) end() {
 // processors, so that none is idle while the first takes longer than the others. If the gather
 // that began a decoding is canceled, the decoding goes on, because another gather may wait
 // for it. A close of the dataset cancels it.
-func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *table.Decoded) error) error {
+func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error {
 	d := decodings{store: s, batches: batches}
 	return d.run(ctx, field, lists, use)
 }
 
 // run is Decode.
-func (d *decodings) run(ctx context.Context, field int, lists bool, use func(i int, decoded *table.Decoded) error) error {
+func (d *decodings) run(ctx context.Context, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error {
 	batches := d.batches
 	d.begun = make([]*decoding, len(batches))
 	defer d.end(0)
@@ -143,7 +143,7 @@ func (d *decodings) add(i int, key cacheKey, bytes int64) *cacheEntry {
 	entry.by = d
 	share := newShare(bytes)
 	d.begun[i] = &decoding{entry, share}
-	d.cache.fill(entry, func() (*table.Decoded, error) {
+	d.cache.fill(entry, func() (*buffers.Decoded, error) {
 		defer share.end()
 		return d.decode(key, bytes)
 	})
@@ -171,7 +171,7 @@ func (d *decodings) entry(ctx context.Context, i int, key cacheKey) (*cacheEntry
 }
 
 // wait returns the decoded buffers of a record batch.
-func (d *decodings) wait(ctx context.Context, i int, key cacheKey) (*table.Decoded, error) {
+func (d *decodings) wait(ctx context.Context, i int, key cacheKey) (*buffers.Decoded, error) {
 	if entry := d.cache.find(key); entry != nil && d.begun[i] == nil && entry.over() {
 		d.mark(entry)
 		return entry.value, entry.err // at once, in most calls
@@ -208,7 +208,7 @@ func (s *store) promise(ctx context.Context, key cacheKey) (int64, error) {
 
 // decode decodes a field of one record batch with a part of the budget. After errPromise,
 // promise returns all of the budget for it.
-func (s *store) decode(key cacheKey, bytes int64) (*table.Decoded, error) {
+func (s *store) decode(key cacheKey, bytes int64) (*buffers.Decoded, error) {
 	if err := s.table.Calls.Enter(); err != nil {
 		return nil, err
 	}
@@ -230,11 +230,11 @@ func (d *Dataset) promise(ctx context.Context, batch int32, field *arrowtype.Fie
 
 // decode decodes a field of one record batch, as its file stores the field. The caller has this
 // part of the budget.
-func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*table.Decoded, error) {
+func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*buffers.Decoded, error) {
 	f := (*store)(d).of(batch)
 	number, field := f.columnOf(column, field)
 	collect(bytes)
-	var out *table.Decoded
+	var out *buffers.Decoded
 	err := d.decoded.measure(func() (reading time.Duration, err error) {
 		if out, err = f.contents.decode(ctx, int(batch)-f.first, number, field, lists, bytes); err == nil {
 			reading = out.Reading
@@ -272,7 +272,7 @@ func (d *Dataset) decoding() source.Work {
 }
 
 // decodeOnce decodes a field of one record batch, which the cache in memory does not keep.
-func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*table.Decoded, error) {
+func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*buffers.Decoded, error) {
 	bytes, err := d.promise(ctx, batch, field, column)
 	if err != nil {
 		return nil, err

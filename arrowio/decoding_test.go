@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -45,7 +45,7 @@ func (c *hookedFile) promise(context.Context, int, int, *arrowtype.Field) (int64
 	return c.h.bytes, nil
 }
 
-func (c *hookedFile) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
+func (c *hookedFile) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, limit int64) (*buffers.Decoded, error) {
 	if column == 0 {
 		if err := c.h.hook(i, limit); err != nil {
 			return nil, err

@@ -37,6 +37,7 @@
 //     internal/resident makes mapped pages resident or reads them.
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.
+//   - Buffers: internal/buffers describes the Arrow buffers of a column.
 //   - Formats: internal/codec decompresses, internal/chunk and spare decode Parquet,
 //     internal/audit checks IPC, and internal/ipcfile writes it. The formats themselves are
 //     in this package.

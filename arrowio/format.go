@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -42,12 +42,12 @@ type contents interface {
 	// decode reads and decompresses a column of a unit. If lists is true, it
 	// leaves out values, so that the caller can read the lengths of lists. It then
 	// still returns the indices of a dictionary of text, and the number of bytes of
-	// text. See [table.Decoded] for the levels of text.
+	// text. See [buffers.Decoded] for the levels of text.
 	// If it would take more than limit bytes of memory, and limit is less than
 	// budgetBytes, the error is errPromise.
 	// Nothing else may refer to the memory of the result: after its use, it serves
 	// other decodings.
-	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error)
+	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*buffers.Decoded, error)
 
 	// promise returns the bytes of memory that decode takes for most columns with such
 	// metadata. The limit for the others is budgetBytes.
@@ -97,17 +97,17 @@ type unit interface {
 	rows() int64
 
 	// nulls returns what the header tells about the nulls of a column.
-	nulls(column int) table.Nulls
+	nulls(column int) buffers.Nulls
 
 	// encoding names the compression or other encoding that decode must undo.
 	// It is empty if rows can be copied from the file as they are stored.
 	encoding() string
 
-	// setPositions sets entry batch of the slices in each table.Plane of a column:
+	// setPositions sets entry batch of the slices in each buffers.Plane of a column:
 	// the number of elements, and the positions of the buffers in the file. It
 	// leaves out nil slices. The position of a validity bitmap is -1 if the unit
 	// is encoded, or has no nulls at this level of nesting.
-	setPositions(to *table.Column, batch, column int)
+	setPositions(to *buffers.Column, batch, column int)
 
 	// uneven returns "", or the reason why the lists of a column cannot all have
 	// the length that the shape of the field needs. It reads the header and a

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -74,7 +74,7 @@ func (c *toyFile) likely(ctx context.Context, i, column int, f *arrowtype.Field)
 	return c.promise(ctx, i, column, f)
 }
 
-func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {
+func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool, _ int64) (*buffers.Decoded, error) {
 	e := c.facts.units[i]
 	stored := make([]byte, e.Length)
 	if err := c.content.ReadFull(ctx, stored, e.Offset); err != nil {
@@ -87,13 +87,13 @@ func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field,
 		items = append(items, b, b+1)
 	}
 	if column == 0 {
-		return &table.Decoded{Levels: []table.DecodedLevel{{Data: numbers, Length: e.Length}}, Bytes: int64(len(numbers))}, nil
+		return &buffers.Decoded{Levels: []buffers.Level{{Data: numbers, Length: e.Length}}, Bytes: int64(len(numbers))}, nil
 	}
 	offsets = binary.LittleEndian.AppendUint32(offsets, uint32(2*e.Length))
 	if lists {
 		items = nil
 	}
-	return &table.Decoded{Levels: []table.DecodedLevel{{Data: offsets, Length: e.Length}, {Data: items, Length: 2 * e.Length}}, Bytes: int64(len(items))}, nil
+	return &buffers.Decoded{Levels: []buffers.Level{{Data: offsets, Length: e.Length}, {Data: items, Length: 2 * e.Length}}, Bytes: int64(len(items))}, nil
 }
 
 func (c *toyFile) dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
@@ -118,11 +118,11 @@ type toyUnit int64
 
 func (u toyUnit) rows() int64 { return int64(u) }
 
-func (toyUnit) nulls(int) table.Nulls { return table.Nulls{} }
+func (toyUnit) nulls(int) buffers.Nulls { return buffers.Nulls{} }
 
 func (toyUnit) encoding() string { return "toy" }
 
-func (u toyUnit) setPositions(to *table.Column, batch, _ int) {
+func (u toyUnit) setPositions(to *buffers.Column, batch, _ int) {
 	for n := range to.Planes {
 		if length := to.Planes[n].Length; length != nil {
 			length[batch] = 2 * int64(u)

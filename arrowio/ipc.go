@@ -10,9 +10,9 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -131,7 +131,7 @@ func (c *ipc) sizes(ctx context.Context, i, column int, field *arrowtype.Field) 
 	return stored, decoded, nil
 }
 
-func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, _ int64) (*table.Decoded, error) {
+func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, _ int64) (*buffers.Decoded, error) {
 	b, err := c.meta.Batch(c.reader(ctx), i)
 	if err != nil {
 		return nil, err
@@ -166,20 +166,20 @@ func (u *ipcBatch) encoding() string {
 	return u.header.Compression.String()
 }
 
-func (u *ipcBatch) nulls(column int) table.Nulls {
+func (u *ipcBatch) nulls(column int) buffers.Nulls {
 	outer := &u.file.meta.Columns[column]
 	for c := outer; c.Located; c = inner(c) {
 		if u.header.Node(c).Nulls > 0 {
-			return table.Nulls{May: true, Has: c == outer}
+			return buffers.Nulls{May: true, Has: c == outer}
 		}
 		if len(c.Children) != 1 && arrowtype.Member(c.Field) < 0 {
 			break
 		}
 	}
-	return table.Nulls{}
+	return buffers.Nulls{}
 }
 
-func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
+func (u *ipcBatch) setPositions(to *buffers.Column, batch, column int) {
 	b, col, body := u.header, &u.file.meta.Columns[column], u.file.facts.units[u.number].Offset
 	for n := range to.Planes {
 		if n > 0 && len(col.Children) == 0 { // the bytes of text
@@ -193,22 +193,22 @@ func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
 		if n > 0 {
 			col = inner(col)
 		}
-		p, node, buffers := &to.Planes[n], b.Node(col), b.Buffers(col)
+		p, node, stored := &to.Planes[n], b.Node(col), b.Buffers(col)
 		if p.Valid != nil {
 			p.Valid[batch] = -1
 			if col.Validity && node.Nulls > 0 && u.encoding() == "" {
-				p.Valid[batch] = body + buffers[0].Offset
+				p.Valid[batch] = body + stored[0].Offset
 			}
 		}
 		if p.Data != nil {
-			p.Data[batch] = body + buffers[dataBuffer(col)].Offset
+			p.Data[batch] = body + stored[dataBuffer(col)].Offset
 		}
 		if p.Length != nil {
 			p.Length[batch] = node.Length
 		}
 		if p.Buffers != nil {
-			for _, data := range buffers[dataBuffer(col)+1:] {
-				p.Buffers[batch] = append(p.Buffers[batch], table.Extent{At: body + data.Offset, Bytes: data.Length})
+			for _, data := range stored[dataBuffer(col)+1:] {
+				p.Buffers[batch] = append(p.Buffers[batch], buffers.Extent{At: body + data.Offset, Bytes: data.Length})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -101,13 +102,13 @@ type listReader struct {
 	d      *Dataset
 	of     *arrowtype.Field
 	number int // of the column in the union
-	all    *table.Column
+	all    *buffers.Column
 
 	batch   int32
 	field   *arrowtype.Field // as the file of the batch stores it
-	column  *table.Column
-	decoded *table.Decoded // buffers of a compressed batch, without the values
-	buffers [2][][]byte    // offsets and validity, by level
+	column  *buffers.Column
+	decoded *buffers.Decoded // buffers of a compressed batch, without the values
+	buffers [2][][]byte      // offsets and validity, by level
 }
 
 // open returns the lists of a record batch, or nil if all rows are null.

@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -120,7 +120,7 @@ func (c *parquetFile) likely(_ context.Context, unit, column int, _ *arrowtype.F
 }
 
 // decode reads and decodes the leaf of a column of a unit.
-func (c *parquetFile) decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
+func (c *parquetFile) decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool, limit int64) (*buffers.Decoded, error) {
 	began := time.Now()
 	u, leaf := &c.units[unit], c.leaf(column)
 	shape := lists && !field.HasInline(field.Structs()) // the offsets of text are in its values

@@ -6,16 +6,16 @@ import (
 	"math"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
 )
 
 // arrowBuffers returns the buffers of a column as its field has them. If lists is true,
 // the column has no values. Null lists of a fixed size grow it to at most limit bytes.
-func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field, lists bool, limit int64) (*table.Decoded, error) {
+func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field, lists bool, limit int64) (*buffers.Decoded, error) {
 	last := len(field.Levels) - 1
 	text := field.Inline(last)
 	if text {
@@ -25,9 +25,9 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	if len(col.Lists) != last-outer {
 		return nil, fmt.Errorf("lists nested %d deep instead of %d", len(col.Lists), last-outer)
 	}
-	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
+	out := &buffers.Decoded{Levels: make([]buffers.Level, len(field.Levels))}
 	if outer > 0 {
-		out.Levels[0] = table.DecodedLevel{Valid: col.Outer, Length: col.Values}
+		out.Levels[0] = buffers.Level{Valid: col.Outer, Length: col.Values}
 		out.Bytes += int64(len(col.Outer))
 	}
 	for n := outer; n < last; n++ {
@@ -63,7 +63,7 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 }
 
 // textBuffers sets the offsets and the bytes of text, whose values are col.Bytes.
-func textBuffers(col *chunk.Column, to []table.DecodedLevel, width int) error {
+func textBuffers(col *chunk.Column, to []buffers.Level, width int) error {
 	if col.Present == 0 { // the leaf may be of another type
 		to[0].Data = make([]byte, (col.Values+1)*int64(width))
 		return nil

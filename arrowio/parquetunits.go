@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
@@ -263,19 +263,19 @@ func (h parquetHeader) encoding() string {
 
 // nulls returns what the metadata of the row group tell. Its count of nulls includes empty
 // lists, so it proves that a row is null only for columns without lists.
-func (h parquetHeader) nulls(column int) table.Nulls {
+func (h parquetHeader) nulls(column int) buffers.Nulls {
 	c, leaf := h.chunkOf(column)
 	for _, n := range leaf.Nodes {
 		if n.Repetition == parquet.Optional {
-			return table.Nulls{May: c.Nulls != 0, Has: c.Nulls > 0 && leaf.MaxRepetition() == 0}
+			return buffers.Nulls{May: c.Nulls != 0, Has: c.Nulls > 0 && leaf.MaxRepetition() == 0}
 		}
 	}
-	return table.Nulls{}
+	return buffers.Nulls{}
 }
 
 // setPositions has no positions, because the values must be decoded. The number of values
 // in the row group bounds the number of elements of each level, which decode counts.
-func (h parquetHeader) setPositions(to *table.Column, batch, column int) {
+func (h parquetHeader) setPositions(to *buffers.Column, batch, column int) {
 	c, _ := h.chunkOf(column)
 	for n := range to.Planes {
 		p := &to.Planes[n]

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
@@ -32,7 +33,7 @@ type partSet struct {
 	about   string // the dataset and its fields, for a listing of the folder
 	numbers []int  // of the fields
 	fields  []*arrowtype.Field
-	columns []*table.Column // by field: positions in the parts
+	columns []*buffers.Column // by field: positions in the parts
 	parts   []*partState
 	of      []int32 // by record batch: its part
 	table   *table.Table
@@ -101,7 +102,7 @@ func newPartSet(d *Dataset, folder *diskcache.Folder, numbers []int, io string, 
 }
 
 // takeDictionaries copies the dictionaries of a column and of its variants from another column.
-func takeDictionaries(to, from *table.Column) {
+func takeDictionaries(to, from *buffers.Column) {
 	to.Dictionaries = from.Dictionaries
 	for batch, v := range to.Variants {
 		if v != nil && v.Column != nil {
@@ -193,8 +194,8 @@ func (s *partSet) held(p *partState) (which []int, fields []*arrowtype.Field) {
 }
 
 // load implements table.Table.Load for the fields of the set.
-func (s *partSet) load(numbers []int) ([]*table.Column, error) {
-	list := make([]*table.Column, len(numbers))
+func (s *partSet) load(numbers []int) ([]*buffers.Column, error) {
+	list := make([]*buffers.Column, len(numbers))
 	for i, number := range numbers {
 		for k := range s.numbers {
 			if s.numbers[k] == number {
@@ -301,7 +302,7 @@ func (s *partSet) install(p *partState, entry diskcache.Entry) error {
 }
 
 // setPart sets entry batch of the slices in each plane of a column.
-func setPart(to *table.Column, batch int, from part.Column) {
+func setPart(to *buffers.Column, batch int, from part.Column) {
 	for n := range to.Planes {
 		p, l := &to.Planes[n], &from[n]
 		if p.Valid != nil {
@@ -355,7 +356,7 @@ func (s *partStore) Ahead(spans []resident.Span) { s.files.Ahead(spans) }
 func (s *partStore) Encoded(int32) bool { return false }
 
 // Decode implements table.Store. Nothing is encoded.
-func (s *partStore) Decode(context.Context, []int32, int, bool, func(int, *table.Decoded) error) error {
+func (s *partStore) Decode(context.Context, []int32, int, bool, func(int, *buffers.Decoded) error) error {
 	return nil
 }
 

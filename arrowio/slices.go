@@ -3,6 +3,7 @@ package arrowio
 import (
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -46,7 +47,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 	if len(fields) == 0 {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")
 	}
-	columns := make([]*table.Column, len(fields))
+	columns := make([]*buffers.Column, len(fields))
 	t := &table.Table{Load: table.Loaded(columns)}
 	t.Calls = source.NewCalls("arrowio", "dataset", func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
@@ -62,9 +63,9 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		if _, _, twice := t.Schema.Field(v.name); twice {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "two fields are called %q", v.name).With("field", v.name)
 		}
-		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels)), Memory: []unsafe.Pointer{v.data}}
+		columns[i] = &buffers.Column{Planes: make([]buffers.Plane, len(f.Levels)), Memory: []unsafe.Pointer{v.data}}
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(v.data))}
-		t.Add(f, table.Nulls{})
+		t.Add(f, buffers.Nulls{})
 	}
 	t.Index = table.NewIndex(rows[:1])
 	return table.NewMemory(t), nil

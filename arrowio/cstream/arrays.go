@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -47,7 +48,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 		return nil, refuse("%d arrays are more than %d", len(list), MaxArrays)
 	}
 	t := &table.Table{Calls: source.NewCalls("arrays", "dataset", nil)}
-	columns := make([]*table.Column, len(list))
+	columns := make([]*buffers.Column, len(list))
 	for i := range list {
 		a := &list[i]
 		if err := a.check(t, list); err != nil {
@@ -55,10 +56,10 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 		}
 		f := arrowtype.Plain(a.Name, a.Type, a.Shape[1:])
 		f.Logical = a.Logical
-		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels))}
+		columns[i] = &buffers.Column{Planes: make([]buffers.Plane, len(f.Levels))}
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(a.Data))}
 		t.Strides = append(t.Strides, slices.Clone(a.Strides))
-		t.Add(f, table.Nulls{})
+		t.Add(f, buffers.Nulls{})
 	}
 	t.Index, t.Load = table.NewIndex([]int64{int64(list[0].Shape[0])}), table.Loaded(columns)
 	return newBorrowed(t, release), nil

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
@@ -25,8 +25,8 @@ import (
 // not exist is -1.
 type Level struct {
 	Length      int64
-	Valid, Data table.Extent
-	Buffers     []table.Extent // data buffers of views
+	Valid, Data buffers.Extent
+	Buffers     []buffers.Extent // data buffers of views
 }
 
 // Column holds the positions of a column of a unit, by level.
@@ -50,7 +50,7 @@ type Writer struct {
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Column appends a column of a unit. The columns of the first unit come first.
-func (w *Writer) Column(d *table.Decoded) error {
+func (w *Writer) Column(d *buffers.Decoded) error {
 	w.count++
 	w.table = binary.AppendVarint(w.table, int64(len(d.Levels)))
 	for i := range d.Levels {
@@ -198,8 +198,8 @@ func (d *decoder) number() int64 {
 	return n
 }
 
-func (d *decoder) extent() table.Extent {
-	e := table.Extent{At: d.number(), Bytes: d.number()}
+func (d *decoder) extent() buffers.Extent {
+	e := buffers.Extent{At: d.number(), Bytes: d.number()}
 	if e.Bytes < 0 || e.At < -1 || e.At > d.size-e.Bytes || e.At < 0 && e.Bytes > 0 {
 		d.bad = true
 	}

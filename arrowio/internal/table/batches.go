@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -32,9 +33,9 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{Index: NewIndex(r.Rows), Calls: source.NewCalls("arrowio", "dataset", release)}
-	var columns []*Column
+	var columns []*buffers.Column
 	for i, field := range fields {
-		column, reason := (*Column)(nil), reasons[i]
+		column, reason := (*buffers.Column)(nil), reasons[i]
 		if reason == "" {
 			if column, reason, err = r.column(i, field); err != nil {
 				return nil, err
@@ -46,7 +47,7 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 			continue
 		}
 		columns = append(columns, column)
-		t.Add(field, column.nulls())
+		t.Add(field, column.Nulls())
 	}
 	t.Load = Loaded(columns)
 	return t, nil
@@ -59,8 +60,8 @@ func (r *Batches) damaged(batch int, field *arrowtype.Field, err error) error {
 
 // column finds the buffers of one column and checks the lengths of its lists. If
 // the column cannot be an array, it returns the reason.
-func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, reason string, err error) {
-	b := builder{field: field, column: &Column{Planes: make([]Plane, len(field.Levels))}}
+func (r *Batches) column(number int, field *arrowtype.Field) (column *buffers.Column, reason string, err error) {
+	b := builder{field: field, column: &buffers.Column{Planes: make([]buffers.Plane, len(field.Levels))}}
 	for i, rows := range r.Rows {
 		skip := int64(0)
 		if r.Skip != nil {
@@ -94,7 +95,7 @@ func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, re
 
 // incomplete returns the reason why a column of structs has no rows: a struct is not null, but
 // its member with the rows is.
-func (r *Batches) incomplete(field *arrowtype.Field, column *Column) string {
+func (r *Batches) incomplete(field *arrowtype.Field, column *buffers.Column) string {
 	if field.Structs() == 0 || column.Planes[1].Valid == nil {
 		return ""
 	}
@@ -102,9 +103,9 @@ func (r *Batches) incomplete(field *arrowtype.Field, column *Column) string {
 	outer, inner := &column.Planes[0], &column.Planes[1]
 	for i, rows := range r.Rows {
 		batch := int32(i)
-		for row := int64(0); row < rows && inner.valid(batch) >= 0; row++ {
-			at := row + outer.shift(batch)
-			if bitAt(outer.valid(batch), at) && !bitAt(inner.valid(batch), at+inner.shift(batch)) {
+		for row := int64(0); row < rows && inner.ValidOf(batch) >= 0; row++ {
+			at := row + outer.ShiftOf(batch)
+			if bitAt(outer.ValidOf(batch), at) && !bitAt(inner.ValidOf(batch), at+inner.ShiftOf(batch)) {
 				return fmt.Sprintf("record %d %s; %s", first+row, noBytes, embed)
 			}
 		}
@@ -119,7 +120,7 @@ func bitAt(bitmap, i int64) bool {
 }
 
 // lists returns a reader of a column's list offsets in one record batch.
-func (r *Batches) lists(field *arrowtype.Field, column *Column, batch int) *Lists {
+func (r *Batches) lists(field *arrowtype.Field, column *buffers.Column, batch int) *Lists {
 	l := &Lists{Field: field, Column: column, Batch: int32(batch)}
 	l.Read = l.InMemory
 	return l
@@ -128,7 +129,7 @@ func (r *Batches) lists(field *arrowtype.Field, column *Column, batch int) *List
 // checkLists checks that all lists have the lengths in the field's shape. If one
 // does not, it returns an error for a shape from the caller, and a reason to skip
 // the column for any other shape.
-func (r *Batches) checkLists(field *arrowtype.Field, column *Column) (reason string, err error) {
+func (r *Batches) checkLists(field *arrowtype.Field, column *buffers.Column) (reason string, err error) {
 	first := int64(0)
 	for i, rows := range r.Rows {
 		err := r.lists(field, column, i).Check(0, rows, first)
@@ -153,7 +154,7 @@ const firstRecords = 64
 
 // firstShape sets the unknown lengths of a shape to those of the first record
 // without null or empty lists. If it finds none, it returns the reason.
-func (r *Batches) firstShape(field *arrowtype.Field, column *Column, shape []int) (reason string) {
+func (r *Batches) firstShape(field *arrowtype.Field, column *buffers.Column, shape []int) (reason string) {
 	tries := int64(firstRecords)
 	for i, rows := range r.Rows {
 		for row := range min(rows, tries) {

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // builder adds record batches in memory to a column, one after the other.
 type builder struct {
 	field  *arrowtype.Field
-	column *Column
+	column *buffers.Column
 	reason string // why the column cannot be an array; empty if it can
 	texts  *Array // the dictionary of the last batch, if it holds text
 }
@@ -80,14 +81,14 @@ func (b *builder) add(n int, a *Array, shift int64) {
 
 // views adds the data buffers of views, which are level n.
 func (b *builder) views(n int, a *Array) error {
-	buffers := make([]Extent, 0, len(a.Buffers)-2)
+	extents := make([]buffers.Extent, 0, len(a.Buffers)-2)
 	for _, data := range a.Buffers[2:] {
 		if data.Bytes < 0 || data.Bytes > 0 && data.At == nil {
 			return fmt.Errorf("level %d has a data buffer of %d bytes without memory", n, data.Bytes)
 		}
-		buffers = append(buffers, Extent{int64(uintptr(data.At)), data.Bytes})
+		extents = append(extents, buffers.Extent{At: int64(uintptr(data.At)), Bytes: data.Bytes})
 	}
-	b.column.Planes[n].Buffers = append(b.column.Planes[n].Buffers, buffers)
+	b.column.Planes[n].Buffers = append(b.column.Planes[n].Buffers, extents)
 	return nil
 }
 
@@ -122,7 +123,7 @@ func (b *builder) finish(batches int) {
 			p.Valid = nil
 		}
 	}
-	if !b.column.nulls().May && b.field.Direct() {
+	if !b.column.Nulls().May && b.field.Direct() {
 		for i := range batches {
 			b.fold(i)
 		}
@@ -217,18 +218,18 @@ func (b *builder) sameTexts(a *Array) bool {
 
 // viewDictionary adds a dictionary of text, whose values are views.
 func (b *builder) viewDictionary(a *Array) error {
-	column := &Column{Planes: make([]Plane, 1)}
+	column := &buffers.Column{Planes: make([]buffers.Plane, 1)}
 	views := builder{field: b.field.Dictionary(), column: column}
 	if err := views.views(0, a); err != nil {
 		return fmt.Errorf("its dictionary: %w", err)
 	}
-	d, buffers := &arrowtype.Dictionary{Len: a.Length}, [][]byte{}
+	d, texts := &arrowtype.Dictionary{Len: a.Length}, [][]byte{}
 	for _, data := range column.Planes[0].Buffers[0] {
-		buffers = append(buffers, bytesAt(uintptr(data.At), data.Bytes))
+		texts = append(texts, bytesAt(uintptr(data.At), data.Bytes))
 	}
 	from, length := b.field.Dictionary().Levels[0].Buffer().Bytes(a.Offset, a.Length)
 	if a.Length > 0 {
-		if err := d.SetViews(bytesAt(uintptr(a.Buffers[1].At)+uintptr(from), length), buffers); err != nil {
+		if err := d.SetViews(bytesAt(uintptr(a.Buffers[1].At)+uintptr(from), length), texts); err != nil {
 			return fmt.Errorf("its dictionary is damaged: %w", err)
 		}
 	}
@@ -238,7 +239,7 @@ func (b *builder) viewDictionary(a *Array) error {
 
 // textDictionary adds a dictionary of text, whose bytes are level n.
 func (b *builder) textDictionary(n int, a *Array) error {
-	column := &Column{Planes: make([]Plane, n+1)}
+	column := &buffers.Column{Planes: make([]buffers.Plane, n+1)}
 	text := builder{field: b.field.Dictionary(), column: column}
 	text.add(0, a, a.Offset)
 	if err := text.text(n, a); err != nil {

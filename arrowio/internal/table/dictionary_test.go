@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -54,7 +55,7 @@ func TestDictionaryInMemory(t *testing.T) {
 		child := &Array{Length: c.childLength, Offset: c.childOffset, Buffers: []Buffer{{}, buffer(80)}}
 		dictionary := &Array{Length: c.length, Offset: c.offset, Buffers: []Buffer{{}}, Child: func(int) *Array { return child }}
 		indices := &Array{Length: 4, Buffers: []Buffer{{}, buffer(4)}, Dictionary: func() *Array { return dictionary }}
-		b := builder{field: field, column: &Column{Planes: make([]Plane, 1)}}
+		b := builder{field: field, column: &buffers.Column{Planes: make([]buffers.Plane, 1)}}
 		err := b.batch(indices, 0, 4)
 		if (err == nil) != c.fine {
 			t.Errorf("%+v: %v", c, err)

@@ -1,9 +1,7 @@
 // Package table gathers rows from Arrow record batches that lie in memory or in
 // files. Every Arrow source is a [Table].
 //
-// Package arrowtype describes how the rows of a column are stored, as a chain of
-// levels: from the column to its values, such as list → fixed-size list → float32.
-// A [Column] holds the positions of these levels' buffers in every record batch,
+// Package buffers describes where the buffers of a column are in every record batch,
 // and an [Index] finds the batch that holds a record.
 //
 // A row is found in one of two ways:

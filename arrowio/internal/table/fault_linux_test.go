@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -64,7 +65,7 @@ func (s *shrunkStore) Acquire(context.Context, []resident.Span, []uintptr) (Leas
 }
 func (s *shrunkStore) Ahead([]resident.Span) { panic("all is in memory") }
 func (s *shrunkStore) Encoded(int32) bool    { return false }
-func (s *shrunkStore) Decode(context.Context, []int32, int, bool, func(int, *Decoded) error) error {
+func (s *shrunkStore) Decode(context.Context, []int32, int, bool, func(int, *buffers.Decoded) error) error {
 	panic("nothing is encoded")
 }
 func (s *shrunkStore) DecodeAhead([]int32, []int)     { panic("nothing is encoded") }
@@ -75,9 +76,9 @@ func (s *shrunkStore) Named(_ int32, err error) error { return err }
 // every level. It has to be an error, after which the same gatherer works again
 // once the memory is back.
 func TestFaults(t *testing.T) {
-	at := func(positions ...int64) (planes []Plane) { // of each level: validity, data
+	at := func(positions ...int64) (planes []buffers.Plane) { // of each level: validity, data
 		for i := 0; i < len(positions); i += 2 {
-			p := Plane{Data: []int64{positions[i+1]}, Length: []int64{6}}
+			p := buffers.Plane{Data: []int64{positions[i+1]}, Length: []int64{6}}
 			if positions[i] > 0 {
 				p.Valid = []int64{positions[i]}
 			}
@@ -92,7 +93,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		column arrowmeta.Field
-		planes []Plane
+		planes []buffers.Plane
 		to     dtype.Type
 	}{
 		{"numbers", column(number), at(0, lost), 0},
@@ -114,11 +115,11 @@ func TestFaults(t *testing.T) {
 
 // testFault gathers while the memory is lost, after it is back, and after it is
 // lost again.
-func testFault(t *testing.T, field *arrowtype.Field, planes []Plane, to dtype.Type) {
+func testFault(t *testing.T, field *arrowtype.Field, planes []buffers.Plane, to dtype.Type) {
 	store := newShrunkStore(t)
-	column := &Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
-	x := &Table{Index: NewIndex([]int64{3}), Store: store, Load: Loaded([]*Column{column}), Calls: source.NewCalls("arrowio", "dataset", nil)}
-	x.Add(field, column.nulls())
+	column := &buffers.Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
+	x := &Table{Index: NewIndex([]int64{3}), Store: store, Load: Loaded([]*buffers.Column{column}), Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x.Add(field, column.Nulls())
 	part := x.Schema.Whole(0)
 	part.To = to
 	g, err := x.Gatherer([]source.Part{part})

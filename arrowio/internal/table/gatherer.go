@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -30,7 +31,7 @@ type gatherPlan struct {
 
 // addressed is a column, and how the address of a row is computed.
 type addressed struct {
-	column *Column
+	column *buffers.Column
 	packed bool  // values are bits
 	direct bool  // the address follows from the row's number, without reading offsets or validity
 	stride int64 // from row to row, in bytes, or in bits if packed
@@ -75,7 +76,7 @@ func (t *Table) form(field int) block.Form {
 
 // addressed describes the addresses of a field's rows. Columns with nulls, and
 // columns whose buffers begin with elements to skip, are not direct.
-func (t *Table) addressed(field int, c *Column) addressed {
+func (t *Table) addressed(field int, c *buffers.Column) addressed {
 	f := t.Fields[field]
 	a := addressed{column: c, packed: f.Packed(), direct: f.Direct() && c.Variants == nil, stride: f.RowBits()}
 	for i := range c.Planes {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -43,13 +44,13 @@ func TestCheckRecords(t *testing.T) {
 // overlap.
 func TestElements(t *testing.T) {
 	batches := [][]int32{{10, 11, 12}, {13, 14, 15, 16}}
-	var plane Plane
+	var plane buffers.Plane
 	for _, b := range batches {
 		plane.Data = append(plane.Data, int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 	}
 	field := describe(t, arrowmeta.Field{Name: "x", Type: number})
-	x := &Table{Index: NewIndex([]int64{3, 4}), Load: Loaded([]*Column{{Planes: []Plane{plane}}}), Calls: source.NewCalls("arrowio", "dataset", nil)}
-	x.Add(field, Nulls{})
+	x := &Table{Index: NewIndex([]int64{3, 4}), Load: Loaded([]*buffers.Column{{Planes: []buffers.Plane{plane}}}), Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x.Add(field, buffers.Nulls{})
 	g, err := x.Gatherer([]source.Part{x.Schema.Whole(0)})
 	if err != nil {
 		t.Fatal(err)

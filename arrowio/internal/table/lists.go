@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -15,7 +16,7 @@ import (
 // stay valid until the next Read of the same buffer.
 type Lists struct {
 	Field  *arrowtype.Field
-	Column *Column
+	Column *buffers.Column
 	Batch  int32
 	Read   func(level int, validity bool, at, bytes int64) ([]byte, error)
 }
@@ -51,7 +52,7 @@ func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, err
 	if !validity {
 		return bytesAt(uintptr(p.Data[l.Batch]+at), bytes), nil
 	}
-	if p.valid(l.Batch) < 0 {
+	if p.ValidOf(l.Batch) < 0 {
 		return nil, nil
 	}
 	return bytesAt(uintptr(p.Valid[l.Batch]+at), bytes), nil
@@ -63,7 +64,7 @@ func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, err
 func (l *Lists) FirstShape(row int64, shape []int) (found bool, empty int, err error) {
 	at := row
 	for n := range l.Field.Levels {
-		at += l.Column.Planes[n].shift(l.Batch)
+		at += l.Column.Planes[n].ShiftOf(l.Batch)
 		valid, err := l.Read(n, true, at>>3, 1)
 		if err != nil || valid != nil && valid[0]>>(at&7)&1 == 0 {
 			return false, -1, err
@@ -134,7 +135,7 @@ func (l *Lists) check(n int, start, count int64) error {
 	if n > l.Field.LastOffsets() {
 		return nil
 	}
-	start += l.Column.Planes[n].shift(l.Batch)
+	start += l.Column.Planes[n].ShiftOf(l.Batch)
 	for count > 0 {
 		m := min(count, listsAtOnce)
 		if err := l.checkSome(n, start, m); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -24,12 +25,12 @@ type rowReader struct {
 type readField struct {
 	number  int
 	field   *arrowtype.Field
-	column  *Column
+	column  *buffers.Column
 	varying int // outer levels of lists whose length is not checked
 	each    int // elements of an array in an element of the level below these, or in a row
 }
 
-func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
+func newRowReader(t *Table, fields []int, columns []*buffers.Column) *rowReader {
 	r := &rowReader{table: t, numbers: fields}
 	for k, n := range fields {
 		r.fields = append(r.fields, newReadField(n, t.Fields[n], columns[k]))
@@ -42,7 +43,7 @@ func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 	return r
 }
 
-func newReadField(number int, f *arrowtype.Field, c *Column) *readField {
+func newReadField(number int, f *arrowtype.Field, c *buffers.Column) *readField {
 	each := f.RowElements()
 	if f.Lists() > f.Ragged {
 		each = int(f.Elements(1))

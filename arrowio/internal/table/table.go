@@ -3,88 +3,15 @@ package table
 import (
 	"context"
 	"errors"
-	"sort"
 	"sync"
-	"time"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
-
-// Column holds the positions of a field's buffers: one Plane per level.
-type Column struct {
-	Planes       []Plane
-	Dictionaries []*arrowtype.Dictionary // of a dictionary column, in the order of From
-	Memory       []unsafe.Pointer        // keeps Go memory alive, if positions are addresses in it
-	Variants     []*Variant              // by record batch: how its file stores the field; nil if as Table.Fields says
-}
-
-// Variant is another way in which some files store a field, such as text with longer offsets.
-type Variant struct {
-	Field  *arrowtype.Field
-	Column *Column // nil if all rows are null
-}
-
-// Stored returns how the file of a record batch stores a field: as the field and the column
-// say, or in another way. The result has no column if all rows are null.
-func (c *Column) Stored(f *arrowtype.Field, batch int32) (*arrowtype.Field, *Column) {
-	if c.Variants == nil || c.Variants[batch] == nil {
-		return f, c
-	}
-	return c.Variants[batch].Field, c.Variants[batch].Column
-}
-
-// Plane holds the positions of one level's buffers, with an entry per record
-// batch. A position is an offset in the batch's file, or an address if the
-// table lies in memory.
-type Plane struct {
-	Valid  []int64 // validity bitmap, -1 for a batch without nulls here; nil if no batch has any
-	Data   []int64 // offsets, indices or values; nil for a level without data buffer
-	Length []int64 // elements of the level; nil if the metadata guarantee that there are enough
-	Shift  []int64 // elements to skip at the front of the buffers; nil for none
-
-	Buffers [][]Extent // data buffers of views; nil for a level without views
-}
-
-// Extent is the position of a data buffer of views, and its size in bytes.
-type Extent struct{ At, Bytes int64 }
-
-// shift returns the elements to skip in a record batch.
-func (p *Plane) shift(batch int32) int64 {
-	if p.Shift == nil {
-		return 0
-	}
-	return p.Shift[batch]
-}
-
-// valid returns the position of a batch's validity bitmap, -1 for none.
-func (p *Plane) valid(batch int32) int64 {
-	if p.Valid == nil {
-		return -1
-	}
-	return p.Valid[batch]
-}
-
-// dictionary returns the dictionary that a record batch uses: the last that
-// begins at or before it.
-func (c *Column) dictionary(batch int32) *arrowtype.Dictionary {
-	i := sort.Search(len(c.Dictionaries), func(i int) bool { return c.Dictionaries[i].From > batch })
-	if i == 0 {
-		return &arrowtype.Dictionary{}
-	}
-	return c.Dictionaries[i-1]
-}
-
-// nulls returns whether some record batch has nulls.
-func (c *Column) nulls() (n Nulls) {
-	for i := range c.Planes {
-		n.May = n.May || c.Planes[i].Valid != nil
-	}
-	return Nulls{n.May, c.Planes[0].Valid != nil}
-}
 
 // Store provides access to the files that hold the record batches. A nil Store
 // stands for memory: positions are addresses.
@@ -106,7 +33,7 @@ type Store interface {
 	// Decode calls use with the buffers of one field in each record batch of a list, in
 	// its order. The files of these batches are encoded. The buffers do not change, and
 	// stay in memory as long as something refers to them. If lists is true, the buffers of values may be missing.
-	Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *Decoded) error) error
+	Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error
 
 	// DecodeAhead announces calls of Decode for the values of all these fields in all
 	// these record batches. It returns at once.
@@ -117,24 +44,6 @@ type Store interface {
 
 	// Named adds the name of the record batch's file to an error.
 	Named(batch int32, err error) error
-}
-
-// Decoded holds the buffers of a field in one record batch, by level. Text has two levels:
-// its offsets and validity, then its bytes, whose Length is their number.
-type Decoded struct {
-	Levels []DecodedLevel
-	Bytes  int64
-
-	Reading, Unpacking time.Duration // how long the storage and the decompression took
-}
-
-// DecodedLevel holds the buffers of a level.
-type DecodedLevel struct {
-	Valid  []byte // nil if there are no nulls
-	Data   []byte // nil for a level without data buffer
-	Length int64
-
-	Buffers [][]byte // data buffers of views; nil if values were left out
 }
 
 // Lease keeps addresses valid.
@@ -154,7 +63,7 @@ type Table struct {
 	Held int64
 
 	// Load finds the buffers of fields. It is called once for each field.
-	Load func(fields []int) ([]*Column, error)
+	Load func(fields []int) ([]*buffers.Column, error)
 
 	// Arm, if set, is called before bytes of the store are read, so that Check
 	// fails afterwards if some were missing.
@@ -164,16 +73,16 @@ type Table struct {
 	Calls *source.Calls
 
 	mu      sync.Mutex
-	columns map[int]*Column
+	columns map[int]*buffers.Column
 }
 
 // load returns the columns of fields. It calls Load once for all of them that were
 // not loaded before.
-func (t *Table) load(fields []int) ([]*Column, error) {
+func (t *Table) load(fields []int) ([]*buffers.Column, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.columns == nil {
-		t.columns = map[int]*Column{}
+		t.columns = map[int]*buffers.Column{}
 	}
 	var missing []int
 	for _, field := range fields {
@@ -190,7 +99,7 @@ func (t *Table) load(fields []int) ([]*Column, error) {
 			t.columns[field] = found[i]
 		}
 	}
-	columns := make([]*Column, len(fields))
+	columns := make([]*buffers.Column, len(fields))
 	for i, field := range fields {
 		columns[i] = t.columns[field]
 	}
@@ -198,7 +107,7 @@ func (t *Table) load(fields []int) ([]*Column, error) {
 }
 
 // Column returns the column of a field.
-func (t *Table) Column(field int) (*Column, error) {
+func (t *Table) Column(field int) (*buffers.Column, error) {
 	columns, err := t.load([]int{field})
 	if err != nil {
 		return nil, err
@@ -208,9 +117,9 @@ func (t *Table) Column(field int) (*Column, error) {
 
 // Loaded returns a function for Table.Load that selects from the columns of all
 // fields.
-func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
-	return func(fields []int) ([]*Column, error) {
-		list := make([]*Column, len(fields))
+func Loaded(columns []*buffers.Column) func(fields []int) ([]*buffers.Column, error) {
+	return func(fields []int) ([]*buffers.Column, error) {
+		list := make([]*buffers.Column, len(fields))
 		for i, field := range fields {
 			list[i] = columns[field]
 		}
@@ -218,17 +127,8 @@ func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
 	}
 }
 
-// Nulls says what metadata tell about the nulls of a column.
-type Nulls struct {
-	May bool // metadata do not exclude nulls of rows, or within rows
-	Has bool // some row is null
-}
-
-// Or returns what is known of two parts of a column together.
-func (n Nulls) Or(m Nulls) Nulls { return Nulls{n.May || m.May, n.Has || m.Has} }
-
 // Add appends a field.
-func (t *Table) Add(f *arrowtype.Field, nulls Nulls) {
+func (t *Table) Add(f *arrowtype.Field, nulls buffers.Nulls) {
 	t.Fields = append(t.Fields, f)
 	rows := source.Field{
 		Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nulls.May, HasNulls: nulls.Has,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
@@ -38,8 +39,8 @@ type traversal struct {
 	begun    []int32 // indices of the spans of the runs at the top level
 	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of varying lists only
 
-	decoded *Decoded // the batch of all runs, decoded; nil if it is not compressed
-	held    int64    // bytes of the decoded batches that a call may keep in memory until its end
+	decoded *buffers.Decoded // the batch of all runs, decoded; nil if it is not compressed
+	held    int64            // bytes of the decoded batches that a call may keep in memory until its end
 	runs    []run
 	next    []run    // the divided runs, which then become runs
 	bytes   [][]byte // of each run
@@ -105,7 +106,7 @@ func (t *traversal) decodeEach(lists bool, do func() error) error {
 		}
 	}
 	from := 0
-	return t.table.Store.Decode(t.ctx, t.batches, t.number, lists, func(i int, decoded *Decoded) error {
+	return t.table.Store.Decode(t.ctx, t.batches, t.number, lists, func(i int, decoded *buffers.Decoded) error {
 		t.decoded, t.runs, t.begun = decoded, t.runs[:0], t.begun[:0]
 		t.held += decoded.Bytes
 		for ; from < len(t.order) && int32(t.order[from]>>32) == t.batches[i]; from++ {
@@ -123,8 +124,8 @@ func (t *traversal) decodeEach(lists bool, do func() error) error {
 // them, because it needs no run.
 func (t *traversal) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
 	plane := &t.column.Planes[0]
-	at := l.row + plane.shift(l.batch)
-	if valid := plane.valid(l.batch); valid >= 0 && bytesAt(l.base+uintptr(valid+at>>3), 1)[0]>>(at&7)&1 == 0 {
+	at := l.row + plane.ShiftOf(l.batch)
+	if valid := plane.ValidOf(l.batch); valid >= 0 && bytesAt(l.base+uintptr(valid+at>>3), 1)[0]>>(at&7)&1 == 0 {
 		return nil
 	}
 	t.useBatch(l.batch)
@@ -140,7 +141,7 @@ func (t *traversal) scalar(i int, l *located, values arrowtype.Values, buffer ar
 // has dictionaries.
 func (t *traversal) useBatch(batch int32) {
 	if batch != t.batch && t.column.Dictionaries != nil {
-		t.batch, t.data.Dictionary = batch, t.column.dictionary(batch)
+		t.batch, t.data.Dictionary = batch, t.column.DictionaryOf(batch)
 	}
 }
 

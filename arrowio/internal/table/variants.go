@@ -1,6 +1,9 @@
 package table
 
-import "github.com/meshfeed/meshfeed/core/source"
+import (
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/core/source"
+)
 
 // of returns the field as the file of a record batch stores it. It has no column if all rows are
 // null.
@@ -50,7 +53,7 @@ func (s *readState) lengths(f *readField, spans []source.Span, at []located, out
 // divided calls do for the spans whose files store the field in one way, together with their
 // indices. It leaves out null rows of files that have nothing but nulls.
 func divided(f *readField, spans []source.Span, at []located, do func(f *readField, of []int, spans []source.Span, at []located) error) error {
-	ways, order := map[*Variant][]int{}, []*Variant(nil)
+	ways, order := map[*buffers.Variant][]int{}, []*buffers.Variant(nil)
 	for i := range at {
 		v := f.column.Variants[at[i].batch]
 		if ways[v] == nil {
