@@ -23,7 +23,7 @@ func TestAheadDecodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.hangs.Store(true)
-	g.Ahead([]int64{-1, d.Len(), 0})
+	g.Ahead(source.Draw{}, []int64{-1, d.Len(), 0})
 	<-s.waiting
 	close(s.release)
 	if err := d.Close(); err != nil {

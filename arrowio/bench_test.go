@@ -71,7 +71,7 @@ func gatherRandom(b *testing.B, ds source.Source, width int) {
 	b.ReportAllocs()
 	step := 0
 	for b.Loop() {
-		if err := g.Gather(context.Background(), steps[step%len(steps)], jobs); err != nil {
+		if err := g.Gather(context.Background(), source.Draw{}, steps[step%len(steps)], jobs); err != nil {
 			b.Fatal(err)
 		}
 		step++
@@ -131,7 +131,7 @@ func gatherPermuted(b *testing.B, ds source.Source, size int) {
 	defer func() { b.ReportMetric(float64(quickest.Nanoseconds()), "ns-quickest") }()
 	for b.Loop() {
 		start := time.Now()
-		if err := g.Gather(context.Background(), records[at:at+n], jobs); err != nil {
+		if err := g.Gather(context.Background(), source.Draw{}, records[at:at+n], jobs); err != nil {
 			b.Fatal(err)
 		}
 		quickest = min(quickest, time.Since(start))
@@ -253,7 +253,7 @@ func benchmarkSteps(b *testing.B, ds *arrowio.Dataset, g source.Gatherer, record
 	}
 	step := 0
 	for b.Loop() {
-		if err := g.Gather(context.Background(), steps[step%len(steps)], jobs); err != nil {
+		if err := g.Gather(context.Background(), source.Draw{}, steps[step%len(steps)], jobs); err != nil {
 			b.Fatal(err)
 		}
 		step++

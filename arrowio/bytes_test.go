@@ -100,7 +100,7 @@ func epochBytes(t *testing.T, path string, blocks bool, asked int) int {
 			size := d.Schema().Fields[parts[i].Field].RowBytes()
 			jobs[i] = source.Job{Part: i, Rows: [2]int{0, n}, Dst: make([]byte, n*size)}
 		}
-		if err := g.Gather(t.Context(), records[:n], jobs); err != nil {
+		if err := g.Gather(t.Context(), source.Draw{}, records[:n], jobs); err != nil {
 			t.Fatal(err)
 		}
 		records = records[n:]

@@ -155,7 +155,7 @@ func readerOf(t *testing.T, src source.Source) source.Reader {
 func spanOf(t *testing.T, r source.Reader, field int, record int64) source.Span {
 	t.Helper()
 	spans := []source.Span{{Field: field, Record: record}}
-	err := r.Read(t.Context(), spans, func() error {
+	err := r.Read(t.Context(), source.Draw{}, spans, func() error {
 		s := &spans[0]
 		if s.Row != nil {
 			s.Row = append([]byte{}, s.Row...)

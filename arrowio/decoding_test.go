@@ -92,7 +92,7 @@ func gatherNumbers(ctx context.Context, d *Dataset) error {
 	}
 	defer g.Close()
 	dst := make([]byte, 8*4)
-	if err := g.Gather(ctx, []int64{7, 6, 5, 4, 3, 2, 1, 0}, []source.Job{{Rows: [2]int{0, 8}, Dst: dst}}); err != nil {
+	if err := g.Gather(ctx, source.Draw{}, []int64{7, 6, 5, 4, 3, 2, 1, 0}, []source.Job{{Rows: [2]int{0, 8}, Dst: dst}}); err != nil {
 		return err
 	}
 	for i := range byte(8) {
@@ -137,9 +137,9 @@ func TestTooSmallCache(t *testing.T) {
 		records, dst := []int64{7, 6, 5, 4, 3, 2, 1, 0}, make([]byte, 8*4)
 		for range rounds {
 			if ahead {
-				g.Ahead(records)
+				g.Ahead(source.Draw{}, records)
 			}
-			if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, 8}, Dst: dst}}); err != nil {
+			if err := g.Gather(t.Context(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, 8}, Dst: dst}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -162,7 +162,7 @@ func TestMovingWindow(t *testing.T) {
 	defer g.Close()
 	dst := make([]byte, 2*4)
 	for i := range int64(14) { // two passes
-		if err := g.Gather(t.Context(), []int64{i % 7, i%7 + 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil {
+		if err := g.Gather(t.Context(), source.Draw{}, []int64{i % 7, i%7 + 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil {
 			t.Fatal(err)
 		}
 	}

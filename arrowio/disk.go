@@ -356,7 +356,7 @@ func (s *partSet) gatherer(parts []source.Part, decoding source.Gatherer) (sourc
 }
 
 // Gather implements source.Gatherer.
-func (g *partGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *partGatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	if err := g.set.table.Calls.Enter(); err != nil {
 		return err
 	}
@@ -366,18 +366,18 @@ func (g *partGatherer) Gather(ctx context.Context, records []int64, jobs []sourc
 	case err != nil:
 		return err
 	case ready:
-		return g.stored.Gather(ctx, records, jobs)
+		return g.stored.Gather(ctx, draw, records, jobs)
 	}
-	return g.decoding.Gather(ctx, records, jobs)
+	return g.decoding.Gather(ctx, draw, records, jobs)
 }
 
 // Ahead implements source.Gatherer.
-func (g *partGatherer) Ahead(records []int64) {
+func (g *partGatherer) Ahead(draw source.Draw, records []int64) {
 	switch g.set.announce(records); {
 	case g.set.missing.Load() == 0:
-		g.stored.Ahead(records)
+		g.stored.Ahead(draw, records)
 	case g.set.gaveUp():
-		g.decoding.Ahead(records)
+		g.decoding.Ahead(draw, records)
 	}
 }
 
@@ -399,7 +399,7 @@ func (s *partSet) reader(fields []int, decoding source.Reader) (source.Reader, e
 }
 
 // Read implements source.Reader.
-func (r *partReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r *partReader) Read(ctx context.Context, draw source.Draw, spans []source.Span, use func() error) error {
 	if err := r.set.table.Calls.Enter(); err != nil {
 		return err
 	}
@@ -413,27 +413,27 @@ func (r *partReader) Read(ctx context.Context, spans []source.Span, use func() e
 		}
 	}
 	if ready {
-		return r.stored.Read(ctx, spans, use)
+		return r.stored.Read(ctx, draw, spans, use)
 	}
-	return r.decoding.Read(ctx, spans, use)
+	return r.decoding.Read(ctx, draw, spans, use)
 }
 
 // Lengths implements source.Reader. It makes no parts, because it needs no values.
-func (r *partReader) Lengths(ctx context.Context, field int, records, out []int64) error {
+func (r *partReader) Lengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
 	if r.set.missing.Load() == 0 {
-		return r.stored.Lengths(ctx, field, records, out)
+		return r.stored.Lengths(ctx, draw, field, records, out)
 	}
-	return r.decoding.Lengths(ctx, field, records, out)
+	return r.decoding.Lengths(ctx, draw, field, records, out)
 }
 
 // Ahead implements source.Reader.
-func (r *partReader) Ahead(records []int64) {
+func (r *partReader) Ahead(draw source.Draw, records []int64) {
 	r.announced.Store(true)
 	switch r.set.announce(records); {
 	case r.set.missing.Load() == 0:
-		r.stored.Ahead(records)
+		r.stored.Ahead(draw, records)
 	case r.set.gaveUp():
-		r.decoding.Ahead(records)
+		r.decoding.Ahead(draw, records)
 	}
 }
 

@@ -80,8 +80,8 @@ func raggedRows(t testing.TB, ds *arrowio.Dataset, field int) []byte {
 	for i := range spans {
 		records[i], spans[i] = int64(i), source.Span{Field: field, Record: int64(i)}
 	}
-	r.Ahead(records)
-	if err := r.Read(t.Context(), spans, func() error { return nil }); err != nil {
+	r.Ahead(source.Draw{}, records)
+	if err := r.Read(t.Context(), source.Draw{}, spans, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return everyRow(t, ds, field)
@@ -151,7 +151,7 @@ func TestDiskReadsNoMore(t *testing.T) {
 			for i := range records {
 				records[i] = int64(r.IntN(int(ds.Len())))
 			}
-			err = g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, 50}, Dst: dst}})
+			err = g.Gather(t.Context(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, 50}, Dst: dst}})
 			if cache == "memory" {
 				if status.CodeOf(err) != status.DataLoss {
 					t.Errorf("%s in memory: %v", path, err)
@@ -258,7 +258,7 @@ func TestSharedByDatasets(t *testing.T) {
 			return err
 		}
 		dst := make([]byte, len(records)*f.RowBytes())
-		if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+		if err := g.Gather(t.Context(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
 			return err
 		}
 		if !bytes.Equal(dst, want) {
@@ -333,10 +333,10 @@ func firstRow(t *testing.T, ds *arrowio.Dataset, field int, announced bool) (row
 	}
 	defer r.Close()
 	if announced {
-		r.Ahead([]int64{0})
+		r.Ahead(source.Draw{}, []int64{0})
 	}
 	spans := []source.Span{{Field: field}}
-	err = r.Read(t.Context(), spans, func() error { row = slices.Clone(spans[0].Row); return nil })
+	err = r.Read(t.Context(), source.Draw{}, spans, func() error { row = slices.Clone(spans[0].Row); return nil })
 	return row, err
 }
 

@@ -67,7 +67,7 @@ func TestGatherErrors(t *testing.T) {
 		if c.to != 0 {
 			width = p.Bytes(c.to)
 		}
-		err = g.Gather(context.Background(), []int64{-1, c.record}, []source.Job{{Rows: [2]int{0, 2}, Dst: make([]byte, 2*width)}})
+		err = g.Gather(context.Background(), source.Draw{}, []int64{-1, c.record}, []source.Job{{Rows: [2]int{0, 2}, Dst: make([]byte, 2*width)}})
 		if err == nil || status.CodeOf(err) != c.code || strings.ReplaceAll(err.Error(), path, "PATH") != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}

@@ -159,7 +159,7 @@ func TestAddAFormat(t *testing.T) {
 		}
 		defer g.Close()
 		dst := make([]byte, 3*field.RowBytes())
-		if err := g.Gather(t.Context(), []int64{5, 0, 4}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}}); err != nil {
+		if err := g.Gather(t.Context(), source.Draw{}, []int64{5, 0, 4}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}}); err != nil {
 			t.Fatal(err)
 		}
 		rows = append(rows, dst...)

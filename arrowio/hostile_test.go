@@ -134,7 +134,7 @@ func gatherField(ds *arrowio.Dataset, i int, f source.Field, records []int64) ([
 	}
 	defer g.Close()
 	dst := make([]byte, len(records)*f.RowBytes())
-	return dst, g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
+	return dst, g.Gather(context.Background(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
 }
 
 // TestValidFilesAreRead: the tests below damage these files, so they must be valid.

@@ -71,7 +71,7 @@ func BenchmarkKinds(b *testing.B) {
 			b.ReportAllocs()
 			step := 0
 			for b.Loop() {
-				if err := g.Gather(context.Background(), steps[step%len(steps)], jobs); err != nil {
+				if err := g.Gather(context.Background(), source.Draw{}, steps[step%len(steps)], jobs); err != nil {
 					b.Fatal(err)
 				}
 				step++

@@ -311,7 +311,7 @@ func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string]
 	}
 	defer g.Close()
 	for record := range ds.Len() {
-		err := g.Gather(ctx, []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, f.RowBytes())}})
+		err := g.Gather(ctx, source.Draw{}, []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, f.RowBytes())}})
 		if err != nil || record == want(int(record)) {
 			agree(t, name+", gathered", err, want(int(record)))
 		}

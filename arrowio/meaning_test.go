@@ -202,7 +202,7 @@ func outcome(t *testing.T, name, data string) string {
 	for i := range records {
 		records[i] = int64(i)
 	}
-	if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, n}, Dst: dst}}); err != nil {
+	if err := g.Gather(context.Background(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, n}, Dst: dst}}); err != nil {
 		return failed(err)
 	}
 	if f.Logical != "" {

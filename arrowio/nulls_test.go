@@ -40,7 +40,7 @@ func TestFill(t *testing.T) {
 			records[i] = int64(i)
 		}
 		dst := make([]byte, 4*len(c.want))
-		if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+		if err := g.Gather(context.Background(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range c.want {

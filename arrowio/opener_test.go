@@ -55,7 +55,7 @@ func factsOf(t *testing.T, o Options, patterns ...string) (f facts) {
 		defer g.Close()
 		records := []int64{f.records - 1, -1, 0}
 		dst := make([]byte, len(records)*field.RowBytes())
-		check(g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}))
+		check(g.Gather(t.Context(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}))
 		f.rows = append(f.rows, dst...)
 	}
 	return f
@@ -174,7 +174,7 @@ func TestGatherOfDecodedRowsEndsWithItsContext(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			dst := make([]byte, d.Schema().Fields[0].RowBytes())
-			ended <- g.Gather(ctx, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+			ended <- g.Gather(ctx, source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
 		}()
 		<-s.waiting
 		if closes {

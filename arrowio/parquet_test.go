@@ -42,7 +42,7 @@ func gatherRows(t testing.TB, ds *arrowio.Dataset, field int) []byte {
 		records[i] = int64(i)
 	}
 	dst := make([]byte, len(records)*f.RowBytes())
-	if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+	if err := g.Gather(context.Background(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
 		t.Fatalf("field %q: %v", f.Name, err)
 	}
 	return dst

@@ -149,7 +149,7 @@ func TestBytesOfPages(t *testing.T) {
 			}
 			before := read.Load()
 			job := source.Job{Rows: [2]int{0, 1}, Dst: make([]byte, d.Schema().Fields[field].RowBytes())}
-			if err := g.Gather(t.Context(), []int64{record}, []source.Job{job}); err != nil {
+			if err := g.Gather(t.Context(), source.Draw{}, []int64{record}, []source.Job{job}); err != nil {
 				t.Fatal(err)
 			}
 			if got := read.Load() - before; got != want {

@@ -142,7 +142,7 @@ func recordsOf(t *testing.T, ds source.Source) string {
 		for i := range spans {
 			spans[i] = source.Span{Field: i, Record: record}
 		}
-		err := r.Read(t.Context(), spans, func() error {
+		err := r.Read(t.Context(), source.Draw{}, spans, func() error {
 			var cells []string
 			for i := range spans {
 				switch f, row := ds.Schema().Fields[i], spans[i].Row; {
@@ -191,7 +191,7 @@ func TestPartitionedSource(t *testing.T) {
 	}
 	defer g.Close()
 	got, want := make([]byte, 64), []byte{1, 0, 0, 0, 0, 0, 0, 0}
-	if err = g.Gather(t.Context(), all(v), []source.Job{{Rows: [2]int{0, 8}, Dst: got}}); string(got) != strings.Repeat(string(want), 6)+strings.Repeat("\x00", 16) || err != nil {
+	if err = g.Gather(t.Context(), source.Draw{}, all(v), []source.Job{{Rows: [2]int{0, 8}, Dst: got}}); string(got) != strings.Repeat(string(want), 6)+strings.Repeat("\x00", 16) || err != nil {
 		t.Errorf("%v %v", got, err)
 	}
 	if v, err := ds.Verify(t.Context(), arrowio.VerifyOptions{Hash: true}); err != nil || v.Records != 8 {

@@ -53,7 +53,7 @@ func gatherTwo(t *testing.T, d *Dataset) {
 	}
 	defer g.Close()
 	dst := make([]byte, 2*4)
-	if err := g.Gather(t.Context(), []int64{0, 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil || dst[4] != 1 {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{0, 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil || dst[4] != 1 {
 		t.Fatalf("%v, %v", dst, err)
 	}
 }
@@ -118,18 +118,18 @@ func TestPartsInOrderOfNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	g.Ahead([]int64{0, 1, 2, 3})
+	g.Ahead(source.Draw{}, []int64{0, 1, 2, 3})
 	<-begun
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	dst := make([]byte, 5*4)
-	if err := g.Gather(ended, []int64{4, 2}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst[:2*4]}}); status.CodeOf(err) != status.Cancelled {
+	if err := g.Gather(ended, source.Draw{}, []int64{4, 2}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst[:2*4]}}); status.CodeOf(err) != status.Cancelled {
 		t.Fatalf("a gather whose context has ended: %v", err)
 	}
 	close(release)
 	for _, records := range [][]int64{{4, 2}, {0, 1, 2, 3, 4}} {
 		n := len(records)
-		if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, n}, Dst: dst[:n*4]}}); err != nil {
+		if err := g.Gather(t.Context(), source.Draw{}, records, []source.Job{{Rows: [2]int{0, n}, Dst: dst[:n*4]}}); err != nil {
 			t.Fatal(err)
 		}
 	}

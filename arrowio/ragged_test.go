@@ -303,7 +303,7 @@ func everyRaggedRow(t *testing.T, ds source.Source, batches []arrow.Record) {
 			want := source.Span{Field: i, Record: record}
 			reference(&want)
 			spans := []source.Span{{Field: i, Record: record}}
-			err := reader.Read(context.Background(), spans, func() error {
+			err := reader.Read(context.Background(), source.Draw{}, spans, func() error {
 				got := spans[0]
 				if got.Null() == want.Null() && bytes.Equal(got.Row, want.Row) && slices.Equal(got.Nulls, want.Nulls) && slices.EqualFunc(got.Lists, want.Lists, slices.Equal) {
 					return nil
@@ -332,13 +332,13 @@ func readRagged(ds source.Source, field int, numbers []int64) (out []byte, err e
 		}
 	}
 	lengths := make([]int64, len(existing))
-	if err := r.Lengths(context.Background(), field, existing, lengths); err != nil {
+	if err := r.Lengths(context.Background(), source.Draw{}, field, existing, lengths); err != nil {
 		return nil, err
 	}
 	for _, n := range lengths {
 		out = binary.LittleEndian.AppendUint64(out, uint64(n))
 	}
-	return out, r.Read(context.Background(), spans, func() error {
+	return out, r.Read(context.Background(), source.Draw{}, spans, func() error {
 		for i := range spans {
 			out = fmt.Appendf(out, "%v %v %v", spans[i].Row, spans[i].Nulls, spans[i].Lists)
 		}

@@ -118,10 +118,10 @@ func TestAheadReadsRows(t *testing.T) {
 			}
 		}
 		resident("after opening", map[int64]bool{announced: false, gathered: false, untouched: false})
-		g.Ahead([]int64{announced})
+		g.Ahead(source.Draw{}, []int64{announced})
 		synctest.Wait() // for the goroutine that asks the kernel
 		resident("after Ahead", map[int64]bool{announced: true, gathered: false, untouched: false})
-		if err := g.Gather(context.Background(), []int64{gathered}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 8)}}); err != nil {
+		if err := g.Gather(context.Background(), source.Draw{}, []int64{gathered}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 8)}}); err != nil {
 			t.Fatal(err)
 		}
 		resident("after the gather", map[int64]bool{announced: true, gathered: true, untouched: false})

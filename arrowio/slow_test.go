@@ -82,7 +82,7 @@ func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended c
 	ended = make(chan error, 1)
 	guard.Go("test", func() error {
 		dst := make([]byte, d.Schema().Fields[0].RowBytes())
-		ended <- g.Gather(ctx, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+		ended <- g.Gather(ctx, source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
 		return nil
 	}, func(err error) { ended <- err })
 	<-s.waiting
@@ -261,7 +261,7 @@ func TestTruncatedAfterOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]byte, d.Schema().Fields[0].RowBytes())
-		err = g.Gather(context.Background(), []int64{4}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+		err = g.Gather(context.Background(), source.Draw{}, []int64{4}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
 		want := "arrowio: " + path + " ends before the " + strconv.Itoa(len(data)) + " bytes that it had when it was opened; do not write to a file while it is read: write another and rename it"
 		if err == nil || status.CodeOf(err) != status.DataLoss || err.Error() != want {
 			t.Errorf("%s: got  %v\nwant %s", io, err, want)

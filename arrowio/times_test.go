@@ -33,7 +33,7 @@ func TestTimes(t *testing.T) {
 		for again := range 2 {
 			var times source.Times
 			jobs := []source.Job{{Part: 0, Rows: [2]int{0, 2}, Dst: make([]byte, 16)}}
-			if err := g.Gather(source.WithTimes(t.Context(), &times), []int64{0, 50_000}, jobs); err != nil {
+			if err := g.Gather(source.WithTimes(t.Context(), &times), source.Draw{}, []int64{0, 50_000}, jobs); err != nil {
 				t.Fatal(err)
 			}
 			storage, decode := times.Take()

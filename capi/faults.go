@@ -52,7 +52,7 @@ type faultyGatherer struct {
 	loader *loaderObject
 }
 
-func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g faultyGatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	g.loader.inject("worker")
 	if armed.CompareAndDelete(g.loader, "late") {
 		defer lateEnded.Store(true)
@@ -63,7 +63,7 @@ func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 	if armed.CompareAndDelete(g.loader, "stuck") {
 		select {}
 	}
-	return g.Gatherer.Gather(ctx, records, jobs)
+	return g.Gatherer.Gather(ctx, draw, records, jobs)
 }
 
 // lateness is how long a late gather waits after its context has ended. The exit

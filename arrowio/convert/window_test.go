@@ -76,11 +76,11 @@ type counting struct {
 	field int
 }
 
-func (c *counting) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (c *counting) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	for _, r := range records {
 		c.d.use(c.field, r)
 	}
-	return c.Gatherer.Gather(ctx, records, jobs)
+	return c.Gatherer.Gather(ctx, draw, records, jobs)
 }
 
 type countingReader struct {
@@ -88,11 +88,11 @@ type countingReader struct {
 	d *decoder
 }
 
-func (c *countingReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (c *countingReader) Read(ctx context.Context, draw source.Draw, spans []source.Span, use func() error) error {
 	for _, s := range spans {
 		c.d.use(s.Field, s.Record)
 	}
-	return c.Reader.Read(ctx, spans, use)
+	return c.Reader.Read(ctx, draw, spans, use)
 }
 
 // memory is a folder in memory.
@@ -228,7 +228,7 @@ func compareField(t *testing.T, ds *arrowio.Dataset, number int, f source.Field)
 	for i := range spans {
 		spans[i] = source.Span{Field: number, Record: int64(i)}
 	}
-	err = r.Read(t.Context(), spans, func() error {
+	err = r.Read(t.Context(), source.Draw{}, spans, func() error {
 		for i := range spans {
 			want := synthetic.Row(f, int64(i))
 			if got := spans[i].Row; !bytes.Equal(got, want) || got == nil != (want == nil) {

@@ -178,7 +178,7 @@ func TestBorrowed(t *testing.T) {
 	ended := make(chan error)
 	go func() {
 		for first := true; ; first = false {
-			if err := g.Gather(t.Context(), []int64{1}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 4)}}); err != nil {
+			if err := g.Gather(t.Context(), source.Draw{}, []int64{1}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 4)}}); err != nil {
 				ended <- err
 				return
 			}
@@ -211,10 +211,10 @@ func TestOverflow(t *testing.T) {
 	}
 	dst := make([]byte, 8)
 	job := []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}
-	if err := g.Gather(t.Context(), []int64{11, -1}, job); err != nil || !bytes.Equal(dst, le(int32(11), int32(0))) {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{11, -1}, job); err != nil || !bytes.Equal(dst, le(int32(11), int32(0))) {
 		t.Errorf("got %v, %v", dst, err)
 	}
-	err = g.Gather(t.Context(), []int64{3, 4}, job)
+	err = g.Gather(t.Context(), source.Draw{}, []int64{3, 4}, job)
 	want := `source: field "x": record 4 holds 1099511627776, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`
 	if err == nil || err.Error() != want || status.CodeOf(err) != status.OutOfRange {
 		t.Errorf("got  %v\nwant %v", err, want)

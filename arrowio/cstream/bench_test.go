@@ -56,7 +56,7 @@ func BenchmarkGather(b *testing.B) {
 				b.SetBytes(int64(step * f.RowBytes()))
 				at := 0
 				for b.Loop() {
-					if err := g.Gather(context.Background(), order[at:at+step], jobs); err != nil {
+					if err := g.Gather(context.Background(), source.Draw{}, order[at:at+step], jobs); err != nil {
 						b.Fatal(err)
 					}
 					at = (at + step) % len(order)

@@ -127,7 +127,7 @@ func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []testColu
 	for i, f := range s.Schema().Fields {
 		jobs[i] = source.Job{Part: i, Rows: [2]int{0, len(records)}, Dst: make([]byte, len(records)*f.RowBytes())}
 	}
-	if err := g.Gather(context.Background(), records, jobs); err != nil {
+	if err := g.Gather(context.Background(), source.Draw{}, records, jobs); err != nil {
 		t.Fatal(err)
 	}
 	for i, f := range s.Schema().Fields {

@@ -40,7 +40,7 @@ func TestRecordsAreRetained(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 16)
-	if err := g.Gather(context.Background(), []int64{2}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil || fmt.Sprint(dst[:4]) != "[0 0 64 64]" {
+	if err := g.Gather(context.Background(), source.Draw{}, []int64{2}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil || fmt.Sprint(dst[:4]) != "[0 0 64 64]" {
 		t.Error(dst, err)
 	}
 	if err := ds.Close(); err != nil {
@@ -137,7 +137,7 @@ func ExampleNew() {
 		return
 	}
 	rows := make([]byte, 8)
-	err = g.Gather(context.Background(), []int64{2, 0}, []source.Job{{Rows: [2]int{0, 2}, Dst: rows}})
+	err = g.Gather(context.Background(), source.Draw{}, []int64{2, 0}, []source.Job{{Rows: [2]int{0, 2}, Dst: rows}})
 	fmt.Println(ds.Len(), "records;", rows, err)
 
 	r, err := ds.Reader([]int{1})
@@ -146,7 +146,7 @@ func ExampleNew() {
 		return
 	}
 	text := []source.Span{{Field: 1, Record: 2}}
-	err = r.Read(context.Background(), text, func() error {
+	err = r.Read(context.Background(), source.Draw{}, text, func() error {
 		fmt.Printf("%s %s\n", ds.Schema().Fields[1].Logical, text[0].Row)
 		return nil
 	})

@@ -43,7 +43,7 @@ func Example() {
 		panic(err)
 	}
 	column := make([]byte, 2*4)
-	if err := g.Gather(ctx, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: column}}); err != nil {
+	if err := g.Gather(ctx, source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: column}}); err != nil {
 		panic(err)
 	}
 	fmt.Println(binary.LittleEndian.Uint32(column), binary.LittleEndian.Uint32(column[4:]))

@@ -54,13 +54,13 @@ type gatherer struct {
 }
 
 // Ahead implements source.Gatherer.
-func (*gatherer) Ahead([]int64) {}
+func (*gatherer) Ahead(source.Draw, []int64) {}
 
 // Close implements source.Gatherer.
 func (*gatherer) Close() error { return nil }
 
 // Gather implements source.Gatherer.
-func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *gatherer) Gather(ctx context.Context, _ source.Draw, records []int64, jobs []source.Job) error {
 	if err := g.source.calls.Enter(); err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func TestOnlyTheParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := g.Gather(t.Context(), []int64{0}, jobs); err != nil {
+			if err := g.Gather(t.Context(), source.Draw{}, []int64{0}, jobs); err != nil {
 				t.Fatal(err)
 			}
 			if n := f.n.Load(); n != c.want {
@@ -240,7 +240,7 @@ func TestCancelled(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		dst, got := make([]byte, len(weights[0].data)), make(chan error)
-		go func() { got <- g.Gather(ctx, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}) }()
+		go func() { got <- g.Gather(ctx, source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}) }()
 		<-h.asked
 		cancel()
 		if err := <-got; status.CodeOf(err) != status.Cancelled || err.Error() != "tensors: the read was cancelled" {
@@ -276,7 +276,7 @@ func TestNarrowed(t *testing.T) {
 			return nil, err
 		}
 		dst := make([]byte, p.Bytes(to))
-		return dst, g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+		return dst, g.Gather(t.Context(), source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
 	}
 	got, err := read("f", dtype.Float32)
 	for i, want := range []float32{1.5, float32(math.Inf(-1)), float32(math.Inf(1))} {
@@ -408,7 +408,7 @@ func TestOrderOfArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 2)
-	if err := g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil || string(dst) != "56" {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil || string(dst) != "56" {
 		t.Errorf("%q, %v", dst, err)
 	}
 }
@@ -491,7 +491,7 @@ func TestChecksum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = g.Gather(t.Context(), []int64{0}, jobs)
+		err = g.Gather(t.Context(), source.Draw{}, []int64{0}, jobs)
 		want := `tensors: x.npz: array "w" differs from its checksum in the zip file; write or fetch the file again`
 		if differ := err != nil && err.Error() == want && status.CodeOf(err) == status.DataLoss; differ != c.differ || !c.differ && err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -555,7 +555,7 @@ func FuzzOpen(f *testing.F) {
 				t.Fatal(err)
 			}
 			dst := make([]byte, field.RowBytes())
-			if err := g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil && !strings.Contains(err.Error(), "differs from its checksum") {
+			if err := g.Gather(t.Context(), source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil && !strings.Contains(err.Error(), "differs from its checksum") {
 				t.Fatal(err)
 			}
 		}

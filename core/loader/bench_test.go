@@ -45,7 +45,7 @@ type tableGatherer struct {
 	parts []source.Part
 }
 
-func (g *tableGatherer) Gather(_ context.Context, records []int64, jobs []source.Job) error {
+func (g *tableGatherer) Gather(_ context.Context, _ source.Draw, records []int64, jobs []source.Job) error {
 	for _, j := range jobs {
 		c := g.parts[j.Part].Boxes[0][0]
 		n := c[1] - c[0]
@@ -55,8 +55,8 @@ func (g *tableGatherer) Gather(_ context.Context, records []int64, jobs []source
 	}
 	return nil
 }
-func (g *tableGatherer) Ahead([]int64) {}
-func (g *tableGatherer) Close() error  { return nil }
+func (g *tableGatherer) Ahead(source.Draw, []int64) {}
+func (g *tableGatherer) Close() error               { return nil }
 
 func tableLayout(t testing.TB, batch, rowBytes int) *layout.Layout {
 	return newLayout(t, &layout.Document{

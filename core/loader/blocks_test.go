@@ -286,7 +286,8 @@ func TestNextWindowIsAnnounced(t *testing.T) {
 			next(t, l)
 		}
 		closeLoader(t, l)
-		got, announced := 0, src.Counts().Ahead
+		counts := src.Counts()
+		got, announced := 0, counts.Ahead
 		for _, b := range blocks {
 			for r := b[0]; r < b[1]; r++ {
 				got += announced[r]
@@ -294,6 +295,9 @@ func TestNextWindowIsAnnounced(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%+v: %d announcements", c, got)
+		}
+		if next := counts.Draws[source.Draw{Seed: 3, Epoch: 1}]; c.epochs == 2 && next != 20+10+1 { // rows of steps, units of a window, the first unit of the window after it
+			t.Errorf("%+v: %d records of the next epoch were announced", c, next)
 		}
 	}
 }

@@ -22,7 +22,6 @@ type builder struct {
 	gatherer source.Gatherer // nil if no array takes rows of the dataset
 	alloc    batch.Allocator
 	count    *batch.Count
-	seed     int64
 	limit    int64 // Options.MaxHostBytes
 
 	workers    []worker
@@ -100,7 +99,7 @@ func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64
 		return err
 	}
 	began := time.Now()
-	if err := b.gather(ctx, target, records); err != nil {
+	if err := b.gather(ctx, target, b.window.draw(step.Epoch), records); err != nil {
 		return err
 	}
 	b.gathering = time.Since(began)
@@ -135,7 +134,7 @@ func (b *builder) compute(memory batch.Memory, records []int64, step batch.Step)
 	}
 	b.computedRecords = records
 	for _, c := range b.plan.computed {
-		c.fill(memory.Dst(c.block), records, b.seed, step.Epoch)
+		c.fill(memory.Dst(c.block), records, b.window.draw(step.Epoch))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // computed is a block that the loader computes from the record list alone: the
@@ -19,7 +20,7 @@ type computed struct {
 const padding = -1
 
 // fill writes the block's bytes to dst.
-func (c computed) fill(dst []byte, records []int64, seed, epoch int64) {
+func (c computed) fill(dst []byte, records []int64, draw source.Draw) {
 	for _, run := range c.runs {
 		for _, r := range records[run[0]:run[1]] {
 			if c.kind == layout.Mask {
@@ -30,7 +31,7 @@ func (c computed) fill(dst []byte, records []int64, seed, epoch int64) {
 				dst = dst[1:]
 				continue
 			}
-			for _, w := range c.pair(r, seed, epoch) {
+			for _, w := range c.pair(r, draw) {
 				binary.LittleEndian.PutUint32(dst, w)
 				dst = dst[4:]
 			}
@@ -41,12 +42,12 @@ func (c computed) fill(dst []byte, records []int64, seed, epoch int64) {
 // pair returns the two 32-bit words of a row of keys or record numbers. A layout
 // never splits such a row. In a padding row all bits of a key are zero, and all bits
 // of a record number are one; no record has that number.
-func (c computed) pair(record, seed, epoch int64) [2]uint32 {
+func (c computed) pair(record int64, draw source.Draw) [2]uint32 {
 	switch {
 	case c.kind == layout.Record:
 		return [2]uint32{uint32(record), uint32(record >> 32)}
 	case record == padding:
 		return [2]uint32{}
 	}
-	return sampler.RecordKey(seed, epoch, record)
+	return sampler.RecordKey(draw.Seed, draw.Epoch, record)
 }

@@ -32,10 +32,10 @@ type tamperedGatherer struct {
 	calls int
 }
 
-func (g *tamperedGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *tamperedGatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	g.fault(g.calls, records)
 	g.calls++
-	return g.Gatherer.Gather(ctx, records, jobs)
+	return g.Gatherer.Gather(ctx, draw, records, jobs)
 }
 
 // certificateOf returns the certificate of a loader.

@@ -137,7 +137,7 @@ func (l *Loader) begin() (*Loader, error) {
 // c, which is the requested cursor after grid.normalize.
 func (l *Loader) open(requested, c batch.Cursor) error {
 	var g source.Gatherer
-	announce := func([]int64) {}
+	announce := func(source.Draw, []int64) {}
 	if len(l.plan.parts) > 0 {
 		var err error
 		if g, err = l.src.Gatherer(l.plan.parts); err != nil {
@@ -151,8 +151,8 @@ func (l *Loader) open(requested, c batch.Cursor) error {
 	until := int64(l.o.Epochs)
 	b := &builder{
 		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
-		seed: l.first.state.Seed, limit: l.o.MaxHostBytes, workers: l.plan.workers(l.o.workers(l.plan.loaded)),
-		window:   &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, announce: announce},
+		limit: l.o.MaxHostBytes, workers: l.plan.workers(l.o.workers(l.plan.loaded)),
+		window:   &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, seed: l.first.state.Seed, announce: announce},
 		upcoming: newUpcoming(l.src, l.plan, l.grid),
 	}
 	l.prefetcher = newPrefetcher(b, &l.o, l.first, requested, c)

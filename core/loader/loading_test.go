@@ -229,11 +229,11 @@ type countedGatherer struct {
 	s *counted
 }
 
-func (g countedGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g countedGatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	for _, j := range jobs {
 		g.s.bytes.Add(int64(len(j.Dst)))
 	}
-	return g.Gatherer.Gather(ctx, records, jobs)
+	return g.Gatherer.Gather(ctx, draw, records, jobs)
 }
 
 // With loading "device" every device has a block of its own.

@@ -93,4 +93,4 @@ type announcedGatherer struct {
 	announced func()
 }
 
-func (g announcedGatherer) Ahead([]int64) { g.announced() }
+func (g announcedGatherer) Ahead(source.Draw, []int64) { g.announced() }

@@ -23,6 +23,7 @@ type upcoming struct {
 
 	epoch      int64   // epoch of the current window
 	start, end int64   // positions of the current window
+	next       int64   // epoch of the next window
 	list       []int64 // the first record of every unit of the next window that is to be announced
 	announced  int     // how many of them were
 	order      sampler.Order
@@ -62,7 +63,7 @@ func (u *upcoming) advance(w *window, c batch.Cursor) {
 	size := float64(u.end-u.start) * 7 / 8
 	done := min(1, float64(c.Position+u.batch-u.start)/size)
 	if n := int(done * float64(len(u.list))); n > u.announced {
-		w.announce(u.list[u.announced:n])
+		w.announce(w.draw(u.next), u.list[u.announced:n])
 		u.announced = n
 	}
 }
@@ -80,7 +81,7 @@ func (u *upcoming) enter(w *window, c batch.Cursor) {
 	if end == w.order.Len() {
 		next = batch.Cursor{Epoch: c.Epoch + 1}
 	}
-	if w.until > 0 && next.Epoch >= w.until {
+	if u.next = next.Epoch; w.until > 0 && u.next >= w.until {
 		return
 	}
 	room := u.cache

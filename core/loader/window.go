@@ -3,6 +3,7 @@ package loader
 import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // lookahead is the number of steps after the current one that are announced to the
@@ -16,7 +17,8 @@ type window struct {
 	until    int64 // Options.Epochs; steps of later epochs are not announced
 	rows     rows
 	order    sampler.Order
-	announce func(records []int64)
+	seed     int64
+	announce func(draw source.Draw, records []int64)
 
 	steps [lookahead + 1]windowStep
 	first int // the slot of the oldest step
@@ -63,9 +65,13 @@ func (w *window) at(c batch.Cursor) []int64 {
 // between two batches, so it must not delay the next one much.
 func (w *window) extend() {
 	for n := 0; n < 2 && w.hasRoom(); n++ {
-		w.announce(w.add())
+		draw := w.draw(w.next.Epoch)
+		w.announce(draw, w.add())
 	}
 }
+
+// draw returns the draw of all records of a step, which lies in one epoch.
+func (w *window) draw(epoch int64) source.Draw { return source.Draw{Seed: w.seed, Epoch: epoch} }
 
 func (w *window) hasRoom() bool {
 	return w.count < len(w.steps) && (w.until <= 0 || w.next.Epoch < w.until)

@@ -51,7 +51,7 @@ func (j job) within(rows [2]int) (job, bool) {
 
 // gather does the jobs of all workers. When it returns, no worker writes to the
 // memory any more. An error of one worker ends the others.
-func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int64) error {
+func (b *builder) gather(ctx context.Context, memory batch.Memory, draw source.Draw, records []int64) error {
 	if b.gatherer == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 		b.workers[i].aim(memory)
 	}
 	if len(b.workers) == 1 {
-		return b.workers[0].gather(ctx, b.gatherer, records)
+		return b.workers[0].gather(ctx, b.gatherer, draw, records)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,7 +68,7 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 	err := guard.Parallel(context.WithoutCancel(ctx), "loader", len(b.workers), len(b.workers), func(i int) error {
 		w := &b.workers[i]
 		err := guard.Call("loader", func() error {
-			return w.gather(ctx, b.gatherer, records)
+			return w.gather(ctx, b.gatherer, draw, records)
 		})
 		if err != nil {
 			cancel(err) // ends the other workers
@@ -82,8 +82,8 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 }
 
 // gather does the jobs of a worker, and measures its waits.
-func (w *worker) gather(ctx context.Context, g source.Gatherer, records []int64) error {
-	err := g.Gather(source.WithTimes(ctx, &w.times), records[w.rows[0]:w.rows[1]], w.jobs)
+func (w *worker) gather(ctx context.Context, g source.Gatherer, draw source.Draw, records []int64) error {
+	err := g.Gather(source.WithTimes(ctx, &w.times), draw, records[w.rows[0]:w.rows[1]], w.jobs)
 	w.storage, w.decode = w.times.Take()
 	return err
 }

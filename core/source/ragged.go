@@ -74,7 +74,7 @@ func (f *Field) CheckRow(s *Span) error {
 // lengthsAtOnce is the number of records whose lengths are read together.
 const lengthsAtOnce = 64 << 10
 
-// Lengths writes the lengths of the rows of a field to out, from record start on. The error
+// Lengths writes the lengths of the rows of a field in the zero Draw to out, from record start on. The error
 // is InvalidArgument, also if out is empty, for a field that has one value in each record.
 func Lengths(ctx context.Context, src Source, field int, start int64, out []int64) error {
 	if err := Given("source", src); err != nil {
@@ -91,7 +91,7 @@ func Lengths(ctx context.Context, src Source, field int, start int64, out []int6
 		for i := range some {
 			records[i] = start + int64(from+i)
 		}
-		if err := RowLengths(ctx, r, src.Schema().Fields[field], field, records[:len(some)], some); err != nil {
+		if err := RowLengths(ctx, Draw{}, r, src.Schema().Fields[field], field, records[:len(some)], some); err != nil {
 			return err
 		}
 	}
@@ -99,11 +99,11 @@ func Lengths(ctx context.Context, src Source, field int, start int64, out []int6
 }
 
 // RowLengths writes the lengths of the rows of a field of a reader, as [Reader].Lengths
-// does, also if the rows have one shape. Of such rows it reads the values if some may be null.
-func RowLengths(ctx context.Context, r Reader, f Field, field int, records, out []int64) error {
+// does, also if the rows have one shape. If some of these may be null, it reads their values.
+func RowLengths(ctx context.Context, draw Draw, r Reader, f Field, field int, records, out []int64) error {
 	switch {
 	case f.HasLengths():
-		return r.Lengths(ctx, field, records, out)
+		return r.Lengths(ctx, draw, field, records, out)
 	case len(f.Shape) == 0:
 		return status.Errorf(status.InvalidArgument, "source", "field %q has one value in each record, and no lengths", f.Name).With("field", f.Name)
 	}
@@ -119,7 +119,7 @@ func RowLengths(ctx context.Context, r Reader, f Field, field int, records, out 
 		for _, record := range records[from:min(from+rowsAtOnce, len(records))] {
 			spans = append(spans, Span{Field: field, Record: record})
 		}
-		err := r.Read(ctx, spans, func() error {
+		err := r.Read(ctx, draw, spans, func() error {
 			for i := range spans {
 				if spans[i].Null() {
 					out[from+i] = -1

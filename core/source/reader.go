@@ -10,21 +10,21 @@ import (
 // of it for the fixed fields, which cuts the rows into blocks, converts them and fills
 // their nulls. Several goroutines may read at a time.
 type Reader interface {
-	// Read finds the rows of all spans, then calls use and returns its error.
+	// Read finds the rows of all spans in a draw, then calls use and returns its error.
 	// The rows stay valid until use returns. All spans of one call are read
 	// together, so that a row, a decoded batch or a disk is accessed once. Spans
 	// of one field should follow each other. A record outside the source is
 	// OutOfRange, a field that the reader was not made for is InvalidArgument.
-	Read(ctx context.Context, spans []Span, use func() error) error
+	Read(ctx context.Context, draw Draw, spans []Span, use func() error) error
 
 	// Lengths writes the length of the row of each record to out: the size of the
 	// first dimension, -1 for a null row. It reads offsets and validity bitmaps,
 	// and no values. The error is InvalidArgument if the field is neither ragged nor
 	// stored as lists; [RowLengths] takes all fields whose rows have a dimension.
-	Lengths(ctx context.Context, field int, records, out []int64) error
+	Lengths(ctx context.Context, draw Draw, field int, records, out []int64) error
 
-	// Ahead announces the records of a later Read, as Gatherer.Ahead does.
-	Ahead(records []int64)
+	// Ahead announces the records of a later Read with this draw, as Gatherer.Ahead does.
+	Ahead(draw Draw, records []int64)
 
 	// Close ends readahead. No Read may run.
 	Close() error
@@ -52,6 +52,6 @@ func (s *Span) Null() bool { return s.Row == nil }
 type FixedReader struct{}
 
 // Lengths implements Reader.
-func (FixedReader) Lengths(_ context.Context, field int, _, _ []int64) error {
+func (FixedReader) Lengths(_ context.Context, _ Draw, field int, _, _ []int64) error {
 	return status.Errorf(status.InvalidArgument, "source", "field %d has rows of one shape, and no lengths", field)
 }

@@ -1,12 +1,26 @@
-// Package source defines what a dataset is to meshfeed: fields, whose rows are
-// addressed by record number. The rows of a fixed field all have one shape. Those of
-// a ragged field are lists, text or bytes, whose length varies.
+// Package source defines what a dataset is to meshfeed: fields with rows, which are
+// addressed by record number. The rows of a fixed field all have one shape. The rows of
+// a ragged field are lists, text or bytes of different lengths.
 //
 // A [Source] knows the shape and type of every field from metadata alone. It
 // returns a [Gatherer] for parts of the rows of fixed fields, and the gatherer copies
 // these parts of chosen records into the caller's memory, one call per step. It also
 // returns a [Reader], which reads whole rows of any fields; views are built on it.
 // The source alone decides where the bytes are: in a mapping, a file or a decoder.
+//
+// # Rows that depend on the draw
+//
+// A random view makes other rows in every epoch, such as random crops. So each call that needs rows
+// has a [Draw]: the seed and the epoch of the loader. A view passes the draw on to the sources below,
+// and every other source ignores it. A batch lies in one epoch, so a call has one draw. A view that
+// divides its rows among several epochs of a source, such as a mixture, makes a call for each
+// epoch. The schema, the length, the facts and the fingerprint do not depend on the draw.
+//
+// Outside of a loader, rows are read with the zero Draw. This holds for single rows, arrays, the
+// conditions of filters, the groups of windows and splits, lengths, checks, conversions and
+// verification. They see the rows that a loader with seed 0 delivers in epoch 0.
+//
+// # Implementations
 //
 // Package cut makes a Gatherer of a Reader, and a Reader of a Gatherer, so that a
 // source implements only one of them. Package sourcetest holds the tests that every
@@ -225,15 +239,15 @@ type Job struct {
 // Gatherer copies parts of records. It is safe for concurrent use, and does not
 // use a Dst after Gather has returned.
 type Gatherer interface {
-	// Gather does all jobs of one step, so that a row is read once for all its
+	// Gather does all jobs of one step in a draw, so that a row is read once for all its
 	// parts. Record -1 is padding: a row of zeros. Any other record outside
 	// [0, Len) is OutOfRange. Dst need not be zeroed or aligned.
-	Gather(ctx context.Context, records []int64, jobs []Job) error
+	Gather(ctx context.Context, draw Draw, records []int64, jobs []Job) error
 
-	// Ahead announces records that later gathers will need, in their order, for
-	// readahead. It returns at once, keeps no reference to the list, and ignores
+	// Ahead announces records that later gathers with this draw will need, in their order,
+	// for readahead. It returns at once, keeps no reference to the list, and ignores
 	// records that do not exist.
-	Ahead(records []int64)
+	Ahead(draw Draw, records []int64)
 
 	// Close ends readahead and drops caches. No gather may run.
 	Close() error

@@ -224,7 +224,7 @@ type renumbering struct {
 	offset int64
 }
 
-func (r *renumbering) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (r *renumbering) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	below := make([]int64, len(records))
 	for i, record := range records {
 		below[i] = record
@@ -232,15 +232,15 @@ func (r *renumbering) Gather(ctx context.Context, records []int64, jobs []source
 			below[i] -= r.offset
 		}
 	}
-	return r.Gatherer.Gather(ctx, below, jobs)
+	return r.Gatherer.Gather(ctx, draw, below, jobs)
 }
 
 // Ahead does nothing, because the records are in memory.
-func (r *renumbering) Ahead([]int64) {}
+func (r *renumbering) Ahead(source.Draw, []int64) {}
 
 // nothing gathers no records.
 type nothing struct{}
 
-func (nothing) Gather(context.Context, []int64, []source.Job) error { return nil }
-func (nothing) Ahead([]int64)                                       {}
-func (nothing) Close() error                                        { return nil }
+func (nothing) Gather(context.Context, source.Draw, []int64, []source.Job) error { return nil }
+func (nothing) Ahead(source.Draw, []int64)                                       {}
+func (nothing) Close() error                                                     { return nil }

@@ -62,6 +62,6 @@ type locatedGatherer struct {
 }
 
 // Gather implements source.Gatherer.
-func (g *locatedGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	return g.chunk.locate(g.Gatherer.Gather(ctx, records, jobs))
+func (g *locatedGatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
+	return g.chunk.locate(g.Gatherer.Gather(ctx, draw, records, jobs))
 }

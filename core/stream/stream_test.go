@@ -263,10 +263,10 @@ type foreign struct {
 }
 
 func (f *foreign) Gatherer([]source.Part) (source.Gatherer, error) { return f, nil }
-func (f *foreign) Gather(context.Context, []int64, []source.Job) error {
+func (f *foreign) Gather(context.Context, source.Draw, []int64, []source.Job) error {
 	return f.err
 }
-func (f *foreign) Ahead([]int64) {}
+func (f *foreign) Ahead(source.Draw, []int64) {}
 
 // TestRefused: what the schema and the layout show is an error of New, which closes the feed.
 func TestRefused(t *testing.T) {

@@ -76,7 +76,7 @@ func run(b *testing.B, src source.Source, rows int) {
 		if at+rows > len(order) {
 			at = 0
 		}
-		if err := g.Gather(b.Context(), order[at:at+rows], []source.Job{{Rows: [2]int{0, rows}, Dst: dst}}); err != nil {
+		if err := g.Gather(b.Context(), source.Draw{}, order[at:at+rows], []source.Job{{Rows: [2]int{0, rows}, Dst: dst}}); err != nil {
 			b.Fatal(err)
 		}
 		at += rows

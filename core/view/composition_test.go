@@ -57,6 +57,7 @@ type composer struct {
 	*testing.T
 	r     *rand.Rand
 	trace []string // the views, from below
+	drawn bool     // the dataset has fields that depend on the draw
 }
 
 func (c *composer) note(format string, args ...any) {
@@ -70,6 +71,9 @@ func (c *composer) must(v source.Source, err error) source.Source {
 	}
 	return v
 }
+
+// draw is the draw of all rows that are compared with a model.
+var draw = source.Draw{Seed: -7, Epoch: 3}
 
 // stored returns a dataset without views.
 func (c *composer) stored() (source.Source, model) {
@@ -95,11 +99,18 @@ func (c *composer) stored() (source.Source, model) {
 		source.Field{Name: "a", Type: dtype.Float32}, source.Field{Name: "b", Type: dtype.Float32},
 		source.Field{Name: "label", Type: dtype.Int64}, source.Field{Name: "flag", Type: dtype.Bool},
 		source.Field{Name: "tokens", Type: dtype.Int32, Ragged: 1, Nullable: true})
+	if c.drawn = c.r.IntN(2) == 0; c.drawn {
+		src = synthetic.New(n,
+			source.Field{Name: "drawn image", Type: dtype.Uint8, Shape: []int{3, 2}},
+			source.Field{Name: "drawn a", Type: dtype.Float32}, source.Field{Name: "drawn b", Type: dtype.Float32},
+			source.Field{Name: "label", Type: dtype.Int64},
+			source.Field{Name: "drawn tokens", Type: dtype.Int32, Ragged: 1, Nullable: true})
+	}
 	m := model{fields: src.Schema().Fields}
 	for k := range n {
 		var row [][]byte
 		for _, f := range m.fields {
-			row = append(row, synthetic.Row(f, k))
+			row = append(row, synthetic.Row(synthetic.In(draw, f), k))
 		}
 		m.rows = append(m.rows, row)
 	}
@@ -190,7 +201,7 @@ func (c *composer) concat(src source.Source, m model) (source.Source, model) {
 func (c *composer) window(src source.Source, m model) (source.Source, model) {
 	w := view.Windows{Length: int64(1 + c.r.IntN(3)), Stride: int64(1 + c.r.IntN(3))}
 	within := -1
-	if i := c.r.IntN(len(m.fields)); c.r.IntN(2) == 0 && !m.fields[i].Nullable && m.fields[i].Ragged == 0 {
+	if i := c.r.IntN(len(m.fields)); c.r.IntN(2) == 0 && !c.drawn && !m.fields[i].Nullable && m.fields[i].Ragged == 0 {
 		within, w.Within = i, m.fields[i].Name
 	}
 	out := model{}
@@ -306,7 +317,7 @@ func (c *composer) pad(src source.Source, m model) (source.Source, model) {
 	if element.Ragged = 0; f.Ragged == 0 {
 		element.Shape = f.Shape[1:]
 	}
-	p := view.Padding{Length: 1 + c.r.IntN(5), Left: c.r.IntN(2) == 0, Truncate: c.r.IntN(2) == 0}
+	p := view.Padding{Length: 1 + c.r.IntN(5), Left: c.r.IntN(2) == 0, Truncate: c.drawn || c.r.IntN(2) == 0}
 	if !p.Truncate {
 		for _, row := range m.rows {
 			p.Length = max(p.Length, len(row[at])/element.RowBytes())
@@ -382,6 +393,7 @@ func TestCompositions(t *testing.T) {
 		known[f] = m.digest()
 		sourcetest.Suite{
 			Open:   func(t *testing.T) source.Source { src, _, _ := open(t); return src },
+			Draw:   draw,
 			Row:    m.row,
 			Ragged: func(span *source.Span) { span.Row = m.row(span.Field, span.Record) },
 		}.Run(t)
@@ -414,7 +426,7 @@ func checkRows(t *testing.T, src source.Source, m model, field int) {
 		records = append(records, int64(k), -1)
 	}
 	dst := bytes.Repeat([]byte{0xEE}, len(records)*f.RowBytes())
-	if err := g.Gather(t.Context(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+	if err := g.Gather(t.Context(), draw, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, k := range records {

@@ -23,7 +23,8 @@
 //
 // A view numbers the records of the datasets below, one dataset after the other. For each field it
 // says which fields below its rows come from: one field, several that are joined, or several that a
-// function computes the row from. One gatherer and one reader do the rest for all views.
+// function computes the row from. One gatherer and one reader do the rest for all views. They pass on
+// the draw of each call, which is the seed and the epoch of the loader: see package source.
 //
 // # Cost
 //

@@ -180,7 +180,7 @@ func (s *gathering) reset() {
 }
 
 // Gather implements source.Gatherer.
-func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *gatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	return g.view.gather(ctx, g.set, records, jobs, func(ctx context.Context) error {
 		s := g.pool.Get().(*gathering)
 		defer g.pool.Put(s)
@@ -197,7 +197,7 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 				g.job(s, j)
 			}
 		}
-		if err := g.gatherBelow(ctx, s, below); err != nil {
+		if err := g.gatherBelow(ctx, draw, s, below); err != nil {
 			return err
 		}
 		for _, j := range s.joins {
@@ -206,7 +206,7 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		if len(s.computed) == 0 {
 			return nil
 		}
-		return g.computed.Gather(ctx, records, s.computed)
+		return g.computed.Gather(ctx, draw, records, s.computed)
 	})
 }
 
@@ -254,9 +254,9 @@ func (g *gatherer) job(s *gathering, j source.Job) {
 }
 
 // gatherBelow does the jobs of all datasets.
-func (g *gatherer) gatherBelow(ctx context.Context, s *gathering, records []int64) error {
+func (g *gatherer) gatherBelow(ctx context.Context, draw source.Draw, s *gathering, records []int64) error {
 	if len(g.below) == 1 {
-		return g.below[0].Gather(ctx, records, s.jobs)
+		return g.below[0].Gather(ctx, draw, records, s.jobs)
 	}
 	s.divide(g.view, records)
 	for _, j := range s.jobs {
@@ -264,7 +264,7 @@ func (g *gatherer) gatherBelow(ctx context.Context, s *gathering, records []int6
 	}
 	for i := range s.shares {
 		if share := &s.shares[i]; len(share.jobs) > 0 {
-			if err := g.below[i].Gather(ctx, share.records, share.jobs); err != nil {
+			if err := g.below[i].Gather(ctx, draw, share.records, share.jobs); err != nil {
 				return err
 			}
 		}
@@ -308,10 +308,10 @@ func (s *gathering) share(j source.Job) {
 }
 
 // Ahead implements source.Gatherer.
-func (g *gatherer) Ahead(records []int64) {
+func (g *gatherer) Ahead(draw source.Draw, records []int64) {
 	g.view.ahead(records, func(i int, list []int64) {
 		if g.view.length == 0 {
-			g.below[i].Ahead(list)
+			g.below[i].Ahead(draw, list)
 			return
 		}
 		var all []int64
@@ -320,10 +320,10 @@ func (g *gatherer) Ahead(records []int64) {
 				all = g.cuts[c].list(all, start)
 			}
 		}
-		g.below[i].Ahead(all)
+		g.below[i].Ahead(draw, all)
 	})
 	if g.computed != nil {
-		g.computed.Ahead(records)
+		g.computed.Ahead(draw, records)
 	}
 }
 

@@ -98,7 +98,7 @@ type nullableReader struct {
 	s *nullable
 }
 
-func (r nullableReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r nullableReader) Read(ctx context.Context, _ source.Draw, spans []source.Span, use func() error) error {
 	if err := r.s.calls.Enter(); err != nil {
 		return err
 	}
@@ -116,5 +116,5 @@ func (r nullableReader) Read(ctx context.Context, spans []source.Span, use func(
 	return use()
 }
 
-func (nullableReader) Ahead([]int64) {}
-func (nullableReader) Close() error  { return nil }
+func (nullableReader) Ahead(source.Draw, []int64) {}
+func (nullableReader) Close() error               { return nil }

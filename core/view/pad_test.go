@@ -69,11 +69,17 @@ func TestPad(t *testing.T) {
 		{"flags", view.Padding{Length: 10, Value: true}, []byte{1}},
 	} {
 		t.Run(c.field, func(t *testing.T) {
-			number, f, _ := raggedSource().Schema().Field(c.field)
+			fields := slices.Clone(raggedFields)
+			for i := range fields {
+				fields[i].Name = "drawn " + fields[i].Name
+			}
+			src := synthetic.New(raggedRecords, fields...)
+			number, f, _ := src.Schema().Field("drawn " + c.field)
 			sourcetest.Suite{
-				Open: func(t *testing.T) source.Source { return padded(t, raggedSource(), c.field, c.p) },
+				Open: func(t *testing.T) source.Source { return padded(t, src, f.Name, c.p) },
+				Draw: draw,
 				Row: func(field int, record int64) []byte {
-					row, length := paddedRow(f, record, c.p, c.value)
+					row, length := paddedRow(synthetic.In(draw, f), record, c.p, c.value)
 					switch {
 					case field == number:
 						return row
@@ -82,14 +88,14 @@ func TestPad(t *testing.T) {
 					case field > number:
 						field--
 					}
-					return synthetic.Row(raggedFields[field], record)
+					return synthetic.Row(synthetic.In(draw, fields[field]), record)
 				},
 				Ragged: func(span *source.Span) {
 					field := span.Field
 					if field > number {
 						field--
 					}
-					span.Row = synthetic.Row(raggedFields[field], span.Record)
+					span.Row = synthetic.Row(synthetic.In(draw, fields[field]), span.Record)
 				},
 			}.Run(t)
 		})
@@ -147,7 +153,7 @@ func TestPadTooLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]byte, v.Schema().Fields[field].RowBytes())
-		refuse("gather", g.Gather(t.Context(), []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}))
+		refuse("gather", g.Gather(t.Context(), source.Draw{}, []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}))
 	}
 	cutoff := padded(t, src, "tokens", view.Padding{Length: 5, Truncate: true})
 	if err := source.Check(t.Context(), cutoff, []int{1}); err != nil {
@@ -215,14 +221,14 @@ func (h holes) Gatherer(parts []source.Part) (source.Gatherer, error) {
 
 type holesReader struct{ source.FixedReader }
 
-func (holesReader) Read(_ context.Context, spans []source.Span, use func() error) error {
+func (holesReader) Read(_ context.Context, _ source.Draw, spans []source.Span, use func() error) error {
 	for i := range spans {
 		spans[i].Row, spans[i].Nulls = []byte{1, 0}, []bool{false, true}
 	}
 	return use()
 }
 
-func (holesReader) Ahead([]int64) {}
+func (holesReader) Ahead(source.Draw, []int64) {}
 
 func (holesReader) Close() error { return nil }
 
@@ -237,7 +243,7 @@ func TestPadNulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 4)
-	if err := g.Gather(t.Context(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte{9, 9, 1, 0xf9}; !bytes.Equal(dst, want) {

@@ -82,7 +82,7 @@ func (r *reader) checkField(field int) error {
 }
 
 // Read implements source.Reader. Each reader below calls the next one while its rows are valid.
-func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span, use func() error) error {
 	return r.view.call(ctx, func(ctx context.Context) error {
 		if err := r.check(spans); err != nil {
 			return err
@@ -90,10 +90,10 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 		s := r.pool.Get().(*reading)
 		defer r.pool.Put(s)
 		defer s.reset()
-		if err := r.ask(ctx, s, spans); err != nil {
+		if err := r.ask(ctx, draw, s, spans); err != nil {
 			return err
 		}
-		return r.read(ctx, s, 0, func() error {
+		return r.read(ctx, draw, s, 0, func() error {
 			if err := r.set(s, spans); err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 }
 
 // ask lists what the readers below must read, and reads lengths.
-func (r *reader) ask(ctx context.Context, s *reading, spans []source.Span) error {
+func (r *reader) ask(ctx context.Context, draw source.Draw, s *reading, spans []source.Span) error {
 	wanted := r.view.lists.get()
 	defer r.view.lists.put(wanted)
 	for i := range spans {
@@ -127,11 +127,11 @@ func (r *reader) ask(ctx context.Context, s *reading, spans []source.Span) error
 		return nil
 	}
 	s.lengths = slices.Grow(s.lengths, len(*wanted))[:len(*wanted)]
-	return source.RowLengths(ctx, r.below[0], r.view.below[0].Schema().Fields[field], field, *wanted, s.lengths)
+	return source.RowLengths(ctx, draw, r.below[0], r.view.below[0].Schema().Fields[field], field, *wanted, s.lengths)
 }
 
 // read reads the rows of the datasets from number i on.
-func (r *reader) read(ctx context.Context, s *reading, i int, use func() error) error {
+func (r *reader) read(ctx context.Context, draw source.Draw, s *reading, i int, use func() error) error {
 	for len(r.below) > 1 && i < len(r.below) && len(s.lists[i]) == 0 {
 		i++
 	}
@@ -141,7 +141,7 @@ func (r *reader) read(ctx context.Context, s *reading, i int, use func() error) 
 		}
 		return use()
 	}
-	return r.below[i].Read(ctx, s.lists[i], func() error { return r.read(ctx, s, i+1, use) })
+	return r.below[i].Read(ctx, draw, s.lists[i], func() error { return r.read(ctx, draw, s, i+1, use) })
 }
 
 // set sets the rows of the spans.
@@ -213,16 +213,16 @@ func (b *base) join(m *memory, to *source.Span, rows []source.Span) error {
 }
 
 // Lengths implements source.Reader.
-func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) error {
+func (r *reader) Lengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
 	if err := r.checkField(field); err != nil {
 		return err
 	}
 	f := &r.view.schema.Fields[field]
 	switch {
 	case !f.HasLengths():
-		return source.FixedReader{}.Lengths(ctx, field, records, out)
+		return source.FixedReader{}.Lengths(ctx, draw, field, records, out)
 	case r.view.origins[field].compute != nil:
-		return r.computedLengths(ctx, field, records, out)
+		return r.computedLengths(ctx, draw, field, records, out)
 	}
 	return r.view.call(ctx, func(ctx context.Context) error {
 		for _, record := range records {
@@ -241,7 +241,7 @@ func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) e
 			for start, end := r.view.starts[dataset], r.view.starts[dataset+1]; to < len(records) && start <= (*list)[to] && (*list)[to] < end; to++ {
 				*run = append(*run, (*list)[to]-start)
 			}
-			if err := r.below[dataset].Lengths(ctx, below, *run, out[from:to]); err != nil {
+			if err := r.below[dataset].Lengths(ctx, draw, below, *run, out[from:to]); err != nil {
 				return err
 			}
 		}
@@ -250,12 +250,12 @@ func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) e
 }
 
 // computedLengths reads rows, and returns their lengths.
-func (r *reader) computedLengths(ctx context.Context, field int, records, out []int64) error {
+func (r *reader) computedLengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
 	spans := make([]source.Span, len(records))
 	for i := range spans {
 		spans[i].Field, spans[i].Record = field, records[i]
 	}
-	return r.Read(ctx, spans, func() error {
+	return r.Read(ctx, draw, spans, func() error {
 		for i := range spans {
 			if out[i] = int64(len(spans[i].Row) / r.view.schema.Fields[field].RowBytes()); spans[i].Null() {
 				out[i] = -1
@@ -266,8 +266,8 @@ func (r *reader) computedLengths(ctx context.Context, field int, records, out []
 }
 
 // Ahead implements source.Reader.
-func (r *reader) Ahead(records []int64) {
-	r.view.ahead(records, func(i int, list []int64) { r.below[i].Ahead(list) })
+func (r *reader) Ahead(draw source.Draw, records []int64) {
+	r.view.ahead(records, func(i int, list []int64) { r.below[i].Ahead(draw, list) })
 }
 
 // Close implements source.Reader.

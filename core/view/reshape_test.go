@@ -56,7 +56,7 @@ func TestReshape(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 3*4)
-	if err := g.Gather(t.Context(), []int64{3, 2, -1}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}}); err != nil {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{3, 2, -1}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte("GHKL\x00\x00\x00\x00\x00\x00\x00\x00"); !bytes.Equal(dst, want) {
@@ -99,7 +99,7 @@ func TestReshapeErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = g.Gather(context.Background(), []int64{3}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 6)}})
+	err = g.Gather(context.Background(), source.Draw{}, []int64{3}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 6)}})
 	const want = `source: field "image": record 3 has 12 bytes, but rows of shape [2 3] and type uint8 have 6; give the shape that the rows have, or leave out this record (Go: view.FilterFunc; Python: ds.filter)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -78,7 +78,7 @@ func (r *runs) fixed(ctx context.Context, src source.Source, n int) (err error) 
 			records = append(records, record)
 		}
 		chunk := rows[:width*len(records)]
-		if err := g.Gather(ctx, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: chunk}}); err != nil {
+		if err := g.Gather(ctx, source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: chunk}}); err != nil {
 			return err
 		}
 		unifyFloats(src.Schema().Fields[n].Type, chunk)
@@ -107,7 +107,7 @@ func (r *runs) rows(ctx context.Context, src source.Source, n int) (err error) {
 		for record := from; record < min(from+runRows, src.Len()); record++ {
 			spans = append(spans, source.Span{Field: n, Record: record})
 		}
-		err := reader.Read(ctx, spans, func() error {
+		err := reader.Read(ctx, source.Draw{}, spans, func() error {
 			for i := range spans {
 				span := &spans[i]
 				if span.Null() || span.Nulls != nil || slices.ContainsFunc(span.Lists, hasNull) {

@@ -45,7 +45,7 @@ func TestEqualFloats(t *testing.T) {
 				t.Fatal(err)
 			}
 			spans := []source.Span{{Field: 1, Record: 1}}
-			err = reader.Read(t.Context(), spans, func() error { row = slices.Clone(spans[0].Row); return nil })
+			err = reader.Read(t.Context(), source.Draw{}, spans, func() error { row = slices.Clone(spans[0].Row); return nil })
 			if err != nil || row[len(row)-1] != 0x80 {
 				t.Errorf("%v, ragged %d: the row of -0.0 is %v, %v", typ, ragged, row, err)
 			}

@@ -38,7 +38,7 @@ func gather(ctx context.Context, t testing.TB, src source.Source, records ...int
 		t.Fatal(err)
 	}
 	dst := make([]byte, 12*len(records))
-	err = g.Gather(ctx, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
+	err = g.Gather(ctx, source.Draw{}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
@@ -103,7 +103,7 @@ func TestSliceAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Ahead([]int64{3, -1, 25, 19})
+	g.Ahead(source.Draw{}, []int64{3, -1, 25, 19})
 	if c := src.Counts(); len(c.Ahead) != 2 || c.Ahead[43] != 1 || c.Ahead[59] != 1 {
 		t.Errorf("announced %v, want 43 and 59", c.Ahead)
 	}
@@ -193,8 +193,8 @@ func TestSliceAllocatesNothingPerRow(t *testing.T) {
 	const rows = 2000
 	records, jobs := make([]int64, rows), []source.Job{{Rows: [2]int{0, rows}, Dst: make([]byte, 12*rows)}}
 	for range 10 {
-		g.Ahead(records)
-		if err := g.Gather(t.Context(), records, jobs); err != nil {
+		g.Ahead(source.Draw{}, records)
+		if err := g.Gather(t.Context(), source.Draw{}, records, jobs); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -43,7 +43,7 @@ func split(t testing.TB, records int64, d view.Division) [][]int64 {
 		for k := range spans {
 			spans[k] = source.Span{Field: 0, Record: int64(k)}
 		}
-		err = reader.Read(t.Context(), spans, func() error {
+		err = reader.Read(t.Context(), source.Draw{}, spans, func() error {
 			for _, s := range spans {
 				lists[i] = append(lists[i], known[string(s.Row)])
 			}

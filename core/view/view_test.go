@@ -227,14 +227,14 @@ func TestClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(kind, err)
 		}
-		err = g.Gather(t.Context(), []int64{-1, 999}, nil)
+		err = g.Gather(t.Context(), source.Draw{}, []int64{-1, 999}, nil)
 		if want := fmt.Sprintf("view: record 999 is outside the %d records of the %s", v.Len(), kind); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
-		err = g.Gather(t.Context(), nil, nil)
+		err = g.Gather(t.Context(), source.Draw{}, nil, nil)
 		if want := "view: the " + kind + " is closed"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -271,7 +271,7 @@ func TestCloseEndsGathers(t *testing.T) {
 			ended := make(chan error, 1)
 			dst := make([]byte, v.Schema().Fields[0].RowBytes())
 			go func() {
-				ended <- g.Gather(context.Background(), []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+				ended <- g.Gather(context.Background(), source.Draw{}, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
 			}()
 			<-entered
 			if err := v.Close(); err != nil {
@@ -298,13 +298,17 @@ func TestAhead(t *testing.T) {
 			t.Fatal(kind, err)
 		}
 		src.Counts()
-		g.Ahead([]int64{0, -1, 2, 1 << 50, -7})
+		g.Ahead(draw, []int64{0, -1, 2, 1 << 50, -7})
 		var got []int64
-		for r, times := range src.Counts().Ahead {
+		counts := src.Counts()
+		for r, times := range counts.Ahead {
 			got = append(got, slices.Repeat([]int64{r}, times)...)
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%s announced %v, want %v", kind, got, want)
+		}
+		if len(counts.Draws) != 1 || counts.Draws[draw] == 0 {
+			t.Errorf("%s announced records of the draws %v, want %v", kind, counts.Draws, draw)
 		}
 	}
 }
@@ -367,7 +371,7 @@ func TestConcatNulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 16)
-	if err := g.Gather(t.Context(), []int64{7, 3, 4, -1}, []source.Job{{Rows: [2]int{0, 4}, Dst: dst}}); err != nil {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{7, 3, 4, -1}, []source.Job{{Rows: [2]int{0, 4}, Dst: dst}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte{255, 255, 255, 255, 35, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0}; !bytes.Equal(dst, want) {
@@ -409,7 +413,7 @@ func TestFilterFinds(t *testing.T) {
 			for k := range records {
 				records[k] = int64(k)
 			}
-			if err := g.Gather(t.Context(), records, nil); err != nil || !slices.Equal(below, indices) {
+			if err := g.Gather(t.Context(), source.Draw{}, records, nil); err != nil || !slices.Equal(below, indices) {
 				t.Fatalf("%d records: %v", n, err)
 			}
 		}

@@ -21,7 +21,7 @@ func TestWindowRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 8*6)
-	if err := g.Gather(t.Context(), []int64{0, 1, 2, 3, 4, 5}, []source.Job{{Rows: [2]int{0, 6}, Dst: dst}}); err != nil {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{0, 1, 2, 3, 4, 5}, []source.Job{{Rows: [2]int{0, 6}, Dst: dst}}); err != nil {
 		t.Fatal(err)
 	}
 	var got []int
@@ -93,7 +93,7 @@ type fewListsReader struct {
 	s fewLists
 }
 
-func (r fewListsReader) Read(_ context.Context, spans []source.Span, use func() error) error {
+func (r fewListsReader) Read(_ context.Context, _ source.Draw, spans []source.Span, use func() error) error {
 	for i := range spans {
 		row := r.s.rows[spans[i].Record]
 		if r.s.ragged == 2 && row != nil {
@@ -105,8 +105,8 @@ func (r fewListsReader) Read(_ context.Context, spans []source.Span, use func() 
 	return use()
 }
 
-func (fewListsReader) Ahead([]int64) {}
-func (fewListsReader) Close() error  { return nil }
+func (fewListsReader) Ahead(source.Draw, []int64) {}
+func (fewListsReader) Close() error               { return nil }
 
 // TestWindowSkips: a ragged field is no field of windows, and the reason is listed.
 func TestWindowSkips(t *testing.T) {

@@ -98,10 +98,10 @@ func (r *Reader) RowBytes() int {
 // Ahead announces the records of a later Read, as source.Gatherer does.
 func (r *Reader) Ahead(records []int64) {
 	if r.gatherer != nil {
-		r.gatherer.Ahead(records)
+		r.gatherer.Ahead(source.Draw{}, records)
 	}
 	if r.reader != nil {
-		r.reader.Ahead(records)
+		r.reader.Ahead(source.Draw{}, records)
 	}
 }
 
@@ -190,7 +190,7 @@ func (r *Reader) read(ctx context.Context, builders []*builder, records []int64,
 		}
 		*list = spans
 		added := 0
-		err := r.reader.Read(ctx, spans, func() error {
+		err := r.reader.Read(ctx, source.Draw{}, spans, func() error {
 			var err error
 			added, err = r.add(builders, spans, n, rows, &bytes, most)
 			return err
@@ -286,7 +286,7 @@ func (r *Reader) gatherPart(ctx context.Context, dst [][]byte, records []int64, 
 			return status.Errorf(status.OutOfRange, "columns", "there is no record %d", record).With("record", record)
 		}
 	}
-	return r.gatherer.Gather(ctx, records[from:to], jobs)
+	return r.gatherer.Gather(ctx, source.Draw{}, records[from:to], jobs)
 }
 
 // addGathered counts n rows with gathered values: into the buffer of the values, or

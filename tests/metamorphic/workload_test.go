@@ -32,6 +32,7 @@ var dims = []int{1, 2, 4, 6, 8, 12}
 
 func newWorkload(r *rand.Rand) *workload {
 	w := &workload{r: r, records: 1 + r.Int64N(150), fields: random.Fields(r, dims...), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
+	w.fields[0].Name = "drawn"
 	switch r.IntN(4) {
 	case 0:
 		w.order = "sequential.1"

@@ -85,7 +85,7 @@ func (w workload) gather() (*gather, error) {
 func (g *gather) batch(jobs []source.Job) error {
 	at := g.next * rows % images
 	g.next++
-	return g.Gather(context.Background(), g.order[at:at+rows], jobs)
+	return g.Gather(context.Background(), source.Draw{}, g.order[at:at+rows], jobs)
 }
 
 // shardJobs returns the jobs of a batch with separate shards.

@@ -6,10 +6,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // Batch describes a global batch: its records row by row, with -1 for padding,
-// and the inputs of keys.
+// and the inputs of keys and of drawn fields.
 type Batch struct {
 	Records     []int64
 	Seed, Epoch int64
@@ -19,6 +20,7 @@ type Batch struct {
 // formula. It is slow and shares no code with the loader.
 func Expect(a layout.Array, index sharding.Index, b Batch) []byte {
 	size := a.Type.Size()
+	a.Field = In(source.Draw{Seed: b.Seed, Epoch: b.Epoch}, source.Field{Name: a.Field}).Name
 	var out []byte
 	visit(index, func(at []int) {
 		element := make([]byte, size)

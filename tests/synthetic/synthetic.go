@@ -1,7 +1,7 @@
 // Package synthetic is a dataset for tests. A formula computes every element from
 // the field, the record and the index in the row. Rows of fields with one ragged
-// dimension have 0 to 9 elements. So a test can compare batches
-// without stored data, with any number of records.
+// dimension have 0 to 9 elements. If the name of a field begins with "drawn", its rows also depend on
+// the draw. So a test can compare batches without stored data, with any number of records.
 //
 // The source counts its calls. A hook can simulate a disk: it may delay, fail or
 // panic.
@@ -10,9 +10,11 @@ package synthetic
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -36,11 +38,12 @@ type Source struct {
 
 // Counts holds the numbers of calls of a source.
 type Counts struct {
-	Gathers   int             // calls of Gather
-	Rows      map[int64]int   // times each record was asked for, with -1 for padding
-	Ahead     map[int64]int   // times each record was announced
-	Gatherers int             // opened and not closed
-	Parts     [][]source.Part // jobs of every gatherer
+	Gathers   int                 // calls of Gather
+	Rows      map[int64]int       // times each record was asked for, with -1 for padding
+	Ahead     map[int64]int       // times each record was announced
+	Draws     map[source.Draw]int // how many records were announced for each draw
+	Gatherers int                 // opened and not closed
+	Parts     [][]source.Part     // jobs of every gatherer
 }
 
 // New returns a dataset with these fields and a number of records.
@@ -48,7 +51,9 @@ func New(records int64, fields ...source.Field) *Source {
 	return &Source{records: records, fields: fields, counts: newCounts()}
 }
 
-func newCounts() Counts { return Counts{Rows: map[int64]int{}, Ahead: map[int64]int{}} }
+func newCounts() Counts {
+	return Counts{Rows: map[int64]int{}, Ahead: map[int64]int{}, Draws: map[source.Draw]int{}}
+}
 
 // Value returns the number of an element. The flat index counts the row's
 // elements in C order.
@@ -86,6 +91,15 @@ func Row(f source.Field, record int64) []byte {
 		Put(row[e*n:], f.Type, Value(f.Name, record, e))
 	}
 	return row
+}
+
+// In returns the field that has the rows of a field in a draw. It is the field itself, unless its name
+// begins with "drawn".
+func In(draw source.Draw, f source.Field) source.Field {
+	if strings.HasPrefix(f.Name, "drawn") {
+		f.Name = fmt.Sprint(f.Name, draw)
+	}
+	return f
 }
 
 // Put writes a number as an element of a type.
@@ -194,7 +208,7 @@ type gatherer struct {
 	s *Source
 }
 
-func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *gatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	if err := g.count(records); err != nil {
 		return err
 	}
@@ -203,7 +217,7 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 			return err
 		}
 	}
-	return g.Gatherer.Gather(ctx, records, jobs)
+	return g.Gatherer.Gather(ctx, draw, records, jobs)
 }
 
 func (g *gatherer) count(records []int64) error {
@@ -230,7 +244,7 @@ type reader struct {
 }
 
 // Read implements source.Reader.
-func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span, use func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -245,16 +259,16 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 		if span.Record < 0 || span.Record >= r.s.records {
 			return status.Errorf(status.OutOfRange, "synthetic", "there is no record %d", span.Record)
 		}
-		span.Row = Row(r.s.fields[span.Field], span.Record)
+		span.Row = Row(In(draw, r.s.fields[span.Field]), span.Record)
 	}
 	return use()
 }
 
 // Lengths implements source.Reader.
-func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) error {
+func (r *reader) Lengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
 	f := r.s.fields[field]
 	if f.Ragged == 0 {
-		return r.FixedReader.Lengths(ctx, field, records, out)
+		return r.FixedReader.Lengths(ctx, draw, field, records, out)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -266,15 +280,16 @@ func (r *reader) Lengths(ctx context.Context, field int, records, out []int64) e
 		if record < 0 || record >= r.s.records {
 			return status.Errorf(status.OutOfRange, "synthetic", "there is no record %d", record)
 		}
-		out[i] = Length(f, record)
+		out[i] = Length(In(draw, f), record)
 	}
 	return nil
 }
 
 // Ahead implements source.Reader.
-func (r *reader) Ahead(records []int64) {
+func (r *reader) Ahead(draw source.Draw, records []int64) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
+	r.s.counts.Draws[draw] += len(records)
 	for _, record := range records {
 		r.s.counts.Ahead[record]++
 	}

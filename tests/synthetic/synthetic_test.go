@@ -9,7 +9,7 @@ import (
 )
 
 func fields() []source.Field {
-	list := []source.Field{{Name: "image", Type: dtype.Float64, Shape: []int{4, 2, 3}}}
+	list := []source.Field{{Name: "drawn", Type: dtype.Int32, Ragged: 1, Nullable: true}, {Name: "image", Type: dtype.Float64, Shape: []int{4, 2, 3}}}
 	for _, t := range dtype.All() {
 		list = append(list, source.Field{Name: t.String(), Type: t})
 	}

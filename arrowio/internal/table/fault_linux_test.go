@@ -129,7 +129,7 @@ func testFault(t *testing.T, field *arrowtype.Field, planes []buffers.Plane, to 
 	for _, back := range []bool{false, true, false} {
 		store.setReadable(t, back)
 		dst := make([]byte, 3*part.Bytes(cmp.Or(to, field.Type)))
-		err := g.Gather(context.Background(), []int64{2, 0, 1}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}})
+		err := g.Gather(context.Background(), source.Draw{}, []int64{2, 0, 1}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}})
 		want := "arrowio: the data could not be read from their mapping: ADDRESS; the disk failed, or a file was made shorter while it was open"
 		switch {
 		case back && err != nil:

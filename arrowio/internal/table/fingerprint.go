@@ -173,11 +173,11 @@ func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 // other part to the hash. A column with lists of different lengths, or a damaged
 // one, must not prevent a loader from using other columns.
 func gatherReadable(ctx context.Context, g source.Gatherer, records []int64, jobs []source.Job, h hash.Hash) error {
-	if g.Gather(ctx, records, jobs) == nil {
+	if g.Gather(ctx, source.Draw{}, records, jobs) == nil {
 		return nil
 	}
 	for i := range jobs {
-		err := g.Gather(ctx, records, jobs[i:i+1])
+		err := g.Gather(ctx, source.Draw{}, records, jobs[i:i+1])
 		switch status.CodeOf(err) {
 		case status.OK:
 		case status.InvalidArgument, status.OutOfRange, status.DataLoss:

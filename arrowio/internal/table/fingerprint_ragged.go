@@ -85,7 +85,7 @@ func readReadable(ctx context.Context, rows source.Reader, fields []int, records
 		for _, record := range records {
 			spans = append(spans, source.Span{Field: field, Record: record})
 		}
-		err := rows.Read(ctx, spans, func() error {
+		err := rows.Read(ctx, source.Draw{}, spans, func() error {
 			for i := range spans {
 				visit(&spans[i])
 			}

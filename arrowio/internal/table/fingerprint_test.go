@@ -36,7 +36,7 @@ type numbersGatherer struct {
 	parts []source.Part
 }
 
-func (g *numbersGatherer) Gather(_ context.Context, records []int64, jobs []source.Job) error {
+func (g *numbersGatherer) Gather(_ context.Context, _ source.Draw, records []int64, jobs []source.Job) error {
 	for _, job := range jobs {
 		for i, r := range records[job.Rows[0]:job.Rows[1]] {
 			if _, bad := slices.BinarySearch(g.s.ragged, r); bad {

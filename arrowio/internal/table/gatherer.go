@@ -94,14 +94,14 @@ func (t *Table) addressed(field int, c *buffers.Column) addressed {
 }
 
 // Gather implements source.Gatherer.
-func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *Gatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	if err := g.table.Calls.Enter(); err != nil {
 		return err
 	}
 	defer g.table.Calls.Leave()
 	o := g.resident()
 	if o == nil {
-		return g.rows.Gather(ctx, records, jobs)
+		return g.rows.Gather(ctx, draw, records, jobs)
 	}
 	if err := g.set.Check(len(records), jobs); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	s.records, s.origins, s.zeros = records, o, zeros
 	s.divide(jobs)
 	if len(s.others) > 0 {
-		if err := g.rows.Gather(ctx, records, s.others); err != nil {
+		if err := g.rows.Gather(ctx, draw, records, s.others); err != nil {
 			return err
 		}
 	}
@@ -144,9 +144,9 @@ func (t *Table) outOfRange(record int64) error {
 }
 
 // Ahead implements source.Gatherer.
-func (g *Gatherer) Ahead(records []int64) {
+func (g *Gatherer) Ahead(draw source.Draw, records []int64) {
 	if g.rows != nil {
-		g.rows.Ahead(records)
+		g.rows.Ahead(draw, records)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestElements(t *testing.T) {
 	}
 	first, second := make([]byte, 8), make([]byte, 12)
 	jobs := []source.Job{{Rows: [2]int{0, 2}, Dst: first}, {Rows: [2]int{1, 4}, Dst: second}}
-	if err := g.Gather(t.Context(), []int64{6, 0, 3, 2}, jobs); err != nil {
+	if err := g.Gather(t.Context(), source.Draw{}, []int64{6, 0, 3, 2}, jobs); err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte{16, 0, 0, 0, 10, 0, 0, 0, 10, 0, 0, 0, 13, 0, 0, 0, 12, 0, 0, 0}; !slices.Equal(slices.Concat(first, second), want) {

@@ -111,7 +111,7 @@ func (s *readState) reset() {
 }
 
 // Read implements source.Reader.
-func (r *rowReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r *rowReader) Read(ctx context.Context, _ source.Draw, spans []source.Span, use func() error) error {
 	if err := r.table.Calls.Enter(); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (r *rowReader) Read(ctx context.Context, spans []source.Span, use func() er
 }
 
 // Lengths implements source.Reader.
-func (r *rowReader) Lengths(ctx context.Context, field int, records, out []int64) error {
+func (r *rowReader) Lengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
 	if err := r.table.Calls.Enter(); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (r *rowReader) Lengths(ctx context.Context, field int, records, out []int64
 	case f == nil:
 		return r.unknown(field)
 	case f.varying == 0:
-		return source.FixedReader{}.Lengths(ctx, field, records, out)
+		return source.FixedReader{}.Lengths(ctx, draw, field, records, out)
 	}
 	s := r.pool.Get().(*readState)
 	defer r.pool.Put(s)
@@ -227,7 +227,7 @@ func (s *readState) locate(spans []source.Span) error {
 // Ahead implements source.Reader. Only ranges known from metadata can be read ahead:
 // values, and the offsets of lists, but not what the offsets point to. Encoded record
 // batches are decoded ahead.
-func (r *rowReader) Ahead(records []int64) {
+func (r *rowReader) Ahead(_ source.Draw, records []int64) {
 	t := r.table
 	if t.Store == nil || t.Calls.Enter() != nil {
 		return

@@ -66,7 +66,7 @@ func textOf(t *testing.T, b *Batches) (text string) {
 	}
 	defer r.Close()
 	spans := []source.Span{{Field: 0, Record: 0}}
-	err = r.Read(context.Background(), spans, func() error {
+	err = r.Read(context.Background(), source.Draw{}, spans, func() error {
 		text = string(spans[0].Row)
 		return nil
 	})

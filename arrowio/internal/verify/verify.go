@@ -109,7 +109,7 @@ func (v *verifier) rows(done int64) error {
 			size := m * v.table.Schema.Fields[number].RowBytes()
 			jobs[i], rest = source.Job{Part: i, Rows: [2]int{0, m}, Dst: rest[:size]}, rest[size:]
 		}
-		if err := g.Gather(v.ctx, records[:m], jobs); err != nil {
+		if err := g.Gather(v.ctx, source.Draw{}, records[:m], jobs); err != nil {
 			return err
 		}
 		v.progress(done + int64(float64(v.rowed)*float64(from+int64(m))/float64(n)))
@@ -130,7 +130,7 @@ func (v *verifier) first() error {
 		for i, field := range v.fixed {
 			spans[i] = source.Span{Field: field, Record: record}
 		}
-		if err := r.Read(v.ctx, spans, func() error { return nil }); err != nil {
+		if err := r.Read(v.ctx, source.Draw{}, spans, func() error { return nil }); err != nil {
 			return err
 		}
 		batch, _ := index.Locate(record)

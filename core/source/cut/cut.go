@@ -38,7 +38,7 @@ type gatherer struct {
 }
 
 // Gather implements source.Gatherer.
-func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+func (g *gatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
 	if err := g.set.Check(len(records), jobs); err != nil {
 		return err
 	}
@@ -47,11 +47,11 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	defer s.reset()
 	s.records, s.jobs = records, jobs
 	s.ask()
-	return g.reader.Read(ctx, s.spans, s.use)
+	return g.reader.Read(ctx, draw, s.spans, s.use)
 }
 
 // Ahead implements source.Gatherer.
-func (g *gatherer) Ahead(records []int64) { g.reader.Ahead(records) }
+func (g *gatherer) Ahead(draw source.Draw, records []int64) { g.reader.Ahead(draw, records) }
 
 // Close implements source.Gatherer.
 func (g *gatherer) Close() error { return g.reader.Close() }

@@ -74,7 +74,7 @@ type reader struct {
 	ahead []int64
 }
 
-func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r *reader) Read(ctx context.Context, _ source.Draw, spans []source.Span, use func() error) error {
 	if err := r.source.calls.Enter(); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 	return use()
 }
 
-func (r *reader) Ahead(records []int64) {
+func (r *reader) Ahead(_ source.Draw, records []int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ahead = append(r.ahead, records...)
@@ -166,7 +166,7 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	spans := []source.Span{{Field: 0, Record: 3}, {Field: 0, Record: 5}, {Field: 1, Record: 3}, {Field: 1, Record: 5}, {Field: 0, Record: 4}}
-	err = r.Read(t.Context(), spans, func() error {
+	err = r.Read(t.Context(), source.Draw{}, spans, func() error {
 		for i, null := range []bool{true, false, true, false, false} {
 			if spans[i].Null() != null {
 				t.Errorf("span %d is %+v", i, spans[i])
@@ -210,7 +210,7 @@ func TestFill(t *testing.T) {
 	list := []int64{5, -1, 3, 0}
 	pairs, numbers := make([]byte, 4*4*2), make([]byte, 8*4)
 	jobs := []source.Job{{Part: 0, Rows: [2]int{0, 4}, Dst: pairs}, {Part: 1, Rows: [2]int{0, 4}, Dst: numbers}}
-	if err := g.Gather(t.Context(), list, jobs); err != nil {
+	if err := g.Gather(t.Context(), source.Draw{}, list, jobs); err != nil {
 		t.Fatal(err)
 	}
 	var got []int64
@@ -234,13 +234,13 @@ func TestReaderBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Ahead([]int64{7, -1, 8})
+	g.Ahead(source.Draw{}, []int64{7, -1, 8})
 	if !slices.Equal(r.ahead, []int64{7, -1, 8}) {
 		t.Errorf("announced %v", r.ahead)
 	}
 	dst := make([]byte, 1)
 	outside := []int64{records, 2, records}
-	if err := g.Gather(t.Context(), outside, []source.Job{{Rows: [2]int{1, 2}, Dst: dst}}); err != nil || dst[0] != 200 {
+	if err := g.Gather(t.Context(), source.Draw{}, outside, []source.Job{{Rows: [2]int{1, 2}, Dst: dst}}); err != nil || dst[0] != 200 {
 		t.Errorf("got %v, %v", dst, err)
 	}
 	if err := g.Close(); err != nil || !r.closed {

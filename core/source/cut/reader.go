@@ -62,7 +62,7 @@ type scratch struct {
 }
 
 // Read implements source.Reader.
-func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span, use func() error) error {
 	s, ok := r.pool.Get().(*scratch)
 	if !ok {
 		s = new(scratch)
@@ -71,7 +71,7 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 	if err := r.ask(s, spans); err != nil {
 		return err
 	}
-	if err := r.gatherer.Gather(ctx, s.records, s.jobs); err != nil {
+	if err := r.gatherer.Gather(ctx, draw, s.records, s.jobs); err != nil {
 		return err
 	}
 	jobs := s.jobs
@@ -159,7 +159,7 @@ func (s *scratch) set(f *source.Field, span *source.Span, i int, zeros, ones []b
 }
 
 // Ahead implements source.Reader.
-func (r *reader) Ahead(records []int64) { r.gatherer.Ahead(records) }
+func (r *reader) Ahead(draw source.Draw, records []int64) { r.gatherer.Ahead(draw, records) }
 
 // Close implements source.Reader.
 func (r *reader) Close() error { return r.gatherer.Close() }

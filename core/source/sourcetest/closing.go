@@ -27,7 +27,7 @@ func (r *run) closeWhileGathering() {
 			dst := make([]byte, len(records)*f.RowBytes())
 			job := []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}
 			for first := true; ; first = false {
-				if err := g.Gather(context.Background(), records, job); err != nil {
+				if err := g.Gather(context.Background(), r.Draw, records, job); err != nil {
 					return err
 				}
 				if first {
@@ -72,18 +72,18 @@ func (r *run) closed() {
 		}
 	}
 	if g != nil {
-		g.Ahead([]int64{-1})
-		r.expect(g.Gather(context.Background(), nil, nil), status.InvalidState, "a gather after Close")
+		g.Ahead(r.Draw, []int64{-1})
+		r.expect(g.Gather(context.Background(), r.Draw, nil, nil), status.InvalidState, "a gather after Close")
 	}
-	reader.Ahead([]int64{0})
+	reader.Ahead(r.Draw, []int64{0})
 	for i, f := range r.src.Schema().Fields {
 		if r.src.Len() == 0 {
 			break
 		}
-		err := reader.Read(context.Background(), []source.Span{{Field: i}}, func() error { return nil })
+		err := reader.Read(context.Background(), r.Draw, []source.Span{{Field: i}}, func() error { return nil })
 		r.expect(err, status.InvalidState, "a read after Close")
 		if f.HasLengths() {
-			err = reader.Lengths(context.Background(), i, []int64{0}, make([]int64, 1))
+			err = reader.Lengths(context.Background(), r.Draw, i, []int64{0}, make([]int64, 1))
 			r.expect(err, status.InvalidState, "lengths after Close")
 		}
 	}

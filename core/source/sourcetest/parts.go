@@ -97,7 +97,7 @@ func (r *run) jobs() {
 		jobs = append(jobs, source.Job{Part: p, Rows: [2]int{a, b}, Dst: bytes.Repeat([]byte{0xEE}, (b-a)*width)})
 		want = append(want, r.read(r.gatherer(parts[p]), width, records[a:b]))
 	}
-	if err := g.Gather(context.Background(), records, jobs); err != nil {
+	if err := g.Gather(context.Background(), r.Draw, records, jobs); err != nil {
 		r.Fatal(err)
 	}
 	for i, j := range jobs {
@@ -115,7 +115,7 @@ func (r *run) badJobs(g source.Gatherer, records []int64) {
 		{Rows: [2]int{-1, 0}}, {Rows: [2]int{1, 0}}, {Rows: [2]int{0, len(records) + 1}},
 		{Rows: [2]int{0, 0}, Dst: make([]byte, 1)},
 	} {
-		r.expect(g.Gather(context.Background(), records, []source.Job{j}), status.InvalidArgument, "a bad job")
+		r.expect(g.Gather(context.Background(), r.Draw, records, []source.Job{j}), status.InvalidArgument, "a bad job")
 	}
 }
 
@@ -135,7 +135,7 @@ func (r *run) conversions() {
 		p.To = to
 		g := r.gatherer(p)
 		dst := make([]byte, len(wide)/2)
-		err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
+		err := g.Gather(context.Background(), r.Draw, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
 		switch {
 		case fits && err != nil:
 			r.Errorf("field %q as %v: %v", f.Name, to, err)
@@ -181,7 +181,7 @@ func (r *run) unfilled() {
 		}
 		g, dst := r.gatherer(p), make([]byte, r.src.Schema().Fields[i].RowBytes())
 		for k, record := range records {
-			err := g.Gather(context.Background(), []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+			err := g.Gather(context.Background(), r.Draw, []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
 			if null := rows[0][k].null || rows[0][k].nulls != nil; null && len(dst) > 0 {
 				r.expect(err, status.InvalidArgument, "a null without a fill value")
 			} else if err != nil {

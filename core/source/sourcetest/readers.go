@@ -51,7 +51,7 @@ func (r *run) readRows(ctx context.Context, reader source.Reader, fields []int, 
 			spans = append(spans, source.Span{Field: field, Record: record})
 		}
 	}
-	err = reader.Read(ctx, spans, func() error {
+	err = reader.Read(ctx, r.Draw, spans, func() error {
 		for i := range spans {
 			s := &spans[i]
 			if k := i / len(records); s.Field != fields[k] || s.Record != records[i%len(records)] {
@@ -98,7 +98,7 @@ func (r *run) readers() {
 		return // no rows
 	}
 	reader := r.reader(fields...)
-	reader.Ahead(append([]int64{-1, r.src.Len()}, records...))
+	reader.Ahead(r.Draw, append([]int64{-1, r.src.Len()}, records...))
 	r.random.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
 	rows, err := r.readRows(context.Background(), reader, fields, records)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *run) compareFixed(field int, f source.Field, records []int64, rows []ro
 // compareLengths compares the lengths of rows of one shape with the rows.
 func (r *run) compareLengths(reader source.Reader, field int, f source.Field, records []int64, rows []row) {
 	lengths := make([]int64, len(records))
-	err := source.RowLengths(context.Background(), reader, f, field, records, lengths)
+	err := source.RowLengths(context.Background(), r.Draw, reader, f, field, records, lengths)
 	if len(f.Shape) == 0 {
 		r.expect(err, status.InvalidArgument, "the lengths of single values")
 		return
@@ -171,7 +171,7 @@ func (r *run) compareLengths(reader source.Reader, field int, f source.Field, re
 // reference.
 func (r *run) compareRagged(reader source.Reader, field int, f source.Field, records []int64, rows []row) {
 	lengths := make([]int64, len(records))
-	if err := reader.Lengths(context.Background(), field, records, lengths); err != nil {
+	if err := reader.Lengths(context.Background(), r.Draw, field, records, lengths); err != nil {
 		r.Fatal(err)
 	}
 	for i, record := range records {
@@ -217,7 +217,7 @@ func (r *run) badReads() {
 		r.expect(err, status.InvalidArgument, fmt.Sprintf("a reader of field %d of %d", bad, n))
 	}
 	none := func() error { return nil }
-	if err := r.reader().Read(context.Background(), nil, none); err != nil {
+	if err := r.reader().Read(context.Background(), r.Draw, nil, none); err != nil {
 		r.Errorf("a read of no rows: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -225,10 +225,10 @@ func (r *run) badReads() {
 	for field, f := range r.src.Schema().Fields {
 		reader := r.reader(field)
 		for _, bad := range []int64{-1, r.src.Len(), -1 << 62, 1 << 62} {
-			err := reader.Read(context.Background(), []source.Span{{Field: field, Record: bad}}, none)
+			err := reader.Read(context.Background(), r.Draw, []source.Span{{Field: field, Record: bad}}, none)
 			r.expect(err, status.OutOfRange, fmt.Sprintf("a read of record %d", bad))
 			if f.HasLengths() {
-				err = reader.Lengths(context.Background(), field, []int64{bad}, make([]int64, 1))
+				err = reader.Lengths(context.Background(), r.Draw, field, []int64{bad}, make([]int64, 1))
 				r.expect(err, status.OutOfRange, fmt.Sprintf("the length of record %d", bad))
 			}
 		}
@@ -236,20 +236,20 @@ func (r *run) badReads() {
 			continue
 		}
 		one := []source.Span{{Field: field}}
-		r.expect(reader.Read(cancelled, one, none), status.Cancelled, "a cancelled read")
+		r.expect(reader.Read(cancelled, r.Draw, one, none), status.Cancelled, "a cancelled read")
 		if !f.HasLengths() {
-			r.expect(reader.Lengths(context.Background(), field, []int64{0}, make([]int64, 1)), status.InvalidArgument, "the length of a fixed row")
+			r.expect(reader.Lengths(context.Background(), r.Draw, field, []int64{0}, make([]int64, 1)), status.InvalidArgument, "the length of a fixed row")
 		} else {
-			r.expect(reader.Lengths(cancelled, field, []int64{0}, make([]int64, 1)), status.Cancelled, "a cancelled length")
+			r.expect(reader.Lengths(cancelled, r.Draw, field, []int64{0}, make([]int64, 1)), status.Cancelled, "a cancelled length")
 		}
 		if n > 1 {
 			other := []source.Span{{Field: (field + 1) % n}}
-			r.expect(reader.Read(context.Background(), other, none), status.InvalidArgument, "a read of another field")
+			r.expect(reader.Read(context.Background(), r.Draw, other, none), status.InvalidArgument, "a read of another field")
 		}
 		failure := fmt.Errorf("the rows are not wanted")
 		clear(one)
 		one[0].Field = field
-		if err := reader.Read(context.Background(), one, func() error { return failure }); err != failure {
+		if err := reader.Read(context.Background(), r.Draw, one, func() error { return failure }); err != failure {
 			r.Errorf("the error of use became %v", err)
 		}
 	}
@@ -271,7 +271,7 @@ func (r *run) concurrentReads() {
 	for range cap(results) {
 		guard.Go("sourcetest", func() error {
 			for range 4 {
-				reader.Ahead(records)
+				reader.Ahead(r.Draw, records)
 				got, err := r.readRows(context.Background(), reader, fields, records)
 				if err != nil {
 					return err

@@ -46,10 +46,10 @@ func (r *run) bounds() {
 		g := r.gatherer(r.whole(i))
 		for _, bad := range []int64{n, n + 1, -2, -1 << 62, 1 << 62} {
 			dst := make([]byte, 2*f.RowBytes())
-			err := g.Gather(context.Background(), []int64{-1, bad}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}})
+			err := g.Gather(context.Background(), r.Draw, []int64{-1, bad}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}})
 			r.expect(err, status.OutOfRange, fmt.Sprintf("record %d of %d", bad, n))
 		}
-		if err := g.Gather(context.Background(), nil, []source.Job{{}}); err != nil {
+		if err := g.Gather(context.Background(), r.Draw, nil, []source.Job{{}}); err != nil {
 			r.Errorf("a gather of no records: %v", err)
 		}
 	}
@@ -62,7 +62,7 @@ func (r *run) cancelled() {
 	for _, i := range r.fixed() {
 		f := r.src.Schema().Fields[i]
 		g := r.gatherer(r.whole(i))
-		err := g.Gather(ctx, []int64{-1}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, f.RowBytes())}})
+		err := g.Gather(ctx, r.Draw, []int64{-1}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, f.RowBytes())}})
 		r.expect(err, status.Cancelled, "a cancelled gather")
 	}
 }
@@ -79,9 +79,9 @@ func (r *run) concurrency() {
 		for range cap(results) {
 			guard.Go("sourcetest", func() error {
 				for range 4 {
-					g.Ahead(records)
+					g.Ahead(r.Draw, records)
 					dst := make([]byte, len(want))
-					if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+					if err := g.Gather(context.Background(), r.Draw, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
 						return err
 					}
 					if !bytes.Equal(dst, want) {

@@ -30,6 +30,9 @@ type Suite struct {
 	// of the test.
 	Open func(t *testing.T) source.Source
 
+	// Draw is the draw of all calls. Row and Ragged have the rows of this draw.
+	Draw source.Draw
+
 	// Row returns the bytes of a whole row of a fixed field, with zeros for nulls. It
 	// may be nil.
 	Row func(field int, record int64) []byte
@@ -117,7 +120,7 @@ func (r *run) gatherer(parts ...source.Part) source.Gatherer {
 func (r *run) read(g source.Gatherer, width int, records []int64) []byte {
 	r.Helper()
 	dst := bytes.Repeat([]byte{0xEE}, width*len(records))
-	if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+	if err := g.Gather(context.Background(), r.Draw, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
 		r.Fatalf("Gather(%v): %v", records, err)
 	}
 	return dst

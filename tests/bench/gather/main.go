@@ -43,7 +43,7 @@ func bench_open(data unsafe.Pointer, elements, row C.int64_t) C.int64_t {
 func bench_gather(number C.int64_t, records unsafe.Pointer, rows C.int64_t, dst unsafe.Pointer, bytes C.int64_t) C.int64_t {
 	list, to := unsafe.Slice((*int64)(records), rows), unsafe.Slice((*byte)(dst), bytes)
 	start := time.Now()
-	if err := gatherers[number].Gather(context.Background(), list, []source.Job{{Rows: [2]int{0, int(rows)}, Dst: to}}); err != nil {
+	if err := gatherers[number].Gather(context.Background(), source.Draw{}, list, []source.Job{{Rows: [2]int{0, int(rows)}, Dst: to}}); err != nil {
 		return -1
 	}
 	return C.int64_t(time.Since(start))
