@@ -26,7 +26,7 @@ type assembly struct {
 // newDataset makes a dataset of open files. Close closes them. If newDataset fails,
 // the caller closes them.
 func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
-	d := &Dataset{files: files, disk: disk{path: o.Cache, home: o.CacheHome, limit: o.CacheBytes, over: cacheBytes, io: o.IO, handler: o.FaultHandler}}
+	d := &Dataset{files: files, opener: o.Opener, disk: disk{path: o.Cache, home: o.CacheHome, limit: o.CacheBytes, over: cacheBytes, io: o.IO, handler: o.FaultHandler}}
 	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); d.disk.close(); return closeFiles(d.files) })
 	d.life, d.end = calls.Join(context.Background())
 	d.table = &table.Table{Calls: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d), Held: cacheBytes / 2}

@@ -18,8 +18,8 @@ type meteredOpener struct {
 	bytes *atomic.Int64
 }
 
-func (c meteredOpener) Open(ctx context.Context, name string) (blob.Blob, error) {
-	b, err := c.Opener.Open(ctx, name)
+func (c meteredOpener) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {
+	b, err := c.Opener.Open(ctx, e)
 	return meteredBlob{b, c.bytes}, err
 }
 
@@ -58,7 +58,7 @@ func TestBytesOfAnEpoch(t *testing.T) {
 func epochBytes(t *testing.T, path string, blocks bool, asked int) int {
 	t.Helper()
 	read := new(atomic.Int64)
-	d, err := OpenFiles(t.Context(), []string{path}, Options{IO: "read", opener: meteredOpener{bytes: read}})
+	d, err := OpenFiles(t.Context(), []string{path}, Options{IO: "read", Opener: meteredOpener{bytes: read}})
 	if err != nil {
 		t.Fatal(err)
 	}

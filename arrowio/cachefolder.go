@@ -1,7 +1,6 @@
 package arrowio
 
 import (
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -72,12 +71,9 @@ const maxColumns = 200
 
 // aboutFields returns the text of the parts of some fields: the dataset, and their names.
 func aboutFields(d *Dataset, numbers []int) string {
-	dataset, err := filepath.Abs(d.files[0].Path)
+	dataset := d.opener.Full(d.files[0].Path)
 	if len(d.files) > 1 {
-		dataset = filepath.Dir(dataset)
-	}
-	if err != nil {
-		dataset = d.files[0].Path
+		dataset, _ = d.opener.Split(dataset)
 	}
 	names := make([]string, len(numbers))
 	for i, number := range numbers {

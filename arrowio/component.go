@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"path/filepath"
 
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -22,7 +21,7 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 	copy(described.Hash[:], h.Sum(nil))
 	for i, f := range d.files {
 		add := func(to *source.Component, label, facts string) {
-			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: filepath.Base(f.Path)}
+			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: f.Base}
 			sum := sha256.Sum256([]byte(facts))
 			copy(c.Hash[:], sum[:])
 			to.Below = append(to.Below, c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -16,6 +17,7 @@ import (
 // concurrent use.
 type Dataset struct {
 	files   []*file
+	opener  blob.Opener // of the files
 	union   *union.Union
 	table   *table.Table
 	rows    source.Source   // the table, with the fields that directories name

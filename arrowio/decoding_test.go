@@ -76,7 +76,7 @@ func openWeighed(t *testing.T, h hooked) *Dataset {
 	for i := range byte(8) {
 		data = append(data, 1, i)
 	}
-	d, err := OpenFiles(t.Context(), []string{"a.toy"}, Options{opener: blobtest.Memory{"a.toy": data}})
+	d, err := OpenFiles(t.Context(), []string{"a.toy"}, Options{Opener: blobtest.Memory{"a.toy": data}})
 	if err != nil {
 		t.Fatal(err)
 	}

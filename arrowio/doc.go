@@ -33,7 +33,7 @@
 // This package opens datasets and assembles them from other packages. A package imports only
 // packages of its own line and of the lines above it:
 //
-//   - Bytes: blob has the interfaces of a storage, internal/local reads local files, and
+//   - Bytes: blob has the interfaces of a storage, internal/local finds and reads local files, and
 //     internal/resident makes mapped pages resident or reads them.
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.
@@ -76,5 +76,5 @@
 //
 // # How to add a kind of storage
 //
-// The comment of package blob lists what a kind of storage implements.
+// Write an opener (the comment of package blob says how), and pass it as Options.Opener.
 package arrowio

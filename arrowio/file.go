@@ -28,7 +28,7 @@ type file struct {
 
 // openFile opens a file and reads its metadata.
 func openFile(ctx context.Context, found *files.File, o Options) (*file, error) {
-	b, err := o.opener.Open(ctx, found.Path)
+	b, err := o.Opener.Open(ctx, found.Entry)
 	if err != nil {
 		return nil, found.Advise(err)
 	}

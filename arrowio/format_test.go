@@ -139,7 +139,7 @@ func TestAddAFormat(t *testing.T) {
 	t.Cleanup(func() { formats = formats[:len(formats)-1] })
 	memory := blobtest.Memory{"a.toy": []byte(toyMagic + "\x03\x01\x02\x03\x00\x02\x08\x09"), "b.toy": []byte(toyMagic + "\x01\x07"), "bad.toy": []byte(toyMagic + "\x01\xff")}
 	open := func(names ...string) *Dataset {
-		d, err := OpenFiles(t.Context(), names, Options{opener: memory})
+		d, err := OpenFiles(t.Context(), names, Options{Opener: memory})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,8 @@ type Options struct {
 	// before the files are compared, so that other columns may differ. Nil stands for all.
 	Columns []string
 
-	opener blob.Opener // for tests; nil for local files
+	// Opener finds and opens the files. Nil stands for the files of this machine.
+	Opener blob.Opener
 }
 
 // FaultHandler handles reads of a mapping whose file was truncated: they return
@@ -89,10 +90,10 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.opener == nil {
-		o.opener = local.Opener{}
+	if o.Opener == nil {
+		o.Opener = local.Opener{}
 	}
-	found, err := files.Find(ctx, patterns, files.Options{Opener: o.opener, Split: o.Split, Recognize: recognized})
+	found, err := files.Find(ctx, patterns, files.Options{Opener: o.Opener, Split: o.Split, Recognize: recognized})
 	if err != nil {
 		return nil, err
 	}

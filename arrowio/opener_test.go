@@ -3,10 +3,12 @@ package arrowio
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
@@ -61,6 +63,41 @@ func factsOf(t *testing.T, o Options, patterns ...string) (f facts) {
 	return f
 }
 
+// searching counts the calls of an opener. An open without the entry of a listing is an "Open blindly".
+type searching struct {
+	blobtest.Memory
+	calls map[string]int
+	mu    *sync.Mutex
+}
+
+func (c searching) count(call string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[call]++
+}
+
+func (c searching) Stat(ctx context.Context, name string) (blob.Entry, error) {
+	c.count("Stat")
+	return c.Memory.Stat(ctx, name)
+}
+
+func (c searching) List(ctx context.Context, dir string) ([]blob.Entry, error) {
+	c.count("List")
+	return c.Memory.List(ctx, dir)
+}
+
+func (c searching) Glob(ctx context.Context, pattern string) ([]blob.Entry, error) {
+	c.count("Glob")
+	return c.Memory.Glob(ctx, pattern)
+}
+
+func (c searching) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {
+	if c.count("Open"); e.Version == "" || e.Size != int64(len(c.Memory[e.Name])) {
+		c.count("Open blindly")
+	}
+	return c.Memory.Open(ctx, e)
+}
+
 // TestBlobsInMemory: a dataset of blobs in memory equals the same dataset of files,
 // through globs, directories and a state.json.
 func TestBlobsInMemory(t *testing.T) {
@@ -82,7 +119,7 @@ func TestBlobsInMemory(t *testing.T) {
 		}
 	}
 	for pattern, files := range map[string]int{"dir": 2, "d*/?.arrow": 2, "hf": 2, "*/b.arrow": 2, "lz4/x.arrow": 1, "streams": 1} {
-		want, got := factsOf(t, Options{}, pattern), factsOf(t, Options{opener: memory}, pattern)
+		want, got := factsOf(t, Options{}, pattern), factsOf(t, Options{Opener: memory}, pattern)
 		if want.records != got.records || len(got.paths) != files || !slices.Equal(want.paths, got.paths) {
 			t.Errorf("%s: %d records of %q, want %d of %q", pattern, got.records, got.paths, want.records, want.paths)
 		}
@@ -93,7 +130,20 @@ func TestBlobsInMemory(t *testing.T) {
 			t.Errorf("%s: other rows", pattern)
 		}
 	}
-	_, err := OpenFiles(t.Context(), []string{"dir/a.arrow", "d*/a.arrow"}, Options{opener: memory})
+	far := searching{Memory: blobtest.Memory{}, calls: map[string]int{}, mu: new(sync.Mutex)}
+	for name, data := range memory {
+		far.Memory["s3://b/"+name] = data
+	}
+	for pattern, calls := range map[string]string{ // of the opener; List looks for the log of a table
+		"dir": "map[List:1 Open:2 Stat:1]", "d*/?.arrow": "map[Glob:1 List:1 Open:2 Stat:1]", "hf": "map[List:1 Open:3 Stat:1]", "lz4/x.arrow": "map[Open:1 Stat:1]",
+	} {
+		clear(far.calls)
+		want, got := factsOf(t, Options{}, pattern), factsOf(t, Options{Opener: far}, "s3://b/"+pattern)
+		if want.fingerprint != got.fingerprint || !bytes.Equal(want.rows, got.rows) || fmt.Sprint(far.calls) != calls {
+			t.Errorf("%s: another fingerprint, other rows, or other calls than %s: %v", pattern, calls, far.calls)
+		}
+	}
+	_, err := OpenFiles(t.Context(), []string{"dir/a.arrow", "d*/a.arrow"}, Options{Opener: memory})
 	if want := `arrowio: dir/a.arrow (path 1) and dir/a.arrow (path 2, "d*/a.arrow") are the same file, so its records would come twice; leave one out, or pass duplicates="allow" (Go: Duplicates, C: MF_ALLOW_DUPLICATES)`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -107,8 +157,8 @@ type cancelling struct {
 	late   bool // a read began after that
 }
 
-func (c *cancelling) Open(ctx context.Context, name string) (blob.Blob, error) {
-	b, err := c.Memory.Open(ctx, name)
+func (c *cancelling) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {
+	b, err := c.Memory.Open(ctx, e)
 	if c.after == 0 {
 		c.cancel()
 	}
@@ -140,7 +190,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	for after := 0; ; after++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &cancelling{blobtest.Memory{path: data}, cancel, after, false}
-		d, err := OpenFiles(ctx, []string{path}, Options{IO: "read", opener: c})
+		d, err := OpenFiles(ctx, []string{path}, Options{IO: "read", Opener: c})
 		cancel()
 		if c.after > 0 {
 			if err != nil || after < 3 {

@@ -109,7 +109,7 @@ func openMetered(t *testing.T, path string, rules pageRules) (d *Dataset, bytes 
 	t.Helper()
 	defer DividePages(rules.least, rules.twice)()
 	bytes = new(atomic.Int64)
-	d, err := OpenFiles(t.Context(), []string{path}, Options{IO: "read", opener: meteredOpener{bytes: bytes}})
+	d, err := OpenFiles(t.Context(), []string{path}, Options{IO: "read", Opener: meteredOpener{bytes: bytes}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,13 +47,13 @@ type through struct {
 	wrap func(f *os.File) io.ReaderAt
 }
 
-func (o through) Open(_ context.Context, path string) (blob.Blob, error) {
-	f, err := os.Open(path)
+func (o through) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
+	f, err := os.Open(e.Name)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	return blobtest.Bytes(path, io.NewSectionReader(o.wrap(f), 0, info.Size())), err
+	return blobtest.Bytes(e.Name, io.NewSectionReader(o.wrap(f), 0, info.Size())), err
 }
 
 // openThrough opens a dataset whose file is read by the reader that wrap returns.
@@ -62,7 +62,7 @@ func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
 }
 
 func openFileThrough(t *testing.T, path string, wrap func(f *os.File) io.ReaderAt) *Dataset {
-	d, err := OpenFiles(t.Context(), []string{path}, Options{opener: through{wrap: wrap}})
+	d, err := OpenFiles(t.Context(), []string{path}, Options{Opener: through{wrap: wrap}})
 	if err != nil {
 		t.Fatal(err)
 	}

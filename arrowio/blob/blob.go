@@ -1,13 +1,26 @@
-// Package blob holds the two interfaces through which meshfeed reads bytes. An
-// [Opener] finds files or objects by name, and a [Blob] is an open file or object.
-// Package local implements both for the file system. Everything above it, from
-// globs to checksums, is written against these interfaces and calls no function
-// of package os.
+// Package blob has the interfaces of a storage. An [Opener] finds files or objects by name, and a
+// [Blob] is an open file or object. Package local implements both for the files of this machine.
+// All code above it, from globs to checksums, uses these interfaces and never calls packages os
+// and path/filepath.
 //
-// A new kind of storage implements Opener and Blob and passes the tests of
-// package blobtest. Name and Identity distinguish its blobs. If the content has
-// changed since the blob was opened, ReadAt or Check fails. [Mappable] is
-// optional: blobs without it are read into buffers.
+// # How to write an opener
+//
+// An opener decides what its names look like, how to find blobs, and how to read them:
+//
+//   - Names: embed [Slashes], unless names are not separated by slashes.
+//   - Search: Stat, List and Glob. If the storage returns all names in one listing, put them into
+//     a [Catalog], which implements the three methods and the names.
+//   - Reads: Open returns a [Blob]. Its Identity is equal for equal objects, and its reads or Check
+//     fail after the object changed. [Hints] say which reads the storage serves well.
+//   - Optional: a [Versioned] blob may have its decoded units kept on disk, and a [Mappable] blob
+//     is mapped into memory. All other blobs are read into buffers.
+//
+// An opener must pass the tests of package blobtest. The example of arrowio.Options has an opener
+// over a map of bytes in 40 lines.
+//
+// A search calls Glob once for each glob, and List once for each directory that it looks into.
+// Entries go back to Open, so that an opener can use the size and the version of the listing
+// instead of asking again.
 package blob
 
 import (
@@ -19,32 +32,83 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// Opener finds and opens blobs by name. Names have the syntax of package
-// path/filepath. Errors have a code of package status, mention the name that
-// they are about, and have it as the attribute "path".
+// Opener finds and opens blobs by name. It is safe for concurrent use. Errors have a code of
+// package status, mention the name that they are about, and have it as the attribute "path".
 type Opener interface {
-	// Stat describes the file or directory of a name. The error is NotFound
-	// if there is none.
-	Stat(ctx context.Context, name string) (Info, error)
+	Names
 
-	// List returns the entries of a directory in the order of their names.
+	// Stat describes the blob or directory with a name. The name of the entry is the
+	// same name. The error is NotFound if neither exists, and Unsupported for a name
+	// that this opener can never open. If a request is slow, a name with *, ? or [ may
+	// be NotFound without one: it is a glob then.
+	Stat(ctx context.Context, name string) (Entry, error)
+
+	// List returns the blobs and directories in a directory in the order of their
+	// names, which have no directory.
 	List(ctx context.Context, dir string) ([]Entry, error)
 
-	// Open opens the blob with a name for reading.
-	Open(ctx context.Context, name string) (Blob, error)
+	// Glob returns the blobs and directories that a pattern matches, with names that
+	// Open takes, in any order. A pattern is a name with parts in the syntax of
+	// path.Match. A part matches names that begin with a dot, too. A directory
+	// that does not exist has no match.
+	Glob(ctx context.Context, pattern string) ([]Entry, error)
+
+	// Open opens the blob of an entry for reading. The name is one of Stat, Glob or
+	// Join. If the entry has a version, the blob must have that version, or reads fail.
+	Open(ctx context.Context, e Entry) (Blob, error)
+
+	// Hints returns which reads suit the blobs of this opener.
+	Hints() Hints
 }
 
-// Info describes a file or directory.
-type Info struct {
-	Dir  bool   // it is a directory
-	Full string // the complete name, such as an absolute path
+// Names is the syntax of names. [Slashes] implements it for most storages.
+type Names interface {
+	// Join returns the name of what lies below a directory. The second name may have
+	// several parts, separated by slashes.
+	Join(dir, below string) string
+
+	// Split returns the directory and the last part of a name. The directory of a
+	// name without one is what List takes, such as ".". A name without a further
+	// directory, such as "/", is its own directory.
+	Split(name string) (dir, base string)
+
+	// Full returns the complete form of a name, such as an absolute path.
+	Full(name string) string
 }
 
-// Entry is an entry of a directory.
+// Entry is what a storage says about a blob or directory without opening it.
 type Entry struct {
-	Name string // without the directory
-	Dir  bool   // it is a directory, or a link to one
+	Name string
+	Dir  bool // it is a directory, or a link to one
+
+	// Version identifies the content as [Versioned] does. It is empty if the storage does not
+	// say it in a listing. Size is the number of bytes, if there is a version.
+	Version string
+	Size    int64
 }
+
+// Hints say which reads a storage serves well. They change how many reads there are and when, but
+// never what is read.
+type Hints struct {
+	// Gap is the most bytes between two pieces that one read still takes together,
+	// because reading them costs less than a second read.
+	Gap int64
+
+	// Size is the number of bytes from which a longer read gains nothing. Pieces are taken
+	// together up to this size, and longer ones are read whole.
+	Size int64
+
+	// AtOnce is the most reads in progress. It bounds reads of metadata, of samples and of
+	// rows, and does not depend on the number of processors.
+	AtOnce int
+
+	// Ahead is the most bytes that are fetched before their decoding, so that decoding does
+	// not wait. 0 is right for a disk: the system reads ahead, and keeps what it has read.
+	Ahead int64
+}
+
+// Disk are the hints for the disks of this machine.
+var Disk = Hints{Gap: 4 << 10, Size: 1 << 20, AtOnce: 32}
 
 // Blob is an open file or object. It is safe for concurrent use.
 type Blob interface {
@@ -94,8 +158,8 @@ type Mappable interface {
 	WillNeed(from, to int64)
 }
 
-// Versioned is a blob whose content has a name that lasts longer than the process. Decoded
-// units of other blobs are not kept on disk.
+// Versioned is a blob with a version that lasts longer than the process. Decoded units of other
+// blobs are not kept on disk.
 type Versioned interface {
 	Blob
 

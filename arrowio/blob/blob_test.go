@@ -3,7 +3,9 @@ package blob_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -15,6 +17,52 @@ import (
 func TestMemory(t *testing.T) {
 	m := blobtest.Memory{}
 	blobtest.Run(t, m, "dir", func(name string, data []byte) { m["dir/"+name] = data })
+}
+
+// TestCatalog tests a catalog of names with a scheme, a bucket, and parts that a path would lose.
+func TestCatalog(t *testing.T) {
+	m := blobtest.Memory{}
+	blobtest.Run(t, m, "s3://bucket/dir", func(name string, data []byte) { m["s3://bucket/dir/"+name] = data })
+	c := blob.Catalog{Blobs: []blob.Entry{{Name: "s3://b/k//x", Version: "1", Size: 5}, {Name: "s3://b/k/x"}, {Name: "top"}}}
+	for pattern, want := range map[string][]blob.Entry{
+		"s3://b/k//?": {{Name: "s3://b/k//x", Version: "1", Size: 5}},
+		"s3://*/k":    {{Name: "s3://b/k", Dir: true}},
+		"t*":          {{Name: "top"}},
+		"s3:*":        nil,
+	} {
+		if got, err := c.Glob(t.Context(), pattern); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, %v", pattern, got, err)
+		}
+	}
+	if _, err := c.Glob(t.Context(), "[/x"); status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("a pattern without an end: %v", err)
+	}
+	for dir, want := range map[string]string{".": "[top]", "s3://": "[b]", "s3://b": "[k]", "s3://b/k": "[ x]"} {
+		list, err := c.List(t.Context(), dir)
+		var names []string
+		for _, e := range list {
+			names = append(names, e.Name)
+		}
+		if err != nil || fmt.Sprint(names) != want {
+			t.Errorf("%s: %q, %v", dir, names, err)
+		}
+	}
+}
+
+func TestSlashes(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"a": {".", "a"}, "a/b": {"a", "b"}, "a/b/": {"a", "b"}, "/a": {"/", "a"}, "/": {"/", "/"}, ".": {".", "."},
+		"s3://b/k//x": {"s3://b/k/", "x"}, "s3://b/x": {"s3://b", "x"}, "s3://b": {"s3://", "b"}, "s3://": {"s3://", "s3://"}, "file:///a": {"file:///", "a"},
+	} {
+		if dir, base := (blob.Slashes{}).Split(name); [2]string{dir, base} != want {
+			t.Errorf("%s: %q and %q", name, dir, base)
+		}
+	}
+	for want, dir := range map[string]string{"a/x": "a", "x": ".", "/x": "/", "s3://b/x": "s3://b", "s3://x": "s3://", "s3://b//x": "s3://b//"} {
+		if got := (blob.Slashes{}).Join(dir, "x"); got != want {
+			t.Errorf("%s: %s", dir, got)
+		}
+	}
 }
 
 func TestReadFull(t *testing.T) {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
@@ -49,7 +48,7 @@ func begin(folder local.Folder, m *manifest.Manifest) error {
 
 // compare returns an error unless the manifest of the folder is that of the same conversion.
 func compare(folder local.Folder, m *manifest.Manifest) error {
-	path := filepath.Join(folder.Dir, manifest.Name)
+	path := folder.Path(manifest.Name)
 	text, err := folder.Read(manifest.Name)
 	if err != nil {
 		return err

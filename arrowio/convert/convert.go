@@ -16,7 +16,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,7 +69,8 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
-	if err := checkPlace(inputs, dir); err != nil {
+	here := o.Files.Opener == nil
+	if err := checkPlace(inputs, dir); here && err != nil {
 		return Report{}, err
 	}
 	o.Files.Cache = "memory" // each unit is read once, so none is kept on disk
@@ -80,7 +80,7 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 	}
 	defer ds.Close()
 	for _, f := range ds.Files() {
-		if inside(filepath.Dir(f.Path), dir) {
+		if in, _ := (local.Opener{}).Split(f.Path); here && local.Inside(in, dir) {
 			return Report{}, status.Errorf(status.InvalidArgument, "convert", "%s: the input %s lies in the output folder", dir, f.Path).
 				WithHint("name a folder of its own for the output").With("path", dir)
 		}
@@ -110,19 +110,12 @@ func (o *Options) check() error {
 // checkPlace returns an error if a later run would find the output among its inputs.
 func checkPlace(inputs []string, dir string) error {
 	for _, in := range inputs {
-		matched, _ := filepath.Match(local.Absolute(filepath.Dir(in))+string(filepath.Separator)+filepath.Base(in), local.Absolute(dir))
-		if inside(dir, in) || matched {
+		if local.Inside(dir, in) || local.Matches(in, dir) {
 			return status.Errorf(status.InvalidArgument, "convert", "%s: the output folder belongs to the input %s", dir, in).
 				WithHint("name a folder that lies outside of it").With("path", dir)
 		}
 	}
 	return nil
-}
-
-// inside reports whether a path is a directory, or lies in it.
-func inside(path, dir string) bool {
-	rel, err := filepath.Rel(local.Absolute(dir), local.Absolute(path))
-	return err == nil && filepath.IsLocal(rel)
 }
 
 func namesOf(s source.Schema) (names []string) {

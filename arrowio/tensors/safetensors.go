@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -233,7 +232,7 @@ func (s *Source) readIndex(ctx context.Context, opener blob.Opener, f blob.Blob,
 	}
 	slices.Sort(order)
 	for _, file := range order {
-		if err := s.addIndexed(ctx, opener, filepath.Join(dir, file), byFile[file]); err != nil {
+		if err := s.addIndexed(ctx, opener, opener.Join(dir, file), byFile[file]); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
@@ -86,15 +86,12 @@ func (s *Source) closeFiles() (err error) {
 // read opens the files and lists their arrays.
 func (s *Source) read(ctx context.Context, opener blob.Opener, path string) error {
 	f, err := s.open(ctx, opener, path)
-	if status.CodeOf(err) == status.NotFound && strings.Contains(path, "://") {
-		return status.Errorf(status.Unsupported, "tensors", "%s: this is a URL, and only files are read", path).
-			WithHint("copy the file to this machine, or mount what holds it, and give its path").With("path", path)
-	}
 	if err != nil {
 		return err
 	}
 	if strings.HasSuffix(path, ".json") {
-		return s.readIndex(ctx, opener, f, filepath.Dir(path))
+		dir, _ := opener.Split(path)
+		return s.readIndex(ctx, opener, f, dir)
 	}
 	arrays, err := readHeader(ctx, f)
 	if err != nil {
@@ -105,11 +102,15 @@ func (s *Source) read(ctx context.Context, opener blob.Opener, path string) erro
 
 // open opens one more file.
 func (s *Source) open(ctx context.Context, opener blob.Opener, path string) (blob.Blob, error) {
-	if info, err := opener.Stat(ctx, path); err == nil && info.Dir {
+	e, err := opener.Stat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if e.Dir {
 		return nil, status.Errorf(status.Unsupported, "tensors", "%s: this is a directory", path).
 			WithHint("give one file of it, or the index: model.safetensors.index.json").With("path", path)
 	}
-	f, err := opener.Open(ctx, path)
+	f, err := opener.Open(ctx, e)
 	if err == nil {
 		s.files = append(s.files, f)
 	}
@@ -135,9 +136,9 @@ func readHeader(ctx context.Context, f blob.Blob) ([]array, error) {
 }
 
 // stem returns the name of a file without its directory and its suffix.
-func stem(path string) string {
-	base := filepath.Base(path)
-	return strings.TrimSuffix(base, filepath.Ext(base))
+func stem(name string) string {
+	base := path.Base(name)
+	return strings.TrimSuffix(base, path.Ext(base))
 }
 
 // add adds arrays of a file to the schema.

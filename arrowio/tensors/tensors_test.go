@@ -154,7 +154,11 @@ type oneFile struct {
 	blob blob.Blob
 }
 
-func (o oneFile) Open(context.Context, string) (blob.Blob, error) { return o.blob, nil }
+func (o oneFile) Stat(_ context.Context, name string) (blob.Entry, error) {
+	return blob.Entry{Name: name}, nil
+}
+
+func (o oneFile) Open(context.Context, blob.Entry) (blob.Blob, error) { return o.blob, nil }
 
 // TestOnlyTheParts: a gather reads the bytes of its parts, and shared bytes once.
 func TestOnlyTheParts(t *testing.T) {
@@ -301,7 +305,7 @@ func TestNarrowed(t *testing.T) {
 
 func TestURL(t *testing.T) {
 	_, err := Open(t.Context(), "gs://bucket/x.npy")
-	const want = "tensors: gs://bucket/x.npy: this is a URL, and only files are read; copy the file to this machine, or mount what holds it, and give its path"
+	const want = "arrowio: gs://bucket/x.npy: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"
 	if status.CodeOf(err) != status.Unsupported || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -290,14 +290,14 @@ func checkReserved(t *testing.T, p pkg) {
 }
 
 // TestBytesComeThroughBlobs checks that only two packages of arrowio call the
-// system: one reads local files, the other keeps a cache on disk. All others read
-// blobs, which may also be objects of a bucket.
+// system or take names for paths: one reads local files, the other keeps a cache on disk. All
+// others find and read blobs through an opener, which may also serve objects of a bucket.
 func TestBytesComeThroughBlobs(t *testing.T) {
 	for _, p := range list(t, builds[0]) {
 		if !strings.HasPrefix(p.path(), "arrowio") || p.path() == "arrowio/internal/local" || p.path() == "arrowio/internal/diskcache" {
 			continue
 		}
-		for _, system := range []string{"os", "syscall", "golang.org/x/sys/unix"} {
+		for _, system := range []string{"os", "path/filepath", "syscall", "golang.org/x/sys/unix"} {
 			if slices.Contains(p.Imports, system) {
 				t.Errorf("%s must not import %s: only arrowio/internal/local and diskcache may, and all others read through arrowio/blob", p.path(), system)
 			}

@@ -5,8 +5,8 @@ package blobtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -15,59 +15,51 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Memory is an opener of blobs in memory, by name. Names have no "..".
+// Memory is an opener of blobs in memory, by name.
 type Memory map[string][]byte
 
+func (m Memory) catalog() (c blob.Catalog) {
+	for name, data := range m {
+		c.Blobs = append(c.Blobs, blob.Entry{Name: name, Size: int64(len(data)), Version: "memory"})
+	}
+	return c
+}
+
+// Join implements blob.Names.
+func (Memory) Join(dir, below string) string { return blob.Slashes{}.Join(dir, below) }
+
+// Split implements blob.Names.
+func (Memory) Split(name string) (dir, base string) { return blob.Slashes{}.Split(name) }
+
+// Full implements blob.Names.
+func (Memory) Full(name string) string { return "memory:" + name }
+
 // Stat implements blob.Opener.
-func (m Memory) Stat(ctx context.Context, name string) (blob.Info, error) {
-	if err := ctx.Err(); err != nil {
-		return blob.Info{}, err
-	}
-	info := blob.Info{Full: "memory:" + name}
-	if m[name] != nil {
-		return info, nil
-	}
-	for other := range m {
-		info.Dir = info.Dir || name == "." || strings.HasPrefix(other, name+"/")
-	}
-	if !info.Dir {
-		return info, missing(name)
-	}
-	return info, nil
+func (m Memory) Stat(ctx context.Context, name string) (blob.Entry, error) {
+	return m.catalog().Stat(ctx, name)
 }
 
 // List implements blob.Opener.
-func (m Memory) List(_ context.Context, dir string) ([]blob.Entry, error) {
-	var list []blob.Entry
-	for name := range m {
-		below, inside := strings.CutPrefix(name, dir+"/")
-		if dir == "." {
-			below, inside = name, true
-		}
-		first, _, deeper := strings.Cut(below, "/")
-		if e := (blob.Entry{Name: first, Dir: deeper}); inside && !slices.Contains(list, e) {
-			list = append(list, e)
-		}
-	}
-	if list == nil {
-		return nil, missing(dir)
-	}
-	slices.SortFunc(list, func(a, b blob.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+func (m Memory) List(ctx context.Context, dir string) ([]blob.Entry, error) {
+	return m.catalog().List(ctx, dir)
+}
+
+// Glob implements blob.Opener.
+func (m Memory) Glob(ctx context.Context, pattern string) ([]blob.Entry, error) {
+	return m.catalog().Glob(ctx, pattern)
 }
 
 // Open implements blob.Opener.
-func (m Memory) Open(_ context.Context, name string) (blob.Blob, error) {
-	data := m[name]
+func (m Memory) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
+	data := m[e.Name]
 	if data == nil {
-		return nil, missing(name)
+		return nil, status.Errorf(status.NotFound, "blobtest", "%s does not exist", e.Name).With("path", e.Name)
 	}
-	return Bytes(name, bytes.NewReader(data)), nil
+	return Bytes(e.Name, bytes.NewReader(data)), nil
 }
 
-func missing(name string) error {
-	return status.Errorf(status.NotFound, "blobtest", "%s does not exist", name).With("path", name)
-}
+// Hints implements blob.Opener.
+func (Memory) Hints() blob.Hints { return blob.Disk }
 
 // SizedReader is an io.ReaderAt with a size.
 type SizedReader interface {
@@ -76,7 +68,7 @@ type SizedReader interface {
 }
 
 // Bytes returns a blob that reads from r.
-func Bytes(name string, r SizedReader) blob.Blob { return memory{r, path.Clean(name)} }
+func Bytes(name string, r SizedReader) blob.Blob { return memory{r, name} }
 
 type memory struct {
 	SizedReader
@@ -100,33 +92,89 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 	data := []byte("some bytes of a blob")
 	put("a.arrow", data)
 	put("b/c.arrow", []byte{1})
-	name, ctx := dir+"/a.arrow", t.Context()
+	put("b/.d", []byte{2})
+	name, ctx := o.Join(dir, "a.arrow"), t.Context()
 
+	t.Run("Names", func(t *testing.T) {
+		inner := o.Join(dir, "b/c.arrow")
+		up, base := o.Split(inner)
+		if upper, between := o.Split(up); base != "c.arrow" || between != "b" || upper != dir {
+			t.Errorf("%s is divided into %s, %s and %s", inner, upper, between, base)
+		}
+		if full := o.Full(name); !strings.HasSuffix(full, "a.arrow") || o.Full(full) != full && !strings.HasSuffix(o.Full(full), full) {
+			t.Errorf("the full name is %s", full)
+		}
+		for top, steps := dir, 0; ; steps++ {
+			up, _ := o.Split(top)
+			if up == top {
+				break
+			}
+			if top = up; steps > 100 {
+				t.Fatalf("%s has no outermost directory", dir)
+			}
+		}
+	})
 	t.Run("Stat", func(t *testing.T) {
-		for name, isDir := range map[string]bool{"a.arrow": false, "b": true, "b/c.arrow": false} {
-			if info, err := o.Stat(ctx, dir+"/"+name); err != nil || info.Dir != isDir || !strings.HasSuffix(info.Full, name) {
-				t.Errorf("%s: %+v, %v", name, info, err)
+		for below, isDir := range map[string]bool{"a.arrow": false, "b": true, "b/c.arrow": false} {
+			name := o.Join(dir, below)
+			if e, err := o.Stat(ctx, name); err != nil || e.Dir != isDir || e.Name != name || e.Version != "" && !isDir && e.Size == 0 {
+				t.Errorf("%s: %+v, %v", name, e, err)
 			}
 		}
 	})
 	t.Run("List", func(t *testing.T) {
-		want := []blob.Entry{{Name: "a.arrow"}, {Name: "b", Dir: true}}
-		if got, err := o.List(ctx, dir); err != nil || !slices.Equal(got, want) {
+		got, err := o.List(ctx, dir)
+		if err != nil || len(got) != 2 || got[0].Name != "a.arrow" || got[0].Dir || got[1].Name != "b" || !got[1].Dir {
 			t.Errorf("%v, %v", got, err)
+		}
+		if err == nil && got[0].Version != "" && got[0].Size != int64(len(data)) {
+			t.Errorf("the listing has a blob of %d bytes", got[0].Size)
+		}
+	})
+	t.Run("Glob", func(t *testing.T) {
+		for pattern, want := range map[string][]string{
+			"*": {"a.arrow", "b"}, "?.arrow": {"a.arrow"}, "*/[ac].arrow": {"b/c.arrow"}, "b/*": {"b/.d", "b/c.arrow"}, "*/none": nil, "none/*": nil, "*/*/*": nil,
+		} {
+			got, err := o.Glob(ctx, o.Join(dir, pattern))
+			var names []string
+			for _, e := range got {
+				names = append(names, e.Name)
+				if e.Dir != strings.HasSuffix(e.Name, "b") {
+					t.Errorf("%s: %+v", pattern, e)
+				}
+			}
+			slices.Sort(names)
+			for i := range want {
+				want[i] = o.Join(dir, want[i])
+			}
+			if err != nil || !slices.Equal(names, want) {
+				t.Errorf("%s: %q, %v", pattern, names, err)
+			}
 		}
 	})
 	t.Run("Missing", func(t *testing.T) {
-		_, stat := o.Stat(ctx, dir+"/none")
-		_, list := o.List(ctx, dir+"/none")
-		_, open := o.Open(ctx, dir+"/none")
+		none := o.Join(dir, "none")
+		_, stat := o.Stat(ctx, none)
+		_, list := o.List(ctx, none)
+		_, open := o.Open(ctx, blob.Entry{Name: none})
 		for _, err := range []error{stat, list, open} {
-			if status.CodeOf(err) != status.NotFound {
+			var e *status.Error
+			if !errors.As(err, &e) || e.Code != status.NotFound || e.Attr("path") != none {
 				t.Errorf("got %v", err)
 			}
 		}
 	})
+	t.Run("Hints", func(t *testing.T) {
+		if h := o.Hints(); h.AtOnce < 1 || h.Size < 1 || h.Gap < 0 || h.Gap > h.Size || h.Ahead < 0 {
+			t.Errorf("%+v", h)
+		}
+	})
 	t.Run("Blob", func(t *testing.T) {
-		b, err := o.Open(ctx, name)
+		e, err := o.Stat(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := o.Open(ctx, e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +186,8 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 	})
 	t.Run("Identity", func(t *testing.T) {
 		var keys []string
-		for _, name := range []string{"/a.arrow", "/a.arrow", "/b/c.arrow"} {
-			b, err := o.Open(ctx, dir+name)
+		for _, name := range []string{"a.arrow", "a.arrow", "b/c.arrow"} {
+			b, err := o.Open(ctx, blob.Entry{Name: o.Join(dir, name)})
 			if err != nil {
 				t.Fatal(err)
 			}

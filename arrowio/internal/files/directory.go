@@ -2,7 +2,7 @@ package files
 
 import (
 	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,7 +13,7 @@ import (
 // directory returns the Arrow files of a directory: the files of a conversion, of a split of
 // Hugging Face's libraries or of all partitions. In any other directory, it returns its data.
 func (f finder) directory(dir string) ([]File, error) {
-	entries, err := f.Opener.List(f.ctx, dir)
+	entries, err := f.list(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -35,15 +35,14 @@ func (f finder) directory(dir string) ([]File, error) {
 	}
 	var files, dirs []string
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name)
 		if e.Dir {
-			dirs = append(dirs, path)
+			dirs = append(dirs, e.Name)
 		}
 	}
 	hint := ""
 	for _, name := range f.data(dir, entries) {
-		files = append(files, filepath.Join(dir, name))
-		if filepath.Ext(name) == "" {
+		files = append(files, f.join(dir, name))
+		if path.Ext(name) == "" {
 			hint = "name the files with data, such as by a glob"
 		}
 	}
@@ -55,13 +54,14 @@ func (f finder) directory(dir string) ([]File, error) {
 		if hidden(sub) {
 			continue
 		}
-		if entries, _ := f.Opener.List(f.ctx, sub); hasData(entries) {
+		sub = f.join(dir, sub)
+		if entries, _ := f.list(sub); hasData(entries) {
 			ext, _ := suffixIn(entries)
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has Arrow files, and so has %s in it, which would be left out", dir, sub).
-				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+ext), filepath.Join(dir, "*", "*"+ext)).With("path", dir)
+				WithHint("say which are meant, as in %s or %s", f.join(dir, "*"+ext), f.join(dir, "*/*"+ext)).With("path", dir)
 		}
 	}
-	return sorted(files, hint), nil
+	return f.sorted(files, hint), nil
 }
 
 // data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
@@ -72,11 +72,11 @@ func (f finder) data(dir string, entries []blob.Entry) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.Dir && !hidden(e.Name) && filepath.Ext(e.Name) == "" {
+		if !e.Dir && !hidden(e.Name) && path.Ext(e.Name) == "" {
 			names = append(names, e.Name)
 		}
 	}
-	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(filepath.Join(dir, name)) }) {
+	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(f.join(dir, name)) }) {
 		return nil
 	}
 	return names
@@ -100,7 +100,7 @@ func arrowFiles(entries []blob.Entry) (names []string) {
 // isData reports whether a file has Arrow data, by its first bytes. A file that cannot be read
 // has none.
 func (f finder) isData(path string) bool {
-	b, err := f.Opener.Open(f.ctx, path)
+	b, err := f.Opener.Open(f.ctx, f.entry(path))
 	if err != nil {
 		return false
 	}
@@ -120,15 +120,16 @@ func suffixIn(entries []blob.Entry) (ext string, ok bool) {
 	if len(names) == 0 {
 		return suffixes[0], false
 	}
-	return filepath.Ext(names[0]), true
+	return path.Ext(names[0]), true
 }
 
 // alternative suggests what to open instead of a directory without Arrow files.
 func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
-	for _, sub := range dirs {
-		entries, _ := f.Opener.List(f.ctx, sub)
-		if ext, ok := suffixIn(entries); ok && !hidden(sub) {
-			return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+ext)
+	for _, name := range dirs {
+		sub := f.join(dir, name)
+		entries, _ := f.list(sub)
+		if ext, ok := suffixIn(entries); ok && !hidden(name) {
+			return "files in subdirectories are taken by a glob: " + f.join(dir, "*/*"+ext)
 		}
 		if hasPartitions(entries) {
 			return "open a directory with partitions: " + sub
@@ -155,9 +156,7 @@ func (f finder) listed(dir string, entries []blob.Entry) string {
 	if more := len(entries) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	if info, err := f.Opener.Stat(f.ctx, dir); err == nil {
-		dir = info.Full
-	}
+	dir = f.Opener.Full(dir)
 	if len(names) == 0 {
 		return dir + " is empty"
 	}
@@ -174,13 +173,13 @@ func (f finder) below(dir string) string {
 	for level, seen := []string{dir}, 0; len(level) > 0 && found == nil && seen < searched; {
 		var next []string
 		for _, d := range level[:min(len(level), searched-seen)] {
-			entries, _ := f.Opener.List(f.ctx, d)
+			entries, _ := f.list(d)
 			if d != dir && hasData(entries) {
 				found = append(found, d)
 			}
 			for _, e := range entries {
 				if e.Dir && !hidden(e.Name) {
-					next = append(next, filepath.Join(d, e.Name))
+					next = append(next, f.join(d, e.Name))
 				}
 			}
 		}
@@ -197,5 +196,9 @@ func (f finder) below(dir string) string {
 }
 
 func isDir(entries []blob.Entry, name string) bool {
-	return slices.Contains(entries, blob.Entry{Name: name, Dir: true})
+	return slices.ContainsFunc(entries, func(e blob.Entry) bool { return e.Dir && e.Name == name })
+}
+
+func isFile(entries []blob.Entry, name string) bool {
+	return slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && e.Name == name })
 }

@@ -1,7 +1,7 @@
 package files
 
 import (
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -20,12 +20,12 @@ func CheckDuplicates(list []File, identity func(i int) string) error {
 	}
 	clear(seen)
 	for i := range list {
-		path := list[i].Path
-		if !isArrow(path) {
+		name := list[i].Path
+		if !isArrow(list[i].Base) {
 			continue
 		}
-		stem := strings.TrimSuffix(path, filepath.Ext(path))
-		if first, twice := seen[stem]; twice && list[first].Path != path {
+		stem := strings.TrimSuffix(name, path.Ext(name))
+		if first, twice := seen[stem]; twice && list[first].Path != name {
 			return twiceFound(list, first, i, "have one name and two formats, so their records probably come twice")
 		}
 		seen[stem] = i

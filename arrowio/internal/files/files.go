@@ -8,8 +8,9 @@
 // lists what there is, and its hint is a name to open instead. Files with hidden names, such
 // as _SUCCESS, and files without the suffix of a format are left out.
 //
-// The package reads names, directories and small files of metadata. It opens no file of data,
-// except if no file of a directory has a suffix. Then it asks [Options.Recognize].
+// The package reads names, directories and small files of metadata. It lists a directory once and
+// passes a glob to the opener as a whole. It opens no file of data, except if no file of a
+// directory has a suffix. Then it asks [Options.Recognize].
 package files
 
 import (
@@ -18,7 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -32,11 +33,14 @@ const maxFiles = 1 << 20
 
 // File is a file that a pattern stands for.
 type File struct {
-	Path      string
-	Partition Partition // what the directories around it say about its records
+	Path      string     // its name for the opener
+	Base      string     // the last part of Path
+	Entry     blob.Entry // what the search knows about it, for the opener
+	Partition Partition  // what the directories around it say about its records
 
 	listed  *manifest.File // in the manifest of a conversion; nil if there is none
-	records int64          // in the list of files of save_to_disk; 0 if it does not say
+	saved   string         // the directory of save_to_disk that lists the file, or ""
+	records int64          // in that list; 0 if it does not say
 
 	missing string // the hint if the file does not exist; empty for the opener's hint
 	foreign string // the hint if the file has no known format; empty for the hint of the reader
@@ -78,7 +82,7 @@ func (f *File) CheckRecords(have int64) error {
 		return status.Errorf(status.DataLoss, "arrowio", "%s: the file has %d records, but %s says %d", f.Path, have, manifest.Name, f.listed.Records).
 			WithHint("copy the directory again, or convert the data again").With("path", f.Path)
 	case f.records > 0 && f.records != have:
-		return oldDirectory(filepath.Dir(f.Path), aPart)
+		return oldDirectory(f.saved, aPart)
 	}
 	return nil
 }
@@ -101,7 +105,7 @@ func Find(ctx context.Context, patterns []string, o Options) ([]File, error) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "no files were named").
 			WithHint("name files, globs or directories")
 	}
-	f := finder{o, ctx}
+	f := finder{o, ctx, &found{dirs: map[string]listing{}, blobs: map[string]blob.Entry{}}}
 	var all []File
 	for i, p := range patterns {
 		if p == "" {
@@ -114,6 +118,8 @@ func Find(ctx context.Context, patterns []string, o Options) ([]File, error) {
 		}
 		for k := range list {
 			list[k].number, list[k].pattern = i+1, p
+			_, list[k].Base = f.Opener.Split(list[k].Path)
+			list[k].Entry = f.entry(list[k].Path)
 		}
 		if all = append(all, list...); len(all) > maxFiles {
 			return nil, status.Errorf(status.ResourceExhausted, "arrowio", "more than %d files", maxFiles)
@@ -125,24 +131,27 @@ func Find(ctx context.Context, patterns []string, o Options) ([]File, error) {
 // finder finds the files of patterns.
 type finder struct {
 	Options
-	ctx context.Context
+	ctx   context.Context
+	found *found
 }
 
 // one returns the files of one pattern. The name of an existing file or
 // directory is not a glob, even if it looks like one.
 func (f finder) one(pattern string) ([]File, error) {
-	info, err := f.Opener.Stat(f.ctx, pattern)
+	e, err := f.Opener.Stat(f.ctx, pattern)
+	if err == nil {
+		f.found.add(e)
+	}
 	switch {
-	case err == nil && info.Dir:
+	case err == nil && e.Dir:
 		return f.directory(pattern)
 	case f.Split != "" && (err == nil || strings.ContainsAny(pattern, meta)):
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: a split is chosen in a directory, and this is none", pattern).
 			WithHint("leave the split %q out, or open the directory", f.Split).With("path", pattern)
 	case err == nil:
 		return []File{{Path: pattern}}, nil
-	case strings.Contains(pattern, "://"):
-		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is a URL, and only files are read", pattern).
-			WithHint("copy the files to this machine, or mount what holds them, and give their paths").With("path", pattern)
+	case status.CodeOf(err) == status.Unsupported:
+		return nil, err
 	case !strings.ContainsAny(pattern, meta):
 		return nil, f.online(pattern, err)
 	case strings.Contains(pattern, "**"):
@@ -154,16 +163,20 @@ func (f finder) one(pattern string) ([]File, error) {
 
 // sorted returns files by base name, then path, so that the order does not depend on the
 // directories. The hint is for files without a known format.
-func sorted(paths []string, hint string) []File {
-	slices.SortFunc(paths, func(a, b string) int {
-		return cmp.Or(cmp.Compare(filepath.Base(a), filepath.Base(b)), cmp.Compare(a, b))
-	})
+func (f finder) sorted(paths []string, hint string) []File {
 	list := make([]File, len(paths))
 	for i, p := range paths {
-		list[i] = File{Path: p, foreign: hint}
+		_, base := f.Opener.Split(p)
+		list[i] = File{Path: p, Base: base, foreign: hint}
 	}
+	slices.SortFunc(list, func(a, b File) int {
+		return cmp.Or(cmp.Compare(a.Base, b.Base), cmp.Compare(a.Path, b.Path))
+	})
 	return list
 }
+
+// isInside reports whether a name in a file of metadata stays in the directory of that file.
+func isInside(name string) bool { return name != "" && fs.ValidPath(path.Clean(name)) }
 
 // noFile returns an error of code NotFound in which errors.Is finds fs.ErrNotExist, as in the
 // error for a missing file.

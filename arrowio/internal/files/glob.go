@@ -3,7 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,45 +17,45 @@ const meta = `*?[`
 // glob returns the files that a glob matches. It fails if it also matches a directory with
 // Arrow files.
 func (f finder) glob(pattern string) ([]File, error) {
-	if _, err := filepath.Match(pattern, ""); err != nil {
+	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q is not a glob: %w", pattern, err)
 	}
+	matches, left, err := f.matches(pattern)
+	if err != nil {
+		return nil, err
+	}
 	var files, dirs []string
-	all, left := f.matches(pattern)
-	for _, m := range all {
+	for _, m := range matches {
 		if m.Dir {
 			dirs = append(dirs, m.Name)
 		} else {
 			files = append(files, m.Name)
 		}
 	}
-	if err := f.ctx.Err(); err != nil {
-		return nil, status.Errorf(status.CodeOf(err), "arrowio", "the search for files was ended: %w", err)
-	}
 	if len(files) == 0 {
 		return nil, f.nothingMatches(pattern, dirs, left)
 	}
 	for _, dir := range dirs {
-		if entries, _ := f.Opener.List(f.ctx, dir); hasData(entries) {
-			return nil, ambiguous(pattern, dir, entries)
+		if entries, _ := f.list(dir); hasData(entries) {
+			return nil, f.ambiguous(pattern, dir, entries)
 		}
 	}
 	parents := make([]string, len(files))
 	for i, file := range files {
-		parents[i] = filepath.Dir(file)
+		parents[i] = f.dirOf(file)
 	}
 	if err := f.refuseTables(parents...); err != nil {
 		return nil, err
 	}
-	return partitionedBelow(fixedDir(pattern), sorted(files, f.narrower(pattern, files)))
+	return f.partitionedBelow(f.fixedDir(pattern), f.sorted(files, f.narrower(pattern, files)))
 }
 
 // ambiguous returns the error for a glob that matches files and a directory with files.
-func ambiguous(pattern, dir string, entries []blob.Entry) error {
+func (f finder) ambiguous(pattern, dir string, entries []blob.Entry) error {
 	ext, _ := suffixIn(entries)
-	inside := filepath.Join(pattern, "*"+ext)
+	inside := f.join(pattern, "*"+ext)
 	hint := fmt.Sprintf("say which are meant, as in %s or %s", pattern+ext, inside)
-	if isArrow(pattern) {
+	if _, base := f.Opener.Split(pattern); isArrow(base) {
 		hint = fmt.Sprintf("files in directories are taken by %s, and the others by their names", inside)
 	}
 	return status.Errorf(status.InvalidArgument, "arrowio", "%q matches files, and the directory %s with Arrow files in it, which would be left out", pattern, dir).
@@ -63,47 +63,52 @@ func ambiguous(pattern, dir string, entries []blob.Entry) error {
 }
 
 // fixedDir returns the directory of a glob that contains everything it matches.
-func fixedDir(pattern string) string {
-	return filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
+func (f finder) fixedDir(pattern string) string {
+	return f.dirOf(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
 }
 
-// matches returns what a glob matches, with the directory in each name. As in a shell, *
-// matches no hidden name; left are the entries that it would match otherwise. A directory that
-// cannot be listed matches nothing, as in filepath.Glob.
-func (f finder) matches(pattern string) (all, left []blob.Entry) {
-	dir, last := filepath.Split(pattern)
-	parent := filepath.Clean(dir)
-	parents := []blob.Entry{{Name: parent, Dir: true}}
-	if strings.ContainsAny(parent, meta) {
-		parents, _ = f.matches(parent)
-	}
-	for _, p := range parents {
-		if !p.Dir {
-			continue
-		}
-		entries, _ := f.Opener.List(f.ctx, p.Name)
-		for _, e := range entries {
-			switch e := (blob.Entry{Name: filepath.Join(p.Name, e.Name), Dir: e.Dir}); {
-			case !named(last, e.Name):
-			case hidden(e.Name) && !hidden(last):
-				left = append(left, e)
-			default:
-				all = append(all, e)
+// matches returns what a glob matches. As in a shell, * matches no hidden name; left are the
+// entries that it would match otherwise. The case of the suffix of an Arrow file does not count,
+// as in a directory.
+func (f finder) matches(pattern string) (all, left []blob.Entry, err error) {
+	parts := strings.Split(pattern, "/")
+	for i := range parts {
+		if strings.ContainsAny(parts[i], meta) {
+			for k := i; k < len(parts); k++ {
+				parts[k] = anyCase(parts[k])
 			}
+			break
 		}
 	}
-	return all, left
+	found, err := f.Opener.Glob(f.ctx, strings.Join(parts, "/"))
+	if ended := f.ctx.Err(); ended != nil {
+		return nil, nil, status.Errorf(status.CodeOf(ended), "arrowio", "the search for files was ended: %w", ended)
+	}
+	fixed := f.fixedDir(pattern)
+	asked := f.parts(fixed, pattern)
+	for _, e := range found {
+		names := f.parts(fixed, e.Name)
+		switch i := hiddenPart(names, asked); {
+		case i < 0:
+			f.found.add(e)
+			all = append(all, e)
+		case i == 0:
+			left = append(left, e)
+		}
+	}
+	return all, left, err
 }
 
-// named reports whether a name matches the last part of a glob. The case of the suffix of an
-// Arrow file does not count, as in a directory.
-func named(last, path string) bool {
-	name := filepath.Base(path)
-	if hasSuffix(last) && hasSuffix(name) {
-		last, name = lowerSuffix(last), lowerSuffix(name)
+// hiddenPart returns the index of the last part of a name that is hidden, although the pattern does
+// not ask for hidden names there. It returns -1 if there is none.
+func hiddenPart(names, asked []string) int {
+	last := -1
+	for i := range min(len(names), len(asked)) {
+		if hidden(names[i]) && !hidden(asked[i]) {
+			last = i
+		}
 	}
-	ok, _ := filepath.Match(last, name)
-	return ok
+	return last
 }
 
 // nothingMatches returns the error for a glob that matches no file.
@@ -114,15 +119,15 @@ func (f finder) nothingMatches(pattern string, dirs []string, left []blob.Entry)
 		if len(dirs) > 1 {
 			e.Msg = fmt.Sprintf("no file matches %q, only %d directories", pattern, len(dirs))
 		}
-		entries, _ := f.Opener.List(f.ctx, dirs[0])
+		entries, _ := f.list(dirs[0])
 		if hasPartitions(entries) {
 			return e.WithHint("open a directory with partitions: %s", dirs[0])
 		}
 		ext, _ := suffixIn(entries)
-		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+ext))
+		return e.WithHint("files in directories are taken by %s", f.join(pattern, "*"+ext))
 	}
-	dir := fixedDir(pattern)
-	entries, err := f.Opener.List(f.ctx, dir)
+	dir := f.fixedDir(pattern)
+	entries, err := f.list(dir)
 	var cause *status.Error
 	if errors.As(err, &cause) {
 		e.Hint = cause.Hint
@@ -137,13 +142,13 @@ func (f finder) nothingMatches(pattern string, dirs []string, left []blob.Entry)
 // narrower returns the hint for a file without Arrow data, if the glob that
 // matches it also matches files with the suffix of an Arrow file.
 func (f finder) narrower(pattern string, files []string) string {
-	i := slices.IndexFunc(files, isArrow)
+	i := slices.IndexFunc(files, func(name string) bool { _, base := f.Opener.Split(name); return isArrow(base) })
 	if i < 0 {
 		return ""
 	}
-	dir, ext := filepath.Dir(files[i]), filepath.Ext(files[i])
+	dir, ext := f.dirOf(files[i]), path.Ext(files[i])
 	better := "a glob that ends in " + ext
-	if _, err := f.Opener.Stat(f.ctx, filepath.Join(dir, stateFile)); err == nil {
+	if entries, _ := f.list(dir); isFile(entries, stateFile) {
 		better = "the directory itself, " + dir
 	} else if strings.HasSuffix(pattern, "*") {
 		better = pattern + ext

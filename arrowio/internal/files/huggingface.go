@@ -3,7 +3,6 @@ package files
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,8 +32,8 @@ func (f finder) huggingFace(dir string, entries []blob.Entry) ([]File, error) {
 }
 
 // dictionary returns the files of a split of a DatasetDict that save_to_disk wrote.
-func (f finder) dictionary(dir string, _ []blob.Entry) ([]File, error) {
-	dict, err := f.readJSON(dir, "dataset_dict.json")
+func (f finder) dictionary(dir string, entries []blob.Entry) ([]File, error) {
+	dict, err := f.readJSON(dir, entries, "dataset_dict.json")
 	if err != nil || dict == nil {
 		return nil, err
 	}
@@ -48,19 +47,19 @@ func (f finder) dictionary(dir string, _ []blob.Entry) ([]File, error) {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets without splits", dir).
 			WithHint("save one that has some").With("path", dir)
 	case f.Split == "" && len(names) > 1:
-		return nil, severalSplits(dir, names, "open "+filepath.Join(dir, names[0]))
+		return nil, severalSplits(dir, names, "open "+f.join(dir, names[0]))
 	case f.Split == "":
 		f.Split = names[0]
 	}
-	if !slices.Contains(names, f.Split) || !filepath.IsLocal(f.Split) {
+	if !slices.Contains(names, f.Split) || !isInside(f.Split) {
 		return nil, f.noSplit(dir, names)
 	}
-	return f.whole(filepath.Join(dir, f.Split))
+	return f.whole(f.join(dir, f.Split))
 }
 
 // savedToDisk returns the files of a Dataset that save_to_disk wrote, in their order.
-func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]File, error) {
-	state, err := f.readJSON(dir, stateFile)
+func (f finder) savedToDisk(dir string, entries []blob.Entry) ([]File, error) {
+	state, err := f.readJSON(dir, entries, stateFile)
 	files := state.Get("_data_files")
 	if err != nil || files.Kind() != jsontext.List {
 		return nil, err
@@ -78,16 +77,16 @@ func (f finder) savedToDisk(dir string, _ []blob.Entry) ([]File, error) {
 	list := []File{}
 	for file := range files.Elements() {
 		name, ok := file.Get("filename").Text()
-		if !ok || !filepath.IsLocal(name) {
+		if !ok || !isInside(name) {
 			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json lists %.100s, which is not a file in the directory", dir, file).
-				WithHint("%s", insteadOf(dir)).With("path", dir)
+				WithHint("%s", f.insteadOf(dir)).With("path", dir)
 		}
 		skip, _ := file.Get("skip").Int()
 		take, part := file.Get("take").Int()
 		if skip != 0 || part && take <= 0 {
 			return nil, oldDirectory(dir, aPart)
 		}
-		list = append(list, File{Path: filepath.Join(dir, name), records: take, missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
+		list = append(list, File{Path: f.join(dir, name), saved: dir, records: take, missing: f.join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
 		return nil, noFile("%s: state.json lists no data files: what was saved had no records", dir).
@@ -110,27 +109,27 @@ func oldDirectory(dir, how string) error {
 // "main" or of the only one. The files of a revision may lie in a directory "data" in it.
 func (f finder) download(dir string, entries []blob.Entry) ([]File, error) {
 	if isDir(entries, "snapshots") && isDir(entries, "blobs") {
-		snapshots := filepath.Join(dir, "snapshots")
-		revisions, err := f.Opener.List(f.ctx, snapshots)
+		snapshots := f.join(dir, "snapshots")
+		revisions, err := f.list(snapshots)
 		if err != nil {
 			return nil, err
 		}
-		main, err := f.readText(filepath.Join(dir, "refs", "main"))
+		main, err := f.readText(f.join(dir, "refs/main"))
 		main = strings.TrimSpace(main)
 		switch {
 		case err == nil && isDir(revisions, main):
-			return f.directory(filepath.Join(snapshots, main))
+			return f.directory(f.join(snapshots, main))
 		case len(revisions) == 1:
-			return f.directory(filepath.Join(snapshots, revisions[0].Name))
+			return f.directory(f.join(snapshots, revisions[0].Name))
 		}
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the download has %d revisions, and none of them is \"main\"", dir, len(revisions)).
 			WithHint("open one of those in %s", snapshots).With("path", dir)
 	}
-	data := filepath.Join(dir, "data")
+	data := f.join(dir, "data")
 	if len(arrowFiles(entries)) > 0 || !isDir(entries, "data") {
 		return nil, nil
 	}
-	inside, err := f.Opener.List(f.ctx, data)
+	inside, err := f.list(data)
 	if err == nil && len(splitsOf(arrowFiles(inside), false)) > 0 {
 		return f.directory(data)
 	}
@@ -147,7 +146,7 @@ func (f finder) whole(dir string) ([]File, error) {
 // be the name of a dataset on Hugging Face's hub.
 func (f finder) online(path string, err error) error {
 	var missing *status.Error
-	if f.Split != "" && strings.Count(path, "/") == 1 && filepath.IsLocal(path) && errors.As(err, &missing) && missing.Code == status.NotFound {
+	if f.Split != "" && strings.Count(path, "/") == 1 && isInside(path) && errors.As(err, &missing) && missing.Code == status.NotFound {
 		return missing.WithHint("if it is a dataset on the hub, download it: huggingface_hub.snapshot_download(%q, repo_type=\"dataset\") returns its directory", path)
 	}
 	return err
@@ -156,7 +155,7 @@ func (f finder) online(path string, err error) error {
 // cached returns the files of a split in the cache of load_dataset. There, other files are
 // results of map and filter.
 func (f finder) cached(dir string, entries []blob.Entry) ([]File, error) {
-	info, err := f.readJSON(dir, "dataset_info.json")
+	info, err := f.readJSON(dir, entries, "dataset_info.json")
 	if err != nil {
 		return nil, nil // other programs have files of this name, too
 	}
@@ -177,7 +176,7 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]File, error) {
 	case files[f.Split] == nil:
 		return nil, f.noSplit(dir, names)
 	}
-	return wholeSplit(dir, files[f.Split])
+	return f.wholeSplit(dir, files[f.Split])
 }
 
 // named returns the files whose names say that they belong to the split, or those in a
@@ -193,10 +192,10 @@ func (f finder) named(dir string, entries []blob.Entry) ([]File, error) {
 		chosen = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return usualSplit(name) != f.Split })
 	}
 	if len(chosen) > 0 {
-		return wholeSplit(dir, chosen)
+		return f.wholeSplit(dir, chosen)
 	}
 	if isDir(entries, f.Split) {
-		return f.whole(filepath.Join(dir, f.Split))
+		return f.whole(f.join(dir, f.Split))
 	}
 	return nil, f.noSplit(dir, splitsOf(files, true))
 }
@@ -204,17 +203,17 @@ func (f finder) named(dir string, entries []blob.Entry) ([]File, error) {
 // oneSplit returns an error if a directory has several splits, or lacks shards.
 func (f finder) oneSplit(dir string, entries []blob.Entry, files []string) error {
 	if names := splitsOf(files, false); len(names) > 1 {
-		return severalSplits(dir, names, "open "+filepath.Join(dir, "*")+" for all")
+		return severalSplits(dir, names, "open "+f.join(dir, "*")+" for all")
 	}
 	if len(files) > 0 {
-		return checkShards(dir, files)
+		return f.checkShards(dir, files)
 	}
 	var names []string
 	for _, e := range entries {
 		if !e.Dir || !slices.Contains(usualSplits, strings.ToLower(e.Name)) {
 			continue
 		}
-		if inside, _ := f.Opener.List(f.ctx, filepath.Join(dir, e.Name)); hasData(inside) {
+		if inside, _ := f.list(f.join(dir, e.Name)); hasData(inside) {
 			names = append(names, e.Name)
 		}
 	}
@@ -262,14 +261,14 @@ func (f finder) noSplit(dir string, names []string) error {
 	return e.WithHint("neither its files nor its directories have the names of splits: open them by path")
 }
 
-// readJSON reads the object in a JSON file of a directory. The value is nil if there
-// is no such file.
-func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
-	path := filepath.Join(dir, name)
-	text, err := f.readText(path)
-	if status.CodeOf(err) == status.NotFound {
+// readJSON reads the object in a JSON file of a directory with some entries. The value is
+// nil if there is no such file.
+func (f finder) readJSON(dir string, entries []blob.Entry, name string) (jsontext.Value, error) {
+	if !isFile(entries, name) {
 		return nil, nil
 	}
+	path := f.join(dir, name)
+	text, err := f.readText(path)
 	if err != nil {
 		return nil, err
 	}
@@ -279,14 +278,14 @@ func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
 	}
 	if err != nil {
 		return nil, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, err).
-			WithHint("%s", insteadOf(dir)).With("path", path)
+			WithHint("%s", f.insteadOf(dir)).With("path", path)
 	}
 	return v, nil
 }
 
 // readText reads a file, up to maxJSON bytes of it.
 func (f finder) readText(path string) (string, error) {
-	b, err := f.Opener.Open(f.ctx, path)
+	b, err := f.Opener.Open(f.ctx, f.entry(path))
 	if err != nil {
 		return "", err
 	}
@@ -299,6 +298,6 @@ func (f finder) readText(path string) (string, error) {
 }
 
 // insteadOf returns the hint for a directory whose list of files cannot be used.
-func insteadOf(dir string) string {
-	return "copy or download the directory again, or open its files by name, as in " + filepath.Join(dir, "*"+suffixes[0])
+func (f finder) insteadOf(dir string) string {
+	return "copy or download the directory again, or open its files by name, as in " + f.join(dir, "*"+suffixes[0])
 }

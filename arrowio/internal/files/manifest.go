@@ -1,9 +1,6 @@
 package files
 
 import (
-	"path/filepath"
-	"slices"
-
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
 )
@@ -11,10 +8,10 @@ import (
 // converted returns the files that a manifest of meshfeed convert lists, in their order. The
 // error is NotFound unless all of them exist.
 func (f finder) converted(dir string, entries []blob.Entry) ([]File, error) {
-	if !slices.Contains(entries, blob.Entry{Name: manifest.Name}) {
+	if !isFile(entries, manifest.Name) {
 		return nil, nil
 	}
-	path := filepath.Join(dir, manifest.Name)
+	path := f.join(dir, manifest.Name)
 	text, err := f.readText(path)
 	if err != nil {
 		return nil, err
@@ -37,7 +34,7 @@ func (f finder) converted(dir string, entries []blob.Entry) ([]File, error) {
 	}
 	list := make([]File, len(m.Files))
 	for i := range list {
-		list[i] = File{Path: filepath.Join(dir, m.Files[i].Name), listed: &m.Files[i]}
+		list[i] = File{Path: f.join(dir, m.Files[i].Name), listed: &m.Files[i]}
 	}
 	return list, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +131,7 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]File, error) {
 			list, next = append(list, files...), append(next, inside...)
 		}
 		err := guard.Parallel(context.Background(), "arrowio", len(next), listedAtOnce, func(i int) (err error) {
-			next[i].entries, err = f.Opener.List(f.ctx, next[i].dir)
+			next[i].entries, err = f.list(next[i].dir)
 			return err
 		})
 		if err != nil {
@@ -150,10 +149,10 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]File, error) {
 // divide returns the files of a directory, and its partitions.
 func (f finder) divide(p place) (files []File, inside []place, err error) {
 	for _, name := range f.data(p.dir, p.entries) {
-		files = append(files, File{Path: filepath.Join(p.dir, name), Partition: p.partition})
+		files = append(files, File{Path: f.join(p.dir, name), Partition: p.partition})
 	}
 	for _, e := range p.entries {
-		path := filepath.Join(p.dir, e.Name)
+		path := f.join(p.dir, e.Name)
 		key, ok := keyOf(e.Name)
 		switch {
 		case !e.Dir || hidden(e.Name):
@@ -164,10 +163,10 @@ func (f finder) divide(p place) (files []File, inside []place, err error) {
 			}
 			inside = append(inside, place{dir: path, partition: keys})
 		default:
-			below, _ := f.Opener.List(f.ctx, path)
+			below, _ := f.list(path)
 			if ext, ok := suffixIn(below); ok {
 				return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has partitions, such as key=value, and the directory %s with Arrow files in it, which would be left out", p.dir, path).
-					WithHint("move it, or say which files are meant, as in %s", filepath.Join(path, "*"+ext)).With("path", path)
+					WithHint("move it, or say which files are meant, as in %s", f.join(path, "*"+ext)).With("path", path)
 			}
 		}
 	}
@@ -182,16 +181,13 @@ func byPath(list []File) []File {
 
 // partitionedBelow adds to the files of a glob what the directories below its fixed part name.
 // If some name keys and values, the files are sorted by path.
-func partitionedBelow(fixed string, list []File) ([]File, error) {
+func (f finder) partitionedBelow(fixed string, list []File) ([]File, error) {
 	some := false
 	for i := range list {
 		c := &list[i]
-		inside, err := filepath.Rel(fixed, filepath.Dir(c.Path))
-		if err != nil {
-			continue // a glob matches nothing outside of its fixed part
-		}
-		for _, name := range strings.Split(inside, string(filepath.Separator)) {
+		for _, name := range slices.Backward(f.parts(fixed, f.dirOf(c.Path))) {
 			if key, ok := keyOf(name); ok {
+				var err error
 				some = true
 				if c.Partition, err = c.Partition.with(c.Path, key); err != nil {
 					return nil, err

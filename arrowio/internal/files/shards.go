@@ -3,7 +3,7 @@ package files
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,7 +24,7 @@ type shard struct {
 }
 
 func shardOf(name string) shard {
-	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	stem := strings.TrimSuffix(name, path.Ext(name))
 	s := shard{name: name, stem: stem}
 	if m := numbered.FindStringSubmatch(stem); m != nil {
 		s.stem = m[1]
@@ -88,20 +88,20 @@ func ofSplit(files []string, split string) (names []string) {
 }
 
 // wholeSplit returns the files of a split in order, if none is missing.
-func wholeSplit(dir string, files []string) ([]File, error) {
-	if err := checkShards(dir, files); err != nil {
+func (f finder) wholeSplit(dir string, files []string) ([]File, error) {
+	if err := f.checkShards(dir, files); err != nil {
 		return nil, err
 	}
 	paths := make([]string, len(files))
 	for i, name := range files {
-		paths[i] = filepath.Join(dir, name)
+		paths[i] = f.join(dir, name)
 	}
-	return sorted(paths, ""), nil
+	return f.sorted(paths, ""), nil
 }
 
 // checkShards returns an error if the name of a file says that there are others, and a file
 // is missing or comes twice.
-func checkShards(dir string, files []string) error {
+func (f finder) checkShards(dir string, files []string) error {
 	found := map[string][]shard{}
 	for _, name := range files {
 		s := shardOf(name)
@@ -118,7 +118,7 @@ func checkShards(dir string, files []string) error {
 		}
 		if of := shards[0].of; len(shards) < of {
 			return noFile("%s: the names of files say that there are %d files %s-*-of-%05d, but the directory has %d", dir, of, stem, of, len(shards)).
-				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", filepath.Join(dir, stem+"-*")).With("path", dir)
+				WithHint("copy or download the missing ones, or open those that exist by a glob: %s", f.join(dir, stem+"-*")).With("path", dir)
 		}
 	}
 	return nil

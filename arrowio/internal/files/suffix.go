@@ -1,30 +1,36 @@
 package files
 
 import (
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 )
 
-// suffixes are those of files of Arrow and Parquet in a directory.
+// suffixes are the suffixes of Arrow and Parquet files in a directory.
 var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".ftr", ".parquet", ".parq", ".pq"}
 
 // isArrow reports whether a file has the suffix of an Arrow file, and is not hidden.
-func isArrow(path string) bool { return !hidden(path) && hasSuffix(path) }
+func isArrow(name string) bool { return !hidden(name) && hasSuffix(name) }
 
-func hasSuffix(path string) bool {
-	return slices.Contains(suffixes, strings.ToLower(filepath.Ext(path)))
+func hasSuffix(name string) bool {
+	return slices.Contains(suffixes, strings.ToLower(path.Ext(name)))
 }
 
-// lowerSuffix writes the suffix of a name in lower case.
-func lowerSuffix(name string) string {
-	ext := filepath.Ext(name)
-	return strings.TrimSuffix(name, ext) + strings.ToLower(ext)
+// anyCase returns a part of a glob that matches the suffix of an Arrow file in any case.
+func anyCase(part string) string {
+	if !hasSuffix(part) {
+		return part
+	}
+	ext := path.Ext(part)
+	out := strings.TrimSuffix(part, ext) + "."
+	for _, r := range strings.ToLower(ext[1:]) {
+		out += "[" + string(r) + strings.ToUpper(string(r)) + "]"
+	}
+	return out
 }
 
 // hidden reports whether a name begins with . or _, as names of files and directories do which
 // programs that write data keep for themselves, such as _SUCCESS and _temporary.
-func hidden(path string) bool {
-	name := filepath.Base(path)
-	return name[0] == '.' || name[0] == '_'
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 func (f finder) refuseTables(dirs ...string) error {
 	seen := map[string]bool{}
 	for _, dir := range dirs {
-		if root := outside(dir); !seen[root] {
+		if root := f.outside(dir); !seen[root] {
 			seen[root] = true
 			if err := f.refuseTable(root); err != nil {
 				return err
@@ -25,12 +24,13 @@ func (f finder) refuseTables(dirs ...string) error {
 }
 
 // outside returns the directory that contains all partitions around a directory.
-func outside(dir string) string {
+func (f finder) outside(dir string) string {
 	for {
-		if _, ok := keyOf(filepath.Base(dir)); !ok {
+		up, base := f.Opener.Split(dir)
+		if _, ok := keyOf(base); !ok || up == dir {
 			return dir
 		}
-		dir = filepath.Dir(dir)
+		dir = up
 	}
 }
 
@@ -38,8 +38,8 @@ func outside(dir string) string {
 // also holds old records, and only the log of the table says which these are.
 func (f finder) refuseTable(dir string) error {
 	log := f.tableLog(dir)
-	if log == "" && filepath.Base(dir) == "data" {
-		dir = filepath.Dir(dir)
+	if up, base := f.Opener.Split(dir); log == "" && base == "data" {
+		dir = up
 		log = f.icebergLog(dir)
 	}
 	if log == "" {
@@ -51,7 +51,7 @@ func (f finder) refuseTable(dir string) error {
 
 // tableLog returns the name of a directory in which a table has its log, or "".
 func (f finder) tableLog(dir string) string {
-	entries, _ := f.Opener.List(f.ctx, dir)
+	entries, _ := f.list(dir)
 	for _, name := range []string{"_delta_log", ".hoodie"} {
 		if isDir(entries, name) {
 			return name
@@ -63,7 +63,11 @@ func (f finder) tableLog(dir string) string {
 // icebergLog returns "metadata" if the log of a table of Iceberg is there.
 func (f finder) icebergLog(dir string) string {
 	const name = "metadata"
-	inside, _ := f.Opener.List(f.ctx, filepath.Join(dir, name))
+	entries, _ := f.list(dir)
+	if !isDir(entries, name) {
+		return ""
+	}
+	inside, _ := f.list(f.join(dir, name))
 	if slices.ContainsFunc(inside, func(e blob.Entry) bool { return strings.HasSuffix(e.Name, ".metadata.json") }) {
 		return name
 	}

@@ -52,6 +52,10 @@ func openError(path string, err error) error {
 
 // missing returns the error for a path that does not exist.
 func missing(path string, e *status.Error) error {
+	if strings.Contains(path, "://") {
+		return status.Errorf(status.Unsupported, "arrowio", "%s: this is a URL, and only files are read", path).
+			WithHint("copy the files to this machine, or mount what holds them, and give their paths").With("path", path)
+	}
 	e.Code = status.NotFound
 	if target, err := os.Readlink(path); err == nil {
 		e.Msg = fmt.Sprintf("%s: this is a link to %s, which does not exist", path, target)

@@ -17,6 +17,9 @@ import (
 // write to it.
 type Folder struct{ Dir string }
 
+// Path returns the path of a file in the directory.
+func (f Folder) Path(name string) string { return filepath.Join(f.Dir, name) }
+
 // Make makes the directory and its parents, if they do not exist.
 func (f Folder) Make() error {
 	if err := os.MkdirAll(f.Dir, 0o777); err != nil {
@@ -43,13 +46,13 @@ func (f Folder) Names() ([]string, error) {
 
 // Has reports whether there is an entry of a name.
 func (f Folder) Has(name string) bool {
-	_, err := os.Lstat(filepath.Join(f.Dir, name))
+	_, err := os.Lstat(f.Path(name))
 	return err == nil
 }
 
 // Read returns the content of a file. The error is NotFound if there is none.
 func (f Folder) Read(name string) ([]byte, error) {
-	path := filepath.Join(f.Dir, name)
+	path := f.Path(name)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, openError(path, err)
@@ -121,7 +124,7 @@ func (s *Scratch) commit(named func(path string) error) error {
 		err = closed
 	}
 	if err == nil {
-		err = named(filepath.Join(s.folder.Dir, s.name))
+		err = named(s.folder.Path(s.name))
 	}
 	if err != nil {
 		return writeError(s.folder.Dir, err)
@@ -180,6 +183,18 @@ func Absolute(path string) string {
 			return abs
 		}
 	}
+}
+
+// Inside reports whether a path is a directory, or lies in it.
+func Inside(path, dir string) bool {
+	rel, err := filepath.Rel(Absolute(dir), Absolute(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// Matches reports whether the last part of a glob matches a path in the same directory.
+func Matches(glob, path string) bool {
+	ok, _ := filepath.Match(filepath.Join(Absolute(filepath.Dir(glob)), filepath.Base(glob)), Absolute(path))
+	return ok
 }
 
 // writeError is the error for a directory in which a file cannot be written. Its attribute

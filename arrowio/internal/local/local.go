@@ -1,6 +1,6 @@
 // Package local reads the files of this machine's file systems: it implements
 // the interfaces of package blob. Below arrowio, only it and package diskcache
-// call package os or the kernel.
+// call the system or use paths.
 //
 // On Linux 5.14 or later an open file is [blob.Mappable]. On other systems files
 // are only read.
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 )
@@ -20,20 +21,34 @@ type Opener struct{}
 
 var _ blob.Opener = Opener{}
 
-// Stat implements blob.Opener.
-func (Opener) Stat(_ context.Context, path string) (blob.Info, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return blob.Info{}, openError(path, err)
+// Join implements blob.Names.
+func (Opener) Join(dir, below string) string { return filepath.Join(dir, filepath.FromSlash(below)) }
+
+// Split implements blob.Names.
+func (Opener) Split(path string) (dir, base string) { return filepath.Dir(path), filepath.Base(path) }
+
+// Full implements blob.Names. It returns the absolute path.
+func (Opener) Full(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
 	}
-	full, err := filepath.Abs(path)
-	if err != nil {
-		full = path
-	}
-	return blob.Info{Dir: info.IsDir(), Full: full}, nil
+	return path
 }
 
-// List implements blob.Opener.
+// Hints implements blob.Opener.
+func (Opener) Hints() blob.Hints { return blob.Disk }
+
+// Stat implements blob.Opener.
+func (Opener) Stat(_ context.Context, path string) (blob.Entry, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return blob.Entry{}, openError(path, err)
+	}
+	return blob.Entry{Name: path, Dir: info.IsDir()}, nil
+}
+
+// List implements blob.Opener. It does not ask for sizes, because that is a call of the system for
+// each file.
 func (Opener) List(_ context.Context, dir string) ([]blob.Entry, error) {
 	found, err := os.ReadDir(dir)
 	if err != nil {
@@ -50,11 +65,39 @@ func (Opener) List(_ context.Context, dir string) ([]blob.Entry, error) {
 	return list, nil
 }
 
+// Glob implements blob.Opener. A directory that cannot be listed matches nothing, as in
+// filepath.Glob.
+func (o Opener) Glob(ctx context.Context, pattern string) (all []blob.Entry, err error) {
+	dir, last := filepath.Split(pattern)
+	dir = filepath.Clean(dir)
+	parents := []blob.Entry{{Name: dir, Dir: true}}
+	if strings.ContainsAny(dir, `*?[`) {
+		if parents, err = o.Glob(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range parents {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !p.Dir {
+			continue
+		}
+		entries, _ := o.List(ctx, p.Name)
+		for _, e := range entries {
+			if ok, _ := filepath.Match(last, e.Name); ok {
+				all = append(all, blob.Entry{Name: filepath.Join(p.Name, e.Name), Dir: e.Dir})
+			}
+		}
+	}
+	return all, nil
+}
+
 // Open implements blob.Opener.
-func (Opener) Open(_ context.Context, path string) (blob.Blob, error) {
-	f, err := open(path)
+func (Opener) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
+	f, err := open(e.Name)
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, openError(e.Name, err)
 	}
 	return f, nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,7 +76,7 @@ func Parse(text []byte, path string) (*Manifest, error) {
 func (m *Manifest) check() error {
 	seen, left := make(map[string]bool, len(m.Files)), m.Records
 	for _, f := range m.Files {
-		if f.Name != filepath.Base(f.Name) || !filepath.IsLocal(f.Name) || seen[f.Name] {
+		if strings.Contains(f.Name, "/") || !fs.ValidPath(f.Name) || f.Name == "." || seen[f.Name] {
 			return fmt.Errorf("%.100q is not the name of a file, or is listed twice", f.Name)
 		}
 		if f.Records < 0 || f.Records > left {

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -35,7 +36,7 @@ func write(t *testing.T, sizes ...int) (files []*File, content [][]byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b, err := local.Opener{}.Open(t.Context(), path)
+		b, err := local.Opener{}.Open(t.Context(), blob.Entry{Name: path})
 		if err != nil {
 			t.Fatal(err)
 		}

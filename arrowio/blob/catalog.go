@@ -1,0 +1,111 @@
+package blob
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Catalog implements the search methods of an [Opener] over a list of blobs. Its directories are
+// the parts of their names, as in object stores.
+type Catalog struct {
+	Slashes
+	Blobs []Entry // with names that Open takes
+}
+
+// Stat implements Opener.
+func (c Catalog) Stat(ctx context.Context, name string) (Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return Entry{}, err
+	}
+	isDir := false
+	for _, e := range c.Blobs {
+		if e.Name == name {
+			return e, nil
+		}
+		_, inside := below(name, e.Name)
+		isDir = isDir || inside
+	}
+	if !isDir {
+		return Entry{}, missing(name)
+	}
+	return Entry{Name: name, Dir: true}, nil
+}
+
+// List implements Opener.
+func (c Catalog) List(ctx context.Context, dir string) ([]Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var list []Entry
+	for _, e := range c.Blobs {
+		rest, inside := below(dir, e.Name)
+		if !inside {
+			continue
+		}
+		first, _, deeper := strings.Cut(rest, "/")
+		if deeper {
+			e = Entry{Dir: true}
+		}
+		e.Name = first
+		list = append(list, e)
+	}
+	if list == nil {
+		return nil, missing(dir)
+	}
+	return once(list), nil
+}
+
+// Glob implements Opener.
+func (c Catalog) Glob(ctx context.Context, pattern string) ([]Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, status.Errorf(status.InvalidArgument, "blob", "%q is not a glob: %w", pattern, err)
+	}
+	var list []Entry
+	scheme, rest := cutScheme(pattern)
+	parts := strings.Count(rest, "/") + 1
+	for _, e := range c.Blobs {
+		own, rest := cutScheme(e.Name)
+		names := strings.SplitN(rest, "/", parts+1)
+		if own != scheme || len(names) < parts {
+			continue
+		}
+		if name := own + strings.Join(names[:parts], "/"); name != e.Name {
+			e = Entry{Name: name, Dir: true}
+		}
+		if ok, _ := path.Match(pattern, e.Name); ok {
+			list = append(list, e)
+		}
+	}
+	return once(list), nil
+}
+
+// once sorts entries by name, and leaves out the second of two equal ones.
+func once(list []Entry) []Entry {
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(list)
+}
+
+// below returns what follows a directory in a name. inside is false if the name does not lie in
+// the directory.
+func below(dir, name string) (rest string, inside bool) {
+	if dir == "." {
+		return name, !strings.HasPrefix(name, "/") && !strings.Contains(name, "://")
+	}
+	if !strings.HasSuffix(dir, "/") {
+		dir += "/"
+	}
+	rest, inside = strings.CutPrefix(name, dir)
+	return rest, inside && rest != ""
+}
+
+func missing(name string) error {
+	return status.Errorf(status.NotFound, "blob", "%s does not exist", name).With("path", name)
+}
