@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
@@ -43,7 +44,7 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 func (a *assembly) unite() (err error) {
 	a.united = make([]union.File, len(a.files))
 	for i, f := range a.files {
-		a.united[i] = union.File{File: f.File, Schema: f.schema, Adapts: f.adapts}
+		a.united[i] = union.File{File: f.File, Schema: f.Schema, Adapts: f.Adapts}
 	}
 	if a.union, err = union.Unite(a.united, a.o.Columns); err != nil {
 		return err
@@ -62,10 +63,10 @@ func (a *assembly) scan() error {
 	var mu sync.Mutex
 	err := parallel(len(a.files), func(i int) error {
 		f := a.files[i]
-		rows[i] = make([]int64, 0, len(f.units))
+		rows[i] = make([]int64, 0, len(f.Units))
 		found := make([]buffers.Nulls, len(a.nulls))
-		err := f.scan(a.ctx, len(f.units), func(_ int, u unit) error {
-			rows[i] = append(rows[i], u.rows())
+		err := f.scan(a.ctx, len(f.Units), func(_ int, u format.Unit) error {
+			rows[i] = append(rows[i], u.Rows())
 			f.note(u, found)
 			return nil
 		})
@@ -86,16 +87,16 @@ func (a *assembly) scan() error {
 }
 
 // note adds one record batch to the counts of the file, and to what is known of nulls.
-func (f *file) note(u unit, nulls []buffers.Nulls) {
-	f.records += u.rows()
-	f.largest = max(f.largest, u.rows())
+func (f *file) note(u format.Unit, nulls []buffers.Nulls) {
+	f.records += u.Rows()
+	f.largest = max(f.largest, u.Rows())
 	if f.encoding == "" {
-		f.encoding = u.encoding()
+		f.encoding = u.Encoding()
 	}
 	for c, number := range f.member.Numbers {
 		if number >= 0 {
-			nulls[c] = nulls[c].Or(u.nulls(number))
-		} else if u.rows() > 0 {
+			nulls[c] = nulls[c].Or(u.Nulls(number))
+		} else if u.Rows() > 0 {
 			nulls[c] = buffers.Nulls{May: true, Has: true}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
@@ -42,7 +43,7 @@ func (d *Dataset) load(fields []int) ([]*buffers.Column, error) {
 	}
 	for i, ofFile := range dictionaries {
 		for k, list := range ofFile {
-			if f := d.files[i]; len(f.units) > 0 && len(list) > 0 {
+			if f := d.files[i]; len(f.Units) > 0 && len(list) > 0 {
 				_, c := r.columns[k].Stored(r.fields[k], int32(f.first))
 				c.Dictionaries = append(c.Dictionaries, list...)
 			}
@@ -119,18 +120,18 @@ func (r *columnReader) positions(field *arrowtype.Field, number int) *buffers.Co
 // file finds the buffers in one file. It may be called for several files at a
 // time.
 func (r *columnReader) file(f *file) error {
-	last := min(len(f.units), r.batches-f.first)
+	last := min(len(f.Units), r.batches-f.first)
 	if last <= 0 {
 		return nil
 	}
-	return f.scan(r.ctx, last, func(i int, u unit) error {
-		if want := r.d.table.Index.Rows(f.first + i); u.rows() != want {
-			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, u.rows(), want).
+	return f.scan(r.ctx, last, func(i int, u format.Unit) error {
+		if want := r.d.table.Index.Rows(f.first + i); u.Rows() != want {
+			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, u.Rows(), want).
 				WithHint("do not write to files that are open")
 		}
 		for k, number := range r.numbers {
 			if _, c := r.columns[k].Stored(r.fields[k], int32(f.first+i)); c != nil {
-				u.setPositions(c, f.first+i, f.member.Numbers[number])
+				u.SetPositions(c, f.first+i, f.member.Numbers[number])
 			}
 		}
 		return nil
@@ -147,4 +148,24 @@ func (r *columnReader) finish() {
 			}
 		}
 	}
+}
+
+// dictionaries reads the dictionaries of the fields in one file.
+func (r *columnReader) dictionaries(f *file) ([][]*arrowtype.Dictionary, error) {
+	all := make([][]*arrowtype.Dictionary, len(r.fields))
+	var of, numbers []int
+	var fields []*arrowtype.Field
+	for k, column := range r.numbers {
+		if number, field := f.columnOf(column, r.fields[k]); number >= 0 {
+			of, numbers, fields = append(of, k), append(numbers, number), append(fields, field)
+		}
+	}
+	found, err := f.contents.Dictionaries(r.ctx, numbers, fields)
+	for i, list := range found {
+		for _, d := range list {
+			d.From += int32(f.first)
+		}
+		all[of[i]] = list
+	}
+	return all, f.named(err)
 }

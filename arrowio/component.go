@@ -26,13 +26,13 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 			copy(c.Hash[:], sum[:])
 			to.Below = append(to.Below, c)
 		}
-		rows := make([]int64, len(f.units)) // some may be empty
+		rows := make([]int64, len(f.Units)) // some may be empty
 		for k := range rows {
 			rows[k] = d.table.Index.Rows(f.first + k)
 		}
 		batches := fmt.Sprint(rows)
 		keys := fmt.Sprintf("%q", fmt.Sprint(f.Partition))
-		metadata := fmt.Sprintf("%d %x", f.content.Size(), f.digest)
+		metadata := fmt.Sprintf("%d %x", f.content.Size(), f.Digest)
 		add(&described, "bytes", batches+keys+metadata)
 		own := &described.Below[i]
 		add(own, "directory keys", keys)

@@ -27,7 +27,6 @@ type Dataset struct {
 	ahead   decodeAhead
 	disk    disk
 	decoded work
-	large   sync.Map // of cacheKey: decodings that take more than their promise
 	lists   listChecks
 	set     *resident.Set // of the files
 
@@ -109,7 +108,7 @@ type FileInfo struct {
 func (d *Dataset) Files() []FileInfo {
 	list := make([]FileInfo, len(d.files))
 	for i, f := range d.files {
-		list[i] = FileInfo{Path: f.Path, Format: f.format, Compression: f.encoding, Records: f.records, Batches: len(f.units), LargestBatch: f.largest, Bytes: f.content.Size()}
+		list[i] = FileInfo{Path: f.Path, Format: f.Format, Compression: f.encoding, Records: f.records, Batches: len(f.Units), LargestBatch: f.largest, Bytes: f.content.Size()}
 	}
 	return list
 }

@@ -11,34 +11,35 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // budgetBytes bounds the memory of all decodings in progress in this process: their stored
-// bytes and their results, until a gather has used these. It is the limit of one column of a
-// unit (maxUnpacked) too, which then is decoded alone.
-const budgetBytes = 1 << 30
+// bytes and their results, until a gather has used these. One column of a unit may take all of it,
+// and then is decoded alone.
+const budgetBytes = format.MaxColumn
 
 // A gather waits for the budget only while it holds none of it. So some gather can always
 // go on.
 var budget = semaphore.NewWeighted(budgetBytes)
 
-// share is a part of the budget. A decoding and the gather that began it both end it, and
+// reservation is a part of the budget. A decoding and the gather that began it both end it, and
 // then others can have it.
-type share struct {
+type reservation struct {
 	bytes int64
 	users atomic.Int32
 }
 
-func newShare(bytes int64) *share {
-	s := &share{bytes: bytes}
+func newReservation(bytes int64) *reservation {
+	s := &reservation{bytes: bytes}
 	s.users.Store(2)
 	return s
 }
 
-func (s *share) end() {
+func (s *reservation) end() {
 	if s.users.Add(-1) == 0 {
 		budget.Release(s.bytes)
 	}
@@ -56,7 +57,7 @@ func (s *store) Decode(ctx context.Context, batches []int32, field int, lists bo
 // run is Decode.
 func (d *decodings) run(ctx context.Context, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error {
 	batches := d.batches
-	d.begun = make([]*decoding, len(batches))
+	d.begun = make([]*begun, len(batches))
 	defer d.end(0)
 	key := func(i int) cacheKey { return cacheKey{batches[i], field, lists} }
 	next, most := 0, runtime.GOMAXPROCS(0)+1
@@ -79,9 +80,9 @@ func (d *decodings) run(ctx context.Context, field int, lists bool, use func(i i
 // decodings are those of one gather for one field, in the order in which it needs them.
 type decodings struct {
 	*store
-	batches []int32     // that the gather needs, in ascending order
-	begun   []*decoding // by position in batches; nil if another gather decodes
-	ahead   bool        // for a later gather
+	batches []int32  // that the gather needs, in ascending order
+	begun   []*begun // by position in batches; nil if another gather decodes
+	ahead   bool     // for a later gather
 
 	needed []int32 // a copy of batches, for decodings that end after the gather; set with the first one
 	tight  bool    // the cache holds only record batches that the gather needs; guarded by its lock
@@ -96,10 +97,10 @@ func (d *decodings) needs(batch int32) bool {
 	return found
 }
 
-// decoding is one that this gather has begun.
-type decoding struct {
+// begun is a decoding that this gather has begun.
+type begun struct {
 	entry *cacheEntry
-	share *share
+	share *reservation
 }
 
 // end ends the shares of the decodings from a position on, and forgets them.
@@ -122,30 +123,30 @@ func (d *decodings) begin(ctx context.Context, i int, key cacheKey) bool {
 	if d.cache.has(key) {
 		return true
 	}
-	bytes, err := d.promise(ctx, key)
-	if err != nil || !budget.TryAcquire(bytes) {
+	decoding, err := d.decoding(ctx, key)
+	if err != nil || !budget.TryAcquire(decoding.Memory) {
 		return false // entry returns the error
 	}
-	d.add(i, key, bytes)
+	d.add(i, key, decoding)
 	return true
 }
 
 // add begins a decoding for which the budget has room.
-func (d *decodings) add(i int, key cacheKey, bytes int64) *cacheEntry {
+func (d *decodings) add(i int, key cacheKey, decoding format.Decoding) *cacheEntry {
 	entry, added := d.cache.entry(key)
 	if !added {
-		budget.Release(bytes)
+		budget.Release(decoding.Memory)
 		return entry
 	}
 	if d.needed == nil {
 		d.needed = slices.Clone(d.batches)
 	}
 	entry.by = d
-	share := newShare(bytes)
-	d.begun[i] = &decoding{entry, share}
+	share := newReservation(decoding.Memory)
+	d.begun[i] = &begun{entry, share}
 	d.cache.fill(entry, func() (*buffers.Decoded, error) {
 		defer share.end()
-		return d.decode(key, bytes)
+		return d.decode(key, decoding)
 	})
 	return entry
 }
@@ -160,14 +161,14 @@ func (d *decodings) entry(ctx context.Context, i int, key cacheKey) (*cacheEntry
 		return entry, nil
 	}
 	d.end(i + 1) // before a wait for the budget
-	bytes, err := d.promise(ctx, key)
+	decoding, err := d.decoding(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if err := budget.Acquire(ctx, bytes); err != nil {
+	if err := budget.Acquire(ctx, decoding.Memory); err != nil {
 		return nil, gatherEnded(err)
 	}
-	return d.add(i, key, bytes), nil
+	return d.add(i, key, decoding), nil
 }
 
 // wait returns the decoded buffers of a record batch.
@@ -181,7 +182,7 @@ func (d *decodings) wait(ctx context.Context, i int, key cacheKey) (*buffers.Dec
 		if err != nil {
 			return nil, err
 		}
-		if decoded, err := entry.wait(ctx, began); !errors.Is(err, errPromise) {
+		if decoded, err := entry.wait(ctx, began); !errors.Is(err, format.ErrEstimate) {
 			d.mark(entry)
 			return decoded, err
 		}
@@ -195,54 +196,42 @@ func (d *decodings) mark(entry *cacheEntry) {
 	}
 }
 
-// errPromise is the error of a decoding that takes more memory than the metadata promise.
-var errPromise = errors.New("the column takes more memory than its metadata promise")
-
-// promise returns the part of the budget that a decoding needs.
-func (s *store) promise(ctx context.Context, key cacheKey) (int64, error) {
-	if _, large := s.large.Load(key); large {
-		return budgetBytes, nil
-	}
-	return (*Dataset)(s).promise(ctx, key.batch, s.table.Fields[key.field], s.columns[key.field])
+// decoding returns the decoding of a field of one record batch.
+func (s *store) decoding(ctx context.Context, key cacheKey) (format.Decoding, error) {
+	return (*Dataset)(s).decodingOf(ctx, key.batch, s.table.Fields[key.field], s.columns[key.field])
 }
 
-// decode decodes a field of one record batch with a part of the budget. After errPromise,
-// promise returns all of the budget for it.
-func (s *store) decode(key cacheKey, bytes int64) (*buffers.Decoded, error) {
+// decode runs a decoding, for whose memory the budget has room.
+func (s *store) decode(key cacheKey, decoding format.Decoding) (*buffers.Decoded, error) {
 	if err := s.table.Calls.Enter(); err != nil {
 		return nil, err
 	}
 	defer s.table.Calls.Leave()
-	out, err := (*Dataset)(s).decode(s.life, key.batch, s.table.Fields[key.field], s.columns[key.field], key.lists, bytes)
-	if errors.Is(err, errPromise) {
-		s.large.Store(key, true)
-	}
-	return out, err
+	return (*Dataset)(s).decode(s.life, key.batch, decoding, key.lists)
 }
 
-// promise returns the part of the budget that a decoding needs at first.
-func (d *Dataset) promise(ctx context.Context, batch int32, field *arrowtype.Field, column int) (int64, error) {
+// decodingOf returns the decoding of a field of one record batch, as its file stores the field.
+func (d *Dataset) decodingOf(ctx context.Context, batch int32, field *arrowtype.Field, column int) (format.Decoding, error) {
 	f := (*store)(d).of(batch)
 	number, field := f.columnOf(column, field)
-	bytes, err := f.contents.promise(ctx, int(batch)-f.first, number, field)
-	return min(bytes, budgetBytes), f.named(err)
+	decoding, err := f.contents.Decoding(ctx, int(batch)-f.first, number, field)
+	decoding.Memory = min(decoding.Memory, budgetBytes)
+	return decoding, f.named(err)
 }
 
-// decode decodes a field of one record batch, as its file stores the field. The caller has this
-// part of the budget.
-func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool, bytes int64) (*buffers.Decoded, error) {
+// decode runs a decoding, for whose memory the budget has room.
+func (d *Dataset) decode(ctx context.Context, batch int32, decoding format.Decoding, lists bool) (*buffers.Decoded, error) {
 	f := (*store)(d).of(batch)
-	number, field := f.columnOf(column, field)
-	collect(bytes)
+	collect(decoding.Memory)
 	var out *buffers.Decoded
 	err := d.decoded.measure(func() (reading time.Duration, err error) {
-		if out, err = f.contents.decode(ctx, int(batch)-f.first, number, field, lists, bytes); err == nil {
+		if out, err = decoding.Run(ctx, lists); err == nil {
 			reading = out.Reading
 		}
 		return reading, err
 	})
 	switch {
-	case errors.Is(err, errPromise):
+	case errors.Is(err, format.ErrEstimate) && decoding.Memory < budgetBytes:
 		return nil, err
 	case err != nil:
 		return nil, f.named(err)
@@ -273,17 +262,17 @@ func (d *Dataset) decoding() source.Work {
 
 // decodeOnce decodes a field of one record batch, which the cache in memory does not keep.
 func (d *Dataset) decodeOnce(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*buffers.Decoded, error) {
-	bytes, err := d.promise(ctx, batch, field, column)
-	if err != nil {
-		return nil, err
-	}
-	for ; ; bytes = budgetBytes {
-		if err := budget.Acquire(ctx, bytes); err != nil {
+	for {
+		decoding, err := d.decodingOf(ctx, batch, field, column)
+		if err != nil {
+			return nil, err
+		}
+		if err := budget.Acquire(ctx, decoding.Memory); err != nil {
 			return nil, (*store)(d).Named(batch, err)
 		}
-		out, err := d.decode(ctx, batch, field, column, lists, bytes)
-		budget.Release(bytes)
-		if !errors.Is(err, errPromise) {
+		out, err := d.decode(ctx, batch, decoding, lists)
+		budget.Release(decoding.Memory)
+		if !errors.Is(err, format.ErrEstimate) {
 			return out, err
 		}
 	}

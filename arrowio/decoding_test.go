@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -18,51 +19,60 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// hooked is the format toy with a promise, and with a function that each decoding of the column
-// number calls first. Values, if set, replaces its values.
+// hooked is the format toy with an estimate, and with a function that each decoding of the column
+// number calls first with its estimate. If that returns format.ErrEstimate, the next estimate is
+// the whole budget. Values, if set, replaces its values.
 type hooked struct {
 	toy
 	bytes  int64
 	weight int64 // of what is decoded of the column number, in the cache; 0 for its bytes
-	hook   func(unit int, limit int64) error
+	hook   func(unit int, estimate int64) error
 	values func(data []byte) []byte
 }
 
-func (h hooked) open(ctx context.Context, content *resident.File) (contents, error) {
-	c, err := h.toy.open(ctx, content)
+func (h hooked) Open(ctx context.Context, content *resident.File) (format.Contents, error) {
+	c, err := h.toy.Open(ctx, content)
 	if err != nil {
 		return nil, err
 	}
-	return &hookedFile{c.(*toyFile), h}, nil
+	return &hookedFile{toyFile: c.(*toyFile), h: h}, nil
 }
 
 type hookedFile struct {
 	*toyFile
-	h hooked
+	h     hooked
+	large sync.Map // of units
 }
 
-func (c *hookedFile) promise(context.Context, int, int, *arrowtype.Field) (int64, error) {
-	return c.h.bytes, nil
-}
-
-func (c *hookedFile) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool, limit int64) (*buffers.Decoded, error) {
-	if column == 0 {
-		if err := c.h.hook(i, limit); err != nil {
-			return nil, err
+func (c *hookedFile) Decoding(ctx context.Context, i, column int, field *arrowtype.Field) (format.Decoding, error) {
+	toy, err := c.toyFile.Decoding(ctx, i, column, field)
+	d := format.Decoding{Memory: c.h.bytes}
+	if _, large := c.large.Load(i); large {
+		d.Memory = budgetBytes
+	}
+	d.Run = func(ctx context.Context, lists bool) (*buffers.Decoded, error) {
+		if column == 0 {
+			if err := c.h.hook(i, d.Memory); err != nil {
+				if errors.Is(err, format.ErrEstimate) {
+					c.large.Store(i, true)
+				}
+				return nil, err
+			}
 		}
-	}
-	d, err := c.toyFile.decode(ctx, i, column, field, lists, limit)
-	if column == 0 && err == nil && c.h.values != nil {
-		d.Levels[0].Data = c.h.values(d.Levels[0].Data)
-	}
-	if column == 0 && err == nil && c.h.weight > 0 {
-		d.Bytes = c.h.weight
+		out, err := toy.Run(ctx, lists)
+		if column == 0 && err == nil && c.h.values != nil {
+			out.Levels[0].Data = c.h.values(out.Levels[0].Data)
+		}
+		if column == 0 && err == nil && c.h.weight > 0 {
+			out.Bytes = c.h.weight
+		}
+		return out, err
 	}
 	return d, err
 }
 
 // openHooked opens a dataset of eight units with one row each.
-func openHooked(t *testing.T, bytes int64, hook func(unit int, limit int64) error) *Dataset {
+func openHooked(t *testing.T, bytes int64, hook func(unit int, estimate int64) error) *Dataset {
 	t.Helper()
 	return openWeighed(t, hooked{bytes: bytes, hook: hook})
 }
@@ -70,7 +80,7 @@ func openHooked(t *testing.T, bytes int64, hook func(unit int, limit int64) erro
 func openWeighed(t *testing.T, h hooked) *Dataset {
 	t.Helper()
 	was := formats
-	formats = []format{h}
+	formats = []format.Format{h}
 	defer func() { formats = was }()
 	data := []byte(toyMagic)
 	for i := range byte(8) {
@@ -209,25 +219,25 @@ func TestBudget(t *testing.T) {
 	allFree(t)
 }
 
-// TestLargerThanPromised: decodings that take more than their promise run again with the
+// TestLargerThanEstimated: decodings that take more than their estimate run again with the
 // whole budget, while other gathers wait for them and hold parts of it.
-func TestLargerThanPromised(t *testing.T) {
+func TestLargerThanEstimated(t *testing.T) {
 	useProcessors(t, 4)
 	var mu sync.Mutex
-	limits := map[int][]int64{}
-	d := openHooked(t, budgetBytes/4, func(unit int, limit int64) error {
+	estimates := map[int][]int64{}
+	d := openHooked(t, budgetBytes/4, func(unit int, estimate int64) error {
 		mu.Lock()
 		defer mu.Unlock()
-		limits[unit] = append(limits[unit], limit)
-		if unit%3 == 0 && limit < budgetBytes {
-			return errPromise
+		estimates[unit] = append(estimates[unit], estimate)
+		if unit%3 == 0 && estimate < budgetBytes {
+			return format.ErrEstimate
 		}
 		return nil
 	})
 	if err := guard.Parallel(t.Context(), "test", 6, 6, func(int) error { return gatherNumbers(t.Context(), d) }); err != nil {
 		t.Error(err)
 	}
-	for unit, list := range limits {
+	for unit, list := range estimates {
 		if last := list[len(list)-1]; unit%3 == 0 && last != budgetBytes || unit%3 != 0 && last != budgetBytes/4 {
 			t.Errorf("unit %d was decoded with %v", unit, list)
 		}
@@ -286,7 +296,7 @@ func TestLikelyBytes(t *testing.T) {
 		}
 		for i, field := range d.table.Fields {
 			likely, real := int64(0), int64(0)
-			for unit := range d.files[0].units {
+			for unit := range d.files[0].Units {
 				n := d.likelyBytes(d.files[0], unit, i)
 				decoded, err := d.decodeOnce(t.Context(), int32(unit), field, d.columns[i], false)
 				if err != nil {

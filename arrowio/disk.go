@@ -135,7 +135,7 @@ func (d *Dataset) likelyBytes(f *file, batch, i int) int64 {
 	if number < 0 {
 		return 0
 	}
-	bytes, err := f.contents.likely(d.life, batch-f.first, number, own)
+	bytes, err := f.contents.Size(d.life, batch-f.first, number, own)
 	if err != nil {
 		return 0
 	}

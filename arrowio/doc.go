@@ -38,9 +38,9 @@
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.
 //   - Buffers: internal/buffers describes the Arrow buffers of a column.
-//   - Formats: internal/codec decompresses, internal/chunk and spare decode Parquet,
-//     internal/audit checks IPC, and internal/ipcfile writes it. The formats themselves are
-//     in this package.
+//   - Formats: internal/format defines what a format does. internal/format/ipc and
+//     internal/format/parquet are the formats, internal/codec decompresses, internal/chunk and
+//     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.
 //   - Schema: internal/union makes one schema for all files.
 //   - Rows: internal/table finds and copies rows by their numbers.
 //   - Decoded units: internal/diskcache and internal/part keep them on disk. The caches that
@@ -51,26 +51,27 @@
 // # How to add a format
 //
 // A format divides the rows of a file into units: the record batches of IPC, the
-// row groups of Parquet or runs of their pages. A column of a unit is decoded in one call. To add a
-// format, add one Go file to this package, such as ipc.go, and an entry to the
-// list formats (format.go). The Go file implements three interfaces:
+// row groups of Parquet or runs of their pages. A column of a unit is decoded in one call. To
+// add a format, add a package beside internal/format/ipc, and an entry to the list formats
+// (formats.go). The package implements three interfaces of internal/format:
 //
-//   - A format recognizes a file by its first bytes, and opens it: it reads the
+//   - A Format recognizes a file by its first bytes, and opens it: it reads the
 //     metadata, and checks every offset and count before use. It expresses the
 //     schema as an Arrow schema.
-//   - The contents of a file return that metadata, visit the headers of the
+//   - The Contents of a file return that metadata, visit the headers of the
 //     units, decode one column of one unit to Arrow buffers, and verify all
 //     values. The digest in the metadata covers the schema and the number of rows
-//     per record batch or row group. A fingerprint contains this digest and samples of the values,
-//     or all bytes of small files.
-//   - A unit is the header of a unit: its number of rows, and which columns may
+//     per record batch or row group. A fingerprint contains this digest and samples of the
+//     values, or all bytes of small files.
+//   - A Unit is the header of a unit: its number of rows, and which columns may
 //     have nulls. If rows can be gathered from the file as they are stored, the
 //     unit returns their positions. Otherwise its encoding is not empty, and the
 //     dataset keeps decoded units in a bounded cache.
 //
-// The rest of this package works for every format: the order of records, gathers,
-// shapes of lists, checks of truncated and changed files, fingerprints, hashes and
-// progress. format_test.go adds a format in a hundred lines and runs the tests of
+// The rest works for every format: the order of records, gathers,
+// shapes of lists, checks of truncated and changed files, fingerprints, hashes,
+// progress, and the bound on the memory of decodings. format_test.go adds a format in a hundred
+// lines and runs the tests of
 // all sources on it. A format for users also needs a fuzz target, golden files of
 // other writers, and its suffix in internal/files/suffix.go.
 //

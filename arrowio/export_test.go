@@ -3,6 +3,10 @@ package arrowio
 import (
 	"context"
 	"crypto/sha256"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/ipc"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/parquet"
 )
 
 // HashSamples hashes the samples that a fingerprint takes of large files.
@@ -24,6 +28,6 @@ func (d *Dataset) CopyRows() { d.table.Held = 0 }
 // stored bytes, of which two units may both read 1/twice. The result ends this.
 func DividePages(least, twice int64) (end func()) {
 	was := formats
-	formats = []format{ipcFile, ipcStream, parquetFormat{pageRules{least, twice, 0}}}
+	formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.Rules{Least: least, Twice: twice}}}
 	return func() { formats = was }
 }

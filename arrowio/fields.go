@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
@@ -91,7 +91,7 @@ func (a *assembly) describe() (fields []*arrowtype.Field, reasons []string, err 
 func (a *assembly) located(column int) bool {
 	return !slices.ContainsFunc(a.files, func(f *file) bool {
 		number := f.member.Numbers[column]
-		return number >= 0 && !f.metadata.located[number]
+		return number >= 0 && !f.Located[number]
 	})
 }
 
@@ -158,7 +158,7 @@ func (a *assembly) uneven(columns map[int]*arrowtype.Field, reasons []string) er
 	err := parallel(len(a.files), func(k int) error {
 		f := a.files[k]
 		found[k] = map[int]string{}
-		return f.scan(a.ctx, len(f.units), func(_ int, u unit) error {
+		return f.scan(a.ctx, len(f.Units), func(_ int, u format.Unit) error {
 			for column, field := range columns {
 				if found[k][column] != "" || reasons[column] != "" {
 					continue
@@ -167,7 +167,7 @@ func (a *assembly) uneven(columns map[int]*arrowtype.Field, reasons []string) er
 				if number < 0 {
 					continue
 				}
-				reason, err := u.uneven(number, field)
+				reason, err := u.Uneven(number, field)
 				if err != nil {
 					return err
 				}
@@ -182,52 +182,6 @@ func (a *assembly) uneven(columns map[int]*arrowtype.Field, reasons []string) er
 		}
 	}
 	return err
-}
-
-// uneven compares the number of lists with the number of their values. It returns
-// the reason if they do not fit.
-func (u *ipcBatch) uneven(column int, field *arrowtype.Field) (string, error) {
-	b, col := u.header, &u.file.meta.Columns[column]
-	for n := range field.Levels[:len(field.Levels)-1] {
-		list, child := field.List(n), &col.Children[0]
-		if nulls := b.Node(col).Nulls; !list.Direct() {
-			lists, have, size := b.Node(col).Length-nulls, b.Node(child).Length, int64(list.Length())
-			want, exact := lists*size, n == 0 && nulls == 0 // otherwise null or unused lists may have more values
-			if have > want && exact && b.Compression == arrowmeta.Uncompressed {
-				var err error // values outside of all lists are legal: do not count them
-				if have, err = u.referenced(col, lists, int(list.Buffer().Bits/8)); err != nil {
-					return "", err
-				}
-			}
-			if have < want || have > want && exact {
-				return countReason(lists, have, size), nil
-			}
-		}
-		col = child
-	}
-	return "", nil
-}
-
-// countReason describes why the number of values does not fit the lists.
-func countReason(lists, values, size int64) string {
-	if lists > 0 && values%lists == 0 {
-		return fmt.Sprintf("%d lists hold %d values, %d each, where the shape of the rows needs %d; pad or cut them to one length", lists, values, values/lists, size)
-	}
-	return fmt.Sprintf("its lists differ in length: %d lists hold %d values, where %d each would be %d; pad or cut them to one length", lists, values, size, lists*size)
-}
-
-// referenced returns how many values the lists of a column hold.
-func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (int64, error) {
-	at := u.file.facts.units[u.number].Offset + u.header.Buffers(col)[dataBuffer(col)].Offset
-	var ends [2]int64
-	for k, list := range []int64{0, lists} {
-		var offset [8]byte
-		if err := blob.ReadFull(u.ctx, u.file.content, offset[:width], at+list*int64(width)); err != nil {
-			return 0, err
-		}
-		ends[k] = arrowtype.Integer(offset[:], width)
-	}
-	return ends[1] - ends[0], nil
 }
 
 // firstRecords bounds the search for a record that is not null. All rows get the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -16,10 +17,10 @@ import (
 // batch of the dataset.
 type file struct {
 	*files.File
-	*metadata
+	*format.Metadata
 	member   *union.Member // set by the union of all files
 	content  *resident.File
-	contents contents
+	contents format.Contents
 	first    int    // number of its first record batch in the dataset
 	records  int64  // in all its batches
 	largest  int64  // rows of the largest batch
@@ -34,8 +35,8 @@ func openFile(ctx context.Context, found *files.File, o Options) (*file, error) 
 	}
 	f := &file{File: found, content: resident.NewFile(b)}
 	if f.contents, err = contentsOf(ctx, f.content); err == nil {
-		f.metadata = f.contents.metadata()
-		if !f.schema.BigEndian {
+		f.Metadata = f.contents.Metadata()
+		if !f.Schema.BigEndian {
 			return f, nil
 		}
 		err = status.New(status.Unsupported, "arrowio", "the values are big-endian").
@@ -52,11 +53,11 @@ func (f *file) columnOf(column int, field *arrowtype.Field) (number int, as *arr
 }
 
 // end returns the number of the dataset's first record batch after the file.
-func (f *file) end() int { return f.first + len(f.units) }
+func (f *file) end() int { return f.first + len(f.Units) }
 
 // scan visits the headers of the first record batches. batches is their number.
-func (f *file) scan(ctx context.Context, batches int, visit func(i int, u unit) error) error {
-	return f.named(f.contents.scan(ctx, 0, batches, visit))
+func (f *file) scan(ctx context.Context, batches int, visit func(i int, u format.Unit) error) error {
+	return f.named(f.contents.Scan(ctx, 0, batches, visit))
 }
 
 // readFull fills p from offset on.

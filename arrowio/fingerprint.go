@@ -35,7 +35,7 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 func (d *Dataset) toFingerprint() *fingerprint.Dataset {
 	list := make([]fingerprint.File, len(d.files))
 	for i, f := range d.files {
-		list[i] = fingerprint.File{Content: f.content, Named: f.named, Records: f.records, Digest: f.digest, Partition: f.Partition, Units: f.units, Dictionaries: f.dictionaries}
+		list[i] = fingerprint.File{Content: f.content, Named: f.named, Records: f.records, Digest: f.Digest, Partition: f.Partition, Units: f.Units, Dictionaries: f.Metadata.Dictionaries}
 	}
 	unit := func(record int64) (file, unit int) {
 		batch, _ := d.table.Index.Locate(record)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
@@ -26,9 +27,9 @@ type toy struct{}
 
 const toyMagic = "TOY1"
 
-func (toy) recognize(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(toyMagic)) }
+func (toy) Recognize(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(toyMagic)) }
 
-func (toy) open(ctx context.Context, content *resident.File) (contents, error) {
+func (toy) Open(ctx context.Context, content *resident.File) (format.Contents, error) {
 	data := make([]byte, content.Size())
 	if err := content.ReadFull(ctx, data, 0); err != nil {
 		return nil, err
@@ -38,44 +39,45 @@ func (toy) open(ctx context.Context, content *resident.File) (contents, error) {
 	schema := &arrowmeta.Schema{Fields: []arrowmeta.Field{
 		{Name: "number", Type: number}, {Name: "pair", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{item}}},
 	}}
-	c := &toyFile{content: content, facts: metadata{format: "toy", schema: schema, located: []bool{true, true}}}
+	c := &toyFile{content: content, facts: format.Metadata{Format: "toy", Schema: schema, Located: []bool{true, true}}}
 	for at := int64(len(toyMagic)); at < content.Size(); {
 		e := resident.Extent{Offset: at + 1, Length: int64(data[at])}
-		c.facts.units = append(c.facts.units, e)
+		c.facts.Units = append(c.facts.Units, e)
 		at = e.Offset + e.Length
 	}
-	c.facts.digest = sha256.Sum256([]byte{byte(len(c.facts.units))})
+	c.facts.Digest = sha256.Sum256([]byte{byte(len(c.facts.Units))})
 	return c, nil
 }
 
 type toyFile struct {
 	content *resident.File
-	facts   metadata
+	facts   format.Metadata
 }
 
-func (c *toyFile) metadata() *metadata { return &c.facts }
+func (c *toyFile) Metadata() *format.Metadata { return &c.facts }
 
-func (c *toyFile) unchecked() []Unchecked { return nil }
-
-func (c *toyFile) scan(_ context.Context, first, last int, visit func(i int, u unit) error) error {
+func (c *toyFile) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
 	for i := first; i < last; i++ {
-		if err := visit(i, toyUnit(c.facts.units[i].Length)); err != nil {
+		if err := visit(i, toyUnit(c.facts.Units[i].Length)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *toyFile) promise(_ context.Context, i, _ int, _ *arrowtype.Field) (int64, error) {
-	return 12 * c.facts.units[i].Length, nil
+func (c *toyFile) Decoding(_ context.Context, i, column int, _ *arrowtype.Field) (format.Decoding, error) {
+	run := func(ctx context.Context, lists bool) (*buffers.Decoded, error) {
+		return c.decode(ctx, i, column, lists)
+	}
+	return format.Decoding{Memory: 12 * c.facts.Units[i].Length, Run: run}, nil
 }
 
-func (c *toyFile) likely(ctx context.Context, i, column int, f *arrowtype.Field) (int64, error) {
-	return c.promise(ctx, i, column, f)
+func (c *toyFile) Size(_ context.Context, i, _ int, _ *arrowtype.Field) (int64, error) {
+	return 4 * c.facts.Units[i].Length, nil
 }
 
-func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool, _ int64) (*buffers.Decoded, error) {
-	e := c.facts.units[i]
+func (c *toyFile) decode(ctx context.Context, i, column int, lists bool) (*buffers.Decoded, error) {
+	e := c.facts.Units[i]
 	stored := make([]byte, e.Length)
 	if err := c.content.ReadFull(ctx, stored, e.Offset); err != nil {
 		return nil, err
@@ -96,12 +98,12 @@ func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field,
 	return &buffers.Decoded{Levels: []buffers.Level{{Data: offsets, Length: e.Length}, {Data: items, Length: 2 * e.Length}}, Bytes: int64(len(items))}, nil
 }
 
-func (c *toyFile) dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
+func (c *toyFile) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
 	return make([][]*arrowtype.Dictionary, len(columns)), nil
 }
 
-// verify finds bytes of 255, which damage the file.
-func (c *toyFile) verify(ctx context.Context, _ []int, progress func(int64)) error {
+// Verify finds bytes of 255, which damage the file.
+func (c *toyFile) Verify(ctx context.Context, _ []int, progress func(int64)) error {
 	data := make([]byte, c.content.Size())
 	if err := c.content.ReadFull(ctx, data, 0); err != nil {
 		return err
@@ -116,13 +118,13 @@ func (c *toyFile) verify(ctx context.Context, _ []int, progress func(int64)) err
 // toyUnit is the number of rows.
 type toyUnit int64
 
-func (u toyUnit) rows() int64 { return int64(u) }
+func (u toyUnit) Rows() int64 { return int64(u) }
 
-func (toyUnit) nulls(int) buffers.Nulls { return buffers.Nulls{} }
+func (toyUnit) Nulls(int) buffers.Nulls { return buffers.Nulls{} }
 
-func (toyUnit) encoding() string { return "toy" }
+func (toyUnit) Encoding() string { return "toy" }
 
-func (u toyUnit) setPositions(to *buffers.Column, batch, _ int) {
+func (u toyUnit) SetPositions(to *buffers.Column, batch, _ int) {
 	for n := range to.Planes {
 		if length := to.Planes[n].Length; length != nil {
 			length[batch] = 2 * int64(u)
@@ -130,7 +132,7 @@ func (u toyUnit) setPositions(to *buffers.Column, batch, _ int) {
 	}
 }
 
-func (toyUnit) uneven(int, *arrowtype.Field) (string, error) { return "", nil }
+func (toyUnit) Uneven(int, *arrowtype.Field) (string, error) { return "", nil }
 
 // TestAddAFormat: a format that is added to the list is opened, gathered, hashed
 // and verified as the others are.

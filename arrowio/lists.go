@@ -84,7 +84,7 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 			}
 			batch, row := d.table.Index.Locate(record)
 			rows := min(d.table.Index.Rows(int(batch))-row, stop-record)
-			mixed := (*store)(d).of(batch).mixed
+			mixed := (*store)(d).of(batch).Mixed
 			if !mixed && (row == 0 || record == start) { // otherwise another goroutine checks the batch
 				if err := r.check(batch, row, rows, record); err != nil {
 					return (*store)(d).Named(batch, err)

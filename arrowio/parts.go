@@ -156,7 +156,7 @@ func (d *Dataset) batchBytes(f *file, batch int, numbers []int) (bytes int64) {
 		}
 	}
 	if ragged {
-		bytes += f.stored(batch - f.first)
+		bytes += f.Stored(batch - f.first)
 	}
 	return bytes
 }
@@ -165,7 +165,7 @@ func (d *Dataset) batchBytes(f *file, batch int, numbers []int) (bytes int64) {
 func (s *partSet) key(p *partState) string {
 	h := sha256.New()
 	version := p.file.content.Blob.(blob.Versioned).Version()
-	fmt.Fprintf(h, "decoders %d\n%s\n%x\n", decodersVersion, version, p.file.digest)
+	fmt.Fprintf(h, "decoders %d\n%s\n%x\n", decodersVersion, version, p.file.Digest)
 	fmt.Fprintf(h, "units %d to %d from record %d:", p.first-p.file.first, p.last-p.file.first, p.record)
 	for batch := p.first; batch < p.last; batch++ {
 		fmt.Fprintf(h, " %d", s.d.table.Index.Rows(batch)) // pages may be divided in other ways

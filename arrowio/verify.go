@@ -51,10 +51,10 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 		return v, err
 	}
 	defer leave()
-	v = Verification{Records: d.Len(), Bytes: d.bytes(), Columns: len(d.files[0].schema.Fields)}
+	v = Verification{Records: d.Len(), Bytes: d.bytes(), Columns: len(d.files[0].Schema.Fields)}
 	for _, f := range d.files {
-		v.Batches += int64(len(f.units))
-		for _, u := range f.contents.unchecked() {
+		v.Batches += int64(len(f.Units))
+		for _, u := range f.Unchecked {
 			if !slices.Contains(v.Unchecked, u) {
 				v.Unchecked = append(v.Unchecked, u)
 			}
@@ -94,7 +94,7 @@ func (d *Dataset) toVerify() []verify.File {
 			fixed = append(fixed, number)
 		}
 		check := func(ctx context.Context, progress func(bytes int64)) error {
-			return f.contents.verify(ctx, fixed, progress)
+			return f.contents.Verify(ctx, fixed, progress)
 		}
 		list[i] = verify.File{Content: f.content, Check: check, Named: f.named}
 	}

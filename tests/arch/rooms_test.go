@@ -14,7 +14,7 @@ var rooms = []struct {
 	{"read bytes of a storage", []string{"blob", "blob/blobtest", "internal/local", "internal/resident"}},
 	{"find the files of a dataset", []string{"internal/manifest", "internal/files"}},
 	{"describe the buffers of a column", []string{"internal/buffers"}},
-	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile"}},
+	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile", "internal/format", "internal/format/ipc", "internal/format/parquet"}},
 	{"give all files one schema", []string{"internal/union"}},
 	{"copy rows by their numbers", []string{"internal/table"}},
 	{"keep decoded units", []string{"internal/diskcache", "internal/part"}},

@@ -29,10 +29,10 @@ type Column struct {
 	Bytes encoding.Bytes // if the physical type is ByteArray
 }
 
-// Promise returns the bytes with which Decode can decode most chunks of such metadata, in
+// Estimate returns the bytes with which Decode can decode most chunks of such metadata, in
 // addition to its data. A chunk with a dictionary of long text may need more if its metadata do
 // not say how long it is.
-func Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
+func Estimate(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	const enough = 1 << 50 // so that sums of damaged metadata do not overflow
 	width := (leaf.Physical.Bits(leaf.Length) + 7) / 8
 	size := min(max(c.Unpacked, 0), enough)
@@ -42,8 +42,8 @@ func Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	return size + min(max(c.Values, 0), enough>>16)*entryBytes(leaf, min(width, 1<<16)) + 8<<20
 }
 
-// Likely returns about how many bytes the values of a chunk have decoded, with the offsets of text.
-func Likely(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
+// Size returns about how many bytes the values of a chunk have decoded, with the offsets of text.
+func Size(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	const enough = 1 << 40 // so that sums of damaged metadata do not overflow
 	values := min(max(c.Values, 0), enough)
 	if leaf.Physical == parquet.ByteArray {

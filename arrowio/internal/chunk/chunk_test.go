@@ -412,18 +412,18 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestPromiseOfText: size statistics say how long text is, and so how much memory it takes.
+// TestEstimateOfText: size statistics say how long text is, and so how much memory it takes.
 // Without them, indices into a dictionary count as short text.
-func TestPromiseOfText(t *testing.T) {
+func TestEstimateOfText(t *testing.T) {
 	text := parquet.Leaf{Physical: parquet.ByteArray, Nodes: required}
 	c := parquet.Chunk{Offset: 4, Data: 4, Values: 1 << 20, Unpacked: 1 << 20}
-	plain := chunk.Promise(&c, &text)
+	plain := chunk.Estimate(&c, &text)
 	c.Data, c.Lookups = 100, 3
-	if got := chunk.Promise(&c, &text); got != plain+32<<20 {
+	if got := chunk.Estimate(&c, &text); got != plain+32<<20 {
 		t.Errorf("%d bytes for indices, %d for text in the pages", got, plain)
 	}
 	c.Text = 1 << 30
-	if got := chunk.Promise(&c, &text); got != plain+1<<30-1<<20 {
+	if got := chunk.Estimate(&c, &text); got != plain+1<<30-1<<20 {
 		t.Errorf("%d bytes for a GiB of text, %d for text in the pages", got, plain)
 	}
 }

@@ -20,11 +20,11 @@ func (p *Pages) Range() (start, stop int64) {
 	return p.Index.Offsets[first], p.Index.Offsets[last]
 }
 
-// Promise returns the bytes that these pages of a chunk and its dictionary have, and with
+// Estimate returns the bytes that these pages of a chunk and its dictionary have, and with
 // which DecodePages can decode most of them.
-func (p *Pages) Promise(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
+func (p *Pages) Estimate(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	part := p.part(c, leaf, 2)
-	return part.Length + Promise(&part, leaf)
+	return part.Length + Estimate(&part, leaf)
 }
 
 // part returns metadata for these pages of a chunk, in place of those of the whole. Only a

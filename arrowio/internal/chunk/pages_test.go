@@ -42,7 +42,7 @@ func decodePages(data []byte, p *chunk.Pages, c *parquet.Chunk, leaf *parquet.Le
 	if start > c.Data && !chunk.NeedsDictionary(pages) {
 		head = nil
 	}
-	return chunk.DecodePages(head, pages, p, c, leaf, shape, p.Promise(c, leaf))
+	return chunk.DecodePages(head, pages, p, c, leaf, shape, p.Estimate(c, leaf))
 }
 
 // TestDecodePages decodes random rows of random columns.

@@ -1,34 +1,32 @@
-package arrowio
+package parquet
 
 import (
 	"cmp"
 	"context"
 	"slices"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
-	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
 )
 
-// parquetUnit is a row group, or rows of one: a run of its pages.
-type parquetUnit struct {
+// unit is a row group, or rows of one: a run of its pages.
+type unit struct {
 	group       int
 	start, stop int64 // rows of the group
 }
 
-// pageRules say how row groups are divided into runs of pages.
-type pageRules struct {
-	least int64 // stored bytes of a unit
+// Rules say how row groups are divided into runs of pages.
+type Rules struct {
+	Least int64 // stored bytes of a unit
 
-	// Two units may both read up to 1/twice of the bytes of the first one: pages with rows of
+	// Two units may both read up to 1/Twice of the bytes of the first one: pages with rows of
 	// both, and dictionaries. The offset indexes may take the same part of a file.
-	twice int64
+	Twice int64
 
-	// Units have at least this many times the bytes of the offset indexes of their row group,
+	// Units have at least Indexes times the bytes of the offset indexes of their row group,
 	// which are read again for each unit.
-	indexes int64
+	Indexes int64
 }
 
 const (
@@ -37,27 +35,27 @@ const (
 	indexTimes = 32
 )
 
-// usualPages are the rules for all files.
-var usualPages = pageRules{unitBytes, mostTwice, indexTimes}
+// UsualRules are the rules for all files.
+var UsualRules = Rules{unitBytes, mostTwice, indexTimes}
 
 // divide sets the units. It depends only on the file, so that all processes have the same
 // units, whatever they read. A row group stays whole if its offset index is missing or
 // contradicts itself, because no other reader needs it.
-func (c *parquetFile) divide(ctx context.Context, rules pageRules, end int64) error {
+func (c *file) divide(ctx context.Context, rules Rules, end int64) error {
 	indexes, err := c.readIndexes(ctx, rules, end)
 	if err != nil {
 		return err
 	}
 	for i := range c.meta.Groups {
 		g := &c.meta.Groups[i]
-		units, bytes := []parquetUnit{{i, 0, g.Rows}}, []int64{groupBytes(g)}
+		units, bytes := []unit{{i, 0, g.Rows}}, []int64{groupBytes(g)}
 		if pages := indexes.of(g, rules); pages != nil {
 			units, bytes = runsOf(i, g, pages, rules)
 		}
 		for range units {
-			c.facts.units = append(c.facts.units, groupExtent(g))
+			c.facts.Units = append(c.facts.Units, groupExtent(g))
 		}
-		c.units, c.facts.bytes = append(c.units, units...), append(c.facts.bytes, bytes...)
+		c.units, c.facts.Bytes = append(c.units, units...), append(c.facts.Bytes, bytes...)
 	}
 	return nil
 }
@@ -84,16 +82,16 @@ func groupBytes(g *parquet.Group) (bytes int64) {
 }
 
 // leastOf returns the stored bytes that a unit of a row group has at least.
-func (r pageRules) leastOf(g *parquet.Group) int64 {
+func (r Rules) leastOf(g *parquet.Group) int64 {
 	bytes := int64(0)
 	for i := range g.Chunks {
 		bytes += int64(g.Chunks[i].IndexBytes)
 	}
-	return max(r.least, r.indexes*bytes)
+	return max(r.Least, r.Indexes*bytes)
 }
 
 // divisible reports whether a row group is large, and all its chunks have an offset index.
-func (r pageRules) divisible(g *parquet.Group) bool {
+func (r Rules) divisible(g *parquet.Group) bool {
 	return groupBytes(g) >= 2*r.leastOf(g) && !slices.ContainsFunc(g.Chunks, func(c parquet.Chunk) bool { return c.IndexBytes == 0 })
 }
 
@@ -105,7 +103,7 @@ type indexBytes struct {
 
 // readIndexes reads the offset indexes of all divisible row groups at once. Writers store
 // them together, before the footer. If they are far apart, it reads none.
-func (c *parquetFile) readIndexes(ctx context.Context, rules pageRules, end int64) (x indexBytes, err error) {
+func (c *file) readIndexes(ctx context.Context, rules Rules, end int64) (x indexBytes, err error) {
 	stop, total, stored := int64(0), int64(0), int64(0)
 	for i := range c.meta.Groups {
 		g := &c.meta.Groups[i]
@@ -120,7 +118,7 @@ func (c *parquetFile) readIndexes(ctx context.Context, rules pageRules, end int6
 			x.offset, stop, total = min(x.offset, at), max(stop, at+n), total+n
 		}
 	}
-	if size := max(stop-x.offset, total); size == 0 || size > min(arrowmeta.MaxFooter, stored/rules.twice) {
+	if size := max(stop-x.offset, total); size == 0 || size > min(arrowmeta.MaxFooter, stored/rules.Twice) {
 		return x, nil
 	}
 	x.data = make([]byte, stop-x.offset)
@@ -128,7 +126,7 @@ func (c *parquetFile) readIndexes(ctx context.Context, rules pageRules, end int6
 }
 
 // of returns the offset indexes of all chunks of a row group, or nil if it is not divided.
-func (x *indexBytes) of(g *parquet.Group, rules pageRules) []*parquet.OffsetIndex {
+func (x *indexBytes) of(g *parquet.Group, rules Rules) []*parquet.OffsetIndex {
 	if x.data == nil || !rules.divisible(g) {
 		return nil
 	}
@@ -153,7 +151,7 @@ type pageStart struct {
 // runsOf divides a row group where pages of its largest chunk begin, and returns the stored
 // bytes of each unit. A unit ends as soon as it and the rest have enough bytes, unless the
 // units before and after the cut would read too many bytes both.
-func runsOf(number int, g *parquet.Group, pages []*parquet.OffsetIndex, rules pageRules) (units []parquetUnit, bytes []int64) {
+func runsOf(number int, g *parquet.Group, pages []*parquet.OffsetIndex, rules Rules) (units []unit, bytes []int64) {
 	largest := 0
 	for i := range g.Chunks {
 		if g.Chunks[i].Length > g.Chunks[largest].Length {
@@ -181,12 +179,12 @@ func runsOf(number int, g *parquet.Group, pages []*parquet.OffsetIndex, rules pa
 		}
 		divided := s.current - s.fresh
 		size := s.before + divided - base
-		if rest := s.end - s.before; candidate && size >= least && rest >= least && divided+s.heads <= size/rules.twice {
-			units, bytes = append(units, parquetUnit{number, start, row}), append(bytes, size)
+		if rest := s.end - s.before; candidate && size >= least && rest >= least && divided+s.heads <= size/rules.Twice {
+			units, bytes = append(units, unit{number, start, row}), append(bytes, size)
 			start, base = row, s.before-s.heads
 		}
 	}
-	return append(units, parquetUnit{number, start, g.Rows}), append(bytes, s.end-base)
+	return append(units, unit{number, start, g.Rows}), append(bytes, s.end-base)
 }
 
 // sweep goes through the rows of a row group. Its numbers are sums over all chunks.
@@ -235,68 +233,4 @@ func (s *sweep) begin(p pageStart) {
 	if int64(p.page) < c.Lookups {
 		s.heads += head
 	}
-}
-
-// parquetHeader is the header of a unit.
-type parquetHeader struct {
-	file *parquetFile
-	unit *parquetUnit
-}
-
-func (h parquetHeader) group() *parquet.Group { return &h.file.meta.Groups[h.unit.group] }
-
-func (h parquetHeader) chunkOf(column int) (*parquet.Chunk, *parquet.Leaf) {
-	leaf := h.file.leaf(column)
-	return &h.group().Chunks[leaf], &h.file.meta.Leaves[leaf]
-}
-
-func (h parquetHeader) rows() int64 { return h.unit.stop - h.unit.start }
-
-// encoding is not empty even if the pages are not compressed, because they must be
-// decoded all the same.
-func (h parquetHeader) encoding() string {
-	if chunks := h.group().Chunks; len(chunks) > 0 && chunks[0].Codec != parquet.Uncompressed {
-		return chunks[0].Codec.String()
-	}
-	return "pages"
-}
-
-// nulls returns what the metadata of the row group tell. Its count of nulls includes empty
-// lists, so it proves that a row is null only for columns without lists.
-func (h parquetHeader) nulls(column int) buffers.Nulls {
-	c, leaf := h.chunkOf(column)
-	for _, n := range leaf.Nodes {
-		if n.Repetition == parquet.Optional {
-			return buffers.Nulls{May: c.Nulls != 0, Has: c.Nulls > 0 && leaf.MaxRepetition() == 0}
-		}
-	}
-	return buffers.Nulls{}
-}
-
-// setPositions has no positions, because the values must be decoded. The number of values
-// in the row group bounds the number of elements of each level, which decode counts.
-func (h parquetHeader) setPositions(to *buffers.Column, batch, column int) {
-	c, _ := h.chunkOf(column)
-	for n := range to.Planes {
-		p := &to.Planes[n]
-		if p.Valid != nil {
-			p.Valid[batch] = -1
-		}
-		if p.Length != nil {
-			p.Length[batch] = c.Values
-		}
-	}
-}
-
-// uneven compares the values of the row group, because those of its pages are not known.
-func (h parquetHeader) uneven(column int, field *arrowtype.Field) (string, error) {
-	c, leaf := h.chunkOf(column)
-	want := int64(1)
-	for n := range field.Levels[:len(field.Levels)-1] {
-		want *= int64(field.List(n).Length())
-	}
-	if rows := h.group().Rows; c.Nulls == 0 && leaf.MaxRepetition() > 0 && c.Values != rows*want {
-		return countReason(rows, c.Values, want), nil
-	}
-	return "", nil
 }

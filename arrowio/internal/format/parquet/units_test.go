@@ -1,13 +1,16 @@
-package arrowio
+package parquet
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/parquet"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
@@ -62,18 +65,18 @@ func TestRunsOf(t *testing.T) {
 	rng, divided := random.New(t), 0
 	for range 500 {
 		g, pages := randomGroup(rng)
-		rules := pageRules{1 + rng.Int64N(100), 1 + rng.Int64N(8), rng.Int64N(8)}
-		least := rules.least
-		if indexes := int64(0); rules.indexes > 0 {
+		rules := Rules{1 + rng.Int64N(100), 1 + rng.Int64N(8), rng.Int64N(8)}
+		least := rules.Least
+		if indexes := int64(0); rules.Indexes > 0 {
 			for _, c := range g.Chunks {
 				indexes += int64(c.IndexBytes)
 			}
-			least = max(least, rules.indexes*indexes)
+			least = max(least, rules.Indexes*indexes)
 		}
 		largest := pages[slices.IndexFunc(g.Chunks, func(c parquet.Chunk) bool {
 			return c.Length == slices.MaxFunc(g.Chunks, func(a, b parquet.Chunk) int { return int(a.Length - b.Length) }).Length
 		})]
-		var want []parquetUnit
+		var want []unit
 		var sizes []int64
 		start := int64(0)
 		for _, row := range largest.Rows[1:] {
@@ -84,8 +87,8 @@ func TestRunsOf(t *testing.T) {
 					rest -= g.Chunks[i].Data - g.Chunks[i].Offset
 				}
 			}
-			if row == g.Rows || row > start && size >= least && rest >= least && twice <= size/rules.twice {
-				want, sizes, start = append(want, parquetUnit{7, start, row}), append(sizes, size), row
+			if row == g.Rows || row > start && size >= least && rest >= least && twice <= size/rules.Twice {
+				want, sizes, start = append(want, unit{7, start, row}), append(sizes, size), row
 			}
 			if row == g.Rows {
 				break
@@ -104,58 +107,64 @@ func TestRunsOf(t *testing.T) {
 	}
 }
 
-// openMetered opens a file whose row groups are divided. Bytes counts what is read.
-func openMetered(t *testing.T, path string, rules pageRules) (d *Dataset, bytes *atomic.Int64) {
-	t.Helper()
-	defer DividePages(rules.least, rules.twice)()
-	bytes = new(atomic.Int64)
-	d, err := OpenFiles(t.Context(), []string{path}, Options{IO: "read", Opener: meteredOpener{bytes: bytes}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	return d, bytes
+// metered is a blob that counts the bytes that are read.
+type metered struct {
+	blob.Blob
+	bytes int64
 }
 
-// TestBytesOfPages: to gather a row reads the pages of its unit, the dictionary if they need
-// it, and the offset index.
+func (m *metered) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
+	m.bytes += int64(len(p))
+	return m.Blob.ReadAt(ctx, p, offset)
+}
+
+// TestBytesOfPages: a decoding reads the pages of its unit, the dictionary if they need it, and
+// the offset index.
 func TestBytesOfPages(t *testing.T) {
 	for _, name := range []string{"paged", "paged_v2", "paged_cdc"} {
-		path := "testdata/parquet/" + name + ".parquet"
-		d, read := openMetered(t, path, pageRules{1500, 1, 0})
-		c := d.files[0].contents.(*parquetFile)
-		if len(c.units) < 5 || len(c.units) != len(c.facts.bytes) {
-			t.Fatalf("%s: %d units", name, len(c.units))
-		}
-		const field = 1 // of fixed rows
-		g, err := d.Gatherer([]source.Part{d.Schema().Whole(field)})
+		b, err := local.Opener{}.Open(t.Context(), blob.Entry{Name: "../../../testdata/parquet/" + name + ".parquet"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer g.Close()
-		record := int64(0)
+		defer b.Close()
+		m := &metered{Blob: b}
+		opened, err := Format{Rules{1500, 1, 0}}.Open(t.Context(), resident.NewFile(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := opened.(*file)
+		if len(c.units) < 5 || len(c.units) != len(c.facts.Bytes) {
+			t.Fatalf("%s: %d units", name, len(c.units))
+		}
+		const column = 1 // of fixed rows
+		fields, reasons := arrowtype.Describe(&c.meta.Schema)
+		if reasons[column] != "" {
+			t.Fatal(reasons[column])
+		}
 		for i := range c.units {
 			u := &c.units[i]
-			k := &c.meta.Groups[u.group].Chunks[field]
-			pages, err := c.pages(t.Context(), u, field)
+			k := &c.meta.Groups[u.group].Chunks[column]
+			pages, err := c.pages(t.Context(), u, column)
 			if err != nil {
 				t.Fatal(err)
 			}
 			start, stop := pages.Range()
 			first, _ := pages.Index.Pages(u.start, u.stop)
-			want := stop - start + 2*int64(k.IndexBytes) // for the memory, and for the pages
+			want := stop - start + int64(k.IndexBytes)
 			if int64(first) < k.Lookups {
 				want += k.Data - k.Offset
 			}
-			before := read.Load()
-			job := source.Job{Rows: [2]int{0, 1}, Dst: make([]byte, d.Schema().Fields[field].RowBytes())}
-			if err := g.Gather(t.Context(), source.Draw{}, []int64{record}, []source.Job{job}); err != nil {
+			before := m.bytes
+			decoding, err := c.Decoding(t.Context(), i, column, fields[column])
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got := read.Load() - before; got != want {
+			if _, err := decoding.Run(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			if got := m.bytes - before; got != want {
 				t.Errorf("%s: unit %d: %d bytes were read, want %d", name, i, got, want)
 			}
-			record += u.stop - u.start
 		}
 	}
 }

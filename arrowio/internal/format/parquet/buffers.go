@@ -1,4 +1,4 @@
-package arrowio
+package parquet
 
 import (
 	"encoding/binary"

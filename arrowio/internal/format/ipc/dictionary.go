@@ -1,4 +1,4 @@
-package arrowio
+package ipc
 
 import (
 	"context"
@@ -9,29 +9,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// dictionaries reads the dictionaries of the fields in one file.
-func (r *columnReader) dictionaries(f *file) ([][]*arrowtype.Dictionary, error) {
-	all := make([][]*arrowtype.Dictionary, len(r.fields))
-	var of, numbers []int
-	var fields []*arrowtype.Field
-	for k, column := range r.numbers {
-		if number, field := f.columnOf(column, r.fields[k]); number >= 0 {
-			of, numbers, fields = append(of, k), append(numbers, number), append(fields, field)
-		}
-	}
-	found, err := f.contents.dictionaries(r.ctx, numbers, fields)
-	for i, list := range found {
-		for _, d := range list {
-			d.From += int32(f.first)
-		}
-		all[of[i]] = list
-	}
-	return all, f.named(err)
-}
-
-// dictionaries reads the values of dictionaries as they are at each record
-// batch: a stream may append to a dictionary or replace it on the way.
-func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
+// Dictionaries implements format.Contents. It reads the values of dictionaries as they are at
+// each record batch: a stream may append to a dictionary or replace it on the way.
+func (c *file) Dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
 	all := make([][]*arrowtype.Dictionary, len(fields))
 	users := map[int64][]int{} // of each dictionary: indices into fields
 	for k, field := range fields {
@@ -84,7 +64,7 @@ func dictionaryID(f *arrowmeta.Field) int64 {
 }
 
 // dictionary reads one dictionary batch.
-func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *arrowtype.Field) (*arrowtype.Dictionary, error) {
+func (c *file) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *arrowtype.Field) (*arrowtype.Dictionary, error) {
 	block := c.meta.Dictionaries[i]
 	u := unpacker{r: c.reader(ctx), body: block.Body(), batch: &b.RecordBatch}
 	decoded, err := u.field(values, b.Values)
