@@ -56,7 +56,8 @@ STRICT_GO = f"{PYTHON} tests/strict.py go"
 
 # Go takes a result from its cache only if the flags are the same. With one time
 # limit for all stages, test-deep does not repeat the tests that test has run.
-GO_TEST = f"{STRICT_GO} test -timeout 40m"
+# All checks of go vet run with the tests, which have the types of each package at hand.
+GO_TEST = f"{STRICT_GO} test -vet=all -timeout 40m"
 
 # -race enables checkptr, which ends the process when GoMLX's engine computes
 # addresses from integers. For that module checkptr is off.
@@ -99,7 +100,6 @@ TEST = [
         "the page in a browser",
         "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
     ),
-    Stage("go vet", "go vet ./..."),
     Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),
     Stage("go test -race", f"{RACE} {RACED}"),
     Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),

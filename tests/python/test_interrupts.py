@@ -185,9 +185,13 @@ def _continues(loader: mf.Loader, where: str) -> None:
     loader.seek(epoch=0)  # hangs if the interrupt left the loader locked
 
 
+QUICK = {("next", 2), ("peek and next", 0), ("restore", 0), ("remesh", 0), ("export", 0)}
+PLACES = [*((what, 0) for what in WORK), ("next", 2), ("seek", 2), ("skip", 2), ("place", 2)]
+
+
 @pytest.mark.parametrize(
     ("what", "ahead"),
-    [*((what, 0) for what in WORK), ("next", 2), ("seek", 2), ("skip", 2), ("place", 2)],
+    [pytest.param(*at, marks=[] if at in QUICK else pytest.mark.deep) for at in PLACES],
 )
 def test_at_every_place(what: str, ahead: int) -> None:
     """The loader continues at the position that it reports, and nothing is left behind.
@@ -303,7 +307,9 @@ def test_calls_of_a_signal_handler_repeat_no_batch(name: str, ahead: int) -> Non
     assert refused > 50
 
 
-@pytest.mark.parametrize("handler", [signal.default_int_handler, None])
+@pytest.mark.parametrize(
+    "handler", [pytest.param(signal.default_int_handler, marks=pytest.mark.deep), None]
+)
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_interrupts_in_a_row_lose_no_batch(
     handler: Callable[[int, FrameType | None], Any] | None, ahead: int
