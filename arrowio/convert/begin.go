@@ -10,7 +10,7 @@ import (
 )
 
 // begin makes the folder and writes the manifest, or compares it with the one that is there.
-// Of several processes that begin at once, one writes it.
+// If several processes begin at once, one of them writes it.
 func begin(folder local.Folder, m *manifest.Manifest) error {
 	if folder.Has(manifest.Name) {
 		return compare(folder, m)
@@ -46,7 +46,7 @@ func begin(folder local.Folder, m *manifest.Manifest) error {
 	return compare(folder, m)
 }
 
-// compare returns an error unless the manifest of the folder is that of the same conversion.
+// compare returns an error unless the manifest in the folder describes the same conversion.
 func compare(folder local.Folder, m *manifest.Manifest) error {
 	path := folder.Path(manifest.Name)
 	text, err := folder.Read(manifest.Name)

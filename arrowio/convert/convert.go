@@ -33,19 +33,19 @@ type Options struct {
 	Files       arrowio.Options // how the input is opened, and its columns; Cache is always "memory"
 	RowsPerFile int64           // 0 for whole units of the input, of about 256 MiB there
 
-	// Part and Parts select the files that this run converts: those of part 1 to
-	// Parts. Zeros stand for all files.
+	// Part and Parts select the files that this run converts. Part counts from 1
+	// to Parts. Zeros stand for all files.
 	Part, Parts int
 
-	// Progress, if set, is called with the records of the part that are done, and that
-	// there are to do.
+	// Progress, if set, is called with the number of converted records of the part,
+	// and with its total.
 	Progress func(done, total int64)
 }
 
 // Report describes a conversion after a run, and the run.
 type Report struct {
-	Records int64    // of all files
-	Files   int      // of all parts
+	Records int64    // in all files
+	Files   int      // in all parts
 	Missing []string // files that other parts have yet to write
 	Part    Part     // what this run was for
 }
@@ -53,10 +53,10 @@ type Report struct {
 // Part describes the part of the files that a run converts.
 type Part struct {
 	Number, Of int   // 1 of 1 if the run converts all files
-	Records    int64 // of the files of the part
+	Records    int64 // in the files of the part
 	Written    int   // files that the run wrote
 	Present    int   // files of the part that were there before
-	Bytes      int64 // of the files that the run wrote
+	Bytes      int64 // in the files that the run wrote
 }
 
 // Run converts files, globs and directories to a directory, which it makes. If the directory
@@ -244,7 +244,7 @@ func (j *job) schema() (s outputSchema) {
 	return s
 }
 
-// arguments returns those of the command, without the output and the part.
+// arguments returns the arguments of the command, without the output and the part.
 func (j *job) arguments(inputs []string) []string {
 	list := slices.Clone(inputs)
 	add := func(flag, value string) { list = append(list, flag, value) }

@@ -58,7 +58,7 @@ func options(t *testing.T, rows int64) Options {
 	return Options{Files: arrowio.Options{Columns: namesOf(ds.Schema())}, RowsPerFile: rows}
 }
 
-// TestParts converts in any number of parts, in any order. The bytes are those of one run.
+// TestParts converts in any number of parts, in any order, and compares the bytes with one run.
 func TestParts(t *testing.T) {
 	r, o := random.New(t), options(t, 7)
 	dir := filepath.Join(t.TempDir(), "whole")
@@ -228,7 +228,7 @@ func contentsOf(t *testing.T, name string) string {
 // home is the folder of the package.
 var home, _ = os.Getwd()
 
-// TestMaskedColumns compares the columns that a run names with those of the manifest.
+// TestMaskedColumns compares the columns that a run names with the columns of the manifest.
 func TestMaskedColumns(t *testing.T) {
 	o := options(t, 0)
 	dir := t.TempDir()

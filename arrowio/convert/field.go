@@ -122,7 +122,7 @@ func (f *field) levels(list []columns.Level) []columns.Level {
 	return list
 }
 
-// sixteen returns a field whose bfloat16 are 16 bits, since Arrow has no type for them.
+// sixteen replaces bfloat16 by uint16, since Arrow has no type for bfloat16.
 func sixteen(f source.Field) source.Field {
 	if f.Type == dtype.BFloat16 {
 		f.Type = dtype.Uint16
@@ -130,7 +130,7 @@ func sixteen(f source.Field) source.Field {
 	return f
 }
 
-// plain is a source whose bfloat16 are 16 bits.
+// plain is a source with uint16 in place of bfloat16.
 type plain struct{ source.Source }
 
 func (p plain) Schema() source.Schema {

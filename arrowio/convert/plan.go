@@ -7,12 +7,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// sizes are bytes of what is read and written.
+// sizes are numbers of bytes.
 type sizes struct {
-	file   int64 // of a file
-	window int64 // of the records that are read at once
-	most   int64 // of all windows in memory; a window that takes more is cut, and read again
-	batch  int64 // of a record batch
+	file   int64 // a file that is written
+	window int64 // records that are read at once
+	most   int64 // all windows in memory; a larger window is cut and read again
+	batch  int64 // a record batch
 }
 
 // maxWindow bounds the bytes of all windows in memory, unless there is one of one row.
@@ -31,7 +31,7 @@ type plan struct {
 	rowBytes int64   // estimate
 }
 
-// newPlan returns the plan of a dataset whose files have a number of bytes.
+// newPlan returns the plan of a dataset. Bytes is the size of its files.
 func newPlan(units []int64, fields []source.Field, records, bytes int64) plan {
 	p := plan{sizes: usual, units: units, rowBytes: 1}
 	for _, f := range fields {
@@ -66,8 +66,7 @@ func (p plan) files(records, rowsPerFile int64) []int64 {
 	return list
 }
 
-// windows divides the records from start to stop, which are those of a file, into runs that
-// are read at once.
+// windows divides the records of a file, start to stop, into runs that are read at once.
 func (p plan) windows(start, stop int64) []int64 {
 	return p.merge(source.UnitsBetween(p.units, start, stop), p.rows(p.window))
 }

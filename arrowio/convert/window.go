@@ -27,7 +27,7 @@ type batch struct {
 // windows reads windows. A column of a window is read from its first row to its last by one
 // goroutine, so that each unit is decoded once, and columns are read at the same time.
 type windows struct {
-	readers []*columns.Reader // of one field each
+	readers []*columns.Reader // one for each field
 	weights []int64           // by column: bytes of its largest unit; measured as they are read
 	batch   int64             // rows of a record batch
 	most    int64             // bytes of all windows
@@ -36,9 +36,9 @@ type windows struct {
 	workers chan struct{}
 	memory  *semaphore.Weighted // the windows that are read or written must fit into it
 	row     int64               // bytes of a row, as measured so far
-	room    int64               // of the cache of decoded units
+	room    int64               // bytes of the cache of decoded units
 	cache   *semaphore.Weighted // the units of the columns that are being read must fit into it
-	mu      sync.Mutex          // of weights and row
+	mu      sync.Mutex          // guards weights and row
 }
 
 // newWindows returns a reader of some fields of a source.
@@ -76,7 +76,7 @@ type window struct {
 	*windows
 	start, stop int64
 	step        int64 // rows of a record batch
-	share       int64 // of the memory
+	reserved    int64 // bytes of memory
 	columns     [][]*columns.Batch
 	done        sync.WaitGroup
 
@@ -88,12 +88,12 @@ type window struct {
 // begin begins to read a window. It returns once every column has begun. The caller calls end
 // after the use of the window.
 func (w *windows) begin(ctx context.Context, start, stop int64) *window {
-	share := w.expected(stop - start)
-	if err := w.memory.Acquire(ctx, share); err != nil {
+	reserved := w.expected(stop - start)
+	if err := w.memory.Acquire(ctx, reserved); err != nil {
 		return &window{windows: w, start: start, stop: stop, err: err}
 	}
 	win := w.read(ctx, start, stop)
-	win.share = share
+	win.reserved = reserved
 	return win
 }
 
@@ -131,8 +131,8 @@ func (w *windows) read(ctx context.Context, start, stop int64) *window {
 // end waits until nothing reads the window, and drops it.
 func (w *window) end() {
 	w.done.Wait()
-	w.memory.Release(w.share)
-	w.share, w.columns = 0, nil
+	w.memory.Release(w.reserved)
+	w.reserved, w.columns = 0, nil
 }
 
 // expected returns the bytes that some rows probably take.
@@ -149,7 +149,7 @@ func (w *windows) weight(column int) int64 {
 	return min(w.room, w.weights[column])
 }
 
-// measure takes the bytes of some rows of a column as those of all.
+// measure extrapolates the bytes of some rows of a column to its largest unit.
 func (w *windows) measure(column int, bytes, rows int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

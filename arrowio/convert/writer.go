@@ -51,7 +51,7 @@ type conversion struct {
 type piece struct {
 	file   int
 	window *window // nil for a file that is there already
-	last   bool    // of its file
+	last   bool    // the last piece of its file
 }
 
 // run writes the files first to last-1, unless they are there.

@@ -69,8 +69,8 @@ func refuse(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "arrays", format, args...)
 }
 
-// check rejects an array that is invalid, or whose name or number of records does
-// not fit the arrays before it.
+// check rejects an invalid array. Its name must differ from the arrays before it,
+// and its number of records must be equal.
 func (a *Array) check(t *table.Table, list []Array) error {
 	if err := a.checkAlone(); err != nil {
 		return err

@@ -17,8 +17,8 @@ type testColumn struct {
 	name   string
 	typ    arrow.DataType
 	meta   arrow.Metadata
-	shape  []int                        // of a row
-	dtype  dtype.Type                   // of its elements
+	shape  []int                        // shape of a row
+	dtype  dtype.Type                   // element type
 	append func(b array.Builder, i int) // appends row i
 	want   func(i int) []byte           // the bytes that a gather of row i must deliver
 	null   func(i int) bool             // true if row i may have a null: the field must be nullable

@@ -3,10 +3,10 @@
 // It copies only the rows that a loader gathers.
 //
 // The memory is borrowed until the source is closed. Close waits for every
-// gather under way without a limit, since none of them reads from a disk. Then it
-// returns the memory by the callbacks of its owner. These run on the goroutine
-// that calls Close, never in a finalizer or on a goroutine of this package: the
-// owner may be an interpreter, whose lock the callback takes.
+// running gather, without a limit, because a gather reads memory and never a
+// disk. Then it calls the release callbacks of the owner. They run on the
+// goroutine that calls Close, never in a finalizer or on a goroutine of this
+// package, because a callback may take the lock of an interpreter.
 //
 // The package trusts the description of the memory, because it cannot test whether
 // an address is readable.

@@ -75,8 +75,8 @@ func arrayOf(a *C.struct_ArrowArray, f *arrowmeta.Field) *table.Array {
 // maxBuffers bounds the buffers of an array of views.
 const maxBuffers = 1 << 20
 
-// sized sets the sizes of the data buffers of views, which are in the last buffer, and
-// removes that buffer. It returns nil if there are no sizes.
+// sized reads the sizes of the data buffers of views from the last buffer, and removes
+// that buffer. It returns nil if the sizes are missing.
 func sized(buffers []table.Buffer) []table.Buffer {
 	last := len(buffers) - 1
 	if last < 2 || last > 2 && buffers[last].At == nil {

@@ -32,13 +32,13 @@ type Options struct {
 	Shapes map[string][]int
 }
 
-// New makes a source of record batches. Columns become fields, or are skipped,
-// like those of files. The source retains the batches until Close. Until then, the
-// caller must not change them.
+// New makes a source of record batches. Columns become fields or are skipped, as
+// in files. The source retains the batches until Close. Until then, the caller
+// must not change them.
 //
 // The error is Incompatible if a batch has other columns than the schema,
-// InvalidArgument for shapes that do not fit, and DataLoss for arrays whose
-// buffers are too small for their lengths.
+// InvalidArgument for shapes that do not fit, and DataLoss for arrays with
+// buffers that are too small for their lengths.
 func New(schema *arrow.Schema, batches []arrow.Record, o Options) (source.Source, error) {
 	if schema == nil {
 		return nil, goarrow.NoSchema()

@@ -19,12 +19,13 @@ import (
 // The columns are the arrays of plan, the layout of the loader, in their order. Rows with
 // a shape are fixed-size lists, one inside the other. Booleans are converted to bits, and
 // bfloat16 to float32. A complex number is a list of its two parts. Dates, times and
-// durations have the type that schema, the schema of the loader's source, names. There are
-// no padding rows and no mask: the last record batch of an epoch may have fewer rows.
+// durations have the type that schema, the schema of the loader's source, names. The
+// result has no padding rows and no mask: the last record batch of an epoch may have fewer
+// rows.
 //
-// The error is Unsupported unless the batch has each array in one block, as with a layout
-// whose mesh has one device, and one batch dimension. It is InvalidArgument if the batch has
-// other arrays than plan.
+// The error is Unsupported unless the batch has each array in one block, as on a mesh of one
+// device, and one batch dimension. It is InvalidArgument if the batch has other arrays than
+// plan.
 func FromBatch(plan *layout.Layout, schema source.Schema, b *batch.Batch) (arrow.RecordBatch, error) {
 	columns, rows, err := goarrow.Rows(plan, schema, b)
 	if err != nil {

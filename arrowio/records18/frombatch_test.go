@@ -206,8 +206,8 @@ func TestUnfitBatches(t *testing.T) {
 	}
 }
 
-// TestOtherLayouts: a layout that is not that of the batch is refused, instead of giving its
-// names to other columns.
+// TestOtherLayouts: the layout of another loader is refused, instead of giving its names to
+// other columns.
 func TestOtherLayouts(t *testing.T) {
 	src, err := arrowio.FromSlices(arrowio.Slice("x", []uint8{1, 2}), arrowio.Slice("y", []float32{1, 2}))
 	if err != nil {

@@ -208,7 +208,7 @@ func TestFromReader(t *testing.T) {
 	})
 }
 
-// faulty is a reader whose Next calls a function.
+// faulty is a reader with a function as its Next.
 type faulty struct {
 	array.RecordReader
 	next     func() bool
@@ -485,7 +485,7 @@ loader: array "weight" is float64, but field "weight" is int32; write "int32"`},
 			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
 		}
 	}
-	var none *array.JSONReader // a reader whose methods panic
+	var none *array.JSONReader // a nil reader: its methods panic
 	if _, err := records18.FromReader(none, stream.Options{Layout: planOf(t, 4, "drop", "")}); status.CodeOf(err) != status.Internal {
 		t.Error(err)
 	}

@@ -94,7 +94,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// labeled makes a record of rows with the given labels, whose images hold them.
+// labeled makes a record batch. Each row has a label, and repeats it in its image.
 func labeled(pool memory.Allocator, width int32, labels ...int32) arrow.RecordBatch {
 	b := array.NewRecordBuilder(pool, arrow.NewSchema([]arrow.Field{
 		{Name: "image", Type: arrow.FixedSizeListOf(width, arrow.PrimitiveTypes.Float32)},

@@ -6,8 +6,8 @@ import "hash/crc32"
 // bytes are read, because a zip file has no checksum of a part.
 type checksum struct {
 	has    bool
-	member uint32 // of the header and the elements
-	head   uint32 // of the header
+	member uint32 // over the header and the elements
+	head   uint32 // over the header
 }
 
 // matches reports whether the chunks of an array, n bytes in all, have the checksum of the member.

@@ -272,8 +272,8 @@ func (g *gatherer) cut(w wanted, t *task, buffer []byte) error {
 type part struct {
 	field   int
 	typ, to dtype.Type
-	size    int // of an element of typ
-	bytes   int // of the part, in elements of to
+	size    int // bytes of an element of typ
+	bytes   int // bytes of the part, as elements of type to
 	boxes   []box
 }
 

@@ -121,7 +121,7 @@ func npyRemedy(stored string) string {
 		return "has more than 64 bits, which JAX does not have; save array.astype(numpy.float64)"
 	case kind == "c32" || kind == "c24":
 		return "has more than 128 bits, which JAX does not have; save array.astype(numpy.complex128)"
-	case kind == "W4": // of ml_dtypes
+	case kind == "W4": // from ml_dtypes
 		return "is complex of 32 bits, which JAX does not have; save array.astype(numpy.complex64)"
 	case strings.HasPrefix(kind, "O"):
 		return "stands for pickled Python objects, which are not read; save an array of numbers"

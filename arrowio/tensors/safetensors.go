@@ -110,7 +110,7 @@ func parseEntries(f blob.Blob, header jsontext.Value, start int64) ([]array, err
 	return arrays, nil
 }
 
-// isStringMap reports whether a value is null, or an object whose values are strings.
+// isStringMap reports whether a value is null, or an object of strings.
 func isStringMap(value jsontext.Value) bool {
 	for _, v := range value.Members() {
 		if v.Kind() != jsontext.String {

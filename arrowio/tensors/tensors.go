@@ -1,9 +1,9 @@
 // Package tensors makes a source of the arrays in a file of weights: safetensors (one
 // file, or several with an index), .npy and .npz.
 //
-// The source has one record. Each array is a field whose row is the whole array, so a
-// part of a row is any box of the array. A gather reads the bytes of these parts only,
-// and overlapping parts once.
+// The source has one record. Each array is a field, and its row is the whole array, so
+// a part of a row is any box of the array. A gather reads the bytes of these parts
+// only, and overlapping parts once.
 //
 // Files need not be trusted. Every length, offset and shape is checked when the file
 // is opened. No array shares bytes with another one, and none reaches beyond the file.
@@ -29,14 +29,14 @@ import (
 
 const (
 	maxRank   = 31      // dimensions of an array; a layout has one more for the batch
-	maxArrays = 1 << 20 // of a file, or of all files of an index
+	maxArrays = 1 << 20 // in a file, or in all files of an index
 )
 
 // Source is the arrays of one file, or of the files of an index.
 type Source struct {
 	files     []blob.Blob
 	schema    source.Schema
-	locations []location // of the fields
+	locations []location // by field
 	calls     *source.Calls
 }
 

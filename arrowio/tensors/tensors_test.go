@@ -162,7 +162,7 @@ func (o oneFile) Open(context.Context, blob.Entry) (blob.Blob, error) { return o
 
 // TestOnlyTheParts: a gather reads the bytes of its parts, and shared bytes once.
 func TestOnlyTheParts(t *testing.T) {
-	const rows, columns = 1200, 5000 // of 2 bytes
+	const rows, columns = 1200, 5000 // 2 bytes each
 	file := safetensors(stored{"w", "BF16", []int{rows, columns}, random(2 * rows * columns)})
 	start := int64(len(file) - 2*rows*columns)
 	for _, c := range []struct {
@@ -259,7 +259,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestNarrowed: numbers of 64 bits become those of 32 bits, or an error.
+// TestNarrowed: numbers of 64 bits are converted to 32 bits, or rejected.
 func TestNarrowed(t *testing.T) {
 	floats, ints := make([]byte, 8*3), make([]byte, 8*2)
 	for i, x := range []float64{1.5, math.Inf(-1), 1e300} {
@@ -469,7 +469,7 @@ func TestMembersOfZip(t *testing.T) {
 // TestChecksum: the checksum of a member of a zip file is compared if all bytes of the array are
 // read, in parts of any shape.
 func TestChecksum(t *testing.T) {
-	const rows, columns = 1100, 1001 // of 4 bytes: five chunks
+	const rows, columns = 1100, 1001 // 4 bytes each: five chunks
 	good := npz(t, zip.Store, map[string][]byte{"w.npy": npy("<f4", "False", "(1100, 1001)", random(4*rows*columns))})
 	bad := bytes.Clone(good)
 	bad[len(bad)/2] ^= 1

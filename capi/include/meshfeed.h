@@ -148,8 +148,8 @@ void mf_bytes_free(mf_bytes* bytes);
 
 /* ---- handles ---------------------------------------------------------- */
 
-/* Each kind of handle has its own type, passed by value. The id is 0 while there is
-   no object: after `mf_loader loader = {0};` and after a failed call. Functions that
+/* Each kind of handle has its own type, passed by value. The id is 0 without an
+   object: after `mf_loader loader = {0};` and after a failed call. Functions that
    take handles of every kind take the id, as in mf_release(loader.id, &error). */
 typedef struct mf_dataset {
   uint64_t id;

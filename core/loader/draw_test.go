@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestDraw: rows that depend on the draw are those of the batch's epoch and of the loader's seed, wherever
-// a run continues, through views, and in every order. The same holds for announcements.
+// TestDraw: rows that depend on the draw follow the batch's epoch and the loader's seed, wherever a run
+// continues, through views, and in every order. So do announcements.
 func TestDraw(t *testing.T) {
 	d := document(8)
 	d.Batch.Remainder = layout.Pad

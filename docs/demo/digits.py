@@ -8,7 +8,7 @@ It shows, in order:
 - which device holds and which process reads what on a 4 by 2 mesh;
 - a training run with the batch split over "data" and the image columns over "model";
 - a stop in the middle of an epoch, and a resume from the saved state on a 2 by 4 mesh;
-- a check that the global batches are those of an uninterrupted run;
+- a check that the global batches equal the batches of an uninterrupted run;
 - the accuracy on a padded test set with its mask.
 """
 

@@ -161,7 +161,7 @@ assert "all-reduce" in program
 
 # %% [markdown]
 # `mean()` is the mean of the *global* batch. XLA sees that its rows are on four groups of devices, and
-# inserts the all-reduce. You write no communication, and the weights are those of one device.
+# inserts the all-reduce. You write no communication, and the weights come out as on one device.
 
 # %% [markdown]
 # ## PyTorch
@@ -763,7 +763,7 @@ sharding = NamedSharding(mesh, P("data"))
 
 
 def levanter():
-    """Yields batches whose rows are stacked one by one, for every device."""
+    """Yields batches with their rows stacked one by one, for every device."""
     for start in range(0, 1024, 256):
         batch = {}
         for name, array in data.items():

@@ -266,7 +266,7 @@ sums = [[int(line.split("sum")[1].split(",")[0]) for line in process] for proces
 assert sums == [[28, 120], [28, 120], [92, 120], [92, 120]]
 
 # %% [markdown]
-# By rank there is no error. JAX was told that processes 0 and 2 hold the same rows, so the batch has shrunk
+# By rank, nothing fails. JAX was told that processes 0 and 2 hold the same rows, so the batch has shrunk
 # from 16 rows to 8. They hold different rows: one global array has two contents, and one sum has two values.
 # A real job trains on. Each copy of a weight sees other data, the loss looks plausible, and the copies drift
 # apart.
@@ -297,7 +297,7 @@ print("one replicated scalar:", [float(shard.data) for shard in wrong.addressabl
 #    for some ten milliseconds. If steps wait for each other in collectives, all processes come to the same
 #    batch. If a process took one more, all processes raise an error. If steps have no collective, processes may
 #    run apart, and nothing is reported.
-# 4. A failure in one process is *posted to the others*, whose next `next` raises it. So is an exception that
+# 4. A failure in one process is *posted to the others*: their next `next` raises it. So is an exception that
 #    ends the program. If a process does not return to `next` within 30 s, because it waits for the lost one in
 #    a collective, it ends with status 113 (`on_peer_error`).
 #

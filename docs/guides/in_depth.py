@@ -511,7 +511,7 @@ show(table)
 #
 # **What this cannot show:** scaling. These devices are threads that share the cores of one machine, so eight
 # of them have no more power than one. A table of "near-linear speedup" needs real devices. Run this cell on
-# yours, and divide rows per second by those of one device.
+# yours, and divide its rows per second by the rows per second of one device.
 #
 # Memory per device needs no measurement. It follows from the shapes, but it has two readings, which are
 # easily mixed up. With a fixed *global* batch, each device holds less of it. With a fixed batch *per device*,
@@ -574,9 +574,9 @@ def restore(checkpoints, loader, run):
 
 
 # %% [markdown]
-# Ten steps on the 4 by 2 mesh, a save, and five more steps on another mesh, of four devices. The losses are
-# those of the training above, which was not interrupted. `mf.check_replicas` compares the copies of each
-# array on all devices.
+# Ten steps on the 4 by 2 mesh, a save, and five more steps on another mesh, of four devices. The losses
+# equal the losses of the training above, which was not interrupted. `mf.check_replicas` compares the copies
+# of each array on all devices.
 
 # %%
 if ocp:
@@ -728,8 +728,8 @@ if ocp:
 # %% [markdown]
 # JAX can also let the processes that are left continue without a restart (`jax_enable_recoverability`). Then
 # `loader.remesh` continues at the same position on the devices that are left. The program moves its
-# parameters, or restores them if the lost devices had parts of which there is no copy. Here a mesh of eight
-# devices becomes one of four, in one process:
+# parameters, or restores them if the lost devices held the only copy of a part. Here a mesh of eight devices
+# becomes one of four, in one process:
 
 # %%
 left = grid(model=1, devices=jax.devices()[:4])
@@ -783,8 +783,8 @@ def error_of(function, *arguments, **options):
 error_of(mf.Loader, train, mesh, P("data"), batch_size=30)
 
 # %% [markdown]
-# **Axes are Explicit**, which is the default of `jax.make_mesh`. Then the sharding is part of an array's
-# type, and JAX refuses operations whose result could be split in several ways. To look at values, use
+# **Axes are Explicit**, which is the default of `jax.make_mesh`. Then the sharding is part of an array's type,
+# and JAX refuses an operation if its result could be split in several ways. To look at values, use
 # `np.asarray(batch["image"])[0]`. In a model, say `out_sharding=`, or use `mf.make_mesh`, which has Auto axes.
 
 # %%
@@ -871,7 +871,7 @@ with open_loader(train, mesh) as loader:
 #    batch.
 # 9. Read `loader.report()` before you change anything. If it says that the step is the limit, leave the input
 #    as it is.
-# 10. Compare the first losses of a new mesh with those of one device.
+# 10. Compare the first losses of a new mesh with the losses on one device.
 
 # %% [markdown]
 # Next: [From one process to many](distributed.py), [How to split a model](strategy.py), [Jobs of many

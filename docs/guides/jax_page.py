@@ -622,7 +622,7 @@ def by_rank():
 printed = job.run(by_rank, held, train_step)
 
 # %% [markdown]
-# There is no error. The shape is (8, 16): JAX was told that processes 0 and 2 hold the same rows, so 16 rows
+# Nothing fails. The shape is (8, 16): JAX was told that processes 0 and 2 hold the same rows, so 16 rows
 # became 8. All processes agree on the loss, so a comparison of losses does not help. But it is not the loss
 # of any batch. The left half of the weight matrix is on processes 0 and 1, and saw the records 0 to 7. The
 # right half saw the records 8 to 15:
@@ -759,7 +759,7 @@ assert [lines[2] for lines in printed[:3]] == [lines[0] for lines in printed[1:]
 #
 # A group is not a process. With the model across processes, 0 and 2 are one group, and must read the same
 # stream. The layout knows the groups, and `mf.put` logs them. On a mesh in another order, two processes may
-# share only a part of their rows. Then there are no groups, and the assertion fails.
+# share only a part of their rows. Then groups do not exist, and the assertion fails.
 #
 # `mf.place_batches` places a whole stream, and reads ahead in a thread:
 
@@ -860,10 +860,10 @@ assert len(after) == 16
 # %% [markdown]
 # ## Weights from a checkpoint
 #
-# The page names two arrays that are no batches: the weights of a checkpoint, and a large image that is split
-# by place. The question is the same: which part does each device need? `mf.open_arrays` opens a safetensors,
-# .npy or .npz file, and `mf.load_arrays` loads its arrays with any shardings. Each process reads only the
-# bytes that its devices hold.
+# The page names two arrays that are not batches: the weights of a checkpoint, and a large image that is
+# split by place. The question is the same: which part does each device need? `mf.open_arrays` opens a
+# safetensors, .npy or .npz file, and `mf.load_arrays` loads its arrays with any shardings. Each process
+# reads only the bytes that its devices hold.
 #
 # safetensors is a simple format: the length of a header, a header with type, shape and place of each array,
 # and then their bytes. Here are a pair of matrices as in a feed-forward block, and an older version of them,

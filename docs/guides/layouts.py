@@ -327,7 +327,8 @@ assert len(problems) == 3
 #
 # - A problem has a code (`indivisible`), a path in the document, numbers, and a remedy. One cause is reported for
 #   all three arrays, the mask of `"pad"` included.
-# - `"pad"` is no remedy: it fills the last batch of the epoch, and the problem is the size of every batch.
+# - `"pad"` does not help: it fills the last batch of the epoch, and the problem is the size of every
+#   batch.
 #
 # There are three remedies: another batch size, the same devices with a shorter `data` axis, or, for a small array,
 # a spec that leaves the batch whole. The checks that remain are remarks and warnings, not errors:

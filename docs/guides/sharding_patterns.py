@@ -284,9 +284,9 @@ assert both_passes == {"all-reduce": 2}
 
 # %% [markdown]
 # Only columns-then-rows needs a single collective, one forward and one backward. A transformer layer has two
-# such pairs, attention and feed-forward, so it has two all-reduces forward and two backward. There is no
-# all-gather after each layer. (With sequence parallelism, each all-reduce becomes a reduce-scatter and an
-# all-gather, which send the same bytes; `sequence_parallel=True` draws it.)
+# such pairs, attention and feed-forward, so it has two all-reduces forward and two backward. No all-gather
+# follows each layer. (With sequence parallelism, each all-reduce becomes a reduce-scatter and an all-gather,
+# which send the same bytes; `sequence_parallel=True` draws it.)
 #
 # Computation waits for these collectives, in every layer. So the axis stays among devices with fast links,
 # inside a node. All devices of a group see the same rows of the batch.
@@ -432,12 +432,12 @@ assert ticks == 11
 assert abs(idle - 3 / 11) < 1e-12
 
 # %% [markdown]
-# The result is that of the layers one after the other. It took m + p - 1 ticks for m micro-batches and p
+# The result equals running the layers one after the other. It took m + p - 1 ticks for m micro-batches and p
 # stages. So the efficiency is m / (m + p - 1), and the idle share, the bubble, is (p - 1) / (m + p - 1).
 # GPipe's authors state it as an order, O((K - 1) / (M + K - 1)) for K stages and M micro-batches
 # [[GPipe](https://arxiv.org/abs/1811.06965), section 2.3]. Megatron's (p - 1) / m divides the same idle time
 # by the *ideal* time [[Megatron-LM, 2021](https://arxiv.org/abs/2104.04473), section 2.2.1]. So one minus
-# that is no efficiency, though texts print it as (m - p + 1) / m:
+# that is not an efficiency, though texts print it as (m - p + 1) / m:
 
 # %%
 print("stages  micro-batches  efficiency  idle, drawn  (m - p + 1) / m")
@@ -451,11 +451,11 @@ assert all((p - 1) / (4 * p + p - 1) < 1 / 5 for p in range(2, 100))  # m = 4 p
 
 # %% [markdown]
 # With four times as many micro-batches as stages, the bubble is less than a fifth; GPipe's authors found it
-# negligible from there on. But a stage keeps the activations of micro-batches whose backward pass has not
-# run. Schedules order the work so that these are fewer, or the bubble is smaller. In "1f1b", one forward and
-# one backward pass alternate. In "zero-bubble", the gradients of the weights are a third kind of work, and
-# fill gaps; it is the schedule ZB-H1 [[Zero Bubble](https://arxiv.org/abs/2401.10241), section 2.1]. If each
-# kind takes one tick, a stage is idle for p - 1 of 3 m + p - 1 ticks:
+# negligible from there on. But a stage keeps the activations of each micro-batch until its backward pass.
+# Schedules order the work so that these are fewer, or the bubble is smaller. In "1f1b", one forward and one
+# backward pass alternate. In "zero-bubble", the gradients of the weights are a third kind of work, and fill
+# gaps; it is the schedule ZB-H1 [[Zero Bubble](https://arxiv.org/abs/2401.10241), section 2.1]. If each kind
+# takes one tick, a stage is idle for p - 1 of 3 m + p - 1 ticks:
 
 # %%
 kept, bubble = {}, {}

@@ -173,10 +173,10 @@ for size in (12, 24):
 # Columns are GB (10^9 bytes) per device. *free* is what is left of the memory, after a margin of a tenth. A
 # time is `?` if the document lacks a number that it needs. Weights and gradients take 2 bytes each. AdamW
 # keeps a copy of the weights and two moments in 32 bits, which are 12 bytes. The sum is 16 bytes per
-# parameter [[ZeRO](https://arxiv.org/abs/1910.02054), section 3.1]. With optax and weights in float32, there
-# is no copy, and the sum is the same: 4 bytes of weights, 4 of gradients and 8 of moments. Texts that count 4
-# bytes for the optimizer forget a moment, the copy, or 32 bits. By the same count, a device of 80 GB can
-# train 5 billion parameters without activations, and not the 10 billion that are often named.
+# parameter [[ZeRO](https://arxiv.org/abs/1910.02054), section 3.1]. With optax and weights in float32, the
+# copy is unnecessary, and the sum is the same: 4 bytes of weights, 4 of gradients and 8 of moments. Texts
+# that count 4 bytes for the optimizer forget a moment, the copy, or 32 bits. By the same count, a device of
+# 80 GB can train 5 billion parameters without activations, and not the 10 billion that are often named.
 #
 # ## Dividing the states
 #
@@ -202,7 +202,7 @@ assert [f"{total / 1e9:.3g}" for total in sums] == ["31.4", "16.6", "1.88", "120
 assert f"{gpt2.best.memory['weights'] / 1e9:.1f}" == "3.1"
 
 # %% [markdown]
-# Per row, the sum of weights, gradients and optimizer is that of the paper's first table. *step* is the
+# Per row, the sum of weights, gradients and optimizer agrees with the paper's first table. *step* is the
 # expected time, and *range* the time in the best and in the worst case. If gradients are scattered once per
 # step, stages 1 and 2 send as much as plain data parallelism. Stage 3 sends half as much again, because both
 # passes gather the weights. Tensor and pipeline parallelism divide the states too. An axis that replicates
@@ -249,7 +249,7 @@ assert "8,030,261,248 parameters" in str(llama)
 # %% [markdown]
 # Every way of splitting the devices is evaluated, except those that the report lists under *Not evaluated*.
 # The fastest that fits as JAX runs it wins, and one sentence says why each other one does not. Those that fit
-# with fused kernels only come after it. Of equally fast ones, the simpler one is first. A candidate that
+# with fused kernels only come after it. Among equally fast ones, the simpler one is first. A candidate that
 # misses by less than 10 % reads *near*. If nothing fits, the report names small changes after which something
 # does:
 
@@ -319,8 +319,8 @@ show(mf.diagram("pipeline", schedule="1f1b", stages=4, micro_batches=8))
 # %% [markdown]
 # With p stages and m micro-batches, the idle share is (p-1)/(m+p-1)
 # [[GPipe](https://arxiv.org/abs/1811.06965)]. Megatron's papers print (p-1)/m, which is the idle time over
-# the *ideal* time. One minus that is no efficiency, although texts print it as (m-p+1)/m. For 6 stages and 3
-# micro-batches it is negative.
+# the *ideal* time. One minus that is not an efficiency, although texts print it as (m-p+1)/m. For 6 stages
+# and 3 micro-batches it is negative.
 
 
 # %%
@@ -466,7 +466,7 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 # | communication | the same trace: time of each collective | compare it with the report's; set `training.link_efficiency` |
 # | one device | the trace of each device; the report's stages | divide layers, experts or rows evenly |
 #
-# With your numbers in the document, the ranking is that of your cluster.
+# With your numbers in the document, the ranking holds for your cluster.
 #
 # ## What common texts say
 #
@@ -506,9 +506,9 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 #   `jax.lax.with_sharding_constraint`. Otherwise XLA may split them as the weights are, and take more.
 # - **Traffic** of `data`, `tensor`, `fsdp` and `expert` has the bytes of programs that XLA compiles for TPUs.
 #   Only norms differ, which `fsdp` gathers.
-# - **Models** are decoders with full or latent attention (`latent`, as in DeepSeek-V3, whose module for a
-#   second token does not count). Sliding windows have no key, and count as full attention. The scales of norms
-#   of queries and keys do not count. Describe other models by `parameters` or `tree` (in Python,
+# - **Models** are decoders with full or latent attention (`latent`, as in DeepSeek-V3; its module for a second
+#   token does not count). Sliding windows have no key, and count as full attention. The scales of norms of
+#   queries and keys do not count. Describe other models by `parameters` or `tree` (in Python,
 #   `mf.strategy.tree(params)`).
 # - **Training** updates all parameters, on the devices. LoRA, frozen parameters and states in the memory of
 #   the host are not planned.
@@ -524,7 +524,7 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 #   `training.overlap` change them. `meshfeed explain CODE` explains the code of an assumption, of a rule in
 #   `pruned`, or of a problem.
 #
-# *Inside* counts the runs whose time lies in the interval. The ratio is the expected time over the published
+# *Inside* counts the runs with a time in the interval. The ratio is the expected time over the published
 # one.
 #
 # | runs: devices | inside | median ratio | ratios |
@@ -553,10 +553,10 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 # | Megatron-Bridge, narrow experts: H100, B200, GB200, GB300 | 7 of 7 | 0.87 | 0.67 to 1.37 |
 # | MaxText, narrow experts: TPU v7 | 2 of 2 | 1.06 | 0.70 to 1.06 |
 #
-# The first nine rows chose the default efficiencies, with half of the runs on TPU v5p and v4 and half of
-# those with narrow experts. The other runs test them: models and libraries that chose nothing. An efficiency
+# The first nine rows chose the default efficiencies, with half of the runs on TPU v5p and v4 and half of the
+# runs with narrow experts. The other runs test them: models and libraries that chose nothing. An efficiency
 # is the interval of shares at which expected times equal published ones, rounded outward to 5 %. Runs without
-# a published split, such as those of Llama 2, are left out. The pages of NeMo and Megatron-Bridge name no
+# a published split, such as Llama 2, are left out. The pages of NeMo and Megatron-Bridge name no
 # recomputation, so these runs count as without it. The runs on TPU v5p and v4 have `"overlap": {"tensor":
 # true}`, as XLA overlaps there. Four warnings:
 #

@@ -3,7 +3,7 @@
 python -m tests.bench                  everything, about a quarter of an hour
 python -m tests.bench --quick          a minute: a few cells, printed, nothing kept
 python -m tests.bench --budget 100     for at most 100 s; the next run continues (exit status 3)
-python -m tests.bench --only warm/tok  pieces whose name contains this, measured again
+python -m tests.bench --only warm/tok  pieces with this in their name, measured again
 python -m tests.bench --render         the section from the kept results, nothing measured
 python -m tests.bench --list           the pieces, and which are missing
 """

@@ -28,7 +28,7 @@ type scene struct {
 // plan is a mesh and the spec of its arrays.
 type plan struct {
 	axes    []mesh.Axis
-	owners  []int // of the devices in mesh order
+	owners  []int // process of each device, in mesh order
 	image   sharding.PartitionSpec
 	tokens  sharding.PartitionSpec
 	columns [][2]int

@@ -219,7 +219,7 @@ LEAVES = "a leaf is a NamedSharding, another sharding or a spec"
     ids=str,
 )
 def test_specs_that_do_not_fit(specs: Any, text: str) -> None:
-    """The errors are those of a loader's layout, and name the path of the leaf."""
+    """The errors are the same as for a loader's layout, and name the path of the leaf."""
     tree = {"x": {"y": np.zeros((6, 4), np.float32)}}
     assert wrong(tree, grid(4, 2), specs) == f"mf.put: {text}"
 

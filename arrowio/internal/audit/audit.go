@@ -30,7 +30,7 @@ type Buffer interface {
 	Size() int64
 }
 
-// Batch is a record batch, or a dictionary batch, whose columns are audited.
+// Batch is a record batch or a dictionary batch. Its columns are audited.
 type Batch struct {
 	Header *arrowmeta.RecordBatch
 

@@ -15,7 +15,7 @@ import (
 // File is a file of Arrow IPC.
 type File struct {
 	Meta   *arrowmeta.File
-	Reader io.ReaderAt // of the whole file
+	Reader io.ReaderAt // reads the whole file
 
 	// Gathered are the columns that the caller reads, too. The audit leaves out their values
 	// that are valid whatever their bits are, such as numbers.
@@ -121,7 +121,7 @@ func damaged(err error) error {
 		WithHint("the data are damaged; write them again").With("field", fault.Column)
 }
 
-// open returns a batch whose buffers are read from the file and decompressed.
+// open returns a batch that reads its buffers from the file and decompresses them.
 func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dictionaryLen func(id int64) int64) *Batch {
 	return &Batch{Header: header, DictionaryLen: dictionaryLen, Open: func(b arrowmeta.Buffer) (Buffer, error) {
 		stored := io.NewSectionReader(a.Reader, block.Body()+b.Offset, b.Length)

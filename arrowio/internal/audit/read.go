@@ -53,7 +53,7 @@ func (c *column) read(b Buffer, p []byte, off int64) error {
 func (c *column) validity() error {
 	node := c.node()
 	if !c.Validity || c.batch.Header.Buffers(c.Column)[0].Length == 0 {
-		return nil // arrowmeta has checked that there are no nulls
+		return nil // arrowmeta has checked that the column has no nulls
 	}
 	b, err := c.openAny(0)
 	if err != nil || b.Size() == 0 && node.Nulls == 0 {
@@ -129,7 +129,7 @@ type window struct {
 	buffer Buffer
 	at     int64  // the position of bytes in the buffer
 	bytes  []byte // read last
-	memory []byte // of bytes
+	memory []byte // backs bytes
 }
 
 // slice returns n bytes of the buffer from off on. The caller has checked that n is
@@ -167,8 +167,8 @@ func (w *window) utf8(from, to int64) (bool, error) {
 	return true, nil
 }
 
-// unfinished returns the number of bytes at the end of p that begin a character
-// whose last bytes are not in p.
+// unfinished returns the number of bytes at the end of p that begin an
+// incomplete character.
 func unfinished(p []byte) int64 {
 	for k := 1; k < utf8.UTFMax && k <= len(p); k++ {
 		if tail := p[len(p)-k:]; utf8.RuneStart(tail[0]) {

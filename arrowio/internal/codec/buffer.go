@@ -53,8 +53,8 @@ func decompress(how arrowmeta.Compression, stored []byte, size int64) (out []byt
 
 // The decoders of frames are kept, because making one costs more than decoding a small buffer.
 var (
-	lz4Frames  sync.Pool // of *lz4.Reader
-	zstdFrames sync.Pool // of *zstd.Decoder, for whole frames
+	lz4Frames  sync.Pool // holds *lz4.Reader
+	zstdFrames sync.Pool // holds *zstd.Decoder, for whole frames
 )
 
 func unlz4Frame(stored []byte, size int64) ([]byte, error) {

@@ -71,7 +71,7 @@ func TestBuffer(t *testing.T) {
 // TestZstdAnnouncesTooMuch: a few bytes that announce a gigabyte do not allocate it.
 func TestZstdAnnouncesTooMuch(t *testing.T) {
 	const size = 1 << 30
-	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0} // in one segment, whose size takes 4 bytes
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0} // one segment; its size takes 4 bytes
 	frame = binary.LittleEndian.AppendUint32(frame, size)
 	frame = append(frame, 0x03|8<<3, 0, 0, 7) // the last block: 8 times 7
 	var before, after runtime.MemStats

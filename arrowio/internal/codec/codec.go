@@ -116,9 +116,9 @@ func unhadoop(dst, src []byte) error {
 
 // The decoders are kept, because making one takes longer than decoding a small page.
 var (
-	gzips   sync.Pool // of *gzip.Reader
-	brotlis sync.Pool // of *brotli.Reader
-	zstds   sync.Pool // of *zstd.Decoder
+	gzips   sync.Pool // holds *gzip.Reader
+	brotlis sync.Pool // holds *brotli.Reader
+	zstds   sync.Pool // holds *zstd.Decoder
 )
 
 func ungzip(dst, src []byte) (err error) {

@@ -84,8 +84,8 @@ func TestCheckSize(t *testing.T) {
 	}
 }
 
-// TestDecompress decompresses pages of several sizes, and refuses a page whose header
-// promises another size.
+// TestDecompress decompresses pages of several sizes, and refuses a page if its
+// header promises another size.
 func TestDecompress(t *testing.T) {
 	for _, c := range codecs {
 		for _, n := range []int{1, 100, 1 << 16, 3 << 20} {

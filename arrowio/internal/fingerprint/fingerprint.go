@@ -47,7 +47,7 @@ type File struct {
 	Content      *resident.File
 	Named        func(err error) error // adds the name of the file to an error about its content
 	Records      int64
-	Digest       [sha256.Size]byte // of the metadata
+	Digest       [sha256.Size]byte // hash of the metadata
 	Partition    files.Partition
 	Units        []resident.Extent // stored bytes of each unit
 	Dictionaries []resident.Extent // stored bytes of each dictionary

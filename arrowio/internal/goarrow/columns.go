@@ -16,10 +16,10 @@ import (
 // Column is an array of a batch in the form in which Arrow stores it.
 type Column struct {
 	Name    string
-	Type    dtype.Type // of the elements of Data: float32 for bfloat16, and floats for complex numbers
-	Shape   []int      // of a row; each dimension is a fixed-size list
+	Type    dtype.Type // element type of Data: float32 for bfloat16, and floats for complex numbers
+	Shape   []int      // shape of a row; each dimension is a fixed-size list
 	Logical string     // as source.Field.Logical
-	Data    []byte     // of all rows; booleans are bits
+	Data    []byte     // all rows; booleans are bits
 
 	// Free ends the use of Data, if it is memory of the batch. It is nil for memory of
 	// Go's heap.
@@ -57,8 +57,8 @@ func refuse(format string, args ...any) *status.Error {
 	return status.Errorf(status.Unsupported, "arrowio", format, args...)
 }
 
-// columnsOf describes the columns of a batch, with its own memory. The mask is none of
-// them, because the result has no padding rows.
+// columnsOf describes the columns of a batch, in the memory of the batch. It leaves
+// the mask out, because the result has no padding rows.
 func columnsOf(plan *layout.Layout, schema source.Schema, b *batch.Batch) ([]Column, int64, error) {
 	var columns []Column
 	rows, arrays, next := b.Step().Valid, plan.Arrays(), 0

@@ -115,8 +115,8 @@ func (r *Records[B]) sameColumns(i int, b B) error {
 	return nil
 }
 
-// schema converts the schema by writing a stream without records and reading it,
-// so that it means the same as that of a file.
+// schema converts the schema by writing a stream without records and reading it
+// back, so that it has the same meaning as the schema of a file.
 func (r *Records[B]) schema() (*arrowmeta.Schema, error) {
 	var stream bytes.Buffer
 	if err := guard.Call("arrowio", func() error { return r.Write(&stream) }); err != nil {

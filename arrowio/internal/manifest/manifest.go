@@ -24,8 +24,8 @@ const (
 // Manifest lists the files of a conversion, and what they are made of.
 type Manifest struct {
 	Version     int      `json:"meshfeed_manifest"`
-	Arguments   []string `json:"arguments"`   // of the command, without the part
-	Fingerprint string   `json:"fingerprint"` // of the input
+	Arguments   []string `json:"arguments"`   // arguments of the command, without the part
+	Fingerprint string   `json:"fingerprint"` // fingerprint of the input
 	Records     int64    `json:"records"`
 	RowsPerFile int64    `json:"rows_per_file,omitempty"` // 0 if it was not given
 	Columns     []Column `json:"columns"`

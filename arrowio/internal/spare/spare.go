@@ -1,6 +1,5 @@
-// Package spare keeps memory that is no longer used for later calls, because the first access
-// to new memory takes about as long as decoding into it. A garbage collection may free what
-// is kept.
+// Package spare reuses the memory of buffers, because the first access to new memory takes
+// about as long as decoding into it. A garbage collection may free the memory that it keeps.
 package spare
 
 import (
@@ -14,7 +13,7 @@ const (
 	most  = 64 << 20
 )
 
-var pools [64]sync.Pool // of *[]byte, by the number of bits of their capacity
+var pools [64]sync.Pool // holds *[]byte, by the number of bits of their capacity
 
 // Take returns n bytes with any content. Their capacity is at most an eighth larger.
 func Take(n int64) []byte {

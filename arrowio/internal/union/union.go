@@ -37,7 +37,7 @@ type File struct {
 
 // Member is a schema that some files have, and how these files store the columns of the union.
 type Member struct {
-	path    string // of the first of the files
+	path    string // the first of the files
 	schema  *arrowmeta.Schema
 	reasons []string         // by column of the files: why it cannot be a field, or ""
 	places  map[string][]int // the numbers of the columns with a name
