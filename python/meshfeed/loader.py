@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
@@ -13,11 +12,9 @@ from meshfeed._feed.batches import Batches
 from meshfeed._feed.engine import Engine
 from meshfeed._feed.options import Options
 from meshfeed._feed.position import PositionMixin
-from meshfeed._feed.request import Request, replay, target_mesh
 from meshfeed._io import synonyms
 from meshfeed._io.arguments import DEPTH, WIDE, Checks, State, cut
 from meshfeed._jobs.options import JobOptions
-from meshfeed._plan import documents
 from meshfeed._types import BatchT
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset, fixed_fields, not_arrays
@@ -143,29 +140,6 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
 
     @overload
     def __init__(
-        self: Loader[_types.JaxBatch],
-        source: Dataset,
-        /,
-        mesh: Mesh,
-        specs: _types.Leaf | Mapping[str, _types.Leaf],
-        *,
-        batch_size: int | tuple[int, ...],
-        **options: Unpack[_types.WholeOptions],
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: Loader[_types.JaxBatch],
-        source: Dataset,
-        /,
-        *,
-        specs: _types.Leaf | Mapping[str, _types.Leaf],
-        batch_size: int | tuple[int, ...],
-        **options: Unpack[_types.WholeOptions],
-    ) -> None: ...
-
-    @overload
-    def __init__(
         self: Loader[_types.NumpyBatch],
         source: Dataset,
         /,
@@ -185,6 +159,18 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         specs: list[str] | None = None,
         batch_size: int,
         arrow: Literal[True],
+        **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[_types.JaxBatch],
+        source: Dataset,
+        /,
+        mesh: Mesh | None = None,
+        specs: _types.Leaf | Mapping[str, _types.Leaf] = ...,
+        *,
+        batch_size: int | tuple[int, ...],
         **options: Unpack[_types.WholeOptions],
     ) -> None: ...
 
@@ -264,6 +250,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             )
             reasons = {s.name: s.reason for s in not_arrays(source)}
             options = Options(
+                source,
+                peers,
                 order=check.order(order, shuffle),
                 seed=check.optional("seed", seed, -WIDE, WIDE),
                 epochs=check.epochs(epochs),
@@ -274,54 +262,38 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
                 ignore_dataset=check.ignores(dataset),
                 fill=check.fills(fill, tuple(fixed_fields(source)), reasons),
             )
-            check.loading(loading)
-            arrow = bool(check.boolean("arrow", arrow))
-            request: Request | None = None
+            batches: dict[str, Any] = {
+                "batch_size": batch_size,
+                "remainder": remainder,
+                "mask_name": mask_name,
+                "mask_spec": mask_spec,
+                "extras": extras,
+                "loading": check.loading(loading),
+                "arrow": bool(check.boolean("arrow", arrow)),
+            }
             if layout is None:
-                batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
-                if arrow and isinstance(batch["size"], list):
-                    expected = (
-                        "a number beside arrow=True: a record batch has one dimension of rows"
-                    )
-                    raise check.wrong("batch_size", batch_size, expected)
-                request = Request(source, mesh, specs, batch, mask_name, loading, options)
-                request = dataclasses.replace(request.on_context(), arrow=arrow)
-                plan = request.plan(check)
+                options = options.of_specs(check, mesh, specs, **batches)
             else:
-                others = {
-                    "specs": specs,
-                    "batch_size": batch_size,
-                    "remainder": remainder,
-                    "mask_name": mask_name,
-                    "mask_spec": mask_spec,
-                    "extras": extras,
-                    "loading": loading,
-                    "arrow": arrow or None,
-                }
-                mesh = target_mesh(check, layout, mesh, process, others)
-                if process is None:
-                    request = Request.of_layout(check, source, mesh, layout, options)
-                    plan = request.plan(check)
-                else:
-                    plan = replay(check, layout, process)
-            self._engine = Engine(source, plan, request, options, peers)
+                others = {"specs": specs, **batches}
+                options = options.of_layout(check, layout, mesh, process, others)
+            self._engine = Engine(check, options)
         try:
             decoding.refuse_shuffling(source, self.state()["order"])
         except Error:
             self.close()
             raise
-        self._warn(source, request, local=plan.alone)
+        self._warn(options)
 
-    def _warn(self, source: Dataset, request: Request | None, *, local: bool) -> None:
+    def _warn(self, options: Options) -> None:
         """Warns of a shuffle, of a shuffle on a local mesh, and of split micro-batches."""
         order = self.state()["order"]
         if not order.startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
             fields = [array["field"] for array in arrays if array["field"]]
-            decoding.warn_of_shuffling(source, fields, order)
-            if local:
+            decoding.warn_of_shuffling(options.source, fields, order)
+            if self._engine.batch.plan.alone:
                 notices.of_local_mesh()
-        if request is not None and isinstance(request.batch.get("size"), list):
+        if isinstance(options.batch.get("size"), list):
             notices.of_micro_batches(self.layout)
 
     # ---- iterating ----

@@ -222,7 +222,7 @@ class Placing:
 
     def _open(self) -> None:
         """Allocates memory on the devices for batches of the loader's present layout."""
-        document = self._engine.batch.document
+        document = self._engine.batch.plan.document
         handle = calls.ring_create(self._devices.handle, document)
         self._ring, self._document = handle, document
         described = calls.ring_info(handle.value)["arrays"]
@@ -236,7 +236,7 @@ class Placing:
         """Copies the batch in the memory of `owner` to the devices."""
         with Checks("Loader.place"):
             self._devices.check()
-            if self._engine.batch.document != self._document:  # after a remesh
+            if self._engine.batch.plan.document != self._document:  # after a remesh
                 self._open()
             batch = owner.release._as_parameter_  # its pointer in the library
             placed = calls.ring_transfer(self._ring.value, batch)

@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "foreign": "_io _jobs _feed",
     "arrays": "_native _io _plan _feed dataset fields planning specs",
     "placed": "_native _io _plan _feed backend specs",
-    "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
+    "loader": "_io _jobs _feed _types coordinator dataset planning",
     "meshes": "_io",
     "orders": "_io",
     "selfcheck": "meshfeed _native _plan",

@@ -407,7 +407,7 @@ def test_a_remesh_in_a_job_at_every_place() -> None:
                 assert engine.batch.info == calls.loader_info(cursor.handle.value), trial.where
                 assert cursor.feed is engine.batch.feed, trial.where
                 joined = cursor._cluster
-                assert joined is None or evidence(loader).layout == engine.batch.document
+                assert joined is None or evidence(loader).layout == engine.batch.plan.document
                 loader.close()
             loaders.clear()
     assert n > 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import weakref
@@ -18,15 +19,15 @@ from meshfeed._feed.cursor import Cursor
 from meshfeed._feed.feed import Feed
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._feed.options import Options
-from meshfeed._feed.request import Plan, Request
+from meshfeed._feed.plan import Plan
 from meshfeed._io.arguments import Checks, State
 from meshfeed._jobs import cluster
-from meshfeed._jobs.options import Evidence, JobOptions
+from meshfeed._jobs.options import Evidence
 from meshfeed._native import calls
 from meshfeed._native.handle import Handle
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
-from meshfeed.dataset import Dataset, compared_files
+from meshfeed.dataset import compared_files
 from meshfeed.planning import Layout
 
 
@@ -34,29 +35,35 @@ class Batch(NamedTuple):
     """The description of the batches that a handle delivers.
 
     Attributes:
+        plan: the plan of the handle.
         feed: makes the batches.
         info: the library's description of this process's part of a batch.
         rows: the rows of the global batch.
-        pad: whether a last batch is filled up.
-        document: the layout document.
     """
 
+    plan: Plan
     feed: Feed
     info: dict[str, Any]
     rows: int
-    pad: bool
-    document: str
+
+    @classmethod
+    def of(cls, handle: Handle, plan: Plan) -> Batch:
+        """Describes the batches of a handle that was opened with a plan."""
+        info = calls.loader_info(handle.value)
+        feed = plan.feed([Blocks(array) for array in info["arrays"]])
+        return cls(plan, feed, info, int(np.prod(info["batch_shape"], dtype=np.int64)))
+
+    def steps(self, records: int, epochs: int | None) -> Steps:
+        """Returns a counter of the batches that are left of a number of epochs."""
+        return Steps(records, self.rows, self.info["remainder"] == "pad", epochs)
 
 
 class Engine:
     """Creates the library's loader, and exchanges it when the mesh changes.
 
     Args:
-        source: the dataset.
-        plan: the plan of the loader.
-        request: what the plan was made from; None if the user gave a layout and a process number.
+        check: raises errors with the name of the caller's function.
         options: the options of the loader.
-        peers: the options about other processes.
 
     Attributes:
         cursor: takes the batches. A remesh keeps it.
@@ -64,25 +71,19 @@ class Engine:
         epochs: the number of epochs, -1 for no end. None: every loop is one epoch.
     """
 
-    def __init__(
-        self,
-        source: Dataset,
-        plan: Plan,
-        request: Request | None,
-        options: Options,
-        peers: JobOptions,
-    ) -> None:
-        self._request, self._options, self._peers = request, options, peers
-        self.epochs = options.epochs
-        given = options.document(plan.process, plan.run)
-        handle = calls.loader_create(source.handle, plan.document, given)
-        self.batch = _described(handle, plan)
-        self._communicates = peers.communicates(plan.processes, played=request is None)
+    def __init__(self, check: Checks, options: Options) -> None:
+        self._options, self.epochs = options, options.epochs
+        source, plan = options.source, Plan.of(check, options)
+        fields = options.fields(plan.process, plan.run)
+        handle = calls.loader_create(source.handle, plan.document, fields)
+        self.batch = Batch.of(handle, plan)
+        played = options.played is not None
+        self._communicates = options.peers.communicates(plan.processes, played=played)
         self._files = compared_files(source) if self._communicates else None
         self._watch = decoding.watch(source)
         self.cursor = self._new_cursor(handle, self.batch, self.epochs)
         self._note_order(handle.value)
-        self._join(plan)
+        self._join()
         if options.state is not None:
             self._notice_resume(options.state)
 
@@ -114,25 +115,24 @@ class Engine:
         self._constants = calls.loader_state(handle)
         windowed = self._constants["order"].startswith("blocks")
         self._windows = calls.loader_info(handle).get("windows") if windowed else None
-        if self._request is not None:
-            self._request = self._request.with_order(self._constants["order"])
+        self._options = dataclasses.replace(self._options, order=self._constants["order"])
 
     def _notice_resume(self, saved: bytes) -> None:
         drops = self.batch.info["remainder"] == "drop"
         notices.of_resume(json.loads(saved), self.batch.rows, drops=drops)
         notices.of_end(self.cursor.at[0], self.epochs)
 
-    def _join(self, plan: Plan) -> None:
+    def _join(self) -> None:
         """Joins the processes of the mesh, which then agree on the next batch."""
-        self._process = plan.process
-        cursor = self.cursor
+        cursor, options, plan = self.cursor, self._options, self.batch.plan
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            batch, alike, feed = self.batch, self._options.alike, self.batch.feed
+            batch, feed = self.batch, self.batch.feed
+            alike = {"epochs": options.epochs, "fill": options.fill}
             found = partial(calls.loader_components, cursor.handle.value)
-            values = batch.document, batch.info, alike, feed.flags, found, self._files, feed.live
+            values = plan.document, batch.info, alike, feed.flags, found, self._files, feed.live
             evidence = Evidence(*values)
-            others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
+            others = cluster.joined(options.peers, plan.process, plan.processes, evidence)
             cursor.join(others, batch.rows, weakref.WeakMethod(self.measurements))
 
     # ---- queries ----
@@ -140,15 +140,12 @@ class Engine:
     @property
     def steps(self) -> Steps:
         """Counts the batches that are left at a position."""
-        return self._steps(self.batch, self.epochs)
-
-    def _steps(self, batch: Batch, epochs: int | None) -> Steps:
-        return Steps(self._constants["records"], batch.rows, batch.pad, epochs)
+        return self.batch.steps(self._constants["records"], self.epochs)
 
     @property
     def layout(self) -> Layout:
         """The layout of the batches, with the order that the loader follows."""
-        return Layout(documents.with_order(self.batch.document, self._constants["order"]))
+        return Layout(documents.with_order(self.batch.plan.document, self._constants["order"]))
 
     def state(self, epoch: int, position: int) -> State:
         """Returns the state of a position."""
@@ -168,7 +165,7 @@ class Engine:
         return {
             **windows,
             **self.cursor.measured(),
-            "process": self._process,
+            "process": batch.plan.process,
             "arrays": len(info["arrays"]),
             "combinable": info["combinable"],
             "processors": len(os.sched_getaffinity(0)),
@@ -193,13 +190,13 @@ class Engine:
         """Begins a pass over one epoch. If remainder is None, it is the loader's own."""
         if remainder is None:
             return self._pass(self.cursor.handle, self.batch, epoch)
-        if self._request is None:
+        if self._options.played is not None:
             message = "this loader plays a process of a layout, which says what the remainder is"
             raise check.misfit(message, "leave out remainder=, or make a layout with it")
-        plan = self._request.with_remainder(check, remainder).plan(check)
+        plan = Plan.of(check, self._options.with_remainder(check, remainder))
         handle = calls.loader_remesh(self.cursor.handle.value, plan.document, plan.process)
         try:
-            return self._pass(handle, _described(handle, plan), epoch)
+            return self._pass(handle, Batch.of(handle, plan), epoch)
         finally:
             handle.close()
 
@@ -209,7 +206,7 @@ class Engine:
         if isinstance(cursor, JoinedCursor) and isinstance(self.cursor, JoinedCursor):
             remainder = batch.info["remainder"]
             cursor.share(self.cursor, {"epoch": epoch, "remainder": remainder})
-        return Batches(cursor, self._steps(batch, epoch + 1), own=True)
+        return Batches(cursor, batch.steps(self._constants["records"], epoch + 1), own=True)
 
     def restore(self, state: bytes, *, ignore_dataset: bool) -> None:
         """Continues from a state. Its order may have other parameters than the present one."""
@@ -225,35 +222,27 @@ class Engine:
 
     def remesh(self, check: Checks, mesh: Any, specs: Any) -> None:
         """Continues at the same position on another mesh. If that fails, nothing changes."""
-        if self._request is None:
+        if self._options.played is not None:
             message = "this loader plays a process of a layout, and has no mesh"
             raise check.misfit(message, "make another with layout=, process= and state=")
-        request = self._request.on_mesh(check, mesh, specs)
-        plan = request.plan(check)
+        options = self._options.on_mesh(check, mesh, specs)
+        plan = Plan.of(check, options)
 
         def exchange(old: int) -> None:
             handle = calls.loader_remesh(old, plan.document, plan.process)
-            batch = _described(handle, plan)
+            batch = Batch.of(handle, plan)
             size = batch.info["batch_bytes"]
             try:
                 self.cursor.follow(handle, batch.feed, size=size, keep=self._keep)
-                self._continue(batch, request, plan)
+                self._continue(batch, options)
             except KeyboardInterrupt:  # it may come anywhere in these two calls
                 if self.cursor.handle is handle:
-                    self._continue(batch, request, plan)
+                    self._continue(batch, options)
                 raise
 
         self.cursor.replace(exchange)
 
-    def _continue(self, batch: Batch, request: Request, plan: Plan) -> None:
+    def _continue(self, batch: Batch, options: Options) -> None:
         """Changes the engine to the new mesh, before another thread takes a batch."""
-        self.batch, self._request = batch, request
-        self._join(plan)
-
-
-def _described(handle: Handle, plan: Plan) -> Batch:
-    """Returns the description of the batches that a handle delivers."""
-    info = calls.loader_info(handle.value)
-    feed = plan.feed([Blocks(array) for array in info["arrays"]])
-    rows = int(np.prod(info["batch_shape"], dtype=np.int64))
-    return Batch(feed, info, rows, info["remainder"] == "pad", plan.document)
+        self.batch, self._options = batch, options
+        self._join()
