@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from meshfeed import report as reports
-from meshfeed._feed.engine import Engine
 from meshfeed._io.arguments import Checks
 from meshfeed.certificate import Certificate
+
+if TYPE_CHECKING:
+    from meshfeed._feed.engine import Engine
 
 
 class AccountMixin:

@@ -7,18 +7,20 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from meshfeed._feed import notices
 from meshfeed._feed.cursor import ASK_BEFORE
-from meshfeed._feed.engine import Engine
 from meshfeed._io.arguments import Checks, State
 from meshfeed._io.saving import write_whole
 from meshfeed._native import calls
 from meshfeed.errors import InvalidStateError
+
+if TYPE_CHECKING:
+    from meshfeed._feed.engine import Engine
 
 
 class Delivered(NamedTuple):
