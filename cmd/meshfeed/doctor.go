@@ -160,7 +160,7 @@ func (r *report) build(withPage bool) {
 	}
 }
 
-// pythonInfo describes a Python; see meshfeed/selfcheck/environment.py, which prints it.
+// pythonInfo describes a Python; see meshfeed._selfcheck.environment.py, which prints it.
 type pythonInfo struct {
 	Executable, Version string
 	Packages            map[string]string                 // the versions
@@ -206,7 +206,7 @@ func (o doctorOptions) ask(ctx context.Context) (pythonInfo, *jaxInfo) {
 func ask(ctx context.Context, python, what string, timeout time.Duration, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-m", "meshfeed.selfcheck.environment", what)
+	cmd := exec.CommandContext(ctx, python, "-m", "meshfeed._selfcheck.environment", what)
 	// By default JAX takes most of the memory of a GPU at the start.
 	cmd.Env = append(os.Environ(), "XLA_PYTHON_CLIENT_PREALLOCATE=false")
 	cmd.WaitDelay = time.Second // for children of the child that keep the pipe open

@@ -3,7 +3,7 @@
 import sys
 
 if sys.argv[1:] and all(word in ("--cflags", "--libs", "--pkgconfigdir") for word in sys.argv[1:]):
-    from meshfeed.linking import main as print_flags
+    from meshfeed._native.linking import main as print_flags
 
     print_flags(sys.argv[1:])
 else:

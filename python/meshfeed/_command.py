@@ -20,11 +20,11 @@ BINARY = os.path.join(os.path.dirname(__file__), "_bin", "meshfeed")
 def main() -> None:
     """Runs the command with the arguments of this process. Never returns."""
     if sys.argv[1:2] == ["selfcheck"]:
-        from meshfeed.selfcheck.command import main as selfcheck
+        from meshfeed._selfcheck.command import main as selfcheck
 
         sys.exit(selfcheck(sys.argv[2:]))
     if sys.argv[1:2] == ["bench"] and "--jax" in sys.argv:
-        from meshfeed.selfcheck.bench import main as bench
+        from meshfeed._selfcheck.bench import main as bench
 
         sys.exit(bench(sys.argv[2:]))
     arguments = sys.argv[1:]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from jax.sharding import NamedSharding
     from typing_extensions import TypedDict, TypeVar
 
-    from meshfeed.coordinator import Coordinator
-    from meshfeed.orders import Blocks
-    from meshfeed.specs import Array, Spec
+    from meshfeed._jobs.coordinator import Coordinator
+    from meshfeed._layout.specs import Array, Spec
+    from meshfeed._loader.orders import Blocks
 
     # The type of a batch: Any if the tree of specs is unknown or `Loader` has no type argument.
     BatchT = TypeVar("BatchT", default=Any)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
 
     from meshfeed import _types
-    from meshfeed.dataset import Dataset
+    from meshfeed._data.dataset import Dataset
 
 Axis = Literal["pipe", "data", "fsdp", "expert", "context", "tensor"]
 

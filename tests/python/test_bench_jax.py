@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from meshfeed.selfcheck import bench
+from meshfeed._selfcheck import bench
 
 LAYOUT = {
     "meshfeed": 1,

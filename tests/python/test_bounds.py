@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
-from meshfeed._feed import decoding
 from meshfeed._io.arguments import DEPTH, DEVICES, DIMENSIONS, PROCESSES, RECORDS, WIDE
+from meshfeed._loader import decoding
 
 
 def document(**parts: Any) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import meshfeed as mf
-from meshfeed._feed.decoding import Watch
+from meshfeed._loader.decoding import Watch
 
 
 def write(folder: Path) -> tuple[Path, Path]:

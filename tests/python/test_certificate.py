@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import meshfeed as mf
+from meshfeed._loader.certificate import Span
 from meshfeed._native import calls
-from meshfeed.certificate import Span
 
 RECORDS = 200
 

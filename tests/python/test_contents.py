@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import meshfeed as mf
+from meshfeed._data.dataset import compared_files
 from meshfeed._jobs import contents
 from meshfeed._native import calls, files
-from meshfeed.dataset import compared_files
 from tests.python.players import ALIKE, DIFFER, HANG, Memory, threads, together, until
 
 N = 2_400_000  # records: files of more than 16 MiB, which the fingerprint samples

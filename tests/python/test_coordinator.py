@@ -10,8 +10,8 @@ import pytest
 
 import meshfeed as mf
 from meshfeed._jax.runtime import _CLIENT, coordination_client
+from meshfeed._jobs.coordinator import JaxCoordinator, jax_coordinator
 from meshfeed._jobs.keys import SLICE, Generation, Namespace
-from meshfeed.coordinator import JaxCoordinator, jax_coordinator
 from tests.python.players import HANG, Memory
 
 pytestmark = pytest.mark.plain

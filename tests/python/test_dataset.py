@@ -22,7 +22,7 @@ import pyarrow.ipc
 import pytest
 
 import meshfeed as mf
-from meshfeed._feed import decoding
+from meshfeed._loader import decoding
 from tests.python.data import DTYPES, digits, filled, taken
 
 

@@ -17,7 +17,7 @@ import pytest
 import meshfeed as mf
 from meshfeed import errors
 from meshfeed._native import library
-from meshfeed.selfcheck import environment
+from meshfeed._selfcheck import environment
 
 
 def doctor(*arguments: str, **variables: str) -> tuple[dict[str, Any], int]:
@@ -104,6 +104,6 @@ def test_memory_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("what", ["packages", "devices"])
 def test_the_module_prints_json(what: str) -> None:
-    command = [sys.executable, "-m", "meshfeed.selfcheck.environment", what]
+    command = [sys.executable, "-m", "meshfeed._selfcheck.environment", what]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     assert json.loads(done.stdout) == getattr(environment, what)()

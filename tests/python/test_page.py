@@ -16,7 +16,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import _command
-from meshfeed._io.page import Server
+from meshfeed._layout.page import Server
 from meshfeed._native import calls
 from tests.python.programs import run
 
@@ -127,7 +127,7 @@ for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
 
 def test_a_script_waits_for_control_c() -> None:
     program = """
-from meshfeed._io.page import Server
+from meshfeed._layout.page import Server
 s = Server("x")
 join = s._thread.join
 def waits():

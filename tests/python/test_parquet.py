@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import meshfeed as mf
-from meshfeed.dataset import units
+from meshfeed._data.dataset import units
 from tests.python.programs import run
 from tests.writers import FILES, ROWS
 from tests.writers.columns import INTEGERS, TABLES, N

@@ -300,7 +300,7 @@ def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
 # Rows with a read that never returns, because it waits for a lock of C, which no signal ends.
 STUCK = """
     import ctypes, tempfile, pyarrow as pa, pyarrow.parquet
-    from meshfeed import rows
+    from meshfeed._data import rows
     def stuck(*_):
         print("waiting", flush=True)
         mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
@@ -329,7 +329,7 @@ def test_ctrl_c_ends_a_read(read: str) -> None:
 
 def test_ctrl_c_cancels_a_read() -> None:
     out = interrupted("""
-        from meshfeed import rows
+        from meshfeed._data import rows
         real, ended = rows.read, threading.Event()
         def endless(dataset, numbers, kinds):
             print("waiting", flush=True)

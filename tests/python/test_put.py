@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding
 
 import meshfeed as mf
 from meshfeed._jax import put as placing
-from meshfeed._plan.localrows import Parts
+from meshfeed._layout.localrows import Parts
 from tests.python.putting import (
     P,
     check_equal,

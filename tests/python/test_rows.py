@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import meshfeed as mf
-from meshfeed._io import masks, preview
+from meshfeed._data import masks, preview
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5)
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed.selfcheck import checks, command, timing
-from meshfeed.selfcheck import run as running
-from meshfeed.selfcheck.report import Rates, Report, Result, Steps
-from meshfeed.selfcheck.timing import Times, cases, summary
+from meshfeed._selfcheck import checks, command, timing
+from meshfeed._selfcheck import run as running
+from meshfeed._selfcheck.report import Rates, Report, Result, Steps
+from meshfeed._selfcheck.timing import Times, cases, summary
 
 SMALL = checks.Size(rows=64, batch=16, width=64, flight=20, reuse=40)
 CHECKS = checks.every(SMALL)

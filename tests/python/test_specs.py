@@ -9,9 +9,9 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
-from meshfeed._plan.trees import resolve
-from meshfeed.fields import Skipped
-from meshfeed.specs import entries
+from meshfeed._data.fields import Skipped
+from meshfeed._layout.specs import entries
+from meshfeed._layout.trees import resolve
 
 FIELDS = ("image", "label", "tokens")
 P = PartitionSpec

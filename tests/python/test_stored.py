@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors import numpy as safetensors
 
 import meshfeed as mf
-import meshfeed.arrays as stored_arrays
+import meshfeed._arrays.stored as stored_arrays
 from meshfeed._native import calls
 from tests.python.data import assert_sharded, mesh_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meshfeed._feed.feed import Feed
+from meshfeed._feed.records import RecordBatch
+from meshfeed._layout.blocks import Blocks
 from meshfeed._native.arrow import Formats
 from meshfeed._native.owner import Owner
-from meshfeed._plan.blocks import Blocks
-from meshfeed.records import RecordBatch
 
 
 class ArrowFeed(Feed):

@@ -21,7 +21,7 @@ from meshfeed._native.owner import Owner, Release, owner_type
 from meshfeed.errors import Code, InvalidStateError
 
 if TYPE_CHECKING:
-    from meshfeed._feed.decoding import Watch
+    from meshfeed._loader.decoding import Watch
 
 Make = Callable[[Owner], Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from meshfeed._layout.blocks import Blocks
 from meshfeed._native.owner import Owner
-from meshfeed._plan.blocks import Blocks
 
 Build = Callable[[Sequence[Any]], Any]
 

@@ -14,9 +14,9 @@ from jax.tree_util import keystr
 from meshfeed._io.arguments import Checks, attribute, cut
 from meshfeed._jax.meshes import abstract_mesh, has_devices, shown_mesh
 from meshfeed._jax.trees import Leaf, leaves
+from meshfeed._layout.specs import entries
 from meshfeed._plan.questions import plain
 from meshfeed.errors import Error
-from meshfeed.specs import entries
 
 _HOST = ("pinned_host", "unpinned_host")
 _MOVE = "move it with jax.device_put(x, NamedSharding(mesh, P()))"

@@ -24,11 +24,11 @@ from meshfeed._jax.meshes import (
     shown_mesh,
 )
 from meshfeed._jax.runtime import context_mesh
+from meshfeed._layout.documents import MeshPart
+from meshfeed._layout.specs import entries, is_spec
 from meshfeed._native import calls
-from meshfeed._plan.documents import MeshPart
 from meshfeed._plan.visualized import visualized
 from meshfeed.errors import UnsupportedError
-from meshfeed.specs import entries, is_spec
 
 # The types that a layout document has. Arrays of other types are drawn as a table.
 _TYPES = (

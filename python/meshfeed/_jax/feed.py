@@ -15,8 +15,8 @@ from meshfeed._jax.meshes import partition_spec
 from meshfeed._jax.placer import DevicePlacer, Placer
 from meshfeed._jax.reshard import Move, resharder
 from meshfeed._jax.runtime import check_untraced, is_profiling, program_flags
+from meshfeed._layout.blocks import Blocks
 from meshfeed._native.owner import Owner
-from meshfeed._plan.blocks import Blocks
 
 
 class ShardedFeed(Feed):

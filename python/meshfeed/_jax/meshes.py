@@ -13,10 +13,10 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from meshfeed._io.arguments import Checks, cut
 from meshfeed._jax.runtime import context_mesh
-from meshfeed._plan.documents import MeshPart
-from meshfeed._plan.localrows import Parts
-from meshfeed._plan.trees import mapped
-from meshfeed.specs import Array, entries, is_spec
+from meshfeed._layout.documents import MeshPart
+from meshfeed._layout.localrows import Parts
+from meshfeed._layout.specs import Array, entries, is_spec
+from meshfeed._layout.trees import mapped
 
 
 def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) -> Mesh:

@@ -17,7 +17,7 @@ from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from meshfeed._jax.meshes import partition_spec
 from meshfeed._jax.runtime import is_guarded
-from meshfeed._plan.blocks import Blocks, Index
+from meshfeed._layout.blocks import Blocks, Index
 from meshfeed.errors import InvalidStateError
 
 _WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them only with x64

@@ -21,13 +21,13 @@ from meshfeed._io.hostarrays import address
 from meshfeed._jax import meshes, runtime
 from meshfeed._jax.placer import Maker, Placer
 from meshfeed._jax.trees import broadcast, given_leaves, names_of
+from meshfeed._layout.blocks import Blocks, without_batch
+from meshfeed._layout.layout import Layout
+from meshfeed._layout.localrows import Parts, check_parts
+from meshfeed._layout.specs import Entry, entries, is_spec
+from meshfeed._layout.trees import no_specs
 from meshfeed._native.calls import HostArray
 from meshfeed._native.splitter import Splitter
-from meshfeed._plan.blocks import Blocks, without_batch
-from meshfeed._plan.localrows import Parts, check_parts
-from meshfeed._plan.trees import no_specs
-from meshfeed.planning import Layout
-from meshfeed.specs import Entry, entries, is_spec
 
 log = logging.getLogger("meshfeed")
 

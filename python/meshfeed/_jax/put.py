@@ -23,8 +23,8 @@ from meshfeed._jax.plan import (
     without_name,
 )
 from meshfeed._jax.trees import check_depth, check_keys
+from meshfeed._layout.specs import is_spec
 from meshfeed.errors import Error, InvalidStateError, set_op
-from meshfeed.specs import is_spec
 
 _PLANS = 32  # the number of plans that are kept
 

@@ -21,9 +21,9 @@ from meshfeed._jax.meshes import axes_of, parts_by_device
 from meshfeed._jax.runtime import is_traced
 from meshfeed._jax.trees import check_depth, check_keys
 from meshfeed._jobs.comparison import HOST, Block, Copies, Index
+from meshfeed._layout.specs import entries
 from meshfeed._native import calls
 from meshfeed.errors import Error, InvalidStateError
-from meshfeed.specs import entries
 
 WORKERS = 4  # threads that hash; at most this many shards are copied to the host at once
 WHOLE = "tree"  # the name of an array that is the whole tree

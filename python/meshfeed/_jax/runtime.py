@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from meshfeed._plan.blocks import dtype_of
+from meshfeed._layout.blocks import dtype_of
 from meshfeed.errors import InvalidStateError, UnsupportedError
 
 

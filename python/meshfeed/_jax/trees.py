@@ -19,8 +19,8 @@ from jax.tree_util import (
 )
 
 from meshfeed._io.arguments import Checks, attribute, cut, shown, unregistered
+from meshfeed._layout.specs import is_spec
 from meshfeed.errors import InvalidArgumentError
-from meshfeed.specs import is_spec
 
 _ARRAYS = "give arrays or jax.ShapeDtypeStructs"
 _TREES = {

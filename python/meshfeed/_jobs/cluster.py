@@ -1,6 +1,6 @@
 """The processes of one loader: they agree on a start, report failures and compare what they load.
 
-They communicate by the keys of a store (see `meshfeed.coordinator`). A generation is the time
+They communicate by the keys of a store (see `mf.Coordinator`). A generation is the time
 between two agreements: a loader that was moved needs a new one. A loader with a mesh in one process
 has no cluster.
 """

@@ -34,9 +34,9 @@ from typing import Any, Protocol
 
 from meshfeed import errors
 from meshfeed._jobs import early, failures, wording
+from meshfeed._jobs.coordinator import Coordinator
 from meshfeed._jobs.keys import Generation, Namespace, group
 from meshfeed._jobs.wording import named
-from meshfeed.coordinator import Coordinator
 
 HOST = -1  # this and lower numbers stand for devices that are not known, or host memory
 GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits

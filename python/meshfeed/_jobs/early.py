@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from meshfeed._jobs import failures
+from meshfeed._jobs.coordinator import Coordinator, JaxCoordinator, jax_coordinator
 from meshfeed._jobs.worker import beside
 from meshfeed._native import library
-from meshfeed.coordinator import Coordinator, JaxCoordinator, jax_coordinator
 
 KEY = "meshfeed-failed"
 PAUSE = 1.0  # seconds between two looks

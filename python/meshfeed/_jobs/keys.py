@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from meshfeed._jobs import wording
-from meshfeed.coordinator import Coordinator
+from meshfeed._jobs.coordinator import Coordinator
 from meshfeed.errors import InvalidArgumentError
 
 SLICE = 0.2  # seconds of one call of the store; Ctrl-C and a close take effect after it

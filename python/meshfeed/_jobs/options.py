@@ -13,11 +13,11 @@ from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._jobs.agreement import Terms
 from meshfeed._jobs.barrier import LiveArrays
 from meshfeed._jobs.components import Component
+from meshfeed._jobs.coordinator import Coordinator, jax_coordinator
 from meshfeed._jobs.shared import Shared, shared
+from meshfeed._layout import documents
 from meshfeed._native import calls
-from meshfeed._plan import documents
 from meshfeed._version import __version__
-from meshfeed.coordinator import Coordinator, jax_coordinator
 
 if TYPE_CHECKING:
     from meshfeed._native.files import Files

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed._plan import documents
+from meshfeed._layout import documents
 
 _Numbers = np.ndarray[Any, np.dtype[np.int64]]
 

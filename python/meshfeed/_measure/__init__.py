@@ -1,1 +1,1 @@
-"""The timed loop of a benchmark, and the tables of its results."""
+"""Times loops over any loader: `mf.benchmark` and its tables."""
