@@ -1,4 +1,6 @@
-"""Writes the pages that follow from the code: `make pages`. tests/python/test_pages.py compares.
+"""Writes the pages that follow from the code: `make pages`.
+
+tests/python/docs/test_pages.py compares them with the code.
 
 - docs/troubleshooting.md, from docs/troubleshooting.toml, the error classes, and the codes of
   `meshfeed explain`

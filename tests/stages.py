@@ -79,23 +79,31 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
 
 
 # Guides are programs of many processes, so they have a stage beside the other tests.
-GUIDES = "tests/python/test_guides.py"
+GUIDES = "tests/python/docs/test_guides.py"
 
 
 # The tests of Python would take longest, so they are two stages of about equal time.
-def quick_pytest(letters: str) -> Stage:
-    files = f"tests/python/test_[{letters}]*.py"
-    return Stage(f"pytest {letters}", f"sh -c '{PYTHON} -m pytest -q {files} --deselect {GUIDES}'")
+QUICK = "data jobs loader native", "arrays check docs layout package plan"
+SLOW = "plan", "arrays check data docs jobs layout loader native package"
 
 
-def deep_pytest(letters: str) -> Stage:
-    command = f'{PYTHON} -m pytest -q -m "deep or longer" tests/python/test_[{letters}]*.py'
-    return Stage(f"deep pytest {letters}", f"sh -c '{command}'", DEEP_ENV)
+def pytest(folders: str, options: str) -> str:
+    """Returns the command that tests some folders of tests/python."""
+    paths = " ".join(f"tests/python/{folder}" for folder in folders.split())
+    return f"sh -c '{PYTHON} -m pytest -q {options} {paths}'"
+
+
+def quick_pytest(folders: str) -> Stage:
+    return Stage(f"pytest {folders}", pytest(folders, f"--deselect {GUIDES}"))
+
+
+def deep_pytest(folders: str) -> Stage:
+    return Stage(f"deep pytest {folders}", pytest(folders, '-m "deep or longer"'), DEEP_ENV)
 
 
 # The longest stages come first, so that no long stage runs alone at the end.
 TEST = [
-    *(quick_pytest(which) for which in ("a-l", "m-z")),
+    *(quick_pytest(which) for which in QUICK),
     Stage(
         "the page in a browser",
         "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
@@ -139,7 +147,7 @@ WASM_TESTS = (
 )
 
 DEEP = [
-    *(deep_pytest(which) for which in ("a-p", "q-z")),
+    *(deep_pytest(which) for which in SLOW),
     Stage(
         "the site",
         f"sh -c 'docs/build.sh {PYTHON} && {PYTHON} -m pytest -q tests/website &&"

@@ -4,7 +4,7 @@
  * them do not block others: threads read another dataset while Go's garbage collector runs.
  * The program then returns from main during the reads.
  *
- * tests/python/test_slow.py runs it, with a library that was built with the tag
+ * tests/python/native/test_slow.py runs it, with a library that was built with the tag
  * meshfeed_faults.
  */
 #define _DEFAULT_SOURCE

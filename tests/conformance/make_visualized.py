@@ -1,7 +1,7 @@
 """Ask the installed JAX what `jax.debug.visualize_array_sharding` prints.
 
-Writes testdata/visualized.json, the table that tests/python/test_drawing.py reads. JAX needs the
-package rich for it, which meshfeed does not need: `pip install rich` first.
+Writes testdata/visualized.json, the table that tests/python/plan/test_drawing.py reads. JAX needs
+the package rich for it, which meshfeed does not need: `pip install rich` first.
 
     python make_visualized.py            # write the table
     python make_visualized.py --check    # ask again and compare

@@ -27,7 +27,8 @@ import meshfeed as mf
 from tests.distributed import pieces
 from tests.distributed.play import play, write
 from tests.distributed.process import Place, joined
-from tests.python import corruptions, players
+from tests.python import players
+from tests.python.jobs import corruptions
 
 ODD = 2  # the process with faults; it holds the same rows as process 0
 RECORDS, BATCH = 100_000, 16

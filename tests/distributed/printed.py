@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tests.distributed.process import joined
-from tests.python.test_readme import blocks
+from tests.python.docs.test_readme import blocks
 
 
 def main() -> None:

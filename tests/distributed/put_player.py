@@ -22,7 +22,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import meshfeed as mf
 from tests.distributed.play import write
 from tests.distributed.process import Place, joined
-from tests.python.putting import drawn_memory, memory
+from tests.python.arrays.putting import drawn_memory, memory
 
 P = PartitionSpec
 Host = npt.NDArray[Any]

@@ -11,7 +11,7 @@ import pytest
 import meshfeed as mf
 from tests.distributed.job import Job
 from tests.distributed.played import ODD, Kind, Played
-from tests.python.corruptions import FOUND, LOADER_FAULTS, WAYS
+from tests.python.jobs.corruptions import FOUND, LOADER_FAULTS, WAYS
 from tests.python.players import ALIKE, DIFFER
 
 HANG = 300

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.distributed.job import Job
-from tests.python.test_readme import RECORDS, write_digits
+from tests.python.docs.test_readme import RECORDS, write_digits
 
 HANG = 240  # seconds
 

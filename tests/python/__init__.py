@@ -1,1 +1,5 @@
-"""Tests of the Python package, end to end on eight CPU devices."""
+"""Tests of the Python package, in folders that mirror it. Modules beside them are shared."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # of the repository

@@ -23,6 +23,7 @@ import pytest
 
 from meshfeed._measure import timing
 from meshfeed._native import library
+from tests.python import ROOT
 from tests.python.simulated import Machine
 
 # A shell starts background jobs with SIGINT ignored. Tests of Ctrl-C then wait forever.
@@ -112,8 +113,7 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Builds a library that can inject faults (capi/faults.go), and returns its path."""
     out = tmp_path_factory.mktemp("faulty") / "libmeshfeed.so"
-    root = Path(__file__).resolve().parents[2]
-    recipe: list[str | Path] = [root / "capi" / "build.sh", out, "-tags=meshfeed_faults"]
+    recipe: list[str | Path] = [ROOT / "capi" / "build.sh", out, "-tags=meshfeed_faults"]
     subprocess.run(recipe, check=True, timeout=600)
     return str(out)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from tests.python.test_process import HANG
+from tests.python.native.test_process import HANG
 
 MIB = 1 << 20
 

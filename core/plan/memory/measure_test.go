@@ -218,7 +218,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// The numbers of XLA's CPU backend; tests/python/test_usage.py compares all types.
+// The numbers of XLA's CPU backend; tests/python/plan/test_usage.py compares all types.
 func TestPackedElements(t *testing.T) {
 	for name, want := range map[string][]int64{
 		"int4": {0, 1, 1, 2, 2}, "uint2": {0, 1, 1, 1, 1, 2}, "int1": {0, 1, 2}, "bool": {0, 1, 2},

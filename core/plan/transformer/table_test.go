@@ -10,7 +10,7 @@ import (
 )
 
 // row is a model of testdata/models.json with the numbers that
-// tests/python/test_transformer.py compares with XLA's.
+// tests/python/plan/test_transformer.py compares with XLA's.
 type row struct {
 	Name       string    `json:"name"`
 	Batch      int       `json:"batch"`
@@ -130,5 +130,5 @@ func TestTable(t *testing.T) {
 		out.Write(text)
 	}
 	out.WriteString("\n]\n")
-	golden.Compare(t, "testdata/models.json", out.String()) // tests/python/test_transformer.py reads it
+	golden.Compare(t, "testdata/models.json", out.String()) // tests/python/plan/test_transformer.py reads it
 }

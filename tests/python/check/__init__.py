@@ -1,0 +1,1 @@
+"""Tests of benchmarks, of the self-check, and of `meshfeed doctor`."""

@@ -1,0 +1,1 @@
+"""Tests of layouts, meshes, specs, and their documents and pages."""
