@@ -190,12 +190,12 @@ def of(code: int, op: str, message: str, hint: str, path: str) -> Error:
 
 def peer(origin: type[BaseException]) -> type[PeerError]:
     """Returns the class of errors for an exception of this class in another process."""
-    made = _PEERS.get(origin)
-    if made is None:
+    kind = _PEERS.get(origin)
+    if kind is None:
         bases = (PeerError,) if issubclass(PeerError, origin) else (PeerError, origin)
         names = {"__module__": "meshfeed", "_origin": origin}
-        made = _PEERS[origin] = type("PeerError", bases, names)
-    return made
+        kind = _PEERS[origin] = type("PeerError", bases, names)
+    return kind
 
 
 def _revived(origin: type[BaseException] | None) -> PeerError:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
 from meshfeed._plan.devices import described, processes
-from meshfeed._plan.questions import plain, translated
+from meshfeed._plan.questions import argument_error, json_values
 from meshfeed.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -417,13 +417,13 @@ def _checked(
         inputs = _inputs(check, values.pop("inputs", None))
         if call == "cluster":
             values = described(check, values)
-        values = plain(check, values)
+        values = json_values(check, values)
         document = _PARTS[call](dict(values)) | inputs
         question = json.dumps({**_REST, part: document})
         try:
             calls.advise(question, "document")
         except InvalidArgumentError as error:
-            raise translated(error, names, {**values, **given}) from None
+            raise argument_error(error, names, {**values, **given}) from None
     if inputs:
         values["inputs"] = list(inputs["inputs"])
     text = [_shown(key, value) for key, value in values.items()]

@@ -195,9 +195,9 @@ class PlacedBatches(Iterator[Any]):
 
     def _new_pass(self) -> Pass:
         self._check_open()
-        made = Pass(self._source, self._place, self._prefetch, self._line)
-        self._passes.add(made)
-        return made
+        new = Pass(self._source, self._place, self._prefetch, self._line)
+        self._passes.add(new)
+        return new
 
     def close(self) -> None:
         """Ends all loops and their threads, and refuses new ones. Taken batches stay valid.
@@ -211,8 +211,8 @@ class PlacedBatches(Iterator[Any]):
         with self._lock:
             self._closed = True
             passes = list(self._passes)
-        for made in passes:
-            made.close(wait=wait)
+        for each in passes:
+            each.close(wait=wait)
 
     def __enter__(self) -> Self:
         return self

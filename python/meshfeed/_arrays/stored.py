@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from meshfeed._data.dataset import Dataset
 from meshfeed._data.fields import Skipped
 from meshfeed._feed.cursor import Cursor
-from meshfeed._io.arguments import Checks, nearest
+from meshfeed._io.arguments import Checks, nearest_hint
 from meshfeed._layout.blocks import Blocks, dtype_of, without_batch
 from meshfeed._layout.layout import Layout
 from meshfeed._layout.specs import entries
@@ -350,7 +350,7 @@ def _not_stored(source: StoredArrays, name: str) -> NotFoundError | UnsupportedE
     if not source:
         message = f"the file has no array {name!r}, and none that can be loaded"
         return NotFoundError(message, hint="print(stored.skipped) lists the others")
-    return NotFoundError(f"the file has no array {name!r}", hint=nearest(name, tuple(source)))
+    return NotFoundError(f"the file has no array {name!r}", hint=nearest_hint(name, tuple(source)))
 
 
 def _skipped(array: Skipped, *remedies: str) -> UnsupportedError:

@@ -214,9 +214,9 @@ def from_arrow(data: Any, *, shapes: _types.Shapes | None = None) -> Dataset:
         rows = _shapes(check, shapes)
         if hasattr(data, "save_to_disk") and not isinstance(data, Mapping):
             data = _formatted(check, data)
-            made = _chosen(data, shapes)
-            if made is not None:
-                return made
+            dataset = _chosen(data, shapes)
+            if dataset is not None:
+                return dataset
             data = data.with_format("arrow")[:]
         _check_objects(check, data)
         if hasattr(data, "__arrow_c_stream__"):
@@ -285,11 +285,11 @@ def _check_objects(check: Checks, data: Any) -> None:
             raise check.misfit(message, f"leave it out: table.drop({column.name!r})")
 
 
-def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
+def _unspent(check: Checks, data: Any, dataset: Dataset) -> Dataset:
     """Returns the dataset. Rejects a reader without records, which was probably read before."""
-    if len(made) or not hasattr(data, "read_next_batch"):
-        return made
-    made.close()
+    if len(dataset) or not hasattr(data, "read_next_batch"):
+        return dataset
+    dataset.close()
     message = f"the {type(data).__name__} has no records left"
     raise check.misfit(message, "a reader is read once: give the table, or a new reader")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from meshfeed._data.fields import Field
-from meshfeed._io.arguments import Checks, is_integer, shown
+from meshfeed._io.arguments import Checks, is_integer, repr_short
 from meshfeed._native import calls, interruptible
 from meshfeed._native.rows import FIXED, LISTS, TEXT, Level, bits, read
 from meshfeed.errors import DataLossError, OutOfRangeError
@@ -77,13 +77,13 @@ class Reader:
         return self._batch(columns)
 
     def _batch(self, columns: list[list[Level]]) -> Rows:
-        made = zip(self._columns, columns, strict=True)
-        return {column.field.name: column.batch(levels) for column, levels in made}
+        pairs = zip(self._columns, columns, strict=True)
+        return {column.field.name: column.batch(levels) for column, levels in pairs}
 
     def row(self, dataset: int, number: int) -> Rows:
         """Returns one row. A row that is null is None."""
-        made = zip(self._columns, self._read(dataset, number), strict=True)
-        return {column.field.name: column.row(levels) for column, levels in made}
+        pairs = zip(self._columns, self._read(dataset, number), strict=True)
+        return {column.field.name: column.row(levels) for column, levels in pairs}
 
     def rows(self, dataset: int, numbers: Numbers) -> list[Rows]:
         """Returns each row as a dict of its own. The rows share memory."""
@@ -242,7 +242,7 @@ class _Column:
         try:
             return [None if text is None else text.decode() for text in stored]
         except UnicodeDecodeError as e:  # Arrow files may claim that any bytes are UTF-8
-            message = f"a row of the field {self.field.name!r} is not UTF-8: {shown(e.object)}"
+            message = f"a row of the field {self.field.name!r} is not UTF-8: {repr_short(e.object)}"
             hint = "write the column as binary, or correct the file"
             raise DataLossError(message, op="Dataset", hint=hint) from None
 

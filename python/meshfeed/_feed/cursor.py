@@ -267,11 +267,11 @@ class Cursor:
         after, last = (head.next_epoch, head.next_position), head.next_epoch != head.epoch
         make = self._make
         if self.marks is None:
-            made = make(owner)
+            arrays = make(owner)
         else:
             with self.marks("meshfeed.arrays"):
-                made = make(owner)
-        item = made, after, last, make
+                arrays = make(owner)
+        item = arrays, after, last, make
         # No call from here on.
         self.ready, self._out_of_sync = (*self.ready, item), False
         return item

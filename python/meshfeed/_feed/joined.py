@@ -139,7 +139,7 @@ class JoinedCursor(Cursor):
             sampling.stream = cluster.begin_pass(self._pass_over)
         if self._leads and agreed_in != self._agreed_in:  # the loader was moved
             done = self.done._replace(taken=0)
-            sampling.made, self.done, self._agreed_in = 0, done, agreed_in
+            sampling.count, self.done, self._agreed_in = 0, done, agreed_in
             self._make.inspect_early()
         progress, barrier, peers = cluster.progress, cluster.barrier, cluster.peers
         if self._leads and barrier is not None:
@@ -168,7 +168,7 @@ class JoinedCursor(Cursor):
 
     def _resync(self) -> None:
         self._make.drop_early()
-        self._sampling.made = self.done.taken
+        self._sampling.count = self.done.taken
         super()._resync()
 
     def _moved(self, before: tuple[int, int], call: str) -> None:
@@ -195,12 +195,12 @@ class _Sampling:
         cluster: the processes that compare.
         stream: the number of the loader or pass: 0 for the loader. A pass gets its number with
             its first batch.
-        made: how many batches were made since the processes agreed, or in the pass.
+        count: how many batches were made since the processes agreed, or in the pass.
     """
 
     cluster: Cluster | None = None
     stream: int | None = None
-    made: int = 0
+    count: int = 0
 
 
 class _Inspector:
@@ -243,10 +243,10 @@ class _Inspector:
         sampling = self._sampling
         cluster = sampling.cluster
         replicas = cluster.replicas if cluster is not None else None
-        if cluster is not None and replicas is not None and replicas.sampled(sampling.made):
+        if cluster is not None and replicas is not None and replicas.sampled(sampling.count):
             assert sampling.stream is not None
             held = owner.release._as_parameter_
             assert held is not None
             assert held.value is not None
             replicas.inspect(held.value, sampling.stream, self._keep - 1)
-        sampling.made += 1
+        sampling.count += 1

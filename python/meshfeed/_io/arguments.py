@@ -72,7 +72,7 @@ class Checks:
 
     def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
         """Makes the error for an unexpected argument."""
-        message = f"{name}={shown(value)}: expected {expected}"
+        message = f"{name}={repr_short(value)}: expected {expected}"
         return InvalidArgumentError(message, op=self._call, hint=hint)
 
     def misfit(self, message: str, hint: str = "") -> InvalidArgumentError:
@@ -83,7 +83,7 @@ class Checks:
         """Checks an int of Python or NumPy. A boolean is an error."""
         if not is_integer(value) or not low <= (number := operator.index(value)) <= high:
             expected = f"an integer from {_bound(low)} to {_bound(high)}"
-            raise self.wrong(name, value, expected, hint or written(value))
+            raise self.wrong(name, value, expected, hint or integer_hint(value))
         return number
 
     def optional(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int | None:
@@ -181,7 +181,7 @@ class Checks:
             return json.dumps({str(k): self._value(k, v) for k, v in state.items()}).encode()
         if not isinstance(state, str | os.PathLike):
             raise self.wrong("state", state, "a state or a path", _STATE)
-        self._state_file = f"state={shown(state)}: "
+        self._state_file = f"state={repr_short(state)}: "
         try:
             with Path(state).open("rb") as file:
                 return file.read(_STATE_BYTES).replace(b"\0", rb"\0")  # NUL ends a text in C
@@ -241,17 +241,17 @@ class Checks:
                 continue
             if reasons and name in reasons:
                 reason, _, hint = reasons[name].partition("; ")
-                message = f"fill={shown(fill)}: column {name!r} is not an array: {reason}"
+                message = f"fill={repr_short(fill)}: column {name!r} is not an array: {reason}"
                 raise UnsupportedError(message, op=self._call, hint=hint)
-            message = f"fill={shown(fill)}: the dataset has no field {name!r}"
-            raise NotFoundError(message, op=self._call, hint=nearest(name, fields))
+            message = f"fill={repr_short(fill)}: the dataset has no field {name!r}"
+            raise NotFoundError(message, op=self._call, hint=nearest_hint(name, fields))
         return {name: _plain(value) for name, value in fill.items()} or None
 
     def fields(self, fields: Any, argument: str = "fields") -> dict[str, tuple[str, list[int]]]:
         """Checks the type and the row's shape of every field."""
         try:
             found = fields
-            if attribute(fields, "schema") is not None:
+            if getattr_or_none(fields, "schema") is not None:
                 found = {f.name: (f.dtype, f.shape) for f in fields.schema.values() if not f.ragged}
             given = [
                 (name, dtype, list(map(operator.index, shape)))
@@ -320,7 +320,7 @@ class Checks:
         return process
 
 
-def attribute(x: Any, name: str) -> Any:
+def getattr_or_none(x: Any, name: str) -> Any:
     """Returns an attribute of an object; None if it is missing, or if reading it fails."""
     try:
         return getattr(x, name, None)
@@ -339,12 +339,12 @@ def is_integer(value: Any) -> bool:
     return True
 
 
-def unregistered(leaf: Any) -> str:
+def dataclass_hint(leaf: Any) -> str:
     """Returns a hint for a dataclass that JAX does not know as a node of trees, else "".
 
     Examples:
         >>> import dataclasses
-        >>> unregistered(dataclasses.make_dataclass("Batch", ["x"])(1))
+        >>> dataclass_hint(dataclasses.make_dataclass("Batch", ["x"])(1))
         'register its class with JAX: jax.tree_util.register_dataclass(Batch)'
     """
     if not dataclasses.is_dataclass(leaf) or isinstance(leaf, type):
@@ -353,11 +353,11 @@ def unregistered(leaf: Any) -> str:
     return f"register its class with JAX: jax.tree_util.register_dataclass({name})"
 
 
-def written(value: Any) -> str:
+def integer_hint(value: Any) -> str:
     """Returns a hint for a float that is given instead of an integer, else "".
 
     Examples:
-        >>> written(1e9), written(8e10), written(2.0), written(2.5)
+        >>> integer_hint(1e9), integer_hint(8e10), integer_hint(2.0), integer_hint(2.5)
         ('write 10**9', 'write 80 * 10**9', 'write 2', '')
     """
     if not isinstance(value, float | np.floating) or not float(value).is_integer():
@@ -370,7 +370,7 @@ def written(value: Any) -> str:
     return f"write 10**{zeros}" if number == 1 else f"write {number} * 10**{zeros}"
 
 
-def shown(value: Any) -> str:
+def repr_short(value: Any) -> str:
     """Returns the repr of a value on one line, cut if it is long."""
     try:
         text = repr(value)
@@ -384,11 +384,11 @@ def cut(text: str, length: int = 80) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def nearest(name: Any, known: Sequence[str]) -> str:
+def nearest_hint(name: Any, known: Sequence[str]) -> str:
     """Returns a hint with the known names, the most similar one first.
 
     Examples:
-        >>> nearest("lable", ["image", "label"])
+        >>> nearest_hint("lable", ["image", "label"])
         "did you mean 'label'? There are 'image', 'label'"
     """
     listed = ", ".join(repr(n) for n in known[:12]) + (", …" if len(known) > 12 else "")

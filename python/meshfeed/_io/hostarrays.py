@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meshfeed._io import arraylike
-from meshfeed._io.arguments import Checks, attribute, cut, shown, unregistered
+from meshfeed._io.arguments import Checks, cut, dataclass_hint, getattr_or_none, repr_short
 
 _NumPy = np.ndarray[Any, Any]
 
@@ -30,7 +30,7 @@ def host(check: Checks, name: str, given: Any) -> _NumPy:
         InvalidArgumentError: the leaf is no array in host memory.
     """
     if isinstance(given, str | bytes):
-        message = f"array {name!r} is {shown(given)}, which is text"
+        message = f"array {name!r} is {repr_short(given)}, which is text"
         raise check.misfit(message, _NUMBERS)
     try:
         return _converted(check, name, given)
@@ -54,15 +54,15 @@ def _converted(check: Checks, name: str, given: Any) -> _NumPy:
     try:
         memory = memoryview(given)
     except TypeError:
-        message = f"array {name!r} is {shown(given)}, which is no array"
-        raise check.misfit(message, unregistered(given) or _NUMBERS) from None
+        message = f"array {name!r} is {repr_short(given)}, which is no array"
+        raise check.misfit(message, dataclass_hint(given) or _NUMBERS) from None
     return np.asarray(memory)
 
 
 def _of_number(check: Checks, name: str, given: Any) -> _NumPy:
     array = np.asarray(given)
     if array.dtype.kind == "O":
-        message = f"array {name!r} is {shown(given)}, which has more than 64 bits"
+        message = f"array {name!r} is {repr_short(given)}, which has more than 64 bits"
         raise check.misfit(message, "give a smaller number, or float(number)")
     return array
 
@@ -103,7 +103,7 @@ def is_read_only(array: Any) -> bool:
     try:
         return memoryview(array).readonly
     except TypeError:
-        interface = attribute(array, "__array_interface__")
+        interface = getattr_or_none(array, "__array_interface__")
     return not isinstance(interface, dict) or bool(interface["data"][1])
 
 

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from meshfeed._io.arguments import nearest
+from meshfeed._io.arguments import nearest_hint
 
 _STEP = 'do it in the training step, with extras=("key",) for randomness, or before, in the files'
 _EPOCHS = "mf.Loader(ds, batch_size=…, epochs=2) repeats it"
@@ -265,7 +265,7 @@ def keywords(call: str, advice: Mapping[str, str]) -> Callable[[Any], Any]:
     """
 
     def decorate(function: Any) -> Any:
-        code, similar = function.__code__, nearest
+        code, similar = function.__code__, nearest_hint
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         known = [n for n in names[code.co_posonlyargcount :] if n != "self"]
 

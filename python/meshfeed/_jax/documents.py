@@ -11,11 +11,11 @@ import numpy as np
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from jax.tree_util import keystr
 
-from meshfeed._io.arguments import Checks, attribute, cut
+from meshfeed._io.arguments import Checks, cut, getattr_or_none
 from meshfeed._jax.meshes import abstract_mesh, has_devices, shown_mesh
 from meshfeed._jax.trees import Leaf, leaves
 from meshfeed._layout.specs import entries
-from meshfeed._plan.questions import plain
+from meshfeed._plan.questions import json_values
 from meshfeed.errors import Error
 
 _HOST = ("pinned_host", "unpinned_host")
@@ -39,7 +39,7 @@ class Placement:
     def __init__(self, check: Checks, mesh: Any, arrays: Sequence[Leaf]) -> None:
         self._check = check
         shardings = [a.sharding for a in arrays if a.sharding is not None]
-        if mesh is not None and not isinstance(attribute(mesh, "shape"), Mapping):
+        if mesh is not None and not isinstance(getattr_or_none(mesh, "shape"), Mapping):
             axes = dict(check.axes(mesh))
             mesh = AbstractMesh(tuple(axes.values()), tuple(axes))
         if mesh is None:
@@ -234,5 +234,5 @@ def precision(check: Checks, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         hint = 'such as {"moments": "float32"}'
         raise check.wrong("precision", given, "a dict of names and element types", hint)
-    types = plain(check, {"precision": given})["precision"]
+    types = json_values(check, {"precision": given})["precision"]
     return {key: dtype for key, dtype in types.items() if dtype is not None}

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax.sharding import NamedSharding, Sharding
 
-from meshfeed._io.arguments import WIDE, Checks, cut, shown
+from meshfeed._io.arguments import WIDE, Checks, cut, repr_short
 from meshfeed._jax import documents, trees
 from meshfeed._jax.meshes import (
     abstract_mesh,
@@ -56,7 +56,7 @@ def draw(
     if array is None or array.sharding is None or str(array.dtype) not in _TYPES:
         found = trees.leaves(check, "x", x if array is None else array.struct())
         if not found:
-            raise check.misfit(f"x={shown(x)} has no arrays", _LEAF)
+            raise check.misfit(f"x={repr_short(x)} has no arrays", _LEAF)
         return _table(check, found if array is None else [array]), None, []
     mesh, spec = _placement(array)
     part = {"shape": list(array.shape), "dtype": str(array.dtype), "spec": spec}

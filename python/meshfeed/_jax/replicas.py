@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.tree_util import keystr, tree_flatten_with_path
 
-from meshfeed._io.arguments import Checks, cut, shown, unregistered
+from meshfeed._io.arguments import Checks, cut, dataclass_hint, repr_short
 from meshfeed._jax.meshes import axes_of, parts_by_device
 from meshfeed._jax.runtime import is_traced
 from meshfeed._jax.trees import check_depth, check_keys
@@ -161,9 +161,9 @@ def _array(check: Checks, name: str, leaf: Any, *, alone: bool) -> Any:
         message = f"{where} is traced: inside of a function that JAX traces there is no data"
         raise check.misfit(message, _UNTRACED)
     if not isinstance(leaf, _DATA):
-        message = f"{where} is {shown(leaf)}, which has no data to compare"
+        message = f"{where} is {repr_short(leaf)}, which has no data to compare"
         hint = "give arrays in dicts, lists and tuples, and leave out others"
-        raise check.misfit(message, unregistered(leaf) or hint)
+        raise check.misfit(message, dataclass_hint(leaf) or hint)
     if not isinstance(leaf, jax.Array):
         leaf = np.asarray(leaf)
         if leaf.dtype.hasobject:

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
-from meshfeed._io.arguments import Checks, cut, shown
+from meshfeed._io.arguments import Checks, cut, repr_short
 from meshfeed._jax.trees import leaves
 from meshfeed.errors import Error
 
@@ -41,7 +41,7 @@ class Traced:
         out = out[0] if isinstance(out, tuple) and out else out
         if getattr(out, "shape", None) != ():
             shape = getattr(out, "shape", None)
-            message = f"loss returned {shown(out) if shape is None else f'shape {shape}'}"
+            message = f"loss returned {repr_short(out) if shape is None else f'shape {shape}'}"
             raise self._check.misfit(message, "return a scalar, or a tuple that begins with one")
         return out
 
@@ -139,13 +139,13 @@ def _peak(program: Any, skipped: Collection[Any] = ()) -> int:
             freed[i] = freed.get(i, 0) + _bytes(var)
     live = most = 0
     for i, operation in enumerate(program.eqns):
-        made = sum(_bytes(var) for var in operation.outvars if var not in skipped)
+        created = sum(_bytes(var) for var in operation.outvars if var not in skipped)
         inside = max(map(_peak, _programs(operation)), default=0)
         # A loop stores its results in addition to the results of its body. Other calls return the
         # results of their body, which count once.
         loop = operation.primitive.name in ("scan", "while")
-        most = max(most, live + (made + inside if loop else max(made, inside)))
-        live += made - freed.get(i, 0)
+        most = max(most, live + (created + inside if loop else max(created, inside)))
+        live += created - freed.get(i, 0)
     return most
 
 

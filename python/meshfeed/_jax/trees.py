@@ -18,7 +18,7 @@ from jax.tree_util import (
     treedef_is_leaf,
 )
 
-from meshfeed._io.arguments import Checks, attribute, cut, shown, unregistered
+from meshfeed._io.arguments import Checks, cut, dataclass_hint, getattr_or_none, repr_short
 from meshfeed._layout.specs import is_spec
 from meshfeed.errors import InvalidArgumentError
 
@@ -175,16 +175,16 @@ def _own(leaf: Any) -> Any:
 
 def _abstract(check: Checks, argument: str, name: str, leaf: Any) -> tuple[tuple[int, ...], Any]:
     """Returns the shape of a leaf, and its type in a compiled function."""
-    shape, dtype = attribute(leaf, "shape"), attribute(leaf, "dtype")
+    shape, dtype = getattr_or_none(leaf, "shape"), getattr_or_none(leaf, "dtype")
     where = f"leaf {name!r} of {argument}" if name else argument
     if isinstance(leaf, bool | int | float | complex):
         shape, dtype = (), jax.dtypes.canonicalize_dtype(type(leaf))
     if not isinstance(shape, tuple) or dtype is None:
         if not name:
             raise _no_tree(check, argument, leaf)
-        message = f"{where} is {shown(leaf)}, which has no shape and dtype"
+        message = f"{where} is {repr_short(leaf)}, which has no shape and dtype"
         hint = f"{_ARRAYS}, and leave out functions and settings"
-        raise check.misfit(message, unregistered(leaf) or hint)
+        raise check.misfit(message, dataclass_hint(leaf) or hint)
     if not _is_type(dtype):
         message = f"{where} has the dtype {dtype}, which JAX does not have"
         raise check.misfit(message, "give arrays of numbers")
@@ -236,9 +236,9 @@ def given_leaves(check: Checks, given: Any, what: str) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = tree_flatten_with_path(given, is_leaf=_is_given)[0]
     for _, leaf in found:
         if not _is_given(leaf):
-            message = f"{what} have the leaf {shown(leaf)}"
+            message = f"{what} have the leaf {repr_short(leaf)}"
             hint = "a leaf is a NamedSharding, another sharding or a spec"
-            hint = unregistered(leaf) or hint
+            hint = dataclass_hint(leaf) or hint
             if isinstance(leaf, str):
                 hint = f"a spec is written PartitionSpec({cut(repr(leaf))})"
             raise check.misfit(message, hint)

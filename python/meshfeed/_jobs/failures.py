@@ -103,10 +103,10 @@ def error_of(message: Message) -> errors.PeerError:
     text = f"process {process}{where}: {text}"
     if "cause" in message:  # which process was lost; found by the receiver
         text, process, epoch, step = f"{message['cause']}; {text}", message["of"], -1, -1
-    made = errors.peer(_origin(message))(
+    error = errors.peer(_origin(message))(
         text, op=OP, hint=message.get("hint", ""), path=message.get("path", "")
     )
-    return errors.at(made, process, epoch, step)
+    return errors.at(error, process, epoch, step)
 
 
 def _origin(message: Message) -> type[BaseException]:

@@ -77,8 +77,8 @@ def absent(
         callers: dict[str, list[int]] = {}
         for process, call in moved.items():
             callers.setdefault(call, []).append(int(process))
-        made = [f"{named(each, 'has', 'have')} called {call}" for call, each in callers.items()]
-        message = f"{', '.join(made)}, and after it {named(missing, 'has', 'have')} not "
+        moves = [f"{named(each, 'has', 'have')} called {call}" for call, each in callers.items()]
+        message = f"{', '.join(moves)}, and after it {named(missing, 'has', 'have')} not "
         hint = "call it before the same batch in every process; see the logs, "
     message += f"reached the next batch of loader {title} within {seconds:g} s"
     error = errors.peer(TimeoutError)(message, op=OP, hint=f"{hint}or raise agree_timeout=")

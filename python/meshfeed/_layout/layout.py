@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshfeed._io.arguments import DEPTH, PROCESSES, RECORDS, WIDE, Checks, cut, nearest
+from meshfeed._io.arguments import DEPTH, PROCESSES, RECORDS, WIDE, Checks, cut, nearest_hint
 from meshfeed._io.saving import write_whole
 from meshfeed._layout import documents
 from meshfeed._layout.documents import MeshPart
@@ -182,7 +182,7 @@ class Layout:
                 shapes = {name: part["global_shape"] for name, part in arrays.items()}
             if array is not None:
                 if array not in shapes:
-                    hint = nearest(array, tuple(shapes))
+                    hint = nearest_hint(array, tuple(shapes))
                     raise check.wrong("array", array, "the name of an array", hint)
                 shapes = {array: shapes[array]}
             if dims is not None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from meshfeed._io.arguments import nearest, no_fields, shown, unregistered
+from meshfeed._io.arguments import dataclass_hint, nearest_hint, no_fields, repr_short
 from meshfeed._layout.specs import Array, Entry, P, entries, is_sharding, is_spec
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
 
@@ -126,7 +126,7 @@ def no_field(
             message = f"array {name!r} takes column {field!r}, which is not an array: {reason}"
             return UnsupportedError(message, hint=hint)
     message = f"array {name!r} takes field {field!r}, which the dataset does not have"
-    hint = nearest(field, fields)
+    hint = nearest_hint(field, fields)
     if not named:
         hint += "; name the field of an array with mf.Array(field, spec)"
     return NotFoundError(message, hint=hint)
@@ -230,11 +230,13 @@ def _columns(name: str, columns: Any) -> list[list[int]] | None:
 
 
 def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
-    message = f"array {name!r} has {shown(x)} for a spec" if name else f"specs are {shown(x)}"
+    message = (
+        f"array {name!r} has {repr_short(x)} for a spec" if name else f"specs are {repr_short(x)}"
+    )
     if x is None:
         hint = "P() puts the whole array on every device; to leave it out, leave out its name"
         return InvalidArgumentError(message, hint=hint)
-    hint = unregistered(x) or (
+    hint = dataclass_hint(x) or (
         "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
         "and a tree is a dict, a tuple, a list or another pytree of them"
     )
@@ -250,7 +252,7 @@ def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
     what = f"array {name!r} has" if name else "specs are"
     entries = ", ".join(map(repr, node))
     hint = f"a spec is written PartitionSpec({entries}), and a list of field names has only names"
-    return InvalidArgumentError(f"{what} {shown(node)}", hint=hint)
+    return InvalidArgumentError(f"{what} {repr_short(node)}", hint=hint)
 
 
 def _builder(tree: Any) -> Callable[[Sequence[Any]], Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meshfeed._io.arguments import Checks, attribute, cut, shown
+from meshfeed._io.arguments import Checks, cut, getattr_or_none, repr_short
 from meshfeed._io.notebook import Preformatted
 from meshfeed._measure import tables
 from meshfeed._measure.timing import Lap, Loop, is_source
@@ -328,21 +328,21 @@ class _BenchmarkFunction:
         self, make: Callable[..., Any], values: Mapping[str, Any], **options: Any
     ) -> Benchmark:
         """Times one point of a sweep."""
-        made = make(**values)
-        several = isinstance(made, tuple) and len(made) > 0
-        has_step = several and len(made) in (2, 3) and (made[1] is None or callable(made[1]))
-        if several and not has_step and (any(map(callable, made)) or is_source(made[0])):
+        given = make(**values)
+        several = isinstance(given, tuple) and len(given) > 0
+        has_step = several and len(given) in (2, 3) and (given[1] is None or callable(given[1]))
+        if several and not has_step and (any(map(callable, given)) or is_source(given[0])):
             with Checks("mf.benchmark.sweep") as check:
-                message = f"make returned {shown(made)}"
-                if len(made) in (2, 3):
+                message = f"make returned {repr_short(given)}"
+                if len(given) in (2, 3):
                     message += ", whose second value is not a function"
                 hint = "return (loader, step) or (loader, step, carry)"
                 raise check.misfit(message, hint)
-        source, step, carry = (*made, None)[:3] if has_step else (made, None, None)
+        source, step, carry = (*given, None)[:3] if has_step else (given, None, None)
         try:
             return self(source, step, carry=carry, **options)
         finally:
-            close = attribute(source, "close")
+            close = getattr_or_none(source, "close")
             if callable(close):
                 close()
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from meshfeed._io.arguments import attribute, cut
+from meshfeed._io.arguments import cut, getattr_or_none
 
 
 def digits(x: float) -> str:
@@ -37,10 +37,14 @@ def size(n: float) -> str:
 
 def label(value: Any) -> str:
     """Writes a value of a sweep: of a mesh its axes, of a list of devices their number."""
-    shape = attribute(value, "shape") if attribute(value, "axis_names") is not None else value
+    shape = (
+        getattr_or_none(value, "shape")
+        if getattr_or_none(value, "axis_names") is not None
+        else value
+    )
     if isinstance(shape, Mapping):
         return " x ".join(f"{name} {n}" for name, n in shape.items()) or "no axes"
-    if isinstance(value, list | tuple) and value and attribute(value[0], "platform"):
+    if isinstance(value, list | tuple) and value and getattr_or_none(value[0], "platform"):
         return f"{len(value)} devices"
     return cut(" ".join(str(value).split()), 40)
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from meshfeed._io.arguments import Checks, attribute, shown
+from meshfeed._io.arguments import Checks, getattr_or_none, repr_short
 from meshfeed.errors import InvalidArgumentError
 
 _clock = time.perf_counter
@@ -124,14 +124,14 @@ class Loop:
         if isinstance(result, tuple) and result and _alike(result[0], self._carry):
             self._check_shapes(result[0])
             return lambda whole: whole[0]
-        message = f"the step returned {shown(result)}, which is no carry"
+        message = f"the step returned {repr_short(result)}, which is no carry"
         hint = "return the new carry, in the structure of the one given, or (carry, loss)"
         raise self._check.misfit(message, hint)
 
     def _check_shapes(self, carry: Any) -> None:
         """Checks that a step returns arrays of the shapes that it takes."""
         given, returned = (
-            [tuple(attribute(leaf, "shape") or ()) for leaf in _tree_leaves(tree)]
+            [tuple(getattr_or_none(leaf, "shape") or ()) for leaf in _tree_leaves(tree)]
             for tree in (self._carry, carry)
         )
         for before, after in zip(given, returned, strict=True):
@@ -161,7 +161,7 @@ class Loop:
         """Returns the bytes on the device of this process that has the most."""
         batch, carry = _per_device(self._batch), _per_device(self._carry)
         devices = {*batch, *carry, *_per_device(self._result)}
-        measured = [attribute(device, "memory_stats") for device in devices]
+        measured = [getattr_or_none(device, "memory_stats") for device in devices]
         stats = [found for read in measured if read and (found := read())]
         return {
             "batch": max(batch.values(), default=None),
@@ -228,7 +228,7 @@ def _check_arguments(check: Checks, step: Callable[..., Any], *, has_carry: bool
 
 
 def _iterable(source: Any) -> bool:
-    return hasattr(type(source), "__iter__") and attribute(source, "dtype") is None
+    return hasattr(type(source), "__iter__") and getattr_or_none(source, "dtype") is None
 
 
 def is_source(value: Any) -> bool:
@@ -238,8 +238,8 @@ def is_source(value: Any) -> bool:
 
 def _batch_dimensions(source: Any) -> int:
     """Returns how many dimensions count rows: several for a loader with a tuple as batch size."""
-    layout = attribute(source, "layout")
-    if not callable(attribute(layout, "to_json")):
+    layout = getattr_or_none(source, "layout")
+    if not callable(getattr_or_none(layout, "to_json")):
         return 1
     try:
         size = json.loads(layout.to_json())["batch"]["size"]
@@ -273,8 +273,8 @@ def _shape(leaf: Any) -> tuple[int, ...]:
 
 def _item_bytes(leaf: Any) -> int | None:
     """Returns the bytes of an element: of NumPy, JAX and PyTorch, or of TensorFlow's `size`."""
-    dtype = attribute(leaf, "dtype")
-    found = attribute(dtype, "itemsize") or attribute(dtype, "size")
+    dtype = getattr_or_none(leaf, "dtype")
+    found = getattr_or_none(dtype, "itemsize") or getattr_or_none(dtype, "size")
     return found if isinstance(found, int) else None
 
 
@@ -282,7 +282,7 @@ def _per_device(tree: Any) -> dict[Any, int]:
     """Returns the bytes on every local device of the `jax.Array`s of a tree."""
     sums: dict[Any, int] = {}
     for leaf in _leaves(tree):
-        sharding, one = attribute(leaf, "sharding"), _item_bytes(leaf)
+        sharding, one = getattr_or_none(leaf, "sharding"), _item_bytes(leaf)
         if sharding is None or one is None:
             continue
         part = math.prod(sharding.shard_shape(leaf.shape)) * one

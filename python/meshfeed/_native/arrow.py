@@ -46,9 +46,9 @@ def _capsule(name: bytes) -> tuple[Any, int]:
     memory = lib.mf_python_capsule_new(ARROW[name])
     if not memory:
         raise of(Code.ResourceExhausted, "python", "there is no memory for a capsule", "", "")
-    made = _new(memory, name, ctypes.cast(lib.mf_python_capsule_free, c_void_p))
-    _set_context(made, memory)
-    return made, memory
+    capsule = _new(memory, name, ctypes.cast(lib.mf_python_capsule_free, c_void_p))
+    _set_context(capsule, memory)
+    return capsule, memory
 
 
 def _texts(formats: Formats) -> tuple[Any, int]:

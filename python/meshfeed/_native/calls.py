@@ -368,9 +368,9 @@ def dataset_pad(
     """Creates a dataset in which the rows of a ragged field have one length."""
     padding, values = _fills({field: value})
     flags = abi.PAD_LEFT * left | abi.PAD_TRUNCATE * truncate
-    made = _created("dataset", "mf_dataset_pad", handle, padding, length, flags)
+    padded = _created("dataset", "mf_dataset_pad", handle, padding, length, flags)
     del values  # the library has read the value
-    return made
+    return padded
 
 
 def dataset_reshape(handle: int, field: str, shape: RowShape) -> Handle:

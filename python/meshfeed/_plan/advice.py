@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, get_args
 
-from meshfeed._io.arguments import Checks, attribute
+from meshfeed._io.arguments import Checks, getattr_or_none
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Layout, Problem
 from meshfeed._layout.specs import P
 from meshfeed._native import calls
-from meshfeed._plan.questions import delivered, plain, translated
+from meshfeed._plan.questions import argument_error, input_part, json_values
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.strategy import Axis, Cluster, Model, Training
 
@@ -218,7 +218,7 @@ def _is_part(part: Any) -> TypeGuard[Mapping[str, Any]]:
     if not isinstance(part, Mapping):
         return False
     nodes = [part, *(value for value in part.values() if isinstance(value, Mapping))]
-    shapes = [attribute(leaf, "shape") for node in nodes for leaf in node.values()]
+    shapes = [getattr_or_none(leaf, "shape") for node in nodes for leaf in node.values()]
     return not any(isinstance(shape, tuple) and len(shape) > 0 for shape in shapes)
 
 
@@ -314,7 +314,7 @@ def advise(
             if isinstance(part, kind):
                 question[name] = part.document
             elif _is_part(part):
-                question[name] = plain(check, part)
+                question[name] = json_values(check, part)
             else:
                 expected = f"a {kind.__name__} of mf.strategy, or a part of a strategy document"
                 raise check.wrong(name, part, expected, _HINTS[name])
@@ -322,7 +322,7 @@ def advise(
             if not isinstance(search, Mapping):
                 hint = 'such as {"axes": {"tensor": 1}}'
                 raise check.wrong("search", search, "a dict", hint)
-            question["search"] = plain(check, search)
+            question["search"] = json_values(check, search)
         if isinstance(cluster, Cluster) and cluster.processes:
             question["input"] = {"processes": cluster.processes}
         names, given = {"": ""}, question
@@ -331,8 +331,8 @@ def advise(
         try:
             if input is not None:
                 report = json.loads(calls.advise(json.dumps(question), "json"))
-                rate = delivered(check, input, report["input"])
+                rate = input_part(check, input, report["input"])
                 question["input"] = question.get("input", {}) | rate
             return Advice(json.dumps(question))
         except InvalidArgumentError as error:
-            raise translated(error, names, given) from None
+            raise argument_error(error, names, given) from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed._io.arguments import Checks, attribute
+from meshfeed._io.arguments import Checks, getattr_or_none
 
 _KINDS = "the name of a kind, devices such as jax.devices(), or a mesh"
 _COUNT = "pass devices=8, or all devices: mf.strategy.cluster(jax.devices())"
@@ -53,7 +53,7 @@ def _is_abstract(kind: Any) -> bool:
 
 def _listed(kind: Any) -> Any:
     """Returns the devices of a mesh, or the argument itself."""
-    devices = kind.devices if attribute(kind, "axis_names") is not None else kind
+    devices = kind.devices if getattr_or_none(kind, "axis_names") is not None else kind
     return devices.ravel().tolist() if isinstance(devices, np.ndarray) else devices
 
 
@@ -64,10 +64,12 @@ def _of(check: Checks, kind: Any) -> dict[str, Any]:
         if device is None:
             raise check.wrong("kind", kind, "a mesh that has devices", _NAMED)
         return {"kind": _name(check, [device]), "devices": kind.size}
-    if attribute(kind, "device_kind") is not None:
+    if getattr_or_none(kind, "device_kind") is not None:
         return {"kind": _name(check, [kind])}
     devices = _listed(kind)
-    right = isinstance(devices, list | tuple) and all(attribute(d, "device_kind") for d in devices)
+    right = isinstance(devices, list | tuple) and all(
+        getattr_or_none(d, "device_kind") for d in devices
+    )
     if not right or not devices:
         hint = "pass the number of devices as devices="
         raise check.wrong("kind", kind, _KINDS, hint if isinstance(kind, int) else "")

@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from meshfeed._io.arguments import Checks, attribute, is_integer
+from meshfeed._io.arguments import Checks, getattr_or_none, is_integer
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Layout
 from meshfeed._layout.specs import entries, is_spec
 from meshfeed._native import calls
 from meshfeed._plan.advice import Candidate, shown_axes
-from meshfeed._plan.questions import plain, translated
+from meshfeed._plan.questions import argument_error, json_values
 from meshfeed.errors import InvalidArgumentError, UnsupportedError
 
 _Kinds = Literal[
@@ -121,7 +121,7 @@ def draw(
         given: Any = style  # of any type, such as an array, whose comparison returns no bool
         if given is not None and not (isinstance(given, str) and given == "jax"):
             raise check.wrong("style", style, '"jax" or None')
-        layout = x if isinstance(x, Layout) else attribute(x, "layout")
+        layout = x if isinstance(x, Layout) else getattr_or_none(x, "layout")
         is_mesh = _is_mesh(x) or _is_axes(x)
         for found, name in ((isinstance(layout, Layout), "layouts"), (is_mesh, "meshes")):
             if found and (style is not None or shape is not None or dtype is not None):
@@ -192,7 +192,7 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
         try:
             return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
         except InvalidArgumentError as error:
-            raise translated(error, {f"/diagram/{kind}": ""}, members) from None
+            raise argument_error(error, {f"/diagram/{kind}": ""}, members) from None
 
 
 _BAR = ("weights", "gradients", "optimizer", "activations", "buffers")
@@ -218,7 +218,9 @@ _MESH_HINT = 'for a mesh write mf.diagram("mesh", mesh=mesh)'
 
 def _is_mesh(x: Any) -> bool:
     """Returns whether x is a mesh of JAX, with devices or abstract."""
-    return attribute(x, "axis_names") is not None and isinstance(attribute(x, "shape"), Mapping)
+    return getattr_or_none(x, "axis_names") is not None and isinstance(
+        getattr_or_none(x, "shape"), Mapping
+    )
 
 
 def _is_axes(x: Any) -> bool:
@@ -241,5 +243,5 @@ def _members(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
         elif isinstance(value, Mapping):
             out[name] = _members(check, value)
         else:
-            out |= plain(check, {name: value})
+            out |= json_values(check, {name: value})
     return out

@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshfeed._io.arguments import WIDE, Checks, attribute
+from meshfeed._io.arguments import WIDE, Checks, getattr_or_none
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Problem
 from meshfeed._native import calls
-from meshfeed._plan.questions import translated
+from meshfeed._plan.questions import argument_error
 from meshfeed.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def memory(
         if loss is not None and not callable(loss):
             raise check.wrong("loss", loss, "a function of the tree and the batch")
         groups = {"arrays": trees.leaves(check, "tree", tree, shardings)}
-        init = attribute(optimizer, "init")
+        init = getattr_or_none(optimizer, "init")
         if callable(init):
             states = documents.optimizer_states(check, init, tree, groups["arrays"])
             groups["optimizer"] = states
@@ -203,7 +203,7 @@ def memory(
             found = Memory(json.dumps(document))
         except InvalidArgumentError as error:
             given = {"optimizer": optimizer, "precision": precision}
-            raise translated(error, {"": "", "/arrays": "tree"}, given) from None
+            raise argument_error(error, {"": "", "/arrays": "tree"}, given) from None
         if loss is None or found.stored is None:
             return found
         document["activation_bytes"] = _activations(found, traced.Traced(check, loss, tree, batch))

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshfeed._io.arguments import RECORDS, WIDE, Checks, attribute, is_integer, shown, written
+from meshfeed._io.arguments import (
+    RECORDS,
+    WIDE,
+    Checks,
+    getattr_or_none,
+    integer_hint,
+    is_integer,
+    repr_short,
+)
 from meshfeed.errors import InvalidArgumentError
 
 _POSITION = re.compile(r" \(line \d+, byte \d+\)")  # in a text that the user never saw
@@ -25,7 +33,7 @@ _INTEGER = "the number is not written as an integer"
 _DECIMALS = "the number is not written with at most three decimals"
 
 
-def plain(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
+def json_values(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
     """Converts arguments to values of JSON: numbers of NumPy and JAX, and element types."""
     try:
         return {str(name): _plain(check, str(name), value) for name, value in given.items()}
@@ -35,7 +43,7 @@ def plain(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _plain(check: Checks, name: str, value: Any) -> Any:
-    if attribute(value, "shape") == () and attribute(value, "item") is not None:
+    if getattr_or_none(value, "shape") == () and getattr_or_none(value, "item") is not None:
         with contextlib.suppress(NotImplementedError):  # a PRNG key of JAX is no number
             value = value.item()
     if value is None or isinstance(value, bool | str):
@@ -67,7 +75,7 @@ class _Place(NamedTuple):
 
     def __str__(self) -> str:
         keys = "".join(f"[{key if key.isdigit() else repr(key)}]" for key in self.keys)
-        value = "" if isinstance(self.value, Mapping) else f"={shown(self.value)}"
+        value = "" if isinstance(self.value, Mapping) else f"={repr_short(self.value)}"
         return (
             self.argument + keys + (value if self.argument and self.value is not _NOTHING else "")
         )
@@ -77,7 +85,7 @@ _NOTHING = object()
 
 
 def _place(path: str, names: Mapping[str, str], given: Mapping[str, Any]) -> _Place:
-    """Finds the part of an argument that a JSON Pointer stands for; see `translated`."""
+    """Finds the part of an argument that a JSON Pointer stands for; see `argument_error`."""
     root = max((r for r in names if f"{path}/".startswith(f"{r}/")), key=len, default="")
     keys = [key.replace("~1", "/").replace("~0", "~") for key in path[len(root) :].split("/")][1:]
     name = names.get(root, "")
@@ -94,7 +102,7 @@ def _place(path: str, names: Mapping[str, str], given: Mapping[str, Any]) -> _Pl
     return _Place(name, keys, value)
 
 
-def translated(
+def argument_error(
     error: InvalidArgumentError, names: Mapping[str, str], given: Mapping[str, Any]
 ) -> InvalidArgumentError:
     """Names the argument in the error of a document, in the words of Python.
@@ -109,7 +117,7 @@ def translated(
     hint, place = error.hint, _place(error.path, names, given)
     if message == _INTEGER:
         message = "expected an integer"
-        hint = written(place.value) or hint
+        hint = integer_hint(place.value) or hint
     elif message == _DECIMALS and isinstance(place.value, int | float | np.number):
         message = "expected a number with at most three decimals"
         hint = f"write {round(float(place.value), 3)}"
@@ -126,7 +134,7 @@ def translated(
 _STATS = ("rows", "build_seconds", "seconds")  # members of loader.stats() and of bench
 
 
-def delivered(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dict[str, Any]:
+def input_part(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the part "input" of a document.
 
     Args:
@@ -142,7 +150,7 @@ def delivered(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dic
         parts = 1.0 if needs is None else needs["rows_per_step"] / max(1, needs["process_rows"])
         return {"rows_per_second": int(min(RECORDS, max(1.0, rows / seconds * parts)))}
     if isinstance(given, Mapping):
-        return plain(check, given)
+        return json_values(check, given)
     if not _positive(given) or not 1 <= given <= RECORDS:
         expected = "rows per second from 1 to 2^40, or what loader.stats() returned"
         raise check.wrong("input", given, expected)
@@ -152,7 +160,7 @@ def delivered(check: Checks, given: Any, needs: Mapping[str, Any] | None) -> dic
 def _statistic(check: Checks, given: Mapping[Any, Any], name: str) -> float:
     """Returns a positive number of the statistics of a loader."""
     if name not in given:
-        message = f"input={shown(given)} has no {name!r}"
+        message = f"input={repr_short(given)} has no {name!r}"
         raise check.misfit(message, "give all that loader.stats() or meshfeed bench --json says")
     if not _positive(given[name]):
         hint = "call loader.stats() after some batches"

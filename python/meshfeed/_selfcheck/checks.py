@@ -51,17 +51,17 @@ class Size:
 
 def every(size: Size) -> dict[str, Check]:
     """Returns all checks by name, in the order in which they run."""
-    made = _Checks(size)
+    run = _Checks(size)
     kinds = [memory.kind for memory in jax.devices()[0].addressable_memories()]
     checks: dict[str, Check] = {
-        f"bytes in {kind} memory": partial(made.bytes_in, kind) for kind in kinds
+        f"bytes in {kind} memory": partial(run.bytes_in, kind) for kind in kinds
     }
-    checks["bytes of 64-bit types"] = made.wide_types
-    checks["replicas and split rows"] = made.replicas
+    checks["bytes of 64-bit types"] = run.wide_types
+    checks["replicas and split rows"] = run.replicas
     for ahead in range(3):
-        checks[f"transfers in flight, device_prefetch={ahead}"] = partial(made.in_flight, ahead)
-    checks["a kept batch"] = made.kept
-    checks["donated arrays"] = made.donated
+        checks[f"transfers in flight, device_prefetch={ahead}"] = partial(run.in_flight, ahead)
+    checks["a kept batch"] = run.kept
+    checks["donated arrays"] = run.donated
     checks["memory returned"] = _returned
     return checks
 
@@ -186,11 +186,11 @@ class _Checks:
             for _ in range(self.size.reuse):
                 next(batches)
             _same(kept["wide"], self.wide[records], "the kept batch")
-            made = int(loader.stats()["host_bytes"]) // (self.batch * self.wide[0].nbytes)
+            buffers = int(loader.stats()["host_bytes"]) // (self.batch * self.wide[0].nbytes)
         # One batch is kept, two are ready, one is being filled, and JAX releases some late.
-        if made > 12:
-            raise Mismatch(f"{self.size.reuse} batches took {made} buffers: they are not reused")
-        return f"{self.size.reuse} further batches in {made} buffers"
+        if buffers > 12:
+            raise Mismatch(f"{self.size.reuse} batches took {buffers} buffers: they are not reused")
+        return f"{self.size.reuse} further batches in {buffers} buffers"
 
     def donated(self) -> str:
         """Donates one of two replicated arrays that alias one buffer, and reads the other."""
