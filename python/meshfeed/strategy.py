@@ -305,7 +305,7 @@ def training(
             and the most that are possible are tried.
         sequence_parallel: whether tensor parallelism also splits norms and dropout; by default yes.
         overlap: by axis, whether its communication runs during computation, such as
-            ``{"tensor": True}``. By default that of all axes but "tensor" and "expert" does.
+            ``{"tensor": True}``. By default on all axes but "tensor" and "expert".
         efficiency: the least and the most share of the peak FLOP/s that matrix products reach, with
             up to three decimals. The default depends on the kind of device.
         link_efficiency: the least and the most share of their bandwidth that links between devices
@@ -348,7 +348,7 @@ def cluster(
         kind: a kind of device, such as "h100-80"; `meshfeed advise --list` prints all. Also the
             name that JAX has for it, such as "NVIDIA H100 80GB HBM3"; or `jax.devices()`, or a
             mesh, which also say how many devices there are, and how many in a node. The other
-            numbers replace those of the kind. Without a kind, a missing number is unknown, and so
+            numbers replace the kind's. Without a kind, a missing number is unknown, and so
             are the results that need it.
         devices: the number of devices, which are chips for TPUs up to v6e: a slice "v5p-128" has
             64. Required unless `kind` is a list of devices or a mesh.

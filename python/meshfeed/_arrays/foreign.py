@@ -40,7 +40,7 @@ def put(
 
     Args:
         tree: an array, or dicts, lists, tuples and other pytrees of arrays.
-        mesh: the mesh. None for the mesh of `NamedSharding`s, or else that of `jax.set_mesh`.
+        mesh: the mesh. None for the mesh of `NamedSharding`s, or else of `jax.set_mesh`.
         specs: a `PartitionSpec` or `NamedSharding` for all arrays, or a tree of them. As in JAX,
             the tree may be a prefix of `tree`.
         rows: "all": every process has the whole arrays. "local": every process has its own rows:
@@ -107,7 +107,7 @@ def place_batches(
 
     Args:
         iterable: the batches, such as a torch or Grain `DataLoader`, `tf.data`, or a generator.
-        mesh: as in `mf.put`. The mesh of `jax.set_mesh` is that of this call.
+        mesh: as in `mf.put`. The mesh of `jax.set_mesh` is read at this call.
         specs: as in `mf.put`.
         rows: as in `mf.put`.
         may_alias: as in `mf.put`. By default the iterable may reuse the memory of its batches.
@@ -118,7 +118,7 @@ def place_batches(
     Returns:
         An iterator of batches. Use it as a context manager, or close it, to end the thread
         before the iterable ends. If `iterable` is not an iterator itself, every loop over the
-        result reads it anew. `len()` is that of the iterable.
+        result reads it anew. `len()` is the length of the iterable.
 
     Examples:
         >>> import jax, meshfeed as mf, numpy as np

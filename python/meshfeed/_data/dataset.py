@@ -297,7 +297,7 @@ class Dataset(Readable):
 
         Args:
             length: the number of records in a window.
-            stride: the number of records from the start of a window to that of the next.
+            stride: the number of records from the start of a window to the next start.
             within: a field that has one value in each window, such as the number of a patient, or
                 the text of a key of partitions. Its changes divide the records into runs, and each
                 run is divided into windows by itself. This call reads the field once, and keeps 16

@@ -27,7 +27,7 @@ class Field:
             "datetime64[s]" of NumPy, or "string"; empty for plain numbers.
         ragged: the number of leading dimensions whose size varies: 0 for rows of one shape, 1 for
             lists, text and bytes, 2 for lists of lists or of text.
-        names: the names of the classes that integers stand for, as those of a `ClassLabel` of
+        names: the names of the classes that integers stand for, as in a `ClassLabel` of
             Hugging Face: value 0 is the first. Empty if the data hold no names.
     """
 

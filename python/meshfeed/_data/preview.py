@@ -14,9 +14,9 @@ from meshfeed._data import png
 # What a table shows at most, so that it stays small for any dataset.
 ROWS, FIELDS = 5, 12
 TEXT = 60  # characters of text
-VALUES = 6  # of an array, or entries of a list
-DEPTH = 2  # of lists in lists
-SKIPPED = 8  # columns that are no fields
+VALUES = 6  # shown of an array, or entries of a list
+DEPTH = 2  # levels of lists in lists
+SKIPPED = 8  # columns that are not fields
 PICTURES = 1 << 19  # characters of all pictures; further ones are numbers
 ENCODED = 1 << 17  # bytes of a picture that is stored as a file
 NAME = 40  # characters of a name
@@ -78,7 +78,7 @@ def table(
         records: how many records the dataset has.
         fields: all fields. The text of a field begins with its name and a colon.
         rows: the first records, with the first `FIELDS` fields.
-        skipped: the names of other columns, and why they are no fields.
+        skipped: the names of other columns, and why they are not fields.
     """
     shown, cells = fields[:FIELDS], _Cells()
     first = rows[0] if rows else {}

@@ -19,7 +19,7 @@ from meshfeed._native.rows import FIXED, LISTS, TEXT, Level, bits, read
 from meshfeed.errors import DataLossError, OutOfRangeError
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
-Rows = dict[str, Any]  # of a batch or of one record, by field
+Rows = dict[str, Any]  # a batch or one record, by field
 
 _INDEX = "a record number, a slice, a list of numbers or a mask"
 _TIMES = re.compile(r"(?:timestamp|date|duration|time)(?:32|64)?\[(\w+)")

@@ -78,7 +78,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         self._take = take or cursor.take
         self._give = give
         self._over = False
-        self._ends: int | None = None  # of the cursor, at the first batch
+        self._ends: int | None = None  # the cursor's, at the first batch
 
     def __iter__(self) -> Batches[BatchT]:
         return self

@@ -25,7 +25,7 @@ class RecordBatch:
     Args:
         owner: keeps the memory of the batch alive.
         names: the names of the columns.
-        formats: the Arrow format string of each array of the layout; None for that of its type.
+        formats: the Arrow format string of each array of the layout; None: the format of its type.
     """
 
     __slots__ = ("_formats", "_names", "_owner")

@@ -26,11 +26,11 @@ from meshfeed.errors import (
 State = dict[str, Any]
 
 WIDE = 2**53  # the largest number in a layout document
-RECORDS = 2**40  # of a dataset, and rows of a batch
-DEVICES = 2**20  # of a mesh
-PROCESSES = 2**17  # of a run
-DEPTH = 65536  # of prefetch
-DIMENSIONS = 32  # of a batch
+RECORDS = 2**40  # in a dataset, and rows in a batch
+DEVICES = 2**20  # in a mesh
+PROCESSES = 2**17  # in a run
+DEPTH = 65536  # the most batches to prefetch
+DIMENSIONS = 32  # in a batch
 
 ORDERS = ("sequential", "shuffle", "local", "blocks")
 _STATE_BYTES = 65536  # that are read of a state file; a state is far shorter
@@ -121,7 +121,7 @@ class Checks:
         shuffled = self.boolean("shuffle", shuffle)
         if order is None:
             return None if shuffled is None else "shuffle" if shuffled else "sequential"
-        text = getattr(order, "name", order)  # of mf.Blocks
+        text = getattr(order, "name", order)  # mf.Blocks has a name
         if not isinstance(text, str) or not (text in ORDERS or "." in text or ":" in text):
             expected = '"sequential", "shuffle", "local", "blocks" or mf.Blocks(...)'
             hint = "or the full name of an order, as in a state"
@@ -257,7 +257,7 @@ class Checks:
                 (name, dtype, list(map(operator.index, shape)))
                 for name, (dtype, shape) in found.items()
             ]
-        except Exception:  # of any object
+        except Exception:  # any object may raise any error
             expected = "a dataset, or the type and the shape of a row for every field"
             hint = 'such as {"image": ("float32", (8, 8)), "label": ("int32", ())}'
             raise self.wrong(argument, fields, expected, hint) from None

@@ -405,9 +405,9 @@ def _name(value: Any) -> str:
 
 def _codes(given: Any) -> str:
     """Returns the hint for text. For a column of categories it names their numbers."""
-    if type(getattr(given, "dtype", None)).__name__ in ("Categorical", "Enum"):  # of polars
+    if type(getattr(given, "dtype", None)).__name__ in ("Categorical", "Enum"):  # polars
         return "give the numbers of its categories, to_physical(), or leave it out"
-    if hasattr(given, "codes") or hasattr(getattr(given, "cat", None), "codes"):  # of pandas
+    if hasattr(given, "codes") or hasattr(getattr(given, "cat", None), "codes"):  # pandas
         codes = "codes" if hasattr(given, "codes") else "cat.codes"
         return f"give the numbers of its categories, {codes}, or leave it out"
     return _NUMBERS

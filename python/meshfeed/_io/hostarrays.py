@@ -27,7 +27,7 @@ def host(check: Checks, name: str, given: Any) -> _NumPy:
         given: an array of any library in host memory, or a number.
 
     Raises:
-        InvalidArgumentError: the leaf is no array in host memory.
+        InvalidArgumentError: the leaf is not an array in host memory.
     """
     if isinstance(given, str | bytes):
         message = f"array {name!r} is {repr_short(given)}, which is text"

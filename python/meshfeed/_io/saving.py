@@ -18,7 +18,7 @@ from meshfeed.errors import NotFoundError, ReadError
 LONGEST = 1.0  # seconds that a save waits for another save
 ABANDONED = 3600.0  # seconds after which a scratch file of another host is removed
 
-_saves = itertools.count()  # of this process
+_saves = itertools.count()  # in this process
 
 
 def write_whole(

@@ -28,7 +28,7 @@ class Placement:
     Args:
         check: raises errors with the name of the user's call.
         mesh: the mesh that the user gave, or None.
-        arrays: all arrays. Without `mesh`, the mesh is that of the first sharding with one, or of
+        arrays: all arrays. Without `mesh`, the mesh of the first sharding with one counts, or of
             `jax.set_mesh`. If there is no mesh, one axis has all devices.
 
     Attributes:

@@ -25,7 +25,7 @@ def make_mesh(check: Checks, axes: Mapping[str, int], devices: Any, kinds: Any) 
     Args:
         check: raises errors with the name of the user's call.
         axes: the size of every axis.
-        devices: the devices, or None for those of `jax.devices()`.
+        devices: the devices, or None for `jax.devices()`.
         kinds: the type of every axis, or one type for all; None for Auto.
     """
     kinds = AxisType.Auto if kinds is None else kinds
@@ -78,7 +78,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
 
     Args:
         check: raises errors with the name of the user's call.
-        mesh: the mesh that the user gave, or None for that of `jax.set_mesh`.
+        mesh: the mesh that the user gave, or None for the mesh of `jax.set_mesh`.
         shardings: for every array its `NamedSharding`, or None if it has a bare spec.
 
     Raises:
@@ -175,7 +175,7 @@ def named_sharding(check: Checks, mesh: Any, spec: Any) -> NamedSharding:
     """Returns the sharding of a spec of JAX or meshfeed on a mesh."""
     try:
         return NamedSharding(mesh, partition_spec(entries(spec)))
-    except Exception as e:  # JAX's error for an axis that occurs twice is no ValueError
+    except Exception as e:  # JAX's error for an axis that occurs twice is not a ValueError
         raise check.misfit(cut(str(e), 300), "name axes of the mesh, each once") from None
 
 

@@ -15,7 +15,7 @@ from meshfeed.errors import InvalidStateError, UnsupportedError
 
 
 def context_mesh() -> Mesh | None:
-    """Returns the mesh of `jax.set_mesh`, or None. That of a block `with mesh:` does not count."""
+    """Returns the mesh of `jax.set_mesh`, or None. A block `with mesh:` does not count."""
     if not _traces_nothing():
         return None
     mesh = _get_mesh()

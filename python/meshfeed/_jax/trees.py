@@ -104,7 +104,7 @@ def opened(node: Any) -> tuple[list[str], list[Any], Callable[[Sequence[Any]], A
         children, structure = tree_flatten_with_path(
             node, lambda x: x is not node and x is not None
         )
-    except Exception as e:  # of the function that flattens the class
+    except Exception as e:  # from the function that flattens the class
         message = f"{cut(repr(node))} is not a tree: jax.tree.flatten failed: {cut(repr(e), 300)}"
         raise InvalidArgumentError(message) from e
     if node is None or treedef_is_leaf(structure):
@@ -169,7 +169,7 @@ def _own(leaf: Any) -> Any:
     elif isinstance(leaf, jax.Array) and not leaf.committed:
         return None
     sharding = getattr(leaf, "sharding", None)
-    empty = isinstance(sharding, NamedSharding) and sharding.mesh.empty  # of an abstract value
+    empty = isinstance(sharding, NamedSharding) and sharding.mesh.empty  # an abstract value
     return None if empty else sharding
 
 
@@ -198,7 +198,7 @@ def _is_type(dtype: Any) -> bool:
     kinds = (np.number, np.bool_, jax.dtypes.extended)
     try:
         return any(jax.numpy.issubdtype(dtype, kind) for kind in kinds)
-    except TypeError:  # of pandas
+    except TypeError:  # from pandas
         return False
 
 
@@ -286,7 +286,7 @@ def _nodes(tree: Any, paths: Sequence[Any]) -> dict[Any, Any]:
                     child = getattr(parent, key.name)
                 else:
                     child = parent[key.key if isinstance(key, DictKey) else key.idx]
-            except Exception:  # of a class of the user, which only JAX can flatten
+            except Exception:  # from a class of the user, which only JAX can flatten
                 break
             found[path[: n + 1]] = child
     return found

@@ -50,7 +50,7 @@ class Agreement:
     seconds: float  # to wait for the other processes
     call: str  # the call that the agreement follows, such as "skip"; "" at the first one
     closed: threading.Event  # set when the loader is closed, which ends a wait with an error
-    components: Callable[[], Component]  # returns those of the dataset
+    components: Callable[[], Component]  # returns the dataset's components
     check: Callable[[], object] = lambda: None  # raises failures of other processes
 
     def reach(self, terms: Terms) -> None:

@@ -36,7 +36,7 @@ ASK = 0.2  # seconds of one wait for a decision
 BUSY = 0.01  # seconds at most between two looks at what the devices still do
 LOST = 1.0  # seconds without a decision after which a process checks the lowest one
 GONE, PATIENCE = 60.0, 10.0  # seconds, plus steps, without a decision after which it is gone
-FADES = 0.98  # of the longest step, with every step
+FADES = 0.98  # the longest step becomes this part of itself with every step
 STILL = 0.02  # seconds at one place after which the main thread waits for a batch
 LIMIT, PAUSES = 5.0, 16  # seconds, or steps if longer, for which a stop waits for this
 TRIES = 3  # stops in a row that reached this limit; later ones do not wait
@@ -83,7 +83,7 @@ class Barrier:
         self._live, self._received = live, received
         self._last = Decision(0, first, {})
         self._longest = 0.0
-        self._tries = TRIES  # of stops that wait for the main thread
+        self._tries = TRIES  # stops that wait for the main thread
         self._handed = False  # whether another thread has used batches during a stop
         self._ended = threading.Event()
 
@@ -124,7 +124,7 @@ class Barrier:
         """Raises the error of the last decision, if it has one."""
         try:
             self._follow(self._keys.get(LAST))
-        except Exception as e:  # of the store
+        except Exception as e:  # from the store
             log.debug("loader %s: the last decision was not read: %s", self._namespace.title, e)
         self._refuse()
 

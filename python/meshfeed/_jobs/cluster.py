@@ -90,7 +90,7 @@ class Cluster:
         self.barrier: Barrier | None = None
         self.replicas: Replicas | None = None
         self._peers: Peers | None = None  # kept after their end, for threads that still take
-        self._workers: list[Worker] = []  # of the present generation; the peers come first
+        self._workers: list[Worker] = []  # in the present generation; the peers come first
         self.left = False
         self.state: State = {}
         self.known: Callable[[], PeerError | None] = lambda: None

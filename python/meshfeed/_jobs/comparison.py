@@ -42,7 +42,7 @@ HOST = -1  # this and lower numbers stand for devices that are not known, or hos
 GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits
 SHORTEST, LONGEST = 0.0005, 0.01  # pauses in seconds while the arrays are computed
 ASKED = 8  # the largest number of different values that are compared in detail
-DIGITS = 16  # of a digest in an answer
+DIGITS = 16  # in a digest of an answer
 FIELDS = 3  # the largest number of arrays that an error about trees names
 
 Index = tuple[tuple[int, int], ...]
@@ -150,7 +150,7 @@ class Comparison:
     """Compares the arrays of the processes, in one call of each.
 
     Args:
-        keys: the keys of this call, and those of the call before.
+        keys: the keys of this call and of the call before.
         arrays: the arrays of this process.
         seconds: how long to wait for the other processes.
         step: the step of the call, if the user gave it.

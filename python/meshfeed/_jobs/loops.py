@@ -17,7 +17,7 @@ from meshfeed.errors import UnsupportedError
 LATE = 30.0  # seconds that the other processes wait for a batch before the log names this one
 
 _lock = threading.Lock()
-_loops: Counter[str] = Counter()  # of this process, by name
+_loops: Counter[str] = Counter()  # in this process, by name
 
 
 class Loop:

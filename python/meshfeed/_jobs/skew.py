@@ -31,7 +31,7 @@ from meshfeed._jobs.worker import Worker
 # A process counts as waiting for others after PATIENT, or after TIMES if that is longer.
 PATIENT = 0.5  # seconds
 TIMES = 2.0  # times the longest recent step
-REPEATS = 3  # of both tests, unless there is a barrier before every batch
+REPEATS = 3  # runs of both tests, unless there is a barrier before every batch
 STEPS, SECONDS = 100, 3.0  # between two barriers at least
 MOST = 600.0  # seconds between two barriers of processes that do not wait for each other
 LONGEST = 10.0  # seconds of one wait to be woken
@@ -59,7 +59,7 @@ class SkewDetector(Worker):
         self._least, self._repeats = (2 * PATIENT, 0) if always else (PATIENT, REPEATS)
         self._slowest = 0.0  # seconds of the longest step without a held process, in one search
         self._members = tuple(of.namespace.members)
-        self._number = 0  # of the last decision
+        self._number = 0  # counts decisions
         self._stops = dict.fromkeys(self._members, first)  # the batch before which each one stops
         self._at: dict[int, Arrival] = {}  # the last arrival of each process
         self._seconds = SECONDS  # between two barriers

@@ -37,7 +37,7 @@ class Progress:
     """How far a loader's program has come; written by `next`, read by a background thread."""
 
     steps: int = 0  # batches delivered since the processes agreed on the next batch
-    batches: int = 0  # of these, the batches of the loader itself, not of passes of `one_epoch`
+    batches: int = 0  # the part of these that is not in passes of `one_epoch`
     ends: bool = False  # whether the last of these batches ended an epoch
     inside: bool = False  # whether the program waits in `next`
     exact: bool = True  # whether the batches are as many as the steps, as far as is known

@@ -34,7 +34,7 @@ def keeps(of: Generation, path: Path, state: State) -> Callable[[str], bool]:
     of.set(f"{key}/{of.namespace.me}", mine)
 
     def is_kept(text: str) -> bool:
-        with suppress(Exception):  # the text is no state, or the store fails
+        with suppress(Exception):  # the text is not a state, or the store fails
             found = json.loads(text)
             if _position(found) > mine and {**found, **_constants(state)} == found:
                 furthest: list[int] = max(of.by_process(key).values())

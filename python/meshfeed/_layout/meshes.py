@@ -29,7 +29,7 @@ def make_mesh(
     Args:
         axes: the size of every axis, in the order of the mesh. One size may be -1: it becomes the
             number of devices divided by the other sizes.
-        devices: the devices of the mesh; by default those of `jax.devices()`, of all processes.
+        devices: the devices of the mesh; by default `jax.devices()`, of all processes.
             A mesh has all of them: to leave some out, pass fewer.
         axis_types: the type of every axis, or one type for all; by default Auto, with which XLA
             chooses the shardings inside of a jitted function. `jax.make_mesh` has Explicit axes

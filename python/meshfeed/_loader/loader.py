@@ -41,9 +41,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
 
     Args:
         source: the dataset.
-        mesh: the `jax.sharding.Mesh`, by default that of `jax.set_mesh`; not needed if every leaf
-            is a `NamedSharding`. The mesh of a block `with mesh:`, which JAX deprecates, is not
-            used.
+        mesh: the `jax.sharding.Mesh`, by default the mesh of `jax.set_mesh`; not needed if every
+            leaf is a `NamedSharding`. The mesh of a block `with mesh:`, which JAX deprecates, is
+            not used.
         specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
             of `mf.Array`s: dicts, tuples, lists, and classes that JAX knows as pytrees. None, or a
             list of field names, means whole batches as NumPy arrays and needs neither JAX nor a
@@ -93,7 +93,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
             every device separately, also of replicas. "reshard": equal parts of the rows, for any
             specs; in your program, `reshard` moves them to the shardings of the specs.
         layout: instead of `specs`, `batch_size`, `remainder`, `extras` and `loading`: a layout,
-            such as that of `mf.advise`. With a `mesh`, which has the layout's axes and possibly
+            such as `mf.advise` returns. With a `mesh`, which has the layout's axes and possibly
             more of size 1, batches are a dict of global arrays on its devices. Without one, it is
             the mesh of `jax.set_mesh`.
         process: with `layout`, instead of `mesh`: one of its processes. The loader may run in any

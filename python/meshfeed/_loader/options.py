@@ -115,7 +115,7 @@ class Options:
         Args:
             check: raises errors with the name of the caller's function.
             layout: the layout.
-            mesh: the mesh, which may have more axes, of size 1; None for that of `jax.set_mesh`.
+            mesh: the mesh, which may have more axes, of size 1; None: the mesh of `jax.set_mesh`.
             process: the process, instead of a mesh.
             others: the arguments that the layout replaces, by name. They must have their defaults.
         """

@@ -35,7 +35,7 @@ class Blocks:
         window: how many blocks a window has at most, or "auto", the default.
 
     Raises:
-        InvalidArgumentError: an argument is no positive integer, or too large.
+        InvalidArgumentError: an argument is not a positive integer, or too large.
 
     Examples:
         >>> import numpy as np, meshfeed as mf

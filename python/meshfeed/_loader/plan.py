@@ -27,8 +27,8 @@ class Plan:
         processes: all processes that own devices, in ascending order.
         process: the process whose blocks to load.
         feed: makes the feed from the blocks that the library describes.
-        run: the number of processes of the run, also those outside of the mesh; None for those of
-            the mesh.
+        run: the number of processes of the run, also outside of the mesh; None for the number
+            in the mesh.
     """
 
     document: str

@@ -69,7 +69,7 @@ class Windows(NamedTuple):
         window: the most blocks of a window.
         records: the most records of a window.
         bytes: the size of these records, in the fields of a batch.
-        variance: the most that the variance of a batch's mean can be, in relation to that of
+        variance: the most that the variance of a batch's mean can be, in relation to batches of
             independent records.
     """
 

@@ -262,7 +262,7 @@ def _leaves(tree: Any) -> Iterator[Any]:
     elif hasattr(tree, "shape"):
         yield tree
     elif tree is not None and not isinstance(tree, str | bytes | int | float) and _jax():
-        for leaf in _jax().tree.leaves(tree):  # of a class that JAX knows
+        for leaf in _jax().tree.leaves(tree):  # a class that JAX knows
             if leaf is not tree:
                 yield from _leaves(leaf)
 

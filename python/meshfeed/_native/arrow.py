@@ -12,7 +12,7 @@ from meshfeed._native.abi import ARROW
 from meshfeed._native.library import call, library
 from meshfeed.errors import Code, InvalidArgumentError, of
 
-Formats = Sequence[str | None]  # the format string of each array; None for that of its type
+Formats = Sequence[str | None]  # of each array; None: the format of its type
 
 _api = ctypes.pythonapi
 _pointer, _new, _set_context = (

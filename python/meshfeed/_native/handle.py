@@ -79,7 +79,7 @@ def _release_at_end(handle: Handle) -> None:
     release._as_parameter_ = handle.out
     ends = library.ends
     ends[id(release)] = release
-    if len(ends) % 64 == 0:  # drops those of deleted objects; rarely, because it visits all
+    if len(ends) % 64 == 0:  # drops entries of deleted objects; rarely, because it visits all
         for key in [key for key, end in ends.copy().items() if end() is None]:
             ends.pop(key, None)  # another thread may do the same
 

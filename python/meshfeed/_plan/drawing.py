@@ -118,7 +118,7 @@ def draw(
         2 arrays, 512 B in all; 256 B on each device
     """
     with Checks("mf.draw") as check:
-        given: Any = style  # of any type, such as an array, whose comparison returns no bool
+        given: Any = style  # any type, such as an array: comparing it returns no bool
         if given is not None and not (isinstance(given, str) and given == "jax"):
             raise check.wrong("style", style, '"jax" or None')
         layout = x if isinstance(x, Layout) else getattr_or_none(x, "layout")

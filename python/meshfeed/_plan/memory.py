@@ -158,7 +158,7 @@ def memory(
             a batch. It returns a scalar, or a tuple that begins with one. It is traced, and the
             activations of a training step become an interval.
         mesh: the mesh of bare specs, or its axes and sizes, such as ``{"data": 4, "model": 2}``. By
-            default that of the shardings or of `jax.set_mesh`.
+            default the mesh of the shardings or of `jax.set_mesh`.
         precision: the types of "gradients", of "moments", and of a "master" copy of the
             parameters. By default gradients and moments have the type of their parameter, and there
             is no copy.

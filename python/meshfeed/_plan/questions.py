@@ -22,7 +22,7 @@ from meshfeed._io.arguments import (
 from meshfeed.errors import InvalidArgumentError
 
 _POSITION = re.compile(r" \(line \d+, byte \d+\)")  # in a text that the user never saw
-_WORDS = (  # of JSON, and what Python calls them
+_WORDS = (  # JSON's, and what Python calls them
     (re.compile(r"\bfound null\b"), "found None"),
     (re.compile(r"\bfound an object\b"), "found a dict"),
     (re.compile(r"\ban object of\b"), "a dict of"),
@@ -44,7 +44,7 @@ def json_values(check: Checks, given: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _plain(check: Checks, name: str, value: Any) -> Any:
     if getattr_or_none(value, "shape") == () and getattr_or_none(value, "item") is not None:
-        with contextlib.suppress(NotImplementedError):  # a PRNG key of JAX is no number
+        with contextlib.suppress(NotImplementedError):  # a PRNG key of JAX is not a number
             value = value.item()
     if value is None or isinstance(value, bool | str):
         return value

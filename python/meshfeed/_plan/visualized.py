@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-_WIDTH = 80  # of the whole table
+_WIDTH = 80  # columns of the whole table
 _HEIGHT = 10  # lines of the whole array
 _LEAST = 9  # columns of a part
 

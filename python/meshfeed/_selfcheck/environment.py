@@ -39,7 +39,7 @@ def devices() -> dict[str, Any]:
         import jax
 
         backend, local = jax.default_backend(), jax.local_devices()
-    except Exception as e:  # of any plugin
+    except Exception as e:  # from any plugin
         return {"error": " ".join(f"{type(e).__name__}: {e}".split())[:500]}
     kinds: dict[str, dict[str, Any]] = {}
     for device in local:
