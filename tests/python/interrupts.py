@@ -15,7 +15,9 @@ import meshfeed as mf
 PACKAGE = Path(mf.__file__).parent
 
 # The modules in which batches and handles change owners.
-WATCHED = tuple(str(PACKAGE / name) for name in ("_feed", "_loader", "_native"))
+WATCHED = tuple(
+    str(PACKAGE / name) for name in ("_arrays/stream.py", "_feed", "_loader", "_native")
+)
 
 Step = tuple[CodeType, int]  # an instruction that is about to run
 
