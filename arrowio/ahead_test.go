@@ -3,9 +3,9 @@ package arrowio
 import (
 	"io"
 	"os"
-	"sync/atomic"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/view"
 )
@@ -15,8 +15,8 @@ import (
 func TestAheadDecodes(t *testing.T) {
 	s := &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
 	d := openFileThrough(t, "../internal/arrowmeta/testdata/lz4.arrow", func(f *os.File) io.ReaderAt { s.File = f; return s })
-	if got := source.CacheOf(d); got != d.cache.bound() {
-		t.Errorf("a compressed file has a cache of %d bytes, want %d", got, d.cache.bound())
+	if got := source.CacheOf(d); got != decoded.Bytes {
+		t.Errorf("a compressed file has a cache of %d bytes, want %d", got, int64(decoded.Bytes))
 	}
 	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
 	if err != nil {
@@ -31,22 +31,15 @@ func TestAheadDecodes(t *testing.T) {
 	}
 }
 
-// TestAheadLeavesRoom: an announcement that has taken its part of the cache decodes no
-// more.
-func TestAheadLeavesRoom(t *testing.T) {
+// TestDecodingOfViews: a view counts the decodings of each dataset below it.
+func TestDecodingOfViews(t *testing.T) {
 	d, err := OpenFiles(t.Context(), []string{"../internal/arrowmeta/testdata/lz4.arrow"}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for left, want := range map[int64]bool{0: false, 1: true} {
-		a := announced{left: new(atomic.Int64)}
-		a.left.Store(left)
-		d.ahead.pending, d.ahead.running = []announced{a}, 1
-		(*store)(d).decodePending()
-		if got := a.left.Load() < left; got != want || d.ahead.running != 0 {
-			t.Errorf("room for %d bytes: decoded %v, %d goroutines", left, got, d.ahead.running)
-		}
+	if _, err := d.Verify(t.Context(), VerifyOptions{}); err != nil {
+		t.Fatal(err)
 	}
 	twice, err := view.Concat(d, d)
 	if err != nil {

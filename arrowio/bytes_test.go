@@ -102,7 +102,7 @@ func epochBytes(t *testing.T, path string, blocks bool, asked int) int {
 	for _, field := range fields[:asked] {
 		parts = append(parts, d.Schema().Whole(field))
 		for _, g := range meta.Groups {
-			want += g.Chunks[meta.Firsts[d.columns[field]]].Length
+			want += g.Chunks[meta.Firsts[d.files.Fields[field].Column]].Length
 		}
 	}
 	g, err := d.Gatherer(parts)

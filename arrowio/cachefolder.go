@@ -6,7 +6,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
-	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // CacheFolder is a folder of decoded units, such as that of the option Cache. Programs may
@@ -64,22 +63,6 @@ func (c *CacheFolder) about(e diskcache.Info) (dataset, columns string) {
 		return err
 	})
 	return dataset, columns
-}
-
-// maxColumns bounds the names of fields that a file of the cache lists.
-const maxColumns = 200
-
-// aboutFields returns the text of the parts of some fields: the dataset, and their names.
-func aboutFields(d *Dataset, numbers []int) string {
-	dataset := d.opener.Full(d.files[0].Path)
-	if len(d.files) > 1 {
-		dataset, _ = d.opener.Split(dataset)
-	}
-	names := make([]string, len(numbers))
-	for i, number := range numbers {
-		names[i] = wording.Plain(d.table.Fields[number].Name)
-	}
-	return wording.Plain(dataset) + "\n" + wording.Cut(strings.Join(names, ", "), maxColumns)
 }
 
 // Clear removes the files that no process uses. It returns their number and bytes, and how

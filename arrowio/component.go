@@ -19,7 +19,7 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 	h := sha256.New()
 	d.toFingerprint().WriteFacts(h)
 	copy(described.Hash[:], h.Sum(nil))
-	for i, f := range d.files {
+	for i, f := range d.files.List {
 		add := func(to *source.Component, label, facts string) {
 			c := source.Component{Label: fmt.Sprintf("%s of file %d", label, i), Name: f.Base}
 			sum := sha256.Sum256([]byte(facts))
@@ -28,11 +28,11 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 		}
 		rows := make([]int64, len(f.Units)) // some may be empty
 		for k := range rows {
-			rows[k] = d.table.Index.Rows(f.first + k)
+			rows[k] = d.files.Rows(f.First + k)
 		}
 		batches := fmt.Sprint(rows)
 		keys := fmt.Sprintf("%q", fmt.Sprint(f.Partition))
-		metadata := fmt.Sprintf("%d %x", f.content.Size(), f.Digest)
+		metadata := fmt.Sprintf("%d %x", f.Content.Size(), f.Digest)
 		add(&described, "bytes", batches+keys+metadata)
 		own := &described.Below[i]
 		add(own, "directory keys", keys)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/arrowio/blob"
-	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
-	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
+	"github.com/meshfeed/meshfeed/arrowio/internal/lists"
+	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
@@ -16,27 +17,18 @@ import (
 // Dataset is a source.Source over the records of files. All methods are safe for
 // concurrent use.
 type Dataset struct {
-	files   []*file
-	opener  blob.Opener // of the files
+	files   *units.Files
 	union   *union.Union
-	table   *table.Table
-	rows    source.Source   // the table, with the fields that directories name
-	columns []int           // by field of the table: its column in the union
-	nulls   []buffers.Nulls // by column of the union
-	cache   decodeCache
-	ahead   decodeAhead
-	disk    disk
-	decoded work
-	lists   listChecks
-	set     *resident.Set // of the files
-
-	life context.Context // ends when the dataset is closed
-	end  func()
+	decoded *decoded.Cache // of units of the files
+	table   *table.Table   // over the files and the cache
+	lists   *lists.Lists
+	parts   *parts.Cache  // of fields of the table
+	rows    source.Source // the fields of the table, and the fields that directories name
 
 	fingerprint struct {
 		sync.Mutex
 		value source.Fingerprint
-		bytes []source.Fingerprint // by file: of the bytes that value covers
+		bytes []source.Fingerprint // by file: the bytes that value covers
 		known bool
 	}
 	hashed hashed
@@ -55,7 +47,7 @@ func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
 	fields := make([]arrowmeta.Field, len(d.Schema().Fields))
 	for i, f := range d.Schema().Fields {
 		if stored, _, ok := d.table.Schema.Field(f.Name); ok {
-			fields[i] = schema.Fields[d.columns[stored]]
+			fields[i] = schema.Fields[d.files.Fields[stored].Column]
 		}
 	}
 	return fields, schema.Metadata
@@ -106,51 +98,9 @@ type FileInfo struct {
 
 // Files describes the files in the order of their records.
 func (d *Dataset) Files() []FileInfo {
-	list := make([]FileInfo, len(d.files))
-	for i, f := range d.files {
-		list[i] = FileInfo{Path: f.Path, Format: f.Format, Compression: f.encoding, Records: f.records, Batches: len(f.Units), LargestBatch: f.largest, Bytes: f.content.Size()}
+	list := make([]FileInfo, len(d.files.List))
+	for i, f := range d.files.List {
+		list[i] = FileInfo{Path: f.Path, Format: f.Format, Compression: f.Encoding, Records: f.Records, Batches: len(f.Units), LargestBatch: f.Largest, Bytes: f.Content.Size()}
 	}
 	return list
 }
-
-// store implements table.Store over the files.
-type store Dataset
-
-// Base implements table.Store.
-func (s *store) Base(file int32) (uintptr, bool) { return s.files[file].content.Base() }
-
-// Acquire implements table.Store.
-func (s *store) Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (table.Lease, error) {
-	lease, err := s.set.Acquire(ctx, spans, to)
-	if err != nil {
-		return nil, err
-	}
-	return lease, nil
-}
-
-// Ahead implements table.Store.
-func (s *store) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
-
-// Encoded implements table.Store.
-func (s *store) Encoded(file int32) bool { return s.files[file].encoding != "" }
-
-// Check implements table.Store. It skips files that are not mapped, because a read
-// that ends early returns an error.
-func (s *store) Check(files []int32) error {
-	for _, i := range files {
-		content := s.files[i].content
-		if address, _ := content.Base(); address == 0 {
-			continue
-		}
-		if err := content.Check(); err != nil {
-			return s.files[i].named(err)
-		}
-	}
-	return nil
-}
-
-// Named implements table.Store.
-func (s *store) Named(batch int32, err error) error { return s.of(batch).named(err) }
-
-// of returns the file of a record batch.
-func (s *store) of(batch int32) *file { return s.files[s.table.File(batch)] }

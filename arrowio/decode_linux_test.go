@@ -27,9 +27,8 @@ func BenchmarkDecode(b *testing.B) {
 	defer d.Close()
 	units, workers := len(d.Facts().Units()), runtime.GOMAXPROCS(0)
 	all := func() error {
-		return guard.Parallel(b.Context(), "arrowio", units*len(d.columns), workers, func(i int) error {
-			field := i / units
-			decoded, err := d.decodeOnce(b.Context(), int32(i%units), d.table.Fields[field], d.columns[field], false)
+		return guard.Parallel(b.Context(), "arrowio", units*len(d.files.Fields), workers, func(i int) error {
+			decoded, err := d.decoded.Once(b.Context(), int32(i%units), d.files.Fields[i/units], false)
 			if err == nil {
 				spare.Give(decoded.Levels[len(decoded.Levels)-1].Data)
 			}

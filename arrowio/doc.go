@@ -42,9 +42,12 @@
 //     internal/format/parquet are the formats, internal/codec decompresses, internal/chunk and
 //     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.
 //   - Schema: internal/union makes one schema for all files.
-//   - Rows: internal/table finds and copies rows by their numbers.
-//   - Decoded units: internal/diskcache and internal/part keep them on disk. The caches that
-//     decide what to keep are in this package.
+//   - Units: internal/units numbers the units of all files and finds the buffers in them.
+//     internal/decoded decodes units and keeps them in memory.
+//   - Rows: internal/table finds and copies rows by their numbers. internal/lists compares the
+//     lengths of lists.
+//   - Disk: internal/parts keeps decoded fields in a folder. internal/part is the format of its
+//     files, and internal/diskcache the folder.
 //   - internal/fingerprint hashes samples of a dataset, and internal/verify reads all of it to
 //     find damage.
 //
@@ -68,11 +71,10 @@
 //     unit returns their positions. Otherwise its encoding is not empty, and the
 //     dataset keeps decoded units in a bounded cache.
 //
-// The rest works for every format: the order of records, gathers,
-// shapes of lists, checks of truncated and changed files, fingerprints, hashes,
-// progress, and the bound on the memory of decodings. format_test.go adds a format in a hundred
-// lines and runs the tests of
-// all sources on it. A format for users also needs a fuzz target, golden files of
+// The rest works for every format: the order of records, gathers, shapes of lists, checks of
+// truncated and changed files, fingerprints, hashes, progress, and the bound on the memory of
+// decodings. internal/format/formattest is a format of a hundred lines, and format_test.go runs
+// the tests of all sources on it. A format for users also needs a fuzz target, golden files of
 // other writers, and its suffix in internal/files/suffix.go.
 //
 // # How to add a kind of storage

@@ -19,7 +19,7 @@ func (d *Dataset) HashSamples(ctx context.Context) (sum [sha256.Size]byte, err e
 }
 
 // KeepOnDisk makes a cache "auto" keep even small fields on disk.
-func (d *Dataset) KeepOnDisk() { d.disk.over = 0 }
+func (d *Dataset) KeepOnDisk() { d.parts.Over = 0 }
 
 // CopyRows makes reads copy the rows of all decoded units, as if they were large.
 func (d *Dataset) CopyRows() { d.table.Held = 0 }

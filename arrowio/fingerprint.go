@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/fingerprint"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
@@ -33,22 +34,14 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 
 // toFingerprint returns the files for package fingerprint.
 func (d *Dataset) toFingerprint() *fingerprint.Dataset {
-	list := make([]fingerprint.File, len(d.files))
-	for i, f := range d.files {
-		list[i] = fingerprint.File{Content: f.content, Named: f.named, Records: f.records, Digest: f.Digest, Partition: f.Partition, Units: f.Units, Dictionaries: f.Metadata.Dictionaries}
+	list := make([]fingerprint.File, len(d.files.List))
+	for i, f := range d.files.List {
+		list[i] = fingerprint.File{Content: f.Content, Named: f.Named, Records: f.Records, Digest: f.Digest, Partition: f.Partition, Units: f.Units, Dictionaries: f.Metadata.Dictionaries}
 	}
 	unit := func(record int64) (file, unit int) {
 		batch, _ := d.table.Index.Locate(record)
 		number := d.table.File(batch)
-		return int(number), int(batch) - d.files[number].first
+		return int(number), int(batch) - d.files.List[number].First
 	}
-	return &fingerprint.Dataset{Files: list, Records: d.Len(), Unit: unit, AtOnce: filesAtOnce()}
-}
-
-// bytes returns the size of all files together.
-func (d *Dataset) bytes() (total int64) {
-	for _, f := range d.files {
-		total += f.content.Size()
-	}
-	return total
+	return &fingerprint.Dataset{Files: list, Records: d.Len(), Unit: unit, AtOnce: units.AtOnce()}
 }

@@ -3,6 +3,7 @@ package arrowio
 import (
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/view"
@@ -12,9 +13,9 @@ import (
 // key that directories name.
 func (a *assembly) setRows() error {
 	a.rows = stored{a.Dataset}
-	list, runs := make([]*files.File, len(a.files)), make([]int64, len(a.files))
-	for i, f := range a.files {
-		list[i], runs[i] = f.File, f.records
+	list, runs := make([]*files.File, len(a.files.List)), make([]int64, len(a.files.List))
+	for i, f := range a.files.List {
+		list[i], runs[i] = f.File, f.Records
 	}
 	keys, err := files.Keys(list)
 	if err != nil || len(keys) == 0 {
@@ -35,15 +36,24 @@ type stored struct{ *Dataset }
 func (s stored) Schema() source.Schema { return s.table.Schema }
 
 // Gatherer implements source.Source.
-func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) { return s.gatherer(parts) }
+func (s stored) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	return s.parts.Gatherer(parts)
+}
 
 // Reader implements source.Source.
-func (s stored) Reader(fields []int) (source.Reader, error) { return s.reader(fields) }
+func (s stored) Reader(fields []int) (source.Reader, error) { return s.parts.Reader(fields) }
 
 // Facts implements source.Source. The units are the record batches.
 func (s stored) Facts() source.Facts {
-	return source.Facts{
-		Units: s.table.Index.Units, Coverage: func() (hashed, of int64) { return s.toFingerprint().Coverage() }, CacheBytes: s.cachedBytes, Cache: s.cached,
-		Decoding: s.decoding, Check: s.check, Components: s.components,
+	f := source.Facts{
+		Units: s.table.Index.Units, Coverage: func() (hashed, of int64) { return s.toFingerprint().Coverage() },
+		Cache: s.parts.Info, Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components,
 	}
+	f.CacheBytes = func() int64 {
+		if s.decoded.Any() {
+			return decoded.Bytes
+		}
+		return 0
+	}
+	return f
 }

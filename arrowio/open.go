@@ -3,16 +3,15 @@ package arrowio
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Options select how files are opened. The zero value suits most programs.
@@ -97,14 +96,14 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if err != nil {
 		return nil, err
 	}
-	opened := make([]*file, len(found))
-	err = parallel(len(found), func(i int) (err error) {
+	opened := make([]*units.File, len(found))
+	err = units.Parallel(len(found), func(i int) (err error) {
 		opened[i], err = openFile(ctx, &found[i], o)
 		return err
 	})
 	var d *Dataset
 	if err == nil && o.Duplicates != "allow" {
-		err = files.CheckDuplicates(found, func(i int) string { return opened[i].content.Identity() })
+		err = files.CheckDuplicates(found, func(i int) string { return opened[i].Content.Identity() })
 	}
 	if err == nil {
 		d, err = newDataset(ctx, opened, o)
@@ -140,19 +139,11 @@ func (o Options) check() error {
 	return nil
 }
 
-func closeFiles(files []*file) (err error) {
+func closeFiles(files []*units.File) (err error) {
 	for _, f := range files {
 		if f != nil {
-			err = errors.Join(err, f.content.Close())
+			err = errors.Join(err, f.Content.Close())
 		}
 	}
 	return err
 }
-
-// parallel calls do for 0 to n-1, several at a time because each waits for a disk.
-// It returns the error of the lowest number that failed.
-func parallel(n int, do func(i int) error) error {
-	return guard.Parallel(context.Background(), "arrowio", n, filesAtOnce(), do)
-}
-
-func filesAtOnce() int { return min(4*runtime.GOMAXPROCS(0), 32) }

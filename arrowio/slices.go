@@ -48,7 +48,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")
 	}
 	columns := make([]*buffers.Column, len(fields))
-	t := &table.Table{Load: table.Loaded(columns)}
+	t := &table.Table{Columns: columns}
 	t.Calls = source.NewCalls("arrowio", "dataset", func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
 	for i, v := range fields {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/arrowio/internal/verify"
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -51,8 +52,8 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 		return v, err
 	}
 	defer leave()
-	v = Verification{Records: d.Len(), Bytes: d.bytes(), Columns: len(d.files[0].Schema.Fields)}
-	for _, f := range d.files {
+	v = Verification{Records: d.Len(), Bytes: d.files.Bytes(), Columns: len(d.files.List[0].Schema.Fields)}
+	for _, f := range d.files.List {
 		v.Batches += int64(len(f.Units))
 		for _, u := range f.Unchecked {
 			if !slices.Contains(v.Unchecked, u) {
@@ -69,12 +70,12 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 			o.Progress(done, total)
 		}
 	}
-	if err := verify.Run(ctx, d.toVerify(), filesAtOnce(), d.table, progress); err != nil {
+	if err := verify.Run(ctx, d.toVerify(), units.AtOnce(), d.table, progress); err != nil {
 		return v, err
 	}
 	if o.Hash {
 		done := v.Bytes
-		hash, err := d.hash(ctx, filesAtOnce(), func(bytes int64) { done += bytes; progress(done) })
+		hash, err := d.hash(ctx, units.AtOnce(), func(bytes int64) { done += bytes; progress(done) })
 		if err != nil {
 			return v, err
 		}
@@ -86,17 +87,17 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 
 // toVerify returns the files for package verify.
 func (d *Dataset) toVerify() []verify.File {
-	list := make([]verify.File, len(d.files))
-	for i, f := range d.files {
+	list := make([]verify.File, len(d.files.List))
+	for i, f := range d.files.List {
 		var fixed []int // columns that the table gathers
 		for _, field := range d.table.Schema.Fixed() {
-			number, _ := f.columnOf(d.columns[field], nil)
+			number, _ := f.Column(d.files.Fields[field])
 			fixed = append(fixed, number)
 		}
 		check := func(ctx context.Context, progress func(bytes int64)) error {
-			return f.contents.Verify(ctx, fixed, progress)
+			return f.Contents.Verify(ctx, fixed, progress)
 		}
-		list[i] = verify.File{Content: f.content, Check: check, Named: f.named}
+		list[i] = verify.File{Content: f.Content, Check: check, Named: f.Named}
 	}
 	return list
 }
@@ -131,7 +132,7 @@ func (d *Dataset) hash(ctx context.Context, limit int, progress func(bytes int64
 	d.hashed.Lock()
 	defer d.hashed.Unlock()
 	if d.hashed.value != nil {
-		progress(d.bytes())
+		progress(d.files.Bytes())
 		return *d.hashed.value, nil
 	}
 	sums, err := verify.Hash(ctx, d.toVerify(), limit, progress)

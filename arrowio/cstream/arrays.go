@@ -47,8 +47,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 	if len(list) > MaxArrays {
 		return nil, refuse("%d arrays are more than %d", len(list), MaxArrays)
 	}
-	t := &table.Table{Calls: source.NewCalls("arrays", "dataset", nil)}
-	columns := make([]*buffers.Column, len(list))
+	t := &table.Table{Columns: make([]*buffers.Column, len(list)), Calls: source.NewCalls("arrays", "dataset", nil)}
 	for i := range list {
 		a := &list[i]
 		if err := a.check(t, list); err != nil {
@@ -56,12 +55,12 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 		}
 		f := arrowtype.Plain(a.Name, a.Type, a.Shape[1:])
 		f.Logical = a.Logical
-		columns[i] = &buffers.Column{Planes: make([]buffers.Plane, len(f.Levels))}
-		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(a.Data))}
+		t.Columns[i] = &buffers.Column{Planes: make([]buffers.Plane, len(f.Levels))}
+		t.Columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(a.Data))}
 		t.Strides = append(t.Strides, slices.Clone(a.Strides))
 		t.Add(f, buffers.Nulls{})
 	}
-	t.Index, t.Load = table.NewIndex([]int64{int64(list[0].Shape[0])}), table.Loaded(columns)
+	t.Index = table.NewIndex([]int64{int64(list[0].Shape[0])})
 	return newBorrowed(t, release), nil
 }
 

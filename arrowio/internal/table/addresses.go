@@ -37,7 +37,7 @@ func (t *Table) inMemory() bool {
 		return true
 	}
 	for file := range t.File(int32(len(t.Files)-1)) + 1 {
-		if _, ok := t.Store.Base(file); !ok || t.Store.Encoded(file) {
+		if _, ok := t.Store.Base(file); !ok || t.Units != nil && t.Units.Encoded(file) {
 			return false
 		}
 	}

@@ -33,7 +33,6 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{Index: NewIndex(r.Rows), Calls: source.NewCalls("arrowio", "dataset", release)}
-	var columns []*buffers.Column
 	for i, field := range fields {
 		column, reason := (*buffers.Column)(nil), reasons[i]
 		if reason == "" {
@@ -46,10 +45,9 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 			t.Schema.Skipped = append(t.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reason})
 			continue
 		}
-		columns = append(columns, column)
+		t.Columns = append(t.Columns, column)
 		t.Add(field, column.Nulls())
 	}
-	t.Load = Loaded(columns)
 	return t, nil
 }
 

@@ -22,7 +22,10 @@ import (
 
 // shrunkStore is a store with one file of two pages. The second page cannot be
 // read, as if the file had shrunk after its size was checked.
-type shrunkStore struct{ memory []byte }
+type shrunkStore struct {
+	memory []byte
+	column *buffers.Column
+}
 
 // Positions in the file: kept on the first page, lost on the second.
 const kept = 64
@@ -42,7 +45,7 @@ func newShrunkStore(t *testing.T) *shrunkStore {
 		binary.LittleEndian.PutUint32(memory[kept+4*i:], uint32(2*i))
 	}
 	copy(memory[lost:], memory[kept:kept+16])
-	return &shrunkStore{memory}
+	return &shrunkStore{memory: memory}
 }
 
 // setReadable makes the second page readable, or not.
@@ -60,15 +63,14 @@ func (s *shrunkStore) setReadable(t *testing.T, readable bool) {
 func (s *shrunkStore) Base(int32) (uintptr, bool) {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(s.memory))), true
 }
-func (s *shrunkStore) Acquire(context.Context, []resident.Span, []uintptr) (Lease, error) {
+func (s *shrunkStore) Columns([]int) ([]*buffers.Column, error) {
+	return []*buffers.Column{s.column}, nil
+}
+func (s *shrunkStore) Acquire(context.Context, []resident.Span, []uintptr) (*resident.Lease, error) {
 	panic("all is in memory")
 }
-func (s *shrunkStore) Ahead([]resident.Span) { panic("all is in memory") }
-func (s *shrunkStore) Encoded(int32) bool    { return false }
-func (s *shrunkStore) Decode(context.Context, []int32, int, bool, func(int, *buffers.Decoded) error) error {
-	panic("nothing is encoded")
-}
-func (s *shrunkStore) DecodeAhead([]int32, []int)     { panic("nothing is encoded") }
+func (s *shrunkStore) Ahead([]resident.Span)          { panic("all is in memory") }
+func (s *shrunkStore) Arm()                           {}
 func (s *shrunkStore) Check([]int32) error            { return nil }
 func (s *shrunkStore) Named(_ int32, err error) error { return err }
 
@@ -117,9 +119,9 @@ func TestFaults(t *testing.T) {
 // lost again.
 func testFault(t *testing.T, field *arrowtype.Field, planes []buffers.Plane, to dtype.Type) {
 	store := newShrunkStore(t)
-	column := &buffers.Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
-	x := &Table{Index: NewIndex([]int64{3}), Store: store, Load: Loaded([]*buffers.Column{column}), Calls: source.NewCalls("arrowio", "dataset", nil)}
-	x.Add(field, column.Nulls())
+	store.column = &buffers.Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
+	x := &Table{Index: NewIndex([]int64{3}), Store: store, Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x.Add(field, store.column.Nulls())
 	part := x.Schema.Whole(0)
 	part.To = to
 	g, err := x.Gatherer([]source.Part{part})

@@ -49,7 +49,7 @@ func TestElements(t *testing.T) {
 		plane.Data = append(plane.Data, int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 	}
 	field := describe(t, arrowmeta.Field{Name: "x", Type: number})
-	x := &Table{Index: NewIndex([]int64{3, 4}), Load: Loaded([]*buffers.Column{{Planes: []buffers.Plane{plane}}}), Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x := &Table{Index: NewIndex([]int64{3, 4}), Columns: []*buffers.Column{{Planes: []buffers.Plane{plane}}}, Calls: source.NewCalls("arrowio", "dataset", nil)}
 	x.Add(field, buffers.Nulls{})
 	g, err := x.Gatherer([]source.Part{x.Schema.Whole(0)})
 	if err != nil {

@@ -74,7 +74,7 @@ type readState struct {
 	located   []located       // of each span
 	spans     []source.Span   // of a call of Lengths
 	ahead     []int32         // encoded record batches of a call of Ahead
-	leases    []Lease
+	leases    []*resident.Lease
 	scratch   arena[byte]
 	nulls     arena[bool]
 	counts    arena[int64]
@@ -242,7 +242,7 @@ func (r *rowReader) Ahead(_ source.Draw, records []int64) {
 			continue
 		}
 		batch, row := t.Index.Locate(record)
-		if t.Store.Encoded(t.File(batch)) {
+		if t.encoded(batch) {
 			s.ahead = append(s.ahead, batch)
 			continue
 		}
@@ -260,7 +260,7 @@ func (r *rowReader) Ahead(_ source.Draw, records []int64) {
 	}
 	if len(s.ahead) > 0 {
 		slices.Sort(s.ahead)
-		t.Store.DecodeAhead(slices.Compact(s.ahead), r.numbers)
+		t.Units.DecodeAhead(slices.Compact(s.ahead), r.numbers)
 	}
 }
 
@@ -308,7 +308,7 @@ func (f *files) touch(batch int32) uintptr {
 		base = 0
 	}
 	f.base[file] = base
-	f.encoded = f.encoded || f.table.Store.Encoded(file)
+	f.encoded = f.encoded || f.table.encoded(batch)
 	return base
 }
 
@@ -334,8 +334,8 @@ func (f *files) guarded(read func() error) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if f.table.Arm != nil {
-		f.table.Arm()
+	if f.table.Store != nil {
+		f.table.Store.Arm()
 	}
 	err := guard.Fault(read, f.fault)
 	if gone := f.check(); gone != nil {

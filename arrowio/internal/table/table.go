@@ -16,28 +16,23 @@ import (
 // Store provides access to the files that hold the record batches. A nil Store
 // stands for memory: positions are addresses.
 type Store interface {
+	// Columns finds the buffers of fields. It is called once for each field.
+	Columns(fields []int) ([]*buffers.Column, error)
+
 	// Base returns the address at which a file begins in memory. ok is false
 	// until all of the file is resident.
 	Base(file int32) (address uintptr, ok bool)
 
 	// Acquire writes the address of every span to the list. They stay valid
 	// until the lease is released.
-	Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (Lease, error)
+	Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (*resident.Lease, error)
 
 	// Ahead announces the spans that later calls of Acquire will ask for.
 	Ahead(spans []resident.Span)
 
-	// Encoded reports whether the buffers of a file have to be decoded.
-	Encoded(file int32) bool
-
-	// Decode calls use with the buffers of one field in each record batch of a list, in
-	// its order. The files of these batches are encoded. The buffers do not change, and
-	// stay in memory as long as something refers to them. If lists is true, the buffers of values may be missing.
-	Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error
-
-	// DecodeAhead announces calls of Decode for the values of all these fields in all
-	// these record batches. It returns at once.
-	DecodeAhead(batches []int32, fields []int)
+	// Arm is called before bytes are read, so that Check fails afterwards if some were
+	// missing.
+	Arm()
 
 	// Check fails if a file of a list has changed since it was opened.
 	Check(files []int32) error
@@ -46,8 +41,22 @@ type Store interface {
 	Named(batch int32, err error) error
 }
 
-// Lease keeps addresses valid.
-type Lease interface{ Release() }
+// Units decodes record batches whose rows cannot be gathered as they are stored. Nil Units
+// stand for files without such record batches.
+type Units interface {
+	// Encoded reports whether the buffers of a file have to be decoded.
+	Encoded(file int32) bool
+
+	// Decode calls use with the buffers of one field in each record batch of a list, in
+	// its order. The files of these batches are encoded. The buffers do not change, and
+	// stay in memory as long as something refers to them. If lists is true, the buffers of
+	// values may be missing.
+	Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error
+
+	// DecodeAhead announces calls of Decode for the values of all these fields in all
+	// these record batches. It returns at once.
+	DecodeAhead(batches []int32, fields []int)
+}
 
 // Table holds the fields of a dataset, and the positions of their values in the
 // record batches.
@@ -58,27 +67,31 @@ type Table struct {
 	Index   *Index
 	Files   []int32 // file of each record batch; nil if there is at most one
 	Store   Store
+	Units   Units
 
 	// Held bounds the bytes of decoded record batches whose rows one call uses in place.
 	Held int64
 
-	// Load finds the buffers of fields. It is called once for each field.
-	Load func(fields []int) ([]*buffers.Column, error)
-
-	// Arm, if set, is called before bytes of the store are read, so that Check
-	// fails afterwards if some were missing.
-	Arm func()
+	// Columns holds the buffers of the fields of a table in memory. Its Store is nil.
+	Columns []*buffers.Column
 
 	// Calls counts the gathers in progress, so that Close can wait for them.
 	Calls *source.Calls
 
 	mu      sync.Mutex
-	columns map[int]*buffers.Column
+	columns map[int]*buffers.Column // from the store
 }
 
-// load returns the columns of fields. It calls Load once for all of them that were
+// load returns the columns of fields. It asks the store once for all of them that were
 // not loaded before.
 func (t *Table) load(fields []int) ([]*buffers.Column, error) {
+	columns := make([]*buffers.Column, len(fields))
+	if t.Store == nil {
+		for i, field := range fields {
+			columns[i] = t.Columns[field]
+		}
+		return columns, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.columns == nil {
@@ -91,7 +104,7 @@ func (t *Table) load(fields []int) ([]*buffers.Column, error) {
 		}
 	}
 	if len(missing) > 0 {
-		found, err := t.Load(missing)
+		found, err := t.Store.Columns(missing)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +112,6 @@ func (t *Table) load(fields []int) ([]*buffers.Column, error) {
 			t.columns[field] = found[i]
 		}
 	}
-	columns := make([]*buffers.Column, len(fields))
 	for i, field := range fields {
 		columns[i] = t.columns[field]
 	}
@@ -113,18 +125,6 @@ func (t *Table) Column(field int) (*buffers.Column, error) {
 		return nil, err
 	}
 	return columns[0], nil
-}
-
-// Loaded returns a function for Table.Load that selects from the columns of all
-// fields.
-func Loaded(columns []*buffers.Column) func(fields []int) ([]*buffers.Column, error) {
-	return func(fields []int) ([]*buffers.Column, error) {
-		list := make([]*buffers.Column, len(fields))
-		for i, field := range fields {
-			list[i] = columns[field]
-		}
-		return list, nil
-	}
 }
 
 // Add appends a field.
@@ -150,7 +150,7 @@ func (t *Table) File(batch int32) int32 {
 
 // encoded reports whether the buffers of a record batch have to be decoded.
 func (t *Table) encoded(batch int32) bool {
-	return t.Store != nil && t.Store.Encoded(t.File(batch))
+	return t.Units != nil && t.Units.Encoded(t.File(batch))
 }
 
 // damaged returns the error for a record whose bytes are invalid.

@@ -106,7 +106,7 @@ func (t *traversal) decodeEach(lists bool, do func() error) error {
 		}
 	}
 	from := 0
-	return t.table.Store.Decode(t.ctx, t.batches, t.number, lists, func(i int, decoded *buffers.Decoded) error {
+	return t.table.Units.Decode(t.ctx, t.batches, t.number, lists, func(i int, decoded *buffers.Decoded) error {
 		t.decoded, t.runs, t.begun = decoded, t.runs[:0], t.begun[:0]
 		t.held += decoded.Bytes
 		for ; from < len(t.order) && int32(t.order[from]>>32) == t.batches[i]; from++ {

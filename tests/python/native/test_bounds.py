@@ -57,7 +57,7 @@ def test_bounds(name: str) -> None:
 
 def test_decoded_bytes() -> None:
     """Python warns if the library's cache of decoded record batches is too small."""
-    source = (ROOT / "arrowio/cache.go").read_text()
-    mebibytes = re.search(r"const cacheBytes = (\d+) << 20", source)
+    source = (ROOT / "arrowio/internal/decoded/decoded.go").read_text()
+    mebibytes = re.search(r"const Bytes = (\d+) << 20", source)
     assert mebibytes is not None
     assert int(mebibytes[1]) << 20 == decoding._DECODED

@@ -1,40 +1,41 @@
-package arrowio
+package parts
 
 import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
 	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// worker makes parts of a set until none is left to make.
+// worker writes parts of a set until none is left.
 type worker struct {
-	*partSet
-	current *partState
+	*set
+	current *state
 }
 
-// othersAfter is how long a worker waits if other processes make all parts that are left.
+// othersAfter is how long a worker waits if other processes write all parts that are left.
 const othersAfter = 20 * time.Millisecond
 
 func (w *worker) run() error {
-	passed := 0 // parts in a row that other processes are making
+	passed := 0 // parts in a row that other processes are writing
 	for w.next() {
-		if w.make(w.current) {
+		if w.produce(w.current) {
 			passed = 0
 			continue
 		}
-		w.mu.Lock()
+		w.lock.Lock()
 		w.queue = append(w.queue, w.current)
 		all := passed >= len(w.queue)
-		w.mu.Unlock()
+		w.lock.Unlock()
 		if passed++; all {
 			select {
 			case <-time.After(othersAfter):
-			case <-w.d.life.Done():
+			case <-w.life.Done():
 			}
 		}
 	}
@@ -43,8 +44,8 @@ func (w *worker) run() error {
 
 // next takes the first part of the queue. If there is none, it counts the end of the worker.
 func (w *worker) next() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.lock.Lock()
+	defer w.lock.Unlock()
 	if len(w.queue) == 0 {
 		w.workers--
 		return false
@@ -53,49 +54,29 @@ func (w *worker) next() bool {
 	return true
 }
 
-// end ends the attempt to make a part. After an error of the folder, or of a close, it ends
-// the attempts of all parts in the queue, and a later gather may try again.
-func (s *partSet) end(p *partState, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ended := []*partState{p}
-	if again := err != nil && !isDecoding(err); again {
-		ended, s.queue = append(ended, s.queue...), nil
-		defer func() {
-			for _, p := range ended {
-				p.attempt = nil
-			}
-		}()
-	}
-	for _, p := range ended {
-		p.attempt.err = err
-		close(p.attempt.done)
-	}
-}
-
 // failed ends a worker that panicked.
 func (w *worker) failed(err error) {
 	w.end(w.current, &decodingError{err})
-	w.mu.Lock()
+	w.lock.Lock()
 	w.workers--
-	w.mu.Unlock()
+	w.lock.Unlock()
 	w.start(nil)
 }
 
-// make makes a part, or takes that of another process, and ends the attempt. It returns false
-// if another process is making the part.
-func (s *partSet) make(p *partState) (ended bool) {
-	if err := s.d.table.Calls.Enter(); err != nil {
+// produce writes a part, or takes the part that another process has written, and ends the attempt.
+// It returns false if another process is writing the part.
+func (s *set) produce(p *state) (ended bool) {
+	if err := s.onDisk.Calls.Enter(); err != nil {
 		s.end(p, err)
 		return true
 	}
 	committing := false
 	defer func() {
 		if !committing {
-			s.d.table.Calls.Leave()
+			s.onDisk.Calls.Leave()
 		}
 	}()
-	scratch, found, err := s.written(p)
+	scratch, found, err := s.newScratch(p)
 	switch {
 	case scratch != nil:
 		committing = true
@@ -108,9 +89,9 @@ func (s *partSet) make(p *partState) (ended bool) {
 	return true
 }
 
-// written writes a part to a scratch file. Found reports that the part was made before. If it
-// was not, and another process is making it, there is no scratch file.
-func (s *partSet) written(p *partState) (scratch *diskcache.Scratch, found bool, err error) {
+// newScratch writes a part to a scratch file. Found reports that the part was written before. If it
+// was not, and another process is writing it, there is no scratch file.
+func (s *set) newScratch(p *state) (scratch *diskcache.Scratch, found bool, err error) {
 	if found, err := s.find(p); found || err != nil {
 		return nil, found, err
 	}
@@ -138,9 +119,9 @@ var commitScratch = (*diskcache.Scratch).Commit // tests replace it
 
 // commit makes a part ready after its bytes are on the disk. It returns before that, so that
 // the worker can decode the next part, unless many other parts wait for the disk.
-func (s *partSet) commit(scratch *diskcache.Scratch, p *partState) {
+func (s *set) commit(scratch *diskcache.Scratch, p *state) {
 	finish := func() error {
-		defer s.d.table.Calls.Leave()
+		defer s.onDisk.Calls.Leave()
 		entry, err := commitScratch(scratch)
 		if err == nil {
 			err = s.install(p, entry)
@@ -158,8 +139,8 @@ func (s *partSet) commit(scratch *diskcache.Scratch, p *partState) {
 	}, func(err error) { s.end(p, &decodingError{err}) })
 }
 
-// find takes a part that was made before. It removes a damaged one.
-func (s *partSet) find(p *partState) (found bool, err error) {
+// find takes a part that was written before. It removes a damaged one.
+func (s *set) find(p *state) (found bool, err error) {
 	entry, err := s.folder.Find(p.key)
 	if entry == nil || err != nil {
 		return false, err
@@ -171,26 +152,26 @@ func (s *partSet) find(p *partState) (found bool, err error) {
 }
 
 // write decodes the units of a part.
-func (s *partSet) write(to *diskcache.Scratch, p *partState) error {
+func (s *set) write(to *diskcache.Scratch, p *state) error {
 	w := part.NewWriter(to)
+	which, _ := s.held(p)
 	for batch := p.first; batch < p.last; batch++ {
-		which, _ := s.held(p)
 		for _, k := range which {
-			if err := s.d.life.Err(); err != nil {
-				return gatherEnded(err)
+			if err := s.life.Err(); err != nil {
+				return decoded.Ended(err)
 			}
-			decoded, err := s.d.decodeOnce(s.d.life, int32(batch), s.fields[k], s.d.columns[s.numbers[k]], false)
+			values, err := s.decoded.Once(s.life, int32(batch), s.files.Fields[s.numbers[k]], false)
 			if err != nil {
 				return &decodingError{err}
 			}
-			if err := w.Column(decoded); err != nil {
+			if err := w.Column(values); err != nil {
 				return err
 			}
-			spare.Give(decoded.Levels[len(decoded.Levels)-1].Data)
+			spare.Give(values.Levels[len(values.Levels)-1].Data)
 		}
 	}
-	if err := p.file.content.Check(); err != nil {
-		return &decodingError{p.file.named(err)}
+	if err := p.file.Content.Check(); err != nil {
+		return &decodingError{p.file.Named(err)}
 	}
 	return w.Finish(p.key, s.about)
 }

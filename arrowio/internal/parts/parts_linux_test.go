@@ -1,54 +1,64 @@
-package arrowio
+package parts
 
 import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
-	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/formattest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units/unitstest"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// openParts opens files of the format hooked, each with a unit of one row, whose parts are kept
-// in a folder. The number in a row is that of its file.
-func openParts(t *testing.T, files int, h hooked) *Dataset {
+// useProcessors sets the number of processors to n during a test.
+func useProcessors(t *testing.T, n int) {
+	was := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
+}
+
+// openParts opens files, each with a unit of one row, whose parts are kept in a folder. The number
+// in a row is the number of its file.
+func openParts(t *testing.T, files int, f formattest.Toy) *Cache {
 	t.Helper()
-	was := formats
-	formats = []format.Format{h}
-	defer func() { formats = was }()
 	dir := t.TempDir()
 	paths := make([]string, files)
 	for i := range paths {
 		paths[i] = filepath.Join(dir, string(rune('a'+i))+".toy")
-		if err := os.WriteFile(paths[i], append([]byte(toyMagic), 1, byte(i)), 0o600); err != nil {
+		if err := os.WriteFile(paths[i], append([]byte(formattest.Magic), 1, byte(i)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d, err := OpenFiles(t.Context(), paths, Options{Cache: filepath.Join(dir, "cache")})
+	var c *Cache
+	d := unitstest.Open(t, f, local.Opener{}, paths, func() { c.Close() })
+	units := decoded.New(d.Files, d.Table.Calls, d.Life)
+	d.Table.Units = units
+	c = New(d.Files, units, d.Table, d.Life, Options{Path: filepath.Join(dir, "cache"), Opener: local.Opener{}})
+	return c
+}
+
+// numbers returns a gatherer of the numbers.
+func numbers(t *testing.T, c *Cache) source.Gatherer {
+	t.Helper()
+	g, err := c.Gatherer([]source.Part{c.inMemory.Schema.Whole(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return g
 }
 
 // gatherTwo gathers the rows of both files.
-func gatherTwo(t *testing.T, d *Dataset) {
+func gatherTwo(t *testing.T, c *Cache) {
 	t.Helper()
-	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := numbers(t, c)
 	defer g.Close()
 	dst := make([]byte, 2*4)
 	if err := g.Gather(t.Context(), source.Draw{}, []int64{0, 1}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil || dst[4] != 1 {
@@ -68,7 +78,7 @@ func TestDecodesWhileTheDiskWrites(t *testing.T) {
 		<-both
 		return was(s)
 	}
-	gatherTwo(t, openParts(t, 2, hooked{bytes: 1, hook: func(int, int64) error {
+	gatherTwo(t, openParts(t, 2, formattest.Toy{Memory: 1, Decode: func(int, int64) error {
 		if begun.Add(1) == 2 {
 			close(both)
 		}
@@ -92,7 +102,7 @@ func TestPartsWaitForTheDisk(t *testing.T) {
 		}
 		return was(s)
 	}
-	gatherTwo(t, openParts(t, 2, hooked{bytes: 1, hook: func(int, int64) error { begun.Add(1); return nil }}))
+	gatherTwo(t, openParts(t, 2, formattest.Toy{Memory: 1, Decode: func(int, int64) error { begun.Add(1); return nil }}))
 }
 
 // TestPartsInOrderOfNeed: a part that a gather waits for is made before those that were only
@@ -100,21 +110,18 @@ func TestPartsWaitForTheDisk(t *testing.T) {
 func TestPartsInOrderOfNeed(t *testing.T) {
 	useProcessors(t, 1)
 	begun, release, order := make(chan struct{}), make(chan struct{}), []byte(nil)
-	d := openParts(t, 5, hooked{
-		bytes: 1,
-		hook: func(int, int64) error {
+	c := openParts(t, 5, formattest.Toy{
+		Memory: 1,
+		Decode: func(int, int64) error {
 			if order == nil {
 				close(begun)
 				<-release
 			}
 			return nil
 		},
-		values: func(b []byte) []byte { order = append(order, b[0]); return b },
+		Values: func(b []byte) []byte { order = append(order, b[0]); return b },
 	})
-	g, err := d.Gatherer([]source.Part{d.Schema().Whole(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := numbers(t, c)
 	defer g.Close()
 	g.Ahead(source.Draw{}, []int64{0, 1, 2, 3})
 	<-begun
@@ -141,13 +148,13 @@ func TestPartsLeaveTheirMemory(t *testing.T) {
 	const n = 100_000
 	var used [][]byte
 	useProcessors(t, 1)
-	h := hooked{bytes: 1, hook: func(int, int64) error { return nil }, values: func(b []byte) []byte {
+	f := formattest.Toy{Memory: 1, Decode: func(int, int64) error { return nil }, Values: func(b []byte) []byte {
 		b = append(b, make([]byte, n-len(b))...)[:n:n]
 		used = append(used, b)
 		return b
 	}}
 	for range 5 {
-		gatherTwo(t, openParts(t, 2, h))
+		gatherTwo(t, openParts(t, 2, f))
 	}
 	for range used {
 		b := spare.Take(n)
@@ -156,4 +163,12 @@ func TestPartsLeaveTheirMemory(t *testing.T) {
 		}
 	}
 	t.Error("no memory of parts is used again")
+}
+
+// TestExceeds: fields exceed fewer bytes than they have decoded, and not as many.
+func TestExceeds(t *testing.T) {
+	c := openParts(t, 3, formattest.Toy{})
+	if fields := []int{0}; c.exceeds(fields, 12) || !c.exceeds(fields, 11) {
+		t.Error("three numbers are not 12 bytes")
+	}
 }

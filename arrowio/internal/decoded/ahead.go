@@ -1,4 +1,4 @@
-package arrowio
+package decoded
 
 import (
 	"runtime"
@@ -20,9 +20,9 @@ const (
 	maxAhead = 1 << 16
 )
 
-// decodeAhead decodes announced record batches in the background, in the order of the
+// ahead decodes announced record batches in the background, in the order of the
 // announcements. Its goroutines end when nothing is left to decode.
-type decodeAhead struct {
+type ahead struct {
 	mu      sync.Mutex
 	pending []announced
 	running int
@@ -36,44 +36,44 @@ type announced struct {
 	left  *atomic.Int64 // bytes of the cache that the announcement may still take
 }
 
-// DecodeAhead implements table.Store. If all that is announced takes more than a part of
-// the cache, only the first record batches are decoded ahead, and none if they would take the place
-// of others that are announced.
-func (s *store) DecodeAhead(batches []int32, fields []int) {
-	if s.cache.holdsOnly(batches) {
+// DecodeAhead implements table.Units. If all that is announced takes more than a part of
+// the cache, only the first record batches are decoded ahead. If they would take the place of
+// others that are announced, no record batch is.
+func (c *Cache) DecodeAhead(batches []int32, fields []int) {
+	if c.memory.holdsOnly(batches) {
 		return
 	}
-	a, all := &s.ahead, slices.Clone(batches)
+	a, all := &c.ahead, slices.Clone(batches)
 	left := new(atomic.Int64)
-	left.Store(s.cache.bound() / aheadShare)
+	left.Store(Bytes / aheadShare)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, batch := range batches {
 		for _, field := range fields {
-			if number, _ := s.of(batch).columnOf(s.columns[field], nil); number >= 0 && len(a.pending) < maxAhead {
+			if number, _ := c.files.File(batch).Column(c.files.Fields[field]); number >= 0 && len(a.pending) < maxAhead {
 				a.pending = append(a.pending, announced{batch, field, all, left})
 			}
 		}
 	}
 	for a.running < min(len(a.pending), runtime.GOMAXPROCS(0)) {
 		a.running++
-		guard.Go("arrowio", func() error { s.decodePending(); return nil }, func(error) { a.end() })
+		guard.Go("arrowio", func() error { c.decodePending(); return nil }, func(error) { a.end() })
 	}
 }
 
 // decodePending decodes what is pending. An error is left to the gather that needs the
 // record batch.
-func (s *store) decodePending() {
+func (c *Cache) decodePending() {
 	for {
-		next, ok := s.ahead.next()
+		next, ok := c.ahead.next()
 		if !ok {
 			return
 		}
-		if s.life.Err() != nil || next.left.Load() <= 0 {
+		if c.life.Err() != nil || next.left.Load() <= 0 {
 			continue
 		}
-		d := decodings{store: s, batches: []int32{next.batch}, ahead: true, needed: next.all}
-		_ = d.run(s.life, next.field, false, func(_ int, decoded *buffers.Decoded) error {
+		g := gather{Cache: c, batches: []int32{next.batch}, ahead: true, needed: next.all}
+		_ = g.run(c.life, next.field, false, func(_ int, decoded *buffers.Decoded) error {
 			next.left.Add(-decoded.Bytes)
 			return nil
 		})
@@ -82,7 +82,7 @@ func (s *store) decodePending() {
 
 // next removes the first pending field. If there is none, it counts the end of the
 // goroutine that calls it.
-func (a *decodeAhead) next() (first announced, ok bool) {
+func (a *ahead) next() (first announced, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.pending) == 0 {
@@ -95,21 +95,8 @@ func (a *decodeAhead) next() (first announced, ok bool) {
 }
 
 // end counts the end of a goroutine by a panic.
-func (a *decodeAhead) end() {
+func (a *ahead) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.running--
 }
-
-// cachedBytes implements CacheBytes of [source.Facts].
-func (d *Dataset) cachedBytes() int64 {
-	for _, f := range d.files {
-		if f.encoding != "" {
-			return d.cache.bound()
-		}
-	}
-	return 0
-}
-
-// bound returns the most bytes that the cache keeps.
-func (c *decodeCache) bound() int64 { return cacheBytes }

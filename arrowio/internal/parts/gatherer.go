@@ -1,0 +1,95 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// gatherer gathers from the parts of a set, or from record batches that are decoded in memory.
+type gatherer struct {
+	set              *set
+	onDisk, inMemory source.Gatherer
+}
+
+// Gather implements source.Gatherer.
+func (g *gatherer) Gather(ctx context.Context, draw source.Draw, records []int64, jobs []source.Job) error {
+	if err := g.set.onDisk.Calls.Enter(); err != nil {
+		return err
+	}
+	defer g.set.onDisk.Calls.Leave()
+	ready, err := g.set.ready(ctx, len(records), func(i int) int64 { return records[i] })
+	switch {
+	case err != nil:
+		return err
+	case ready:
+		return g.onDisk.Gather(ctx, draw, records, jobs)
+	}
+	return g.inMemory.Gather(ctx, draw, records, jobs)
+}
+
+// Ahead implements source.Gatherer.
+func (g *gatherer) Ahead(draw source.Draw, records []int64) {
+	switch g.set.announce(records); {
+	case g.set.missing.Load() == 0:
+		g.onDisk.Ahead(draw, records)
+	case g.set.disabled():
+		g.inMemory.Ahead(draw, records)
+	}
+}
+
+// Close implements source.Gatherer.
+func (g *gatherer) Close() error { return errors.Join(g.onDisk.Close(), g.inMemory.Close()) }
+
+// reader reads from the parts of a set, or from record batches that are decoded in memory. It
+// writes parts only after records were announced, as a loader does: a program that looks at a few
+// rows writes none.
+type reader struct {
+	set              *set
+	onDisk, inMemory source.Reader
+	announced        atomic.Bool
+}
+
+// Read implements source.Reader.
+func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span, use func() error) error {
+	if err := r.set.onDisk.Calls.Enter(); err != nil {
+		return err
+	}
+	defer r.set.onDisk.Calls.Leave()
+	record := func(i int) int64 { return spans[i].Record }
+	ready := r.set.missing.Load() == 0 || len(r.set.needed(len(spans), record)) == 0
+	if !ready && r.announced.Load() {
+		var err error
+		if ready, err = r.set.ready(ctx, len(spans), record); err != nil {
+			return err
+		}
+	}
+	if ready {
+		return r.onDisk.Read(ctx, draw, spans, use)
+	}
+	return r.inMemory.Read(ctx, draw, spans, use)
+}
+
+// Lengths implements source.Reader. It writes no parts, because it needs no values.
+func (r *reader) Lengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
+	if r.set.missing.Load() == 0 {
+		return r.onDisk.Lengths(ctx, draw, field, records, out)
+	}
+	return r.inMemory.Lengths(ctx, draw, field, records, out)
+}
+
+// Ahead implements source.Reader.
+func (r *reader) Ahead(draw source.Draw, records []int64) {
+	r.announced.Store(true)
+	switch r.set.announce(records); {
+	case r.set.missing.Load() == 0:
+		r.onDisk.Ahead(draw, records)
+	case r.set.disabled():
+		r.inMemory.Ahead(draw, records)
+	}
+}
+
+// Close implements source.Reader.
+func (r *reader) Close() error { return errors.Join(r.onDisk.Close(), r.inMemory.Close()) }

@@ -1,0 +1,170 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// announce begins to write the parts of records.
+func (s *set) announce(records []int64) {
+	if s.missing.Load() > 0 && !s.disabled() {
+		s.start(s.needed(len(records), func(i int) int64 { return records[i] }))
+	}
+}
+
+// ready makes the parts of some records ready. It returns false if they have to be decoded
+// in memory instead: because of damage, or because the folder has no room and the caller
+// has not chosen it.
+func (s *set) ready(ctx context.Context, n int, record func(i int) int64) (bool, error) {
+	if s.missing.Load() == 0 {
+		return true, nil
+	}
+	if s.disabled() {
+		return false, nil
+	}
+	list := s.needed(n, record)
+	if len(list) == 0 {
+		return true, nil
+	}
+	ctx, stop := s.onDisk.Calls.Join(ctx)
+	defer stop()
+	began := time.Now()
+	defer func() { source.TimesOf(ctx).AddDecode(time.Since(began)) }()
+	s.prioritize(list)
+	for _, p := range list {
+		for !p.ready.Load() {
+			if err := s.wait(ctx, p); err != nil {
+				return false, s.explain(ctx, err)
+			}
+		}
+	}
+	return true, nil
+}
+
+// explain returns the error of a part for a gather, or nil if the gather can decode its
+// units in memory.
+func (s *set) explain(ctx context.Context, err error) error {
+	switch {
+	case isDecoding(err):
+		return nil
+	case ctx.Err() != nil:
+		return decoded.Ended(ctx.Err())
+	}
+	missing := int64(0)
+	for _, p := range s.parts {
+		if !p.ready.Load() {
+			missing += p.bytes
+		}
+	}
+	what, code := err.Error(), status.IO
+	var known *status.Error
+	if errors.As(err, &known) {
+		what, code = known.Msg, known.Code
+	}
+	failed := status.Errorf(code, "arrowio", "%s; about %d bytes more are needed", what, missing).
+		WithHint("make room, or give another folder (cache) or limit (cache_bytes); or set cache to memory").With("path", s.folder.Path())
+	if !s.auto() {
+		return failed
+	}
+	s.disable(failed)
+	s.remove()
+	return nil
+}
+
+// start begins to write parts, and returns at once.
+func (s *set) start(list []*state) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.add(list)
+}
+
+// prioritize begins to write parts before all others that were only announced.
+func (s *set) prioritize(list []*state) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.add(list)
+	waiting := s.queue
+	s.queue = make([]*state, 0, len(waiting))
+	for _, p := range list {
+		if slices.Contains(waiting, p) {
+			s.queue = append(s.queue, p)
+		}
+	}
+	for _, p := range waiting {
+		if !slices.Contains(list, p) {
+			s.queue = append(s.queue, p)
+		}
+	}
+}
+
+// add adds parts to the queue, and starts workers. The caller holds the lock.
+func (s *set) add(list []*state) {
+	for _, p := range list {
+		if p.attempt == nil {
+			p.attempt = &attempt{done: make(chan struct{})}
+			s.queue = append(s.queue, p)
+		}
+	}
+	for s.workers < min(len(s.queue), runtime.GOMAXPROCS(0)) {
+		s.workers++
+		w := worker{set: s}
+		guard.Go("arrowio", w.run, w.failed)
+	}
+}
+
+// wait waits for a part, which it starts unless it was started. The error may be an error of the
+// decoding.
+func (s *set) wait(ctx context.Context, p *state) error {
+	s.prioritize([]*state{p})
+	s.lock.Lock()
+	a := p.attempt
+	s.lock.Unlock()
+	if a == nil {
+		return nil // it has just failed, and is not ready
+	}
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return decoded.Ended(ctx.Err())
+	}
+}
+
+// end ends the attempt to write a part. After an error of the folder, or of a close, it ends
+// the attempts of all parts in the queue, and a later gather may try again.
+func (s *set) end(p *state, err error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	ended := []*state{p}
+	if again := err != nil && !isDecoding(err); again {
+		ended, s.queue = append(ended, s.queue...), nil
+		defer func() {
+			for _, p := range ended {
+				p.attempt = nil
+			}
+		}()
+	}
+	for _, p := range ended {
+		p.attempt.err = err
+		close(p.attempt.done)
+	}
+}
+
+// decodingError is the error of a decoding for a part. It is left to the gathers that decode
+// the unit in memory.
+type decodingError struct{ error }
+
+func (e *decodingError) Unwrap() error { return e.error }
+
+func isDecoding(err error) bool {
+	var d *decodingError
+	return errors.As(err, &d)
+}

@@ -1,0 +1,171 @@
+// Package units joins the open files of a dataset. It numbers their units in one sequence: the
+// record batches. It finds the buffers of fields in them, and gives access to the bytes.
+//
+// A unit of a file that is not encoded is gathered as it is stored. Package decoded decodes the
+// others.
+package units
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// Files are the files of a dataset, in the order of their records. They implement table.Store.
+// Fields are added, and Prepare is called, before a table uses them.
+type Files struct {
+	List   []*File
+	Fields []Field
+	Of     []int32         // by record batch: its file; nil if there is one file
+	Nulls  []buffers.Nulls // by column of the union
+
+	// Rows returns the number of rows of a record batch, as it was when the files were opened.
+	Rows func(batch int) int64
+
+	calls *source.Calls
+	life  context.Context // ends when the dataset is closed
+	set   *resident.Set
+}
+
+// Field is a field of the dataset, and its column in the union of the files.
+type Field struct {
+	*arrowtype.Field
+	Column int
+}
+
+// New returns the files of a dataset. Life ends when calls are closed.
+func New(list []*File, calls *source.Calls, life context.Context) *Files {
+	return &Files{List: list, calls: calls, life: life}
+}
+
+// maxRecords bounds a dataset, because orders of records are bounded.
+const maxRecords = 1 << 40
+
+// Number numbers the record batches of all files, and returns the rows of each. It reads the
+// headers of the units, and records which columns have nulls. The files have their members of a
+// union with this many columns.
+func (s *Files) Number(ctx context.Context, columns int) ([]int64, error) {
+	rows := make([][]int64, len(s.List))
+	s.Nulls = make([]buffers.Nulls, columns)
+	var mu sync.Mutex
+	err := Parallel(len(s.List), func(i int) error {
+		f := s.List[i]
+		rows[i] = make([]int64, 0, len(f.Units))
+		found := make([]buffers.Nulls, columns)
+		err := f.Scan(ctx, len(f.Units), func(_ int, u format.Unit) error {
+			rows[i] = append(rows[i], u.Rows())
+			f.note(u, found)
+			return nil
+		})
+		if err == nil {
+			err = f.CheckRecords(f.Records)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for c := range found {
+			s.Nulls[c] = s.Nulls[c].Or(found[c])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.join(rows)
+}
+
+// join joins the rows of the record batches of all files.
+func (s *Files) join(rows [][]int64) (all []int64, err error) {
+	total := int64(0)
+	for i, list := range rows {
+		f := s.List[i]
+		f.First = len(all)
+		all = append(all, list...)
+		for _, n := range list {
+			if total += n; total > maxRecords {
+				return nil, status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.Path).With("path", f.Path)
+			}
+			if len(s.List) > 1 {
+				s.Of = append(s.Of, int32(i))
+			}
+		}
+	}
+	return all, nil
+}
+
+// File returns the file of a record batch.
+func (s *Files) File(batch int32) *File {
+	if s.Of == nil {
+		return s.List[0]
+	}
+	return s.List[s.Of[batch]]
+}
+
+// Batches returns the number of record batches.
+func (s *Files) Batches() int { return s.List[len(s.List)-1].End() }
+
+// Bytes returns the size of all files together.
+func (s *Files) Bytes() (total int64) {
+	for _, f := range s.List {
+		total += f.Content.Size()
+	}
+	return total
+}
+
+// Prepare makes the bytes of the files available to Acquire and Base.
+func (s *Files) Prepare(o resident.Options) (err error) {
+	contents := make([]*resident.File, len(s.List))
+	for i, f := range s.List {
+		contents[i] = f.Content
+	}
+	s.set, err = resident.NewSet(s.calls, contents, o)
+	return err
+}
+
+// Base implements table.Store.
+func (s *Files) Base(file int32) (uintptr, bool) { return s.List[file].Content.Base() }
+
+// Acquire implements table.Store.
+func (s *Files) Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (*resident.Lease, error) {
+	return s.set.Acquire(ctx, spans, to)
+}
+
+// Ahead implements table.Store.
+func (s *Files) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
+
+// Arm implements table.Store.
+func (s *Files) Arm() { s.set.Arm() }
+
+// Check implements table.Store. It skips files that are not mapped, because a read
+// that ends early returns an error.
+func (s *Files) Check(files []int32) error {
+	for _, i := range files {
+		content := s.List[i].Content
+		if address, _ := content.Base(); address == 0 {
+			continue
+		}
+		if err := content.Check(); err != nil {
+			return s.List[i].Named(err)
+		}
+	}
+	return nil
+}
+
+// Named implements table.Store.
+func (s *Files) Named(batch int32, err error) error { return s.File(batch).Named(err) }
+
+// Parallel calls do for 0 to n-1, several at a time because each waits for a disk.
+// It returns the error of the lowest number that failed.
+func Parallel(n int, do func(i int) error) error {
+	return guard.Parallel(context.Background(), "arrowio", n, AtOnce(), do)
+}
+
+// AtOnce returns how many files are read at a time.
+func AtOnce() int { return min(4*runtime.GOMAXPROCS(0), 32) }
