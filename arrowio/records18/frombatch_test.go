@@ -183,7 +183,7 @@ func TestUnfitBatches(t *testing.T) {
 	defer src.Close()
 	for _, c := range []struct{ text, want string }{
 		{`{"meshfeed": 1, "mesh": {"axes": [["data", 2]]}, "batch": {"size": 4}, "arrays": {"x": {"shape": ["B", 4], "dtype": "float32", "spec": ["data"]}}}`,
-			`arrowio: array "x" has blocks of shape [2 4], but a record batch needs its [4 4] in one block; load with a layout whose mesh has one device, and give every array the batch dimension`},
+			`arrowio: array "x" has blocks of shape [2 4], but a record batch needs its [4 4] in one block; load with a layout on a mesh of one device, and give every array the batch dimension`},
 		{`{"meshfeed": 1, "mesh": {"axes": []}, "batch": {"size": [2, 2]}, "arrays": {"x": {"shape": ["B0", "B1", 4], "dtype": "float32"}}}`,
 			`arrowio: the batch has 2 batch dimensions, but a record batch has one dimension of rows`},
 	} {

@@ -458,7 +458,7 @@ loader: array "weight" is float64, but field "weight" is int32; write "int32"`},
 		{"a fill value", live, nil, planOf(t, 4, "drop", ""), map[string]any{"weight": "a"}, `source: field "weight" cannot have a string in the place of nulls; give a boolean or a number`},
 		{"text", words, nil, planOf(t, 4, "drop", ""), nil, `loader: array "tokens" takes column "tokens" of type string, which cannot be an array: its rows are text of different lengths; store token ids, or give the bytes one length: ds.pad("tokens", length=…) in Python, view.Pad in Go, mf_dataset_pad in C`},
 		{"columns", live, nil, shifted(t, ""), nil, `arrowio: array "next" takes columns of field "tokens", whose lists have no length in the schema; send fixed-size lists, or add an array of the whole rows, whose shape has the length`},
-		{"other schema", live, other.NewRecordBatch, planOf(t, 4, "drop", ""), nil, "arrowio: the record batch after 0 records cannot be used: arrowio: record batch 0 of the records has 1 columns, but the schema has 2; give records of one schema, such as those of one reader or builder"},
+		{"other schema", live, other.NewRecordBatch, planOf(t, 4, "drop", ""), nil, "arrowio: the record batch after 0 records cannot be used: arrowio: record batch 0 of the records has 1 columns, but the schema has 2; give records of one schema, such as the records of one reader or builder"},
 	} {
 		inner, err := array.NewRecordReader(c.schema, nil)
 		if err != nil {

@@ -24,7 +24,7 @@ func TestRecordsAreRetained(t *testing.T) {
 	defer other.Release()
 	if _, err := records18.New(record.Schema(), []arrow.RecordBatch{record, other}, records18.Options{}); status.CodeOf(err) != status.Incompatible ||
 		err.Error() != `arrowio: record batch 1 of the records has column 0 "image" of type fixed_size_list<item: float32, nullable>[5], but the schema has "image" of type fixed_size_list<item: float32, nullable>[4]; `+
-			"give records of one schema, such as those of one reader or builder" {
+			"give records of one schema, such as the records of one reader or builder" {
 		t.Error(err)
 	}
 	ds, err := records18.New(record.Schema(), []arrow.RecordBatch{record}, records18.Options{})

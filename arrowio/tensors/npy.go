@@ -75,7 +75,7 @@ func (a *array) parseNPY(f blob.Blob, text string, space int64) error {
 		return unsupported(f, "array %q has the header %q, which is not read", a.name, text[:min(len(text), 80)]).WithHint("write it with numpy.save")
 	}
 	if parts == nil {
-		return damaged(f, "array %q has the header %q, which is not that of .npy", a.name, text[:min(len(text), 80)])
+		return damaged(f, "array %q has the header %q, expected the header of an .npy file", a.name, text[:min(len(text), 80)])
 	}
 	a.stored = strings.Trim(parts[1], "'")
 	kind := strings.TrimLeft(a.stored, "<|=")
@@ -130,7 +130,7 @@ func npyRemedy(stored string) string {
 	case strings.HasPrefix(kind, "S"):
 		return "stands for bytes; save array.view(numpy.uint8).reshape(*array.shape, -1)"
 	}
-	return "is not one of numbers; for bfloat16, float8 and int4, whose names NumPy does not store, use safetensors or save array.view(numpy.uint8)"
+	return "is not a type of numbers; NumPy does not store the names bfloat16, float8 and int4: use safetensors, or save array.view(numpy.uint8)"
 }
 
 // npyShape parses the lengths of a tuple of Python, such as "3, 4" or "3,".

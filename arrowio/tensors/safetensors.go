@@ -51,7 +51,7 @@ func readSafetensors(ctx context.Context, f blob.Blob, head []byte) ([]array, er
 		if strings.HasSuffix(f.Name(), ".safetensors") {
 			return nil, damaged(f, "the file does not begin with the header of safetensors")
 		}
-		return nil, unsupported(f, "this is no safetensors, .npy or .npz file").WithHint("for Arrow files use mf.open")
+		return nil, unsupported(f, "not a safetensors, .npy or .npz file").WithHint("for Arrow files use mf.open")
 	}
 	n := binary.LittleEndian.Uint64(head)
 	if n > uint64(f.Size()-8) {

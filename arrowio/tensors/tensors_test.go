@@ -323,7 +323,7 @@ func TestHostile(t *testing.T) {
 		"empty.safetensors":   {nil, "the file is empty" + again},
 		"empty.npy":           {nil, "the file is empty" + again},
 		"short.safetensors":   {[]byte("abc"), "the file does not begin with the header of safetensors" + again},
-		"short.bin":           {[]byte("abc"), "this is no safetensors, .npy or .npz file; for Arrow files use mf.open"},
+		"short.bin":           {[]byte("abc"), "not a safetensors, .npy or .npz file; for Arrow files use mf.open"},
 		"lfs.safetensors":     {[]byte("version https://git-lfs.github.com/spec/v1\n"), "this is a pointer of Git LFS, not the file; fetch the file: git lfs pull"},
 		"long.safetensors":    {append(binary.LittleEndian.AppendUint64(nil, 1<<60), "{}"...), "the header has 1152921504606846976 bytes, but only 2 follow" + again},
 		"json.safetensors":    {withHeader(`{"x":}`, nil), "the header is not JSON: expected a value, but found '}' (at byte 5)" + again},
@@ -377,20 +377,20 @@ func TestSkipped(t *testing.T) {
 	eight := make([]byte, 8)
 	for name, m := range map[string]blobtest.Memory{
 		"it has no name": {"x": safetensors(stored{"", "U8", []int{8}, eight})},
-		"arrays of the type F4 are not read; save them in a ": {"x": safetensors(stored{"x", "F4", []int{16}, eight})},
-		"it is compressed; write the file with numpy.savez":   {"x": npz(t, zip.Deflate, map[string][]byte{"x.npy": npy("<f4", "False", "(2,)", eight)})},
-		"its byte order is foreign; save array.astype":        {"x": npy(">f4", "False", "(2,)", eight)},
-		"its elements are in Fortran order; save numpy.ascon": {"x": npy("<f4", "True", "(2, 1)", eight)},
-		"its type |V2 is not one of numbers; for bfloat16, f": {"x": npy("|V2", "False", "(4,)", eight)},
-		"its type <f1 is not one of numbers; for bfloat16, f": {"x": npy("<f1", "False", "(8,)", eight)}, // float8_e5m2
-		"its type <U1 stands for text, which JAX does not ha": {"x": npy("<U1", "False", "(2,)", eight)},
-		"its type |S4 stands for bytes; save array.view(nump": {"x": npy("|S4", "False", "(2,)", eight)},
-		"its type >M8[s] stands for times, which JAX does no": {"x": npy(">M8[s]", "False", "(1,)", eight)},
-		"its type <m8 stands for times, which JAX does not h": {"x": npy("<m8", "False", "(1,)", eight)},
-		"its type |O stands for pickled Python objects, whic": {"x": npy("|O", "False", "(1,)", eight)},
-		"its type <f16 has more than 64 bits, which JAX does": {"x": npy("<f16", "False", "(0,)", nil)},
-		"its type <c32 has more than 128 bits, which JAX doe": {"x": npy("<c32", "False", "(0,)", nil)},
-		"its type <W4 is complex of 32 bits, which JAX does ": {"x": npy("<W4", "False", "(2,)", eight)},
+		"arrays of the type F4 are not read; save them in a ":      {"x": safetensors(stored{"x", "F4", []int{16}, eight})},
+		"it is compressed; write the file with numpy.savez":        {"x": npz(t, zip.Deflate, map[string][]byte{"x.npy": npy("<f4", "False", "(2,)", eight)})},
+		"its byte order is foreign; save array.astype":             {"x": npy(">f4", "False", "(2,)", eight)},
+		"its elements are in Fortran order; save numpy.ascon":      {"x": npy("<f4", "True", "(2, 1)", eight)},
+		"its type |V2 is not a type of numbers; NumPy does not st": {"x": npy("|V2", "False", "(4,)", eight)},
+		"its type <f1 is not a type of numbers; NumPy does not st": {"x": npy("<f1", "False", "(8,)", eight)}, // float8_e5m2
+		"its type <U1 stands for text, which JAX does not ha":      {"x": npy("<U1", "False", "(2,)", eight)},
+		"its type |S4 stands for bytes; save array.view(nump":      {"x": npy("|S4", "False", "(2,)", eight)},
+		"its type >M8[s] stands for times, which JAX does no":      {"x": npy(">M8[s]", "False", "(1,)", eight)},
+		"its type <m8 stands for times, which JAX does not h":      {"x": npy("<m8", "False", "(1,)", eight)},
+		"its type |O stands for pickled Python objects, whic":      {"x": npy("|O", "False", "(1,)", eight)},
+		"its type <f16 has more than 64 bits, which JAX does":      {"x": npy("<f16", "False", "(0,)", nil)},
+		"its type <c32 has more than 128 bits, which JAX doe":      {"x": npy("<c32", "False", "(0,)", nil)},
+		"its type <W4 is complex of 32 bits, which JAX does ":      {"x": npy("<W4", "False", "(2,)", eight)},
 	} {
 		src := openIn(t, m, "x")
 		if s := src.Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || !strings.HasPrefix(s.Skipped[0].Reason, name) {

@@ -99,7 +99,7 @@ type measurement struct {
 	BytesPerSec   float64         `json:"bytes_per_second"`
 	First         float64         `json:"first_batch_seconds"`
 	FirstDecode   float64         `json:"first_batch_decode_seconds"` // in which it waited for decompression
-	Decoding      float64         `json:"decoding_seconds"`           // processor time of all decompression, with that for the first batch
+	Decoding      float64         `json:"decoding_seconds"`           // processor time of all decompression, including the first batch
 	P50           float64         `json:"p50_seconds"`
 	P99           float64         `json:"p99_seconds"`
 	Gather        float64         `json:"gather_seconds_per_batch"`

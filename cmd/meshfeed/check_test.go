@@ -64,7 +64,7 @@ func TestColors(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if paintFor(&bytes.Buffer{}) {
-		t.Error("a buffer is no terminal")
+		t.Error("a buffer is not a terminal")
 	}
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

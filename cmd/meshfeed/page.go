@@ -31,8 +31,7 @@ page opens with that layout or strategy, problems included; - is standard input.
 	}
 }
 
-// withoutPage is what the list of verbs says of those that need the page, if this build has
-// none.
+// withoutPage returns the note for verbs that need the page, if this build lacks it.
 func withoutPage() string {
 	if _, err := page.Hosted(); err != nil {
 		return " (not in this build)"

@@ -70,11 +70,11 @@ func TestServe(t *testing.T) {
 	write(loose)
 	address, stop := serving(t, path)
 	if got := visit(t, address); got != pageBytes(t, canonical) {
-		t.Errorf("the page has %d bytes, and is not that of the layout", len(got))
+		t.Errorf("the page has %d bytes, and does not show the layout", len(got))
 	}
 	write(strings.Replace(loose, "5}", "6}", 1))
 	if got := visit(t, address); got != pageBytes(t, strings.Replace(canonical, "5}", "6}", 1)) {
-		t.Errorf("the page has %d bytes, and is not that of the edited layout", len(got))
+		t.Errorf("the page has %d bytes, and does not show the edited layout", len(got))
 	}
 	write("{")
 	want := "meshfeed: " + path + ": expected a key in quotes, but the text ends (line 1, byte 2)\n"

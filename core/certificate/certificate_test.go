@@ -255,7 +255,7 @@ func TestCovers(t *testing.T) {
 		{"with an epoch that is missing", back, at(1, 64), at(4, 0), false},
 		{"the last epoch", back, at(3, 0), at(4, 0), true},
 		{"beyond it", back, at(3, 0), at(4, 1), false},
-		{"a process whose next run is missing", play(t, sequence(96), script{0, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 64, 96}}}),
+		{"the next run of a process is missing", play(t, sequence(96), script{0, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 64, 96}}}),
 			at(0, 0), at(0, 64), true},
 		{"a process in two runs", play(t, sequence(96), script{0, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 0, 32}}}, script{1, 2, [][3]int64{{0, 32, 64}}}),
 			at(0, 0), at(0, 16), true},

@@ -169,7 +169,7 @@ func TestDatasetChooses(t *testing.T) {
 			}
 			steps++
 			if n := counts.alive(); n != 3*2 {
-				t.Errorf("%d buffers live, want those of 3 arrays on 2 devices", n)
+				t.Errorf("%d buffers live, want the buffers of 3 arrays on 2 devices", n)
 			}
 			got := fmt.Sprint(len(b.Inputs), b.Inputs[0].Shape(), b.Inputs[1].Shape(), len(b.Labels), b.Labels[0].ShardShape())
 			if want := "2 (Int32)[10] (Bool)[10] 1 (Int32)[5]"; got != want {

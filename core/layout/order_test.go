@@ -99,7 +99,7 @@ func TestLocalOrderRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(l.Problems()) != 1 || l.Problems()[0].Code != layout.UnknownAxis {
-		t.Errorf("problems %+v, want that of the axis alone", l.Problems())
+		t.Errorf("problems %+v, want only the axis", l.Problems())
 	}
 	const want = `layout: order "local" needs a batch of arrays without errors`
 	if _, err := l.DerivedOrder(layout.OrderLocal, 1000, nil); err == nil || err.Error() != want {

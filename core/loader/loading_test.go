@@ -43,7 +43,7 @@ func TestLoadings(t *testing.T) {
 				first = all
 			}
 			if !slices.EqualFunc(all, first, equalArrays) {
-				t.Fatalf("%s: the global arrays differ from those of %q", c.text, loadings[0])
+				t.Fatalf("%s: the global arrays differ from loading %q", c.text, loadings[0])
 			}
 		}
 	}

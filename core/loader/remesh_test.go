@@ -76,7 +76,7 @@ func TestRemeshContinues(t *testing.T) {
 	checkBytes(t, old, kept)
 	kept.Release()
 	if n := src.Counts().Gatherers; n != 2 {
-		t.Errorf("%d gatherers are open, want those of the new loader and of the pass", n)
+		t.Errorf("%d gatherers are open, want one for the new loader and one for the pass", n)
 	}
 }
 

@@ -107,7 +107,7 @@ func split(text string) name {
 	return n
 }
 
-// forms lists the forms of all names, with those that only loaders and layouts take.
+// forms lists the forms of all names, including short forms that only loaders and layouts take.
 func forms() string {
 	var full, short []string
 	for _, k := range kinds {

@@ -191,7 +191,7 @@ type numbered struct {
 	below   source.Source // nil if no record is ever gathered
 	schema  source.Schema
 	offset  int64 // the number of records that are gone
-	records int64 // with those that are gone
+	records int64 // including the records that are gone
 }
 
 func (n *numbered) Schema() source.Schema { return n.schema }

@@ -163,7 +163,7 @@ def record_numbers(record: jax.Array) -> list[int]:
 
 
 def check_records(dataset: mf.Dataset, run: Run, total: int) -> None:
-    """Compare the record numbers with those that one uninterrupted loader would deliver."""
+    """Compare the record numbers with the sequence of one uninterrupted loader."""
     with mf.Loader(dataset, batch_size=BATCH, shuffle=True, seed=0) as loader:
         steps = range(loader.steps_per_epoch)
         expected = [
@@ -172,7 +172,7 @@ def check_records(dataset: mf.Dataset, run: Run, total: int) -> None:
     if run.records != expected:
         sys.exit("the resumed run did not continue where the first one stopped")
     print(
-        f"all {total} global batches are those of an uninterrupted run: "
+        f"all {total} global batches equal an uninterrupted run: "
         f"{len(expected):,} rows in the same order"
     )
 

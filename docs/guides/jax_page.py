@@ -945,7 +945,7 @@ assert printed[3] == ["a tile of (256, 128) from row 256 column 256"]
 #
 # | the page | what holds |
 # | --- | --- |
-# | JAX raises an error if replicas inside one process differ. | It does not. Of shards that become an array, JAX compares shapes, types and devices, never the contents. |
+# | JAX raises an error if replicas inside one process differ. | It does not. When shards become an array, JAX compares shapes, types and devices, never the contents. |
 # | As of August 2023, JAX cannot detect replicas that differ across processes. | That still holds. It holds inside a process, too. |
 # | Independent streams per process are "Option 2: Consolidated per-process". | Consolidated per process is option 3. |
 # | "other options (such as 0, 1 and 3)" | There is no option 0. The others are 1, 2 and 4. |

@@ -620,8 +620,8 @@ assert not llama.fits
 # Three examples that texts often use, computed.
 #
 # *ResNet-50* on 8 devices. The weights take 102 MB in 32 bits. An image takes 4.1 billion multiply-adds, and
-# its convolutions have 11.1 million outputs. Data parallelism is enough, also if a framework keeps twice as
-# many activations as that.
+# its convolutions have 11.1 million outputs. Data parallelism is enough, even if a framework keeps twice as
+# many activations.
 
 # %%
 resnet = mf.advise(

@@ -37,8 +37,8 @@ func (l *layout) check(b *RecordBatch, body int64) error {
 	return nil
 }
 
-// checkCounts compares the numbers of nodes and buffers with those that the schema
-// needs. If the schema has an unknown type, there may be more.
+// checkCounts compares the numbers of nodes and buffers with what the schema
+// needs. If the schema has an unknown type, more are allowed.
 func (l *layout) checkCounts(b *RecordBatch) error {
 	differ := func(have, want int) bool { return have < want || have > want && !l.open }
 	if differ(len(b.variadic), l.views) {

@@ -152,7 +152,7 @@ func TestRefused(t *testing.T) {
 		{"block with a negative body", blocks(8, 216, -8), footer + "record batch 0 of 216 + -8 bytes at byte 8 lies outside the data" + damaged},
 		{"blocks that overlap", blocks(8, 216, 32, 16, 216, 32), footer + "two record batches overlap at byte 16" + damaged},
 		{"block of another size", blocks(8, 224, 32), "record batch 0 at byte 8: metadata of 208 bytes, but the footer says 216" + damaged},
-		{"block that is no message", blocks(16, 208, 32), "record batch 0 at byte 16: metadata of 16 bytes, but the footer says 204" + damaged},
+		{"block without a message", blocks(16, 208, 32), "record batch 0 at byte 16: metadata of 16 bytes, but the footer says 204" + damaged},
 		{"body smaller than the message's", blocks(8, 216, 24), "record batch 0 at byte 8: a body of 32 bytes, but the footer says 24" + damaged},
 		{"body of the footer", withFooter(func(f fields) { f[10] = f[10].(vec); f[8] = f[10] }), "dictionary batch 0 at byte 8: a record batch" + damaged},
 	} {

@@ -9,9 +9,9 @@ import (
 // Open reports whether the length of some list is not known yet.
 func (f *Field) Open() bool { return slices.Contains(f.Shape, -1) }
 
-// Measure sets the lengths that are open: to those that metadata declare, and
-// to those that first finds in the data if nothing declares them. It returns
-// the reason if they do not fit.
+// Measure sets the open lengths: to the declared lengths, or else to the
+// lengths that first finds in the data. It returns the reason if they do not
+// fit.
 func (f *Field) Measure(first func(shape []int) (reason string, err error)) (reason string, err error) {
 	shape := slices.Clone(f.Declared)
 	if slices.Contains(shape, -1) {

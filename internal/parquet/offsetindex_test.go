@@ -24,7 +24,7 @@ func TestReadOffsetIndex(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(x, want) || x.Len() != 4 {
 		t.Errorf("%v: got %+v", err, x)
 	}
-	// Pages without rows belong to those before.
+	// A page without rows belongs to the page before it.
 	for _, c := range [][4]int64{{0, 10, 0, 4}, {0, 7, 0, 2}, {6, 8, 0, 3}, {7, 8, 2, 3}, {8, 9, 3, 4}, {9, 10, 3, 4}, {2, 3, 0, 1}} {
 		if first, last := x.Pages(c[0], c[1]); int64(first) != c[2] || int64(last) != c[3] {
 			t.Errorf("rows %d to %d are in the pages %d to %d, want %d to %d", c[0], c[1], first, last, c[2], c[3])

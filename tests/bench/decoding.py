@@ -8,8 +8,8 @@ three times before the clock starts, and three times after. Pyarrow runs
 `read_row_group(use_threads=False)` in a process of its own. Both use the memory of results again:
 meshfeed as for rows that it writes to its cache on disk. The times are medians of the turns:
 milliseconds of processor time on one core, because other programs change it less than the elapsed
-time. `ratio` is pyarrow's time divided by meshfeed's, with the lowest and the highest of the turns.
-`2 cores` divides meshfeed's elapsed time on one core by that on two.
+time. `ratio` is pyarrow's time divided by meshfeed's, with the lowest and the highest of the
+turns. `2 cores` divides meshfeed's elapsed time on one core by its time on two.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _limited(at: Workspace) -> Any:
         return {"left_out": f"the disk has no room for a file of {size >> 20} MB"}
     path = at.folder / LARGE.file_name
     try:
-        child("cases", LARGE.name, at.folder)  # in a process, whose end frees its memory
+        child("cases", LARGE.name, at.folder)  # in a process, because its end frees its memory
         with limits.limited(path.stat().st_size // 2, at.group) as limit:
             arguments = (LARGE.name, at.folder, LIMITED_SECONDS, 0)
             loops = _loops_in_turns(LIMITED_ROUNDS, arguments, limit.prefix)

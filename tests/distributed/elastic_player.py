@@ -137,7 +137,7 @@ def main() -> None:
             PLAYS[orders["what"]](place, loader, log, orders["steps"])
         if orders["what"] == "survive":
             if place.rank == 0:
-                wait_for_the_end()  # it hosts JAX's service, whose end the others would notice
+                wait_for_the_end()  # it hosts JAX's service; the others would notice its end
             os._exit(0)  # JAX's shutdown would wait for the dead process
 
 

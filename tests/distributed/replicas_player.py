@@ -25,7 +25,7 @@ from tests.distributed.play import write
 from tests.distributed.process import Place, joined
 
 P = PartitionSpec
-ODD = 2  # the process whose arrays are corrupted
+ODD = 2  # this process has corrupted arrays
 SHORT = 2.0  # seconds to wait for a process that never calls
 
 Array = np.ndarray[Any, Any]
@@ -214,7 +214,7 @@ class Scenes:
         got = checked(tree, name="loop", timeout=SHORT)
         coordination_client().wait_at_barrier("test/loop", 60_000)
         if not self.odd:
-            step(weights).block_until_ready()  # ends that of the odd process
+            step(weights).block_until_ready()  # the odd process waits in the same step
         return got
 
     def on_some_processes(self) -> Any:

@@ -115,7 +115,7 @@ func verify(l *loader.Loader, b *gomlxfeed.Batch) error {
 			return err
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("step %d: the shard at position %d is not that of its records", b.Step().Index, position)
+			return fmt.Errorf("step %d: the shard at position %d does not hold its records", b.Step().Index, position)
 		}
 	}
 	return nil

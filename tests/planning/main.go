@@ -183,7 +183,7 @@ func (n *node) ask(text []byte) error {
 		return err
 	}
 	if size, err := strconv.Atoi(reply); err != nil || size < 1000 {
-		return errors.New("a reply of " + reply + " bytes is no report")
+		return errors.New("a reply of " + reply + " bytes is not a report")
 	}
 	return nil
 }

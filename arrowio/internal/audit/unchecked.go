@@ -35,7 +35,7 @@ func unchecked(columns []arrowmeta.Column, parents string) (list []Unchecked) {
 func uncheckedOf(c *arrowmeta.Column) string {
 	switch t := &c.Field.Type; {
 	case !c.Located:
-		return "anything: its type, or that of a column before it, is not known"
+		return "anything: its type or the type of an earlier column is unknown"
 	case t.Kind == arrowmeta.Decimal:
 		return fmt.Sprintf("whether values have at most %d digits", t.Precision)
 	case t.Kind == arrowmeta.Time:

@@ -73,7 +73,7 @@ func columnsOf(plan *layout.Layout, schema source.Schema, b *batch.Batch) ([]Col
 		}
 		if a.BatchDims == 0 || block.Array < next || block.Shape[0] != a.Shape[0] || size(block.Shape) != size(a.Shape) {
 			return nil, 0, refuse("array %q has blocks of shape %v, but a record batch needs its %v in one block", a.Name, block.Shape, a.Shape).
-				WithHint("load with a layout whose mesh has one device, and give every array the batch dimension")
+				WithHint("load with a layout on a mesh of one device, and give every array the batch dimension")
 		}
 		next = block.Array + 1
 		for _, n := range block.Shape[1:] {

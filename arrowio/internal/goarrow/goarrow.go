@@ -102,7 +102,7 @@ func (r *Records[B]) sameColumns(i int, b B) error {
 	}
 	fail := func(format string, args ...any) error {
 		return status.Errorf(status.Incompatible, "arrowio", "record batch %d of the records "+format, append([]any{i}, args...)...).
-			WithHint("give records of one schema, such as those of one reader or builder")
+			WithHint("give records of one schema, such as the records of one reader or builder")
 	}
 	if len(got) != len(r.Schema) {
 		return fail("has %d columns, but the schema has %d", len(got), len(r.Schema))

@@ -198,9 +198,9 @@ func (u *Union) add(name string, nth int) error {
 				return err
 			}
 			if refused != (reason != "") && !arrowtype.OnlyNulls(column) && !arrowtype.OnlyNulls(f) {
-				msg := fmt.Sprintf("column %q is no field, but one in %s: %s", name, from.path, reason)
+				msg := fmt.Sprintf("column %q cannot be a field, but it is one in %s: %s", name, from.path, reason)
 				if refused {
-					msg = fmt.Sprintf("column %q is a field, but none in %s: %s", name, from.path, why)
+					msg = fmt.Sprintf("column %q is a field, but cannot be one in %s: %s", name, from.path, why)
 				}
 				return disagree(m.path, name, msg, oneType)
 			}

@@ -22,7 +22,7 @@ func TestBijection(t *testing.T) {
 				}
 				seen[x] = true
 				if back := p.Position(x); back != i {
-					t.Fatalf("size %d, key %d: position %d has image %d, whose position is %d", n, key, i, x, back)
+					t.Fatalf("size %d, key %d: position %d has image %d, which has position %d", n, key, i, x, back)
 				}
 			}
 		}

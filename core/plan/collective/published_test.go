@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/hardware"
 )
 
-// TestPublishedTimes compares times with those that Austin et al. work out in
-// "How to Scale Your Model", 2025: parts 3 (TPUs) and 12 (GPUs). They leave out
+// TestPublishedTimes compares times with the results of Austin et al. in "How
+// to Scale Your Model", 2025: parts 3 (TPUs) and 12 (GPUs). They leave out
 // latencies, and for TPUs the factor (n-1)/n and the share of a whole link that
 // data sheets have above 4.5e10 bytes per second.
 func TestPublishedTimes(t *testing.T) {

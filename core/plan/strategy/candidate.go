@@ -31,7 +31,7 @@ type score struct {
 //   - Fewer micro-batches come first, or smaller ones if none fits.
 //
 // No two candidates are equal. Times within 1 % of the fastest one count as equal,
-// because estimates are less exact than that.
+// because estimates are less exact.
 func (a *score) compare(b *score, fastest int64) int {
 	if c := cmp.Compare(a.class(), b.class()); c != 0 {
 		return c

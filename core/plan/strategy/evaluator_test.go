@@ -266,7 +266,7 @@ func checkCandidate(t *testing.T, c *Candidate) {
 		t.Errorf("the parts of %+v do not add up", x)
 	}
 	if c.Memory.ActivationsLow > c.Memory.Activations || c.Memory.Activations > c.Memory.ActivationsHigh {
-		t.Errorf("the activations of %+v are no interval", c.Memory)
+		t.Errorf("the activations of %+v are not an interval", c.Memory)
 	}
 	if c.Fits != (c.Memory.Free >= 0) || len(c.Reasons) == 0 {
 		t.Errorf("%+v: fits %v, reasons %q", c.Mesh, c.Fits, c.Reasons)

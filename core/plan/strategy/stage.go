@@ -107,8 +107,8 @@ func (m *model) equal(chunks int) []int {
 // missing returns how many layers the model would need in addition for equal chunks.
 func missing(layers, chunks int) int { return (chunks - layers%chunks) % chunks }
 
-// distinct lists one stage for each combination of blocks. It is the first such stage,
-// because a stage stores no more micro-batches than those before it.
+// distinct lists one stage for each combination of blocks: the first one, because a
+// stage stores at most as many micro-batches as the stage before it.
 func distinct(all []stage) []stage {
 	var list []stage
 next:

@@ -23,12 +23,12 @@ func (s Shape) FLOPs() FLOPs {
 
 // Computed counts the operations that tensor devices carry out together for one token.
 // Some of them do not change the result: several devices may compute the same key and
-// value heads, and a vocabulary is padded. An expert with a capacity computes as many
-// tokens as that, also if it is sent fewer (Lepikhin et al., arXiv 2006.16668). Flash
-// attention skips the half of the scores that a causal mask removes (Dao, arXiv
-// 2307.08691, section 3.1); plain attention computes them and masks them afterward. The
-// backward pass of flash attention has five products instead of four, because it computes
-// the scores again. Attention is the mean over the forward and the backward pass.
+// value heads, and a vocabulary is padded. An expert with a capacity computes that many
+// tokens, even if it receives fewer (Lepikhin et al., arXiv 2006.16668). Flash attention
+// skips the half of the scores that a causal mask removes (Dao, arXiv 2307.08691, section
+// 3.1); plain attention computes them and masks them afterward. The backward pass of
+// flash attention has five products instead of four, because it computes the scores
+// again. Attention is the mean over the forward and the backward pass.
 func (s Shape) Computed(tensor int, attention Attention) FLOPs {
 	s = s.WithDefaults()
 	s.KVHeads = int(ceil(int64(s.KVHeads), tensor)) * tensor

@@ -58,7 +58,7 @@ def put(
         already is returned as it is.
 
     Raises:
-        InvalidArgumentError: a spec does not fit its array, or a leaf is no array of numbers.
+        InvalidArgumentError: a spec does not fit its array, or a leaf is not an array of numbers.
         InvalidStateError: a `jax.Array` was deleted, or JAX traces the function of the call.
         OutOfRangeError: a 32-bit integer cannot hold a number.
         ForkedError: this process is a forked child.
@@ -93,8 +93,8 @@ def place_batches(
     """Places the batches of another loader, and reads ahead in a thread.
 
     The thread takes a batch from the iterable, places it as `mf.put` does, and repeats this until
-    `prefetch` batches are ready. So memory holds at most that many batches in addition to those
-    that the program has taken. An exception of the iterable, or of the placement, is raised in the
+    `prefetch` batches are ready. So memory holds at most that many batches in addition to the
+    batches of the program. An exception of the iterable, or of the placement, is raised in the
     place of its batch.
 
     Every process of the mesh must take the same number of batches. If one takes fewer, the others

@@ -55,7 +55,7 @@ def _several(datasets: Any) -> bool:
 
 
 def _joined(check: Checks, origins: list[Origin]) -> Origin:
-    """Returns what a dataset shares with those that it joins."""
+    """Returns what a joined dataset shares with its parts."""
     compared = [i for i, below in enumerate(origins) if below.compared]
     in_memory = [i for i, below in enumerate(origins) if not below.files]
     if compared and in_memory:

@@ -143,7 +143,7 @@ def _listed(check: Checks, paths: Any) -> list[str]:
         listed = []
     if not all(listed) or not listed or "\0" in "".join(listed):
         expected = "a path, a glob, a directory or a list of them"
-        ordered = "give sorted(paths): the order of the files is that of the records"
+        ordered = "give sorted(paths): the order of the files decides the order of the records"
         hint = ordered if unordered else ""
         raise check.wrong("paths", paths, expected, hint)
     return listed
@@ -240,7 +240,7 @@ def from_arrow(data: Any, *, shapes: _types.Shapes | None = None) -> Dataset:
 def _formatted(check: Checks, data: Any) -> Any:
     """Returns a Hugging Face dataset without the columns that its format leaves out.
 
-    Rejects a transform, which computes other rows than those that are stored.
+    Rejects a transform, because it computes other rows than the stored ones.
     """
     form = getattr(data, "format", None) or {}
     if form.get("type") == "custom":

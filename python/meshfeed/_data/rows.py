@@ -285,7 +285,7 @@ def numbers_of(check: Checks, index: Any, records: int) -> int | Numbers:
     if isinstance(index, slice):
         try:
             return np.arange(*index.indices(records), dtype=np.int64)
-        except (TypeError, ValueError):  # a bound is no integer, or the step is 0
+        except (TypeError, ValueError):  # a bound is not an integer, or the step is 0
             hint = "as in ds[10:20] or ds[::2]"
             raise check.wrong("index", index, "a slice of integers with a step", hint) from None
     if is_integer(index):

@@ -54,7 +54,7 @@ def _converted(check: Checks, name: str, given: Any) -> _NumPy:
     try:
         memory = memoryview(given)
     except TypeError:
-        message = f"array {name!r} is {repr_short(given)}, which is no array"
+        message = f"array {name!r} is {repr_short(given)}, which is not an array"
         raise check.misfit(message, dataclass_hint(given) or _NUMBERS) from None
     return np.asarray(memory)
 

@@ -80,7 +80,7 @@ DATASET = _by_name(
         ),
         "ds.filter(mask) keeps some records": "take_while query where dropna ignore_errors",
         "loop over a loader, and reduce there": "reduce",
-        "the state of the job is that of its loader: loader.state()": "state_dict load_state_dict "
+        "the loader has the state of the job: loader.state()": "state_dict load_state_dict "
         "get_state set_state",
         _SEARCH: "add_elasticsearch_index add_faiss_index add_faiss_index_from_external_arrays "
         "drop_index get_index get_nearest_examples get_nearest_examples_batch "

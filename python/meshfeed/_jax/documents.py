@@ -29,7 +29,7 @@ class Placement:
         check: raises errors with the name of the user's call.
         mesh: the mesh that the user gave, or None.
         arrays: all arrays. Without `mesh`, the mesh of the first sharding with one counts, or of
-            `jax.set_mesh`. If there is no mesh, one axis has all devices.
+            `jax.set_mesh`. Without any mesh, one axis has all devices.
 
     Attributes:
         axes: the name and the size of every axis.

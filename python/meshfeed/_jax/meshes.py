@@ -108,7 +108,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
     assert isinstance(mesh, Mesh)
     if mesh.empty:
         message = "the mesh has no devices"
-        hint = "jax.make_mesh gives one; jax.sharding.get_mesh() gives that of jax.set_mesh"
+        hint = "jax.make_mesh makes one; jax.sharding.get_mesh() returns the mesh of jax.set_mesh"
         raise check.misfit(message, hint)
     if AxisType.Manual in mesh.axis_types:
         message = f"{mesh} has Manual axes, which exist only inside of shard_map"
@@ -158,7 +158,7 @@ def describe_mesh(mesh: Mesh) -> MeshPart:
     """Returns the part "mesh" of a layout document: axes, and [process, id] of every device.
 
     Args:
-        mesh: the `jax.sharding.Mesh`, whose order of devices is kept.
+        mesh: the `jax.sharding.Mesh`. The order of its devices is kept.
     """
     devices = mesh.devices.ravel().tolist()
     axes = list(mesh.shape.items())

@@ -263,7 +263,7 @@ class Plan:
     """How the leaves of trees with the same structure, shapes and types become arrays.
 
     Attributes:
-        shared: the leaves whose memory JAX uses without a copy.
+        shared: the leaves that JAX uses without a copy.
 
     Args:
         check: raises errors with the name of the user's call.

@@ -66,10 +66,10 @@ def check_replicas(
     array in host memory, such as one of NumPy, or on devices of one process alone, must be equal in
     all processes.
 
-    In a job, every process that holds a part calls this function. Its n-th call with a name belongs
-    to the n-th call of the others with that name. In a loop, pass `step`: if a process leaves out a
-    call, the error names that process and the step. Without it, arrays of two steps are compared,
-    and they differ.
+    In a job, every process that holds a part calls this function. Its n-th call with a name is
+    matched with the n-th call of the other processes with that name. In a loop, pass `step`: if a
+    process leaves out a call, the error names that process and the step. Without it, arrays of two
+    steps are compared, and they differ.
 
     Args:
         tree: the arrays: weights, the states of an optimizer, a restored checkpoint, a batch.

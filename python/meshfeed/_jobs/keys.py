@@ -113,7 +113,7 @@ class Generation:
             return None if value is None else json.loads(value)
         kind = type(value).__name__
         message = f"the coordinator gave a {kind} for the key {path!r}, expected bytes"
-        hint = "give one whose methods answer as those of mf.Coordinator"
+        hint = "give a coordinator with the methods of mf.Coordinator"
         raise InvalidArgumentError(message, op=wording.OP, hint=hint)
 
     def wait(

@@ -34,7 +34,7 @@ class AccountMixin:
             - `decoding_seconds`: processor time of decompressing the dataset, also ahead and for
               other loaders over it; `delayed_seconds`, in which that waited for a processor;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
-              `idle_batches`: batches whose memory is ready for reuse; `host_bytes`: the
+              `idle_batches`: batches with memory that is ready for reuse; `host_bytes`: the
               memory of all three.
 
         Examples:

@@ -84,7 +84,7 @@ class Watch:
     """Warns once if decoded data cannot be kept on disk any more, as if the disk becomes full.
 
     Args:
-        dataset: the dataset, whose decoded data are kept on disk now.
+        dataset: the dataset. Its decoded data are kept on disk now.
     """
 
     _PAUSE = 1.0  # seconds between two looks

@@ -423,7 +423,9 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """
         epochs = self._engine.epochs
         if epochs is not None and epochs < 0:
-            message = "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
+            message = (
+                "a loader with epochs=-1 has no length; steps_per_epoch is the length of an epoch"
+            )
             raise TypeError(message)
         return self.steps_per_epoch * (epochs or 1)
 

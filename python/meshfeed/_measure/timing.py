@@ -124,7 +124,7 @@ class Loop:
         if isinstance(result, tuple) and result and _alike(result[0], self._carry):
             self._check_shapes(result[0])
             return lambda whole: whole[0]
-        message = f"the step returned {repr_short(result)}, which is no carry"
+        message = f"the step returned {repr_short(result)}, which is not a carry"
         hint = "return the new carry, in the structure of the one given, or (carry, loss)"
         raise self._check.misfit(message, hint)
 

@@ -88,7 +88,7 @@ class Candidate:
 
         Args:
             axes: axes that specs of the model name, such as ``("fsdp", "tensor")``. The mesh also
-                has those of them that the candidate does not have, with size 1.
+                has the ones that the candidate lacks, with size 1.
             devices: the devices of the mesh; by default `jax.devices()`.
             axis_types: the type of every axis, or one type for all; by default Auto, as in
                 `mf.make_mesh`.

@@ -73,7 +73,7 @@ def draw(
         x: a `jax.Array`, a `jax.ShapeDtypeStruct` or a sharding; a spec, on the mesh of
             `jax.set_mesh`; a pytree of arrays, such as the parameters of a model, which becomes a
             table (a NumPy array has JAX's type there: without x64, float64 is float32); a mesh, or
-            a dict of its axes, whose groups of devices are drawn; a `Layout`, a `Loader` or the
+            a dict of its axes, to draw its groups of devices; a `Layout`, a `Loader` or the
             `Advice` of `mf.advise`.
         shape: the shape of the array, if `x` is a sharding or a spec.
         dtype: the type of the array, if `x` is a sharding or a spec; float32 by default.

@@ -182,7 +182,7 @@ def test_a_loop_that_is_left_early_ends_its_thread(way: str) -> None:
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("kind", [list, iter])
 def test_a_loop_after_the_close_is_an_error(kind: Callable[[Any], Any], prefetch: int) -> None:
-    """A loop that has begun ends, as that over a closed generator does."""
+    """A loop that has begun ends, as a loop over a closed generator does."""
     batches = place(kind([batch(n) for n in range(5)]), prefetch=prefetch)
     loop = iter(batches)
     next(loop)

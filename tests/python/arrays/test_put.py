@@ -298,7 +298,7 @@ def test_a_list_of_numbers_is_no_array() -> None:
 
 def test_other_arguments_that_do_not_fit() -> None:
     for leaf in (X, jax.numpy.zeros(8)):  # the second one has no host memory
-        mf.put(leaf, grid(2), P("a"))  # whose plan is not that of the other calls
+        mf.put(leaf, grid(2), P("a"))  # has another plan than the other calls
         assert wrong(leaf, grid(2), P("a"), rows="mine") == (
             'mf.put: rows=\'mine\': expected "all" or "local"'
         )

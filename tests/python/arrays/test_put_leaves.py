@@ -243,7 +243,7 @@ X = np.zeros((8, 6), np.float32)
         ),
         (
             object,
-            "array 'a/x' is <class 'object'>, which is no array; give numbers or booleans, and "
+            "array 'a/x' is <class 'object'>, which is not an array; give numbers or booleans, and "
             "leave other values out of the tree",
         ),
     ],

@@ -286,8 +286,8 @@ def test_a_wrong_carry() -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.benchmark([BATCH] * 9, lambda w, _: {"loss": w}, carry=1.0)
     assert str(caught.value) == (
-        "mf.benchmark: the step returned {'loss': 1.0}, which is no carry; return the new carry, "
-        "in the structure of the one given, or (carry, loss)"
+        "mf.benchmark: the step returned {'loss': 1.0}, which is not a carry; return the new "
+        "carry, in the structure of the one given, or (carry, loss)"
     )
 
 

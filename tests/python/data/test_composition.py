@@ -41,7 +41,7 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
             return ds.select(kept), {name: arrays[name] for name in kept}
         case 1:
             new = {name: f"ü{rng.integers(100)}{i}" for i, name in enumerate(names)}
-            known = ds.select(names)  # without columns that are no fields, whose names are taken
+            known = ds.select(names)  # without columns that are not fields: their names are taken
             return known.rename(new), {new[name]: array for name, array in arrays.items()}
         case 2:
             start = int(rng.integers(n))

@@ -308,11 +308,13 @@ def test_a_field_is_one_in_all_files(tmp_path: Path) -> None:
     a = write(tmp_path / "a", "arrow", plain)
     b = write(tmp_path / "b", "arrow", plain.replace_schema_metadata({"ARROW:new": "1"}))
     with refused(
-        mf.IncompatibleError, f'{b}: column "x" is no field, but one in {a}: ', "ARROW:new"
+        mf.IncompatibleError,
+        f'{b}: column "x" cannot be a field, but it is one in {a}: ',
+        "ARROW:new",
     ):
         mf.open([a, b])
     with refused(
-        mf.IncompatibleError, f'{a}: column "x" is a field, but none in {b}: ', "ARROW:new"
+        mf.IncompatibleError, f'{a}: column "x" is a field, but cannot be one in {b}: ', "ARROW:new"
     ):
         mf.open([b, a])
 

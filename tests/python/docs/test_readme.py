@@ -340,7 +340,7 @@ def prose(page: Path) -> str:
 def headings(page: Path) -> set[str]:
     """Returns the anchors of a page's headings."""
     text = prose(page)
-    if page.suffix == ".py":  # a guide, whose text is in comments
+    if page.suffix == ".py":  # the text of a guide is in comments
         text = re.sub("^# ", "", text, flags=re.MULTILINE)
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

@@ -145,7 +145,7 @@ def test_batches() -> None:
 
 def test_the_host_keeps_no_copy() -> None:
     """JAX caches the copy of an array on the host; it must go with the check."""
-    array = put(np.arange(8).astype(ml_dtypes.int4))  # whose data are copied on CPUs too
+    array = put(np.arange(8).astype(ml_dtypes.int4))  # data of this type are copied on CPUs too
     mf.check_replicas(array)
     for shard in array.addressable_shards:
         assert shard.data._npy_value is None

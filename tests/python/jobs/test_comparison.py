@@ -96,7 +96,7 @@ def test_sets_of_processes() -> None:
     text = "array 'x1', index [3:4]: process 5 (device 5) differs from the other 2 copies"
     assert [str(e) for e in calls(job, store)] == [f"{text}; {IN_JOB}"] * 6
     assert calls([Held(p, SPLIT) for p in range(6)], store) == [8] * 6
-    assert {key.split("/")[2] for key in store.keys} == {"4"}  # only those of the last call
+    assert {key.split("/")[2] for key in store.keys} == {"4"}  # only keys of the last call
 
 
 class Local(Held):

@@ -122,4 +122,4 @@ def test_values_that_are_not_bytes(answer: Any, kind: str) -> None:
     with pytest.raises(mf.InvalidArgumentError) as e:
         generation(store).get("b")
     want = f"mf.Loader: the coordinator gave a {kind} for the key 'a/0/b', expected bytes; give "
-    assert str(e.value) == want + "one whose methods answer as those of mf.Coordinator"
+    assert str(e.value) == want + "a coordinator with the methods of mf.Coordinator"

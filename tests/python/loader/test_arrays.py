@@ -411,7 +411,7 @@ MANUAL = mesh_of(types=(AxisType.Auto, AxisType.Manual))
         (
             Mesh(np.empty((), object), ()),  # jax.sharding.get_mesh() before set_mesh
             "mf.Loader: the mesh has no devices; "
-            "jax.make_mesh gives one; jax.sharding.get_mesh() gives that of jax.set_mesh",
+            "jax.make_mesh makes one; jax.sharding.get_mesh() returns the mesh of jax.set_mesh",
         ),
         (
             MANUAL,

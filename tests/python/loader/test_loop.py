@@ -171,7 +171,7 @@ def test_endless_epochs() -> None:
         with pytest.raises(TypeError) as caught:
             len(it)
         assert str(caught.value) == (
-            "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
+            "a loader with epochs=-1 has no length; steps_per_epoch is the length of an epoch"
         )
         with pytest.raises(TypeError) as endless:
             it.remaining  # noqa: B018

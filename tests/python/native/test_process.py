@@ -314,7 +314,7 @@ STUCK = """
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the lock is that of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the lock exists on Linux only")
 @pytest.mark.parametrize("read", ["many[:]", "encoded[7]", "list(encoded)"])
 def test_ctrl_c_ends_a_read(read: str) -> None:
     out = interrupted(

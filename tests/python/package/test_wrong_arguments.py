@@ -245,12 +245,12 @@ DIMS = "expected two different dimensions from 0 to 1"
         (
             lambda: mf.open(wrong({"a"})),
             f"mf.open: paths={{'a'}}: {PATHS}; "
-            "give sorted(paths): the order of the files is that of the records",
+            "give sorted(paths): the order of the files decides the order of the records",
         ),
         (
             lambda: mf.open(wrong(FOUND)),
             f"mf.open: paths={FOUND}: {PATHS}; "
-            "give sorted(paths): the order of the files is that of the records",
+            "give sorted(paths): the order of the files decides the order of the records",
         ),
         (
             lambda: mf.open(wrong(pa.table({"x": [1]}))),

@@ -167,7 +167,7 @@ def test_closed_forms() -> None:
     plain = partial(perceptron, jnp.tanh)
     low, high = interval(regression(plain, scan=False), params, batch)
     assert low == LAYERS * (4 + 1) * state  # the results of both products
-    assert high >= LAYERS * (4 + 4 + 1) * state  # and those of tanh
+    assert high >= LAYERS * (4 + 4 + 1) * state  # and the results of tanh
     low, _ = interval(regression(jax.checkpoint(plain), scan=False), params, batch)
     weights = sum(4 * x.size for x in jax.tree.leaves(params))
     assert low == LAYERS * state + weights  # the inputs of the layers: x, and slices of the weights

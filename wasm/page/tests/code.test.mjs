@@ -170,7 +170,7 @@ import pyarrow as pa, pyarrow.parquet as pq
 pq.write_table(pa.table({"tok": [list(range(i % 7)) for i in range(64)], "id": range(64)}), "documents.parquet")
 `;
 
-test("the programs of presets run in as many processes as they have, on a file whose rows have different lengths", async (t) => {
+test("the programs of presets run in as many processes as they have, on a file with rows of different lengths", async (t) => {
   const { parse, text, pad, EMPTY, jaxCode, goCode, Guest } = await modules("guest", "draft", "jax-code", "go-code");
   const made = folder(t);
   run(python, ["-c", DOCUMENTS], { cwd: made });

@@ -172,7 +172,7 @@ inBrowser("the fields of an opened data file become arrays", async (page) => {
   }
 });
 
-inBrowser("a field whose rows have different lengths is padded, and the programs pad and open that file", async (page) => {
+inBrowser("a field with rows of different lengths is padded, and the programs pad and open that file", async (page) => {
   await open(page, example("02"));
   await page.locator('input[type="file"]').setInputFiles(join(layouts, "../../internal/arrowmeta/testdata/arrow.parquet"));
   const length = page.getByLabel("pad ragged to");

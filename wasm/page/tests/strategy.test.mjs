@@ -241,7 +241,7 @@ inBrowser("the pictures show the best candidate, and then the chosen one", { sha
   await page.locator("candidate-table .mesh").nth(chosen).click();
   await tabs.filter({ hasText: "Schedule" }).click();
   await draws(page, `Pipeline 1f1b: 2 stages, ${candidates[chosen].micro_batches} micro-batches`);
-  assert.equal(await page.locator("cost-view .stages .stackbar").count(), 2, "the stages are those of the chosen candidate");
+  assert.equal(await page.locator("cost-view .stages .stackbar").count(), 2, "the chosen candidate has these stages");
   assert.match(await page.locator("notes-view summary").first().innerText(), /^Communication of the chosen candidate/);
   assert.ok((await page.locator("notes-view tbody td:nth-child(2)").allInnerTexts()).includes("pipe"));
 });

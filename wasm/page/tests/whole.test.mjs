@@ -95,7 +95,7 @@ for (const times of [1, Infinity]) {
   });
 }
 
-inBrowser("the text of the focused cell is that of the layout shown", { shared: true }, async (page) => {
+inBrowser("the text of the focused cell is the text of the layout shown", { shared: true }, async (page) => {
   await open(page, example("02"));
   await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="7"]').focus();
   const said = page.locator(".detail");

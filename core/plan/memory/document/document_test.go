@@ -114,7 +114,7 @@ func TestManyProblems(t *testing.T) {
 		t.Errorf("%d warnings of %d in\n%s", n, len(u.Problems), text)
 	}
 	if first := u.Problems[0].Path; first != "/arrays/14/spec" {
-		t.Errorf("the first problem is that of %s", first)
+		t.Errorf("the first problem is at %s", first)
 	}
 }
 

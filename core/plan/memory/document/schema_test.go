@@ -9,7 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/memory/document"
 )
 
-// TestSchemaNames compares the names in the schema with those that the parser knows.
+// TestSchemaNames compares the names in the schema with the names that the parser accepts.
 func TestSchemaNames(t *testing.T) {
 	var schema struct {
 		Properties struct {
