@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/lists"
@@ -18,13 +19,18 @@ import (
 )
 
 // openFile opens a file and reads its metadata.
-func openFile(ctx context.Context, found *files.File, o Options) (*units.File, error) {
-	b, err := o.Opener.Open(ctx, found.Entry)
+func openFile(ctx context.Context, found *files.File, opener blob.Opener, reads *resident.Reads) (*units.File, error) {
+	b, err := opener.Open(ctx, found.Entry)
 	if err != nil {
 		return nil, found.Advise(err)
 	}
-	f := &units.File{File: found, Content: resident.NewFile(b)}
-	if f.Contents, err = contentsOf(ctx, f.Content); err == nil {
+	f := &units.File{File: found, Content: resident.NewFile(b, reads)}
+	release, err := f.Content.HoldEnd(ctx)
+	if err == nil {
+		defer release()
+		f.Contents, err = contentsOf(ctx, f.Content)
+	}
+	if err == nil {
 		f.Metadata = f.Contents.Metadata()
 		if !f.Schema.BigEndian {
 			return f, nil
@@ -47,12 +53,12 @@ type assembly struct {
 
 // newDataset makes a dataset of open files. Close closes them. If newDataset fails,
 // the caller closes them.
-func newDataset(ctx context.Context, list []*units.File, o Options) (*Dataset, error) {
+func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, o Options) (*Dataset, error) {
 	d := &Dataset{}
 	var end func()
 	calls := source.NewCalls("arrowio", "dataset", func() error { end(); d.parts.Close(); return closeFiles(list) })
 	life, end := calls.Join(context.Background())
-	d.files = units.New(list, calls, life)
+	d.files = units.New(list, reads, calls, life)
 	d.decoded = decoded.New(d.files, calls, life)
 	d.table = &table.Table{Store: d.files, Units: d.decoded, Held: decoded.Bytes / 2, Calls: calls}
 	d.lists = lists.New(d.files, d.decoded, d.table)

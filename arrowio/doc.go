@@ -58,7 +58,7 @@
 // add a format, add a package beside internal/format/ipc, and an entry to the list formats
 // (formats.go). The package implements three interfaces of internal/format:
 //
-//   - A Format recognizes a file by its first bytes, and opens it: it reads the
+//   - A Format recognizes a file by its last or first bytes, and opens it: it reads the
 //     metadata, and checks every offset and count before use. It expresses the
 //     schema as an Arrow schema.
 //   - The Contents of a file return that metadata, visit the headers of the

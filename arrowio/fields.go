@@ -116,7 +116,7 @@ func (a *assembly) uneven(columns map[int]*arrowtype.Field, reasons []string) er
 		return nil
 	}
 	found := make([]map[int]string, len(a.files.List))
-	err := units.Parallel(len(a.files.List), func(k int) error {
+	err := a.files.Reads.Each(len(a.files.List), func(k int) error {
 		f := a.files.List[k]
 		found[k] = map[int]string{}
 		return f.Scan(a.ctx, len(f.Units), func(_ int, u format.Unit) error {

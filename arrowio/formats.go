@@ -28,20 +28,31 @@ func contentsOf(ctx context.Context, content *resident.File) (format.Contents, e
 
 // recognized reports whether a blob has one of the formats. A blob that cannot be read has none.
 func recognized(ctx context.Context, b blob.Blob) bool {
-	f, err := formatOf(ctx, resident.NewFile(b))
+	f, err := formatOf(ctx, resident.NewFile(b, nil))
 	return err == nil && f != nil
 }
 
-// formatOf returns the format of a file by its first bytes, or nil.
+// formatOf returns the format of a file by its last bytes or by its first bytes, or nil.
 func formatOf(ctx context.Context, content *resident.File) (format.Format, error) {
-	head := make([]byte, min(format.HeadBytes, content.Size()))
+	size := content.Size()
+	head, last := make([]byte, min(format.EdgeBytes, size)), make([]byte, min(format.EdgeBytes, size))
+	if err := content.ReadFull(ctx, last, size-int64(len(last))); err != nil {
+		return nil, err
+	}
+	if f := recognize(nil, last, size); f != nil {
+		return f, nil
+	}
 	if err := content.ReadFull(ctx, head, 0); err != nil {
 		return nil, err
 	}
+	return recognize(head, last, size), nil
+}
+
+func recognize(head, last []byte, size int64) format.Format {
 	for _, f := range formats {
-		if f.Recognize(head, content.Size()) {
-			return f, nil
+		if f.Recognize(head, last, size) {
+			return f
 		}
 	}
-	return nil, nil
+	return nil
 }

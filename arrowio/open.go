@@ -96,9 +96,9 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if err != nil {
 		return nil, err
 	}
-	opened := make([]*units.File, len(found))
-	err = units.Parallel(len(found), func(i int) (err error) {
-		opened[i], err = openFile(ctx, &found[i], o)
+	opened, reads := make([]*units.File, len(found)), resident.NewReads(o.Opener.Hints())
+	err = reads.Each(len(found), func(i int) (err error) {
+		opened[i], err = openFile(ctx, &found[i], o.Opener, reads)
 		return err
 	})
 	var d *Dataset
@@ -106,7 +106,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 		err = files.CheckDuplicates(found, func(i int) string { return opened[i].Content.Identity() })
 	}
 	if err == nil {
-		d, err = newDataset(ctx, opened, o)
+		d, err = newDataset(ctx, opened, reads, o)
 	}
 	if err != nil {
 		_ = closeFiles(opened)

@@ -2,7 +2,6 @@ package arrowio
 
 import (
 	"context"
-	"crypto/sha256"
 	"io"
 	"os"
 	"strconv"
@@ -198,43 +197,6 @@ func TestChecksOfListsReadOffsetsOnce(t *testing.T) {
 	}
 	if again := c.reads.Load() - before; again != 0 {
 		t.Errorf("a second check reads %d times", again)
-	}
-}
-
-// paired answers reads in pairs: each waits until there is another.
-type paired struct {
-	*os.File
-	on   atomic.Bool
-	pair chan struct{}
-}
-
-func (p *paired) ReadAt(b []byte, off int64) (int, error) {
-	if p.on.Load() {
-		select {
-		case p.pair <- struct{}{}:
-		case <-p.pair:
-		}
-	}
-	return p.File.ReadAt(b, off)
-}
-
-// TestFingerprintReadsSamplesAtOnce: if the samples were read one after the other, a
-// loader over a disk of 10 ms would begin after 0.6 s.
-func TestFingerprintReadsSamplesAtOnce(t *testing.T) {
-	p := &paired{pair: make(chan struct{})}
-	d := openThrough(t, func(f *os.File) io.ReaderAt { p.File = f; return p })
-	p.on.Store(true)
-	ended := make(chan error, 1)
-	guard.Go("test", func() error {
-		_, err := d.toFingerprint().Sample(context.Background(), sha256.New())
-		ended <- err
-		return nil
-	}, func(err error) { ended <- err })
-	if err := within(t, "the fingerprint's second read", ended); err != nil {
-		t.Error(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -3,11 +3,11 @@ package arrowio
 import (
 	"context"
 	"crypto/sha256"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
-	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/arrowio/internal/verify"
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -70,12 +70,12 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 			o.Progress(done, total)
 		}
 	}
-	if err := verify.Run(ctx, d.toVerify(), units.AtOnce(), d.table, progress); err != nil {
+	if err := verify.Run(ctx, d.toVerify(), filesAtOnce(), d.table, progress); err != nil {
 		return v, err
 	}
 	if o.Hash {
 		done := v.Bytes
-		hash, err := d.hash(ctx, units.AtOnce(), func(bytes int64) { done += bytes; progress(done) })
+		hash, err := d.hash(ctx, filesAtOnce(), func(bytes int64) { done += bytes; progress(done) })
 		if err != nil {
 			return v, err
 		}
@@ -147,3 +147,6 @@ func (d *Dataset) hash(ctx context.Context, limit int, progress func(bytes int64
 	d.hashed.value = &out
 	return out, nil
 }
+
+// filesAtOnce returns how many files are verified or hashed at a time, which keeps processors busy.
+func filesAtOnce() int { return min(4*runtime.GOMAXPROCS(0), 32) }

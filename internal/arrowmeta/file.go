@@ -54,7 +54,8 @@ func (f *File) FirstUser(dictionary Block) int {
 	return i
 }
 
-const magic = "ARROW1"
+// Magic is what an Arrow IPC file begins and ends with.
+const Magic = "ARROW1"
 
 const (
 	front   = 8  // bytes of the magic at the front, padded
@@ -64,7 +65,12 @@ const (
 // IsFile reports whether data that begin with head are an Arrow IPC file. The unused
 // parameter is there because [IsStream] has it.
 func IsFile(head []byte, _ int64) bool {
-	return len(head) >= front && string(head[:len(magic)]) == magic
+	return len(head) >= front && string(head[:len(Magic)]) == Magic
+}
+
+// EndsFile reports whether data that end with last are an Arrow IPC file.
+func EndsFile(last []byte) bool {
+	return len(last) >= trailer && string(last[len(last)-len(Magic):]) == Magic
 }
 
 // Read reads the metadata of a file or stream of size bytes. It does not read the
@@ -118,7 +124,7 @@ func ReadFile(r io.ReaderAt, size int64, digest io.Writer) (*File, error) {
 // size bytes, from its last ones. Found is false if these bytes do not end such a file. The
 // errors are as in [Read].
 func FooterOf(last []byte, size int64) (offset int64, n int, found bool, err error) {
-	if len(last) < trailer || string(last[len(last)-len(magic):]) != magic {
+	if !EndsFile(last) {
 		return 0, 0, false, nil
 	}
 	at, n, err := findFooter(last[len(last)-trailer:], size)
@@ -141,8 +147,8 @@ func findFooter(last []byte, size int64) (at position, n int, err error) {
 	end := position{"end of the file", -1, size - trailer}
 	n = int(int32(binary.LittleEndian.Uint32(last)))
 	switch {
-	case string(last[4:]) != magic:
-		return at, 0, end.unended(fmt.Errorf("no footer: the last bytes are %q instead of %q", last[4:], magic))
+	case string(last[4:]) != Magic:
+		return at, 0, end.unended(fmt.Errorf("no footer: the last bytes are %q instead of %q", last[4:], Magic))
 	case n <= 0 || int64(n) > end.offset-front:
 		return at, 0, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
 	case n > MaxFooter:

@@ -112,7 +112,7 @@ func isUTF16(head string) bool {
 // isText reports whether head is text in UTF-8, of which the last character may be cut. An
 // Arrow file that ends after its first bytes is not text.
 func isText(head string) bool {
-	for len(head) > 0 && !strings.HasPrefix(head, magic) {
+	for len(head) > 0 && !strings.HasPrefix(head, Magic) {
 		r, n := utf8.DecodeRuneInString(head)
 		if r == utf8.RuneError && n == 1 {
 			return !utf8.FullRuneInString(head)

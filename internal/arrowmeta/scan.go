@@ -128,18 +128,13 @@ func (s *scan) damaged(i int, err error) error {
 
 func (s *scan) position(i int) position { return position{s.what, i, s.blocks[i].Offset} }
 
-// message reads the metadata of one block. If the next block's metadata are near, it
-// reads ahead.
+// message reads the metadata of one block.
 func (s *scan) message(i int) (message, error) {
 	block := s.blocks[i]
 	if block.MetaLen > MaxMessage {
 		return message{}, s.damaged(i, fmt.Errorf("metadata of %d bytes", block.MetaLen))
 	}
-	ahead := 0
-	if i+1 < len(s.blocks) && s.blocks[i+1].Offset-block.Body() < readAhead/4 {
-		ahead = readAhead
-	}
-	meta, err := s.w.bytes(block.Offset, int(block.MetaLen), ahead)
+	meta, err := s.w.bytes(block.Offset, int(block.MetaLen), 0)
 	if err != nil {
 		return message{}, s.position(i).unread(err)
 	}

@@ -8,6 +8,7 @@
 package fingerprint
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -19,7 +20,6 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // If all files together have up to wholeBytes, every byte is hashed. Otherwise
@@ -39,13 +39,12 @@ type Dataset struct {
 	// Unit returns the file of a record, and the number of its unit in the file.
 	Unit func(record int64) (file, unit int)
 
-	AtOnce int // reads at a time, because each waits for a disk
+	Reads *resident.Reads // of the files
 }
 
 // File is a file of a dataset.
 type File struct {
 	Content      *resident.File
-	Named        func(err error) error // adds the name of the file to an error about its content
 	Records      int64
 	Digest       [sha256.Size]byte // hash of the metadata
 	Partition    files.Partition
@@ -141,7 +140,7 @@ func (d *Dataset) Sample(ctx context.Context, h hash.Hash) ([]source.Fingerprint
 			samples[i] = dictionaries[which%uint64(len(dictionaries))].sample(where)
 		}
 	}
-	return d.hashPieces(ctx, h, samples, func(data []byte) []byte { return data })
+	return d.hashPieces(ctx, h, samples, bytes.Clone)
 }
 
 // piece is a range of a file's stored bytes.
@@ -160,16 +159,11 @@ func (p piece) sample(where uint64) piece {
 // hashPieces reads pieces, applies digest to each, and hashes the results in order. It
 // also returns a hash of the results of each file.
 func (d *Dataset) hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) ([]source.Fingerprint, error) {
-	digests := make([][]byte, len(pieces))
-	err := guard.Parallel(context.Background(), "arrowio", len(pieces), d.AtOnce, func(i int) error {
-		p, data := pieces[i], make([]byte, pieces[i].Length)
-		f := &d.Files[p.file]
-		if err := f.Named(f.Content.ReadFull(ctx, data, p.Offset)); err != nil {
-			return err
-		}
-		digests[i] = digest(data)
-		return nil
-	})
+	digests, reads := make([][]byte, len(pieces)), make([]resident.Piece, len(pieces))
+	for i, p := range pieces {
+		reads[i] = resident.Piece{File: d.Files[p.file].Content, Extent: p.Extent}
+	}
+	err := d.Reads.Read(ctx, reads, func(i int, data []byte) { digests[i] = digest(data) })
 	own := map[int]hash.Hash{}
 	for i, b := range digests {
 		h.Write(b)

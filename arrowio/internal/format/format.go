@@ -15,23 +15,26 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // Format is a kind of file. The comment of package arrowio explains how to add one.
 type Format interface {
-	// Recognize reports whether a file of size bytes that begins with head
-	// has this format. Head has HeadBytes bytes, or fewer if the file is
-	// shorter.
-	Recognize(head []byte, size int64) bool
+	// Recognize reports whether a file of size bytes has this format, by its first
+	// and last bytes. Both have EdgeBytes bytes, or fewer if the file is shorter. Head
+	// is nil in a first round, because most files are known by their end. A
+	// format that needs the head does not recognize the file then.
+	Recognize(head, last []byte, size int64) bool
 
 	// Open reads the metadata of a file, and none of its values.
 	Open(ctx context.Context, content *resident.File) (Contents, error)
 }
 
-// HeadBytes is the number of bytes at the beginning of a file that Recognize receives.
-const HeadBytes = 16
+// EdgeBytes is the number of bytes at the beginning and at the end of a file that Recognize
+// receives.
+const EdgeBytes = 16
 
 // Contents is a file of some format: columns, whose rows are divided into units. Contents are
 // safe for concurrent use. Their errors need not name the file.
@@ -60,6 +63,20 @@ type Contents interface {
 	// fields for which every bit pattern is valid. The bytes of all calls of
 	// progress add up to the size of the file.
 	Verify(ctx context.Context, fields []int, progress func(bytes int64)) error
+}
+
+// CheckStart returns an error unless a file begins with a magic. Files are recognized by their
+// end, so nothing else reads it.
+func CheckStart(ctx context.Context, content *resident.File, magic string) error {
+	head := make([]byte, len(magic))
+	if err := content.ReadFull(ctx, head, 0); err != nil {
+		return err
+	}
+	if string(head) != magic {
+		return status.Errorf(status.DataLoss, "arrowio", "start of the file at byte 0: it begins with %q instead of %q", head, magic).
+			WithHint("the data are damaged or cut short; write them again").With("offset", int64(0))
+	}
+	return nil
 }
 
 // Decoding is a decoding that has not begun.

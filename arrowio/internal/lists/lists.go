@@ -84,7 +84,7 @@ func (l *Lists) checkField(ctx context.Context, field int, start, stop int64) er
 		return err
 	}
 	pieces := (stop - start + recordsAtOnce - 1) / recordsAtOnce
-	return units.Parallel(int(pieces), func(piece int) error {
+	return l.files.Reads.Each(int(pieces), func(piece int) error {
 		from := start + int64(piece)*recordsAtOnce
 		r := reader{ctx: ctx, lists: l, of: l.files.Fields[field], all: column}
 		for record := from; record < min(from+recordsAtOnce, stop); {

@@ -192,7 +192,7 @@ func (s *set) install(p *state, entry diskcache.Entry) error {
 	}
 	which, fields := s.held(p)
 	units, err := part.Read(entry, b.Size(), p.key, fields, rows)
-	content := resident.NewFile(b)
+	content := resident.NewFile(b, nil)
 	if err == nil {
 		err = s.opened.Put(s.life, p.number, content)
 	}

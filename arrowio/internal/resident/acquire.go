@@ -82,30 +82,25 @@ type region struct {
 	at       int // position of its bytes in the buffer, unless the file is mapped
 }
 
-// Spans at most gapBytes apart are joined to one region, up to regionBytes. In a
-// file that becomes resident as a whole, the gap may be wholeGapBytes. A disk reads
-// one long range faster than thousands of rows.
-const (
-	gapBytes      = 4 << 10
-	wholeGapBytes = 64 << 10
-	regionBytes   = 1 << 20
-)
+// wholeGapBytes is the gap between joined spans in a mapping that becomes resident as a whole.
+const wholeGapBytes = 64 << 10
 
 // regions sorts order, the indices of spans, by position in the files, and joins
-// neighbors to regions. The spans order[first[k]:first[k+1]] lie in region k.
+// neighbors to regions as the hints of the storage say: one long range is read faster than
+// thousands of rows. The spans order[first[k]:first[k+1]] lie in region k.
 func (s *Set) regions(spans []Span, order []int, list []region, first []int) ([]region, []int) {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].File, spans[b].File), cmp.Compare(spans[a].Offset, spans[b].Offset))
 	})
 	for k, i := range order {
-		file, from, gap := s.files[spans[i].File], spans[i].Offset, int64(gapBytes)
+		file, from, gap := s.files[spans[i].File], spans[i].Offset, s.reads.Gap
 		if file.whole {
 			gap = wholeGapBytes
 		}
 		to := from + int64(spans[i].Length)
 		if n := len(list); n > 0 {
 			last := &list[n-1]
-			if last.file == file && from <= last.to+gap && to-last.from <= regionBytes {
+			if last.file == file && from <= last.to+gap && to-last.from <= s.reads.Size {
 				last.to = max(last.to, to)
 				continue
 			}
@@ -145,10 +140,6 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 	return nil
 }
 
-// readers bounds the regions that one Acquire reads at a time. A disk serves many
-// requests in the time of one.
-const readers = 32
-
 // load makes the regions resident on several goroutines. If ctx ends or the dataset
 // is closed, it returns at once. A goroutine in a system call then continues, and
 // [source.Calls] counts it until the system call returns.
@@ -156,7 +147,7 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	open, detach := s.calls.Join(ctx)
 	defer detach()
 	var next atomic.Int64
-	workers := min(readers, len(list))
+	workers := min(s.reads.AtOnce, len(list))
 	err := guard.Parallel(open, "arrowio", workers, workers, func(int) error {
 		if err := s.calls.Enter(); err != nil {
 			return err

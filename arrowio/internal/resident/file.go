@@ -1,6 +1,7 @@
 package resident
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -22,13 +23,17 @@ type File struct {
 	faulted *uint32 // not 0 after a page could not be read; nil without a handler
 	unwatch func()  // removes the mapping from the handler
 
+	reads *Reads  // of its storage
+	held  heldSet // bytes that are in memory without a mapping
+
 	checked atomic.Pointer[time.Time] // the time of the last Recheck that called Check
 	ready   atomic.Int64              // the number of first bytes that are resident
 }
 
-// NewFile makes a file from a blob. File.Close closes the blob.
-func NewFile(b blob.Blob) *File {
-	now, f := time.Now(), &File{Blob: b}
+// NewFile makes a file from a blob of a storage, or of a disk if r is nil. File.Close closes
+// the blob.
+func NewFile(b blob.Blob, r *Reads) *File {
+	now, f := time.Now(), &File{Blob: b, reads: cmp.Or(r, diskReads)}
 	f.mappable, _ = b.(blob.Mappable)
 	f.checked.Store(&now)
 	return f
@@ -109,7 +114,7 @@ func (f *File) Recheck() error {
 // ReadFull fills p from offset on, as blob.ReadFull does. A file that ends early
 // was truncated.
 func (f *File) ReadFull(ctx context.Context, p []byte, offset int64) error {
-	return f.explain(blob.ReadFull(ctx, f.Blob, p, offset))
+	return f.explain(blob.ReadFull(ctx, f, p, offset))
 }
 
 // read is like ReadFull, but waits for the disk even if the disk hangs. After a

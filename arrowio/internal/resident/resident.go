@@ -19,6 +19,7 @@
 package resident
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -41,6 +42,9 @@ type Options struct {
 	// IO is "map" (all files), "read" (into buffers), or "auto". "auto" and "" choose
 	// by the rule in the package comment.
 	IO string
+
+	// Reads says how files that are not mapped are read. Nil stands for a disk.
+	Reads *Reads
 
 	// Memory is the number of free bytes of memory. The files fit if they take at
 	// most three quarters of it together.
@@ -68,6 +72,7 @@ type FaultHandler interface {
 // be between Enter and Leave of calls, so that the files stay open.
 type Set struct {
 	files []*File
+	reads *Reads
 	armed FaultHandler // watches the mappings; nil if there is no handler or no mapping
 	calls *source.Calls
 	ahead hints
@@ -79,7 +84,7 @@ type Set struct {
 // NewSet returns the set of the files of a dataset. The goroutines of the set count as
 // calls of the dataset. Therefore calls releases the files only after their last read.
 func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
-	s := &Set{files: files, calls: calls}
+	s := &Set{files: files, calls: calls, reads: cmp.Or(o.Reads, diskReads)}
 	fits := s.size() <= o.Memory/4*3
 	switch o.IO {
 	case "map":
@@ -105,7 +110,7 @@ func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
 // NewGrowing returns a set of n files that [Set.Put] adds later. Each is mapped by itself:
 // "auto" maps it if it fits in memory together with the files that are mapped already.
 func NewGrowing(calls *source.Calls, n int, o Options) *Set {
-	return &Set{files: make([]*File, n), calls: calls, growing: &o, armed: o.FaultHandler}
+	return &Set{files: make([]*File, n), calls: calls, reads: cmp.Or(o.Reads, diskReads), growing: &o, armed: o.FaultHandler}
 }
 
 // Put adds file i to a growing set, and makes it resident if it fits in memory. Spans of the

@@ -40,7 +40,7 @@ func write(t *testing.T, sizes ...int) (files []*File, content [][]byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, content = append(files, NewFile(b)), append(content, data)
+		files, content = append(files, NewFile(b, nil)), append(content, data)
 	}
 	return files, content
 }
@@ -152,7 +152,7 @@ func TestChoice(t *testing.T) {
 
 // TestMapOfOtherBlobs: a blob without the role is read, and not mapped on demand.
 func TestMapOfOtherBlobs(t *testing.T) {
-	b := NewFile(blobtest.Bytes("object", bytes.NewReader([]byte("abc"))))
+	b := NewFile(blobtest.Bytes("object", bytes.NewReader([]byte("abc"))), nil)
 	s := newSet(t, []*File{b}, Options{Memory: plenty})
 	to := make([]uintptr, 1)
 	if lease, err := s.Acquire(t.Context(), []Span{{0, 1, 2}}, to); err != nil || string(at(to[0], 2)) != "bc" {
@@ -258,7 +258,7 @@ func (s *slow) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
 
 func newSlow(t *testing.T) (*slow, *Set) {
 	r := &slow{asked: make(chan int64), answer: make(chan error), released: make(chan struct{})}
-	s, err := trySet([]*File{NewFile(r)}, Options{})
+	s, err := trySet([]*File{NewFile(r, nil)}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

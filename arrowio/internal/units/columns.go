@@ -28,7 +28,7 @@ func (s *Files) Columns(numbers []int) ([]*buffers.Column, error) {
 	r := s.newReader(numbers)
 	r.ctx = s.life
 	dictionaries := make([][][]*arrowtype.Dictionary, len(s.List))
-	err := Parallel(len(s.List), func(i int) (err error) {
+	err := s.Reads.Each(len(s.List), func(i int) (err error) {
 		if err := r.file(s.List[i]); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ package units
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
@@ -16,13 +15,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Files are the files of a dataset, in the order of their records. They implement table.Store.
 // Fields are added, and Prepare is called, before a table uses them.
 type Files struct {
 	List   []*File
+	Reads  *resident.Reads // of all files
 	Fields []Field
 	Of     []int32         // by record batch: its file; nil if there is one file
 	Nulls  []buffers.Nulls // by column of the union
@@ -42,8 +41,8 @@ type Field struct {
 }
 
 // New returns the files of a dataset. Life ends when calls are closed.
-func New(list []*File, calls *source.Calls, life context.Context) *Files {
-	return &Files{List: list, calls: calls, life: life}
+func New(list []*File, reads *resident.Reads, calls *source.Calls, life context.Context) *Files {
+	return &Files{List: list, Reads: reads, calls: calls, life: life}
 }
 
 // maxRecords bounds a dataset, because orders of records are bounded.
@@ -56,7 +55,7 @@ func (s *Files) Number(ctx context.Context, columns int) ([]int64, error) {
 	rows := make([][]int64, len(s.List))
 	s.Nulls = make([]buffers.Nulls, columns)
 	var mu sync.Mutex
-	err := Parallel(len(s.List), func(i int) error {
+	err := s.Reads.Each(len(s.List), func(i int) error {
 		f := s.List[i]
 		rows[i] = make([]int64, 0, len(f.Units))
 		found := make([]buffers.Nulls, columns)
@@ -125,6 +124,7 @@ func (s *Files) Prepare(o resident.Options) (err error) {
 	for i, f := range s.List {
 		contents[i] = f.Content
 	}
+	o.Reads = s.Reads
 	s.set, err = resident.NewSet(s.calls, contents, o)
 	return err
 }
@@ -160,12 +160,3 @@ func (s *Files) Check(files []int32) error {
 
 // Named implements table.Store.
 func (s *Files) Named(batch int32, err error) error { return s.File(batch).Named(err) }
-
-// Parallel calls do for 0 to n-1, several at a time because each waits for a disk.
-// It returns the error of the lowest number that failed.
-func Parallel(n int, do func(i int) error) error {
-	return guard.Parallel(context.Background(), "arrowio", n, AtOnce(), do)
-}
-
-// AtOnce returns how many files are read at a time.
-func AtOnce() int { return min(4*runtime.GOMAXPROCS(0), 32) }

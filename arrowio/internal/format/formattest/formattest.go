@@ -36,7 +36,7 @@ type Toy struct {
 }
 
 // Recognize implements format.Format.
-func (Toy) Recognize(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(Magic)) }
+func (Toy) Recognize(head, _ []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(Magic)) }
 
 // Open implements format.Format.
 func (f Toy) Open(ctx context.Context, content *resident.File) (format.Contents, error) {

@@ -24,22 +24,28 @@ import (
 
 // kind is one of the two formats of Arrow IPC.
 type kind struct {
-	name   string
-	begins func(head []byte, size int64) bool
-	read   func(r io.ReaderAt, size int64, digest io.Writer) (*arrowmeta.File, error)
+	name string
+	is   func(head, last []byte, size int64) bool
+	read func(r io.ReaderAt, size int64, digest io.Writer) (*arrowmeta.File, error)
 }
 
 var (
 	// File is the format of files, which end with a footer.
-	File format.Format = kind{"file", arrowmeta.IsFile, arrowmeta.ReadFile}
+	File format.Format = kind{"file", isFile, arrowmeta.ReadFile}
 
 	// Stream is the format of streams: messages without a footer, which can
 	// only be located by reading their headers in order.
-	Stream format.Format = kind{"stream", arrowmeta.IsStream, arrowmeta.ReadStream}
+	Stream format.Format = kind{"stream", isStream, arrowmeta.ReadStream}
 )
 
+func isFile(head, last []byte, size int64) bool {
+	return arrowmeta.IsFile(head, size) || arrowmeta.EndsFile(last)
+}
+
+func isStream(head, _ []byte, size int64) bool { return arrowmeta.IsStream(head, size) }
+
 // Recognize implements format.Format.
-func (f kind) Recognize(head []byte, size int64) bool { return f.begins(head, size) }
+func (f kind) Recognize(head, last []byte, size int64) bool { return f.is(head, last, size) }
 
 // Open implements format.Format.
 func (f kind) Open(ctx context.Context, content *resident.File) (format.Contents, error) {
@@ -79,6 +85,11 @@ func (c *file) Metadata() *format.Metadata { return &c.facts }
 
 // Verify implements format.Contents.
 func (c *file) Verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
+	if !c.meta.Stream {
+		if err := format.CheckStart(ctx, c.content, arrowmeta.Magic); err != nil {
+			return err
+		}
+	}
 	f := audit.File{Meta: c.meta, Reader: c.reader(ctx), Gathered: fields, Unpack: unpacked}
 	return f.Audit(ctx, progress)
 }
@@ -95,8 +106,34 @@ func unpacked(how arrowmeta.Compression, packed []byte) ([]byte, error) {
 
 func (c *file) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx, c.content) }
 
-// Scan implements format.Contents.
+// headerBytes is about how many bytes of headers are read at a time.
+const headerBytes = 16 << 20
+
+// Scan implements format.Contents. It reads many headers at once.
 func (c *file) Scan(ctx context.Context, first, last int, visit func(i int, u format.Unit) error) error {
+	for first < last {
+		var headers []resident.Extent
+		stop := first
+		for bytes := int64(0); stop < last && (stop == first || bytes < headerBytes); stop++ {
+			b := c.meta.Batches[stop]
+			headers = append(headers, resident.Extent{Offset: b.Offset, Length: b.MetaLen})
+			bytes += b.MetaLen
+		}
+		if err := c.scan(ctx, headers, first, stop, visit); err != nil {
+			return err
+		}
+		first = stop
+	}
+	return nil
+}
+
+// scan visits record batches after it has read their headers.
+func (c *file) scan(ctx context.Context, headers []resident.Extent, first, last int, visit func(i int, u format.Unit) error) error {
+	if len(headers) > 1 {
+		if release, err := c.content.Hold(ctx, headers...); err == nil { // otherwise the scan finds the error again
+			defer release()
+		}
+	}
 	u := recordBatch{file: c, ctx: ctx}
 	return c.meta.Scan(c.reader(ctx), first, last, func(i int, header *arrowmeta.RecordBatch) error {
 		u.number, u.header = i, header

@@ -28,8 +28,13 @@ import (
 type Format struct{ Rules }
 
 // Recognize implements format.Format.
-func (f Format) Recognize(head []byte, _ int64) bool {
-	return bytes.HasPrefix(head, []byte(parquet.Magic)) || bytes.HasPrefix(head, []byte(parquet.Encrypted))
+func (f Format) Recognize(head, last []byte, _ int64) bool {
+	for _, magic := range []string{parquet.Magic, parquet.Encrypted} {
+		if bytes.HasPrefix(head, []byte(magic)) || bytes.HasSuffix(last, []byte(magic)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Open implements format.Format.
@@ -126,6 +131,9 @@ func (c *file) failed(group, column int, err error) error {
 // Verify implements format.Contents. It decodes the columns that are not fields, and all columns of a row group that is
 // divided. The caller gathers all rows of fields, which decodes the others.
 func (c *file) Verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
+	if err := format.CheckStart(ctx, c.content, parquet.Magic); err != nil {
+		return err
+	}
 	left := c.content.Size()
 	for first := 0; first < len(c.units); {
 		last, group := first+1, c.units[first].group

@@ -128,7 +128,7 @@ func TestBytesOfPages(t *testing.T) {
 		}
 		defer b.Close()
 		m := &metered{Blob: b}
-		opened, err := Format{Rules{1500, 1, 0}}.Open(t.Context(), resident.NewFile(m))
+		opened, err := Format{Rules{1500, 1, 0}}.Open(t.Context(), resident.NewFile(m, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,13 +26,14 @@ type Dataset struct {
 // release.
 func Open(t *testing.T, f format.Format, o blob.Opener, names []string, release func()) *Dataset {
 	t.Helper()
+	reads := resident.NewReads(o.Hints())
 	list, united := make([]*units.File, len(names)), make([]union.File, len(names))
 	for i, name := range names {
 		b, err := o.Open(t.Context(), blob.Entry{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list[i] = &units.File{File: &files.File{Path: name}, Content: resident.NewFile(b)}
+		list[i] = &units.File{File: &files.File{Path: name}, Content: resident.NewFile(b, reads)}
 		if list[i].Contents, err = f.Open(t.Context(), list[i].Content); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func Open(t *testing.T, f format.Format, o blob.Opener, names []string, release 
 			t.Error(err)
 		}
 	})
-	d.Files = units.New(list, calls, d.Life)
+	d.Files = units.New(list, reads, calls, d.Life)
 	rows, err := d.Files.Number(t.Context(), len(u.Schema.Fields))
 	if err != nil {
 		t.Fatal(err)
