@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
 from meshfeed._plan.devices import described, processes
-from meshfeed._plan.questions import argument_error, json_values
-from meshfeed.errors import InvalidArgumentError
+from meshfeed._plan.questions import json_values, naming_arguments
 
 if TYPE_CHECKING:
     from jax import Device
@@ -420,10 +419,8 @@ def _checked(
         values = json_values(check, values)
         document = _PARTS[call](dict(values)) | inputs
         question = json.dumps({**_REST, part: document})
-        try:
+        with naming_arguments(names, {**values, **given}):
             calls.advise(question, "document")
-        except InvalidArgumentError as error:
-            raise argument_error(error, names, {**values, **given}) from None
     if inputs:
         values["inputs"] = list(inputs["inputs"])
     text = [_shown(key, value) for key, value in values.items()]

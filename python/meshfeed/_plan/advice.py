@@ -13,8 +13,7 @@ from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Layout, Problem
 from meshfeed._layout.specs import P
 from meshfeed._native import calls
-from meshfeed._plan.questions import argument_error, input_part, json_values
-from meshfeed.errors import InvalidArgumentError
+from meshfeed._plan.questions import input_part, json_values, naming_arguments
 from meshfeed.strategy import Axis, Cluster, Model, Training
 
 if TYPE_CHECKING:
@@ -328,11 +327,9 @@ def advise(
         names, given = {"": ""}, question
         if isinstance(model, str):
             names, given = names | {"/model/preset": "model"}, question | {"model": model}
-        try:
+        with naming_arguments(names, given):
             if input is not None:
                 report = json.loads(calls.advise(json.dumps(question), "json"))
                 rate = input_part(check, input, report["input"])
                 question["input"] = question.get("input", {}) | rate
             return Advice(json.dumps(question))
-        except InvalidArgumentError as error:
-            raise argument_error(error, names, given) from None

@@ -13,8 +13,8 @@ from meshfeed._layout.layout import Layout
 from meshfeed._layout.specs import entries, is_spec
 from meshfeed._native import calls
 from meshfeed._plan.advice import Candidate, shown_axes
-from meshfeed._plan.questions import argument_error, json_values
-from meshfeed.errors import InvalidArgumentError, UnsupportedError
+from meshfeed._plan.questions import json_values, naming_arguments
+from meshfeed.errors import UnsupportedError
 
 _Kinds = Literal[
     "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory", "loading"
@@ -189,10 +189,8 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
         elif kind == "loading":
             part = part["layout"]
         text = json.dumps({"meshfeed": 1, "diagram": {kind: part}})
-        try:
+        with naming_arguments({f"/diagram/{kind}": ""}, members):
             return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
-        except InvalidArgumentError as error:
-            raise argument_error(error, {f"/diagram/{kind}": ""}, members) from None
 
 
 _BAR = ("weights", "gradients", "optimizer", "activations", "buffers")

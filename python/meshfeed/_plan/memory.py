@@ -12,7 +12,7 @@ from meshfeed._io.arguments import WIDE, Checks, getattr_or_none
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Problem
 from meshfeed._native import calls
-from meshfeed._plan.questions import argument_error
+from meshfeed._plan.questions import naming_arguments
 from meshfeed.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -199,11 +199,9 @@ def memory(
             document["precision"] = documents.precision(check, precision)
         if capacity is not None:
             document["capacity_bytes"] = check.integer("capacity", capacity, 1, WIDE)
-        try:
+        given = {"optimizer": optimizer, "precision": precision}
+        with naming_arguments({"": "", "/arrays": "tree"}, given):
             found = Memory(json.dumps(document))
-        except InvalidArgumentError as error:
-            given = {"optimizer": optimizer, "precision": precision}
-            raise argument_error(error, {"": "", "/arrays": "tree"}, given) from None
         if loss is None or found.stored is None:
             return found
         document["activation_bytes"] = _activations(found, traced.Traced(check, loss, tree, batch))

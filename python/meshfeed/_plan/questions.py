@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def _plain(check: Checks, name: str, value: Any) -> Any:
     raise check.wrong(name, value, "a number, a text, a list or a dict")
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """Where an error is: an argument, the keys that lead to a part of it, and this part."""
 
     argument: str
@@ -84,8 +84,8 @@ class _Place(NamedTuple):
 _NOTHING = object()
 
 
-def _place(path: str, names: Mapping[str, str], given: Mapping[str, Any]) -> _Place:
-    """Finds the part of an argument that a JSON Pointer stands for; see `argument_error`."""
+def _locate(path: str, names: Mapping[str, str], given: Mapping[str, Any]) -> _Location:
+    """Finds the part of an argument that a JSON Pointer stands for; see `naming_arguments`."""
     root = max((r for r in names if f"{path}/".startswith(f"{r}/")), key=len, default="")
     keys = [key.replace("~1", "/").replace("~0", "~") for key in path[len(root) :].split("/")][1:]
     name = names.get(root, "")
@@ -99,22 +99,29 @@ def _place(path: str, names: Mapping[str, str], given: Mapping[str, Any]) -> _Pl
             value = value[int(key)]
         else:
             value = _NOTHING
-    return _Place(name, keys, value)
+    return _Location(name, keys, value)
 
 
-def argument_error(
-    error: InvalidArgumentError, names: Mapping[str, str], given: Mapping[str, Any]
-) -> InvalidArgumentError:
-    """Names the argument in the error of a document, in the words of Python.
+@contextlib.contextmanager
+def naming_arguments(names: Mapping[str, str], given: Mapping[str, Any]) -> Iterator[None]:
+    """Names the argument in an error about a document, in the words of Python.
 
     Args:
-        error: the error, with a JSON Pointer.
-        names: the argument that a JSON Pointer stands for; "" for an object whose members are
-            arguments.
+        names: the argument that a JSON Pointer stands for; "" for an object with arguments as
+            members.
         given: the arguments.
     """
+    try:
+        yield
+    except InvalidArgumentError as error:
+        raise _argument_error(error, names, given) from None
+
+
+def _argument_error(
+    error: InvalidArgumentError, names: Mapping[str, str], given: Mapping[str, Any]
+) -> InvalidArgumentError:
     message = _POSITION.sub("", error.message.removeprefix(f"{error.path}: "))
-    hint, place = error.hint, _place(error.path, names, given)
+    hint, place = error.hint, _locate(error.path, names, given)
     if message == _INTEGER:
         message = "expected an integer"
         hint = integer_hint(place.value) or hint
