@@ -37,11 +37,10 @@ class Options:
         fill: the values that replace nulls, by field.
         mesh: the mesh, or None if the specs have it, or none is needed.
         specs: the tree of specs, or None.
-        batch: the part "batch" of the layout document.
+        parts: the parts of the layout document that the caller has chosen: "batch" and "loading",
+            or all but "mesh" if the caller gave a layout and a mesh.
         mask_name: the name of the mask, if there is one.
-        loading: "process", "global", "device" or "reshard", as in `Loader`.
         arrow: whether batches are record batches.
-        planned: the other parts of the layout document, if the caller gave a layout and a mesh.
         played: the layout and the process, if the batches are the blocks of one process.
     """
 
@@ -58,11 +57,9 @@ class Options:
     fill: Mapping[str, Any] | None
     mesh: Any = None
     specs: Any = None
-    batch: dict[str, Any] = dataclasses.field(default_factory=dict)
+    parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     mask_name: str = "valid"
-    loading: str = "process"
     arrow: bool = False
-    planned: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     played: tuple[Layout, int] | None = None
 
     def of_specs(
@@ -92,14 +89,9 @@ class Options:
             tree = resolve(specs, tuple(fixed_fields(self.source)), not_arrays(self.source))
             if any(leaf.spec is not None and leaf.sharding is None for leaf in tree.leaves):
                 mesh = _context_mesh()
+        parts = {"batch": batch, "loading": loading}
         return dataclasses.replace(
-            self,
-            mesh=mesh,
-            specs=specs,
-            batch=batch,
-            mask_name=mask_name,
-            loading=loading,
-            arrow=arrow,
+            self, mesh=mesh, specs=specs, parts=parts, mask_name=mask_name, arrow=arrow
         )
 
     def of_layout(
@@ -147,15 +139,9 @@ class Options:
             message = f"the mesh has the axes {axes}, but the layout has {planned}"
             hint = f"give {_make_mesh(planned)}, or make a layout for this mesh with mf.layout"
             raise check.misfit(message, hint)
-        batch = parts.pop("batch", {})
+        name = parts.get("batch", {}).get("mask", "valid")
         return dataclasses.replace(
-            self,
-            mesh=mesh,
-            specs=specs_of(parts["arrays"]),
-            batch=batch,
-            mask_name=batch.get("mask", "valid"),
-            loading=parts.get("loading", "process"),
-            planned=parts,
+            self, mesh=mesh, specs=specs_of(parts["arrays"]), parts=parts, mask_name=name
         )
 
     def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Options:
@@ -169,14 +155,20 @@ class Options:
 
             specs = meshes.on_mesh(check, self.specs, mesh)
             return dataclasses.replace(self, mesh=mesh, specs=specs)
-        planned = {key: part for key, part in self.planned.items() if key != "arrays"}
-        return dataclasses.replace(self, mesh=mesh, specs=specs, planned=planned)
+        parts = {key: part for key, part in self.parts.items() if key != "arrays"}
+        return dataclasses.replace(self, mesh=mesh, specs=specs, parts=parts)
 
     def with_remainder(self, check: Checks, remainder: Any) -> Options:
         """Returns the same options with another remainder."""
         part = documents.last_step(check, remainder, self.mask_name)
         rest = {key: value for key, value in self.batch.items() if not key.startswith("mask")}
-        return dataclasses.replace(self, batch=rest | part)
+        return dataclasses.replace(self, parts={**self.parts, "batch": rest | part})
+
+    @property
+    def batch(self) -> dict[str, Any]:
+        """The part "batch" of the layout document."""
+        part: dict[str, Any] = self.parts.get("batch", {})
+        return part
 
     def fields(self, process: int, run: int | None) -> dict[str, Any]:
         """Returns the fields of `mf_loader_options` that are not left to the library.

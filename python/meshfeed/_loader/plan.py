@@ -89,7 +89,7 @@ def _sharded(check: Checks, tree: Tree, options: Options) -> Plan:
     from meshfeed._jax import meshes, runtime
     from meshfeed._jax.feed import ShardedFeed
 
-    loading = options.loading
+    loading = options.parts.get("loading", "process")
     shardings = [leaf.sharding for leaf in tree.leaves]
     mesh = meshes.one_mesh(check, options.mesh, shardings)
     if loading == "reshard":
@@ -112,14 +112,14 @@ def _document(
     tree: Tree, options: Options, mesh: documents.MeshPart, delivered: Callable[[str], str]
 ) -> str:
     """Writes the layout document. `delivered` converts a field's type to the type on the mesh."""
-    planned, fields = options.planned, fixed_fields(options.source)
+    parts, fields = options.parts, fixed_fields(options.source)
     facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
     given = {"order": options.order, "seed": options.seed}
     dataset = documents.dataset(len(options.source), facts, order=None, seed=0)
-    dataset |= planned.get("dataset", {})
+    dataset |= parts.get("dataset", {})
     dataset |= {key: value for key, value in given.items() if value is not None}
-    prefetch = planned.get("prefetch", 2) if options.prefetch is None else options.prefetch
-    if arrays := planned.get("arrays"):
+    prefetch = parts.get("prefetch", 2) if options.prefetch is None else options.prefetch
+    if arrays := parts.get("arrays"):
         arrays = {name: a | {"dtype": delivered(a["dtype"])} for name, a in arrays.items()}
     else:
         types = {name: (delivered(dtype), shape) for name, (dtype, shape) in facts.items()}
@@ -130,8 +130,8 @@ def _document(
         batch=options.batch,
         dataset=dataset,
         prefetch=prefetch,
-        loading=options.loading,
-        budget=planned.get("budget"),
+        loading=parts.get("loading", "process"),
+        budget=parts.get("budget"),
     )
 
 
