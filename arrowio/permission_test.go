@@ -22,7 +22,7 @@ import (
 // read everything, so the test then runs as another user.
 func TestWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
-		asNobody(t)
+		asUnprivileged(t)
 		return
 	}
 	folder(t, map[string][]byte{"x.arrow": numbered(t, 1), "dir/x.arrow": numbered(t, 1)})
@@ -44,7 +44,7 @@ func TestReadOnlyCache(t *testing.T) {
 	onDisk(t)
 	const parquet = "testdata/parquet/nulls.parquet"
 	if os.Geteuid() == 0 {
-		asNobody(t, parquet)
+		asUnprivileged(t, parquet)
 		return
 	}
 	path := copyOf(t, given(parquet))
@@ -95,7 +95,7 @@ func TestReadOnlyCache(t *testing.T) {
 func TestClearWithoutPermission(t *testing.T) {
 	onDisk(t)
 	if os.Geteuid() == 0 {
-		asNobody(t)
+		asUnprivileged(t)
 		return
 	}
 	dir := t.TempDir()
@@ -122,21 +122,21 @@ func TestClearWithoutPermission(t *testing.T) {
 	}
 }
 
-// given returns the copy of a file of testdata that asNobody has made, or the file.
+// given returns the copy of a file of testdata that asUnprivileged has made, or the file.
 func given(path string) string {
-	if copied := filepath.Join(os.TempDir(), filepath.Base(path)); os.Getenv("MESHFEED_AS_NOBODY") != "" {
+	if copied := filepath.Join(os.TempDir(), filepath.Base(path)); os.Getenv("MESHFEED_UNPRIVILEGED") != "" {
 		return copied
 	}
 	return path
 }
 
-// asNobody runs only this test as a user without rights, with copies of some files. That user
+// asUnprivileged runs only this test as a user without rights, with copies of some files. That user
 // may not enter the folder of the program, so the link in /proc is used.
-func asNobody(t *testing.T, files ...string) {
+func asUnprivileged(t *testing.T, files ...string) {
 	t.Helper()
-	const nobody = 65534
+	const unprivileged = 65534
 	folder := t.TempDir() // in one that only this user may enter
-	if err := errors.Join(os.Chmod(filepath.Dir(folder), 0o711), os.Chown(folder, nobody, nobody)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Dir(folder), 0o711), os.Chown(folder, unprivileged, unprivileged)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range files {
@@ -149,8 +149,8 @@ func asNobody(t *testing.T, files ...string) {
 		}
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Dir, cmd.Env = "/", append(os.Environ(), "TMPDIR="+folder, "MESHFEED_AS_NOBODY=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), "TMPDIR="+folder, "MESHFEED_UNPRIVILEGED=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		t.Errorf("%v\n%s", err, out)
