@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
 )
 
-// CacheFolder is a folder of decoded units, such as that of the option Cache. Programs may
+// CacheFolder is a folder of decoded units, such as the folder of the option Cache. Programs may
 // use it at the same time.
 type CacheFolder struct{ folder *diskcache.Folder }
 
@@ -23,7 +23,7 @@ type CacheEntry struct {
 	InUse   bool      // some process uses or writes it, so that it is not removed
 }
 
-// OpenCache opens a folder of decoded units, "" for that of the user. The error is NotFound
+// OpenCache opens a folder of decoded units, "" for the folder of the user. The error is NotFound
 // if the folder does not exist.
 func OpenCache(path string) (*CacheFolder, error) {
 	if path == "" {

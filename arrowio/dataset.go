@@ -19,10 +19,10 @@ import (
 type Dataset struct {
 	files   *units.Files
 	union   *union.Union
-	decoded *decoded.Cache // of units of the files
+	decoded *decoded.Cache // decodes units of the files
 	table   *table.Table   // over the files and the cache
 	lists   *lists.Lists
-	parts   *parts.Cache  // of fields of the table
+	parts   *parts.Cache  // keeps fields of the table on disk
 	rows    source.Source // the fields of the table, and the fields that directories name
 
 	fingerprint struct {
@@ -92,7 +92,7 @@ type FileInfo struct {
 	Records      int64
 	Batches      int
 	LargestBatch int64  // rows
-	Bytes        int64  // of the whole file
+	Bytes        int64  // size of the file
 	Compression  string // such as "zstd"; "pages" for Parquet without compression; if not empty, a batch is decoded whole to read one row, which is slow to shuffle
 }
 

@@ -18,9 +18,9 @@
 // A Reader returns whole rows, also ragged ones.
 //
 // The records of the files follow each other in the order in which the files are
-// given. The files of a glob or a directory are sorted by base name, then path. Those
-// of a directory that Hugging Face's save_to_disk wrote have the order of its state.json,
-// and those of a directory that package convert wrote have that of its manifest.
+// given. The files of a glob or a directory are sorted by base name, then path. If Hugging
+// Face's save_to_disk wrote the directory, they have the order of its state.json, and if package
+// convert wrote it, the order of its manifest.
 // Directories in the layout of Hive, such as year=2024, become fields. Their files are
 // sorted by path.
 //

@@ -282,12 +282,12 @@ func TestBytesAsBooleans(t *testing.T) {
 // TestFromSlicesErrors checks slices that cannot be a dataset.
 func TestFromSlicesErrors(t *testing.T) {
 	for want, fields := range map[string][]arrowio.Values{
-		`arrowio: a dataset needs at least one field`:                               nil,
-		`arrowio: field "b" has 2 rows, but "a" has 3`:                              {arrowio.Slice("a", make([]int8, 3)), arrowio.Slice("b", make([]int8, 4), 2)},
-		`arrowio: field "a" has 3 elements, which is no multiple of the 2 of a row`: {arrowio.Slice("a", make([]int8, 3), 2)},
-		`arrowio: field "a" cannot have rows of shape [0]`:                          {arrowio.Slice("a", make([]int8, 3), 0)},
-		`arrowio: field "a" is read as a type of another size`:                      {arrowio.Slice("a", make([]int8, 3)).As(dtype.Float16)},
-		`arrowio: two fields are called "a"`:                                        {arrowio.Slice("a", make([]int8, 3)), arrowio.Slice("a", make([]int8, 3))},
+		`arrowio: a dataset needs at least one field`:                                  nil,
+		`arrowio: field "b" has 2 rows, but "a" has 3`:                                 {arrowio.Slice("a", make([]int8, 3)), arrowio.Slice("b", make([]int8, 4), 2)},
+		`arrowio: field "a" has 3 elements, which is not a multiple of the 2 of a row`: {arrowio.Slice("a", make([]int8, 3), 2)},
+		`arrowio: field "a" cannot have rows of shape [0]`:                             {arrowio.Slice("a", make([]int8, 3), 0)},
+		`arrowio: field "a" is read as a type of another size`:                         {arrowio.Slice("a", make([]int8, 3)).As(dtype.Float16)},
+		`arrowio: two fields are called "a"`:                                           {arrowio.Slice("a", make([]int8, 3)), arrowio.Slice("a", make([]int8, 3))},
 	} {
 		if _, err := arrowio.FromSlices(fields...); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -48,7 +48,7 @@ func (a *assembly) describe() (fields []*arrowtype.Field, reasons []string, err 
 	if err := union.AgreeClasses(a.united, fields); err != nil {
 		return nil, nil, err
 	}
-	lists := map[int]*arrowtype.Field{} // columns whose rows may be ragged
+	lists := map[int]*arrowtype.Field{} // columns that may have ragged rows
 	uneven := make([]string, len(fields))
 	for i, f := range fields {
 		if reasons[i] == "" && !a.located(i) {
@@ -95,7 +95,7 @@ func (a *assembly) located(column int) bool {
 	})
 }
 
-// misfit returns the error for a column of lists whose given shape does not fit.
+// misfit returns the error for a column of lists that does not fit its given shape.
 func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[string][]int) error {
 	for _, i := range slices.Sorted(maps.Keys(columns)) {
 		f := columns[i]
@@ -108,7 +108,7 @@ func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[strin
 	return nil
 }
 
-// uneven adds a reason for every column whose lists cannot be rows of one shape. It
+// uneven adds a reason for every column with lists that cannot be rows of one shape. It
 // reads the headers of the record batches, a few offsets, and all offsets of the first
 // records.
 func (a *assembly) uneven(columns map[int]*arrowtype.Field, reasons []string) error {

@@ -27,8 +27,8 @@ type Options struct {
 	// variable length, or in fewer dimensions than they have. For example, a
 	// list of 3072 values may be a row of shape 32, 32, 3. Without it, the shape of lists
 	// comes from the metadata that Hugging Face's datasets library writes, or
-	// from the first record. Binary values may hold rows of a shape too: of bytes, or
-	// of elements of the type in Types, little-endian in C order.
+	// from the first record. Binary values may hold rows of a shape too: bytes, or
+	// elements of the type in Types, little-endian in C order.
 	Shapes map[string][]int
 
 	// Types holds the type of the elements that binary values hold, for fields in Shapes.
@@ -46,14 +46,14 @@ type Options struct {
 	FaultHandler FaultHandler
 
 	// Split chooses one split of a directory that Hugging Face's libraries wrote, such
-	// as "train", or whose files are named like theirs: train-00000-of-00002.parquet.
+	// as "train", or with files that are named as theirs: train-00000-of-00002.parquet.
 	Split string
 
 	// Cache selects where the decoded units of Parquet and of compressed files are kept.
 	// "memory" keeps up to 256 MiB. Any other text is a folder on disk, which is made if
-	// it does not exist, and whose use fails with an error. "auto" (or "") is the folder
+	// it does not exist. Without it, opening fails. "auto" (or "") is the folder
 	// meshfeed/units in the user's cache directory, if the fields of a gatherer take more
-	// than 256 MiB decoded; if the folder cannot be used, [Dataset.Cache] says why.
+	// than 256 MiB decoded; if the folder cannot be used, Cache of [Dataset.Facts] says why.
 	Cache string
 
 	// CacheHome replaces the user's cache directory (os.UserCacheDir), in which "auto" has
@@ -72,7 +72,7 @@ type Options struct {
 	Opener blob.Opener
 }
 
-// FaultHandler handles reads of a mapping whose file was truncated: they return
+// FaultHandler handles reads of a mapping after its file was truncated: they return
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 

@@ -81,7 +81,7 @@ func (v Values) field() (*arrowtype.Field, error) {
 	}
 	f := arrowtype.Plain(v.name, v.typ, v.shape)
 	if n := f.RowElements(); v.len%n != 0 {
-		return nil, v.refuse("has %d elements, which is no multiple of the %d of a row", v.len, n)
+		return nil, v.refuse("has %d elements, which is not a multiple of the %d of a row", v.len, n)
 	}
 	return f, nil
 }

@@ -16,8 +16,8 @@ import (
 type VerifyOptions struct {
 	Hash bool // hash every byte of every file
 
-	// Progress, if set, is called with the bytes done and the bytes to do: those of
-	// the files, once more with Hash.
+	// Progress, if set, is called with the bytes done and the bytes to do: all bytes of
+	// the files, and again all of them with Hash.
 	Progress func(done, total int64)
 }
 
@@ -25,7 +25,7 @@ type VerifyOptions struct {
 type Verification struct {
 	Records     int64
 	Batches     int64
-	Bytes       int64 // of all files
+	Bytes       int64 // size of all files
 	Fingerprint source.Fingerprint
 	Columns     int         // in the first file
 	Unchecked   []Unchecked // what Verify does not check of these columns
@@ -43,7 +43,7 @@ type Unchecked = audit.Unchecked
 //   - offsets, views, run ends and unions refer to existing values;
 //   - indices lie in their dictionary, and text is UTF-8.
 //
-// Verify then gathers all rows of every fixed field. A list whose length differs from
+// Verify then gathers all rows of every fixed field. A list with another length than
 // the field's shape is an error. The error for damage names the file and the position.
 // [Verification].Unchecked lists what Verify does not check.
 func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, err error) {
@@ -105,7 +105,7 @@ func (d *Dataset) toVerify() []verify.File {
 // Hash is the SHA-256 of every byte of a dataset's files. Unlike a fingerprint, it
 // proves that two hosts have the same files.
 type Hash struct {
-	Sum   [sha256.Size]byte   // of the concatenated hashes of the files
+	Sum   [sha256.Size]byte   // over the hashes of the files, one after the other
 	Files [][sha256.Size]byte // in the order of the records
 }
 

@@ -18,7 +18,7 @@ import (
 // Column holds the positions of a field's buffers: one Plane per level.
 type Column struct {
 	Planes       []Plane
-	Dictionaries []*arrowtype.Dictionary // of a dictionary column, in the order of From
+	Dictionaries []*arrowtype.Dictionary // if the column has indices, in the order of From
 	Memory       []unsafe.Pointer        // keeps Go memory alive, if positions are addresses in it
 	Variants     []*Variant              // by record batch: how its file stores the field; nil if all files store it as the table says
 }
@@ -88,7 +88,7 @@ func (c *Column) Nulls() (n Nulls) {
 }
 
 // Decoded holds the buffers of a field in one record batch, by level. Text has two levels:
-// its offsets and validity, then its bytes, whose Length is their number.
+// its offsets and validity, then its bytes. The Length of the second is the number of bytes.
 type Decoded struct {
 	Levels []Level
 	Bytes  int64

@@ -9,7 +9,17 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/core/status"
 )
+
+// Decode implements table.Units. It decodes one record batch more at a time than there are
+// processors, so that none is idle while the first takes longer than the others. If the gather
+// that began a decoding is canceled, the decoding goes on, because another gather may wait
+// for it. A close of the dataset cancels it.
+func (c *Cache) Decode(ctx context.Context, batches []int32, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error {
+	g := gather{Cache: c, batches: batches}
+	return g.run(ctx, field, lists, use)
+}
 
 // gather has the decodings of one gather for one field, in the order in which it needs them.
 type gather struct {
@@ -155,4 +165,9 @@ func (g *gather) mark(e *entry) {
 	if !g.ahead {
 		e.used.Store(true)
 	}
+}
+
+// Ended returns the error of a gather for the error of its context.
+func Ended(err error) error {
+	return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
 }

@@ -26,7 +26,7 @@ type key struct {
 type memory struct {
 	mu    sync.Mutex
 	byKey map[key]*list.Element
-	order *list.List // of *entry; the front was used last
+	order *list.List // has *entry; the front was used last
 	bytes int64
 }
 

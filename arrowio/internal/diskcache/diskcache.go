@@ -318,7 +318,7 @@ func (f *Folder) remove(i *Info) error {
 	return err
 }
 
-// clean removes the scratch files of dead processes, except that of a key. It returns the
+// clean removes the scratch files of dead processes, except the file of a key. It returns the
 // files that are left.
 func (f *Folder) clean(except string) ([]Info, error) {
 	list, err := f.files()

@@ -36,7 +36,7 @@ type Format interface {
 // receives.
 const EdgeBytes = 16
 
-// Contents is a file of some format: columns, whose rows are divided into units. Contents are
+// Contents is a file of some format: columns with rows that are divided into units. Contents are
 // safe for concurrent use. Their errors need not name the file.
 type Contents interface {
 	// Metadata returns what Open has read.

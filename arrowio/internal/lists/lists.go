@@ -32,8 +32,8 @@ func New(files *units.Files, decoded *decoded.Cache, over *table.Table) *Lists {
 }
 
 // Check implements Check of [source.Facts]. It reads the offsets of lists, 4 or 8 bytes
-// for each list, from several record batches at a time. It leaves out files whose lists
-// are stored among the values, because each gather checks the rows that it reads.
+// for each list, from several record batches at a time. It leaves out files that store
+// lists among the values, because each gather checks the rows that it reads.
 func (l *Lists) Check(ctx context.Context, fields []int, start, stop int64) error {
 	if err := l.table.Calls.Enter(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *Lists) Check(ctx context.Context, fields []int, start, stop int64) erro
 	}
 }
 
-// check checks the fields whose lists are not known to have the right length.
+// check checks the lists of fields unless they are known to have the right length.
 func (l *Lists) check(ctx context.Context, fields []int, start, stop int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,8 +5,8 @@
 //	trailer: the bytes of the table, the bytes of the text, the SHA-256 of the key and
 //	         the two, and "MFUNITS2"
 //
-// A part whose table does not match its trailer, its key or its size is damaged. The
-// values have no checksum, as those of an Arrow file have none.
+// A part is damaged if its table does not match its trailer, its key or its size. The
+// values have no checksum, as in an Arrow file.
 package part
 
 import (
@@ -42,7 +42,7 @@ const (
 type Writer struct {
 	w     io.Writer
 	at    int64
-	table []byte // of the columns so far
+	table []byte // describes the columns so far
 	count int
 }
 
@@ -155,7 +155,7 @@ func About(r io.ReaderAt, size int64, key string) (string, error) {
 var ErrDamaged = errors.New("the part is damaged")
 
 // Read reads the positions of a part of size bytes, which has a column of each field for
-// each unit. Rows are those of each unit. The error is [ErrDamaged], or that of a read.
+// each unit. Rows has the number of rows of each unit. The error is [ErrDamaged], or the error of a read.
 func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows []int64) ([][]Column, error) {
 	t, err := readTail(r, size)
 	if err != nil {
@@ -184,7 +184,7 @@ func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows
 // decoder decodes a table of positions.
 type decoder struct {
 	left []byte
-	size int64 // of all buffers
+	size int64 // all buffers together
 	bad  bool
 }
 

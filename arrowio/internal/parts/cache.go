@@ -36,7 +36,7 @@ type Options struct {
 	Limit int64  // 0 for the default
 	Over  int64  // "auto" keeps fields on disk if they take more bytes
 
-	Opener       blob.Opener // of the dataset, to name it in a listing of the folder
+	Opener       blob.Opener // names the dataset in a listing of the folder
 	IO           string      // how the files of parts are read: see resident.Options
 	FaultHandler resident.FaultHandler
 }
@@ -203,8 +203,8 @@ func (c *Cache) possible() bool {
 	})
 }
 
-// exceeds reports whether some fields take about more than a number of bytes decoded. Only metadata
-// of a unit say how large its ragged fields are, so it reads them until there are more. It leaves
+// exceeds reports whether some fields take about more than a number of bytes decoded. The
+// metadata of each unit say how large its ragged fields are, so it reads them until there are more. It leaves
 // errors to the gather that needs the record batch.
 func (c *Cache) exceeds(fields []int, bytes int64) bool {
 	for _, f := range c.files.List {

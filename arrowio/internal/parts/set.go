@@ -23,7 +23,7 @@ import (
 type set struct {
 	*Cache
 	about   string            // the dataset and its fields, for a listing of the folder
-	numbers []int             // of the fields
+	numbers []int             // the fields
 	columns []*buffers.Column // by field: positions in the parts
 	parts   []*state
 	of      []int32      // by record batch: its part
@@ -42,7 +42,7 @@ type state struct {
 	number      int
 	file        *units.File
 	first, last int   // record batches of the dataset, from first to last-1
-	record      int64 // of the file, the first of the part
+	record      int64 // number in the file; the first of the part
 	bytes       int64 // decoded, about
 	key         string
 	ready       atomic.Bool

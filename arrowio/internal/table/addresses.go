@@ -36,7 +36,7 @@ func (t *Table) inMemory() bool {
 	if t.Store == nil {
 		return true
 	}
-	for file := range t.File(int32(len(t.Files)-1)) + 1 {
+	for file := range t.countFiles() {
 		if _, ok := t.Store.Base(file); !ok || t.Units != nil && t.Units.Encoded(file) {
 			return false
 		}

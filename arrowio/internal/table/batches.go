@@ -150,7 +150,7 @@ func (r *Batches) checkLists(field *arrowtype.Field, column *buffers.Column) (re
 // null or empty lists.
 const firstRecords = 64
 
-// firstShape sets the unknown lengths of a shape to those of the first record
+// firstShape sets the unknown lengths of a shape to the lengths in the first record
 // without null or empty lists. If it finds none, it returns the reason.
 func (r *Batches) firstShape(field *arrowtype.Field, column *buffers.Column, shape []int) (reason string) {
 	tries := int64(firstRecords)

@@ -216,7 +216,7 @@ func (b *builder) sameTexts(a *Array) bool {
 	return last != nil && last.Length == a.Length && last.Offset == a.Offset && slices.Equal(last.Buffers, a.Buffers)
 }
 
-// viewDictionary adds a dictionary of text, whose values are views.
+// viewDictionary adds a dictionary of text that is stored as views.
 func (b *builder) viewDictionary(a *Array) error {
 	column := &buffers.Column{Planes: make([]buffers.Plane, 1)}
 	views := builder{field: b.field.Dictionary(), column: column}
@@ -237,7 +237,7 @@ func (b *builder) viewDictionary(a *Array) error {
 	return nil
 }
 
-// textDictionary adds a dictionary of text, whose bytes are level n.
+// textDictionary adds a dictionary of text with its bytes in level n.
 func (b *builder) textDictionary(n int, a *Array) error {
 	column := &buffers.Column{Planes: make([]buffers.Plane, n+1)}
 	text := builder{field: b.field.Dictionary(), column: column}
@@ -263,7 +263,7 @@ func (b *builder) addDictionary(values unsafe.Pointer, offset, count, rowBytes i
 	b.appendDictionary(&arrowtype.Dictionary{Len: count, Values: unsafe.Slice((*byte)(unsafe.Add(values, offset)), count*rowBytes)})
 }
 
-// appendDictionary adds a dictionary for the last batch, unless it is that of the batch
+// appendDictionary adds a dictionary for the last batch, unless it is the dictionary of the batch
 // before.
 func (b *builder) appendDictionary(d *arrowtype.Dictionary) {
 	d.From = int32(len(b.column.Planes[len(b.column.Planes)-1].Data) - 1)

@@ -12,12 +12,12 @@
 //     blocks from them.
 //   - For all other rows, [rowReader] implements source.Reader. It resolves one
 //     level of all rows of a gather at a time. So all offsets, and then all values,
-//     are read from a disk together. A row whose values are contiguous in
+//     are read from a disk together. A row with values that are contiguous in
 //     memory is used in place. A row with nulls inside, of booleans, of several
 //     dictionary values or of a compressed batch is assembled in scratch memory.
 //     Package cut then copies blocks from the rows.
 //
-// There is no Go object per row or record batch, except for the data buffers of views.
+// Rows and record batches have no Go objects of their own, except for the data buffers of views.
 // Once the scratch memory is large enough, a gather allocates nothing that grows with the
 // batch.
 //

@@ -16,7 +16,7 @@ import (
 // Shapes are what a caller says about the rows of columns, by name.
 type Shapes struct {
 	Shapes map[string][]int
-	Types  map[string]dtype.Type // of the elements that binary values hold; Uint8 by default
+	Types  map[string]dtype.Type // type of the elements that binary values hold; Uint8 by default
 }
 
 // Fields describes the columns of a schema, with the given row shapes. A column

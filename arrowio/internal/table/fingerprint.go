@@ -72,7 +72,7 @@ type blocks struct {
 	ragged   []int // ragged fields
 	fixed    int64 // bytes of a row of all parts
 	rowBytes int64 // fixed, and the estimate for ragged fields
-	rows     int64 // of every block but the last
+	rows     int64 // in every block but the last
 	all      int64 // number of blocks
 	chosen   int64 // number of blocks that are hashed
 }

@@ -17,8 +17,8 @@ import (
 type Gatherer struct {
 	table *Table
 	gatherPlan
-	rows    source.Gatherer         // for columns and files whose rows have no known address; nil if there are none
-	pool    sync.Pool               // of *gatherState
+	rows    source.Gatherer         // for rows without a known address; nil if all have one
+	pool    sync.Pool               // has *gatherState
 	origins atomic.Pointer[origins] // nil until all files are in memory
 }
 
@@ -60,9 +60,25 @@ func (t *Table) Gatherer(parts []source.Part) (source.Gatherer, error) {
 		if g.rows, err = cut.Gatherer(newRowReader(t, set.Fields, columns), t.Schema, parts); err != nil {
 			return nil, err
 		}
+		if t.allEncoded() {
+			return g.rows, nil // no row has an address
+		}
 	}
 	g.pool.New = func() any { return &gatherState{files: files{table: t}, gatherPlan: &g.gatherPlan} }
 	return g, nil
+}
+
+// allEncoded reports whether the buffers of all files have to be decoded.
+func (t *Table) allEncoded() bool {
+	if t.Units == nil {
+		return false
+	}
+	for file := range t.countFiles() {
+		if !t.Units.Encoded(file) {
+			return false
+		}
+	}
+	return true
 }
 
 // form describes how the rows of a field lie in memory.
@@ -75,7 +91,7 @@ func (t *Table) form(field int) block.Form {
 }
 
 // addressed describes the addresses of a field's rows. Columns with nulls, and
-// columns whose buffers begin with elements to skip, are not direct.
+// columns with elements to skip at the front of the buffers, are not direct.
 func (t *Table) addressed(field int, c *buffers.Column) addressed {
 	f := t.Fields[field]
 	a := addressed{column: c, packed: f.Packed(), direct: f.Direct() && c.Variants == nil, stride: f.RowBits()}
@@ -164,8 +180,8 @@ type gatherState struct {
 	single  bool         // all records are in one record batch: entry is not needed
 	located bool         // entry is computed
 	entry   []uint32     // by record: the entry in Index of its record batch
-	jobs    []source.Job // of direct columns
-	others  []source.Job // of other columns
+	jobs    []source.Job // for direct columns
+	others  []source.Job // for other columns
 }
 
 // reset drops references to the caller's memory, and the list of touched files.

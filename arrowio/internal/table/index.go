@@ -10,8 +10,8 @@ import (
 // not empty, and takes 12 to 28 bytes per batch.
 //
 // The records are divided into equal buckets, one to four times as many as there
-// are entries, each a power of two wide. The entries of a bucket's first record and
-// of the next bucket's bound the entry of a record. If they differ by more than one,
+// are entries, each a power of two wide. The entries of the first records of a bucket
+// and of the next one bound the entry of a record. If they differ by more than one,
 // a binary search finds it.
 type Index struct {
 	first  []int64  // first record of each entry, then the number of all records

@@ -21,8 +21,7 @@ type Lists struct {
 	Read   func(level int, validity bool, at, bytes int64) ([]byte, error)
 }
 
-// Uneven is the error for a list whose length differs from the shape of its field's
-// rows.
+// Uneven is the error for a list with another length than the shape of its field's rows has.
 type Uneven struct {
 	Field  *arrowtype.Field
 	Record int64
@@ -46,7 +45,7 @@ func (e *Uneven) Reason() string {
 		e.Record, e.Length, e.Level, e.Field.Shape, e.Field.List(e.Level).Length())
 }
 
-// InMemory is the Read of a batch whose positions are addresses.
+// InMemory is the Read of a batch in memory, where positions are addresses.
 func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, error) {
 	p := &l.Column.Planes[level]
 	if !validity {

@@ -84,7 +84,7 @@ func (t *traversal) ragged(n int) error {
 		if err != nil {
 			return t.failed(r, n, err)
 		}
-		first, count, _ := list.Children(r.start, r.count, data) // of any lengths
+		first, count, _ := list.Children(r.start, r.count, data) // they have any length
 		if !list.Direct() {
 			if length := t.length(n+1, r.batch); first > length-count {
 				return t.failed(r, n, fmt.Errorf("its list goes from element %d to %d of %d", first, first+count, length))
@@ -99,7 +99,7 @@ func (t *traversal) ragged(n int) error {
 	return nil
 }
 
-// restart sets the elements of the rows to 0, to count those of the next level.
+// restart sets the elements of the rows to 0, to count the elements of the next level.
 func (t *traversal) restart() {
 	for _, span := range t.begun {
 		t.elements[span] = min(t.elements[span], 0)

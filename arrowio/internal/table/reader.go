@@ -17,8 +17,8 @@ import (
 type rowReader struct {
 	table   *Table
 	fields  []*readField
-	numbers []int     // of the fields
-	pool    sync.Pool // of *readState
+	numbers []int     // the fields
+	pool    sync.Pool // has *readState
 }
 
 // readField is a field that is read.
@@ -26,7 +26,7 @@ type readField struct {
 	number  int
 	field   *arrowtype.Field
 	column  *buffers.Column
-	varying int // outer levels of lists whose length is not checked
+	varying int // outer levels of lists that may have any length
 	each    int // elements of an array in an element of the level below these, or in a row
 }
 
@@ -71,8 +71,8 @@ func (t *Table) Reader(fields []int) (source.Reader, error) {
 type readState struct {
 	files
 	ctx       context.Context // ends with the context of the gather, or when the table is closed
-	located   []located       // of each span
-	spans     []source.Span   // of a call of Lengths
+	located   []located       // where each span is
+	spans     []source.Span   // in a call of Lengths
 	ahead     []int32         // encoded record batches of a call of Ahead
 	leases    []*resident.Lease
 	scratch   arena[byte]
@@ -175,7 +175,7 @@ func (r *rowReader) Lengths(ctx context.Context, draw source.Draw, field int, re
 	return nil
 }
 
-// lengthsAtOnce is the number of records whose offsets are read together.
+// lengthsAtOnce is how many records have their offsets read together.
 const lengthsAtOnce = 64 << 10
 
 // unknown returns the error for a field that the reader was not made for.
@@ -250,7 +250,7 @@ func (r *rowReader) Ahead(_ source.Draw, records []int64) {
 			continue
 		}
 		for _, f := range r.fields {
-			if f = f.of(batch); f.column != nil {
+			if f = f.storedIn(batch); f.column != nil {
 				s.traversal.pieces = append(s.traversal.pieces, f.ahead(int(t.File(batch)), batch, row))
 			}
 		}

@@ -41,7 +41,7 @@ type Store interface {
 	Named(batch int32, err error) error
 }
 
-// Units decodes record batches whose rows cannot be gathered as they are stored. Nil Units
+// Units decodes record batches that cannot be gathered as they are stored. Nil Units
 // stand for files without such record batches.
 type Units interface {
 	// Encoded reports whether the buffers of a file have to be decoded.
@@ -69,7 +69,7 @@ type Table struct {
 	Store   Store
 	Units   Units
 
-	// Held bounds the bytes of decoded record batches whose rows one call uses in place.
+	// Held bounds the bytes of the decoded record batches that one call uses in place.
 	Held int64
 
 	// Columns holds the buffers of the fields of a table in memory. Its Store is nil.
@@ -148,12 +148,15 @@ func (t *Table) File(batch int32) int32 {
 	return t.Files[batch]
 }
 
+// countFiles returns the number of files up to the last one with a record batch.
+func (t *Table) countFiles() int32 { return t.File(int32(len(t.Files)-1)) + 1 }
+
 // encoded reports whether the buffers of a record batch have to be decoded.
 func (t *Table) encoded(batch int32) bool {
 	return t.Units != nil && t.Units.Encoded(t.File(batch))
 }
 
-// damaged returns the error for a record whose bytes are invalid.
+// damaged returns the error for a record with invalid bytes.
 func (t *Table) damaged(field int, batch int32, record int64, err error) error {
 	name := t.Schema.Fields[field].Name
 	return t.named(batch, status.Errorf(status.DataLoss, "arrowio", "field %q: record %d: %w", name, record, err).

@@ -7,7 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// texts sets the rows of a column whose last level, n, holds views or indices into a
+// texts sets the rows of a column. Its last level, n, holds views or indices into a
 // dictionary of text. A row that is one text is used in place.
 func (t *traversal) texts(n int) error {
 	if err := t.findTexts(n); err != nil {

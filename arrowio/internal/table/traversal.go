@@ -16,7 +16,7 @@ import (
 type run struct {
 	span         int32 // index in traversal.spans
 	batch        int32
-	start, count int64 // of the elements, in the level's buffers
+	start, count int64 // elements in the level's buffers
 	at           int64 // number of the row's elements in this level before start
 }
 
@@ -32,27 +32,27 @@ type traversal struct {
 	*readState
 	*readField
 	spans   []source.Span // rows of the field
-	located []located     // of each span
+	located []located     // where each span is
 	order   []uint64      // the spans in compressed batches, sorted: the batch, and the index in 32 bits
-	batches []int32       // of order, each once
+	batches []int32       // in order, each once
 
 	begun    []int32 // indices of the spans of the runs at the top level
-	elements []int64 // of each span: the elements of its row in the level, -1 for a null row; of varying lists only
+	elements []int64 // by span: the elements of its row in the level, -1 for a null row; for varying lists only
 
 	decoded *buffers.Decoded // the batch of all runs, decoded; nil if it is not compressed
 	held    int64            // bytes of the decoded batches that a call may keep in memory until its end
 	runs    []run
 	next    []run    // the divided runs, which then become runs
-	bytes   [][]byte // of each run
+	bytes   [][]byte // by run
 	gaps    []gap
 	data    arrowtype.Data
-	batch   int32 // whose dictionary data has; -1 for none
+	batch   int32 // data has its dictionary; -1 for none
 
 	first     [1]int64        // the length of a list in level 0
 	found     [][]byte        // the texts of all runs, one after the other
-	wanted    []int           // indices of the runs or texts whose bytes must be acquired
-	pieces    []resident.Span // of each wanted run or text
-	addresses []uintptr       // of each piece
+	wanted    []int           // indices of the runs or texts to acquire
+	pieces    []resident.Span // by wanted run or text
+	addresses []uintptr       // by piece
 }
 
 // rows sets the rows of the spans. It uses compressed batches one by one, so that only a
@@ -198,7 +198,7 @@ func (t *traversal) enter(n int) error {
 		}
 	}
 	if n == outer && outer > 0 {
-		t.present() // rows whose struct is not null
+		t.present() // the struct of these rows is not null
 	}
 	if err := t.dropNulls(n); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (t *traversal) dropNulls(n int) error {
 			t.next = append(t.next, r)
 			continue
 		}
-		end := int64(0) // of the previous run within r
+		end := int64(0) // where the previous run ends within r
 		setRuns(bits, first, r.count, func(from, count int64) {
 			t.null(r, end, from, each)
 			t.next = append(t.next, run{r.span, r.batch, r.start + from, count, r.at + from})

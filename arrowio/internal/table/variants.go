@@ -5,9 +5,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// of returns the field as the file of a record batch stores it. It has no column if all rows are
+// storedIn returns the field as the file of a record batch stores it. It has no column if all rows are
 // null.
-func (f *readField) of(batch int32) *readField {
+func (f *readField) storedIn(batch int32) *readField {
 	if f.column.Variants == nil || f.column.Variants[batch] == nil {
 		return f
 	}
@@ -50,7 +50,7 @@ func (s *readState) lengths(f *readField, spans []source.Span, at []located, out
 	})
 }
 
-// divided calls do for the spans whose files store the field in one way, together with their
+// divided calls do for the spans in files that store the field in one way, together with their
 // indices. It leaves out null rows of files that have nothing but nulls.
 func divided(f *readField, spans []source.Span, at []located, do func(f *readField, of []int, spans []source.Span, at []located) error) error {
 	ways, order := map[*buffers.Variant][]int{}, []*buffers.Variant(nil)
@@ -63,7 +63,7 @@ func divided(f *readField, spans []source.Span, at []located, do func(f *readFie
 	}
 	for _, v := range order {
 		of := ways[v]
-		stored := f.of(at[of[0]].batch)
+		stored := f.storedIn(at[of[0]].batch)
 		if stored.column == nil {
 			continue
 		}

@@ -25,7 +25,7 @@ type File struct {
 	First    int    // number of its first record batch in the dataset
 	Records  int64  // in all its batches
 	Largest  int64  // rows of the largest batch
-	Encoding string // of its first encoded batch, such as its compression; empty if no batch is encoded
+	Encoding string // such as the compression of its first encoded batch; empty if all are stored plainly
 }
 
 // Column returns the number of a field's column in the file, and how the file stores the field.

@@ -63,7 +63,7 @@ type file struct {
 	Toy
 	content *resident.File
 	facts   format.Metadata
-	large   sync.Map // of units
+	large   sync.Map // the units with a larger estimate
 }
 
 func (c *file) Metadata() *format.Metadata { return &c.facts }

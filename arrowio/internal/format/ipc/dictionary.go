@@ -13,7 +13,7 @@ import (
 // each record batch: a stream may append to a dictionary or replace it on the way.
 func (c *file) Dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
 	all := make([][]*arrowtype.Dictionary, len(fields))
-	users := map[int64][]int{} // of each dictionary: indices into fields
+	users := map[int64][]int{} // by dictionary: indices into fields
 	for k, field := range fields {
 		if field.Dictionary() != nil {
 			id := dictionaryID(&c.meta.Schema.Fields[columns[k]])
@@ -54,8 +54,7 @@ func extend(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool
 	return append(list, next)
 }
 
-// dictionaryID returns the number of the dictionary that a column, or the values
-// of its lists, use.
+// dictionaryID returns the number of the dictionary that a column or the values in its lists use.
 func dictionaryID(f *arrowmeta.Field) int64 {
 	for f.Dictionary == nil {
 		f = &f.Type.Children[0]

@@ -1,6 +1,6 @@
 // Package ipc reads files and streams of Arrow IPC as formats of a dataset. Their units are
 // record batches. Rows of a file without compression are gathered as they are stored.
-// Compressed buffers, and those of dictionaries, are decompressed.
+// Compressed buffers and dictionaries are decoded.
 package ipc
 
 import (

@@ -18,7 +18,7 @@ type unpacker struct {
 	batch *arrowmeta.RecordBatch
 	lists bool // read validity bitmaps and list offsets, but no values
 
-	reading, unpacking time.Duration // of all buffers so far
+	reading, unpacking time.Duration // for all buffers so far
 }
 
 // field reads the buffers of a column, from the outermost lists to the values.
@@ -75,7 +75,7 @@ func (u *unpacker) text(col *arrowmeta.Column, out *buffers.Decoded, n int, widt
 	if u.lists {
 		return nil
 	}
-	// Writers may store more text than the offsets use, such as that of a sliced array.
+	// Writers may store more text than the offsets use, for example if they slice an array.
 	to.Data, err = u.unpack(u.batch.Buffers(col)[dataBuffer(col)+1], to.Length, codec.MaxBuffer, above.Length)
 	out.Bytes += int64(len(to.Data))
 	return err

@@ -62,7 +62,7 @@ func arrowBuffers(col *chunk.Column, leaf *parquet.Leaf, field *arrowtype.Field,
 	return out, nil
 }
 
-// textBuffers sets the offsets and the bytes of text, whose values are col.Bytes.
+// textBuffers sets the offsets and the bytes of text from col.Bytes.
 func textBuffers(col *chunk.Column, to []buffers.Level, width int) error {
 	if col.Present == 0 { // the leaf may be of another type
 		to[0].Data = make([]byte, (col.Values+1)*int64(width))
@@ -72,7 +72,7 @@ func textBuffers(col *chunk.Column, to []buffers.Level, width int) error {
 		return fmt.Errorf("%d values of type %v instead of %d", len(col.Bytes.Offsets)-1, parquet.ByteArray, col.Values)
 	}
 	if size := int64(len(col.Bytes.Data)); width == 4 && size > math.MaxInt32 {
-		return parquet.TooLarge(fmt.Sprintf("%d bytes of text in a column whose offsets have 32 bits", size))
+		return parquet.TooLarge(fmt.Sprintf("%d bytes of text in a column with offsets of 32 bits", size))
 	}
 	to[0].Data = offsetBytes(col.Bytes.Offsets, width)
 	to[1].Data, to[1].Length = col.Bytes.Data, int64(len(col.Bytes.Data))
@@ -94,8 +94,8 @@ func offsetBytes(offsets []int64, width int) []byte {
 	return b
 }
 
-// valueBytes returns the values as Arrow stores them. The memory of col.Fixed becomes that of
-// the result, or is used again.
+// valueBytes returns the values as Arrow stores them. The result takes the memory of col.Fixed, or
+// it is used again.
 func valueBytes(col *chunk.Column, leaf *parquet.Leaf, values arrowtype.Values) ([]byte, error) {
 	size := values.Size()
 	if leaf.Physical != parquet.Boolean && int64(8*col.Width) == size {

@@ -71,7 +71,7 @@ type file struct {
 	meta    *parquet.File
 	facts   format.Metadata
 	units   []unit
-	large   sync.Map // of place: it takes more memory than the metadata say
+	large   sync.Map // by place: it takes more memory than the metadata say
 }
 
 // Metadata implements format.Contents.
@@ -116,7 +116,7 @@ func (c *file) Size(_ context.Context, unit, column int, _ *arrowtype.Field) (in
 }
 
 // failed returns the error for a column of a row group. It does not change an error that
-// has a code, such as that of a failed read.
+// has a code, such as the error of a failed read.
 func (c *file) failed(group, column int, err error) error {
 	var known *status.Error
 	if errors.As(err, &known) || errors.Is(err, format.ErrEstimate) {

@@ -49,7 +49,7 @@ func (c *file) divide(ctx context.Context, rules Rules, end int64) error {
 	for i := range c.meta.Groups {
 		g := &c.meta.Groups[i]
 		units, bytes := []unit{{i, 0, g.Rows}}, []int64{groupBytes(g)}
-		if pages := indexes.of(g, rules); pages != nil {
+		if pages := indexes.pagesOf(g, rules); pages != nil {
 			units, bytes = runsOf(i, g, pages, rules)
 		}
 		for range units {
@@ -125,8 +125,8 @@ func (c *file) readIndexes(ctx context.Context, rules Rules, end int64) (x index
 	return x, c.content.ReadFull(ctx, x.data, x.offset)
 }
 
-// of returns the offset indexes of all chunks of a row group, or nil if it is not divided.
-func (x *indexBytes) of(g *parquet.Group, rules Rules) []*parquet.OffsetIndex {
+// pagesOf returns the offset indexes of all chunks of a row group, or nil if it is not divided.
+func (x *indexBytes) pagesOf(g *parquet.Group, rules Rules) []*parquet.OffsetIndex {
 	if x.data == nil || !rules.divisible(g) {
 		return nil
 	}
