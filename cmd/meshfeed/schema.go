@@ -1,7 +1,9 @@
 package main
 
 import (
-	"io"
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,7 +35,11 @@ cannot express.`,
 			if i < 0 {
 				return status.Errorf(status.InvalidArgument, cmd.Name(), "there is no schema of %s documents", wording.Quote(kind)).WithHint("%s", wording.Suggest(kind, kinds))
 			}
-			_, err := io.WriteString(cmd.OutOrStdout(), schemas[i]())
+			var text bytes.Buffer
+			if err := json.Indent(&text, []byte(schemas[i]()), "", " "); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), text.String())
 			return err
 		},
 		ValidArgs: kinds,

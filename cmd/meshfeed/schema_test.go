@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -26,7 +27,8 @@ func TestSchema(t *testing.T) {
 			t.Fatalf("exit status %d: %s", code, diagnostics.String())
 		}
 		kind := strings.TrimPrefix(strings.TrimPrefix(args, "schema"), " ")
-		if out.String() != want || !strings.Contains(out.String(), `"$id": "urn:meshfeed:`+cmp.Or(kind, "layout")+`:1"`) {
+		var printed, compact bytes.Buffer
+		if json.Compact(&printed, out.Bytes()) != nil || json.Compact(&compact, []byte(want)) != nil || printed.String() != compact.String() || !strings.Contains(out.String(), `"$id": "urn:meshfeed:`+cmp.Or(kind, "layout")+`:1"`) {
 			t.Errorf("%s prints %q…", args, out.String()[:min(100, out.Len())])
 		}
 	}

@@ -1,8 +1,19 @@
-// Package form lists the kinds of documents, and reads what all of them share: a JSON
-// object with the member "meshfeed", which is the version.
+// Package form reads, writes and describes documents: JSON objects with the member
+// "meshfeed", which is the version.
 //
-// Because the kinds are in one place, the error about a document of another kind names
-// that kind and the commands that read it.
+// A table of members says what an object has. A row binds a key to a Go variable, as
+// package flag binds a flag, and has the type, the range and a sentence:
+//
+//	func budget(b *layout.BudgetSpec) form.Value {
+//		return form.Object("a budget",
+//			form.Key("host_bytes", form.Integer(&b.HostBytes, "a number of bytes", 1, 1<<53), "Bytes per process."))
+//	}
+//
+// The table drives [Form.Read], [Write] and [Form.Schema]. A value of another kind than
+// those here is a type with the methods of [Value], often around one of them.
+//
+// The kinds of documents are in one place, so the error about a document of another kind
+// names that kind and the commands that read it.
 package form
 
 import (
@@ -29,29 +40,28 @@ const (
 
 // Form is a kind of document.
 type Form struct {
-	Name     string // name in errors
-	noun     string
-	remedy   string // remedy in the error of a command that reads another form
-	required int    // the number of keys that a document must have, from the first
-	keys     []string
+	Name   string // name in errors
+	noun   string
+	remedy string   // remedy in the error of a command that reads another form
+	keys   []string // in the order of errors; a text has the form with the most of its keys
 }
 
 // The forms.
 var (
-	Layout = &Form{"layout", "a layout document", "meshfeed check and meshfeed plan read layouts", 3,
+	Layout = &Form{"layout", "a layout document", "meshfeed check and meshfeed plan read layouts",
 		[]string{"meshfeed", "mesh", "arrays", "batch", "dataset", "loading", "prefetch", "budget"}}
-	Strategy = &Form{"strategy", "a strategy document", "meshfeed advise reads strategy documents", 4,
+	Strategy = &Form{"strategy", "a strategy document", "meshfeed advise reads strategy documents",
 		[]string{"meshfeed", "model", "training", "cluster", "search", "input"}}
-	Memory = &Form{"memory", "a memory document", "meshfeed memory reads memory documents", 3,
+	Memory = &Form{"memory", "a memory document", "meshfeed memory reads memory documents",
 		[]string{"meshfeed", "mesh", "arrays", "optimizer", "precision", "batch", "activation_bytes", "capacity_bytes"}}
-	Measurements = &Form{"measurements", "a measurements document", "loader.report() and mf_diagnose read measurements documents", 2,
+	Measurements = &Form{"measurements", "a measurements document", "loader.report() and mf_diagnose read measurements documents",
 		[]string{"meshfeed", "processes", "silent"}}
-	Diagram = &Form{"diagram", "a diagram document", "meshfeed draw reads diagram documents", 2,
+	Diagram = &Form{"diagram", "a diagram document", "meshfeed draw reads diagram documents",
 		[]string{"meshfeed", "diagram"}}
 )
 
 // report is the planner's report, which no command reads.
-var report = &Form{"report", "a report of meshfeed advise", `its member "layout" is a layout document`, 0,
+var report = &Form{"report", "a report of meshfeed advise", `its member "layout" is a layout document`,
 	[]string{"meshfeed", "model", "devices", "meshes", "evaluated", "pruned", "candidates", "best", "layout"}}
 
 // Invalid makes the error of a document that breaks a rule at path, a JSON Pointer
@@ -64,9 +74,9 @@ func (f *Form) Invalid(path, format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, f.Name, format, args...).With("path", path)
 }
 
-// Read reads a document. It calls visit for every key of the root except "meshfeed";
-// visit must read the value. Read is as strict as [jsontext.Reader].
-func (f *Form) Read(text []byte, visit func(r *jsontext.Reader, key string) error) error {
+// Read reads a document with these members into their variables. It is as strict as
+// [jsontext.Reader].
+func (f *Form) Read(text []byte, members []*Member) error {
 	if len(text) > MaxBytes {
 		return f.Invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
 	}
@@ -77,19 +87,34 @@ func (f *Form) Read(text []byte, visit func(r *jsontext.Reader, key string) erro
 	if err != nil {
 		return err
 	}
-	err = r.Members(f.noun, f.required, f.keys, func(key string) error {
-		if key == "meshfeed" {
-			return readVersion(r)
-		}
-		return visit(r, key)
-	})
-	if err == nil {
+	if err = Object(f.noun, versioned(members)...).Read(r); err == nil {
 		return nil
 	}
 	if found := f.mistaken(text); found != nil {
 		return f.Invalid("", "expected %s, but found %s", f.noun, found.noun).WithHint("%s", found.remedy)
 	}
 	return err
+}
+
+// Write returns the text of a document without spaces, with its members in the order of
+// the table.
+func Write(members []*Member) []byte {
+	w := &jsontext.Writer{}
+	Object("", versioned(members)...).Write(w)
+	return w.Text
+}
+
+// versioned adds the version of the form to the members of a document.
+func versioned(members []*Member) []*Member {
+	v := Version
+	version := Integer(&v, "the version of the format", -jsontext.MaxInteger, jsontext.MaxInteger)
+	version = Described(`"const":1`, Checked(version, func(r *jsontext.Reader) error {
+		if v != Version {
+			return r.Fail("the document has version %d, but this release reads version %d", v, Version)
+		}
+		return nil
+	}))
+	return slices.Concat([]*Member{Key("meshfeed", version, "The version of the format.").Required()}, members)
 }
 
 func (f *Form) reader(text []byte) (*jsontext.Reader, error) {
@@ -108,14 +133,6 @@ func otherEncoding(text []byte) bool {
 		}
 	}
 	return false
-}
-
-func readVersion(r *jsontext.Reader) error {
-	v, err := r.Integer("the version of the format", -jsontext.MaxInteger, jsontext.MaxInteger)
-	if err == nil && v != Version {
-		return r.Fail("the document has version %d, but this release reads version %d", v, Version)
-	}
-	return err
 }
 
 // mistaken returns the form that a text probably has, if that is not f: the form with

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/internal/form"
-	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 var forms = []*form.Form{form.Layout, form.Strategy, form.Memory, form.Measurements, form.Diagram}
@@ -24,12 +23,7 @@ var remedies = []string{
 	"meshfeed memory reads memory documents", "loader.report() and mf_diagnose read measurements documents", "meshfeed draw reads diagram documents",
 }
 
-func read(f *form.Form, text string) error {
-	return f.Read([]byte(text), func(r *jsontext.Reader, _ string) error {
-		r.Skip()
-		return nil
-	})
-}
+func read(f *form.Form, text string) error { return f.Read([]byte(text), f.Skipping()) }
 
 // TestDocumentOfAnotherForm checks that the error names the form that a document has.
 func TestDocumentOfAnotherForm(t *testing.T) {

@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,7 +49,20 @@ func NewReader(text []byte, form Form) (*Reader, error) {
 
 // Fail makes an error about the value that is being read.
 func (r *Reader) Fail(format string, args ...any) *status.Error {
-	return r.form.Fail(r.Pointer(), fmt.Sprintf(format, args...))
+	return r.FailAt(r.Pointer(), format, args...)
+}
+
+// FailAt makes an error about the value at a JSON Pointer.
+func (r *Reader) FailAt(pointer, format string, args ...any) *status.Error {
+	return r.form.Fail(pointer, fmt.Sprintf(format, args...))
+}
+
+// At moves an error to the value that is being read.
+func (r *Reader) At(err error) error {
+	if e, ok := errors.AsType[*status.Error](err); ok {
+		return r.Fail("%s", e.Msg).WithHint("%s", e.Hint)
+	}
+	return err
 }
 
 // Pointer returns the JSON Pointer of the value that is being read.

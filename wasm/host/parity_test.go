@@ -147,4 +147,4 @@ func TestParityWithNode(t *testing.T) {
 	compare(t, "node", list, guest.Ask(t, modulePath, list), native(list))
 }
 
-func TestSize(t *testing.T) { guest.CheckSize(t, module, 4_230_000, 1_128_000) }
+func TestSize(t *testing.T) { guest.CheckSize(t, module, 4_390_000, 1_156_000) }

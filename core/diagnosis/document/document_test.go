@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/diagnosis"
 	"github.com/meshfeed/meshfeed/core/diagnosis/document"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/golden"
 	"github.com/meshfeed/meshfeed/tests/reports"
 )
 
@@ -28,6 +29,11 @@ func diagnose(t *testing.T, text string) *diagnosis.Report {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestSchema compares the schema with its file. The flag -rewrite writes the file.
+func TestSchema(t *testing.T) {
+	golden.CompareJSON(t, "measurements.schema.json", []byte(document.Schema()))
 }
 
 func TestText(t *testing.T) {

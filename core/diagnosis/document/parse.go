@@ -22,109 +22,120 @@ const MaxProcesses = 1 << 17
 // Diagnose reads a document, and returns the report of its processes. An error is
 // InvalidArgument, with a JSON Pointer in its attribute "path".
 func Diagnose(text []byte) (*diagnosis.Report, error) {
-	var p parser
-	if err := form.Measurements.Read(text, p.top); err != nil {
+	var d job
+	if err := form.Measurements.Read(text, d.members()); err != nil {
 		return nil, err
 	}
-	if len(p.processes) == 1 && len(p.silent) == 0 {
-		return diagnosis.Diagnose(p.processes[0]), nil
+	if len(d.processes) == 1 && len(d.silent) == 0 {
+		return diagnosis.Diagnose(d.processes[0]), nil
 	}
-	return diagnosis.DiagnoseJob(p.processes, p.silent), nil
+	return diagnosis.DiagnoseJob(d.processes, d.silent), nil
 }
 
-// parser reads the text of a document.
-type parser struct {
-	*jsontext.Reader
+// Schema returns the JSON Schema of measurements documents, of draft 2020-12. Every document
+// that [Diagnose] accepts is valid by it. Diagnose refuses more than a schema can say, such
+// as keys that repeat.
+func Schema() string {
+	return form.Measurements.Schema("What the processes of a job measured in their loops over a loader. Times are sums over the batches, in nanoseconds. "+
+		"A key that is left out is 0. `mf_diagnose` answers with a diagnosis document.", new(job).members(), "")
+}
+
+// job is what a document says.
+type job struct {
 	processes []diagnosis.Measurements
 	silent    []int
 }
 
-func (p *parser) top(r *jsontext.Reader, key string) (err error) {
-	p.Reader = r
-	switch key {
-	case "processes":
-		err = p.List("a list of measurements", MaxProcesses, func(int) error {
-			m, err := p.measurements()
-			p.processes = append(p.processes, m)
-			return err
-		})
-	case "silent":
-		err = p.List("a list of processes", MaxProcesses, func(int) error {
-			n, err := p.Int("a process", 0, maxProcess)
-			p.silent = append(p.silent, n)
-			return err
-		})
+func (d *job) members() []*form.Member {
+	return []*form.Member{
+		form.Key("processes", form.List(&d.processes, "a list of measurements", MaxProcesses, measurements), "The measurements of each process.").Required(),
+		form.Key("silent", form.List(&d.silent, "a list of processes", MaxProcesses, process), "The processes of the job that published no measurements.").Default("[]"),
 	}
-	return err
 }
 
 const maxProcess = 1<<31 - 1
 
-// keys lists the keys of the measurements of a process.
-var keys = []string{
-	"process", "batches", "age_ns", "wall_ns", "wait_ns", "peers_ns", "hand_over_ns", "build_ns", "gather_ns", "storage_ns", "decode_ns", "stall_ns", "decoding_ns", "delayed_ns",
-	"processors", "rows", "bytes", "gathered_bytes", "arrays", "combinable", "devices", "platform", "batch_size", "records", "prefetch", "device_prefetch", "bounded", "samples", "windows",
+func small(to *int, want string) form.Value {
+	return form.Defined("number", "", form.Integer(to, want, 0, maxProcess))
 }
 
-func (p *parser) measurements() (m diagnosis.Measurements, err error) {
-	times := map[string]*time.Duration{
-		"age_ns": &m.Age, "wall_ns": &m.Wall, "wait_ns": &m.Wait, "peers_ns": &m.Peers, "hand_over_ns": &m.HandOver, "build_ns": &m.Build,
-		"gather_ns": &m.Gather, "storage_ns": &m.Storage, "decode_ns": &m.Decode, "stall_ns": &m.Stall, "decoding_ns": &m.Decoding, "delayed_ns": &m.Delayed,
-	}
-	counts := map[string]*int64{
-		"batches": &m.Batches, "rows": &m.Rows, "bytes": &m.Bytes, "gathered_bytes": &m.Gathered,
-		"batch_size": &m.BatchSize, "records": &m.Records, "prefetch": &m.Prefetch, "device_prefetch": &m.DevicePrefetch,
-	}
-	ints := map[string]*int{"process": &m.Process, "processors": &m.Processors, "arrays": &m.Arrays, "combinable": &m.Combinable, "devices": &m.Devices}
-	err = p.Members("measurements", 0, keys, func(key string) (err error) {
-		switch {
-		case times[key] != nil:
-			err = p.time(times[key])
-		case counts[key] != nil:
-			*counts[key], err = p.Integer("a number", 0, jsontext.MaxInteger)
-		case ints[key] != nil:
-			*ints[key], err = p.Int("a number", 0, maxProcess)
-		case key == "platform":
-			m.Platform, err = p.Text("the name of a platform")
-		case key == "bounded":
-			m.Bounded, err = p.Bool("whether max_host_bytes bounds what is read ahead")
-		case key == "samples":
-			err = p.samples(&m.Samples)
-		case key == "windows":
-			err = p.windows(&m.Windows)
-		}
-		return err
-	})
-	return m, err
+func process(to *int) form.Value { return small(to, "a process") }
+func number(to *int) form.Value  { return small(to, "a number") }
+func sampled(to *int) form.Value { return small(to, "a number of samples") }
+
+func count(to *int64) form.Value {
+	return form.Defined("count", "", form.Integer(to, "a number", 0, jsontext.MaxInteger))
 }
 
-func (p *parser) samples(s *diagnosis.Samples) error {
-	ints := map[string]*int{"steps": &s.Steps, "idle": &s.Idle, "dry": &s.Dry, "inside": &s.Inside, "busy": &s.Busy}
-	times := map[string]*time.Duration{"step_ns": &s.Step, "cpu_ns": &s.CPU}
-	return p.Members("samples", 0, []string{"steps", "idle", "dry", "inside", "busy", "step_ns", "cpu_ns"}, func(key string) (err error) {
-		if to := ints[key]; to != nil {
-			*to, err = p.Int("a number of samples", 0, maxProcess)
-			return err
-		}
-		return p.time(times[key])
-	})
+func spent(to *time.Duration) form.Value {
+	return form.Defined("time", "", form.Integer(to, "a number of nanoseconds", 0, jsontext.MaxInteger))
 }
 
-// windowKeys lists the keys of the windows of an order.
-var windowKeys = []string{"blocks", "windows", "window", "records", "bytes", "variance_percent"}
-
-func (p *parser) windows(q *sampler.Quality) error {
-	counts := map[string]*int64{
-		"blocks": &q.Blocks, "windows": &q.Windows, "window": &q.Window, "records": &q.Records, "bytes": &q.Bytes, "variance_percent": &q.Percent,
-	}
-	return p.Members("windows", len(windowKeys), windowKeys, func(key string) (err error) {
-		*counts[key], err = p.Integer("a number", 0, jsontext.MaxInteger)
-		return err
-	})
+func measurements(m *diagnosis.Measurements) form.Value {
+	return form.Defined("measurements", "What one process measured.", form.Object("measurements",
+		form.Key("process", number(&m.Process), "The number of the process in its job."),
+		form.Key("batches", count(&m.Batches), "How many batches were measured. The first ones of a loop should not be among them."),
+		form.Key("age_ns", spent(&m.Age), "The time since the values were published, in a job."),
+		form.Key("wall_ns", spent(&m.Wall), "The time of the loop, without pauses between loops. What the next three do not take of it is the step."),
+		form.Key("wait_ns", spent(&m.Wait), "The time in which the loop waited for a batch that was not ready."),
+		form.Key("peers_ns", spent(&m.Peers), "The time in which the loop waited for other processes to come to the same batch."),
+		form.Key("hand_over_ns", spent(&m.HandOver), "The rest of the calls that return a batch."),
+		form.Key("build_ns", spent(&m.Build), "The time in which the producer built batches."),
+		form.Key("gather_ns", spent(&m.Gather), "The part of build_ns in which rows were gathered."),
+		form.Key("storage_ns", spent(&m.Storage), "The part of gather_ns in which files were read."),
+		form.Key("decode_ns", spent(&m.Decode), "The part of gather_ns in which data was decompressed."),
+		form.Key("stall_ns", spent(&m.Stall), "The time in which enough batches were ready."),
+		form.Key("decoding_ns", spent(&m.Decoding), "The processor time of decompressing, also ahead of the loop and for other loaders over the dataset."),
+		form.Key("delayed_ns", spent(&m.Delayed), "The time in which threads that decompress waited for a processor."),
+		form.Key("processors", number(&m.Processors), "How many processors the process may use."),
+		form.Key("rows", count(&m.Rows), "The rows of this process's blocks."),
+		form.Key("bytes", count(&m.Bytes), "The bytes of this process's blocks."),
+		form.Key("gathered_bytes", count(&m.Gathered), "More than bytes if whole batches are gathered."),
+		form.Key("arrays", number(&m.Arrays), "The arrays of a batch."),
+		form.Key("combinable", number(&m.Combinable), "How many arrays fewer there were if fields of equal type, shape and spec were one."),
+		form.Key("devices", number(&m.Devices), "The devices of this process."),
+		form.Key("platform", platform{&m.Platform}, `The platform of the devices, such as "gpu". Left out without devices.`),
+		form.Key("batch_size", count(&m.BatchSize), "The rows of a global batch."),
+		form.Key("records", count(&m.Records), "The records of the dataset."),
+		form.Key("prefetch", count(&m.Prefetch), "How many batches are read ahead."),
+		form.Key("device_prefetch", count(&m.DevicePrefetch), "How many batches are sent to devices ahead."),
+		form.Key("bounded", form.Bool(&m.Bounded, "whether max_host_bytes bounds what is read ahead"), "Whether max_host_bytes leaves no memory for the batches that are read ahead."),
+		form.Key("samples", samples(&m.Samples), ""),
+		form.Key("windows", windows(&m.Windows), ""),
+	))
 }
 
-func (p *parser) time(to *time.Duration) error {
-	n, err := p.Integer("a number of nanoseconds", 0, jsontext.MaxInteger)
-	*to = time.Duration(n)
+func samples(s *diagnosis.Samples) form.Value {
+	return form.Defined("samples", "What the devices and the thread of the program did at some steps.", form.Object("samples",
+		form.Key("steps", sampled(&s.Steps), "Steps that were sampled."),
+		form.Key("idle", sampled(&s.Idle), "Of these, steps at whose end the devices had nothing to do."),
+		form.Key("dry", sampled(&s.Dry), "Of these, steps at whose begin the devices had nothing to do."),
+		form.Key("inside", sampled(&s.Inside), "Steps that were sampled at a time inside of the step."),
+		form.Key("busy", sampled(&s.Busy), "Of these, steps inside of which the devices computed."),
+		form.Key("step_ns", spent(&s.Step), "The time of the sampled steps that have no sample inside."),
+		form.Key("cpu_ns", spent(&s.CPU), "The part of step_ns in which the thread of the program ran, or waited for a CPU."),
+	))
+}
+
+func windows(q *sampler.Quality) form.Value {
+	return form.Defined("windows", `How well an order with windows shuffles, such as "blocks", and what that costs.`, form.Object("windows",
+		form.Key("blocks", count(&q.Blocks), "The blocks of the dataset.").Required(),
+		form.Key("windows", count(&q.Windows), "The windows of an epoch.").Required(),
+		form.Key("window", count(&q.Window), "The most blocks of a window.").Required(),
+		form.Key("records", count(&q.Records), "The most records of a window.").Required(),
+		form.Key("bytes", count(&q.Bytes), "The bytes of these records, in the fields of a batch.").Required(),
+		form.Key("variance_percent", count(&q.Percent), "The most that the variance of a batch's mean can be, in percent of the variance with independent records.").Required(),
+	))
+}
+
+// platform is a name that may be empty.
+type platform struct{ to *string }
+
+func (v platform) Read(r *jsontext.Reader) (err error) {
+	*v.to, err = r.Text("the name of a platform")
 	return err
 }
+
+func (v platform) Write(w *jsontext.Writer) { w.String(*v.to) }
+func (v platform) Given() bool              { return *v.to != "" }
+func (v platform) Describe(s *form.Schema)  { s.Rule(`"type":"string","maxLength":1024`) }

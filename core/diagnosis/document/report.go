@@ -107,11 +107,7 @@ func writeWindows(w *jsontext.Writer, q sampler.Quality) {
 		w.Null()
 		return
 	}
-	w.Open('{')
-	for i, n := range []int64{q.Blocks, q.Windows, q.Window, q.Records, q.Bytes, q.Percent} {
-		w.Key(windowKeys[i]).Int(n)
-	}
-	w.Close('}')
+	windows(&q).Write(w)
 }
 
 func thousandths(f float64) int64 { return int64(math.Round(1000 * f)) }

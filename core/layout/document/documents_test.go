@@ -13,12 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
-
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/documents"
+	"github.com/meshfeed/meshfeed/tests/golden"
 )
 
 const path = "testdata/documents.json"
@@ -103,6 +102,9 @@ func outcome(c row) row {
 	}
 	return c
 }
+
+// TestSchema compares the schema with its file. The flag -rewrite writes the file.
+func TestSchema(t *testing.T) { golden.CompareJSON(t, "layout.schema.json", []byte(document.Schema())) }
 
 // TestDocuments compares Parse and Canonical with the table. The flag -rewrite
 // writes the table.

@@ -113,6 +113,11 @@ func attributes(e xml.StartElement) map[string]string {
 	return byName
 }
 
+// TestSchema compares the schema with its file. The flag -rewrite writes the file.
+func TestSchema(t *testing.T) {
+	golden.CompareJSON(t, "diagram.schema.json", []byte(document.Schema()))
+}
+
 // TestErrors draws the documents of testdata/errors, and compares the errors.
 func TestErrors(t *testing.T) {
 	datadriven.RunTest(t, "testdata/errors", func(t *testing.T, d *datadriven.TestData) string {

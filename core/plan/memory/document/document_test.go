@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/memory"
 	"github.com/meshfeed/meshfeed/core/plan/memory/document"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/golden"
 	"github.com/meshfeed/meshfeed/tests/reports"
 )
 
@@ -57,6 +58,9 @@ func measure(t *testing.T, text string) *memory.Usage {
 	}
 	return u
 }
+
+// TestSchema compares the schema with its file. The flag -rewrite writes the file.
+func TestSchema(t *testing.T) { golden.CompareJSON(t, "memory.schema.json", []byte(document.Schema())) }
 
 func TestText(t *testing.T) {
 	if got := document.Text(measure(t, model)); got != table {
@@ -194,7 +198,7 @@ func TestLimits(t *testing.T) {
 	for i := range document.MaxArrays {
 		fmt.Fprintf(&b, `,"%d":{"shape":[],"dtype":"bool"}`, i)
 	}
-	if _, err := document.Parse([]byte(b.String() + "}}")); err == nil || err.Error() != "memory: /arrays/65535: there are more than 65536 arrays" {
+	if _, err := document.Parse([]byte(b.String() + "}}")); err == nil || err.Error() != "memory: /arrays: there are more than 65536 arrays" {
 		t.Errorf("many arrays: %v", err)
 	}
 }
