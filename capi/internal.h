@@ -141,7 +141,7 @@ void mfi_slot_describe(mfi_slot* slot, mfi_step step, const char* state, size_t 
 /* Delivers a described slot as a batch. */
 void mfi_slot_deliver(mfi_slot* slot, mf_batch** out);
 
-/* Describes block i in full. False if there is no such block. */
+/* Describes block i in full. False if i is out of range. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
 /* The same for the batches of a pool, without their memory. */
@@ -202,9 +202,9 @@ void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
 void mfi_queue_unbind(uint64_t handle);
 void mfi_queue_unbind_all(void);
 
-/* Takes the first batch of a handle's queue. If there is none, but one is expected, it
-   waits, and subtracts the waiting time from *timeout_ms. *slot is NULL if the queue is
-   still empty. MF_CANCELLED if the handle was unbound meanwhile. */
+/* Takes the first batch of a handle's queue. If the queue is empty, but a batch is
+   expected, it waits, and subtracts the waiting time from *timeout_ms. *slot is NULL if
+   the queue is still empty. MF_CANCELLED if the handle was unbound meanwhile. */
 mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
 
 /* ---- signals.c ---- */

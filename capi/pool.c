@@ -216,7 +216,7 @@ void mfi_pool_close(mfi_pool* pool) {
   drop_pool(pool);
 }
 
-/* Returns an idle slot. If there is none, counts a new one and returns NULL. */
+/* Returns an idle slot. If no slot is idle, counts a new one and returns NULL. */
 static mfi_slot* reserve(mfi_pool* pool) {
   pthread_mutex_lock(&pool->lock);
   mfi_slot* slot = pool->idle;

@@ -369,9 +369,9 @@ mf_status mf_dataset_open_tensors(const char* path, mf_dataset* dataset, mf_erro
 
 /* Creates a dataset of n arrays without copying them. The library borrows the memory
    at data, and copies names, shapes and strides. It calls release(context) once, when
-   the memory is no longer needed: inside the mf_release of the last handle that needs
-   it, or before this function returns an error. A failure with MF_FORKED calls
-   nothing. release may be NULL. */
+   the library no longer needs the memory: inside the mf_release of the last handle
+   that needs it, or before this function returns an error. A failure with MF_FORKED
+   calls nothing. release may be NULL. */
 mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void* context),
                                  void* context, mf_dataset* dataset, mf_error* error);
 

@@ -42,7 +42,7 @@ class RecordBatch:
 
     @property
     def num_rows(self) -> int:
-        """The number of records. There are no padding rows."""
+        """The number of records. The batch has no padding rows."""
         return int(Head.from_address(self._address).rows)
 
     @property
