@@ -91,13 +91,9 @@ func (a *assembly) unite() (err error) {
 
 // number numbers the record batches and the records of all files.
 func (a *assembly) number() error {
-	rows, err := a.files.Number(a.ctx, len(a.union.Schema.Fields))
-	if err != nil {
-		return err
-	}
-	a.table.Index, a.table.Files = table.NewIndex(rows), a.files.Of
-	a.files.Rows = a.table.Index.Rows
-	return nil
+	err := a.files.Number(a.ctx, len(a.union.Schema.Fields))
+	a.table.Index, a.table.Files = a.files.Index, a.files.Of
+	return err
 }
 
 // checkColumns returns an error if a chosen column is not a field.

@@ -28,7 +28,7 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 		}
 		rows := make([]int64, len(f.Units)) // some may be empty
 		for k := range rows {
-			rows[k] = d.files.Rows(f.First + k)
+			rows[k] = d.files.Index.Rows(f.First + k)
 		}
 		batches := fmt.Sprint(rows)
 		keys := fmt.Sprintf("%q", fmt.Sprint(f.Partition))

@@ -37,7 +37,8 @@
 //     internal/resident makes mapped pages resident or reads them.
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.
-//   - Buffers: internal/buffers describes the Arrow buffers of a column.
+//   - Record batches: internal/index finds the record batch of a record, and internal/buffers
+//     describes the Arrow buffers of a column.
 //   - Formats: internal/format defines what a format does. internal/format/ipc and
 //     internal/format/parquet are the formats, internal/codec decompresses, internal/chunk and
 //     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -67,7 +68,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(v.data))}
 		t.Add(f, buffers.Nulls{})
 	}
-	t.Index = table.NewIndex(rows[:1])
+	t.Index = index.New(rows[:1])
 	return table.NewMemory(t), nil
 }
 

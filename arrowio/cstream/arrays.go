@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -60,7 +61,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 		t.Strides = append(t.Strides, slices.Clone(a.Strides))
 		t.Add(f, buffers.Nulls{})
 	}
-	t.Index = table.NewIndex([]int64{int64(list[0].Shape[0])})
+	t.Index = index.New([]int64{int64(list[0].Shape[0])})
 	return newBorrowed(t, release), nil
 }
 

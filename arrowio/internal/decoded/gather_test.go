@@ -162,6 +162,18 @@ func TestLargerThanEstimated(t *testing.T) {
 	allFree(t)
 }
 
+// TestEndlessEstimates: a format that asks for more than all memory is at fault.
+func TestEndlessEstimates(t *testing.T) {
+	c := open(t, formattest.Toy{Decode: func(int, int64) error { return format.ErrEstimate }})
+	if err := decodeNumbers(t.Context(), c, 0); status.CodeOf(err) != status.Internal {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.Once(t.Context(), 0, c.files.Fields[0], false); status.CodeOf(err) != status.Internal {
+		t.Errorf("got %v", err)
+	}
+	allFree(t)
+}
+
 // TestLowestErrorOfDecoding: a gather returns the error of the first unit that fails, even if
 // a later one has failed before.
 func TestLowestErrorOfDecoding(t *testing.T) {

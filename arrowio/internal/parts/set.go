@@ -111,7 +111,7 @@ func (s *set) divide() {
 				s.parts = append(s.parts, &state{number: last, file: f, first: batch, record: record})
 			}
 			p := s.parts[last]
-			record += s.files.Rows(batch)
+			record += s.files.Index.Rows(batch)
 			p.last, p.bytes = batch+1, p.bytes+bytes
 			s.of[batch] = int32(last)
 		}
@@ -134,7 +134,7 @@ func (s *set) decodedBytes() (total int64) {
 // batchBytes returns about how many bytes the fields of a record batch take decoded. For
 // ragged fields, which have unknown lengths, it takes the stored bytes of the batch.
 func (s *set) batchBytes(f *units.File, batch int) (bytes int64) {
-	rows, ragged := s.files.Rows(batch), false
+	rows, ragged := s.files.Index.Rows(batch), false
 	for _, i := range s.numbers {
 		field := s.files.Fields[i]
 		ragged = ragged || field.Ragged > 0
@@ -155,7 +155,7 @@ func (s *set) key(p *state) string {
 	fmt.Fprintf(h, "decoders %d\n%s\n%x\n", decodersVersion, version, p.file.Digest)
 	fmt.Fprintf(h, "units %d to %d from record %d:", p.first-p.file.First, p.last-p.file.First, p.record)
 	for batch := p.first; batch < p.last; batch++ {
-		fmt.Fprintf(h, " %d", s.files.Rows(batch)) // pages may be divided in other ways
+		fmt.Fprintf(h, " %d", s.files.Index.Rows(batch)) // pages may be divided in other ways
 	}
 	fmt.Fprintln(h)
 	for _, i := range s.numbers {
@@ -188,7 +188,7 @@ func (s *set) install(p *state, entry diskcache.Entry) error {
 	}
 	rows := make([]int64, p.last-p.first)
 	for i := range rows {
-		rows[i] = s.files.Rows(p.first + i)
+		rows[i] = s.files.Index.Rows(p.first + i)
 	}
 	which, fields := s.held(p)
 	units, err := part.Read(entry, b.Size(), p.key, fields, rows)

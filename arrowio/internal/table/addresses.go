@@ -47,9 +47,9 @@ func (t *Table) inMemory() bool {
 // origins returns the origins of one field.
 func (t *Table) origins(a *addressed) []uintptr {
 	data, x := a.column.Planes[len(a.column.Planes)-1].Data, t.Index
-	list := make([]uintptr, x.entries()+1)
-	for p := range x.entries() {
-		batch := x.number(p)
+	list := make([]uintptr, x.Entries()+1)
+	for p := range x.Entries() {
+		batch := x.Batch(p)
 		begin := uintptr(data[batch])
 		if t.Store != nil {
 			base, _ := t.Store.Base(t.File(batch))
@@ -58,9 +58,9 @@ func (t *Table) origins(a *addressed) []uintptr {
 		if a.packed {
 			begin = gather.BitAddress(begin, 0)
 		}
-		list[p] = begin - uintptr(x.first[p]*a.stride)
+		list[p] = begin - uintptr(x.Start(p)*a.stride)
 	}
-	list[x.entries()] = uintptr(a.stride)
+	list[x.Entries()] = uintptr(a.stride)
 	return list
 }
 

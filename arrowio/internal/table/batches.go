@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -32,7 +33,7 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Index: NewIndex(r.Rows), Calls: source.NewCalls("arrowio", "dataset", release)}
+	t := &Table{Index: index.New(r.Rows), Calls: source.NewCalls("arrowio", "dataset", release)}
 	for i, field := range fields {
 		column, reason := (*buffers.Column)(nil), reasons[i]
 		if reason == "" {

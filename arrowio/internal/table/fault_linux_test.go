@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -120,7 +121,7 @@ func TestFaults(t *testing.T) {
 func testFault(t *testing.T, field *arrowtype.Field, planes []buffers.Plane, to dtype.Type) {
 	store := newShrunkStore(t)
 	store.column = &buffers.Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
-	x := &Table{Index: NewIndex([]int64{3}), Store: store, Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x := &Table{Index: index.New([]int64{3}), Store: store, Calls: source.NewCalls("arrowio", "dataset", nil)}
 	x.Add(field, store.column.Nulls())
 	part := x.Schema.Whole(0)
 	part.To = to

@@ -234,10 +234,10 @@ func (s *gatherState) touchAll() {
 		s.touch(batch)
 		return
 	}
-	entries := uint32(t.Index.entries())
+	entries := uint32(t.Index.Entries())
 	for _, p := range s.entries() {
 		if p < entries {
-			s.touch(t.Index.number(int(p)))
+			s.touch(t.Index.Batch(int(p)))
 		}
 	}
 }
@@ -247,7 +247,7 @@ func (s *gatherState) touchAll() {
 func (s *gatherState) entries() []uint32 {
 	if !s.located {
 		s.entry = slices.Grow(s.entry[:0], len(s.records))[:len(s.records)]
-		s.table.Index.locate(s.records, s.entry)
+		s.table.Index.Find(s.records, s.entry)
 		s.located = true
 	}
 	return s.entry

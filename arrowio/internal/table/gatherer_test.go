@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -17,7 +18,7 @@ import (
 // list.
 func TestCheckRecords(t *testing.T) {
 	for _, n := range []int64{0, 1, 100, 1 << 40} {
-		x := &Table{Index: NewIndex([]int64{n})}
+		x := &Table{Index: index.New([]int64{n})}
 		for _, r := range []int64{math.MinInt64, -n - 1, -2, -1, 0, n - 1, n, n + 1, 1 << 62, math.MaxInt64} {
 			legal := r >= -1 && r < n
 			for _, list := range [][]int64{{r}, {r, -1, -1}, {-1, -1, r}} {
@@ -31,10 +32,10 @@ func TestCheckRecords(t *testing.T) {
 			}
 		}
 	}
-	if zeros, err := (&Table{Index: NewIndex([]int64{3})}).checkRecords(nil); zeros || err != nil {
+	if zeros, err := (&Table{Index: index.New([]int64{3})}).checkRecords(nil); zeros || err != nil {
 		t.Errorf("no records: %v, %v", zeros, err)
 	}
-	_, err := (&Table{Index: NewIndex([]int64{3})}).checkRecords([]int64{2, 3})
+	_, err := (&Table{Index: index.New([]int64{3})}).checkRecords([]int64{2, 3})
 	if want := "arrowio: record 3 of 3"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -49,7 +50,7 @@ func TestElements(t *testing.T) {
 		plane.Data = append(plane.Data, int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 	}
 	field := describe(t, arrowmeta.Field{Name: "x", Type: number})
-	x := &Table{Index: NewIndex([]int64{3, 4}), Columns: []*buffers.Column{{Planes: []buffers.Plane{plane}}}, Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x := &Table{Index: index.New([]int64{3, 4}), Columns: []*buffers.Column{{Planes: []buffers.Plane{plane}}}, Calls: source.NewCalls("arrowio", "dataset", nil)}
 	x.Add(field, buffers.Nulls{})
 	g, err := x.Gatherer([]source.Part{x.Schema.Whole(0)})
 	if err != nil {

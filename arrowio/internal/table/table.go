@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -64,7 +65,7 @@ type Table struct {
 	Fields  []*arrowtype.Field
 	Strides [][]int // by field, in bytes: from record to record, then within a row; nil for C order
 	Schema  source.Schema
-	Index   *Index
+	Index   *index.Index
 	Files   []int32 // file of each record batch; nil if there is at most one
 	Store   Store
 	Units   Units

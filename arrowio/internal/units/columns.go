@@ -134,7 +134,7 @@ func (r *columnReader) file(f *File) error {
 		return nil
 	}
 	return f.Scan(r.ctx, last, func(i int, u format.Unit) error {
-		if want := r.files.Rows(f.First + i); u.Rows() != want {
+		if want := r.files.Index.Rows(f.First + i); u.Rows() != want {
 			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, u.Rows(), want).
 				WithHint("do not write to files that are open")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/index"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -23,11 +24,9 @@ type Files struct {
 	List   []*File
 	Reads  *resident.Reads // of all files
 	Fields []Field
+	Index  *index.Index    // finds the record batch of a record
 	Of     []int32         // by record batch: its file; nil if there is one file
 	Nulls  []buffers.Nulls // by column of the union
-
-	// Rows returns the number of rows of a record batch, as it was when the files were opened.
-	Rows func(batch int) int64
 
 	calls *source.Calls
 	life  context.Context // ends when the dataset is closed
@@ -48,10 +47,10 @@ func New(list []*File, reads *resident.Reads, calls *source.Calls, life context.
 // maxRecords bounds a dataset, because orders of records are bounded.
 const maxRecords = 1 << 40
 
-// Number numbers the record batches of all files, and returns the rows of each. It reads the
+// Number numbers the record batches of all files. It reads the
 // headers of the units, and records which columns have nulls. The files have their members of a
 // union with this many columns.
-func (s *Files) Number(ctx context.Context, columns int) ([]int64, error) {
+func (s *Files) Number(ctx context.Context, columns int) error {
 	rows := make([][]int64, len(s.List))
 	s.Nulls = make([]buffers.Nulls, columns)
 	var mu sync.Mutex
@@ -75,13 +74,14 @@ func (s *Files) Number(ctx context.Context, columns int) ([]int64, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	return s.join(rows)
 }
 
-// join joins the rows of the record batches of all files.
-func (s *Files) join(rows [][]int64) (all []int64, err error) {
+// join makes the index of the record batches of all files.
+func (s *Files) join(rows [][]int64) error {
+	var all []int64
 	total := int64(0)
 	for i, list := range rows {
 		f := s.List[i]
@@ -89,14 +89,15 @@ func (s *Files) join(rows [][]int64) (all []int64, err error) {
 		all = append(all, list...)
 		for _, n := range list {
 			if total += n; total > maxRecords {
-				return nil, status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.Path).With("path", f.Path)
+				return status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.Path).With("path", f.Path)
 			}
 			if len(s.List) > 1 {
 				s.Of = append(s.Of, int32(i))
 			}
 		}
 	}
-	return all, nil
+	s.Index = index.New(all)
+	return nil
 }
 
 // File returns the file of a record batch.

@@ -64,12 +64,11 @@ func Open(t *testing.T, f format.Format, o blob.Opener, names []string, release 
 		}
 	})
 	d.Files = units.New(list, reads, calls, d.Life)
-	rows, err := d.Files.Number(t.Context(), len(u.Schema.Fields))
+	err = d.Files.Number(t.Context(), len(u.Schema.Fields))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Table = &table.Table{Store: d.Files, Index: table.NewIndex(rows), Files: d.Files.Of, Calls: calls}
-	d.Files.Rows = d.Table.Index.Rows
+	d.Table = &table.Table{Store: d.Files, Index: d.Files.Index, Files: d.Files.Of, Calls: calls}
 	fields, reasons, err := table.Fields(&u.Schema, table.Shapes{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,11 @@
-package table
+package index
 
 import (
 	"math/rand/v2"
 	"testing"
 )
 
-// TestLocate compares Locate and locate with a loop over the rows of all batches.
+// TestLocate compares Locate and Find with a loop over the rows of all batches.
 func TestLocate(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for trial := range 300 {
@@ -23,12 +23,12 @@ func TestLocate(t *testing.T) {
 				rows[i] = random.Int64N(3) * (1 + random.Int64N(2)*random.Int64N(5000))
 			}
 		}
-		x := NewIndex(rows)
+		x := New(rows)
 		records, entries := make([]int64, x.Len()), make([]uint32, x.Len())
 		for i := range records {
 			records[i] = int64(i)
 		}
-		x.locate(records, entries)
+		x.Find(records, entries)
 		record := int64(0)
 		for b, n := range rows {
 			if got := x.Rows(b); got != n {
@@ -36,7 +36,7 @@ func TestLocate(t *testing.T) {
 			}
 			for row := range n {
 				batch, at := x.Locate(record)
-				if batch != int32(b) || at != row || x.number(int(entries[record])) != batch {
+				if batch != int32(b) || at != row || x.Batch(int(entries[record])) != batch {
 					t.Fatalf("%v: record %d is row %d of batch %d instead of row %d of %d", rows, record, at, batch, row, b)
 				}
 				record++
@@ -55,27 +55,27 @@ func TestIndexMemory(t *testing.T) {
 	for i := range rows {
 		rows[i] = int64(i%1000) + 1
 	}
-	x := NewIndex(rows)
+	x := New(rows)
 	if n := 8*cap(x.first) + 4*cap(x.bucket) + 4*cap(x.batch); n > 32<<20 {
 		t.Errorf("the index takes %d bytes", n)
 	}
 }
 
-func BenchmarkLocate(b *testing.B) {
+func BenchmarkFind(b *testing.B) {
 	for name, odd := range map[string]int64{"even": 1000, "uneven": 13} {
 		rows := make([]int64, 10_000)
 		for i := range rows {
 			rows[i] = 1000
 		}
 		rows[77] = odd
-		x := NewIndex(rows)
+		x := New(rows)
 		records, entry := make([]int64, 4096), make([]uint32, 4096)
 		for i := range records {
 			records[i] = rand.Int64N(x.Len())
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				x.locate(records, entry)
+				x.Find(records, entry)
 			}
 		})
 	}

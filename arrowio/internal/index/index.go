@@ -1,4 +1,5 @@
-package table
+// Package index finds the record batch of a record.
+package index
 
 import (
 	"math/bits"
@@ -20,8 +21,8 @@ type Index struct {
 	shift  uint     // a bucket has 1<<shift records
 }
 
-// NewIndex makes the index of record batches with the given numbers of rows.
-func NewIndex(rows []int64) *Index {
+// New makes the index of record batches with the given numbers of rows.
+func New(rows []int64) *Index {
 	x := &Index{first: make([]int64, 0, len(rows)+1)}
 	empty := false
 	for _, n := range rows {
@@ -66,7 +67,7 @@ func (x *Index) Len() int64 { return x.first[len(x.first)-1] }
 
 // Units returns the number of records of every batch that is not empty.
 func (x *Index) Units() []int64 {
-	sizes := make([]int64, x.entries())
+	sizes := make([]int64, x.Entries())
 	for i := range sizes {
 		sizes[i] = x.first[i+1] - x.first[i]
 	}
@@ -75,27 +76,27 @@ func (x *Index) Units() []int64 {
 
 // Single reports whether all records lie in one batch, and returns its number.
 func (x *Index) Single() (batch int32, ok bool) {
-	return x.number(0), len(x.first) == 2
+	return x.Batch(0), len(x.first) == 2
 }
 
 // Locate returns the batch of a record and the row in it. The record must be in
 // [0, Len).
 func (x *Index) Locate(record int64) (batch int32, row int64) {
 	at := x.search(record)
-	return x.number(at), record - x.first[at]
+	return x.Batch(at), record - x.first[at]
 }
 
-// entries returns the number of batches with records.
-func (x *Index) entries() int { return len(x.first) - 1 }
+// Entries returns the number of entries.
+func (x *Index) Entries() int { return len(x.first) - 1 }
 
-// locate finds the entries of many records. Record -1 has the entry number
-// x.entries(), one after the last.
-func (x *Index) locate(records []int64, entry []uint32) {
+// Find sets the entries of many records. Record -1 has the entry number
+// x.Entries(), one after the last.
+func (x *Index) Find(records []int64, entry []uint32) {
 	entry = entry[:len(records)]
 	first, bucket, shift := x.first, x.bucket, x.shift&63
 	for i, r := range records {
 		if r < 0 {
-			entry[i] = uint32(x.entries())
+			entry[i] = uint32(x.Entries())
 			continue
 		}
 		at := bucket[r>>shift]
@@ -120,9 +121,9 @@ func (x *Index) search(record int64) int {
 	return at
 }
 
-// number returns the batch of an entry. If some batches are empty, it is 0 for
+// Batch returns the batch of an entry. If some batches are empty, it is 0 for
 // the number after the last entry.
-func (x *Index) number(i int) int32 {
+func (x *Index) Batch(i int) int32 {
 	if x.batch == nil {
 		return int32(i)
 	}
@@ -131,6 +132,9 @@ func (x *Index) number(i int) int32 {
 	}
 	return int32(x.batch[i])
 }
+
+// Start returns the first record of an entry.
+func (x *Index) Start(entry int) int64 { return x.first[entry] }
 
 // First returns the first record of the batch that holds a record.
 func (x *Index) First(record int64) int64 {
