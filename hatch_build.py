@@ -117,7 +117,7 @@ class BuildHook(BuildHookInterface[Any]):
 
 
 def linking(root: Path) -> dict[str, str]:
-    """Returns the files with which other programs are built, with their paths in the wheel.
+    """Returns the files for building other programs, with their paths in the wheel.
 
     Wheels contain no links, so the library's short name is a linker script.
     """
@@ -191,7 +191,7 @@ def tags() -> list[str]:
 
 
 def platform(*built: Path) -> str:
-    """Returns the platform part of the wheel's tag: the oldest on which all built parts run."""
+    """Returns the wheel's platform tag: the oldest platform that all built parts run on."""
     if plat := os.environ.get("MESHFEED_WHEEL_PLAT"):
         return plat
     plat = sysconfig.get_platform().replace("-", "_").replace(".", "_")

@@ -3,8 +3,8 @@
 #
 #   capi/build.sh OUT [further flags of go build]
 #
-# On Linux the library is OUT.1, the name by which programs load it. OUT, such as
-# build/libmeshfeed.so, is a link to it, which -lmeshfeed finds.
+# On Linux the library is OUT.1, because programs load it by that name. OUT, such
+# as build/libmeshfeed.so, is a link to it, which -lmeshfeed finds.
 #
 # GO is the go command, CC the C compiler. The header that Go generates beside OUT
 # is removed, because the public headers are in capi/include.

@@ -58,9 +58,8 @@ void mfi_loan_set(mfi_loan* loan, void* data, uint64_t handle, mf_dtype dtype, i
   memcpy(loan->shape, shape, (size_t)ndim * sizeof *shape);
 }
 
-/* Ends a loan: the time in which a DLPack tensor uses a shard's memory. handle is the
-   context of the tensor. In a forked child the memory is a copy that ends with the
-   process. */
+/* Ends a loan: a DLPack tensor no longer uses a shard's memory. handle is the context
+   of the tensor. In a forked child the memory is a copy that ends with the process. */
 static void end_loan(void* handle) {
   if (!mfi_forked())
     mfgo_loan_end((uint64_t)(uintptr_t)handle);

@@ -19,7 +19,7 @@ enum { CAPACITY = 8 };
 
 struct mfi_queue {
   mfi_queue* next;           /* in the list of bound queues */
-  uint64_t handle;           /* by which callers find the queue in the list */
+  uint64_t handle;           /* callers find the queue in the list by it */
   mfi_slot* slots[CAPACITY]; /* a ring */
   int32_t first, count;
   int64_t taken, waited;   /* since the queue was made */
@@ -44,7 +44,7 @@ static int64_t now(void) {
   return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* Returns the time at which a timeout ends. A negative timeout never ends: INT64_MAX. */
+/* Returns the time when a timeout ends. A negative timeout never ends: INT64_MAX. */
 static int64_t after(int64_t began, int64_t timeout_ms) {
   const int64_t most = (INT64_MAX - began) / MILLISECOND;
   return timeout_ms < 0 || timeout_ms > most ? INT64_MAX : began + timeout_ms * MILLISECOND;

@@ -71,7 +71,7 @@ func (p plan) windows(start, stop int64) []int64 {
 	return p.merge(source.UnitsBetween(p.units, start, stop), p.rows(p.window))
 }
 
-// merge joins units up to a number of rows. It cuts those that do not fit into memory.
+// merge joins units up to a number of rows. It cuts units that do not fit into memory.
 func (p plan) merge(units []int64, rows int64) (list []int64) {
 	largest := p.rows(p.most)
 	for _, n := range units {
@@ -89,7 +89,7 @@ func (p plan) merge(units []int64, rows int64) (list []int64) {
 	return list
 }
 
-// cut appends pieces of a number of records, of which the last may have fewer.
+// cut appends pieces of a number of records. The last piece may have fewer.
 func cut(list []int64, records, rows int64) []int64 {
 	for ; records > 0; records -= rows {
 		list = append(list, min(rows, records))

@@ -87,8 +87,8 @@ func shifted(t *testing.T, more string) *layout.Layout {
 	return plan
 }
 
-// TestShiftedTokens: an array of whole rows says how long the lists are of which other arrays
-// take parts.
+// TestShiftedTokens: an array of whole rows sets the length of the lists, and other arrays
+// take parts of them.
 func TestShiftedTokens(t *testing.T) {
 	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer pool.AssertSize(t, 0)

@@ -167,7 +167,7 @@ func (g *gatherer) read(ctx context.Context, list []wanted) error {
 	return g.compare(tasks)
 }
 
-// compare compares the checksums of the arrays of which every byte was read.
+// compare compares the checksums of the arrays that were read completely.
 func (g *gatherer) compare(tasks []task) error {
 	for len(tasks) > 0 {
 		field, sums, whole := tasks[0].field, []uint32(nil), true

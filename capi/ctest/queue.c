@@ -214,7 +214,7 @@ static void order(void) {
     mfi_pool_put(slots[i]);
 }
 
-/* Takes ROUNDS batches, each of which is offered when the one before it was taken. */
+/* Takes ROUNDS batches. Each is offered after the one before it was taken. */
 static void* follow(void* none) {
   for (int i = 0; i < ROUNDS; i++)
     CHECK(take_within(HANDLE, -1));

@@ -227,8 +227,7 @@ static void record_batch(const records* data) {
   free(p);
 }
 
-/* Two columns of bytes, of which each gets the shape and the type that its element of the array
-   of shapes says. */
+/* Two columns of bytes. Each gets the shape and the type in its element of the array of shapes. */
 static void typed_bytes(void) {
   mf_error error = MF_ERROR_INIT;
   const float numbers[] = {1, 2, 3, 4};

@@ -209,7 +209,7 @@ enum { MF_ALL_DEVICES = 1 };
    process reads, totals, and problems. */
 mf_status mf_layout_report(mf_layout layout, uint32_t flags, mf_bytes* json, mf_error* error);
 
-/* The formats of what the library writes. Each function names those that it has. */
+/* The formats of what the library writes. Each function names its formats. */
 enum { MF_TEXT = 0, MF_SVG = 1, MF_JSON = 2, MF_DOCUMENT = 3 };
 
 /* How to draw a layout. Zeros are the defaults. */

@@ -22,13 +22,13 @@ extern "C" {
         "dropped": [[0, 1, 1792, 1797]], "skipped": [], "rows": 448, "digest": "..."}]}
    A run is a sequence of consecutive batches on one mesh. A restore, a seek and a remesh
    begin another run in the same certificate. "mesh" lists the processes of the mesh, and
-   "processes" those that this certificate covers, as ranges [start, stop). Positions are
-   [epoch, epochs, first, last]: the positions [first, last) of that many epochs.
-   "dropped" positions are at the end of an epoch and do not fill a step. "skipped"
-   positions were skipped by mf_loader_skip. "rows" and "digest" are the evidence. If
-   several processes hold a block, only the one with the lowest number counts its rows. So
-   over all processes every row counts "parts" times, once for each block with a part of
-   it. */
+   "processes" the processes that this certificate covers, as ranges [start, stop).
+   Positions are [epoch, epochs, first, last]: the positions [first, last) of that many
+   epochs. "dropped" positions are at the end of an epoch and do not fill a step.
+   "skipped" positions were skipped by mf_loader_skip. "rows" and "digest" are the
+   evidence. If several processes hold a block, only the one with the lowest number counts
+   its rows. So over all processes every row counts "parts" times, once for each block
+   with a part of it. */
 mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,
                                 mf_error* error);
 

@@ -220,8 +220,8 @@ func (m *measurement) print(out io.Writer) error {
 	return err
 }
 
-// decoded is the line about decompression, most of which is done before the measurement begins if
-// decoded rows are kept.
+// decoded is the line about decompression. If decoded rows are kept, most of it is done before
+// the measurement begins.
 func (m *measurement) decoded() string {
 	if m.Decoding == 0 {
 		return ""

@@ -129,8 +129,8 @@ func listCache(cmd *cobra.Command, c *arrowio.CacheFolder, asJSON bool) error {
 	return err
 }
 
-// cachedOf adds up the files of each dataset and its columns, those that were used longest
-// ago first.
+// cachedOf adds up the files of each dataset and its columns. Files that were used longest
+// ago come first.
 func cachedOf(entries []arrowio.CacheEntry) []cachedRows {
 	list := []cachedRows{}
 	for _, e := range slices.Backward(entries) { // the last use comes first

@@ -124,7 +124,7 @@ func (m machine) accelerator() string {
 }
 
 // relevant returns the environment variables that change how meshfeed, JAX or Go work, or
-// from which JAX finds out about a job.
+// that tell JAX about a job.
 func relevant(environment []string) map[string]string {
 	prefixes := []string{"MESHFEED_", "JAX_", "XLA_", "LIBTPU_", "TPU_", "NCCL_", "MEGASCALE_"}
 	names := strings.Fields(`GOMAXPROCS GOMEMLIMIT GOGC GODEBUG CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES OMP_NUM_THREADS

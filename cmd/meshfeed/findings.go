@@ -123,7 +123,7 @@ func readModule(cmd *cobra.Command, name string) ([]byte, error) {
 	return code, nil
 }
 
-// cacheDir returns the directory in which compiled modules are cached, or "" if no
+// cacheDir returns the directory that caches compiled modules, or "" if no
 // directory is writable. Then nothing is cached.
 func cacheDir() string {
 	dir, err := os.UserCacheDir()

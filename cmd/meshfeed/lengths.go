@@ -21,7 +21,7 @@ type lengthFacts struct {
 	Max    int64 `json:"max"`
 }
 
-// lengthsAtOnce is the number of rows after which progress is shown.
+// lengthsAtOnce is the number of rows between two lines of progress.
 const lengthsAtOnce = 1 << 20
 
 // lengthsOf reads the length of every row of a ragged field. Memory grows with the number

@@ -49,11 +49,11 @@
 // that was saved together with that state.
 //
 // [Certificate.Check] covers every position from the first of epoch 0 to the last
-// one delivered, and [Certificate.Covers] those between two cursors. Each position
-// must have been delivered by all processes of one run and by no other run, or
-// dropped, or skipped. The evidence of these runs must equal the evidence that
-// order and seed determine for their positions. A certificate without delivered
-// positions is never complete.
+// one delivered, and [Certificate.Covers] the positions between two cursors. Each
+// position must have been delivered by all processes of one run and by no other
+// run, or dropped, or skipped. The evidence of these runs must equal the evidence
+// that order and seed determine for their positions. A certificate without
+// delivered positions is never complete.
 //
 //	total := parts[0]
 //	for _, part := range parts[1:] {
@@ -105,8 +105,8 @@ func (c Certificate) Of(units []int64) (Certificate, error) {
 	return c, err
 }
 
-// OfSame returns the certificate with the units of another one, for which Of has checked them.
-// It reports false if the other one is of another sequence, or has no units.
+// OfSame returns the certificate with the units of another one. Of has checked the units
+// there. It reports false if the other one is of another sequence, or has no units.
 func (c Certificate) OfSame(other Certificate) (Certificate, bool) {
 	if other.units == nil || other.Sequence != c.Sequence {
 		return c, false

@@ -124,7 +124,7 @@ func (s *survey) endBand() error {
 	return cmp.Or(s.absent.endBand(), s.repeated.endBand())
 }
 
-// examine adds a span to the lists to which it belongs. over lists the pieces that
+// examine adds a span to the lists that it belongs to. over lists the pieces that
 // contain it.
 func (s *survey) examine(span Span, over []piece) {
 	var runs []int

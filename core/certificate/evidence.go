@@ -84,8 +84,8 @@ func (w Weight) Plus(o Weight) Weight { return Weight{w.Parts + o.Parts, w.facto
 // Minus returns the weight without the parts of another one.
 func (w Weight) Minus(o Weight) Weight { return Weight{w.Parts - o.Parts, w.factor.minus(o.factor)} }
 
-// Epoch is the key of an epoch, from which the hashes of its rows are computed. Create
-// it once for many rows.
+// Epoch is the key of an epoch. The hashes of its rows are computed from it. Create it
+// once for many rows.
 type Epoch struct{ key Digest }
 
 // EpochOf returns the key of an epoch.

@@ -100,8 +100,9 @@ type piece struct {
 	run  int
 }
 
-// eachBand cuts the epochs into bands in which no piece begins or ends, and calls
-// do for each, with all pieces that contain it. The list is valid until do returns.
+// eachBand cuts the epochs where pieces begin and end, and calls do for each
+// band between two cuts, with all pieces that contain it. The list is valid
+// until do returns.
 func eachBand(all []piece, do func(from, to int64, here []piece) error) error {
 	var bounds []int64
 	for _, p := range all {

@@ -79,7 +79,7 @@ func TestFactsOfPureGo(t *testing.T) {
 	}
 }
 
-// broken returns devices of which device 1 panics and device 2 fails.
+// broken returns devices. Device 1 panics and device 2 fails.
 func broken(t *testing.T) *Devices {
 	t.Helper()
 	b, err := virtual.New(3)

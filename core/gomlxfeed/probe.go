@@ -29,7 +29,7 @@ const (
 // question is the value of probeVariable.
 type question struct {
 	Spec  string        `json:"spec"`
-	Limit time.Duration `json:"limit"` // nanoseconds, after which the prober exits even if its parent has died
+	Limit time.Duration `json:"limit"` // nanoseconds until the prober exits even if its parent has died
 }
 
 // line is one line that the prober writes. Exactly one member is set.

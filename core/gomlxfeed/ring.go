@@ -211,7 +211,7 @@ func (r *Ring) Place(ctx context.Context, at batch.Step, bytes func(block int) [
 }
 
 // borrow returns memory with the bytes of a batch. Without shared memory it is the
-// caller's own blocks, from which Commit sends them to the devices.
+// caller's own blocks, and Commit sends them to the devices.
 func (r *Ring) borrow(bytes func(block int) []byte) (*memory, error) {
 	if r.staging != nil {
 		s := newSlot(r.plan)

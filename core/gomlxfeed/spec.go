@@ -14,7 +14,7 @@ import (
 
 // Spec is a parsed specification of devices, such as "xla:/opt/plugin.so?devices=8".
 type Spec struct {
-	Kind    string            // "go", "virtual", or the name under which an Opener is registered
+	Kind    string            // "go", "virtual", or the name of a registered Opener
 	Path    string            // path of the plugin, absolute; "" for the pure-Go kinds
 	Devices int               // requested number; 0 if the text has none
 	Options map[string]string // further options after "?"; their names depend on the opener

@@ -64,8 +64,8 @@ func lineTrainer(d *Devices) *train.Trainer {
 	}, loss.MeanSquaredError, optimizer.Adam().LearningRate(0.1).Done(), nil, nil)
 }
 
-// trains trains in three runs, each of which continues the previous one, and
-// evaluates twice with a separate loader.
+// trains trains in three runs. Each continues the previous one. It evaluates
+// twice with a separate loader.
 func trains(t *testing.T, d *Devices, l *loader.Loader, training, evaluation train.Dataset) {
 	t.Helper()
 	trainer := lineTrainer(d)

@@ -104,7 +104,7 @@ func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
 }
 
 // Grouped groups the numbers of the arrays by their keys, in order. It leaves out
-// arrays for which key returns false.
+// an array if key returns false for it.
 func (l *Layout) Grouped(key func(i int) (k string, ok bool)) [][]int {
 	var groups [][]int
 	number := map[string]int{}

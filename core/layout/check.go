@@ -225,7 +225,7 @@ func (l *Layout) checkSameRows() {
 		fact("processes", processes), fact("groups", groups), fact("read_bytes", read), fact("batch_bytes", batch))
 }
 
-// checkAxes reports axes over which every array is replicated, unless no array is
+// checkAxes reports axes that replicate every array, unless no array is
 // partitioned over any axis, or the document has no batch.
 func (l *Layout) checkAxes() {
 	if !l.costs.known || l.doc.Batch == nil {

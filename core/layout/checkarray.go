@@ -76,8 +76,8 @@ func (l *Layout) batchTiles(d int) int {
 	return all
 }
 
-// tilesOf returns the number of tiles into which an entry of a spec divides its
-// dimension. It ignores unknown axes.
+// tilesOf returns how many tiles an entry of a spec divides its dimension into.
+// It ignores unknown axes.
 func (l *Layout) tilesOf(entry []string) int {
 	k := 1
 	for i, name := range entry {

@@ -107,9 +107,9 @@ func (l *Layout) count() costs {
 	return c
 }
 
-// countBlocks counts the bytes of one batch that each process holds, those that
-// it gathers (except with LoadGlobal), and those that all would gather with
-// LoadProcess.
+// countBlocks counts the bytes of one batch: how many each process holds, how
+// many it gathers (except with LoadGlobal), and how many all processes would
+// gather with LoadProcess.
 func (l *Layout) countBlocks(c *costs, groups [][]int) {
 	blocks := make([]int64, len(c.processes))
 	for _, alike := range groups {

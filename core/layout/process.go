@@ -37,7 +37,7 @@ type Block struct {
 
 // Process computes what a process gathers. The result is empty for a process without
 // devices in the mesh. It leaves out arrays with Delivered nil. If the blocks up to an
-// array are more than MaxBlocks, it lacks this array and those after it. If the costs take
+// array are more than MaxBlocks, it lacks this array and all later ones. If the costs take
 // too long to compute, it has no arrays. Err reports each of these cases, except a process
 // without devices.
 func (l *Layout) Process(p int) Process {

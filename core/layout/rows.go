@@ -29,7 +29,7 @@ func appendRows(rows [][2]int, batch []int, part sharding.Index) [][2]int {
 	return rows
 }
 
-// merge sorts ranges and joins those that touch or overlap. It reuses rows.
+// merge sorts ranges and joins ranges that touch or overlap. It reuses rows.
 func merge(rows [][2]int) [][2]int {
 	starts, stops := make([]int, 0, len(rows)), make([]int, 0, len(rows))
 	for _, r := range rows {

@@ -21,7 +21,7 @@ type rowTable struct {
 	sizes  []int32    // processes of each group
 }
 
-// rowTiling is one way in which arrays partition the rows of the batch.
+// rowTiling is one way to partition the rows of the batch.
 type rowTiling struct {
 	sharding.Tiling
 	ids []int32 // the tile of every device
@@ -72,8 +72,8 @@ func (l *Layout) allRows() rowTable {
 	return t
 }
 
-// rowTilings returns the different ways in which arrays partition the rows, with
-// the tile of every device. ok is false if they make more than maxTable ranges.
+// rowTilings returns the different ways that arrays partition the rows, with the
+// tile of every device. ok is false if they make more than maxTable ranges.
 func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok bool) {
 	total, batch := int64(0), l.BatchShape()
 	for _, t := range l.rowCuts(tilings) {
@@ -86,7 +86,7 @@ func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok boo
 	return cuts, true
 }
 
-// rowCuts returns the different ways in which the dataset's arrays partition the rows. The
+// rowCuts returns the different ways that the dataset's arrays partition the rows. The
 // argument has the tilings of all arrays.
 func (l *Layout) rowCuts(tilings []sharding.Tiling) (cuts []sharding.Tiling) {
 	for i, a := range l.arrays {

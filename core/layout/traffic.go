@@ -7,8 +7,8 @@ import (
 )
 
 // This file counts the fewest bytes that can move between devices when a batch is
-// resharded. With T(d) the elements of an array that device d needs, and D(d) those
-// that the loader delivered to it,
+// resharded. With T(d) the elements of an array that device d needs, and D(d) the
+// elements that the loader delivered to it,
 //
 //	interconnect(process) = Σ over its devices d of |T(d) \ D(d)|
 //	network(process)      = |∪ T(d) \ ∪ D(d)|, the unions over its devices
@@ -21,7 +21,7 @@ import (
 // Delivered parts are whole rows, and no two devices get the same row. So the
 // counts follow from the number of rows that two parts of the batch share.
 
-// countTraffic counts the bytes that move, and those that LoadProcess would
+// countTraffic counts the bytes that move, and the bytes that LoadProcess would
 // gather.
 func (l *Layout) countTraffic(c *costs) {
 	c.traffic, c.least = make([]traffic, len(c.processes)), 0

@@ -17,7 +17,7 @@ import (
 
 // Validate checks the conditions that New requires: values are within their bounds,
 // and names are distinct. It does not check for other mistakes, such as a size that
-// does not divide. [Layout.Problems] reports those. An error is InvalidArgument, with
+// does not divide. [Layout.Problems] reports them. An error is InvalidArgument, with
 // a JSON Pointer in its attribute "path".
 func (d *Document) Validate() error {
 	if !slices.Contains(loadings, d.loading()) {

@@ -108,8 +108,8 @@ func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64
 	return memory.Commit(ctx)
 }
 
-// target returns the memory to fill: the batch's own memory, or a whole batch from which
-// the blocks are copied.
+// target returns the memory to fill: the batch's own memory, or a whole batch to copy
+// the blocks from.
 func (b *builder) target(memory batch.Memory) (batch.Memory, error) {
 	if b.plan.cuts == nil {
 		return memory, nil

@@ -211,7 +211,7 @@ func TestWrongRowsOfAnyProcess(t *testing.T) {
 	}
 }
 
-// The evidence is of the records that were gathered, not of those that were planned.
+// The evidence covers the gathered records, not the planned ones.
 func TestCertificateFindsFaults(t *testing.T) {
 	lay := newLayout(t, document(32)) // 16 rows per process
 	for what, c := range map[string]struct {

@@ -28,7 +28,7 @@ func TestErrorOfAForeignSource(t *testing.T) {
 	}
 }
 
-// broken is a source of which one method panics, or returns an error without a code.
+// broken is a source. One of its methods panics, or returns an error without a code.
 type broken struct {
 	*synthetic.Source
 	method string

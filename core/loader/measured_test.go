@@ -15,7 +15,7 @@ import (
 )
 
 // The loop waits for a source that takes a second for a row, and its step takes two. So a
-// loop over four rows a batch takes four seconds a batch, of which it waits two.
+// loop over four rows a batch takes four seconds a batch, and waits for two of them.
 func TestMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)

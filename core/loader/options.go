@@ -52,7 +52,7 @@ type Options struct {
 	// layout document, by default 2. -1: none; each call of Next builds its batch.
 	Prefetch int
 
-	// State, if not nil, is the JSON of the State at which the loader begins. It may
+	// State, if not nil, is the JSON of the State where the loader begins. It may
 	// come from a run with any other mesh, batch size and remainder.
 	State []byte
 

@@ -25,7 +25,7 @@ type plan struct {
 	bytes    int64         // bytes of the blocks without gaps
 	loaded   int64         // bytes of filled without gaps
 	rows     rows          // rows of the global batch that are gathered
-	all      rows          // rows, and those that only the mask or the extras of this process have
+	all      rows          // rows, and further rows that only the mask or the extras of this process have
 	parts    []source.Part
 	jobs     []job           // for all rows
 	computed []computed      // filled blocks that are not gathered
@@ -219,7 +219,7 @@ func boxes(index sharding.Index, columns [][2]int) [][][2]int {
 		return [][][2]int{append([][2]int{}, index...)}
 	}
 	var list [][][2]int
-	first := 0 // index in the array at which the range begins
+	first := 0 // index in the array where the range begins
 	for _, c := range columns {
 		start := max(index[0][0], first)
 		stop := min(index[0][1], first+c[1]-c[0])

@@ -94,7 +94,7 @@ func TestQueueWithoutProducer(t *testing.T) {
 	})
 }
 
-// A rest counts as time in which enough batches are ready.
+// A rest counts as time with enough batches ready.
 func TestRestIsProducerWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, q := resting(t)
@@ -137,7 +137,7 @@ func TestWaitInTheQueue(t *testing.T) {
 		if step, err := get(t, l, q); status.CodeOf(err) != status.End {
 			t.Fatalf("got %v, want the end: %v", step, err)
 		}
-		if n := look(q, &q.taken); n < 8 { // not those before which the producer starts, wakes or ends
+		if n := look(q, &q.taken); n < 8 { // the other batches start, wake or end the producer
 			t.Errorf("%d of 12 batches were taken from the queue", n)
 		}
 		if got := l.Stats().ConsumerWait; got != 10*pause {

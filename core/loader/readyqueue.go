@@ -66,8 +66,8 @@ func (p *prefetcher) countTaken() {
 	}
 }
 
-// withdraw empties the queue, so that until publish no caller takes a batch, and
-// counts those that were taken.
+// withdraw empties the queue, so that no caller takes a batch until publish. It
+// counts the batches that were taken.
 func (p *prefetcher) withdraw() {
 	if p.queue != nil {
 		p.count(p.queue.Withdraw())

@@ -75,7 +75,8 @@ func runsOf(shape []int, part sharding.Index) (runs [][2]int) {
 }
 
 // countRuns returns an upper bound of the number of runs. d is the last dimension
-// that the part does not span. There is one run for each index of those before d.
+// that the part does not span. There is one run for each index of the dimensions
+// before d.
 func countRuns(shape []int, part sharding.Index) int64 {
 	d := len(shape) - 1
 	for d > 0 && part[d] == [2]int{0, shape[d]} {

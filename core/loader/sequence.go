@@ -48,9 +48,9 @@ func (q *sequence) certified() certificate.Sequence {
 	return certificate.Sequence{Order: q.state.Order, Dataset: q.state.Dataset.String(), Records: q.state.Records, Seed: q.state.Seed}
 }
 
-// resume returns the sequence with which a run continues at a saved state, or an
-// error if the state does not fit this sequence. If the order is given by a short name
-// such as "local", it has the parameters of the state.
+// resume returns the sequence that continues at a saved state, or an error if the
+// state does not fit this sequence. If the order is given by a short name such as
+// "local", it has the parameters of the state.
 func (q *sequence) resume(s State, src source.Source, o *Options, ignoreDataset bool) (*sequence, error) {
 	live := q.state
 	if sampler.Accepts(o.named(o.Layout.Document().Dataset), s.Order) {

@@ -31,12 +31,12 @@ type Stats struct {
 	// to its caller takes some microseconds more. While callers pause, the system may
 	// read files ahead, and later batches take less time than without pauses.
 	Build        time.Duration
-	Gather       time.Duration // the part of Build in which rows were gathered
-	Storage      time.Duration // the part of Gather in which it waited for storage
-	Decode       time.Duration // the part of Gather in which it waited for data to be decompressed
+	Gather       time.Duration // the part of Build spent gathering rows
+	Storage      time.Duration // the part of Gather spent waiting for storage
+	Decode       time.Duration // the part of Gather spent waiting for decompression
 	Decoding     source.Work   // work of the source, for these batches and later ones, and for other loaders over it
-	ConsumerWait time.Duration // in which callers waited for a batch
-	ProducerWait time.Duration // in which enough batches were ready, and none was built
+	ConsumerWait time.Duration // callers waited for a batch
+	ProducerWait time.Duration // enough batches were ready, and none was built
 
 	Queued      int64 // ready batches
 	LiveBatches int64 // built and not released, the queued ones included

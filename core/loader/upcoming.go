@@ -51,8 +51,8 @@ func newUpcoming(src source.Source, p *plan, g grid) *upcoming {
 	return u
 }
 
-// advance announces some units of the window after the one with the cursor c, at which
-// the next step begins.
+// advance announces some units of the window after the one with the cursor c. The next
+// step begins at c.
 func (u *upcoming) advance(w *window, c batch.Cursor) {
 	if _, ok := w.inEpoch(c.Epoch).(sampler.Windowed); !ok {
 		return
@@ -100,7 +100,7 @@ func (u *upcoming) enter(w *window, c batch.Cursor) {
 // bytes returns the bytes of a unit, decoded.
 func (u *upcoming) bytes(unit int) int64 { return (u.firsts[unit+1] - u.firsts[unit]) * u.row }
 
-// units returns the units in which the records of blocks lie, in their order in the
+// units returns the units with the records of blocks, in their order in the
 // dataset.
 func (u *upcoming) units(blocks [][2]int64) (list []int) {
 	for _, b := range blocks {

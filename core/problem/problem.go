@@ -1,5 +1,5 @@
-// Package problem has the type with which layouts, memory and the planner report what is
-// wrong with a document. Unlike a Go error, a [Problem] does not end a check, so a report
+// Package problem has the type of a fault in a document, as layouts, memory and the
+// planner report it. Unlike a Go error, a [Problem] does not end a check, so a report
 // lists all problems. Only problems of severity [Error] keep the document from running.
 package problem
 

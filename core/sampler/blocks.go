@@ -23,8 +23,8 @@ import (
 // from one to the next.
 //
 // If B is positive, every block has B records, except that the last block of the
-// dataset may have fewer, and H is 0. If B is 0, the blocks are the units in which the
-// dataset is stored, and H is [UnitsHash] of their sizes.
+// dataset may have fewer, and H is 0. If B is 0, the blocks are the dataset's units of
+// storage, and H is [UnitsHash] of their sizes.
 //
 // [Windows] tells how well an epoch is shuffled.
 var blocksKind = kind{
@@ -98,8 +98,8 @@ func checkBlocks(n name) error {
 // depend on the memory of a host.
 const AutoWindowBytes = 128 << 20
 
-// deriveBlocks returns the parameters of an order with the user's window and block, of
-// which 0 stands for the default. The default block is a unit of the dataset. The
+// deriveBlocks returns the parameters of an order with the user's window and block. 0
+// stands for the default of each. The default block is a unit of the dataset. The
 // default window has four blocks per row of a batch, so that the variance of
 // [Windows.Variance] is at most about 1.25, but not more than fit in AutoWindowBytes.
 func deriveBlocks(given []int64, r Run) ([]int64, error) {

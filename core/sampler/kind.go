@@ -25,7 +25,7 @@ type kind struct {
 	// derive returns the parameters that follow from a run. If it is not nil, a
 	// user may write the name without its version, such as "local", instead of
 	// the full name. Up to short parameters may follow such a name; given has
-	// all of them, and 0 for those that the user left out.
+	// all of them, and 0 for each that the user left out.
 	derive    func(given []int64, r Run) ([]int64, error)
 	short     int
 	shortForm string                         // describes a short name, for messages
@@ -50,12 +50,12 @@ func (n name) String() string {
 	return text
 }
 
-// Run holds the facts of a run from which the parameters of an order can follow.
+// Run holds the facts of a run that decide the parameters of an order.
 type Run struct {
 	Batch int64 // rows of the global batch
 
-	// Groups is the number of groups of equal size into which the rows of a batch
-	// are divided. A process needs either all rows of a group or none.
+	// Groups is the number of groups of equal size in the rows of a batch. A
+	// process needs either all rows of a group or none.
 	Groups int64
 
 	Records  int64   // records in the dataset
@@ -156,7 +156,7 @@ func derived(short string) *kind {
 	return nil
 }
 
-// given returns the parameters of a short name, and 0 for those that were left out.
+// given returns the parameters of a short name, and 0 for each that was left out.
 func (k *kind) given(short string) ([]int64, error) {
 	n := split(short)
 	if n.String() != short || len(n.parameters) > k.short {

@@ -71,9 +71,8 @@ func (s *NamedSharding) Check(shape []int) error {
 	return nil
 }
 
-// axisFaults lists the axes that a spec names again, and those that the mesh does
-// not have. A message names the array or the spec by the text of, such as
-// " of array x".
+// axisFaults lists the axes that a spec names again, and the axes that the mesh
+// does not have. In a message, of names the array or the spec.
 func axisFaults(m *mesh.Mesh, spec PartitionSpec, of string) (faults []Fault) {
 	used := map[string]int{}
 	for d, entry := range spec {

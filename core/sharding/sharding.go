@@ -3,7 +3,7 @@
 //
 // If the spec entry of dimension d names axes (a1, a2, …), the number of tiles is the
 // product of their sizes. The tile of a device is the mixed-radix number of its coordinates
-// on those axes, with the first axis most significant. Axes that are not named replicate.
+// on these axes, with the first axis most significant. Axes that are not named replicate.
 // The number of tiles must divide the dimension: JAX has no uneven sharding of inputs, so
 // this package has none.
 //

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// PartitionSpec lists the mesh axes over which each dimension of an array is
-// partitioned. Entry d has the axes of dimension d, most significant first. A
-// dimension with an empty entry, or past the last entry, is not partitioned.
-// Trailing empty entries count for the rank of the spec, as in JAX.
+// PartitionSpec lists the mesh axes that partition each dimension of an array.
+// Entry d has the axes of dimension d, most significant first. A dimension with
+// an empty entry, or past the last entry, is not partitioned. Trailing empty
+// entries count for the rank of the spec, as in JAX.
 type PartitionSpec [][]string
 
 // NewSpec makes a spec of entries as in JAX's P and in layout documents. An entry is

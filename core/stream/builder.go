@@ -48,7 +48,7 @@ func (b *builder) check(schema source.Schema) error {
 	return l.Close()
 }
 
-// filled returns a schema in which exactly the fields with a fill value may hold nulls. A
+// filled returns a schema. In it, exactly the fields with a fill value may hold nulls. A
 // fill value that does not fit its field is then found before the first null.
 func (b *builder) filled(schema source.Schema) source.Schema {
 	schema.Fields = slices.Clone(schema.Fields)

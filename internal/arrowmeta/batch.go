@@ -40,7 +40,7 @@ type RecordBatch struct {
 	nodes    []Node
 	buffers  []Buffer
 	variadic []int64 // data buffers of each view column
-	before   []int   // running sums of variadic: data buffers of each view column and those before it
+	before   []int   // running sums of variadic: data buffers of each view column and all columns before it
 }
 
 // Node returns the counts of a column. The batch must contain it: after a column of
@@ -99,8 +99,8 @@ func compression(c table) Compression {
 	return LZ4Frame + Compression(codec)
 }
 
-// compressionKey is the key under which Arrow 0.17 stores the name of a record batch's compression
-// in the custom metadata of the message. Later versions have the same buffers.
+// compressionKey is the key that Arrow 0.17 uses for the name of a record batch's compression in
+// the custom metadata of the message. Later versions have the same buffers.
 const compressionKey = "ARROW:experimental_compression"
 
 func namedCompression(t table, name string) Compression {

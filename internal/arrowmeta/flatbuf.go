@@ -63,7 +63,7 @@ func (f *flatbuf) i64(at int) int64 {
 // has reports whether there are n bytes at position at.
 func (f *flatbuf) has(at, n int) bool { return at >= 0 && n >= 0 && at <= len(f.b)-n }
 
-// target returns the position to which the offset at position at points.
+// target returns the position that the offset at position at points to.
 func (f *flatbuf) target(at int) (int, bool) {
 	if !f.has(at, 4) {
 		f.fail(at, "offset outside the metadata")
@@ -81,7 +81,7 @@ func (f *flatbuf) target(at int) (int, bool) {
 // root returns the table that the message begins with.
 func (f *flatbuf) root() table { return f.table(0) }
 
-// table returns the table to which the offset at position at points.
+// table returns the table that the offset at position at points to.
 func (f *flatbuf) table(at int) table {
 	pos, ok := f.target(at)
 	if !ok {

@@ -109,8 +109,8 @@ func isUTF16(head string) bool {
 	return strings.HasPrefix(head, "\xff\xfe") || strings.HasPrefix(head, "\xfe\xff")
 }
 
-// isText reports whether head is text in UTF-8, of which the last character may be cut. An
-// Arrow file that ends after its first bytes is not text.
+// isText reports whether head is text in UTF-8. The last character may be cut. An Arrow
+// file that ends after its first bytes is not text.
 func isText(head string) bool {
 	for len(head) > 0 && !strings.HasPrefix(head, Magic) {
 		r, n := utf8.DecodeRuneInString(head)

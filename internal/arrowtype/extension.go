@@ -50,8 +50,8 @@ func (d *description) extension(f *arrowmeta.Field, outer int) string {
 	return ""
 }
 
-// unknownMeaning returns a reason unless the stored values of a field are those that its metadata
-// give it.
+// unknownMeaning returns a reason unless the stored values of a field are the values that its
+// metadata describe.
 func unknownMeaning(f *arrowmeta.Field) string {
 	if key := f.Metadata.Reserved(arrowmeta.ExtensionName, arrowmeta.ExtensionMetadata); key != "" && !strings.HasPrefix(key, flightSQL) {
 		return fmt.Sprintf("its metadata have the key %q, which is not known here; write the column without it", key)

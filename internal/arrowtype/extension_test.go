@@ -193,8 +193,8 @@ func TestClassNames(t *testing.T) {
 	}
 }
 
-// TestDescribe: declared lengths replace those that a type leaves open, if they
-// have as many dimensions. Invalid and repeated names are refused.
+// TestDescribe: declared lengths replace lengths that a type leaves open, if
+// they have as many dimensions. Invalid and repeated names are refused.
 func TestDescribe(t *testing.T) {
 	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
 	listOf := func(inner arrowmeta.Type) arrowmeta.Type {

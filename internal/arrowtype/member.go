@@ -44,7 +44,7 @@ func isText(f *arrowmeta.Field) bool {
 	return k == arrowmeta.String || k == arrowmeta.LargeString || k == arrowmeta.StringView || k == arrowmeta.Null
 }
 
-// member is a level of structs, of which one child holds the rows. It is stored like lists
+// member is a level of structs. One child holds the rows. The level is stored like lists
 // of one element.
 type member struct {
 	fixedSizeList

@@ -33,8 +33,8 @@ type Table struct {
 	Pad   int          // spaces on each side of a cell
 	Dense bool         // draw no light lines between rows
 
-	// Border returns the weight of the line between the cells (i, j) and (k, m),
-	// one of which may be outside the table.
+	// Border returns the weight of the line between the cells (i, j) and (k, m).
+	// One of them may be outside the table.
 	Border func(i, j, k, m int) Weight
 
 	label int // width of the row labels

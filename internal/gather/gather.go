@@ -86,8 +86,8 @@ type gatherer struct {
 	Options
 }
 
-// sweep walks the rows from first to last. Between two rows at which a job
-// begins or ends, the set of active jobs is constant.
+// sweep walks the rows from first to last. The set of active jobs changes only
+// where a job begins or ends.
 func (g *gatherer) sweep(jobs []Job) error {
 	var memory [2][32]*Job
 	waiting, active := memory[0][:0], memory[1][:0]
@@ -167,7 +167,7 @@ func (g *gatherer) block(j *Job, from, to int) error {
 	return nil
 }
 
-// run copies rows [from, to), none of which has address 0.
+// run copies rows [from, to). No row has address 0.
 func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 	for i := range p.pieces {
 		piece := &p.pieces[i]

@@ -55,7 +55,7 @@ func TestEveryLength(t *testing.T) {
 	}
 }
 
-// lengths returns those around the sizes at which a copy changes.
+// lengths returns the lengths around each size where a copy changes.
 func lengths() (list []int) {
 	for n := 1; n <= 130; n++ {
 		list = append(list, n)
@@ -124,8 +124,8 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// TestStridedAtPageEnd takes a column from the right edge of rows, the last of
-// which ends with its mapping.
+// TestStridedAtPageEnd takes a column from the right edge of rows. The last row
+// ends with its mapping.
 func TestStridedAtPageEnd(t *testing.T) {
 	for cols := 1; cols <= 70; cols++ {
 		for take := 1; take <= cols; take++ {

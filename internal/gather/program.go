@@ -79,7 +79,7 @@ func (p *Program) simple() bool { return len(p.pieces) == 1 && p.pieces[0].passe
 // elements, which are single bytes for Copy.
 type piece struct {
 	first  int    // distance of the first element from the row's address
-	at     int    // first element in the destination, in which the piece is contiguous
+	at     int    // first element in the destination, where the piece is contiguous
 	run    int    // adjacent elements
 	inner  loop   // the innermost repeat; its count is 1 without one
 	outer  []loop // the other repeats, innermost first
@@ -102,7 +102,7 @@ func (p *piece) pass(k int) (first, at int) {
 // elements returns the number of elements of the piece.
 func (p *piece) elements() int { return p.run * p.inner.count * p.passes }
 
-// end returns the distance at which the last element ends.
+// end returns the distance to the end of the last element.
 func (p *piece) end(unit int) int {
 	end := p.first + max(0, (p.inner.count-1)*p.inner.stride) + p.run*unit
 	for _, l := range p.outer {

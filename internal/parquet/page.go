@@ -71,7 +71,7 @@ type Page struct {
 // headers are the fields of the struct PageHeader with the structs of the types.
 var headers = [...]int{DataPage: 5, DictionaryPage: 7, DataPageV2: 8}
 
-// ReadPage reads the header of a page, with which data begin. Data may be longer than the
+// ReadPage reads the header of a page at the start of data. Data may be longer than the
 // header.
 func ReadPage(data []byte) (p Page, err error) {
 	r := thrift.New(data, "page header")

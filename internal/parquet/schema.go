@@ -22,7 +22,7 @@ type Leaf struct {
 type Node struct {
 	Repetition Repetition
 	Definition int // the definition level from which on a value of this node is there
-	Repeat     int // the repetition level of this node, and of those below it up to the next repeated one
+	Repeat     int // the repetition level of this node, and of all nodes below it up to the next repeated one
 }
 
 // Repetition is how often a node occurs in its parent (the enum FieldRepetitionType).
@@ -41,8 +41,8 @@ func (l *Leaf) MaxDefinition() int { return l.Nodes[len(l.Nodes)-1].Definition }
 // MaxRepetition returns the number of repeated nodes.
 func (l *Leaf) MaxRepetition() int { return l.Nodes[len(l.Nodes)-1].Repeat }
 
-// arrowSchema is the key under which Arrow's writers store the schema of the columns, as
-// an IPC message in base64. It has fixed-size lists and extension types, which Parquet's
+// arrowSchema is the key that Arrow's writers use for the schema of the columns, as an
+// IPC message in base64. It has fixed-size lists and extension types, which Parquet's
 // own schema cannot express.
 const arrowSchema = "ARROW:schema"
 

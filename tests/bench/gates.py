@@ -1,4 +1,4 @@
-"""The conditions under which a number counts."""
+"""The conditions for a number to count."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _cold(case: Case) -> Callable[[Workspace], Any]:
 
 
 def _limited(at: Workspace) -> Any:
-    """Measures a file of which half fits into memory, loops in turns."""
+    """Measures a file when half of it fits into memory, loops in turns."""
     size = LARGE.rows * LARGE.batch_bytes // LARGE.batch
     if not (at.folder / LARGE.file_name).exists() and shutil.disk_usage(at.folder).free < 3 * size:
         return {"left_out": f"the disk has no room for a file of {size >> 20} MB"}

@@ -51,7 +51,7 @@ func (b *bench) end() (err error) {
 	return err
 }
 
-// mode is the way in which a loader feeds a cell.
+// mode is how a loader feeds a cell.
 type mode struct {
 	ring  bool
 	ahead int // batches read ahead; if positive, each batch is held until the next one arrives
@@ -73,7 +73,7 @@ const (
 	byHand       = "by hand: gather, FromRaw, dtensor, finalize"
 )
 
-// onHost adds the cells with which the others are compared.
+// onHost adds the cells that the others are compared with.
 func (b *bench) onHost() {
 	from, to := make([]byte, batchBytes), make([]byte, batchBytes)
 	b.add(cell{on: host, what: memcpy, step: func() error { copy(to, from); return nil }}, nil)

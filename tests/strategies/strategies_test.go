@@ -169,8 +169,8 @@ func TestAdamW(t *testing.T) {
 	}
 }
 
-// Mixtral 8x7B has 46.7 billion parameters, of which a token uses 12.9 [Jiang et al.,
-// arXiv 2401.04088].
+// Mixtral 8x7B has 46.7 billion parameters, and a token uses 12.9 billion [Jiang et
+// al., arXiv 2401.04088].
 func TestMixtral(t *testing.T) {
 	r, c := best(t, "08-mixtral-8x7b-on-64-gpus")
 	if r.Model.Parameters != 46_702_792_704 || r.Model.ActiveParameters != 12_879_925_248 {

@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// slot is the element from which the page reads its first document.
+// slot is the element with the page's first document.
 const slot = `<script type="application/json" id="document">`
 
 // HTML returns the page as one file that opens with a document, of a layout or of a

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Column is an array of a batch in the form in which Arrow stores it.
+// Column is an array of a batch as Arrow stores it.
 type Column struct {
 	Name    string
 	Type    dtype.Type // element type of Data: float32 for bfloat16, and floats for complex numbers

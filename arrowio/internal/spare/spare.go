@@ -27,7 +27,7 @@ func Take(n int64) []byte {
 
 func fits(size, n int64) bool { return n <= size && size <= n+n/8 }
 
-// Give keeps the memory of a buffer, to which nothing may refer any more.
+// Give keeps the memory of a buffer. The caller must not use it any more.
 func Give(b []byte) {
 	if n := cap(b); least <= n && n <= most {
 		pools[bits.Len64(uint64(n))].Put(&b)

@@ -286,7 +286,7 @@ func (m *Member) store(column *arrowmeta.Field, from *Member, ways map[string]*a
 	return nil
 }
 
-// Like sets the shape of a column, in every form in which files store it, to the shape of the field.
+// Like gives a column the shape of the field, in every way that files store it.
 func (u *Union) Like(field *arrowtype.Field, column int) {
 	for _, m := range u.members {
 		if own := m.own[column]; own != nil {

@@ -45,7 +45,7 @@ type Entry struct {
 	unused   chan struct{} // closed when released and pins is 0
 }
 
-// Object is a Go object to which a C caller refers by a handle.
+// Object is a Go object that a C caller refers to by a handle.
 type Object interface {
 	// Patience returns how long a release waits for calls that use the object;
 	// negative is without limit. After that time the object is closed in the

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// pluginError matches the text in which go-xla reports an error of the plugin.
+// pluginError matches the text of go-xla for an error of the plugin.
 var pluginError = regexp.MustCompile(`PJRT error \(code=(\d+)\): ([^\n]*)`)
 
 // codes maps PJRT's error codes to status codes. All other codes become Unsupported.

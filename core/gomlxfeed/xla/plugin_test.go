@@ -33,7 +33,7 @@ import (
 // present. The target gpu-check-go of the Makefile requires it.
 const givenPlugin = "MESHFEED_PJRT_PLUGIN"
 
-// pluginFolder is the folder to which the Makefile downloads plugins.
+// pluginFolder is the folder where the Makefile downloads plugins.
 const pluginFolder = "../../../.build/plugins"
 
 // realPlugins returns specifications of real plugins: the plugin of givenPlugin if it is

@@ -27,7 +27,7 @@ package permutation
 
 import "fmt"
 
-// TableSize is the largest size for which the permutation is a table.
+// TableSize is the largest size of a permutation that is a table.
 const TableSize = 4096
 
 // MaxSize is the largest size: halves of at most 21 bits.
@@ -61,8 +61,8 @@ func New(n int64, key ...uint64) Permutation {
 	return newFeistel(n, k)
 }
 
-// subkey hashes size and key into 128 bits, of which both constructions make
-// their round keys and draws. With 128 bits, no two of billions of orders agree
+// subkey hashes size and key into 128 bits. Both constructions make their round
+// keys and draws from them. With 128 bits, no two of billions of orders agree
 // by chance.
 func subkey(n int64, key []uint64) (k [2]uint64) {
 	for i := range k {

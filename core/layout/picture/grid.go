@@ -19,7 +19,7 @@ type grid struct {
 	down, across side
 	inner        []side // further dimensions that are partitioned
 	folded       bool   // only down is drawn, and its many tiles are wrapped into several lines
-	rows, cols   []int  // the tiles that are drawn; gap stands for those left out
+	rows, cols   []int  // the tiles that are drawn; gap stands for tiles left out
 	cells        [][]cell
 	replicas     int // devices that hold each part
 }

@@ -66,7 +66,7 @@ func newView(l *layout.Layout) *view {
 // Bounds of a picture.
 const (
 	maxGroups  = 16  // drawings of arrays
-	fewDevices = 64  // devices of a mesh up to which every cell is drawn
+	fewDevices = 64  // the most devices of a mesh that is drawn cell by cell
 	maxParts   = 4   // parts of a cell that are listed for a larger mesh
 	maxSide    = 8   // tiles along a side that are drawn for a larger mesh
 	maxPath    = 120 // bytes of a JSON Pointer
@@ -104,7 +104,7 @@ func moreText(groups [][]int) string {
 }
 
 // headLines describes the whole layout: mesh, epoch, bytes. Every line is a
-// list of pieces, at which it may be broken.
+// list of pieces. It may be broken between them.
 func (l *view) headLines() [][]string {
 	lines := [][]string{{wording.Plain(l.mesh.String()), wording.Count(int64(l.mesh.Size()), "device", "devices"), wording.Count(int64(len(l.processes)), "process", "processes")}}
 	shape, t := l.BatchShape(), l.totals

@@ -65,7 +65,7 @@ func Flat(root Table) []byte {
 // refer sets the reference at position at so that it leads to the end of b.
 func refer(b []byte, at int) { binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at)) }
 
-// appendTable appends a table, to which the reference at position ref then leads.
+// appendTable appends a table, and sets the reference at position ref to it.
 func appendTable(b []byte, ref int, t Table) []byte {
 	slots := slices.Sorted(maps.Keys(t))
 	vtable := make([]byte, 4)
@@ -99,7 +99,7 @@ func appendTable(b []byte, ref int, t Table) []byte {
 	return b
 }
 
-// appendRef appends a value, to which the reference at position ref then leads.
+// appendRef appends a value, and sets the reference at position ref to it.
 func appendRef(b []byte, ref int, value any) []byte {
 	if t, ok := value.(Table); ok {
 		return appendTable(b, ref, t)

@@ -12,7 +12,7 @@ type Bytes struct {
 	Offsets []int64 // empty, or 0 and the ends of the values
 	Data    []byte
 	Limit   int64 // the largest length of Data
-	Likely  int64 // the length to which Data grows at once
+	Likely  int64 // Data grows to this length at once
 }
 
 // LimitError is the error of values that take more bytes than Bytes.Limit.
@@ -85,7 +85,7 @@ func appendValue(data, src []byte, n int) []byte {
 	return append(data, src[:n]...)
 }
 
-// Gather adds the values of a dictionary with these indices, each of which is checked.
+// Gather adds the values of a dictionary with these indices. It checks each index.
 func (b *Bytes) Gather(dictionary *Bytes, indices []uint32) error {
 	size, ends := int64(0), dictionary.Offsets
 	for _, k := range indices {

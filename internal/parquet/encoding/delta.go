@@ -94,8 +94,8 @@ func (d *deltas) block(dst []byte, parts, size int) error {
 	return nil
 }
 
-// part reads the values of a part, with which src begins. Their differences have this many
-// bits.
+// part reads the values of a part, which begins at the start of src. Their differences
+// have this many bits.
 func (d *deltas) part(dst, src []byte, bits int, least int64) {
 	if bits > 32 {
 		for bit := 0; len(dst) > 0; bit += bits {

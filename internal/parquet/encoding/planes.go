@@ -4,7 +4,7 @@ import "encoding/binary"
 
 const (
 	PlanesWidth = 8    // bits of a number in [Planes], at most
-	PlanesCount = 1024 // numbers in [Planes], after which none are added
+	PlanesCount = 1024 // with as many numbers, [Planes] takes no more
 	LongRun     = 256  // times one number, which [Planes.Short] leaves to Next
 	longPacked  = 512  // packed numbers, which it leaves too
 )
@@ -134,7 +134,7 @@ type fold struct {
 	masks [3]uint64 // for 8 single bits, 4 pairs and 2 fours
 }
 
-// folds are those for the widths.
+// folds has an entry for each width.
 var folds = newFolds()
 
 func newFolds() (all [PlanesWidth + 1]fold) {

@@ -19,9 +19,9 @@ func (b Bitmap) Set(i int64, valid bool) {
 	}
 }
 
-// bitmapBuilder is a bitmap to which slots are added.
+// bitmapBuilder builds a bitmap slot by slot.
 type bitmapBuilder struct {
-	bits Bitmap // with room for further slots, of which the first has a byte
+	bits Bitmap // with room for further slots; the first has a byte
 	n    int64  // slots
 }
 
@@ -56,7 +56,7 @@ func (b *bitmapBuilder) repeat(n int) {
 	}
 }
 
-// start makes the bitmap of the slots so far, all of which hold a value.
+// start makes the bitmap of the slots so far. All of them hold a value.
 func (b *bitmapBuilder) start() {
 	whole := b.n >> 3
 	b.bits = make(Bitmap, whole+room, 2*(whole+room))

@@ -8,8 +8,8 @@ import (
 // Rows returns the number of rows so far.
 func (b *Builder) Rows() int64 { return b.rows }
 
-// Cut keeps the rows from start to stop-1. It returns which slots of values are left: from
-// first to last-1 of those before.
+// Cut keeps the rows from start to stop-1. It returns which slots of values are left:
+// slots first to last-1 of the old ones.
 func (s *Shape) Cut(start, stop int64) (first, last int64) {
 	for i := range s.Lists {
 		l := &s.Lists[i]

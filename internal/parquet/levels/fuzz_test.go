@@ -170,7 +170,7 @@ func samePage(b *levels.Builder, r *reference, repetitions, definitions []byte, 
 	return true, nil
 }
 
-// TestReference compares pages of levels, some of which are impossible, with the reference.
+// TestReference compares pages of levels with the reference. Some levels are impossible.
 func TestReference(t *testing.T) {
 	rng := random.New(t)
 	for range 1000 {

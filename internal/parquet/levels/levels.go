@@ -78,7 +78,7 @@ func (b *Builder) Widths() (repetition, definition int) {
 	return bits.Len(uint(len(b.lists))), bits.Len32(b.max)
 }
 
-// Slots are those that a page adds to the values. They hold until the next page is added.
+// Slots are the slots that a page adds to the values. They hold until the next page is added.
 type Slots struct {
 	Count, Present int // numbers of all slots, and of slots with a value, which the page holds
 	first          int64

@@ -31,7 +31,7 @@ export interface Shown {
   ways: Record<string, Totals | null>; // the totals of every way of loading
 }
 
-/** AT_ONCE is the number of devices up to which an answer contains the totals of all ways of loading. */
+/** AT_ONCE is the most devices for an answer with the totals of all ways of loading. */
 export const AT_ONCE = 4096;
 
 export class Answers {

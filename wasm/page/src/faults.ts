@@ -1,4 +1,4 @@
-// The problems of a layout, without duplicates: those that the form finds, and those that the Go core reports.
+// The problems of a layout, without duplicates: the form finds some, and the Go core reports the others.
 
 import type { Draft } from "./draft.js";
 import { type Fix, failureFixes, fixes } from "./fixes.js";

@@ -56,7 +56,7 @@ export class View {
   /** zoomed returns a view that is zoomed by a factor, with a point of the picture fixed. */
   zoomed(factor: number, px: number, py: number): View {
     const zoom = Math.min(this.nearest, Math.max(1, this.zoom * factor));
-    const by = 1 - this.zoom / zoom; // the part of the way to the point by which the corner moves
+    const by = 1 - this.zoom / zoom; // how much of the way to the point the corner moves
     return new View(this.rows, this.cols, this.width, this.height, zoom, this.x + (px / this.w) * by, this.y + (py / this.h) * by).moved(0, 0);
   }
 

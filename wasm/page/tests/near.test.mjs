@@ -41,7 +41,7 @@ const marked = (page) =>
   });
 
 /** outlines checks that a dark line separates two neighbors in a row exactly if their processes differ. It
- * counts the pairs with a line and those without, and lists the first five wrong pairs. */
+ * counts the pairs with a line and without one, and lists the first five wrong pairs. */
 const outlines = (page) =>
   meshOf(page).evaluate((e) => {
     const { grid, view } = e.getRootNode().host;
