@@ -45,10 +45,10 @@
 //   - Schema: internal/union makes one schema for all files.
 //   - Units: internal/units numbers the units of all files and finds the buffers in them.
 //     internal/decoded decodes units and keeps them in memory.
+//   - Parts: internal/part reads and writes files of decoded fields, and internal/diskcache is
+//     their folder.
 //   - Rows: internal/table finds and copies rows by their numbers. internal/lists compares the
-//     lengths of lists.
-//   - Disk: internal/parts keeps decoded fields in a folder. internal/part is the format of its
-//     files, and internal/diskcache the folder.
+//     lengths of lists. internal/parts keeps fields of a table on disk.
 //   - internal/fingerprint hashes samples of a dataset, and internal/verify reads all of it to
 //     find damage.
 //

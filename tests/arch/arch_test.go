@@ -85,7 +85,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/format/...":      {"arrowio/internal/format", "arrowio/internal/codec", "arrowio/internal/chunk"},
 	"arrowio/internal/table":           {"arrowio/internal/index", "arrowio/internal/buffers", "core/source/cut", "arrowio/internal/resident"},
 	"arrowio/internal/diskcache":       {"core/status"},
-	"arrowio/internal/part":            {"arrowio/internal/buffers"},
+	"arrowio/internal/part":            {"arrowio/internal/buffers", "arrowio/internal/resident"},
 	"arrowio/internal/audit":           {"internal/arrowmeta"},
 	"arrowio/internal/verify":          {"arrowio/internal/table"},
 	"arrowio/internal/units":           {"arrowio/internal/index", "arrowio/internal/format", "arrowio/internal/union"},

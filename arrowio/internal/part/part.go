@@ -1,6 +1,6 @@
-// Package part reads and writes parts. A part is a file that holds decoded columns of
-// consecutive units of a dataset: their buffers, then a table of positions, then a text
-// that says for people what they are, then a trailer.
+// Package part reads and writes parts, and gives access to their bytes ([Files]). A part is a file
+// that holds decoded columns of consecutive units of a dataset: their buffers, then a table of
+// positions, then a text that says for people what they are, then a trailer.
 //
 //	trailer: the bytes of the table, the bytes of the text, the SHA-256 of the key and
 //	         the two, and "MFUNITS2"

@@ -104,7 +104,7 @@ func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.sets {
-		s.close()
+		s.stored.Close()
 	}
 }
 

@@ -35,7 +35,7 @@ func (g *gatherer) Ahead(draw source.Draw, records []int64) {
 	switch g.set.announce(records); {
 	case g.set.missing.Load() == 0:
 		g.onDisk.Ahead(draw, records)
-	case g.set.disabled():
+	case g.set.cache.disabled():
 		g.inMemory.Ahead(draw, records)
 	}
 }
@@ -86,7 +86,7 @@ func (r *reader) Ahead(draw source.Draw, records []int64) {
 	switch r.set.announce(records); {
 	case r.set.missing.Load() == 0:
 		r.onDisk.Ahead(draw, records)
-	case r.set.disabled():
+	case r.set.cache.disabled():
 		r.inMemory.Ahead(draw, records)
 	}
 }

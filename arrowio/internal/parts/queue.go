@@ -15,7 +15,7 @@ import (
 
 // announce begins to write the parts of records.
 func (s *set) announce(records []int64) {
-	if s.missing.Load() > 0 && !s.disabled() {
+	if s.missing.Load() > 0 && !s.cache.disabled() {
 		s.start(s.needed(len(records), func(i int) int64 { return records[i] }))
 	}
 }
@@ -27,7 +27,7 @@ func (s *set) ready(ctx context.Context, n int, record func(i int) int64) (bool,
 	if s.missing.Load() == 0 {
 		return true, nil
 	}
-	if s.disabled() {
+	if s.cache.disabled() {
 		return false, nil
 	}
 	list := s.needed(n, record)
@@ -40,7 +40,7 @@ func (s *set) ready(ctx context.Context, n int, record func(i int) int64) (bool,
 	defer func() { source.TimesOf(ctx).AddDecode(time.Since(began)) }()
 	s.prioritize(list)
 	for _, p := range list {
-		for !p.ready.Load() {
+		for !s.stored.Ready(p.number) {
 			if err := s.wait(ctx, p); err != nil {
 				return false, s.explain(ctx, err)
 			}
@@ -60,7 +60,7 @@ func (s *set) explain(ctx context.Context, err error) error {
 	}
 	missing := int64(0)
 	for _, p := range s.parts {
-		if !p.ready.Load() {
+		if !s.stored.Ready(p.number) {
 			missing += p.bytes
 		}
 	}
@@ -70,26 +70,26 @@ func (s *set) explain(ctx context.Context, err error) error {
 		what, code = known.Msg, known.Code
 	}
 	failed := status.Errorf(code, "arrowio", "%s; about %d bytes more are needed", what, missing).
-		WithHint("make room, or give another folder (cache) or limit (cache_bytes); or set cache to memory").With("path", s.folder.Path())
-	if !s.auto() {
+		WithHint("make room, or give another folder (cache) or limit (cache_bytes); or set cache to memory").With("path", s.cache.folder.Path())
+	if !s.cache.auto() {
 		return failed
 	}
-	s.disable(failed)
+	s.cache.disable(failed)
 	s.remove()
 	return nil
 }
 
 // start begins to write parts, and returns at once.
 func (s *set) start(list []*state) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.add(list)
 }
 
 // prioritize begins to write parts before all others that were only announced.
 func (s *set) prioritize(list []*state) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.add(list)
 	waiting := s.queue
 	s.queue = make([]*state, 0, len(waiting))
@@ -124,9 +124,9 @@ func (s *set) add(list []*state) {
 // decoding.
 func (s *set) wait(ctx context.Context, p *state) error {
 	s.prioritize([]*state{p})
-	s.lock.Lock()
+	s.mu.Lock()
 	a := p.attempt
-	s.lock.Unlock()
+	s.mu.Unlock()
 	if a == nil {
 		return nil // it has just failed, and is not ready
 	}
@@ -141,8 +141,8 @@ func (s *set) wait(ctx context.Context, p *state) error {
 // end ends the attempt to write a part. After an error of the folder, or of a close, it ends
 // the attempts of all parts in the queue, and a later gather may try again.
 func (s *set) end(p *state, err error) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	ended := []*state{p}
 	if again := err != nil && !isDecoding(err); again {
 		ended, s.queue = append(ended, s.queue...), nil

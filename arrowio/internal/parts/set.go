@@ -21,18 +21,16 @@ import (
 
 // set keeps some fields of a dataset in parts.
 type set struct {
-	*Cache
-	about   string            // the dataset and its fields, for a listing of the folder
-	numbers []int             // the fields
-	columns []*buffers.Column // by field: positions in the parts
+	cache   *Cache
+	about   string // the dataset and its fields, for a listing of the folder
+	numbers []int  // the fields
 	parts   []*state
-	of      []int32      // by record batch: its part
-	onDisk  *table.Table // over the parts
-	opened  *resident.Set
+	of      []int32 // by record batch: its part
+	stored  *part.Files
+	onDisk  *table.Table // over the stored parts
 	missing atomic.Int64 // parts that are not ready
-	checked atomic.Int64 // time of the last check of the files, in nanoseconds
 
-	lock    sync.Mutex
+	mu      sync.Mutex
 	queue   []*state // parts to write
 	workers int
 }
@@ -45,10 +43,8 @@ type state struct {
 	record      int64 // number in the file; the first of the part
 	bytes       int64 // decoded, about
 	key         string
-	ready       atomic.Bool
-	content     *resident.File // set before ready
 
-	attempt *attempt // to write it; nil if a gather may begin one; guarded by set.lock
+	attempt *attempt // to write it; nil if a gather may begin one; guarded by set.mu
 }
 
 // attempt is an attempt to write a part.
@@ -70,19 +66,21 @@ const (
 
 // newSet divides the record batches into parts. None is written yet.
 func newSet(c *Cache, numbers []int) (*set, error) {
-	s := &set{Cache: c, about: c.about(numbers), numbers: numbers, columns: c.files.EmptyColumns(numbers), of: make([]int32, c.files.Batches())}
+	s := &set{cache: c, about: c.about(numbers), numbers: numbers, of: make([]int32, c.files.Batches())}
+	columns := c.files.EmptyColumns(numbers)
 	for k, i := range numbers {
-		decoded, err := c.inMemory.Column(i)
+		inMemory, err := c.inMemory.Column(i)
 		if err != nil {
 			return nil, err
 		}
-		takeDictionaries(s.columns[k], decoded)
+		takeDictionaries(columns[k], inMemory)
 	}
 	s.divide()
 	s.missing.Store(int64(len(s.parts)))
-	s.opened = resident.NewGrowing(c.inMemory.Calls, len(s.parts), resident.Options{IO: c.IO, Memory: hostmemory.Free(), FaultHandler: c.FaultHandler})
+	calls, options := c.inMemory.Calls, resident.Options{IO: c.IO, Memory: hostmemory.Free(), FaultHandler: c.FaultHandler}
+	s.stored = part.NewFiles(calls, numbers, columns, s.of, len(s.parts), c.files.Named, options)
 	s.onDisk = &table.Table{
-		Fields: c.inMemory.Fields, Schema: c.inMemory.Schema, Index: c.inMemory.Index, Files: s.of, Store: (*store)(s), Calls: c.inMemory.Calls,
+		Fields: c.inMemory.Fields, Schema: c.inMemory.Schema, Index: c.inMemory.Index, Files: s.of, Store: s.stored, Calls: calls,
 	}
 	return s, nil
 }
@@ -101,7 +99,7 @@ func takeDictionaries(to, from *buffers.Column) {
 // so that all processes have the same parts.
 func (s *set) divide() {
 	most := max(partBytes, s.decodedBytes()/maxParts)
-	for _, f := range s.files.List {
+	for _, f := range s.cache.files.List {
 		record := int64(0)
 		for batch := f.First; batch < f.End(); batch++ {
 			bytes := s.batchBytes(f, batch)
@@ -111,7 +109,7 @@ func (s *set) divide() {
 				s.parts = append(s.parts, &state{number: last, file: f, first: batch, record: record})
 			}
 			p := s.parts[last]
-			record += s.files.Index.Rows(batch)
+			record += s.cache.files.Index.Rows(batch)
 			p.last, p.bytes = batch+1, p.bytes+bytes
 			s.of[batch] = int32(last)
 		}
@@ -123,7 +121,7 @@ func (s *set) divide() {
 
 // decodedBytes returns about how many bytes the fields take decoded.
 func (s *set) decodedBytes() (total int64) {
-	for _, f := range s.files.List {
+	for _, f := range s.cache.files.List {
 		for batch := f.First; batch < f.End(); batch++ {
 			total += s.batchBytes(f, batch)
 		}
@@ -134,9 +132,9 @@ func (s *set) decodedBytes() (total int64) {
 // batchBytes returns about how many bytes the fields of a record batch take decoded. For
 // ragged fields, which have unknown lengths, it takes the stored bytes of the batch.
 func (s *set) batchBytes(f *units.File, batch int) (bytes int64) {
-	rows, ragged := s.files.Index.Rows(batch), false
+	rows, ragged := s.cache.files.Index.Rows(batch), false
 	for _, i := range s.numbers {
-		field := s.files.Fields[i]
+		field := s.cache.files.Fields[i]
 		ragged = ragged || field.Ragged > 0
 		if field.Ragged == 0 {
 			bytes += (rows*field.RowBits() + 7) / 8
@@ -155,11 +153,11 @@ func (s *set) key(p *state) string {
 	fmt.Fprintf(h, "decoders %d\n%s\n%x\n", decodersVersion, version, p.file.Digest)
 	fmt.Fprintf(h, "units %d to %d from record %d:", p.first-p.file.First, p.last-p.file.First, p.record)
 	for batch := p.first; batch < p.last; batch++ {
-		fmt.Fprintf(h, " %d", s.files.Index.Rows(batch)) // pages may be divided in other ways
+		fmt.Fprintf(h, " %d", s.cache.files.Index.Rows(batch)) // pages may be divided in other ways
 	}
 	fmt.Fprintln(h)
 	for _, i := range s.numbers {
-		number, f := p.file.Column(s.files.Fields[i])
+		number, f := p.file.Column(s.cache.files.Fields[i])
 		fmt.Fprintf(h, "%d %q %v %v %d", number, f.Name, f.Type, f.Shape, f.Ragged)
 		for _, level := range f.Levels {
 			fmt.Fprintf(h, " %T%v", level, level.Buffer())
@@ -173,7 +171,7 @@ func (s *set) key(p *state) string {
 // that are all null.
 func (s *set) held(p *state) (which []int, fields []*arrowtype.Field) {
 	for k, i := range s.numbers {
-		if number, own := p.file.Column(s.files.Fields[i]); number >= 0 {
+		if number, own := p.file.Column(s.cache.files.Fields[i]); number >= 0 {
 			which, fields = append(which, k), append(fields, own.Field)
 		}
 	}
@@ -188,59 +186,31 @@ func (s *set) install(p *state, entry diskcache.Entry) error {
 	}
 	rows := make([]int64, p.last-p.first)
 	for i := range rows {
-		rows[i] = s.files.Index.Rows(p.first + i)
+		rows[i] = s.cache.files.Index.Rows(p.first + i)
 	}
 	which, fields := s.held(p)
-	units, err := part.Read(entry, b.Size(), p.key, fields, rows)
+	batches, err := part.Read(entry, b.Size(), p.key, fields, rows)
 	content := resident.NewFile(b, nil)
 	if err == nil {
-		err = s.opened.Put(s.life, p.number, content)
+		err = s.stored.Put(s.cache.life, p.number, content, p.first, which, batches)
 	}
 	if err != nil {
 		_ = content.Close()
 		return err
 	}
-	for i, columns := range units {
-		for k, column := range columns {
-			batch := p.first + i
-			_, to := s.columns[which[k]].Stored(nil, int32(batch))
-			setPositions(to, batch, column)
-		}
-	}
-	p.content = content
-	p.ready.Store(true)
 	s.missing.Add(-1)
-	if s.disabled() {
-		return s.folder.Remove(p.key)
+	if s.cache.disabled() {
+		return s.cache.folder.Remove(p.key)
 	}
 	return nil
-}
-
-// setPositions sets entry batch of the slices in each plane of a column.
-func setPositions(to *buffers.Column, batch int, from part.Column) {
-	for n := range to.Planes {
-		p, l := &to.Planes[n], &from[n]
-		if p.Valid != nil {
-			p.Valid[batch] = l.Valid.At
-		}
-		if p.Data != nil {
-			p.Data[batch] = max(l.Data.At, 0)
-		}
-		if p.Length != nil {
-			p.Length[batch] = l.Length
-		}
-		if p.Buffers != nil {
-			p.Buffers[batch] = l.Buffers
-		}
-	}
 }
 
 // remove removes the parts that were written, because no more can be. Parts that gathers in
 // progress use stay open until the dataset is closed.
 func (s *set) remove() {
 	for _, p := range s.parts {
-		if p.ready.Load() {
-			_ = s.folder.Remove(p.key)
+		if s.stored.Ready(p.number) {
+			_ = s.cache.folder.Remove(p.key)
 		}
 	}
 }
@@ -257,19 +227,10 @@ func (s *set) needed(n int, record func(i int) int64) (list []*state) {
 		batch, _ := s.onDisk.Index.Locate(r)
 		if p := s.parts[s.of[batch]]; !seen[p.number] {
 			seen[p.number] = true
-			if !p.ready.Load() {
+			if !s.stored.Ready(p.number) {
 				list = append(list, p)
 			}
 		}
 	}
 	return list
-}
-
-// close closes the files of the parts. No call may run.
-func (s *set) close() {
-	for _, p := range s.parts {
-		if p.content != nil {
-			_ = p.content.Close()
-		}
-	}
 }

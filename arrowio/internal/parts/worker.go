@@ -28,14 +28,14 @@ func (w *worker) run() error {
 			passed = 0
 			continue
 		}
-		w.lock.Lock()
+		w.mu.Lock()
 		w.queue = append(w.queue, w.current)
 		all := passed >= len(w.queue)
-		w.lock.Unlock()
+		w.mu.Unlock()
 		if passed++; all {
 			select {
 			case <-time.After(othersAfter):
-			case <-w.life.Done():
+			case <-w.cache.life.Done():
 			}
 		}
 	}
@@ -44,8 +44,8 @@ func (w *worker) run() error {
 
 // next takes the first part of the queue. If there is none, it counts the end of the worker.
 func (w *worker) next() bool {
-	w.lock.Lock()
-	defer w.lock.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.queue) == 0 {
 		w.workers--
 		return false
@@ -57,9 +57,9 @@ func (w *worker) next() bool {
 // failed ends a worker that panicked.
 func (w *worker) failed(err error) {
 	w.end(w.current, &decodingError{err})
-	w.lock.Lock()
+	w.mu.Lock()
 	w.workers--
-	w.lock.Unlock()
+	w.mu.Unlock()
 	w.start(nil)
 }
 
@@ -95,7 +95,7 @@ func (s *set) newScratch(p *state) (scratch *diskcache.Scratch, found bool, err 
 	if found, err := s.find(p); found || err != nil {
 		return nil, found, err
 	}
-	to, err := s.folder.Create(p.key)
+	to, err := s.cache.folder.Create(p.key)
 	if to == nil || err != nil {
 		return nil, false, err
 	}
@@ -141,12 +141,12 @@ func (s *set) commit(scratch *diskcache.Scratch, p *state) {
 
 // find takes a part that was written before. It removes a damaged one.
 func (s *set) find(p *state) (found bool, err error) {
-	entry, err := s.folder.Find(p.key)
+	entry, err := s.cache.folder.Find(p.key)
 	if entry == nil || err != nil {
 		return false, err
 	}
 	if err = s.install(p, entry); err == part.ErrDamaged {
-		return false, s.folder.Remove(p.key)
+		return false, s.cache.folder.Remove(p.key)
 	}
 	return err == nil, err
 }
@@ -157,10 +157,10 @@ func (s *set) write(to *diskcache.Scratch, p *state) error {
 	which, _ := s.held(p)
 	for batch := p.first; batch < p.last; batch++ {
 		for _, k := range which {
-			if err := s.life.Err(); err != nil {
+			if err := s.cache.life.Err(); err != nil {
 				return decoded.Ended(err)
 			}
-			values, err := s.decoded.Once(s.life, int32(batch), s.files.Fields[s.numbers[k]], false)
+			values, err := s.cache.decoded.Once(s.cache.life, int32(batch), s.cache.files.Fields[s.numbers[k]], false)
 			if err != nil {
 				return &decodingError{err}
 			}
