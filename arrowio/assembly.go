@@ -61,6 +61,9 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 	d.files = units.New(list, reads, calls, life)
 	d.decoded = decoded.New(d.files, calls, life)
 	d.table = &table.Table{Store: d.files, Units: d.decoded, Held: decoded.Bytes / 2, Calls: calls}
+	if d.files.Fetches() {
+		d.table.Fetch = d.decoded.Fetch
+	}
 	d.lists = lists.New(d.files, d.decoded, d.table)
 	d.parts = parts.New(d.files, d.decoded, d.table, life, parts.Options{
 		Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Over: decoded.Bytes, Opener: o.Opener, IO: o.IO, FaultHandler: o.FaultHandler,

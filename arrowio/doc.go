@@ -34,7 +34,7 @@
 // packages of its own line and of the lines above it:
 //
 //   - Bytes: blob has the interfaces of a storage, internal/local finds and reads local files, and
-//     internal/resident makes mapped pages resident or reads them.
+//     internal/resident makes mapped pages resident, or reads and fetches bytes.
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.
 //   - Record batches: internal/index finds the record batch of a record, and internal/buffers

@@ -68,7 +68,7 @@ type object struct {
 
 func (o object) Name() string     { return o.entry.Name }
 func (o object) Identity() string { return o.entry.Name }
-func (o object) Version() string  { return o.entry.Version }
+func (o object) Version() string  { return o.entry.Name + " " + o.entry.Version }
 func (o object) Check() error     { return nil }
 func (o object) Close() error     { return nil }
 

@@ -1,10 +1,13 @@
 package arrowio_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/thrift/thrifttest"
 )
@@ -99,6 +103,110 @@ func TestReadsToOpen(t *testing.T) {
 		}
 		if depth, reads := took(f, began); reads.Number > 64 || depth > 4 || reads.AtOnce != 16 || reads.Bytes > 1<<20 {
 			t.Errorf("a fingerprint: %+v, %d in sequence", reads, depth)
+		}
+	})
+}
+
+// gatherSteps gathers two fields of a record in a thousand in some steps, and returns the rows.
+func gatherSteps(t *testing.T, ds *arrowio.Dataset, steps int, shuffle bool) (rows []byte) {
+	t.Helper()
+	schema := ds.Schema()
+	g, err := ds.Gatherer([]source.Part{schema.Whole(0), schema.Whole(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	var records []int64
+	for r := int64(7); r < ds.Len(); r += 1000 {
+		records = append(records, r)
+	}
+	if shuffle {
+		rand.New(rand.NewPCG(1, 2)).Shuffle(len(records), func(i, k int) { records[i], records[k] = records[k], records[i] })
+	}
+	for step := range slices.Chunk(records, len(records)/steps) {
+		a, c := make([]byte, 8*len(step)), make([]byte, 4*len(step))
+		all := [2]int{0, len(step)}
+		if err := g.Gather(context.Background(), source.Draw{}, step, []source.Job{{Part: 0, Rows: all, Dst: a}, {Part: 1, Rows: all, Dst: c}}); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(append(rows, a...), c...)
+	}
+	return rows
+}
+
+// TestReadsOfAnEpoch counts the reads of the row groups: one for each 8 MiB that the fields need, and
+// one more for the rest of each file.
+func TestReadsOfAnEpoch(t *testing.T) {
+	const rows = 200_000
+	most := 8*4*rows*12/(8<<20) + 1 + 8
+	near, err := arrowio.OpenFiles(t.Context(), []string{"s3://b/*.parquet"}, arrowio.Options{Opener: farFiles(rows).Opener, Cache: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	for _, c := range []struct {
+		name    string
+		steps   int
+		shuffle bool
+		onDisk  bool
+		ahead   int64
+		depth   int
+	}{
+		{"one shuffled step", 1, true, false, 128 << 20, 1},
+		{"shuffled steps", 32, true, false, 128 << 20, 1},
+		{"sequential steps", 32, false, false, 128 << 20, 16},
+		{"shuffled steps from the disk cache", 32, true, true, 128 << 20, 1},
+		{"shuffled steps from the disk cache, in little memory", 32, true, true, 16 << 20, 8},
+	} {
+		want := gatherSteps(t, near, c.steps, c.shuffle)
+		synctest.Test(t, func(t *testing.T) {
+			f := farFiles(rows)
+			f.Suits.Ahead = c.ahead
+			o := arrowio.Options{Cache: "memory"}
+			if c.onDisk {
+				o.Cache = t.TempDir()
+			}
+			ds, _, _ := openFar(t, f, "s3://b/*.parquet", o)
+			defer ds.Close()
+			began := time.Now()
+			if got := gatherSteps(t, ds, c.steps, c.shuffle); !bytes.Equal(got, want) {
+				t.Errorf("%s: other rows", c.name)
+			}
+			depth, reads := took(f, began)
+			if reads.Number > most || depth > c.depth || reads.Bytes > 8*4*rows*16+1<<20 {
+				t.Errorf("%s: %+v, %d in sequence, and more than %d reads", c.name, reads, depth, most)
+			}
+			gatherSteps(t, ds, c.steps, !c.shuffle)
+			if reads := f.Take(); reads.Number > 0 {
+				t.Errorf("%s, second epoch: %+v", c.name, reads)
+			}
+		})
+	}
+}
+
+// TestReadsOfCompressedBatches: one read takes the header and all buffers of a record batch of IPC.
+func TestReadsOfCompressedBatches(t *testing.T) {
+	data, err := os.ReadFile("../internal/arrowmeta/testdata/lz4.arrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.arrow": data}, Latency: latency, Suits: farHints}
+		ds, _, _ := openFar(t, f, "x.arrow", arrowio.Options{})
+		defer ds.Close()
+		schema, began := ds.Schema(), time.Now()
+		g, err := ds.Gatherer([]source.Part{schema.Whole(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		f.Take()
+		dst := make([]byte, 2*schema.Fields[0].RowBytes())
+		if err := g.Gather(context.Background(), source.Draw{}, []int64{ds.Len() - 1, 0}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, reads := took(f, began); reads.Number != 1 {
+			t.Errorf("a record batch: %+v", reads)
 		}
 	})
 }

@@ -81,8 +81,9 @@ type Entry struct {
 	Name string
 	Dir  bool // it is a directory, or a link to one
 
-	// Version identifies the content as [Versioned] does. It is empty if the storage does not
-	// say it in a listing. Size is the number of bytes, if there is a version.
+	// Version is different after every change of the content, such as an ETag. It is empty if
+	// a listing of the storage does not have it. Size is the number of bytes, if there is a
+	// version.
 	Version string
 	Size    int64
 }
@@ -163,8 +164,9 @@ type Mappable interface {
 type Versioned interface {
 	Blob
 
-	// Version returns a text that is different after every change of the content. It
-	// may change without one.
+	// Version returns a text that is different for every content: after a change, and for
+	// other blobs of any opener. So it has the name if the storage numbers the
+	// versions of each name. It may change although the content is the same.
 	Version() string
 }
 

@@ -185,7 +185,7 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 		reads(t, b, data)
 	})
 	t.Run("Identity", func(t *testing.T) {
-		var keys []string
+		var keys, versions []string
 		for _, name := range []string{"a.arrow", "a.arrow", "b/c.arrow"} {
 			b, err := o.Open(ctx, blob.Entry{Name: o.Join(dir, name)})
 			if err != nil {
@@ -193,9 +193,15 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 			}
 			defer b.Close()
 			keys = append(keys, b.Identity())
+			if v, ok := b.(blob.Versioned); ok {
+				versions = append(versions, v.Version())
+			}
 		}
 		if keys[0] != keys[1] || keys[0] == keys[2] {
 			t.Errorf("%q", keys)
+		}
+		if versions != nil && (len(versions) != 3 || versions[0] != versions[1] || versions[0] == versions[2]) {
+			t.Errorf("versions %q", versions)
 		}
 	})
 }

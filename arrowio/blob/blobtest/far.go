@@ -64,14 +64,14 @@ func (f *Far) end() {
 	f.now--
 }
 
-// farBlob is a blob of a Far. Its version never changes.
+// farBlob is a blob of a Far. Its content never changes.
 type farBlob struct {
 	blob.Blob
 	far *Far
 }
 
 // Version implements blob.Versioned.
-func (b farBlob) Version() string { return "1" }
+func (b farBlob) Version() string { return b.Name() }
 
 // ReadAt implements blob.Blob.
 func (b farBlob) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {

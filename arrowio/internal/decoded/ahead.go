@@ -43,6 +43,7 @@ func (c *Cache) DecodeAhead(batches []int32, fields []int) {
 	if c.memory.holdsOnly(batches) {
 		return
 	}
+	c.Fetch(batches, fields)
 	a, all := &c.ahead, slices.Clone(batches)
 	left := new(atomic.Int64)
 	left.Store(Bytes / aheadShare)

@@ -65,7 +65,7 @@ func (c *Cache) Once(ctx context.Context, batch int32, field units.Field, lists 
 
 // decoding returns the decoding of a field of a record batch.
 func (c *Cache) decoding(ctx context.Context, batch int32, field units.Field) (format.Decoding, error) {
-	d, err := c.files.File(batch).Decoding(ctx, batch, field)
+	d, err := c.files.Decoding(ctx, batch, field)
 	d.Memory = min(d.Memory, budgetBytes)
 	return d, err
 }

@@ -46,6 +46,16 @@ func (c *Cache) Any() bool {
 	return false
 }
 
+// Fetch begins to read the stored bytes of fields of record batches that are not decoded yet.
+func (c *Cache) Fetch(batches []int32, fields []int) {
+	c.files.Fetch(units.Wanted{Batches: batches, Fields: fields, Decoded: c.has, Whole: true, Next: true})
+}
+
+// has reports whether a field of a record batch is decoded, or is being decoded.
+func (c *Cache) has(batch int32, field int) bool {
+	return c.memory.has(key{batch: batch, field: field})
+}
+
 // Work returns how long threads have decoded.
 func (c *Cache) Work() source.Work {
 	return source.Work{Running: time.Duration(c.work.running.Load()), Waiting: time.Duration(c.work.waiting.Load())}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -42,6 +43,9 @@ type begun struct {
 func (g *gather) run(ctx context.Context, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error {
 	batches := g.batches
 	g.begun = make([]*begun, len(batches))
+	if !lists {
+		g.files.Fetch(units.Wanted{Batches: batches, Fields: []int{field}, Decoded: g.has})
+	}
 	defer g.end(0)
 	keyOf := func(i int) key { return key{batches[i], field, lists} }
 	next, most := 0, runtime.GOMAXPROCS(0)+1

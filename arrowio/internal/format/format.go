@@ -53,6 +53,11 @@ type Contents interface {
 	// Size returns about how many bytes a column of a unit has decoded.
 	Size(ctx context.Context, unit, column int, field *arrowtype.Field) (int64, error)
 
+	// Stored returns where the bytes are that the decoding of a column of a unit reads. They
+	// are fetched together with others before the decoding. Bytes that are left
+	// out are read by the decoding.
+	Stored(unit, column int) []resident.Extent
+
 	// Dictionaries reads the dictionaries of columns, as fields describe them.
 	// Dictionary.From is the first unit of this file that uses a dictionary.
 	// The list of a column that is decoded without a dictionary is empty.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -107,12 +108,18 @@ func (s *set) prioritize(list []*state) {
 
 // add adds parts to the queue, and starts workers. The caller holds the lock.
 func (s *set) add(list []*state) {
+	var batches []int32
 	for _, p := range list {
-		if p.attempt == nil {
-			p.attempt = &attempt{done: make(chan struct{})}
-			s.queue = append(s.queue, p)
+		if p.attempt != nil {
+			continue
+		}
+		p.attempt = &attempt{done: make(chan struct{})}
+		s.queue = append(s.queue, p)
+		for batch := p.first; batch < p.last && s.files.Fetches() && !s.folder.Has(p.key); batch++ {
+			batches = append(batches, int32(batch))
 		}
 	}
+	s.files.Fetch(units.Wanted{Batches: batches, Fields: s.numbers})
 	for s.workers < min(len(s.queue), runtime.GOMAXPROCS(0)) {
 		s.workers++
 		w := worker{set: s}
@@ -153,6 +160,7 @@ func (s *set) end(p *state, err error) {
 		}()
 	}
 	for _, p := range ended {
+		s.files.Release(p.first, p.last, s.numbers)
 		p.attempt.err = err
 		close(p.attempt.done)
 	}

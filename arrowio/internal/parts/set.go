@@ -1,9 +1,11 @@
 package parts
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -215,8 +217,8 @@ func (s *set) remove() {
 	}
 }
 
-// needed returns the parts of some records that are not ready, each once. It ignores records
-// that do not exist.
+// needed returns the parts of some records that are not ready, each once, in the order of the
+// files. It ignores records that do not exist.
 func (s *set) needed(n int, record func(i int) int64) (list []*state) {
 	seen := make([]bool, len(s.parts))
 	for i := range n {
@@ -232,5 +234,6 @@ func (s *set) needed(n int, record func(i int) int64) (list []*state) {
 			}
 		}
 	}
+	slices.SortFunc(list, func(a, b *state) int { return cmp.Compare(a.number, b.number) })
 	return list
 }

@@ -12,6 +12,7 @@ import (
 type held struct {
 	Extent
 	data []byte
+	wait func(ctx context.Context) error // for data; nil if they are there
 }
 
 // Hold reads headers of the file, several at a time. Later reads within them take the bytes from
@@ -51,6 +52,14 @@ func (f *File) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) 
 	if h == nil || len(p) == 0 {
 		return f.Blob.ReadAt(ctx, p, offset)
 	}
+	if h.wait != nil {
+		if err := h.wait(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if h.data == nil { // the read failed, and this one finds out why
+		return f.Blob.ReadAt(ctx, p, offset)
+	}
 	front := max(h.Offset-offset, 0)
 	if front > 0 {
 		if n, err := f.Blob.ReadAt(ctx, p[:front], offset); n < int(front) {
@@ -74,11 +83,16 @@ func (s *heldSet) find(end int64) *held {
 		return nil
 	}
 	i, _ := slices.BinarySearchFunc(*list, end, func(h *held, end int64) int { return cmp.Compare(h.Offset, end) })
-	if i == 0 || (*list)[i-1].end() < end {
-		return nil
+	for k := i - 1; k >= max(i-maxOverlaps, 0); k-- {
+		if h := (*list)[k]; end <= h.end() {
+			return h
+		}
 	}
-	return (*list)[i-1]
+	return nil
 }
+
+// maxOverlaps bounds the search of find. Ranges overlap only if they are held for different reasons.
+const maxOverlaps = 4
 
 func (s *heldSet) add(more ...*held) {
 	s.change(func(list []*held) []*held {

@@ -128,12 +128,28 @@ func (r *rowReader) Read(ctx context.Context, _ source.Draw, spans []source.Span
 	if err := s.locate(spans); err != nil {
 		return err
 	}
+	r.fetch(s)
 	return s.guarded(func() error {
 		if err := r.rows(s, spans); err != nil {
 			return err
 		}
 		return r.table.inFile(use())
 	})
+}
+
+// fetch asks for the stored bytes of the encoded record batches of a call.
+func (r *rowReader) fetch(s *readState) {
+	if r.table.Fetch == nil || !s.encoded {
+		return
+	}
+	s.ahead = s.ahead[:0]
+	for _, l := range s.located {
+		if r.table.encoded(l.batch) {
+			s.ahead = append(s.ahead, l.batch)
+		}
+	}
+	slices.Sort(s.ahead)
+	r.table.Fetch(slices.Compact(s.ahead), r.numbers)
 }
 
 // Lengths implements source.Reader.

@@ -70,6 +70,10 @@ type Table struct {
 	Store   Store
 	Units   Units
 
+	// Fetch, if set, begins to read the stored bytes of fields of encoded record batches, in
+	// ascending order. A call that decodes several fields of them asks for all at first.
+	Fetch func(batches []int32, fields []int)
+
 	// Held bounds the bytes of the decoded record batches that one call uses in place.
 	Held int64
 

@@ -49,9 +49,9 @@ func (f *File) ReadFull(ctx context.Context, p []byte, offset int64) error {
 	return f.Named(f.Content.ReadFull(ctx, p, offset))
 }
 
-// Decoding returns the decoding of a field of a record batch of the dataset, as the file stores
+// decoding returns the decoding of a field of a record batch of the dataset, as the file stores
 // the field.
-func (f *File) Decoding(ctx context.Context, batch int32, field Field) (format.Decoding, error) {
+func (f *File) decoding(ctx context.Context, batch int32, field Field) (format.Decoding, error) {
 	number, as := f.Column(field)
 	d, err := f.Contents.Decoding(ctx, int(batch)-f.First, number, as.Field)
 	return d, f.Named(err)

@@ -31,6 +31,8 @@ type Files struct {
 	calls *source.Calls
 	life  context.Context // ends when the dataset is closed
 	set   *resident.Set
+
+	fetching fetching
 }
 
 // Field is a field of the dataset, and its column in the union of the files.
@@ -41,7 +43,11 @@ type Field struct {
 
 // New returns the files of a dataset. Life ends when calls are closed.
 func New(list []*File, reads *resident.Reads, calls *source.Calls, life context.Context) *Files {
-	return &Files{List: list, Reads: reads, calls: calls, life: life}
+	s := &Files{List: list, Reads: reads, calls: calls, life: life}
+	if reads.Ahead > 0 {
+		s.fetching.from, s.fetching.pieces, s.fetching.last = resident.NewFetcher(life, calls, reads), map[place][]resident.Fetched{}, -1
+	}
+	return s
 }
 
 // maxRecords bounds a dataset, because orders of records are bounded.

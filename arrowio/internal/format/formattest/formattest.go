@@ -132,6 +132,8 @@ func (c *file) decode(ctx context.Context, i, column int, lists bool) (*buffers.
 	return &buffers.Decoded{Levels: []buffers.Level{{Data: offsets, Length: e.Length}, {Data: items, Length: 2 * e.Length}}, Bytes: int64(len(items))}, nil
 }
 
+func (c *file) Stored(i, _ int) []resident.Extent { return c.facts.Units[i : i+1] }
+
 func (c *file) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
 	return make([][]*arrowtype.Dictionary, len(columns)), nil
 }

@@ -165,6 +165,13 @@ func (c *file) Size(ctx context.Context, i, column int, field *arrowtype.Field) 
 	return decoded, err
 }
 
+// Stored implements format.Contents. It returns all of the record batch, because only its header
+// says where the buffers of the column are.
+func (c *file) Stored(i, _ int) []resident.Extent {
+	b := c.meta.Batches[i]
+	return []resident.Extent{{Offset: b.Offset, Length: b.MetaLen + b.BodyLen}}
+}
+
 // sizes returns the bytes of a column's buffers in record batch i, as they are stored and
 // decoded.
 func (c *file) sizes(ctx context.Context, i int, b *arrowmeta.RecordBatch, column int, field *arrowtype.Field) (stored, decoded int64, err error) {

@@ -115,6 +115,17 @@ func (c *file) Size(_ context.Context, unit, column int, _ *arrowtype.Field) (in
 	return int64(float64(whole) * float64(u.stop-u.start) / float64(max(g.Rows, 1))), nil
 }
 
+// Stored implements format.Contents. For a run of pages it returns the offset index, which says
+// where the pages are.
+func (c *file) Stored(unit, column int) []resident.Extent {
+	u := &c.units[unit]
+	k := &c.meta.Groups[u.group].Chunks[c.leaf(column)]
+	if !c.whole(u) {
+		return []resident.Extent{{Offset: k.Index, Length: int64(k.IndexBytes)}}
+	}
+	return []resident.Extent{{Offset: k.Offset, Length: min(k.Length, format.MaxColumn)}}
+}
+
 // failed returns the error for a column of a row group. It does not change an error that
 // has a code, such as the error of a failed read.
 func (c *file) failed(group, column int, err error) error {
