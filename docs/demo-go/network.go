@@ -32,7 +32,7 @@ func crossEntropy(labels, predictions []*graph.Node) *graph.Node {
 }
 
 // countCorrect counts the rows with a recognized digit, and all rows. It counts only rows
-// for which valid is true: the others are padding.
+// where valid is true: the others are padding.
 func countCorrect(s *model.Scope, images, labels, valid *graph.Node) (hits, real *graph.Node) {
 	s.Store().SetTraining(images.Graph(), false)
 	guess := graph.ArgMax(logits(s, images), -1, labels.DType())

@@ -843,7 +843,7 @@ for name, stream in streams.items():
 # Here the whole batch is in every process, `rows="all"`. If each process has its own rows, pass
 # `rows="local"`: the rows are checked against the sharding, and an error says how many there should be.
 # What `mf.put` cannot know is whether the rows are the right ones. `mf.check_replicas(batch)` compares
-# those that several devices hold:
+# the rows that several devices hold:
 
 # %%
 batch = mf.put({"label": data["label"][:256]}, mesh, P("data"), rows="local")
@@ -861,7 +861,7 @@ ds.close()
 # ## Versions
 #
 # These versions ran beside JAX 0.10.2 on 2026-11-23. "Tests" says how often they run again: `make test` and
-# `make test-deep` run every line of this guide for which the library is installed.
+# `make test-deep` run every line of this guide if its library is installed.
 #
 # | library | version | tests |
 # | --- | --- | --- |

@@ -524,8 +524,8 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
             loader.remesh(Mesh(devices[:4], ("data",)))
 
 # %% [markdown]
-# A preemption notice is the simple case. JAX turns a SIGTERM to any process into one step at which all agree
-# to stop: [when a job is stopped](../jobs.md#when-a-job-is-stopped).
+# A preemption notice is the simple case. JAX turns a SIGTERM to any process into one step where all agree to
+# stop: [when a job is stopped](../jobs.md#when-a-job-is-stopped).
 
 # %% [markdown]
 # [Coming from another loader](coming_from.py) has tables and programs for PyTorch, TensorFlow, Grain, Hugging

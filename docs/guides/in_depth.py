@@ -10,8 +10,8 @@
 # | --- | --- | --- | --- |
 # | intermediate | [Quick reference](quick_reference.py); `pip install '.[demo]' optax orbax-checkpoint` | 20 s | 800 MB |
 #
-# One training program grows from section to section. The last sections run it whole, in two processes of
-# which one is killed, and list what goes wrong most often. All of it runs on a laptop, on CPU devices.
+# One training program grows from section to section. The last sections run it whole, in two processes,
+# kill one of them, and list what goes wrong most often. All of it runs on a laptop, on CPU devices.
 #
 # - [The data](#the-data) · [A mesh for any number of devices](#a-mesh-for-any-number-of-devices)
 # - [Which dimension to split](#which-dimension-to-split) · [How many rows](#how-many-rows)
@@ -137,7 +137,7 @@ assert rows == [[0, 32], [0, 32], [32, 64], [32, 64]]
 
 # %%
 def grid(model=2, devices=None):
-    """Returns a mesh on which groups of `model` devices share a model."""
+    """Returns a mesh. Groups of `model` devices share a model."""
     axes = {"data": -1, "model": model}
     return mf.make_mesh(axes, devices=devices)
 

@@ -12,8 +12,8 @@
 # JAX's documentation has a page on [distributed data
 # loading](https://docs.jax.dev/en/latest/distributed_data_loading.html). It explains which data a process
 # must load, and why that is easy to get wrong. This guide follows that page from the first to the last
-# figure. Everything that the page draws, this guide computes and runs, also the case for which the page has
-# no code. The last section corrects small slips of the page, as it was in 2026.
+# figure. Everything that the page draws, this guide computes and runs, including the case without code on
+# the page. The last section corrects small slips of the page, as it was in 2026.
 #
 # - [A wrong shard computes](#a-wrong-shard-computes) · [What a process needs](#what-a-process-needs)
 # - [One array, three shardings](#one-array-three-shardings) · [Four ways to load](#four-ways-to-load)
@@ -752,10 +752,9 @@ assert [lines[2] for lines in printed[:3]] == [lines[0] for lines in printed[1:]
 
 # %% [markdown]
 # That is the page's first program: four rows from each process become a batch of 16. It rests on what the
-# page calls a very important trick. Every replica of the model does the same, so it does not matter which
-# rows come to which replica. The program shows it. In its second turn, each process takes the stream of its
-# neighbor, and a mean over the batch stays the same. So each *group of replicas* can have a stream of its
-# own.
+# page calls a very important trick. Every replica of the model does the same, so any rows may come to any
+# replica. The program shows it. In its second turn, each process takes the stream of its neighbor, and a
+# mean over the batch stays the same. So each *group of replicas* can have a stream of its own.
 #
 # A group is not a process. With the model across processes, 0 and 2 are one group, and must read the same
 # stream. The layout knows the groups, and `mf.put` logs them. On a mesh in another order, two processes may

@@ -421,7 +421,7 @@ run("meshfeed plan 09-video.json --array video --dims 1,2")
 # ## Token packing
 #
 # Documents of all lengths, packed before training into rows of 4,096 tokens. Two more arrays have the number of
-# the document and the position in it, from which a model builds its attention mask.
+# the document and the position in it. A model builds its attention mask from them.
 
 # %%
 packed = example(

@@ -173,8 +173,8 @@ assert collectives(jnp.matmul, x, w) == {}
 
 # %% [markdown]
 # The output is (128, 2048) globally and (32, 1024) on a device. No data moves, because every device has whole
-# rows of `x` and whole columns of `w`. If the spec splits the dimension over which a product adds up, each
-# device has only a part of each sum, and an all-reduce adds the parts:
+# rows of `x` and whole columns of `w`. If the spec splits the dimension that a product sums over, each device
+# has only a part of each sum, and an all-reduce adds the parts:
 
 # %%
 x_split = array(mesh, (128, 4096), None, "model")
@@ -185,9 +185,9 @@ assert collectives(jnp.matmul, x_split, w_split) == {"all-reduce": 1}
 # %% [markdown]
 # ## Collectives
 #
-# A collective is a step in which the devices of a group exchange data. Three of them carry most patterns.
-# Here they run on four devices. For the first two, device k holds the number k + 1; for the third, every
-# device holds the array 1, 2, 3, 4.
+# A collective is a step that exchanges data between the devices of a group. Three of them carry most
+# patterns. Here they run on four devices. For the first two, device k holds the number k + 1; for the
+# third, every device holds the array 1, 2, 3, 4.
 
 # %%
 line = Mesh(devices[:4], ("x",))
@@ -735,7 +735,7 @@ assert batch.addressable_shards[0].data.shape == (8, 8)
 # %% [markdown]
 # ## Debugging
 #
-# A live array answers three questions: what is its sharding, on which devices is it, and what does each of
+# A live array answers three questions: what is its sharding, which devices is it on, and what does each of
 # them hold? `mf.draw` draws the answers. It also takes a sharding or a tree of parameters, and arrays of any
 # rank. `jax.debug.visualize_array_sharding` draws one or two dimensions, and needs the package rich;
 # `style="jax"` draws the same table without rich. JAX makes the table as wide and flat as the array. For `y`,

@@ -64,7 +64,7 @@ def plan(*parts, **options):
 
 
 def paragraph(report, start):
-    """Returns the paragraph of a report in which a line begins with a text."""
+    """Returns the paragraph of a report with a line that begins with a text."""
     paragraphs = str(report).split("\n\n")
     (found,) = [
         p for p in paragraphs if re.search(f"^(error: )?{re.escape(start)}", p, re.MULTILINE)
@@ -247,11 +247,11 @@ assert f"{8_030_261_248 * 2 / 1e9:.1f}" == "16.1"
 assert "8,030,261,248 parameters" in str(llama)
 
 # %% [markdown]
-# Every way of splitting the devices is evaluated, except those that the report lists under *Not evaluated*.
-# The fastest that fits as JAX runs it wins, and one sentence says why each other one does not. Those that fit
-# with fused kernels only come after it. Among equally fast ones, the simpler one is first. A candidate that
-# misses by less than 10 % reads *near*. If nothing fits, the report names small changes after which something
-# does:
+# Every way of splitting the devices is evaluated, except the ways that the report lists under *Not
+# evaluated*. The fastest that fits as JAX runs it wins, and one sentence says why each other one does not.
+# Those that fit with fused kernels only come after it. Among equally fast ones, the simpler one is first. A
+# candidate that misses by less than 10 % reads *near*. If nothing fits, the report names small changes that
+# make something fit:
 
 # %%
 small = mf.advise("llama3-70b", {"tokens": 2**20}, {"device": "h100-80", "devices": 8})
@@ -555,8 +555,8 @@ print(paragraph(gpt3, "Input of candidate 1:"))
 #
 # The first nine rows chose the default efficiencies, with half of the runs on TPU v5p and v4 and half of the
 # runs with narrow experts. The other runs test them: models and libraries that chose nothing. An efficiency
-# is the interval of shares at which expected times equal published ones, rounded outward to 5 %. Runs without
-# a published split, such as Llama 2, are left out. The pages of NeMo and Megatron-Bridge name no
+# is the interval of shares that make expected times equal published ones, rounded outward to 5 %. Runs
+# without a published split, such as Llama 2, are left out. The pages of NeMo and Megatron-Bridge name no
 # recomputation, so these runs count as without it. The runs on TPU v5p and v4 have `"overlap": {"tensor":
 # true}`, as XLA overlaps there. Four warnings:
 #

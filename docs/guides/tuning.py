@@ -374,7 +374,8 @@ show(scaling)
 # ```
 #
 # To try a job on CPUs, give each process one device, or wait for every step. With several CPU devices per
-# process, steps that overlap can wait for each other forever, in the library by which CPUs communicate.
+# process, steps that overlap can wait for each other forever, in the library that CPUs communicate
+# through.
 #
 # Tests run these launch lines with two processes on one machine, with programs that play `srun` and `gcloud`,
 # and they stop and continue the Slurm job. No test ran on a real cluster, so try a recipe with a small job first.

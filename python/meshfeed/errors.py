@@ -166,7 +166,7 @@ class PeerError(Error):
         return _revived, (self._origin,), self.__dict__ | {"args": self.args}
 
 
-# Tracebacks show the name by which users import the class.
+# Tracebacks show the name that users import the class by.
 for _cls in (Error, PeerError, *CLASSES.values()):
     _cls.__module__ = "meshfeed"
 

@@ -14,7 +14,7 @@ import meshfeed as mf
 
 PACKAGE = Path(mf.__file__).parent
 
-# The modules in which batches and handles change owners.
+# The modules where batches and handles change owners.
 WATCHED = tuple(
     str(PACKAGE / name) for name in ("_arrays/stream.py", "_feed", "_loader", "_native")
 )

@@ -35,7 +35,7 @@ def dtype(name: str) -> np.dtype[Any]:
 
 
 def filled(shape: tuple[int, ...], name: str, start: int = 0) -> np.ndarray[Any, Any]:
-    """Returns an array in which neighboring values differ, for any type."""
+    """Returns an array of any type. Neighboring values differ."""
     numbers = np.arange(start, start + int(np.prod(shape)), dtype=np.int64).reshape(shape)
     if name == "bool":
         return np.asarray(numbers % 3 == 0)
@@ -78,7 +78,7 @@ def values(batches: Any, name: str = "x") -> list[list[int]]:
 
 
 def numbers(n: int) -> mf.Dataset:
-    """Returns a dataset in which record i of field x is i."""
+    """Returns a dataset. Record i of its field x is i."""
     return mf.from_arrays({"x": np.arange(n, dtype=np.int32)})
 
 

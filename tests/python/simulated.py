@@ -1,4 +1,4 @@
-"""A machine with a simulated clock and device, on which every time is known."""
+"""A machine with a simulated clock and device, so that every time is known."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ class Dataset(Readable):
             return Dataset(calls.dataset_rename(self.handle, new), self._origin)
 
     def filter(self, mask: Any, *, fields: Iterable[str] | None = None) -> Dataset:
-        """Returns a view of the records for which a mask is true, in their order.
+        """Returns a view of the records where a mask is true, in their order.
 
         The view keeps 1 bit for each record of this dataset, and copies no records.
 

@@ -129,7 +129,7 @@ def _split_name(split: Any) -> Any:
 
 
 def _listed(check: Checks, paths: Any) -> list[str]:
-    """Checks `paths=` and returns a list of strings, in which the home directory replaces ~."""
+    """Checks `paths=` and returns a list of strings, with the home directory in place of ~."""
     if any(hasattr(paths, name) for name in _NO_PATHS) and not hasattr(paths, "to_list"):
         message = f"{type(paths).__name__} is not a path"
         raise check.misfit(message, "mf.from_arrow makes a dataset of a table")

@@ -44,7 +44,8 @@ class Readable(Resource):
         them. A negative number counts from the end. The arrays are copies, which may be changed.
 
         The rows of a ragged field are a list: arrays for lists of numbers, `str` for text, `bytes`
-        for binary, and lists for lists of those. Dates and times become datetime64 and timedelta64.
+        for binary, and lists for lists of these. Dates and times become datetime64 and
+        timedelta64.
 
         In one record, a null row is None, and so is a row of a shape if all its values are null. In
         several, a field that may hold nulls is a `numpy.ma.MaskedArray`, and a null row of a ragged

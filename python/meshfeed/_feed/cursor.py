@@ -406,7 +406,7 @@ class Cursor:
         return self.clock.measured(self.stats())
 
     def certificate(self) -> str:
-        """Returns the certificate of the batches delivered, without those made ahead."""
+        """Returns the certificate of the delivered batches, without batches made ahead."""
         with self.lock:
             self.handle.check(ASK_BEFORE)
             return calls.loader_certificate(self.handle.value, *self.at)

@@ -172,7 +172,7 @@ class JoinedCursor(Cursor):
         super()._resync()
 
     def _moved(self, before: tuple[int, int], call: str) -> None:
-        """Stores the new position, on which the processes agree before the next batch."""
+        """Stores the new position. The processes agree on it before the next batch."""
         super()._moved(before, call)
         if self._cluster is not None:
             self._cluster.moved(calls.loader_state(self.handle.value), call)

@@ -155,7 +155,7 @@ def _is_gone(scratch: Path, now: float, host: str, process: str) -> bool:
 
 
 def _host() -> str:
-    """Returns a short name of the machine or container in which process numbers are unique."""
+    """Returns a short name of the machine or container where process numbers are unique."""
     namespace = ""
     with contextlib.suppress(OSError):  # only Linux has namespaces
         namespace = os.readlink("/proc/self/ns/pid")

@@ -117,7 +117,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
 
 
 def needed_mesh(check: Checks, remedy: str = "pass mesh=") -> Mesh:
-    """Returns the mesh of `jax.set_mesh`, on which a spec without a mesh is.
+    """Returns the mesh of `jax.set_mesh`, the default for a spec without a mesh.
 
     Args:
         check: raises errors with the name of the user's call.
@@ -166,7 +166,7 @@ def describe_mesh(mesh: Mesh) -> MeshPart:
 
 
 def parts(mesh: Mesh, axes: Sequence[str]) -> Parts:
-    """Returns the parts into which axes of a mesh cut the rows of an array."""
+    """Returns the parts of an array's rows that axes of a mesh cut."""
     processes = np.vectorize(lambda device: device.process_index, otypes=[np.int64])(mesh.devices)
     return Parts(mesh.shape, processes, axes)
 

@@ -223,7 +223,7 @@ def _check_has(check: Checks, name: str, dtype: np.dtype[Any]) -> None:
 
 
 def _extend(check: Checks, arrays: Sequence[_Array], *, is_single: bool) -> None:
-    """Sets the global shapes of arrays of which every process has its own rows.
+    """Sets the global shapes of arrays if every process has its own rows.
 
     An array keeps its shape if its spec does not fit: `_check_fit` reports it.
 

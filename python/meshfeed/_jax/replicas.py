@@ -119,7 +119,7 @@ class Tree:
         return bool(copies) and all(len(pairs) < 2 for pairs in copies)
 
     def blocks(self) -> list[Block]:
-        """Returns the parts of which this process holds a copy and there is another, hashed."""
+        """Returns the parts that this process holds and that have another copy, hashed."""
         self._check()
         found: dict[tuple[int, Index], Block] = {}
         work: list[tuple[Block, int, Any]] = []

@@ -35,7 +35,7 @@ _get_mesh = _mesh_getter()
 
 
 def process_count() -> int:
-    """Returns the number of processes of the run, including those outside of the mesh."""
+    """Returns the number of processes of the run, including processes outside of the mesh."""
     count: int = jax.process_count()
     return count
 

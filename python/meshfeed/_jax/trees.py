@@ -127,7 +127,7 @@ def _no_tree(check: Checks, argument: str, given: Any) -> InvalidArgumentError:
 
 
 def check_depth(check: Checks, argument: str, tree: Any) -> None:
-    """Refuses a tree that contains itself, after which JAX's functions of trees always fail."""
+    """Refuses a tree that contains itself: all later calls of JAX's functions of trees fail."""
     level = [tree]
     for _ in range(_DEEPEST):
         nodes = (x.values() if isinstance(x, dict) else x for x in level if type(x) in _NODES)

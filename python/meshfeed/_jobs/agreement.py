@@ -158,7 +158,7 @@ class Agreement:
 def differences(
     known: Sequence[tuple[Sequence[int], Terms]], datasets: Sequence[str] = ()
 ) -> list[str]:
-    """Describes the fields in which terms differ, with the processes that have each value.
+    """Describes the fields that differ between terms, with the processes that have each value.
 
     Args:
         known: terms, each with the processes that have them.

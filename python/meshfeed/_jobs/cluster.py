@@ -182,7 +182,7 @@ class Cluster:
             return None
 
     def reports(self) -> tuple[list[Measured], list[int]]:
-        """Returns the newest measurements of the other processes, and those that published none.
+        """Returns the newest measurements of the other processes, and the processes without any.
 
         It does not wait for any of them.
         """

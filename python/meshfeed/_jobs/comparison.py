@@ -4,7 +4,7 @@ Every process publishes a record: a hash of the names, shapes, types and shardin
 and one hash for each set of processes that hold the same parts. It also has the step and the line
 of the call, to find calls that do not belong together. The lowest process compares the records.
 Only if some differ, it asks for the facts of an array or the digests of its parts, each from one
-process of those that agree. Then it publishes the verdict, and all processes return, or raise the
+of the processes that agree. Then it publishes the verdict, and all processes return, or raise the
 same error. A record has some hundred bytes, whatever the size of the arrays.
 
 If a call fails in a process, the failure is its record. So every call has a number, and calls with
@@ -504,7 +504,7 @@ def _other_trees(known: Sequence[tuple[Sequence[int], Facts | None]]) -> Verdict
 
 
 def _differing(name: str, index: Index, digests: Mapping[tuple[int, int], str]) -> str:
-    """Describes a part if its copies differ, and names those that differ from most."""
+    """Describes a part if its copies differ, and names the copies that differ from most."""
     part = f", index [{', '.join(f'{a}:{b}' for a, b in index)}]" if index else ""
     groups: dict[str, Copies] = defaultdict(list)
     for copy, digest in digests.items():

@@ -1,4 +1,4 @@
-"""Names the component in which the datasets of two processes differ.
+"""Names the component that differs between the datasets of two processes.
 
 A fingerprint is made of a tree of components (see `mf_loader_components` in meshfeed.h), such as a
 filter over files, which have record batches and bytes. If fingerprints differ, the processes
@@ -16,7 +16,7 @@ Component = Mapping[str, Any]  # "label", "hash", perhaps the "name" of a file, 
 
 
 def difference(here: Component, there: Component) -> str:
-    """Returns the first component that differs, while those below it are equal.
+    """Returns the first component that differs, while the components below it are equal.
 
     Examples:
         >>> files = {"label": "files", "hash": "1"}

@@ -1,4 +1,4 @@
-"""The messages by which a process reports to others that it failed or closed the loader."""
+"""The messages of a process to the others that it failed or closed the loader."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ class Peers(Worker):
 
 
 def _flush() -> None:
-    """Flushes the streams to which the program prints."""
+    """Flushes the streams that the program prints to."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()

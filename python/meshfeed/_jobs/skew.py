@@ -157,7 +157,7 @@ class SkewDetector(Worker):
         return done
 
     def _again(self, ahead: Sequence[int], behind: Sequence[int]) -> bool:
-        """Returns whether the processes ahead or those behind, chosen at random, wait once more.
+        """Returns whether the processes ahead or behind, chosen at random, wait once more.
 
         The steps that were not held show how long a step takes. Held steps wait for much longer.
         """

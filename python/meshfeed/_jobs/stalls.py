@@ -2,7 +2,7 @@
 
 Every process publishes a heartbeat and the measurements of its loop every few seconds. A process
 that has not received a batch for a long time publishes the number of its batches and what it waits
-for. A few seconds later, processes that are ahead log those behind.
+for. A few seconds later, processes that are ahead log the processes behind.
 
 When a process dies, the collectives of all others fail, and each reports a lost peer. The error
 does not name the dead process. So every process that is alive sets a key in the store of the job,

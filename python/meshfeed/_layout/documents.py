@@ -1,4 +1,4 @@
-"""Layout documents: the JSON text in which Go reads what a user asks for."""
+"""Layout documents: the JSON text that tells Go what a user asks for."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _LISTED = 6  # groups of processes in an error
 
 
 class Parts:
-    """The parts into which a spec cuts the rows of an array, and the processes that hold them.
+    """The parts that a spec cuts the rows of an array into, and the processes that hold them.
 
     Args:
         axes: the sizes of the mesh axes by name.

@@ -104,7 +104,7 @@ def for_all(specs: Any) -> bool:
 
 
 def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:
-    """Returns a tree of specs in which every leaf is replaced by `change(leaf)`."""
+    """Returns a tree of specs, with every leaf replaced by `change(leaf)`."""
     return _builder(specs)([change(leaf) for _, leaf in _walk(specs, ())])
 
 

@@ -103,7 +103,7 @@ class Engine:
 
     @property
     def _keep(self) -> int:
-        """The number of live batches up to which no garbage collection is needed."""
+        """The most live batches without a garbage collection."""
         bounded = self._options.max_host_bytes is not None
         return 1 if bounded else int(self.batch.info["prefetch"]) + 3
 

@@ -309,8 +309,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         processes any process may peek, alone and any number of times. A process that calls `next`
         alone would be one step ahead of the others.
 
-        At the end of an epoch, `peek` returns the first batch of the next one, with which the next
-        loop begins.
+        At the end of an epoch, `peek` returns the first batch of the next one, and the next loop
+        begins with it.
 
         Raises:
             OutOfRangeError: all `epochs` are over, so there is no next batch.
@@ -419,7 +419,7 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """Returns the total number of batches, which does not change while loops run.
 
         That is `steps_per_epoch`, times `epochs` if that was given. `remaining` is the number of
-        those that are left, and `len` of an iterator the number that it still yields.
+        batches that are left, and `len` of an iterator the number that it still yields.
         """
         epochs = self._engine.epochs
         if epochs is not None and epochs < 0:
@@ -435,10 +435,10 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
     def remesh(self, mesh: Mesh | None, specs: _types.Tree | None = None) -> None:
         """Continues at the same position on another mesh, for example with fewer devices.
 
-        It opens and reads nothing. Batches that were delivered stay valid, those read ahead are
-        dropped. A `for` loop under way and `one_epoch` passes continue. In a job every process
-        that continues calls it, at the same position. A process that is not in the mesh may
-        continue too, and gets batches of which it holds nothing.
+        It opens and reads nothing. Batches that were delivered stay valid, and batches read
+        ahead are dropped. A `for` loop under way and `one_epoch` passes continue. In a job
+        every process that continues calls it, at the same position. A process that is not in
+        the mesh may continue too, and gets batches without any rows of its own.
 
         Args:
             mesh: the `jax.sharding.Mesh`; None where `specs` holds `NamedSharding`s.

@@ -1,7 +1,7 @@
 """Calls of the library that Ctrl-C can end, although they return only when their work is done.
 
 Python handles signals on the main thread, between its own instructions. A call that may take long
-therefore runs on a thread of its own, for which the main thread waits. That costs about 0.1 ms.
+therefore runs on a thread of its own, and the main thread waits for it. That costs about 0.1 ms.
 """
 
 from __future__ import annotations

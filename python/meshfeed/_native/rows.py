@@ -15,7 +15,7 @@ from meshfeed._native.library import call
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 # The level of a column: LISTS of a varying length, lists of a FIXED length, TEXT or bytes, or
-# values, for which it is the number of bits of one value.
+# the number of bits of one value.
 LISTS, FIXED, TEXT = -1, -2, -3
 
 # `ArrowArray` without its last two words: length, null_count, offset, n_buffers, n_children,

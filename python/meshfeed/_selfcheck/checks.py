@@ -50,7 +50,7 @@ class Size:
 
 
 def every(size: Size) -> dict[str, Check]:
-    """Returns all checks by name, in the order in which they run."""
+    """Returns all checks by name, in the order of their runs."""
     run = _Checks(size)
     kinds = [memory.kind for memory in jax.devices()[0].addressable_memories()]
     checks: dict[str, Check] = {

@@ -45,7 +45,7 @@ def memory(shape: tuple[int, ...], dtype: Any = np.float32, offset: int = 0) -> 
 
 
 def frozen(shape: tuple[int, ...], dtype: Any = np.float32, offset: int = 0) -> Host:
-    """Returns such an array, of which no part can be written."""
+    """Returns such an array. No part of it can be written."""
     found = memory(shape, dtype, offset)
     for owner in (found.base, found):
         assert isinstance(owner, np.ndarray)

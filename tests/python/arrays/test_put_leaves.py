@@ -183,7 +183,7 @@ def test_wide_types_are_narrowed_or_kept(kind: str) -> None:
     ids=["int64", "uint64", "number"],
 )
 def test_numbers_that_do_not_fit_are_an_error(host: Any, text: str) -> None:
-    """Also of memory that JAX may use, of which it would keep the lowest bits of each number."""
+    """Also for memory that JAX may use, because JAX would keep the lowest bits of each number."""
     spec = P()
     if isinstance(host, np.ndarray):
         aligned, spec = memory((8, 2), host.dtype), P("a")

@@ -1,4 +1,4 @@
-"""`mf.benchmark` against a simulated clock and device, on which every time is known."""
+"""`mf.benchmark` against a simulated clock and device, so that every time is known."""
 
 from __future__ import annotations
 

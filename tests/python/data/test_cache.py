@@ -110,7 +110,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def much(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Parquet file of nine row groups, of which each has 32 MiB decoded."""
+    """A Parquet file of nine row groups. Each has 32 MiB decoded."""
     path = tmp_path_factory.mktemp("much") / "zeros.parquet"
     zeros = pa.table({"x": pa.array(np.zeros(1 << 22, np.int64))})
     with pyarrow.parquet.ParquetWriter(path, zeros.schema) as writer:

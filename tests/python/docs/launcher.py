@@ -3,9 +3,9 @@
     launcher.py srun --kill-on-bad-exit=0 --wait=60 python train.py …
     launcher.py gcloud compute tpus tpu-vm ssh NAME … --command='python3 train.py …'
 
-It sets the environment variables from which JAX finds out about the job. If STOP_WHEN names a file,
-process 0 gets a SIGTERM as soon as this file changes. The exit status is the highest of all
-processes, where a signal counts as 128 and its number ("RETURN VALUE" in srun's manual).
+It sets the environment variables that tell JAX about the job. If STOP_WHEN names a file, process 0
+gets a SIGTERM as soon as this file changes. The exit status is the highest of all processes, where
+a signal counts as 128 and its number ("RETURN VALUE" in srun's manual).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def command(launcher: str, arguments: list[str]) -> list[str]:
 
 
 def changed(path: str) -> int:
-    """Returns the time at which a file changed; 0 without one."""
+    """Returns the time when a file changed; 0 without one."""
     return os.stat(path).st_mtime_ns if Path(path).exists() else 0
 
 

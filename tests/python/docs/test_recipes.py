@@ -1,8 +1,8 @@
 """The recipes for clusters: their syntax, and their launch lines with processes on this machine.
 
 `launcher.py` plays `srun` and `gcloud`. JAX finds coordinator, number of processes and rank by its
-own detection. One device per process: Gloo, by which CPU processes communicate, can deadlock if
-steps with several devices per process overlap.
+own detection. One device per process: Gloo, the library of CPU processes, can deadlock if steps
+with several devices per process overlap.
 """
 
 from __future__ import annotations

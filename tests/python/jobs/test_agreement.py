@@ -303,7 +303,7 @@ def test_missing(missing: int, named: str) -> None:
     ],
 )
 def test_some_move(moved: set[int], first: str, second: str) -> None:
-    """A process that moves alone is named beside those that do not follow."""
+    """A process that moves alone is named beside the processes that do not follow."""
     with players(name="train", agree_timeout=1.0) as job:
         assert all(isinstance(batch, dict) for batch in job.step())
         for p in moved:

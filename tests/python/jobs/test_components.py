@@ -1,4 +1,4 @@
-"""Processes with different datasets name the component in which they differ."""
+"""Processes with different datasets name the component that differs."""
 
 from __future__ import annotations
 

@@ -369,7 +369,7 @@ def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> N
         # wake keys.
         assert len(store.keys) <= 5 + 12 + 5
     # Two writers are ahead of the slowest reader by what waits in its queues, and one of them has
-    # three readers, of which two have said that they are ready.
+    # three readers. Two of these have said that they are ready.
     assert store.most < 24 + 4 * (replicas.UNCOMPARED + replicas.UNHASHED + 2)
 
 

@@ -25,7 +25,7 @@ STEPS = 24
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens the time after which a process counts as waiting for others."""
+    """Shortens the time until a process counts as waiting for others."""
     monkeypatch.setattr(skew, "PATIENT", 0.2)
 
 

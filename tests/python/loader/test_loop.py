@@ -289,7 +289,7 @@ def test_batches_made_ahead_count_as_not_delivered() -> None:
 
 
 def made_ahead(it: mf.Loader, loop: Iterator[Any]) -> list[list[int]]:
-    """Takes batches until more were made than delivered, and returns those delivered."""
+    """Takes batches until more were made than delivered, and returns the delivered ones."""
     before, taken = it.stats()["batches"], [next(loop)["x"].tolist()]
     while it.stats()["batches"] - before <= len(taken):
         end = time.monotonic() + 20

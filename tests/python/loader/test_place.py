@@ -217,7 +217,7 @@ def test_random_layouts(seed: int) -> None:
 def check_layout(
     devices: mf.Devices, layout: mf.Layout, ds: mf.Dataset, arrays: Any, size: int
 ) -> None:
-    """Every device has the index of the layout's report, and those bytes of the batch."""
+    """Every device has the index of the layout's report, and the bytes of the batch there."""
     report = layout.report(tables=True)["arrays"]
     whole = mf.Loader(ds, batch_size=size, remainder="pad", extras=["key"])
     loader = mf.Loader(ds, layout=layout, process=0)

@@ -160,7 +160,7 @@ def test_trees_inside_jit() -> None:
 
 
 class Partly(NamedSharding):
-    """A sharding over two processes, of which this one has the first four devices."""
+    """A sharding over two processes. This one has the first four devices."""
 
     @property
     def addressable_devices(self) -> set[Any]:
