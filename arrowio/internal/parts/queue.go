@@ -115,11 +115,11 @@ func (s *set) add(list []*state) {
 		}
 		p.attempt = &attempt{done: make(chan struct{})}
 		s.queue = append(s.queue, p)
-		for batch := p.first; batch < p.last && s.files.Fetches() && !s.folder.Has(p.key); batch++ {
+		for batch := p.first; batch < p.last && s.cache.files.Fetches() && !s.cache.folder.Has(p.key); batch++ {
 			batches = append(batches, int32(batch))
 		}
 	}
-	s.files.Fetch(units.Wanted{Batches: batches, Fields: s.numbers})
+	s.cache.files.Fetch(units.Wanted{Batches: batches, Fields: s.numbers})
 	for s.workers < min(len(s.queue), runtime.GOMAXPROCS(0)) {
 		s.workers++
 		w := worker{set: s}
@@ -160,7 +160,7 @@ func (s *set) end(p *state, err error) {
 		}()
 	}
 	for _, p := range ended {
-		s.files.Release(p.first, p.last, s.numbers)
+		s.cache.files.Release(p.first, p.last, s.numbers)
 		p.attempt.err = err
 		close(p.attempt.done)
 	}
