@@ -33,9 +33,8 @@ int main(void) {
   refuses(document, 7, 0, "format is 7, but must be MF_TEXT or MF_SVG", "");
   refuses(document, MF_SVG, -1, "width is -1, but must be from 0 to 65536", "");
   refuses(document, MF_SVG, 65537, "width is 65537, but must be from 0 to 65536", "");
-  refuses("{\"meshfeed\":1,\"diagram\":{\"data_parallel\":{\"rows\":130,\"devices\":4}}}", MF_TEXT, 0,
-          "/diagram/data_parallel/rows: 130 rows do not divide into 4 equal parts",
-          "/diagram/data_parallel/rows");
+  refuses("{\"meshfeed\":1,\"diagram\":{\"memory\":{\"bars\":[]}}}", MF_TEXT, 0,
+          "/diagram/memory/bars: expected 1 to 64 bars, but found 0", "/diagram/memory/bars");
   for (size_t n = 0; n < sizeof document - 1; n++) {
     mf_bytes text;
     EXPECT(MF_INVALID_ARGUMENT, mf_diagram(document, n, MF_TEXT, 0, &text, &error));

@@ -229,10 +229,9 @@ mf_status mf_layout_draw(mf_layout layout, const mf_picture* picture, mf_bytes* 
 
 /* Draws a diagram of how work and data are split over devices, such as
      {"meshfeed": 1, "diagram": {"mesh": {"axes": [["data", 4], ["model", 2]]}}}
-   The kinds are data_parallel, mesh, matmul, tensor_pair, pipeline, collective, memory and
-   loading; see diagram.schema.json. The document has at most 8 MiB. format is MF_TEXT or
-   MF_SVG; width counts the columns of a text or the pixels of an SVG, and 0 stands for 80
-   or 760. An error of the document has a JSON Pointer in mf_error.path. */
+   The kinds are mesh, matmul, pipeline, collective, memory and loading; see diagram.schema.json. The document
+   has at most 8 MiB. format is MF_TEXT or MF_SVG; width counts the columns of a text or the pixels of an SVG,
+   and 0 stands for 80 or 760. An error of the document has a JSON Pointer in mf_error.path. */
 mf_status mf_diagram(const char* json, size_t size, int32_t format, int64_t width, mf_bytes* text,
                      mf_error* error);
 

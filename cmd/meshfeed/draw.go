@@ -58,8 +58,7 @@ it may be - for standard input.`,
 	f.IntVar(&o.width, "width", 0, "columns of the text, or pixels of the SVG; default: the terminal's columns or 80, and 760 pixels")
 	f.BoolVar(&o.json, "json", false, "print the text and the SVG as JSON")
 	cmd.AddCommand(
-		drawDataParallel(&o), drawMesh(&o), drawMatmul(&o), drawTensorPair(&o),
-		drawPipeline(&o), drawCollective(&o), drawMemory(&o), drawLoading(&o),
+		drawMesh(&o), drawMatmul(&o), drawPipeline(&o), drawCollective(&o), drawMemory(&o), drawLoading(&o),
 	)
 	return cmd
 }
@@ -146,19 +145,6 @@ func flagOf(cmd *cobra.Command, path string) string {
 	return ""
 }
 
-func drawDataParallel(o *drawOptions) *cobra.Command {
-	d := diagram.DataParallel{}
-	cmd := &cobra.Command{
-		Use:   "data-parallel",
-		Short: "which rows of a batch each device has",
-		Args:  need(0, 0, "no argument"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.draw(cmd, d) },
-	}
-	cmd.Flags().IntVar(&d.Rows, "rows", 128, "rows of the batch")
-	cmd.Flags().IntVar(&d.Devices, "devices", 4, "devices")
-	return cmd
-}
-
 func drawMesh(o *drawOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:     "mesh [AXIS=SIZE,…]",
@@ -230,23 +216,6 @@ func drawMatmul(o *drawOptions) *cobra.Command {
 	f.StringVar(&x, "x-spec", "data,-", "the axes that split the rows and columns of x: - for none, + between several")
 	f.StringVar(&w, "w-spec", "-,model", "the axes that split the rows and columns of w")
 	f.StringVar(&element, "dtype", "bfloat16", "the element type of the product")
-	return cmd
-}
-
-func drawTensorPair(o *drawOptions) *cobra.Command {
-	d := diagram.TensorPair{Type: dtype.BFloat16}
-	cmd := &cobra.Command{
-		Use:   "tensor-pair",
-		Short: "a tensor parallel pair of layers, and its collectives",
-		Args:  need(0, 0, "no argument"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.draw(cmd, d) },
-	}
-	f := cmd.Flags()
-	f.IntVar(&d.Devices, "devices", 4, "devices")
-	f.IntVar(&d.Rows, "rows", 128, "rows of x: tokens")
-	f.IntVar(&d.Hidden, "hidden", 4096, "columns of x")
-	f.IntVar(&d.Inner, "inner", 16384, "columns of the first matrix")
-	f.BoolVar(&d.SequenceParallel, "sequence-parallel", false, "split the rows as well")
 	return cmd
 }
 

@@ -67,10 +67,13 @@ assert [shard.index[0] for shard in x.addressable_shards] == [
 # ## The model beside the data
 #
 # In data parallelism, the rows of a batch are split, and every device has the whole model. Each device
-# computes gradients from its rows. The model must get the mean of all of them:
+# computes gradients from its rows. The model must get the mean of all of them. The gradient of a matrix is a
+# product over the rows, so each device has a part of its sum:
 
 # %%
-show(mf.diagram("data_parallel", rows=128, devices=4))
+inputs = {"shape": (64, 128), "spec": P(None, "data")}  # transposed
+gradients = {"shape": (128, 32), "spec": P("data")}
+show(mf.diagram("matmul", mesh=four, x=inputs, w=gradients))
 
 # %% [markdown]
 # In JAX, two specs say this. `P("data")` splits the rows of the batch, and `P()` keeps the weights whole. You
@@ -249,7 +252,12 @@ for n in (2, 4, 8):
 # together, and one all-reduce at the end is enough [[Megatron](https://arxiv.org/abs/1909.08053), section 3]:
 
 # %%
-show(mf.diagram("tensor_pair", devices=2, rows=16, hidden=64, inner=256, dtype="float32"))
+layers = [
+    ({"shape": (16, 64), "spec": P()}, {"shape": (64, 256), "spec": P(None, "tensor")}),
+    ({"shape": (16, 256), "spec": P(None, "tensor")}, {"shape": (256, 64), "spec": P("tensor")}),
+]
+for left, right in layers:
+    show(mf.diagram("matmul", mesh={"tensor": 2}, x=left, w=right, dtype="float32"))
 
 # %% [markdown]
 # Compiled, with the other choices beside it:

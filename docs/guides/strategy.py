@@ -137,7 +137,9 @@ assert "2 groups over data: {0, 2, 4, 6} {1, 3, 5, 7}" in str(mf.draw(mesh))
 # devices.
 
 # %%
-show(mf.diagram("data_parallel", rows=128, devices=2))
+inputs = {"shape": (4096, 128), "spec": P(None, "data")}  # transposed: the gradient of a matrix
+gradients = {"shape": (128, 2048), "spec": P("data")}
+show(mf.diagram("matmul", mesh={"data": 2}, x=inputs, w=gradients))
 for op in ("all-reduce", "reduce-scatter", "all-gather"):
     steps = mf.diagram("collective", op=op, devices=8, algorithm="ring")
     print(f"{op}: {str(steps).splitlines()[2]}")
@@ -286,7 +288,10 @@ assert not small.fits
 # rows, so that only one all-reduce follows:
 
 # %%
-show(mf.diagram("tensor_pair", devices=2, rows=128, hidden=4096, inner=16384))
+left, first = {"shape": (128, 4096)}, {"shape": (4096, 16384), "spec": P(None, "tensor")}
+hidden, second = {"shape": (128, 16384)}, {"shape": (16384, 4096), "spec": P("tensor")}
+show(mf.diagram("matmul", mesh={"tensor": 2}, x=left | {"spec": P()}, w=first))
+show(mf.diagram("matmul", mesh={"tensor": 2}, x=hidden | {"spec": P(None, "tensor")}, w=second))
 
 # %% [markdown]
 # These all-reduces happen in every layer, and computation waits for them. So the axis stays inside a node,

@@ -2,7 +2,6 @@ package diagram
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,53 +71,10 @@ func sets(groups [][]int) string {
 	return strings.Join(parts, " ")
 }
 
-// every calls add with the index of each of n elements to draw. For the elements that are
-// left out, it calls add once with drawing.Gap.
-func every(n int, add func(i int)) {
-	for _, i := range drawing.Shown(n, maxLines) {
-		add(i)
-	}
-}
-
-// device writes the name of a device, or the sign of devices left out.
-func device(i int) string {
-	if i == drawing.Gap {
-		return "⋮"
-	}
-	return "device " + strconv.Itoa(i)
-}
-
-// stack makes a grid of one column, with a cell for each device that is drawn.
-// Devices left out have the sign ⋮.
-func stack(head []string, devices int, content func(i int) cell) block {
-	b := block{head: head}
-	every(devices, func(i int) {
-		c := cell{lines: []string{"⋮"}}
-		if i != drawing.Gap {
-			c = content(i)
-		}
-		b.cells = append(b.cells, []cell{c})
-	})
-	return b
-}
-
 // span writes the range of part i of a size that is split into equal parts: 32:64.
 func span(i, parts, size int) string {
 	step := size / parts
 	return wording.Span(i*step, (i+1)*step)
-}
-
-// divides checks that a size divides into equal parts. what is the noun of the size.
-func divides(path string, parts, size int, what string) error {
-	if size%parts == 0 {
-		return nil
-	}
-	below, above := size/parts*parts, (size/parts+1)*parts
-	hint := fmt.Sprintf("use %d or %d", below, above)
-	if below == 0 {
-		hint = fmt.Sprintf("use %d", above)
-	}
-	return invalid(path, "%d %s do not divide into %d equal parts", size, what, parts).WithHint("%s", hint)
 }
 
 // axisNames joins the names of axes.

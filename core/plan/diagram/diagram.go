@@ -1,7 +1,7 @@
 // Package diagram draws how work and data are split over devices:
 //
-//   - [DataParallel], [Mesh]: rows of a batch, groups of a mesh
-//   - [Matmul], [TensorPair]: matrix products of partitioned operands
+//   - [Mesh]: groups of a mesh
+//   - [Matmul]: the product of partitioned matrices
 //   - [Pipeline]: schedules over time, with the bubble
 //   - [Collective]: the values of all devices, step by step
 //   - [Memory]: what fills the memory of devices

@@ -11,6 +11,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
+// maxSide bounds the side of a matrix, so that its bytes fit int64.
+const maxSide = 1 << 28
+
 // Matmul is the product y = x × w of two matrices that are partitioned over a mesh.
 type Matmul struct {
 	Axes []mesh.Axis

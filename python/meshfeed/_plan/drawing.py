@@ -16,9 +16,7 @@ from meshfeed._plan.advice import Candidate, shown_axes
 from meshfeed._plan.questions import json_values, naming_arguments
 from meshfeed.errors import UnsupportedError
 
-_Kinds = Literal[
-    "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory", "loading"
-]
+_Kinds = Literal["mesh", "matmul", "pipeline", "collective", "memory", "loading"]
 
 
 class Drawing(Preformatted):
@@ -140,14 +138,11 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
     """Draws how work and data are split over devices.
 
     Args:
-        kind: "data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory"
-            or "loading".
+        kind: "mesh", "matmul", "pipeline", "collective", "memory" or "loading".
         members: the numbers and names of the diagram.
 
-            - data_parallel: rows, devices
             - mesh: mesh, a JAX mesh or a dict of axes and sizes
             - matmul: mesh; x and w, dicts of shape and spec; dtype="bfloat16"
-            - tensor_pair: devices, rows, hidden, inner, dtype="bfloat16", sequence_parallel=False
             - pipeline: schedule ("gpipe", "1f1b", "interleaved" or "zero-bubble"), stages,
               micro_batches, chunks=1; forward, backward and weight, the ticks of the tasks
             - collective: op, devices, algorithm; bytes of the array, and device, the kind of

@@ -369,7 +369,7 @@ def test_diagrams() -> None:
     layout = mf.layout({"data": 2}, mf.P("data"), {"x": ("float32", (4,))}, batch_size=8)
     assert str(mf.diagram("loading", layout=layout)).startswith("Ways to load a batch of 8 rows")
     four: Any = np.int64(4)
-    assert str(mf.diagram("data_parallel", rows=8, devices=four)).startswith("Data parallel")
+    assert str(mf.diagram("collective", op="permute", devices=four)).startswith("permute")
 
 
 def test_a_mesh_is_drawn_as_its_groups() -> None:
@@ -407,8 +407,7 @@ def test_the_memory_of_candidates_is_drawn() -> None:
     assert "A device has" not in str(mf.diagram("memory", bars=unknown[:2]))
 
 
-KINDS = ["data_parallel", "mesh", "matmul", "tensor_pair", "pipeline", "collective", "memory",
-         "loading"]  # fmt: skip
+KINDS = ["mesh", "matmul", "pipeline", "collective", "memory", "loading"]
 
 
 @pytest.mark.parametrize("members", [{}, {"layout": 3}, {"layout": [0]}, {"lay": 0}, {"x": 1}])

@@ -87,7 +87,6 @@ VALUES: dict[str, Any] = {
 }  # fmt: skip
 
 diagrams: dict[str, dict[str, Any]] = {
-    "data_parallel": {"rows": 8, "devices": 4},
     "mesh": {"mesh": {"data": 8}},
     "matmul": {
         "mesh": {"data": 4},
@@ -95,8 +94,6 @@ diagrams: dict[str, dict[str, Any]] = {
         "w": {"shape": (8, 8), "spec": mf.P()},
         "dtype": "bfloat16",
     },
-    "tensor_pair": {"devices": 2, "rows": 8, "hidden": 8, "inner": 16, "dtype": "float32",
-                    "sequence_parallel": True},
     "pipeline": {"schedule": "interleaved", "stages": 2, "micro_batches": 4, "chunks": 2,
                  "forward": 1, "backward": 2, "weight": 1},
     "collective": {"op": "all-reduce", "devices": 4, "algorithm": "ring"},

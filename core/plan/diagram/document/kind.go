@@ -17,18 +17,16 @@ type Kind struct {
 
 // The kinds of diagrams.
 var (
-	DataParallel = Kind{"data_parallel", "The rows of a batch over devices.", dataParallel}
-	Mesh         = Kind{"mesh", "The devices of a mesh.", deviceMesh}
-	Matmul       = Kind{"matmul", "The product x @ w of partitioned matrices, and its communication.", matmul}
-	TensorPair   = Kind{"tensor_pair", "Two products with tensor parallelism: the first weight is split by columns, the second one by rows.", tensorPair}
-	Pipeline     = Kind{"pipeline", "The schedule of a pipeline over time.", pipelineSchedule}
-	Collective   = Kind{"collective", "A collective operation, step by step.", collectiveSteps}
-	Memory       = Kind{"memory", "Bars of the memory of devices.", memoryBars}
-	Loading      = Kind{"loading", "What each process reads with every way of loading a layout.", loading}
+	Mesh       = Kind{"mesh", "The devices of a mesh.", deviceMesh}
+	Matmul     = Kind{"matmul", "The product x @ w of partitioned matrices, and its communication.", matmul}
+	Pipeline   = Kind{"pipeline", "The schedule of a pipeline over time.", pipelineSchedule}
+	Collective = Kind{"collective", "A collective operation, step by step.", collectiveSteps}
+	Memory     = Kind{"memory", "Bars of the memory of devices.", memoryBars}
+	Loading    = Kind{"loading", "What each process reads with every way of loading a layout.", loading}
 )
 
 func all() []Kind {
-	return []Kind{DataParallel, Mesh, Matmul, TensorPair, Pipeline, Collective, Memory, Loading}
+	return []Kind{Mesh, Matmul, Pipeline, Collective, Memory, Loading}
 }
 
 // choice is the one kind of a document, and its diagram.

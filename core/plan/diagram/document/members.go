@@ -22,22 +22,10 @@ func count(to *int, want string, most int64) form.Value {
 	return form.Described(fmt.Sprintf(`"type":"integer","minimum":1,"maximum":%d`, most), form.Integer(to, want, 1, layout.MaxInteger))
 }
 
-func devices(to *int) form.Value {
-	return form.Defined("devices", "A number of devices.", count(to, "a number of devices", mesh.MaxDevices))
-}
-
 func tasks(to *int, want string) form.Value { return count(to, want, 1<<20) }
 
 func bytes(to *int64) form.Value {
 	return form.Defined("bytes", "", form.Integer(to, "a number of bytes", 0, 1<<50))
-}
-
-func dataParallel(to *diagram.Spec) form.Value {
-	d := &diagram.DataParallel{}
-	return specOf(to, d, form.Object("a data parallel diagram",
-		form.Key("rows", count(&d.Rows, "a number of rows", 1<<40), "Rows of the global batch.").Required(),
-		form.Key("devices", devices(&d.Devices), "").Required(),
-	))
 }
 
 func deviceMesh(to *diagram.Spec) form.Value {
@@ -68,18 +56,6 @@ func matrix(m *diagram.Matrix) form.Value {
 		form.Key("shape", form.Tuple("a shape of 2 dimensions", side(&m.Shape[0]), side(&m.Shape[1])), "Rows and columns.").Required(),
 		form.Key("spec", layouts.SpecOf(&m.Spec, 2, axis), "For each dimension null, an axis, or a list of axes with the most significant one first.").Required(),
 	)
-}
-
-func tensorPair(to *diagram.Spec) form.Value {
-	d := &diagram.TensorPair{Type: dtype.BFloat16}
-	return specOf(to, d, form.Object("a tensor parallel pair",
-		form.Key("devices", devices(&d.Devices), "").Required(),
-		form.Key("rows", count(&d.Rows, "a number of rows", 1<<24), "Rows of the input: tokens.").Required(),
-		form.Key("hidden", count(&d.Hidden, "a size", 1<<24), "Columns of the input and of the result.").Required(),
-		form.Key("inner", count(&d.Inner, "a size", 1<<24), "Columns of the first product.").Required(),
-		form.Key("dtype", layouts.DType(&d.Type), "").Default(`"bfloat16"`),
-		form.Key("sequence_parallel", form.Bool(&d.SequenceParallel, "whether the sequence is split"), "Whether the rows of input and result are split.").Default("false"),
-	))
 }
 
 func pipelineSchedule(to *diagram.Spec) form.Value {
