@@ -47,7 +47,7 @@ RACED = (
 # are the same without it. The tests of the other packages do less under the
 # detector or allow more memory, so they run both ways.
 RACE_ONLY = (
-    "/(arrowio/(blob|cstream|tensors|internal/(diskcache|spare|table))"
+    "/(arrowio/(blob|cstream|tensors|internal/(decoded|diskcache|parts|spare|table))"
     "|core/batch|core/gomlxfeed/internal/virtual)$"
 )
 

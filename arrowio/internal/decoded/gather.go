@@ -43,7 +43,7 @@ type begun struct {
 func (g *gather) run(ctx context.Context, field int, lists bool, use func(i int, decoded *buffers.Decoded) error) error {
 	batches := g.batches
 	g.begun = make([]*begun, len(batches))
-	if !lists {
+	if !lists && g.files.Fetches() {
 		g.files.Fetch(units.Wanted{Batches: batches, Fields: []int{field}, Decoded: g.has})
 	}
 	defer g.end(0)
