@@ -95,6 +95,19 @@ func readPaths(paths *C.mfi_texts, n C.int32_t) ([]string, error) {
 	return names, nil
 }
 
+// names copies n texts.
+func names(what string, texts *C.mfi_texts, n int64) ([]string, error) {
+	given, err := list(what, texts, n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(given))
+	for i, p := range given {
+		out[i] = C.GoString(p)
+	}
+	return out, nil
+}
+
 // choice returns names[n], the name of an enumerator. An error names the field of
 // the options.
 func choice(field string, n C.int32_t, names ...string) (string, error) {

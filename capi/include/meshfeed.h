@@ -10,13 +10,14 @@
  *     mf_release          any handle         its goroutines, files and borrowed memory end
  *
  * Loading needs only this header. meshfeed_devices.h adds batches on the devices
- * of GoMLX. meshfeed_certificate.h adds certificates, digests and orders.
+ * of GoMLX. meshfeed_certificate.h adds certificates, digests and orders. This header includes
+ * meshfeed_views.h, which has a function for each kind of view.
  *
  * Structs and JSON. Options, batches and statistics are structs. Documents with a tree of
  * values are JSON: layouts, states, certificates, and the descriptions of datasets, loaders
  * and devices. A layout document is the same text as for the command and the Python
  * package. `meshfeed schema` prints its JSON Schema, and `meshfeed schema KIND` prints the
- * schemas of strategy, memory and diagram documents.
+ * schemas of strategy, memory, diagram and view documents.
  *
  * Status. Functions return an mf_status. 0 is success. A positive number is an
  * outcome without a message: MF_TIMEOUT or MF_END. A negative number is an error.
@@ -447,125 +448,75 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
 
    A view keeps the datasets below it alive. Its fingerprint follows from theirs. */
 
-/* Creates a dataset of the records [start, stop). */
-mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
-                           mf_error* error);
+/* Creates views of one kind over datasets. The document is a JSON object. These are the kinds,
+   with the members of their documents; a question mark follows a member that may be left out:
 
-/* Creates a dataset of n fields, in this order. */
-mf_status mf_dataset_select(mf_dataset dataset, const char* const* fields, int32_t n, mf_dataset* selected,
-                            mf_error* error);
+     slice    start, stop
+              The records from start to stop, without stop.
+     select   fields: [name]
+              The fields, in this order.
+     rename   names: {field: name}
+              Other names of fields. Two fields may exchange theirs.
+     take     values: n_values indices, int64
+              Record values[k] as record k. Indices may repeat. MF_OUT_OF_RANGE names the first
+              index out of range, and its position.
+     filter   values: n_values bits, one for each record
+              The records with bit 1, in their order. The bit of record i is
+              bits[i / 8] >> (i % 8) & 1, as in the bitmaps of Arrow.
+     concat   over n_datasets datasets
+              The records of the first dataset, then of the second one. The fields must have the
+              same names, types and shapes, in the same order. A field may hold nulls if it may in
+              one of them. A dataset may occur several times.
+     window   length, stride?, within?
+              `length` consecutive records as one, from record k * stride on, for time series.
+              Every field gets a first dimension of that length. If `within` names a field, such
+              as a patient, no window crosses a change of its value. Records behind the last
+              whole window are left out.
+     split    parts: [{name?, share}], seed?, within?; makes a dataset for each part
+              Several datasets, such as for training and for tests. Every record is in one of
+              them. They depend on shares, seed and number of records alone, in every later
+              release. Records with equal values of the field `within` are in one part.
+     stack    stacks: [{name, fields: [name]}]
+              Fields of one type and shape as one field, with a first dimension that counts them.
+              The other fields stay in their order, and the stacks follow.
+     pad      field, length, value?, side?: "right" or "left", too_long?: "error" or "truncate"
+              The rows of a field at one length. The field "<name>_length" of int32 follows it:
+              how many elements of each row are its own. A null row becomes padding.
+     reshape  field, shape: [size], dtype?
+              The rows of a field in a shape, in C order: lists or binary values of as many
+              elements, or rows of another shape. Bytes may hold elements of any type but
+              booleans. A null row stays null. A row of another size is MF_INVALID_ARGUMENT of
+              the batch that needs it.
 
-/* Creates a dataset with record indices[k] as record k. Indices may repeat. The library
-   copies them, 8 bytes a record. MF_OUT_OF_RANGE names the first index out of range, and
-   its position. */
-mf_status mf_dataset_take(mf_dataset dataset, const int64_t* indices, int64_t n, mf_dataset* taken,
-                          mf_error* error);
+   `meshfeed schema view` prints the JSON Schema. json may be NULL if there are no members. Indices
+   and bits are long, so they are not in the document. They are NULL for the other kinds, and the
+   library copies them. n_views is 1, or the number of parts. window and split return before they
+   read the field `within`; see mf_wait. */
+mf_status mf_dataset_view(const char* kind, const char* json, size_t size, const mf_dataset* datasets,
+                          int32_t n_datasets, const void* values, int64_t n_values, mf_dataset* views,
+                          int32_t n_views, mf_error* error);
+
+/* Appends to a JSON text, with names and numbers of the program:
+
+     mf_bytes json = {NULL, 0};
+     mf_json_append(&json, "{'field': %s, 'length': %d}", name, (int64_t)512);
+     mf_dataset_view("pad", json.data, json.size, &all, 1, NULL, 0, &padded, 1, &error);
+     mf_bytes_free(&json);
+
+   An apostrophe of the format stands for a quotation mark. %s is a const char* in UTF-8, %d an
+   int64_t, %g a double, %v the value of a const mf_fill*, and %t the type in a const mf_dtype*.
+   NULL, and a type that does not exist, become null. Without memory, the text becomes empty. */
+void mf_json_append(mf_bytes* json, const char* format, ...);
 
 /* A value for one field: one number or boolean of any element type except float16 and
    bfloat16. It is converted to the type of the field. In mf_loader_options it replaces
-   nulls, in mf_dataset_pad it is the value of the elements that are added. */
+   nulls, in mf_dataset_pad it is the value of added elements. */
 typedef struct mf_fill {
   const char* field;
   const void* value;
   mf_dtype dtype; /* type of the value */
   int32_t reserved;
 } mf_fill;
-
-/* Flags of mf_dataset_pad: add elements in front of a row, not after it; keep the first
-   elements of a row that is too long, which is an error otherwise. */
-enum { MF_PAD_LEFT = 1, MF_PAD_TRUNCATE = 2 };
-
-/* Creates a dataset in which the rows of a field all have this length. padding names
-   the field, and holds the value of added elements. The field "<name>_length" of int32
-   follows it: how many elements of each row are its own. A null row becomes padding. */
-mf_status mf_dataset_pad(mf_dataset dataset, const mf_fill* padding, int64_t length, uint32_t flags,
-                         mf_dataset* padded, mf_error* error);
-
-/* Creates a dataset in which the rows of a field have this shape, in C order: lists or binary
-   values of as many elements, or rows of another shape. Bytes may hold elements of any type
-   but booleans. A null row stays null. A list or a binary value of another size is
-   MF_INVALID_ARGUMENT of the batch that needs it. */
-mf_status mf_dataset_reshape(mf_dataset dataset, const mf_row_shape* shape, mf_dataset* reshaped,
-                             mf_error* error);
-
-/* A new name for one field. */
-typedef struct mf_renaming {
-  const char* field;
-  const char* name;
-} mf_renaming;
-
-/* Creates a dataset in which n fields have other names. Two fields may exchange theirs. */
-mf_status mf_dataset_rename(mf_dataset dataset, const mf_renaming* names, int32_t n, mf_dataset* renamed,
-                            mf_error* error);
-
-/* Creates a dataset of the records with bit 1, in their order. The bit of record i is
-   bits[i / 8] >> (i % 8) & 1, as in the bitmaps of Arrow. n counts bits, and is the number
-   of records. The library copies them, 1 bit a record. */
-mf_status mf_dataset_filter(mf_dataset dataset, const uint8_t* bits, int64_t n, mf_dataset* filtered,
-                            mf_error* error);
-
-/* Creates a dataset of the records of n datasets, one dataset after the other. Their fields
-   must have the same names, types and shapes, in the same order. A field may hold nulls if it
-   may in one of them. A dataset may occur several times. An error names the first field that
-   differs, and the positions of both datasets. */
-mf_status mf_dataset_concat(const mf_dataset* datasets, int32_t n, mf_dataset* joined, mf_error* error);
-
-/* Which records a window joins. */
-typedef struct mf_windows {
-  uint32_t struct_size; /* MF_WINDOWS_INIT sets it */
-  int32_t reserved;
-  int64_t length;     /* records in a window */
-  int64_t stride;     /* records from the start of a window to the start of the next; 0: 1 */
-  const char* within; /* a field that has one value in each window; NULL: none */
-} mf_windows;
-
-#define MF_WINDOWS_INIT {sizeof(mf_windows), 0, 0, 0, NULL}
-
-/* Creates a dataset of windows, for time series. Record k joins `length` consecutive records,
-   from record k * stride on, and every field gets a first dimension of that length. If `within`
-   names a field, such as the number of a patient, its changes divide the records into runs, and
-   no window crosses from one run to the next. Records behind the last whole window are left
-   out. Returns before it reads that field; see mf_wait. */
-mf_status mf_dataset_window(mf_dataset dataset, const mf_windows* windows, mf_dataset* windowed,
-                            mf_error* error);
-
-/* A part of a dataset, and its share of the records, above 0. */
-typedef struct mf_share {
-  const char* name; /* for errors */
-  double share;
-} mf_share;
-
-/* How a dataset is split. */
-typedef struct mf_division {
-  uint32_t struct_size; /* MF_DIVISION_INIT sets it */
-  int32_t n_parts;
-  const mf_share* parts; /* the shares add up to 1 */
-  int64_t seed;          /* within +-2^53 */
-  const char* within;    /* a field; records with equal values stay together; NULL: none */
-} mf_division;
-
-#define MF_DIVISION_INIT {sizeof(mf_division), 0, NULL, 0, NULL}
-
-/* Creates n_parts datasets, such as one for training and one for tests, and writes them to
-   the array `parts`. Every record is in one of them, and the records of each are in the order
-   of the dataset. The parts depend on shares, seed and number of records alone, in every later
-   release. If `within` names a field, such as the number of a patient, all records with one
-   value of it are in one part. Returns before it reads that field; see mf_wait. */
-mf_status mf_dataset_split(mf_dataset dataset, const mf_division* division, mf_dataset* parts,
-                           mf_error* error);
-
-/* A field that consists of several fields of one type and shape. */
-typedef struct mf_stack {
-  const char* name;
-  const char* const* fields; /* none of them is a field of the view by itself */
-  int64_t n_fields;
-} mf_stack;
-
-/* Creates a dataset in which n stacks replace their fields. The first dimension of a stack
-   counts its fields: 40 fields of float32 become one field of shape [40]. The other fields stay
-   in their order, and the stacks follow. */
-mf_status mf_dataset_stack(mf_dataset dataset, const mf_stack* stacks, int32_t n, mf_dataset* stacked,
-                           mf_error* error);
 
 /* ---- loaders ---------------------------------------------------------- */
 
@@ -848,5 +799,7 @@ int64_t mf_live_bytes(void);   /* memory of batches: queued, live and idle */
 #ifdef __cplusplus
 }
 #endif
+
+#include "meshfeed_views.h"
 
 #endif

@@ -13,6 +13,7 @@ import (
 	diagrams "github.com/meshfeed/meshfeed/core/plan/diagram/document"
 	memories "github.com/meshfeed/meshfeed/core/plan/memory/document"
 	strategies "github.com/meshfeed/meshfeed/core/plan/strategy/document"
+	views "github.com/meshfeed/meshfeed/core/view/document"
 )
 
 // TestSchema checks that schema prints the JSON Schema of a kind of documents.
@@ -20,7 +21,7 @@ func TestSchema(t *testing.T) {
 	for args, want := range map[string]string{
 		"schema": layouts.Schema(), "schema layout": layouts.Schema(), "schema strategy": strategies.Schema(),
 		"schema report": strategies.ReportSchema(), "schema memory": memories.Schema(), "schema diagram": diagrams.Schema(),
-		"schema measurements": diagnoses.Schema(), "schema diagnosis": diagnoses.ReportSchema(),
+		"schema measurements": diagnoses.Schema(), "schema diagnosis": diagnoses.ReportSchema(), "schema view": views.Schema(),
 	} {
 		var out, diagnostics bytes.Buffer
 		if code := run(context.Background(), strings.Fields(args), strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
@@ -33,7 +34,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	var out, diagnostics bytes.Buffer
-	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\", \"report\", \"memory\", \"diagram\", \"measurements\", \"diagnosis\"\n"
+	const want = "meshfeed: schema: there is no schema of \"x\" documents\n  use one of \"layout\", \"strategy\", \"report\", \"memory\", \"diagram\", \"measurements\", \"diagnosis\", \"view\"\n"
 	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code != exitFailure || diagnostics.String() != want {
 		t.Errorf("schema x: exit status %d, %s", code, diagnostics.String())
 	}

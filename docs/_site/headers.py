@@ -12,7 +12,8 @@ import textwrap
 
 from docs._site.pages import ROOT, Site
 
-HEADERS = ("meshfeed.h", "meshfeed_certificate.h", "meshfeed_devices.h")
+HEADERS = ("meshfeed.h", "meshfeed_views.h", "meshfeed_certificate.h", "meshfeed_devices.h")
+INLINE = re.compile(r"^static inline (.*?) \{\n.*?^\}", re.DOTALL | re.MULTILINE)
 SECTION = re.compile(r"^/\* -{4} (.*?) -+ \*/$", re.MULTILINE)
 OPENING = re.compile(r"\A/\*\n(.*?)\*/", re.DOTALL)
 PREPROCESSOR = re.compile(
@@ -28,7 +29,9 @@ CONSTANT = re.compile(r"^#define (MF_\w+)|\b(MF_\w+) =", re.MULTILINE)
 
 def build(site: Site) -> None:
     """Writes an index, and one page for each header."""
-    texts = {name: (ROOT / "capi/include" / name).read_text() for name in HEADERS}
+    texts = {
+        name: INLINE.sub(r"\1;", (ROOT / "capi/include" / name).read_text()) for name in HEADERS
+    }
     places: dict[str, str] = {}
     for header, text in texts.items():
         for name in [*_found(FUNCTION, text), *_found(STRUCT, text), *_found(CONSTANT, text)]:

@@ -99,7 +99,7 @@ class Dataset(Readable):
             start = check.int64("start", start)
             stop = records if stop is None else check.int64("stop", stop)
             start, stop = (n + records if -records <= n < 0 else n for n in (start, stop))
-            handle = calls.dataset_slice(self.handle, start, stop)
+            handle = calls.dataset_view("slice", [self.handle], start=start, stop=stop)
             return Dataset(handle, self._origin)
 
     def lengths(self, field: str) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -147,7 +147,8 @@ class Dataset(Readable):
         """
         with Checks("Dataset.select") as check:
             names = _names(check, "fields", fields)
-            return Dataset(calls.dataset_select(self.handle, names), self._origin)
+            handle = calls.dataset_view("select", [self.handle], fields=names)
+            return Dataset(handle, self._origin)
 
     def take(self, indices: Any) -> Dataset:
         """Returns a view with record ``indices[k]`` of this dataset as record k.
@@ -175,7 +176,8 @@ class Dataset(Readable):
             last = (numbers < 0) & (numbers >= -len(self))
             if last.any():
                 numbers = np.where(last, numbers + len(self), numbers)
-            return Dataset(calls.dataset_take(self.handle, numbers), self._origin)
+            handle = calls.dataset_view("take", [self.handle], (numbers, len(numbers)))
+            return Dataset(handle, self._origin)
 
     def split(
         self, parts: Mapping[str, float], *, seed: int = 0, within: str | None = None
@@ -214,15 +216,20 @@ class Dataset(Readable):
             given: Any = parts
             if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
                 raise check.wrong("parts", parts, _PARTS)
-            shares = {
-                check.field("parts", name): check.share(f"parts[{name!r}]", share)
+            shares = [
+                {
+                    "name": check.field("parts", name),
+                    "share": check.share(f"parts[{name!r}]", share),
+                }
                 for name, share in parts.items()
-            }
+            ]
             number = check.integer("seed", seed, -WIDE, WIDE)
             name = None if within is None else check.name("within", within)
-            handles = calls.dataset_split(self.handle, shares, number, name)
+            handles = calls.dataset_views(
+                "split", [self.handle], len(shares), parts=shares, seed=number, within=name
+            )
             views = (Dataset(handle, self._origin) for handle in handles)
-            return dict(zip(shares, views, strict=True))
+            return dict(zip(parts, views, strict=True))
 
     def rename(self, names: Mapping[str, str]) -> Dataset:
         """Returns a view with other names of fields. Two fields may exchange theirs.
@@ -248,7 +255,8 @@ class Dataset(Readable):
                 expected = 'a dict of present and new names, such as {"img": "image"}'
                 raise check.wrong("names", names, expected)
             new = {field: check.field("names", name) for field, name in given.items()}
-            return Dataset(calls.dataset_rename(self.handle, new), self._origin)
+            handle = calls.dataset_view("rename", [self.handle], names=new)
+            return Dataset(handle, self._origin)
 
     def filter(self, mask: Any, *, fields: Iterable[str] | None = None) -> Dataset:
         """Returns a view of the records where a mask is true, in their order.
@@ -285,7 +293,8 @@ class Dataset(Readable):
             elif fields is not None:
                 raise check.misfit("fields= is for a function, and this is a mask", "leave it out")
             bits = masks.bits(check, mask, len(self))
-            return Dataset(calls.dataset_filter(self.handle, bits, len(self)), self._origin)
+            handle = calls.dataset_view("filter", [self.handle], (bits, len(self)))
+            return Dataset(handle, self._origin)
 
     def window(self, length: int, stride: int = 1, within: str | None = None) -> Dataset:
         """Returns a view with windows of consecutive records as records, for time series.
@@ -319,7 +328,9 @@ class Dataset(Readable):
             size = check.integer("length", length, 1, RECORDS)
             step = check.integer("stride", stride, 1, RECORDS)
             name = None if within is None else check.name("within", within)
-            handle = calls.dataset_window(self.handle, size, step, name)
+            handle = calls.dataset_view(
+                "window", [self.handle], length=size, stride=step, within=name
+            )
             repeats = self._origin.repeats * max(1, size / step)
             return Dataset(handle, dataclasses.replace(self._origin, repeats=repeats))
 
@@ -349,11 +360,15 @@ class Dataset(Readable):
         with Checks("Dataset.stack") as check:
             if not isinstance(stacks, Mapping):
                 raise check.wrong("stacks", stacks, _STACKS)
-            given = {
-                check.field("stacks", name): _names(check, f"stacks[{name!r}]", fields)
+            given = [
+                {
+                    "name": check.field("stacks", name),
+                    "fields": _names(check, f"stacks[{name!r}]", fields),
+                }
                 for name, fields in stacks.items()
-            }
-            return Dataset(calls.dataset_stack(self.handle, given), self._origin)
+            ]
+            handle = calls.dataset_view("stack", [self.handle], stacks=given)
+            return Dataset(handle, self._origin)
 
     def pad(
         self,
@@ -395,13 +410,14 @@ class Dataset(Readable):
             [3, 0, 1]
         """
         with Checks("Dataset.pad") as check:
-            handle = calls.dataset_pad(
-                self.handle,
-                check.name("field", field),
-                check.number("value", value),
-                check.int64("length", length),
-                left=check.choice("side", side, "right", "left") == "left",
-                truncate=check.choice("too_long", too_long, "error", "truncate") == "truncate",
+            handle = calls.dataset_view(
+                "pad",
+                [self.handle],
+                field=check.name("field", field),
+                value=check.number("value", value),
+                length=check.int64("length", length),
+                side=check.choice("side", side, "right", "left"),
+                too_long=check.choice("too_long", too_long, "error", "truncate"),
             )
             return Dataset(handle, self._origin)
 
@@ -436,8 +452,15 @@ class Dataset(Readable):
         """
         with Checks("Dataset.reshape") as check:
             name = check.name("field", field)
-            rows = row_shape(check, "shape", shape), element(check, "dtype", dtype)
-            return Dataset(calls.dataset_reshape(self.handle, name, rows), self._origin)
+            kind = element(check, "dtype", dtype)
+            handle = calls.dataset_view(
+                "reshape",
+                [self.handle],
+                field=name,
+                shape=row_shape(check, "shape", shape),
+                dtype=None if kind is None else kind.name,
+            )
+            return Dataset(handle, self._origin)
 
     if not TYPE_CHECKING:  # else type checkers would accept every name
 
@@ -497,7 +520,10 @@ def compared_files(dataset: Dataset) -> Files | None:
     """Returns the files if the processes of a job compare every byte of them, else None."""
     if not dataset._origin.compared:
         return None
-    return Files(calls.dataset_slice(dataset.handle, 0, len(dataset)), dataset._origin.files)
+    return Files(
+        calls.dataset_view("slice", [dataset.handle], start=0, stop=len(dataset)),
+        dataset._origin.files,
+    )
 
 
 def origin(dataset: Dataset) -> Origin:

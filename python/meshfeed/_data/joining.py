@@ -47,7 +47,8 @@ def concat(datasets: Iterable[Dataset]) -> Dataset:
             if not isinstance(ds, Dataset):
                 raise check.wrong(f"datasets[{i}]", ds, "a dataset")
         joined = _joined(check, [origin(ds) for ds in listed])
-        return Dataset(calls.dataset_concat([ds.handle for ds in listed]), joined)
+        handle = calls.dataset_view("concat", [ds.handle for ds in listed])
+        return Dataset(handle, joined)
 
 
 def _several(datasets: Any) -> bool:

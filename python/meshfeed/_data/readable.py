@@ -179,7 +179,8 @@ class Readable(Resource):
         shown, n = fields[: preview.FIELDS], min(len(self), preview.ROWS)
         rows: list[Rows] = [{} for _ in range(n)]
         if shown and n:
-            with Readable(calls.dataset_select(self.handle, [f.name for f in shown])) as part:
+            view = calls.dataset_view("select", [self.handle], fields=[f.name for f in shown])
+            with Readable(view) as part:
                 rows = part.__getitems__(range(n))
         skipped = [(s.name, s.reason.partition("; ")[0]) for s in self.skipped]
         return preview.table(len(self), fields, rows, skipped)

@@ -67,7 +67,7 @@ class Reader:
         if len(numbers) < _MANY:
             return self._batch(self._read(dataset, numbers))
         # After Ctrl-C the release of a handle of its own ends the read.
-        handle = calls.dataset_slice(dataset, 0, int(numbers.max()) + 1)
+        handle = calls.dataset_view("slice", [dataset], start=0, stop=int(numbers.max()) + 1)
         try:
             columns = self._read(handle.value, numbers)
         except BaseException as e:

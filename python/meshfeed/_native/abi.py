@@ -7,7 +7,6 @@ from ctypes import (
     POINTER,
     c_char,
     c_char_p,
-    c_double,
     c_int32,
     c_int64,
     c_size_t,
@@ -146,47 +145,6 @@ class DatasetOptions(ctypes.Structure):
     )
 
 
-class Renaming(ctypes.Structure):
-    """`mf_renaming`."""
-
-    _fields_ = fields((c_char_p, "field name"))
-
-
-class Windows(ctypes.Structure):
-    """`mf_windows`."""
-
-    _fields_ = fields(
-        (c_uint32, "struct_size"),
-        (c_int32, "reserved"),
-        (c_int64, "length stride"),
-        (c_char_p, "within"),
-    )
-
-
-class Share(ctypes.Structure):
-    """`mf_share`."""
-
-    _fields_ = fields((c_char_p, "name"), (c_double, "share"))
-
-
-class Division(ctypes.Structure):
-    """`mf_division`."""
-
-    _fields_ = fields(
-        (c_uint32, "struct_size"),
-        (c_int32, "n_parts"),
-        (POINTER(Share), "parts"),
-        (c_int64, "seed"),
-        (c_char_p, "within"),
-    )
-
-
-class Stack(ctypes.Structure):
-    """`mf_stack`."""
-
-    _fields_ = fields((c_char_p, "name"), (POINTER(c_char_p), "fields"), (c_int64, "n_fields"))
-
-
 class Fill(ctypes.Structure):
     """`mf_fill`."""
 
@@ -242,7 +200,6 @@ class Python(ctypes.Structure):
 # Flags of the header, without MF_. Each belongs to another function or struct, so numbers repeat.
 ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
-PAD_LEFT, PAD_TRUNCATE = 1, 2
 IGNORE_DATASET = 1
 TEXT, SVG, JSON, DOCUMENT = range(4)
 NO_PREFLIGHT = 1
@@ -282,18 +239,18 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_hash": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_stream": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_dataset_rows": (c_uint64, c_void_p, c_int64, c_void_p, c_void_p, _ERROR),
-    "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
+    "mf_dataset_view": (
+        c_char_p,
+        *_TEXT,
+        c_void_p,
+        c_int32,
+        c_void_p,
+        c_int64,
+        c_void_p,
+        c_int32,
+        _ERROR,
+    ),
     "mf_dataset_lengths": (c_uint64, c_char_p, c_int64, c_int64, c_void_p, _ERROR),
-    "mf_dataset_select": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
-    "mf_dataset_take": (c_uint64, c_void_p, c_int64, c_void_p, _ERROR),
-    "mf_dataset_rename": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
-    "mf_dataset_filter": (c_uint64, c_void_p, c_int64, c_void_p, _ERROR),
-    "mf_dataset_concat": (c_void_p, c_int32, c_void_p, _ERROR),
-    "mf_dataset_split": (c_uint64, c_void_p, c_void_p, _ERROR),
-    "mf_dataset_window": (c_uint64, c_void_p, c_void_p, _ERROR),
-    "mf_dataset_stack": (c_uint64, c_void_p, c_int32, c_void_p, _ERROR),
-    "mf_dataset_pad": (c_uint64, c_void_p, c_int64, c_uint32, c_void_p, _ERROR),
-    "mf_dataset_reshape": (c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
     "mf_loader_components": (c_uint64, c_void_p, _ERROR),

@@ -279,76 +279,48 @@ def dataset_hash(handle: int, *, wait: bool) -> dict[str, Any] | None:
     return hashes
 
 
-def dataset_slice(handle: int, start: int, stop: int) -> Handle:
-    """Creates a dataset of the records [start, stop)."""
-    return _created("dataset", "mf_dataset_slice", handle, start, stop)
+def dataset_view(
+    kind: str,
+    handles: Sequence[int],
+    values: tuple[np.ndarray[Any, Any], int] | None = None,
+    /,
+    **document: Any,
+) -> Handle:
+    """Creates a view of datasets.
+
+    Args:
+        kind: of the view, such as "slice"; `meshfeed.h` lists the kinds.
+        handles: of the datasets below.
+        values: the contiguous array beside the document, and how many indices or bits it has.
+        document: the members of the document that are not None.
+    """
+    (made,) = dataset_views(kind, handles, 1, values, **document)
+    return made
 
 
-def dataset_select(handle: int, fields: Sequence[str]) -> Handle:
-    """Creates a dataset of some fields."""
-    names = (c_char_p * len(fields))(*map(_field, fields))
-    return _created("dataset", "mf_dataset_select", handle, names, len(fields))
-
-
-def dataset_take(handle: int, indices: np.ndarray[Any, np.dtype[np.int64]]) -> Handle:
-    """Creates a dataset of the records of a contiguous array."""
-    return _created("dataset", "mf_dataset_take", handle, indices.ctypes.data, len(indices))
-
-
-def dataset_rename(handle: int, names: Mapping[str, str]) -> Handle:
-    """Creates a dataset in which fields have other names."""
-    pairs = (abi.Renaming(_field(field), name.encode()) for field, name in names.items())
-    given = (abi.Renaming * len(names))(*pairs)
-    return _created("dataset", "mf_dataset_rename", handle, given, len(names))
-
-
-def dataset_filter(handle: int, bits: np.ndarray[Any, np.dtype[np.uint8]], records: int) -> Handle:
-    """Creates a dataset of the records with a set bit, the lowest bit of each byte first."""
-    return _created("dataset", "mf_dataset_filter", handle, bits.ctypes.data, records)
-
-
-def dataset_concat(handles: Sequence[int]) -> Handle:
-    """Creates a dataset of the records of several datasets."""
-    given = (c_uint64 * len(handles))(*handles)
-    return _created("dataset", "mf_dataset_concat", given, len(handles))
-
-
-def dataset_window(handle: int, length: int, stride: int, within: str | None) -> Handle:
-    """Creates a dataset of windows."""
-    name = None if within is None else _field(within)
-    windows = abi.Windows(sizeof(abi.Windows), 0, length, stride, name)
-    return _created("dataset", "mf_dataset_window", handle, byref(windows))
-
-
-def dataset_split(
-    handle: int, shares: Mapping[str, float], seed: int, within: str | None
+def dataset_views(
+    kind: str,
+    handles: Sequence[int],
+    count: int,
+    values: tuple[np.ndarray[Any, Any], int] | None = None,
+    /,
+    **document: Any,
 ) -> list[Handle]:
-    """Creates a dataset for each part of a dataset."""
-    parts = (abi.Share(name.encode(), share) for name, share in shares.items())
-    given = (abi.Share * len(shares))(*parts)
-    field = None if within is None else _field(within)
-    division = abi.Division(sizeof(abi.Division), len(shares), given, seed, field)
-    handles, out = [Handle("dataset") for _ in shares], (c_uint64 * len(shares))()
+    """Creates several views, such as the parts of a split; see `dataset_view`."""
+    members = {name: member for name, member in document.items() if member is not None}
+    below, out = (c_uint64 * len(handles))(*handles), (c_uint64 * count)()
+    beside = (None, 0) if values is None else (values[0].ctypes.data, values[1])
+    made = [Handle("dataset", c_uint64.from_buffer(out, 8 * i)) for i in range(count)]
     try:
-        call("mf_dataset_split", handle, byref(division), out)
-        for part, value in zip(handles, out, strict=True):
-            part.out.value = value
-        for part in handles:
-            _wait("mf_wait", part.out)
+        text = _encoded(json.dumps(members, ensure_ascii=False))
+        call("mf_dataset_view", kind.encode(), *text, below, len(handles), *beside, out, count)
+        for handle in made:
+            _wait("mf_wait", handle.out)
     except BaseException as e:  # after Ctrl-C this must not wait for a file system
-        for part in handles:
-            part.close(type(e))
+        for handle in made:
+            handle.close(type(e))
         raise
-    return handles
-
-
-def dataset_stack(handle: int, stacks: Mapping[str, Sequence[str]]) -> Handle:
-    """Creates a dataset in which fields replace several others."""
-    given = (abi.Stack * len(stacks))()
-    for out, (name, fields) in zip(given, stacks.items(), strict=True):
-        out.name, out.n_fields = name.encode(), len(fields)
-        out.fields = (c_char_p * len(fields))(*map(_field, fields))
-    return _created("dataset", "mf_dataset_stack", handle, given, len(stacks))
+    return made
 
 
 _LENGTHS = 2**20  # records of one call, so that Ctrl-C is noticed between two
@@ -360,22 +332,6 @@ def dataset_lengths(handle: int, field: str, out: np.ndarray[Any, np.dtype[np.in
         part = out[start : start + _LENGTHS]
         at = (start, start + len(part), part.ctypes.data)
         call("mf_dataset_lengths", handle, _field(field), *at)
-
-
-def dataset_pad(
-    handle: int, field: str, value: Any, length: int, *, left: bool, truncate: bool
-) -> Handle:
-    """Creates a dataset in which the rows of a ragged field have one length."""
-    padding, values = _fills({field: value})
-    flags = abi.PAD_LEFT * left | abi.PAD_TRUNCATE * truncate
-    padded = _created("dataset", "mf_dataset_pad", handle, padding, length, flags)
-    del values  # the library has read the value
-    return padded
-
-
-def dataset_reshape(handle: int, field: str, shape: RowShape) -> Handle:
-    """Creates a dataset in which the rows of a field have a shape."""
-    return _created("dataset", "mf_dataset_reshape", handle, byref(_row_shape(field, shape)))
 
 
 # ---- loaders ----

@@ -20,6 +20,7 @@ class Handle:
 
     Args:
         what: the name of the object in errors.
+        out: the variable to which a call writes the handle, if it is part of an array.
 
     Attributes:
         out: the variable to which a call writes the handle.
@@ -29,10 +30,10 @@ class Handle:
     _exiting = library.exiting  # a class attribute: at exit, Python clears the globals of modules
     closed = False
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, out: c_uint64 | None = None) -> None:
         self._what = what
         self._release = library.library().mf_release
-        self.out = c_uint64()
+        self.out = c_uint64() if out is None else out
         if not self._exiting:
             _release_at_end(self)
 

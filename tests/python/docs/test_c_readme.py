@@ -122,6 +122,7 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "include/meshfeed.hpp",
         "include/meshfeed_certificate.h",
         "include/meshfeed_devices.h",
+        "include/meshfeed_views.h",
         "lib/libmeshfeed.so",
         "lib/libmeshfeed.so.1",
         "lib/pkgconfig/meshfeed.pc",
@@ -132,6 +133,7 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "share/meshfeed/memory.schema.json",
         "share/meshfeed/report.schema.json",
         "share/meshfeed/strategy.schema.json",
+        "share/meshfeed/view.schema.json",
     ]
     asked = run(project, f"PKG_CONFIG_PATH={local}/lib/pkgconfig pkg-config --modversion meshfeed")
     assert asked.strip() == mf.__version__

@@ -165,7 +165,7 @@ WORK: dict[str, Callable[[On], object]] = {
     "place": lambda on: next(on.loader.place(on.devices)),
     "export": _export,
     "with": _with,
-    "slice": lambda on: on.source.slice(0, 10).fingerprint(),
+    "split": lambda on: on.source.split({"a": 0.5, "b": 0.5})["a"].fingerprint(),
     "delete": _delete,
     "record batch": lambda on: len(mf.from_arrow(_RecordBatch())),
 }

@@ -93,12 +93,14 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
         "meshfeed/include/meshfeed.hpp",
         "meshfeed/include/meshfeed_certificate.h",
         "meshfeed/include/meshfeed_devices.h",
+        "meshfeed/include/meshfeed_views.h",
         "meshfeed/diagnosis.schema.json",
         "meshfeed/diagram.schema.json",
         "meshfeed/layout.schema.json",
         "meshfeed/measurements.schema.json",
         "meshfeed/memory.schema.json",
         "meshfeed/strategy.schema.json",
+        "meshfeed/view.schema.json",
         "meshfeed/py.typed",
     } <= names
     assert [name for name in names if "test" in name] == []

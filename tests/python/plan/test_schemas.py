@@ -211,7 +211,7 @@ class Maker:
 def resolved(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     """Returns a schema with the members that it refers to."""
     name = schema.get("$ref", "").removeprefix("#/$defs/")
-    return {**root["$defs"].get(name, {}), **schema}
+    return {**root.get("$defs", {}).get(name, {}), **schema}
 
 
 def positions(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -1,0 +1,121 @@
+package document
+
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/internal/form"
+)
+
+// kinds is the table of views.
+var kinds = []Kind{
+	{Name: "slice", text: "The records from start to stop, without stop.", members: func() ([]*form.Member, maker) {
+		var start, stop int64
+		return []*form.Member{
+			form.Key("start", integer(&start), "The first record.").Required(),
+			form.Key("stop", integer(&stop), "The record after the last one.").Required(),
+		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Slice(src, start, stop) })
+	}},
+	{Name: "select", text: "Some of the fields.", members: func() ([]*form.Member, maker) {
+		var fields []string
+		return []*form.Member{
+			form.Key("fields", names(&fields), "The fields, in their new order.").Required(),
+		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Select(src, fields...) })
+	}},
+	{Name: "rename", text: "Other names of fields. Two fields may exchange theirs.", members: func() ([]*form.Member, maker) {
+		var to []renaming
+		return []*form.Member{
+				form.Key("names", renamings(&to), "The new name of each field.").Required(),
+			}, over(func(src source.Source, _ Values) (source.Source, error) {
+				names := make(map[string]string, len(to))
+				for _, r := range to {
+					names[r.field] = r.name
+				}
+				return view.Rename(src, names)
+			})
+	}},
+	{Name: "take", text: "Record indices[k] as record k. The values beside the document are the indices.", Values: Records,
+		members: plain(func(src source.Source, v Values) (source.Source, error) { return view.Take(src, v.Records) })},
+	{Name: "filter", text: "The records with a set bit. The values beside the document are the bits of all records.", Values: Bits,
+		members: plain(filter)},
+	{Name: "concat", text: "The records of several datasets, one dataset after the other.", many: true, members: func() ([]*form.Member, maker) {
+		return nil, func(_ context.Context, below []source.Source, _ Values) ([]source.Source, error) {
+			return only(view.Concat(below...))
+		}
+	}},
+	{Name: "window", text: "Consecutive records as one, for time series.", Slow: true, members: func() ([]*form.Member, maker) {
+		var w view.Windows
+		return []*form.Member{
+				form.Key("length", integer(&w.Length), "The records of a window.").Required(),
+				form.Key("stride", integer(&w.Stride), "The records from the start of a window to the start of the next one.").Default("1"),
+				form.Key("within", name(&w.Within), "A field that has one value in each window, such as a patient."),
+			}, func(ctx context.Context, below []source.Source, _ Values) ([]source.Source, error) {
+				return only(view.Window(ctx, below[0], w))
+			}
+	}},
+	{Name: "split", text: "Several datasets, such as one for training and one for tests. Every record is in one of them.", Slow: true, members: func() ([]*form.Member, maker) {
+		var d view.Division
+		return []*form.Member{
+				form.Key("parts", parts(&d.Parts), "The datasets, with shares that add up to 1.").Required(),
+				form.Key("seed", integer(&d.Seed), "The seed of the division.").Default("0"),
+				form.Key("within", name(&d.Within), "A field; records with equal values stay together."),
+			}, func(ctx context.Context, below []source.Source, _ Values) ([]source.Source, error) {
+				return view.Split(ctx, below[0], d)
+			}
+	}},
+	{Name: "stack", text: "Several fields of one type and shape as one field. Its first dimension counts them.", members: func() ([]*form.Member, maker) {
+		var list []view.Stacked
+		return []*form.Member{
+			form.Key("stacks", stacks(&list), "The new fields, which follow the other fields.").Required(),
+		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Stack(src, list...) })
+	}},
+	{Name: "pad", text: "The rows of a field at one length. The field of their own lengths has the suffix _length.", members: func() ([]*form.Member, maker) {
+		var field, side, long string
+		var p view.Padding
+		return []*form.Member{
+				form.Key("field", name(&field), "The field.").Required(),
+				form.Key("length", integer(&p.Length), "The elements of each row.").Required(),
+				form.Key("value", value(&p.Value), "The elements that are added.").Default("0"),
+				form.Key("side", choice(&side, "right", "left"), "Where they are added.").Default(`"right"`),
+				form.Key("too_long", choice(&long, "error", "truncate"), "What happens to a longer row.").Default(`"error"`),
+			}, over(func(src source.Source, _ Values) (source.Source, error) {
+				p.Left, p.Truncate = side == "left", long == "truncate"
+				return view.Pad(src, field, p)
+			})
+	}},
+	{Name: "reshape", text: "The rows of a field in a shape, such as images from bytes.", members: func() ([]*form.Member, maker) {
+		var field string
+		var s view.Shape
+		return []*form.Member{
+			form.Key("field", name(&field), "The field.").Required(),
+			form.Key("shape", sizes(&s.Dims), "The shape of each row.").Required(),
+			form.Key("dtype", elementType(&s.Type), "The type of the elements that bytes hold, if it is not the type of the field."),
+		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Reshape(src, field, s) })
+	}},
+}
+
+// over makes one view of one dataset.
+func over(make func(src source.Source, values Values) (source.Source, error)) maker {
+	return func(_ context.Context, below []source.Source, values Values) ([]source.Source, error) {
+		return only(make(below[0], values))
+	}
+}
+
+// plain is for documents without members.
+func plain(make func(src source.Source, values Values) (source.Source, error)) func() ([]*form.Member, maker) {
+	return func() ([]*form.Member, maker) { return nil, over(make) }
+}
+
+func only(v source.Source, err error) ([]source.Source, error) {
+	return []source.Source{v}, err
+}
+
+func filter(src source.Source, v Values) (source.Source, error) {
+	if v.Count != src.Len() {
+		return nil, status.Errorf(status.InvalidArgument, "view", "the filter is for %d records, but the dataset has %d", v.Count, src.Len()).
+			WithHint("give one value for each record of this dataset")
+	}
+	return view.FilterFunc(src, func(i int64) bool { return v.Bits[i/8]>>(i%8)&1 != 0 })
+}

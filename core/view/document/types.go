@@ -1,0 +1,170 @@
+package document
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/internal/form"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+)
+
+// maxItems bounds lists.
+const maxItems = 1 << 24
+
+// readOnly is a value that is read and described. Nothing writes documents of views, so it has no
+// other methods of the interface.
+type readOnly struct {
+	form.Value
+	read   func(r *jsontext.Reader) error
+	schema string // its members, as JSON
+}
+
+func (v readOnly) Read(r *jsontext.Reader) error { return v.read(r) }
+func (v readOnly) Describe(s *form.Schema)       { s.Rule(v.schema) }
+
+// name is a text of any length.
+func name(to *string) form.Value {
+	return readOnly{schema: `"type":"string"`, read: func(r *jsontext.Reader) (err error) {
+		*to, err = r.Text("a name")
+		return err
+	}}
+}
+
+// integer is an integer of 64 bits. The view checks its range.
+func integer[T ~int | ~int64](to *T) form.Value {
+	return readOnly{schema: `"type":"integer"`, read: func(r *jsontext.Reader) error {
+		if r.Kind() != jsontext.Number {
+			return r.Fail("expected an integer, but found %s", r.Kind())
+		}
+		digits := string(r.Skip())
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if *to = T(n); err != nil {
+			return r.Fail("expected an integer of 64 bits, but found %s", digits)
+		}
+		return nil
+	}}
+}
+
+// choice is one of two words.
+func choice(to *string, first, second string) form.Value {
+	return readOnly{schema: `"enum":["` + first + `","` + second + `"]`, read: func(r *jsontext.Reader) (err error) {
+		if *to, err = r.Text("a word"); err == nil && *to != first && *to != second {
+			return r.Fail("expected %q or %q, but found %q", first, second, *to)
+		}
+		return err
+	}}
+}
+
+func elementType(to *dtype.Type) form.Value {
+	return form.Parsed(to, "an element type", dtype.Parse, dtype.All)
+}
+
+func names(to *[]string) form.Value { return form.List(to, "a list of names", maxItems, name) }
+
+func sizes(to *[]int) form.Value { return form.List(to, "a list of sizes", maxItems, integer[int]) }
+
+type renaming struct{ field, name string }
+
+func renamings(to *[]renaming) form.Value {
+	return form.Described(`"type":"object","additionalProperties":{"type":"string"}`,
+		form.ByName(to, "an object with a name for each field", nil, maxItems, func(r *renaming) (*string, form.Value) {
+			return &r.field, name(&r.name)
+		}))
+}
+
+func parts(to *[]view.Share) form.Value {
+	list := form.List(to, "a list of parts", maxItems, func(s *view.Share) form.Value {
+		return form.Object("a part",
+			form.Key("share", share(&s.Of), "The share of the records, above 0.").Required(),
+			form.Key("name", name(&s.Name), "The name, for errors."))
+	})
+	return form.Checked(form.With(`"minItems":1`, list), func(r *jsontext.Reader) error {
+		if len(*to) == 0 {
+			return r.Fail("expected at least one part, but the list is empty")
+		}
+		return nil
+	})
+}
+
+func stacks(to *[]view.Stacked) form.Value {
+	return form.List(to, "a list of stacks", maxItems, func(s *view.Stacked) form.Value {
+		return form.Object("a stack",
+			form.Key("name", name(&s.Name), "The name of the new field.").Required(),
+			form.Key("fields", names(&s.Columns), "The fields that it joins.").Required())
+	})
+}
+
+// share is a number with any decimals.
+func share(to *float64) form.Value {
+	return readOnly{schema: `"type":"number","exclusiveMinimum":0,"maximum":1`, read: func(r *jsontext.Reader) (err error) {
+		if r.Kind() != jsontext.Number {
+			return r.Fail("expected a number, but found %s", r.Kind())
+		}
+		*to, err = float(r)
+		return err
+	}}
+}
+
+// value is a boolean or a number of any type. JSON has no complex numbers, infinities and NaN, so a
+// list has the two parts of a complex number, and a string names another number.
+func value(to *any) form.Value {
+	const schema = `"type":["boolean","number","string","array"],"pattern":"^(nan|inf|-inf)$","minItems":2,"maxItems":2,` +
+		`"items":{"type":["number","string"],"pattern":"^(nan|inf|-inf)$"}`
+	return readOnly{schema: schema, read: func(r *jsontext.Reader) (err error) {
+		switch r.Kind() {
+		case jsontext.Boolean:
+			*to, err = r.Bool("a boolean")
+		case jsontext.List:
+			var parts [2]float64
+			err = r.Tuple("the two parts of a complex number", 2, func(i int) (err error) {
+				parts[i], err = float(r)
+				return err
+			})
+			*to = complex(parts[0], parts[1])
+		case jsontext.Number:
+			*to, err = number(r)
+		default:
+			*to, err = float(r)
+		}
+		return err
+	}}
+}
+
+// number reads an int64 or a uint64 if that holds the number exactly, else a float64.
+func number(r *jsontext.Reader) (any, error) {
+	digits := string(r.Skip())
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return n, nil
+	}
+	if n, err := strconv.ParseUint(digits, 10, 64); err == nil {
+		return n, nil
+	}
+	return parsed(r, digits)
+}
+
+// float reads a number, or the name of one.
+func float(r *jsontext.Reader) (float64, error) {
+	switch r.Kind() {
+	case jsontext.Number:
+		return parsed(r, string(r.Skip()))
+	case jsontext.String:
+		name, err := r.Text("a number")
+		if f, known := named[name]; known || err != nil {
+			return f, err
+		}
+		return 0, r.Fail(`expected a number, "nan", "inf" or "-inf", but found %q`, name)
+	}
+	return 0, r.Fail("expected a number, but found %s", r.Kind())
+}
+
+func parsed(r *jsontext.Reader, digits string) (float64, error) {
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0, r.Fail("the number is too large")
+	}
+	return f, nil
+}
+
+var named = map[string]float64{"nan": math.NaN(), "inf": math.Inf(1), "-inf": math.Inf(-1)}
