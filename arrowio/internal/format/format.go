@@ -124,8 +124,8 @@ type Metadata struct {
 	Unchecked    []audit.Unchecked // what Verify does not check
 }
 
-// Stored returns how many bytes are stored for a unit.
-func (m *Metadata) Stored(unit int) int64 {
+// StoredBytes returns how many bytes are stored for a unit.
+func (m *Metadata) StoredBytes(unit int) int64 {
 	if m.Bytes != nil {
 		return m.Bytes[unit]
 	}

@@ -143,7 +143,7 @@ func (s *set) batchBytes(f *units.File, batch int) (bytes int64) {
 		}
 	}
 	if ragged {
-		bytes += f.Stored(batch - f.First)
+		bytes += f.StoredBytes(batch - f.First)
 	}
 	return bytes
 }
