@@ -31,13 +31,14 @@ const latency = 30 * time.Millisecond
 func farFiles(rows int) *blobtest.Far {
 	m := blobtest.Memory{}
 	for i := range 8 {
-		m[fmt.Sprintf("s3://b/%d.parquet", i)] = parquetGroups(4, rows, byte(i))
+		m[fmt.Sprintf("s3://b/%d.parquet", i)] = parquetGroups(4, rows, 1, byte(i))
 	}
 	return &blobtest.Far{Opener: m, Latency: latency, Suits: farHints}
 }
 
-// parquetGroups returns a Parquet file with int64, int32 and float32 columns a, b and c.
-func parquetGroups(groups, rows int, seed byte) []byte {
+// parquetGroups returns a Parquet file with int64, int32 and float32 columns a, b and c. If a column
+// has several pages, the file has offset indexes.
+func parquetGroups(groups, rows, pages int, seed byte) []byte {
 	file := []byte("PAR1")
 	columns := []struct {
 		name       string
@@ -48,18 +49,30 @@ func parquetGroups(groups, rows int, seed byte) []byte {
 		schema = append(schema, thrift{1: int32(c.kind), 3: int32(0), 4: c.name})
 	}
 	var all []thrift
+	var indexes [][]byte
 	for range groups {
 		var chunks []thrift
 		for _, c := range columns {
-			at, n := int64(len(file)), rows*c.size
-			file = append(file, thrift{1: int32(0), 2: int32(n), 3: int32(n), 5: thrift{1: int32(rows), 2: int32(0), 3: int32(3), 4: int32(3)}}.Bytes()...)
-			values := make([]byte, n)
-			for i := 0; i < n; i += c.size {
-				binary.LittleEndian.PutUint32(values[i:], uint32(len(file)+i)*2654435761+uint32(seed))
+			at, n := int64(len(file)), rows/pages*c.size
+			var locations []thrift
+			for page := range pages {
+				begin := len(file)
+				file = append(file, thrift{1: int32(0), 2: int32(n), 3: int32(n), 5: thrift{1: int32(rows / pages), 2: int32(0), 3: int32(3), 4: int32(3)}}.Bytes()...)
+				values := make([]byte, n)
+				for i := 0; i < n; i += c.size {
+					binary.LittleEndian.PutUint32(values[i:], uint32(len(file)+i)*2654435761+uint32(seed))
+				}
+				file = append(file, values...)
+				locations = append(locations, thrift{1: int64(begin), 2: int32(len(file) - begin), 3: int64(page * (rows / pages))})
 			}
-			file = append(file, values...)
 			length := int64(len(file)) - at
+			indexes = append(indexes, thrift{1: locations}.Bytes())
 			chunks = append(chunks, thrift{2: at, 3: thrift{1: int32(c.kind), 2: []int32{0}, 4: int32(0), 5: int64(rows), 6: length, 7: length, 9: at}})
+		}
+		for i := 0; pages > 1 && i < len(chunks); i++ {
+			index := indexes[len(indexes)-len(chunks)+i]
+			chunks[i][4], chunks[i][5] = int64(len(file)), int32(len(index))
+			file = append(file, index...)
 		}
 		all = append(all, thrift{1: chunks, 2: int64(rows * 16), 3: int64(rows)})
 	}
@@ -184,6 +197,35 @@ func TestReadsOfAnEpoch(t *testing.T) {
 	}
 }
 
+// TestReadsOfPages: a read takes pages of several units of a large row group, and their offset
+// indexes.
+func TestReadsOfPages(t *testing.T) {
+	const rows = 1_600_000
+	data := parquetGroups(1, rows, 64, 0)
+	near, err := arrowio.OpenFiles(t.Context(), []string{"x.parquet"}, arrowio.Options{Opener: blobtest.Memory{"x.parquet": data}, Cache: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	want := gatherSteps(t, near, 1, true)
+	synctest.Test(t, func(t *testing.T) {
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: latency, Suits: farHints}
+		ds, _, reads := openFar(t, f, "x.parquet", arrowio.Options{Cache: "memory"})
+		defer ds.Close()
+		if units := ds.Files()[0].Batches; units < 3 || reads.Number != 1 {
+			t.Errorf("%d units: %+v", units, reads)
+		}
+		began := time.Now()
+		if !bytes.Equal(gatherSteps(t, ds, 1, true), want) {
+			t.Error("other rows")
+		}
+		depth, reads := took(f, began)
+		if reads.Number > rows*12/(8<<20)+2 || depth != 1 {
+			t.Errorf("%+v, %d in sequence", reads, depth)
+		}
+	})
+}
+
 // TestReadsOfCompressedBatches: one read takes the header and all buffers of a record batch of IPC.
 func TestReadsOfCompressedBatches(t *testing.T) {
 	data, err := os.ReadFile("../internal/arrowmeta/testdata/lz4.arrow")
@@ -214,7 +256,7 @@ func TestReadsOfCompressedBatches(t *testing.T) {
 // TestReadsOfLargeFooters: a second read has the rest of a footer of more than 64 KiB.
 func TestReadsOfLargeFooters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		data := parquetGroups(1000, 10, 0)
+		data := parquetGroups(1000, 10, 1, 0)
 		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: latency, Suits: farHints}
 		ds, depth, reads := openFar(t, f, "x.parquet", arrowio.Options{})
 		defer ds.Close()

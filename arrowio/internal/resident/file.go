@@ -39,6 +39,9 @@ func NewFile(b blob.Blob, r *Reads) *File {
 	return f
 }
 
+// Fetches reports whether a [Fetcher] reads the file before its bytes are needed.
+func (f *File) Fetches() bool { return f.reads.Ahead > 0 }
+
 // Base returns the address of the mapping, and whether the whole file is resident.
 // After the dataset is closed, the address is valid until the last call under way
 // ends.

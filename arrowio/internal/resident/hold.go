@@ -48,7 +48,7 @@ func (f *File) HoldEnd(ctx context.Context) (release func(), err error) {
 
 // ReadAt implements blob.Blob. It takes bytes from what is held, and reads the others.
 func (f *File) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
-	h := f.held.find(offset + int64(len(p)))
+	h := f.held.find(offset, offset+int64(len(p)))
 	if h == nil || len(p) == 0 {
 		return f.Blob.ReadAt(ctx, p, offset)
 	}
@@ -76,22 +76,28 @@ type heldSet struct {
 	list atomic.Pointer[[]*held] // in the order of their offsets; nil if nothing is held
 }
 
-// find returns what holds the byte before a position.
-func (s *heldSet) find(end int64) *held {
+// find returns what holds a range, or else what holds its last byte.
+func (s *heldSet) find(offset, end int64) (found *held) {
 	list := s.list.Load()
 	if list == nil {
 		return nil
 	}
 	i, _ := slices.BinarySearchFunc(*list, end, func(h *held, end int64) int { return cmp.Compare(h.Offset, end) })
 	for k := i - 1; k >= max(i-maxOverlaps, 0); k-- {
-		if h := (*list)[k]; end <= h.end() {
+		h := (*list)[k]
+		switch {
+		case end > h.end():
+		case h.Offset <= offset:
 			return h
+		case found == nil:
+			found = h
 		}
 	}
-	return nil
+	return found
 }
 
-// maxOverlaps bounds the search of find. Ranges overlap only if they are held for different reasons.
+// maxOverlaps bounds the search of find. Few ranges overlap: pages with rows of two units,
+// and ranges that are held for different reasons.
 const maxOverlaps = 4
 
 func (s *heldSet) add(more ...*held) {

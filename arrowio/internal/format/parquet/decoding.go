@@ -146,9 +146,7 @@ func (p *part) read(ctx context.Context) (s stored, err error) {
 	k := p.chunk()
 	start, stop := k.Offset, k.Offset+k.Length
 	if p.pages != nil {
-		if start, stop = p.pages.Range(); start == k.Data {
-			start = k.Offset // the dictionary too
-		}
+		start, stop = pageRange(k, p.pages)
 	}
 	if stop-start > format.MaxColumn {
 		return s, parquet.TooLarge(fmt.Sprintf("%d bytes, but at most %d are read at once", stop-start, format.MaxColumn))

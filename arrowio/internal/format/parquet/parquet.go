@@ -71,7 +71,8 @@ type file struct {
 	meta    *parquet.File
 	facts   format.Metadata
 	units   []unit
-	large   sync.Map // by place: it takes more memory than the metadata say
+	ranges  map[int][]resident.Extent // by unit that is a run, and leaf: its pages; nil if they are not fetched
+	large   sync.Map                  // by place: it takes more memory than the metadata say
 }
 
 // Metadata implements format.Contents.
@@ -115,15 +116,19 @@ func (c *file) Size(_ context.Context, unit, column int, _ *arrowtype.Field) (in
 	return int64(float64(whole) * float64(u.stop-u.start) / float64(max(g.Rows, 1))), nil
 }
 
-// Stored implements format.Contents. For a run of pages it returns the offset index, which says
-// where the pages are.
+// Stored implements format.Contents. For a run of pages it returns the offset index too, and the
+// dictionary, which the pages may need.
 func (c *file) Stored(unit, column int) []resident.Extent {
-	u := &c.units[unit]
-	k := &c.meta.Groups[u.group].Chunks[c.leaf(column)]
-	if !c.whole(u) {
-		return []resident.Extent{{Offset: k.Index, Length: int64(k.IndexBytes)}}
+	u, leaf := &c.units[unit], c.leaf(column)
+	k := &c.meta.Groups[u.group].Chunks[leaf]
+	if c.whole(u) {
+		return []resident.Extent{{Offset: k.Offset, Length: min(k.Length, format.MaxColumn)}}
 	}
-	return []resident.Extent{{Offset: k.Offset, Length: min(k.Length, format.MaxColumn)}}
+	list := []resident.Extent{{Offset: k.Index, Length: int64(k.IndexBytes)}, c.ranges[unit][leaf]}
+	if k.Data > k.Offset && k.Lookups > 0 {
+		list = append(list, resident.Extent{Offset: k.Offset, Length: k.Data - k.Offset})
+	}
+	return list
 }
 
 // failed returns the error for a column of a row group. It does not change an error that

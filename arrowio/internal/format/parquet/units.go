@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/chunk"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/parquet"
@@ -51,6 +52,7 @@ func (c *file) divide(ctx context.Context, rules Rules, end int64) error {
 		units, bytes := []unit{{i, 0, g.Rows}}, []int64{groupBytes(g)}
 		if pages := indexes.pagesOf(g, rules); pages != nil {
 			units, bytes = runsOf(i, g, pages, rules)
+			c.noteRanges(units, pages)
 		}
 		for range units {
 			c.facts.Units = append(c.facts.Units, groupExtent(g))
@@ -58,6 +60,33 @@ func (c *file) divide(ctx context.Context, rules Rules, end int64) error {
 		c.units, c.facts.Bytes = append(c.units, units...), append(c.facts.Bytes, bytes...)
 	}
 	return nil
+}
+
+// noteRanges notes where the pages of units are, which follow the units so far.
+func (c *file) noteRanges(units []unit, pages []*parquet.OffsetIndex) {
+	if len(units) < 2 || !c.content.Fetches() {
+		return
+	}
+	if c.ranges == nil {
+		c.ranges = map[int][]resident.Extent{}
+	}
+	for i, u := range units {
+		list := make([]resident.Extent, len(pages))
+		for leaf, x := range pages {
+			k := &c.meta.Groups[u.group].Chunks[leaf]
+			start, stop := pageRange(k, &chunk.Pages{Index: x, Start: u.start, Stop: u.stop})
+			list[leaf] = resident.Extent{Offset: start, Length: stop - start}
+		}
+		c.ranges[len(c.units)+i] = list
+	}
+}
+
+// pageRange returns the position of pages of a chunk. The first page has the dictionary before it.
+func pageRange(k *parquet.Chunk, pages *chunk.Pages) (start, stop int64) {
+	if start, stop = pages.Range(); start == k.Data {
+		start = k.Offset
+	}
+	return start, stop
 }
 
 // groupExtent returns the bytes from the first chunk of a row group to the last.
