@@ -196,8 +196,8 @@ func ReadError(name string, err error) error {
 	return status.Errorf(status.IO, "arrowio", "%s: %w", name, err).With("path", name)
 }
 
-// Reader returns an io.ReaderAt over a blob. Its reads end with ctx as those of
-// ReadFull do.
+// Reader returns an io.ReaderAt over a blob. Its reads end with ctx, like the reads of
+// ReadFull.
 func Reader(ctx context.Context, b Blob) io.ReaderAt { return reader{ctx, b} }
 
 type reader struct {

@@ -2,7 +2,7 @@ package blob
 
 import "strings"
 
-// Slashes is the syntax of names whose parts are separated by slashes, with or without a scheme:
+// Slashes is the syntax of names with parts that are separated by slashes, with or without a scheme:
 // "train/a.parquet" and "s3://bucket/train/a.parquet". It never changes a part, so that names of
 // objects with two slashes in a row stay as they are.
 type Slashes struct{}

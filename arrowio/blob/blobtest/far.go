@@ -8,8 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 )
 
-// Far is an opener whose reads take a while, as the reads of a storage far away do, and that counts
-// them. In a bubble of package testing/synctest the time passes at once. There, the time of a call
+// Far is an opener with slow reads, like the reads of a storage far away, and counts them. In a bubble of package testing/synctest the time passes at once. There, the time of a call
 // divided by Latency is the number of its reads that wait for each other.
 type Far struct {
 	blob.Opener

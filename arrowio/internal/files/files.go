@@ -38,7 +38,7 @@ type File struct {
 	Entry     blob.Entry // what the search knows about it, for the opener
 	Partition Partition  // what the directories around it say about its records
 
-	listed  *manifest.File // in the manifest of a conversion; nil if there is none
+	listed  *manifest.File // in the manifest of a conversion; nil without a manifest
 	saved   string         // the directory of save_to_disk that lists the file, or ""
 	records int64          // in that list; 0 if it does not say
 

@@ -100,7 +100,7 @@ func (f finder) matches(pattern string) (all, left []blob.Entry, err error) {
 }
 
 // hiddenPart returns the index of the last part of a name that is hidden, although the pattern does
-// not ask for hidden names there. It returns -1 if there is none.
+// not ask for hidden names there. It returns -1 if no part is hidden.
 func hiddenPart(names, asked []string) int {
 	last := -1
 	for i := range min(len(names), len(asked)) {

@@ -95,11 +95,11 @@ func (f finder) savedToDisk(dir string, entries []blob.Entry) ([]File, error) {
 	return list, nil
 }
 
-// aPart is how a dataset was saved whose files have other records, too.
+// aPart is how a dataset was saved if its files have other records, too.
 const aPart = "as a part of its files"
 
-// oldDirectory returns the error for a directory of datasets 1.5 or older, whose state.json
-// says which records of the files belong to the dataset.
+// oldDirectory returns the error for a directory of datasets 1.5 or older. There, state.json says
+// which records of the files belong to the dataset.
 func oldDirectory(dir, how string) error {
 	return status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved %s, which datasets up to 1.5 follows and later releases ignore", dir, how).
 		WithHint("load it with such an old release, call flatten_indices(), and save it again").With("path", dir)
@@ -179,9 +179,9 @@ func (f finder) cached(dir string, entries []blob.Entry) ([]File, error) {
 	return f.wholeSplit(dir, files[f.Split])
 }
 
-// named returns the files whose names say that they belong to the split, or those in a
-// directory of its name. If no split is chosen, the files and the directories must not be
-// those of several splits.
+// named returns the files that belong to the split by their names, or the files in a directory
+// with its name. If no split is chosen, the files and the directories must not belong to several
+// splits.
 func (f finder) named(dir string, entries []blob.Entry) ([]File, error) {
 	files := f.data(dir, entries)
 	if f.Split == "" {
@@ -262,7 +262,7 @@ func (f finder) noSplit(dir string, names []string) error {
 }
 
 // readJSON reads the object in a JSON file of a directory with some entries. The value is
-// nil if there is no such file.
+// nil without such a file.
 func (f finder) readJSON(dir string, entries []blob.Entry, name string) (jsontext.Value, error) {
 	if !isFile(entries, name) {
 		return nil, nil
@@ -297,7 +297,7 @@ func (f finder) readText(path string) (string, error) {
 	return string(text), nil
 }
 
-// insteadOf returns the hint for a directory whose list of files cannot be used.
+// insteadOf returns the hint for a directory if its list of files cannot be used.
 func (f finder) insteadOf(dir string) string {
 	return "copy or download the directory again, or open its files by name, as in " + f.join(dir, "*"+suffixes[0])
 }

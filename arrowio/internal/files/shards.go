@@ -43,7 +43,7 @@ var numbered = regexp.MustCompile(`^(.+)-([0-9]{5,})-of-([0-9]{5,})(?:[-._].*)?$
 var usualSplits = []string{"train", "training", "test", "testing", "validation", "valid", "val", "dev", "eval", "evaluation"}
 
 // usualSplit returns the usual name of a split that is a word of a file's name, as in
-// train-0.parquet and my_train.parquet. It is empty if there is none, or more than one.
+// train-0.parquet and my_train.parquet. It is empty if the name has no such word, or several.
 func usualSplit(name string) (split string) {
 	shard := shardOf(name)
 	if shard.of > 0 {
@@ -77,7 +77,7 @@ func splitsOf(files []string, all bool) (names []string) {
 	return slices.Compact(names)
 }
 
-// ofSplit returns the files whose names end in the name of the split.
+// ofSplit returns the files with names that end in the name of the split.
 func ofSplit(files []string, split string) (names []string) {
 	for _, name := range files {
 		if stem := shardOf(name).stem; stem == split || strings.HasSuffix(stem, "-"+split) {

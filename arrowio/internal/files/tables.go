@@ -34,8 +34,8 @@ func (f finder) outside(dir string) string {
 	}
 }
 
-// refuseTable returns an error if a directory is that of a table, or of the data of one. It
-// also holds old records, and only the log of the table says which these are.
+// refuseTable returns an error if a directory holds a table or the data of a table. It also holds
+// old records, and only the log of the table says which.
 func (f finder) refuseTable(dir string) error {
 	log := f.tableLog(dir)
 	if up, base := f.Opener.Split(dir); log == "" && base == "data" {

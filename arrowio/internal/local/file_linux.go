@@ -73,7 +73,7 @@ func (f *File) WillNeed(from, to int64) {
 	_ = unix.Fadvise(int(f.file.Fd()), from, to-from, unix.FADV_WILLNEED)
 }
 
-// remoteTypes are file systems whose reads wait for a server or another process.
+// remoteTypes are file systems that wait for a server or another process to read.
 var remoteTypes = map[uint32]bool{
 	unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true,
 	unix.FUSE_SUPER_MAGIC: true, unix.AFS_SUPER_MAGIC: true, unix.CEPH_SUPER_MAGIC: true, unix.V9FS_MAGIC: true,
@@ -86,8 +86,8 @@ func (f *File) MapByDefault() bool {
 	return canPopulate() && unix.Fstatfs(int(f.file.Fd()), &stat) == nil && !remoteTypes[uint32(stat.Type)]
 }
 
-// IsRemote reports whether a path is known to lie on a file system whose reads wait for a
-// server or another process.
+// IsRemote reports whether a path is known to lie on a file system that waits for a server or
+// another process to read.
 func IsRemote(path string) bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(path, &stat) == nil && remoteTypes[uint32(stat.Type)]
@@ -113,8 +113,8 @@ func (f *File) keyOf(i identity) string {
 }
 
 // versionOf returns the text of File.Version: inode, size, and the times of the last write
-// and of the last status change. It has no device, whose number changes when a disk is
-// attached again.
+// and of the last status change. It leaves out the device, because its number changes when a disk
+// is attached again.
 func (f *File) versionOf(i identity) string {
 	return fmt.Sprintf("%d:%d:%d:%d", i.inode, i.size, i.modified, i.changed)
 }

@@ -28,7 +28,7 @@ func (f Folder) Make() error {
 	return nil
 }
 
-// Names returns the names of all entries in order, and none if there is no directory.
+// Names returns the names of all entries in order. The list is empty without the directory.
 func (f Folder) Names() ([]string, error) {
 	entries, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func (f Folder) Has(name string) bool {
 	return err == nil
 }
 
-// Read returns the content of a file. The error is NotFound if there is none.
+// Read returns the content of a file. The error is NotFound if the file does not exist.
 func (f Folder) Read(name string) ([]byte, error) {
 	path := f.Path(name)
 	text, err := os.ReadFile(path)
@@ -198,7 +198,7 @@ func Matches(glob, path string) bool {
 }
 
 // writeError is the error for a directory in which a file cannot be written. Its attribute
-// "full" is true if there is no space.
+// "full" is true if the disk is full.
 func writeError(dir string, err error) error {
 	var known *status.Error
 	if errors.As(err, &known) {

@@ -39,7 +39,7 @@ func (s *Set) Ahead(spans []Span) {
 	}
 }
 
-// passHints passes pending regions to the kernel until there are none.
+// passHints passes pending regions to the kernel until none is left.
 func (s *Set) passHints(ctx context.Context) error {
 	for {
 		s.ahead.mu.Lock()

@@ -10,8 +10,8 @@ import (
 )
 
 // Fetcher reads pieces of files before they are decoded. It has up to AtOnce reads in progress,
-// whatever the number of decoders, and holds up to Ahead bytes. If a decoder needs a piece whose
-// turn has not come, the piece is read at once. So a fetcher changes when bytes are read, but never
+// whatever the number of decoders, and holds up to Ahead bytes. If a decoder needs a piece that still
+// waits for its turn, the piece is read at once. So a fetcher changes when bytes are read, but never
 // which bytes a decoder gets.
 type Fetcher struct {
 	reads *Reads
@@ -111,7 +111,7 @@ func (q *Fetcher) begin(i int) *fetched {
 	return s
 }
 
-// read reads the bytes. After an error there are none.
+// read reads the bytes. An error leaves the data nil.
 func (q *Fetcher) read(s *fetched) {
 	defer close(s.done)
 	if q.calls.Enter() != nil {
@@ -138,7 +138,7 @@ func (q *Fetcher) wait(ctx context.Context, s *fetched) error {
 	}
 }
 
-// hurry begins a read whose turn has not come. If too much is held already, decoders do not need
+// hurry begins a read that still waits for its turn. If too much is held already, decoders do not need
 // that now: the oldest reads are dropped, and are repeated when needed.
 func (q *Fetcher) hurry(s *fetched) {
 	q.mu.Lock()

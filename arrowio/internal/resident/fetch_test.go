@@ -101,7 +101,7 @@ func TestFetchInAnyOrder(t *testing.T) {
 }
 
 // TestFetchEnds: after the file is closed, and after a read that fails, a decoder reads the file
-// itself. A decoder whose context ends does not wait.
+// itself. A decoder does not wait after the end of its context.
 func TestFetchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, data, q, _ := fetching(t)

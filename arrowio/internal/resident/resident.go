@@ -56,7 +56,7 @@ type Options struct {
 
 // FaultHandler handles reads of a mapping beyond the present end of its file.
 // Without a handler, debug.SetPanicOnFault turns the signal into a panic. That
-// fails in a library whose program has replaced Go's signal handlers.
+// fails in a library if its program has replaced Go's signal handlers.
 type FaultHandler interface {
 	// Watch watches a mapping until end is called, which must happen before
 	// it is unmapped. On the first read of missing bytes the handler sets
@@ -73,7 +73,7 @@ type FaultHandler interface {
 type Set struct {
 	files []*File
 	reads *Reads
-	armed FaultHandler // watches the mappings; nil if there is no handler or no mapping
+	armed FaultHandler // watches the mappings; nil without a handler or a mapping
 	calls *source.Calls
 	ahead hints
 
@@ -172,7 +172,7 @@ func (s *Set) populate(ctx context.Context) error {
 	return nil
 }
 
-// background runs fn on a goroutine whose context ends when the dataset is closed.
+// background runs fn on a goroutine. Its context ends when the dataset is closed.
 // The work only saves time later, so errors are dropped. A gather that needs the
 // bytes reports the same error.
 func (s *Set) background(fn func(ctx context.Context) error) {

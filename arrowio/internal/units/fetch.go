@@ -41,8 +41,8 @@ type Wanted struct {
 	// decoders that need one field of all batches before the next field.
 	Whole bool
 
-	// Next adds the next batches of the file to the last read, if the batches follow
-	// those of the last call. Then the order of records is sequential.
+	// Next adds the next batches of the file to the last read, if these batches follow
+	// the batches of the last call. Then the order of records is sequential.
 	Next bool
 }
 
