@@ -8,7 +8,7 @@ It shows, in order:
 - which device holds and which process reads what on a 4 by 2 mesh;
 - a training run with the batch split over "data" and the image columns over "model";
 - a stop in the middle of an epoch, and a resume from the saved state on a 2 by 4 mesh;
-- a check that the global batches equal the batches of an uninterrupted run;
+- a check that the global batches match an uninterrupted run;
 - the accuracy on a padded test set with its mask.
 """
 
@@ -172,7 +172,7 @@ def check_records(dataset: mf.Dataset, run: Run, total: int) -> None:
     if run.records != expected:
         sys.exit("the resumed run did not continue where the first one stopped")
     print(
-        f"all {total} global batches equal an uninterrupted run: "
+        f"all {total} global batches match an uninterrupted run: "
         f"{len(expected):,} rows in the same order"
     )
 

@@ -140,7 +140,7 @@ def check(first: Run, second: Run, saved: int) -> None:
     if sorted(after) != list(range(saved + 1, STEPS + 1)):
         sys.exit(f"steps {sorted(after)} came after the save at step {saved}")
     twice = sorted(set(whole) & set(after))
-    say(f"steps 1 to {saved}, {saved + 1} to {STEPS}: all batches equal an undisturbed run")
+    say(f"steps 1 to {saved}, {saved + 1} to {STEPS}: all batches match an undisturbed run")
     apart = max(abs(first.losses()[s] - second.losses()[s]) for s in twice)
     say(f"steps {twice[0]} to {twice[-1]} came twice: same records, losses within {apart:.0e}")
 

@@ -179,7 +179,7 @@ def test_the_drill(tmp_path: Path) -> None:
     env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     done = subprocess.run(drill, env=env, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "all batches equal an undisturbed run" in done.stdout
+    assert "all batches match an undisturbed run" in done.stdout
     picture = ET.parse(tmp_path / "drill.svg")
     words = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "process 2 killed by SIGKILL" in words
