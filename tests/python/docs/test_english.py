@@ -118,8 +118,13 @@ def document(text: str) -> Iterator[tuple[int, str]]:
 def comments(text: str, mark: str, start: str, end: str) -> Iterator[tuple[int, str]]:
     """Yields the comments that have lines of their own. Other lines are empty."""
     margin = -1  # the indentation of a comment of several lines
+    string = False  # inside of a string of several lines
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
+        if string or (start == end and margin < 0 and not bare.startswith((mark, start))):
+            string ^= line.count(end) % 2 == 1
+            yield number, ""
+            continue
         begins = margin < 0 and bare.startswith(start)
         margin = line.index(start) if begins else margin
         if margin >= 0:
@@ -186,6 +191,7 @@ def test_prose_is_found() -> None:
     go = "// One\n// two.\n//\n// three\n//\n//\tcode\nvar x = 1 // beside\n\n/* four\n * five */\n"
     assert texts("x.go", go) == ["1 One two.", "4 three", "9 four five", "7 beside"]
     py = 'def f():\n    """One\n\n    two.\n\n        code\n    """\n    # three\n    # four\n'
+    py += 'x = """\ntext\n"""\ny = 1\n'
     assert texts("x.py", py) == ["2 One", "4 two.", "8 three four"]
     md = "# Title\n\nOne `a.\nb` two.\n- three\n- four\n  five\n```\ncode\n```\n| a | b |\n"
     assert texts("x.md", md) == ["3 One `a. b` two.", "5 - three", "6 - four five"]
