@@ -75,6 +75,22 @@ func AppendFixed(text []byte, thousandths int64) []byte {
 	return text
 }
 
+// Field writes a member that is an integer. A number that is negative, which means that it
+// is not known, or above MaxInteger is null.
+func (w *Writer) Field(key string, n int64) *Writer { return w.field(key, n, w.Int) }
+
+// FixedField is Field for thousandths, as Fixed writes them.
+func (w *Writer) FixedField(key string, n int64) *Writer { return w.field(key, n, w.Fixed) }
+
+func (w *Writer) field(key string, n int64, write func(n int64)) *Writer {
+	if w.Key(key); n < 0 || n > MaxInteger {
+		w.Null()
+	} else {
+		write(n)
+	}
+	return w
+}
+
 // Bool writes true or false.
 func (w *Writer) Bool(b bool) { w.Raw(strconv.FormatBool(b)) }
 

@@ -25,9 +25,7 @@ import (
 func Report(r *diagnosis.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')
-	w.Key("meshfeed").Int(form.Version)
-	w.Key("batches").Int(r.Batches)
-	w.Key("waited").Fixed(thousandths(r.Waited))
+	w.Field("meshfeed", form.Version).Field("batches", r.Batches).FixedField("waited", thousandths(r.Waited))
 	w.Key("bound").String(string(r.Bound))
 	if r.Process >= 0 {
 		w.Key("process").Int(int64(r.Process))
@@ -69,34 +67,22 @@ func Report(r *diagnosis.Report) []byte {
 func writePart(w *jsontext.Writer, p diagnosis.Part) {
 	w.Open('{')
 	w.Key("name").String(p.Name)
-	w.Key("ns").Int(int64(p.Time))
-	w.Key("share").Fixed(thousandths(p.Share))
+	w.Field("ns", int64(p.Time)).FixedField("share", thousandths(p.Share))
 	w.Close('}')
 }
 
 func writeSamples(w *jsontext.Writer, s diagnosis.Samples) {
 	w.Open('{')
-	w.Key("steps").Int(int64(s.Steps))
-	w.Key("idle").Int(int64(s.Idle))
-	w.Key("dry").Int(int64(s.Dry))
-	w.Key("inside").Int(int64(s.Inside))
-	w.Key("busy").Int(int64(s.Busy))
-	w.Key("step_ns").Int(int64(s.Step))
-	w.Key("cpu_ns").Int(int64(s.CPU))
+	w.Field("steps", int64(s.Steps)).Field("idle", int64(s.Idle)).Field("dry", int64(s.Dry)).
+		Field("inside", int64(s.Inside)).Field("busy", int64(s.Busy)).
+		Field("step_ns", int64(s.Step)).Field("cpu_ns", int64(s.CPU))
 	w.Close('}')
 }
 
 func writeProcess(w *jsontext.Writer, p diagnosis.Row) {
 	w.Open('{')
-	w.Key("process").Int(int64(p.Process))
-	w.Key("batches").Int(p.Batches)
-	w.Key("waited").Fixed(thousandths(p.Waited))
-	w.Key("step_ns").Int(int64(p.Step))
-	if w.Key("idle_ns"); p.Idle < 0 {
-		w.Null()
-	} else {
-		w.Int(int64(p.Idle))
-	}
+	w.Field("process", int64(p.Process)).Field("batches", p.Batches).FixedField("waited", thousandths(p.Waited)).
+		Field("step_ns", int64(p.Step)).Field("idle_ns", int64(p.Idle))
 	w.Key("bound").String(string(p.Bound))
 	w.Key("age_ns").Int(int64(p.Age))
 	w.Close('}')

@@ -171,10 +171,8 @@ func reportProcesses(w *jsontext.Writer, l *layout.Layout, o ReportOptions) {
 		} else {
 			w.Pairs(c.Rows)
 		}
-		reportNumbers(w, []number{
-			{"bytes_per_step", c.ReadBytes}, {"host_bytes", c.HostBytes},
-			{"interconnect_bytes", c.InterconnectBytes}, {"network_bytes", c.NetworkBytes},
-		})
+		w.Field("bytes_per_step", c.ReadBytes).Field("host_bytes", c.HostBytes).
+			Field("interconnect_bytes", c.InterconnectBytes).Field("network_bytes", c.NetworkBytes)
 		w.Key("same_rows_as")
 		if c.Group < 0 || len(processes) > maxListed {
 			w.Null()
@@ -199,27 +197,8 @@ func reportOthers(w *jsontext.Writer, c layout.ProcessCosts, group []int, p int)
 
 func reportTotals(w *jsontext.Writer, t layout.Totals) {
 	w.Open('{')
-	reportNumbers(w, []number{
-		{"batch_bytes", t.BatchBytes}, {"read_bytes", t.ReadBytes}, {"device_bytes", t.DeviceBytes}, {"host_bytes", t.HostBytes},
-		{"interconnect_bytes", t.InterconnectBytes}, {"network_bytes", t.NetworkBytes},
-		{"steps_per_epoch", t.StepsPerEpoch}, {"remainder_records", t.RemainderRecords},
-	})
+	w.Field("batch_bytes", t.BatchBytes).Field("read_bytes", t.ReadBytes).Field("device_bytes", t.DeviceBytes).Field("host_bytes", t.HostBytes).
+		Field("interconnect_bytes", t.InterconnectBytes).Field("network_bytes", t.NetworkBytes).
+		Field("steps_per_epoch", t.StepsPerEpoch).Field("remainder_records", t.RemainderRecords)
 	w.Close('}')
-}
-
-type number struct {
-	key   string
-	value int64
-}
-
-// reportNumbers writes numbers as members of an object. A number that is negative,
-// which means not known, or too large is null.
-func reportNumbers(w *jsontext.Writer, numbers []number) {
-	for _, n := range numbers {
-		if w.Key(n.key); n.value < 0 || n.value > layout.MaxInteger {
-			w.Null()
-		} else {
-			w.Int(n.value)
-		}
-	}
 }

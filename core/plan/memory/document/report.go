@@ -63,12 +63,9 @@ func writeRow(w *jsontext.Writer, r memory.Row) {
 	} else {
 		w.Key("shard_shape").Ints(r.Part...)
 	}
-	for _, n := range []number{
-		{"bytes", r.Bytes, r.Part != nil}, {"gradient_bytes", r.Gradient, r.Part != nil}, {"optimizer_bytes", r.States, r.Part != nil},
-		{"global_bytes", r.Global, true}, {"copies", r.Copies, r.Part != nil},
-	} {
-		n.write(w)
-	}
+	known := func(n int64) int64 { return unless(r.Part == nil, n) }
+	w.Field("bytes", known(r.Bytes)).Field("gradient_bytes", known(r.Gradient)).Field("optimizer_bytes", known(r.States)).
+		Field("global_bytes", r.Global).Field("copies", known(r.Copies))
 	w.Key("replicated").Strings(r.Replicated...)
 	w.Close('}')
 }
@@ -77,36 +74,26 @@ func kindOf(r memory.Row) string {
 	return cmp.Or(r.Host, deviceMemory)
 }
 
-// number is a member of an object: null if it is not known, or above 2^53.
-type number struct {
-	key   string
-	value int64
-	known bool
-}
-
-func (n number) write(w *jsontext.Writer) {
-	if w.Key(n.key); n.known && n.value <= jsontext.MaxInteger {
-		w.Int(n.value)
-	} else {
-		w.Null()
+// unless returns a number, or -1, which stands for a number that is not known.
+func unless(unknown bool, n int64) int64 {
+	if unknown {
+		return -1
 	}
+	return n
 }
 
 func writeTotals(w *jsontext.Writer, u *memory.Usage) {
-	t, known := u.Totals, u.Complete()
+	t, complete := u.Totals, u.Complete()
+	known := func(n int64) int64 { return unless(!complete, n) }
 	w.Open('{')
-	for _, n := range []number{
-		{"parameters", t.Count, true}, {"parameter_bytes", t.Parameters, known}, {"optimizer_bytes", t.States, known}, {"batch_bytes", t.Batch, known},
-		{"stored_bytes", t.Stored, known}, {"gradient_bytes", t.Gradients, known}, {"host_bytes", t.Host, known},
-		{"capacity_bytes", u.Tree.Capacity, u.Tree.Capacity > 0},
-	} {
-		n.write(w)
-	}
+	w.Field("parameters", t.Count).Field("parameter_bytes", known(t.Parameters)).Field("optimizer_bytes", known(t.States)).Field("batch_bytes", known(t.Batch)).
+		Field("stored_bytes", known(t.Stored)).Field("gradient_bytes", known(t.Gradients)).Field("host_bytes", known(t.Host)).
+		Field("capacity_bytes", unless(u.Tree.Capacity == 0, u.Tree.Capacity))
 	for _, interval := range []struct {
 		key   string
 		value *memory.Interval
 	}{{"activation_bytes", u.Tree.Activations}, {"peak_bytes", t.Peak}} {
-		if w.Key(interval.key); interval.value == nil || !known {
+		if w.Key(interval.key); interval.value == nil || !complete {
 			w.Null()
 			continue
 		}

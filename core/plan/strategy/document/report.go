@@ -3,7 +3,6 @@ package document
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	layouts "github.com/meshfeed/meshfeed/core/layout/document"
-	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/plan/strategy"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -22,7 +21,7 @@ func Report(r *strategy.Report) []byte {
 	w.Open('{')
 	w.Key("meshfeed").Int(Version)
 	object(w, "model", &r.Model, reportModel)
-	numbers(w, []number{{"devices", int64(r.Devices)}, {"meshes", r.Meshes}, {"evaluated", r.Evaluated}})
+	w.Field("devices", int64(r.Devices)).Field("meshes", r.Meshes).Field("evaluated", r.Evaluated)
 	list(w, "pruned", r.Pruned, reportPruned)
 	list(w, "candidates", r.Candidates, reportCandidate)
 	w.Key("best")
@@ -69,36 +68,8 @@ func object[T any](w *jsontext.Writer, key string, v *T, write func(*jsontext.Wr
 func reportModel(w *jsontext.Writer, m *strategy.ModelSummary) {
 	w.Open('{')
 	w.Key("name").String(m.Name)
-	numbers(w, []number{{"parameters", m.Parameters}, {"active_parameters", m.ActiveParameters}, {"gigaflops_per_step", m.GigaFLOPsPerStep}})
+	w.Field("parameters", m.Parameters).Field("active_parameters", m.ActiveParameters).Field("gigaflops_per_step", m.GigaFLOPsPerStep)
 	w.Close('}')
-}
-
-type number struct {
-	key   string
-	value int64
-}
-
-// numbers writes numbers as members. A negative number stands for one that is not known,
-// and becomes null.
-func numbers(w *jsontext.Writer, list []number) {
-	for _, n := range list {
-		if w.Key(n.key); n.value < 0 {
-			w.Null()
-		} else {
-			w.Int(n.value)
-		}
-	}
-}
-
-// fixed writes thousandths as decimal numbers, like numbers.
-func fixed(w *jsontext.Writer, list []number) {
-	for _, n := range list {
-		if w.Key(n.key); n.value < 0 {
-			w.Null()
-		} else {
-			w.Fixed(n.value)
-		}
-	}
 }
 
 type word struct{ key, value string }
@@ -119,28 +90,17 @@ func reportPruned(w *jsontext.Writer, p *strategy.Pruned) {
 	}
 	w.Key("meshes").Open('[')
 	for _, m := range p.Meshes {
-		axes(w, m)
-	}
-	w.Close(']')
-}
-
-func axes(w *jsontext.Writer, list []mesh.Axis) {
-	w.Open('[')
-	for _, a := range list {
-		w.Open('[')
-		w.String(a.Name)
-		w.Int(int64(a.Size))
-		w.Close(']')
+		layouts.Axes(&m).Write(w)
 	}
 	w.Close(']')
 }
 
 func reportCandidate(w *jsontext.Writer, c *strategy.Candidate) {
 	w.Key("mesh")
-	axes(w, c.Mesh)
+	layouts.Axes(&c.Mesh).Write(w)
 	w.Key("zero").Int(int64(c.ZeRO))
 	w.Key("recomputation").String(c.Recomputation)
-	numbers(w, []number{{"micro_batch", int64(c.MicroBatch)}, {"micro_batches", int64(c.MicroBatches)}})
+	w.Field("micro_batch", int64(c.MicroBatch)).Field("micro_batches", int64(c.MicroBatches))
 	w.Key("schedule")
 	nullable(w, c.Schedule)
 	w.Key("chunks").Int(int64(c.Chunks))
@@ -150,8 +110,8 @@ func reportCandidate(w *jsontext.Writer, c *strategy.Candidate) {
 	if c.Time != nil {
 		rates = *c.Time
 	}
-	numbers(w, []number{{"tokens_per_second", rates.TokensPerSecond}})
-	fixed(w, []number{{"examples_per_second", rates.ExamplesPerSecond}, {"mfu", rates.MFU}, {"days", rates.Days}, {"device_hours", rates.DeviceHours}})
+	w.Field("tokens_per_second", rates.TokensPerSecond)
+	w.FixedField("examples_per_second", rates.ExamplesPerSecond).FixedField("mfu", rates.MFU).FixedField("days", rates.Days).FixedField("device_hours", rates.DeviceHours)
 	w.Key("fits").Bool(c.Fits)
 	w.Key("reasons").Strings(c.Reasons...)
 }
@@ -167,11 +127,9 @@ func nullable(w *jsontext.Writer, s string) {
 
 func reportMemory(w *jsontext.Writer, m strategy.Memory) {
 	w.Key("memory").Open('{')
-	numbers(w, []number{
-		{"weights", m.Weights}, {"gradients", m.Gradients}, {"optimizer", m.Optimizer},
-		{"activations", m.Activations}, {"activations_low", m.ActivationsLow}, {"activations_high", m.ActivationsHigh},
-		{"buffers", m.Buffers}, {"total", m.Total},
-	})
+	w.Field("weights", m.Weights).Field("gradients", m.Gradients).Field("optimizer", m.Optimizer).
+		Field("activations", m.Activations).Field("activations_low", m.ActivationsLow).Field("activations_high", m.ActivationsHigh).
+		Field("buffers", m.Buffers).Field("total", m.Total)
 	if m.Capacity == 0 {
 		w.Key("capacity").Null()
 		w.Key("free").Null()
@@ -184,9 +142,9 @@ func reportMemory(w *jsontext.Writer, m strategy.Memory) {
 
 func reportTime(w *jsontext.Writer, t *strategy.Time) {
 	w.Open('{')
-	numbers(w, []number{{"step", t.Step}, {"low", t.Low}, {"high", t.High}})
+	w.Field("step", t.Step).Field("low", t.Low).Field("high", t.High)
 	for _, p := range parts(t) {
-		w.Key(p.key).Int(p.value)
+		w.Field(p.key, p.value)
 	}
 	w.Key("hidden").Int(t.Hidden)
 	w.Key("bound").String(t.Bound)
@@ -196,27 +154,32 @@ func reportTime(w *jsontext.Writer, t *strategy.Time) {
 	w.Close('}')
 }
 
+type part struct {
+	key   string
+	value int64
+}
+
 // parts lists the parts of a step by their keys.
-func parts(t *strategy.Time) []number {
-	return []number{
+func parts(t *strategy.Time) []part {
+	return []part{
 		{"compute", t.Compute}, {"hbm", t.HBM}, {"tensor", t.Tensor}, {"fsdp", t.FSDP}, {"data", t.Data},
 		{"context", t.Context}, {"expert", t.Expert}, {"pipe", t.Pipe}, {"bubble", t.Bubble},
 	}
 }
 
 func reportStage(w *jsontext.Writer, s *strategy.Stage) {
-	numbers(w, []number{{"number", int64(s.Number)}, {"first_layer", int64(s.FirstLayer)}, {"layers", int64(s.Layers)}})
+	w.Field("number", int64(s.Number)).Field("first_layer", int64(s.FirstLayer)).Field("layers", int64(s.Layers))
 	w.Key("embedding").Bool(s.Embedding)
 	w.Key("head").Bool(s.Head)
-	numbers(w, []number{{"parameters", s.Parameters}, {"live", int64(s.Live)}})
+	w.Field("parameters", s.Parameters).Field("live", int64(s.Live))
 	reportMemory(w, s.Memory)
-	numbers(w, []number{{"compute", s.Compute}})
+	w.Field("compute", s.Compute)
 }
 
 func reportPipeline(w *jsontext.Writer, p *strategy.Pipeline) {
 	w.Open('{')
 	w.Key("schedule").String(string(p.Kind))
-	numbers(w, []number{{"stages", int64(p.Stages)}, {"micro_batches", int64(p.MicroBatches)}, {"chunks", int64(p.Chunks)}})
+	w.Field("stages", int64(p.Stages)).Field("micro_batches", int64(p.MicroBatches)).Field("chunks", int64(p.Chunks))
 	ticks(w, "forward", p.Durations.Forward)
 	ticks(w, "backward", p.Durations.Backward)
 	ticks(w, "weight", p.Durations.Weight)
@@ -234,30 +197,28 @@ func ticks(w *jsontext.Writer, key string, list []int64) {
 
 func reportCollective(w *jsontext.Writer, c *strategy.Collective) {
 	words(w, []word{{"op", c.Op}, {"axis", c.Axis}, {"what", c.What}, {"link", c.Link}})
-	numbers(w, []number{{"count", c.Count}, {"bytes", c.Bytes}, {"sent", c.Sent}, {"ns", c.Ns}})
+	w.Field("count", c.Count).Field("bytes", c.Bytes).Field("sent", c.Sent).Field("ns", c.Ns)
 	w.Key("overlapped").Bool(c.Overlapped)
 }
 
 func reportInput(w *jsontext.Writer, i *strategy.InputNeeds) {
 	w.Open('{')
-	numbers(w, []number{{"rows_per_step", i.RowsPerStep}})
-	fixed(w, []number{{"rows_per_second", i.RowsPerSecond}})
-	numbers(w, []number{
-		{"bytes_per_step", i.BytesPerStep}, {"read_bytes", i.ReadBytes},
-		{"processes", int64(i.Processes)}, {"process_rows", i.ProcessRows}, {"process_bytes", i.ProcessBytes}, {"host_bytes", i.HostBytes},
-		{"host_capacity", known(i.HostCapacity)}, {"sharing", int64(i.Sharing)}, {"groups", int64(i.Groups)},
-		{"available", known(i.Available)},
-	})
+	w.Field("rows_per_step", i.RowsPerStep)
+	w.FixedField("rows_per_second", i.RowsPerSecond)
+	w.Field("bytes_per_step", i.BytesPerStep).Field("read_bytes", i.ReadBytes).
+		Field("processes", int64(i.Processes)).Field("process_rows", i.ProcessRows).Field("process_bytes", i.ProcessBytes).Field("host_bytes", i.HostBytes).
+		Field("host_capacity", known(i.HostCapacity)).Field("sharing", int64(i.Sharing)).Field("groups", int64(i.Groups)).
+		Field("available", known(i.Available))
 	if w.Key("keeps_up"); i.Available == 0 || i.RowsPerSecond < 0 {
 		w.Null()
 	} else {
 		w.Bool(i.KeepsUp)
 	}
-	fixed(w, []number{{"margin", known(i.Margin)}})
+	w.FixedField("margin", known(i.Margin))
 	w.Close('}')
 }
 
-// known converts 0, which stands for an unknown number, to -1, which numbers writes as
+// known converts 0, which stands for an unknown number, to -1, which Field writes as
 // null.
 func known(n int64) int64 {
 	if n == 0 {
