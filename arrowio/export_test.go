@@ -4,10 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/ipc"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/parquet"
 )
+
+// Suffixes lists the suffixes of files, as errors do.
+var Suffixes = files.Suffixes
 
 // HashSamples hashes the samples that a fingerprint takes of large files.
 func (d *Dataset) HashSamples(ctx context.Context) (sum [sha256.Size]byte, err error) {

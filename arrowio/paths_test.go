@@ -73,12 +73,12 @@ func badPaths(t *testing.T) {
 // stands for the working directory.
 func TestOpenRefused(t *testing.T) {
 	badPaths(t)
+	noArrow := ": the directory has no file of Arrow or Parquet (" + arrowio.Suffixes + "); "
 	const (
 		foreign    = ": this is not an Arrow IPC or Parquet file: it "
 		again      = "; whatever wrote or downloaded it did not finish: make it again"
 		oneType    = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 		damaged    = "; the data are damaged or cut short; write them again"
-		noArrow    = ": the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .ftr, .parquet, .parq, .pq); "
 		instead    = "; copy or download the directory again, or open its files by name, as in "
 		zarr       = `: this is no directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
 		oldRelease = ", which datasets up to 1.5 follows and later releases ignore; load it with such an old release, call flatten_indices(), and save it again"

@@ -47,7 +47,7 @@ func (f finder) directory(dir string) ([]File, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, noFile("%s: the directory has no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
+		return nil, noFile("%s: the directory has no file of Arrow or Parquet (%s)", dir, Suffixes).
 			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
 	}
 	for _, sub := range dirs {

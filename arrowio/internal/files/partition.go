@@ -140,7 +140,7 @@ func (f finder) partitioned(dir string, entries []blob.Entry) ([]File, error) {
 		level = next
 	}
 	if len(list) == 0 {
-		return nil, noFile("%s: the partitions have no file of Arrow or Parquet (%s)", dir, strings.Join(suffixes, ", ")).
+		return nil, noFile("%s: the partitions have no file of Arrow or Parquet (%s)", dir, Suffixes).
 			WithHint("open a directory that has some").With("path", dir)
 	}
 	return byPath(list), nil

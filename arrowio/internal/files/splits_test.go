@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -126,7 +127,7 @@ func TestSplits(t *testing.T) {
 		{"dir", "", nil, status.InvalidArgument, `dir: the directory has the split train; choose one with split="train"`},
 		{"sets", "train", nil, status.NotFound, `sets: the directory has no split "train"; 2 directories in it have files, such as sets/en/train: open one of them`},
 		{"deep", "train", nil, status.NotFound, `deep: the directory has no split "train"; it has files in deep/config/0.0.0/hash: open that directory`},
-		{"deep", "", nil, status.NotFound, `deep: the directory has no file of Arrow or Parquet (.arrow, .arrows, .ipc, .feather, .ftr, .parquet, .parq, .pq); it has files in deep/config/0.0.0/hash: open that directory`},
+		{"deep", "", nil, status.NotFound, `deep: the directory has no file of Arrow or Parquet (` + files.Suffixes + `); it has files in deep/config/0.0.0/hash: open that directory`},
 		{"org/name", "train", nil, status.NotFound, `org/name: there is no such file or directory; if it is a dataset on the hub, download it: huggingface_hub.snapshot_download("org/name", repo_type="dataset") returns its directory`},
 		{"free", "x", nil, status.NotFound, `free: the directory has no split "x"; it has a, test`},
 		{"free", "../saved/train", nil, status.NotFound, `free: the directory has no split "../saved/train"; it has a, test`},

@@ -9,6 +9,9 @@ import (
 // suffixes are the suffixes of Arrow and Parquet files in a directory.
 var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".ftr", ".parquet", ".parq", ".pq"}
 
+// Suffixes lists the suffixes, as errors do.
+var Suffixes = strings.Join(suffixes, ", ")
+
 // isArrow reports whether a file has the suffix of an Arrow file, and is not hidden.
 func isArrow(name string) bool { return !hidden(name) && hasSuffix(name) }
 
