@@ -285,6 +285,14 @@ func TestReadsOfHeaders(t *testing.T) {
 	})
 }
 
+// TestHintsOfNothing: an opener without hints is an error.
+func TestHintsOfNothing(t *testing.T) {
+	_, err := arrowio.OpenFiles(t.Context(), []string{"x.arrow"}, arrowio.Options{Opener: &blobtest.Far{Opener: blobtest.Memory{"x.arrow": nil}}})
+	if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), "return blob.Disk if nothing else is known") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestDamagedStart: a file is known by its end, and Verify compares its first bytes.
 func TestDamagedStart(t *testing.T) {
 	for name, from := range map[string]string{"x.parquet": "testdata/parquet/plain.parquet", "x.arrow": "../internal/arrowmeta/testdata/fixed.arrow"} {

@@ -92,11 +92,15 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if o.Opener == nil {
 		o.Opener = local.Opener{}
 	}
+	hints := o.Opener.Hints()
+	if err := hints.Check(); err != nil {
+		return nil, err
+	}
 	found, err := files.Find(ctx, patterns, files.Options{Opener: o.Opener, Split: o.Split, Recognize: recognized})
 	if err != nil {
 		return nil, err
 	}
-	opened, reads := make([]*units.File, len(found)), resident.NewReads(o.Opener.Hints())
+	opened, reads := make([]*units.File, len(found)), resident.NewReads(hints)
 	err = reads.Each(len(found), func(i int) (err error) {
 		opened[i], err = openFile(ctx, &found[i], o.Opener, reads)
 		return err

@@ -108,6 +108,15 @@ type Hints struct {
 	Ahead int64
 }
 
+// Check returns an error of code InvalidArgument for hints with which nothing could be read.
+func (h Hints) Check() error {
+	if h.AtOnce < 1 || h.Size < 1 || h.Gap < 0 || h.Ahead < 0 {
+		return status.Errorf(status.InvalidArgument, "blob", "the opener has the hints %+v, but AtOnce and Size must be 1 or more, and Gap and Ahead 0 or more", h).
+			WithHint("return blob.Disk if nothing else is known")
+	}
+	return nil
+}
+
 // Disk are the hints for the disks of this machine.
 var Disk = Hints{Gap: 4 << 10, Size: 1 << 20, AtOnce: 32}
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Catalog implements the search methods of an [Opener] over a list of blobs. Its directories are
-// the parts of their names, as in object stores.
+// the parts of their names, as in object stores. Each call goes through the whole list.
 type Catalog struct {
 	Slashes
 	Blobs []Entry // with names that Open takes

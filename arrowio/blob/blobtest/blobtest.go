@@ -165,8 +165,8 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 		}
 	})
 	t.Run("Hints", func(t *testing.T) {
-		if h := o.Hints(); h.AtOnce < 1 || h.Size < 1 || h.Gap < 0 || h.Gap > h.Size || h.Ahead < 0 {
-			t.Errorf("%+v", h)
+		if err := o.Hints().Check(); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("Blob", func(t *testing.T) {
