@@ -174,6 +174,23 @@ static void errors(void) {
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_rename(all, &(mf_renaming){"a", "b"}, -1, &made, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_stack(all, &(mf_stack){"x", NULL, 1}, 1, &made, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_stack(all, &(mf_stack){NULL, NULL, 0}, 1, &made, &error));
+  const int64_t first = 0;
+  const char* const slice = "{\"start\":0,\"stop\":1}";
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_take(all, NULL, 1, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_take(all, &first, -1, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_filter(all, NULL, N, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_select(all, NULL, 1, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_pad(all, NULL, 1, 0, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_pad(all, &(mf_fill){.field = "a"}, 1, 4, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_window(all, NULL, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_split(all, NULL, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_view("slize", slice, 20, &all, 1, NULL, 0, &made, 1, &error));
+  CHECK(strcmp(error.hint, "did you mean \"slice\"?") == 0);
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_view("slice", slice, 20, &all, 1, &first, 1, &made, 1, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_view("slice", slice, 20, &all, 1, NULL, 0, &made, 0, &error));
+  mf_dataset two[] = {all, all};
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_view("slice", slice, 20, &all, 1, NULL, 0, two, 2, &error));
+  CHECK(!two[0].id && !two[1].id && mf_live_handles() == 1);
   OK(mf_dataset_window(all, &(mf_windows){.length = 11}, &made, &error)); /* struct_size 0 is ABI 1.0 */
   EXPECT(MF_INVALID_ARGUMENT, mf_wait(made.id, -1, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_slice(made, 0, 1, &renamed, &error));

@@ -5,8 +5,8 @@
 //	pad    {"field": "tokens", "length": 512, "value": -1, "too_long": "truncate"}
 //
 // The table reads documents, makes their views, and writes the JSON Schema. Long lists, such as the
-// indices of take, are [Values] beside the document. The text of a million indices would be as large
-// as ten views, and would take longer to parse than the view takes to make.
+// bits of a filter, are [Values] beside the document: a bit of a billion records takes 125 MB, but
+// gigabytes as text, which also has to be parsed.
 package document
 
 import (
