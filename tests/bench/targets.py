@@ -60,15 +60,15 @@ def of_memory(peaks: dict[str, Any]) -> Iterator[Miss]:
 
 def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[Miss]:
     """Yields every target that the gather misses at one size of a row."""
-    size, ratio = f"{row['size']:,} B", row_ratio(row, "gather")
+    size, ratio = f"{title}, {row['size']:,} B", row_ratio(row, "gather")
     wanted = 1.5 if large and row["size"] >= 2048 else 1.0
     if ratio < wanted:
-        yield f"gather, {title}, below {wanted} times `np.take`", f"{size} ({ratio:.2f})"
+        yield f"gather below {wanted} times `np.take`", f"{size} ({ratio:.2f})"
     gather, copy = row["times"]["gather"]["p50"], row["times"]["memcpy"]["p50"]
     if row["size"] == 12288 and not large and gather > (most := 1.15 * copy + 10):
         yield "gather above 1.15 · memcpy + 10 µs", f"{size} ({gather:.0f}, not {most:.0f})"
     if (slow := row_ratio(row, "G")) < 1:
-        yield f"gather in a loader, {title}, below `np.take`", f"{size} ({slow:.2f})"
+        yield "gather in a loader below `np.take`", f"{size} ({slow:.2f})"
 
 
 def row_ratio(row: dict[str, Any], name: str) -> float:
@@ -86,7 +86,7 @@ def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[Miss
     ):
         ours, other = (float(np.median([run[name] for run in loops[x]])) for x in ORDER)
         if ours * better < other * better:
-            yield f"from the disk, {text}", f"{key} ({ours:,.1f}, the probe's {other:,.1f})"
+            yield "from the disk", f"{key}, {text} ({ours:,.1f}, the probe's {other:,.1f})"
 
 
 ORDER = ("meshfeed", "probe")

@@ -6,11 +6,9 @@ HEAD = """\
 `make bench` measures this section. {processor}, {cores} cores, last-level cache
 {last_level_cache}, {system}; {versions}. Measured {dates}, {builds}. A cell is one process. Its
 loops take turns of {ms:.0f} ms in {rounds} rounds. Ratios are taken round by round, and ranges
-are from the 10th to the 90th percentile. A cell has numbers only if an epoch delivered every
-record once, each shard equaled `batch[index]` for the records that `loader.records` promised, and
-kept batches did not change.
-
-*probe* is `np.take` of the permuted records and one `jax.device_put` of the dict. *Grain* is
+are from the 10th to the 90th percentile. An epoch counts only if it delivered every record once,
+each shard equaled `batch[index]`, and kept batches did not change. *probe* is `np.take` of the
+permuted records and one `jax.device_put` of the dict. *Grain* is
 `MapDataset.source(…).shuffle().batch(…)` on the caller's thread, the fastest of several settings,
 then `jax.device_put`.
 """
@@ -22,9 +20,9 @@ as fast in {short} (○). `next` met its target in {reached} of {cells}.
 """
 
 CLOSED = """\
-Times of `next` in µs; the loop waits for each batch. The target is 1.15 · max(F, G) + 25: F is
-JAX's hand-over of ready memory alone, and G the gather alone. On two cores they slow each other
-down. *p99* has meshfeed first, then the probe.
+The table has times of `next` in µs; the loop waits for each batch. The target is 1.15 · max(F, G)
++ 25: F is JAX's hand-over of ready memory alone, and G the gather alone. On two cores they slow
+each other down. *p99* has meshfeed first, then the probe.
 """
 
 PUT = """\

@@ -26,7 +26,6 @@ const head = `## GoMLX
 A batch has 1.5 MiB in 8 shards on 8 devices. A time is the whole cost of a batch in µs, until it is returned. All cells run in one process and
 take turns of %d ms, %d rounds of them; the range is from the 10th to the 90th percentile. Pulled batches are compared with their records. ✗ marks
 ways that take longer than the program by hand: the gather, ` + "`tensors.FromRaw`" + ` for each shard, a dtensor and its ` + "`Finalize`" + `.
-
 `
 
 func (p page) markdown() string {
@@ -34,15 +33,15 @@ func (p page) markdown() string {
 	fmt.Fprintf(&s, head, machine(), versions(), p.plugins(), p.commit, time.Now().UTC().Format(time.DateOnly), stretch.Milliseconds(), p.rounds)
 	fmt.Fprintf(&s, "On the host, memcpy takes %s, the plain gather %s, and a loader %s.\n", p.text(host, memcpy), p.text(host, plain), p.text(host, hostLoader))
 	p.target(&s)
-	s.WriteString(p.table())
 	if p.keeping != "" {
 		fmt.Fprintf(&s, malloc, strings.Join(keep, " "), trainerRing, p.keeping)
 	}
+	s.WriteString("\n")
+	s.WriteString(p.table())
 	return s.String()
 }
 
-const malloc = `
-A trainer's batches are new memory, and glibc's malloc returns freed memory to the system: the next batch pays up to 384 page faults.
+const malloc = `A trainer's batches are new memory, and glibc's malloc returns freed memory to the system: the next batch pays up to 384 page faults.
 A program that sets ` + "`%s`" + ` keeps it: *%s* on shared XLA then takes %s.
 `
 
@@ -60,7 +59,6 @@ func (p page) target(s *strings.Builder) {
 		}
 		fmt.Fprintf(s, "%s: %s ×, %s.\n", b.name, r.text("%.2f"), verdict)
 	}
-	s.WriteString("\n")
 }
 
 // table writes a row for each way, with a column for each backend.

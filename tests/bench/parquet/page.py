@@ -14,14 +14,12 @@ HEAD = """\
 process of two epochs over eight files in the page cache. The loops take turns, {rounds} rounds of
 them (Hugging Face's one), and numbers are medians. An epoch counts only if it delivered every row
 once, and two batches had the right sharding and values. Times begin with the opening of the
-files.
-
-*meshfeed* is the order "blocks" with a window of {window} row groups. It keeps decoded rows in an
-empty folder (*disk*) or 256 MiB of them in memory; *Arrow* reads Arrow files of the same rows.
-*Grain* is `ParquetIterDataset` with `WindowShuffleIterDataset`. *Hugging Face* is
+files. *meshfeed* is the order "blocks" with a window of {window} row groups. It keeps decoded
+rows in an empty folder (*disk*) or 256 MiB of them in memory; *Arrow* reads Arrow files of the
+same rows. *Grain* is `ParquetIterDataset` with `WindowShuffleIterDataset`. *Hugging Face* is
 `load_dataset("parquet", streaming=True)`, without its 5 s of sleep, and *1,000* has its default
 buffer. *pyarrow, window* permutes row groups and rows in NumPy; *row groups* mixes no rows of a
-group. *variance* is the batches' mean label's: 1 is a full shuffle.
+group. *variance* is the batches' mean label's: 1 is a full shuffle.\
 """
 
 
