@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from meshfeed._io.arguments import Checks
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._plan.devices import described, processes
 from meshfeed._plan.questions import json_values, naming_arguments
 
@@ -420,7 +420,7 @@ def _checked(
         document = _PARTS[call](dict(values)) | inputs
         question = json.dumps({**_REST, part: document})
         with naming_arguments(names, {**values, **given}):
-            calls.advise(question, "document")
+            reports.advise(question, "document")
     if inputs:
         values["inputs"] = list(inputs["inputs"])
     text = [_shown(key, value) for key, value in values.items()]

@@ -219,7 +219,7 @@ class Dataset(Readable):
             shares = [
                 {
                     "name": check.field("parts", name),
-                    "share": check.share(f"parts[{name!r}]", share),
+                    "share": check.fraction(f"parts[{name!r}]", share),
                 }
                 for name, share in parts.items()
             ]

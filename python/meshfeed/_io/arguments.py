@@ -213,7 +213,7 @@ class Checks:
             raise self.wrong(name, value, "a number or a boolean")
         return _plain(value)
 
-    def share(self, name: str, value: Any) -> float:
+    def fraction(self, name: str, value: Any) -> float:
         """Checks a part of a whole; the library checks the sum of all."""
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise self.wrong(name, value, "a share, such as 0.9")

@@ -26,7 +26,7 @@ from meshfeed._jax.meshes import (
 from meshfeed._jax.runtime import context_mesh
 from meshfeed._layout.documents import MeshPart
 from meshfeed._layout.specs import entries, is_spec
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._plan.visualized import visualized
 from meshfeed.errors import UnsupportedError
 
@@ -61,8 +61,8 @@ def draw(
     mesh, spec = _placement(array)
     part = {"shape": list(array.shape), "dtype": str(array.dtype), "spec": spec}
     document = mesh.document({"arrays": {"array": part}})
-    text = calls.layout_drawing(document, svg=False, array=None, dims=None)
-    svg = calls.layout_drawing(document, svg=True, array=None, dims=None)
+    text = reports.layout_drawing(document, svg=False, array=None, dims=None)
+    svg = reports.layout_drawing(document, svg=True, array=None, dims=None)
     return text, svg, _notes(array.sharding)
 
 
@@ -194,7 +194,7 @@ def _table(check: Checks, found: Sequence[trees.Leaf]) -> str:
     held: collections.Counter[Any] = collections.Counter()
     for leaves in groups.values():
         document = json.dumps(documents.memory_document(check, None, {"arrays": leaves}))
-        report = calls.memory_report(document)
+        report = reports.memory_report(document)
         problems += [p["message"] for p in report["problems"] if p["severity"] == "error"]
         for leaf in leaves:
             facts = report["arrays"][leaf.name]

@@ -16,7 +16,7 @@ from meshfeed._jobs.components import Component
 from meshfeed._jobs.coordinator import Coordinator, jax_coordinator
 from meshfeed._jobs.shared import Shared, shared
 from meshfeed._layout import documents
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._version import __version__
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Evidence:
         The read-ahead and the memory limit may differ. Defaults that the layout document omits are
         written out, so that errors can name them.
         """
-        plan: dict[str, Any] = json.loads(calls.layout_canonical(self.layout))
+        plan: dict[str, Any] = json.loads(reports.layout_canonical(self.layout))
         return {
             "loading": plan.get("loading", "process"),
             "mesh": {"axes": plan["mesh"]["axes"], "devices": documents.devices(plan["mesh"])},

@@ -19,7 +19,7 @@ from meshfeed._io.saving import write_whole
 from meshfeed._layout import documents
 from meshfeed._layout.documents import MeshPart
 from meshfeed._layout.trees import resolve
-from meshfeed._native import calls
+from meshfeed._native import reports
 
 if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
@@ -67,7 +67,7 @@ class Layout:
         with Checks("mf.Layout") as check:
             if not isinstance(document, str | bytes):
                 raise check.wrong("document", document, "the text of a layout document")
-            self._text = calls.layout_canonical(document)
+            self._text = reports.layout_canonical(document)
 
     @classmethod
     def from_json(cls, document: str | bytes) -> Layout:
@@ -107,7 +107,7 @@ class Layout:
             [[[4, 6], [0, 6]], [[6, 8], [0, 6]]]
         """
         with Checks("Layout.report"):
-            return calls.layout_report(self._text, tables=tables)
+            return reports.layout_report(self._text, tables=tables)
 
     @property
     def processes(self) -> Sequence[int]:
@@ -152,7 +152,7 @@ class Layout:
         with Checks("Layout.to_html") as check:
             if not isinstance(path, str | os.PathLike):
                 raise check.wrong("path", path, "a path")
-            write_whole(Path(path), calls.layout_page(self._text), op="Layout.to_html")
+            write_whole(Path(path), reports.layout_page(self._text), op="Layout.to_html")
 
     def serve(self, port: int = 0) -> page.Server:
         """Serves the browser page with this layout to the browsers of this machine.
@@ -172,7 +172,7 @@ class Layout:
 
         with Checks("Layout.serve") as check:
             number = check.integer("port", port, 0, 65535)
-            return page.Server(calls.layout_page(self._text), number)
+            return page.Server(reports.layout_page(self._text), number)
 
     def _drawn(self, array: Any, dims: Any, *, svg: bool) -> str:
         shapes = {}
@@ -187,7 +187,7 @@ class Layout:
                 shapes = {array: shapes[array]}
             if dims is not None:
                 dims = check.dims(dims, max(map(len, shapes.values())))
-            return calls.layout_drawing(self._text, svg=svg, array=array, dims=dims)
+            return reports.layout_drawing(self._text, svg=svg, array=array, dims=dims)
 
     def __str__(self) -> str:
         return self.draw()

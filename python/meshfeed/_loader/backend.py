@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from meshfeed._command import BINARY
 from meshfeed._io.arguments import Checks
-from meshfeed._native import calls, library
+from meshfeed._native import library, rings
 from meshfeed._native.handle import Handle, Resource
 from meshfeed.errors import InvalidStateError, OutOfRangeError
 
@@ -53,7 +53,7 @@ def devices(
         # At least 1 ms, because the C library takes 0 for its default.
         limit = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
         name = check.name("spec", spec)
-        handle = calls.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
+        handle = rings.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
         return Devices(spec, handle)
 
 
@@ -73,7 +73,7 @@ class Devices(Resource):
     def __init__(self, spec: str, handle: Handle) -> None:
         super().__init__(handle)
         self._spec = spec
-        info = calls.devices_info(handle.value)
+        info = rings.devices_info(handle.value)
         self.name: str = info["name"]
         self.platform: str = info["platform"]
         self.shared: bool = info["shared"]
@@ -102,7 +102,7 @@ class Devices(Resource):
         The numbers include batches in use, and memory kept for the next batch of a loop.
         """
         with Checks("Devices.stats"):
-            info = calls.devices_info(self._handle.value)
+            info = rings.devices_info(self._handle.value)
             return {name: info[name] for name in ("live_buffers", "live_bytes")}
 
     def check(self) -> None:

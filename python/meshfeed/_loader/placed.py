@@ -14,7 +14,7 @@ from meshfeed._layout.blocks import Index, dtype_of, slices_of
 from meshfeed._layout.specs import P
 from meshfeed._loader.backend import Devices
 from meshfeed._loader.engine import Engine
-from meshfeed._native import calls, dlpack
+from meshfeed._native import dlpack, rings
 from meshfeed._native.handle import Handle
 from meshfeed._native.owner import Owner
 
@@ -128,7 +128,7 @@ class Shard:
         with Checks("Shard.__dlpack__"):
             batch = self._batch.handle.value
             number, position = self._array.number, self.position
-            return calls.device_batch_lend(batch, number, position, legacy=legacy)
+            return rings.device_batch_lend(batch, number, position, legacy=legacy)
 
     def _view(self) -> np.ndarray[Any, Any]:
         return dlpack.view(self._lent(), self.shape, self.dtype)
@@ -137,7 +137,7 @@ class Shard:
         out = np.empty(self.shape, self.dtype)
         with Checks("Shard.__array__"):
             batch = self._batch.handle.value
-            calls.device_batch_read(batch, self._array.number, self.position, out)
+            rings.device_batch_read(batch, self._array.number, self.position, out)
         return out
 
 
@@ -223,9 +223,9 @@ class Placing:
     def _open(self) -> None:
         """Allocates memory on the devices for batches of the loader's present layout."""
         document = self._engine.batch.plan.document
-        handle = calls.ring_create(self._devices.handle, document)
+        handle = rings.ring_create(self._devices.handle, document)
         self._ring, self._document = handle, document
-        described = calls.ring_info(handle.value)["arrays"]
+        described = rings.ring_info(handle.value)["arrays"]
         self._arrays = [_Array(i, array) for i, array in enumerate(described)]
 
     def take(self) -> Item | None:
@@ -239,6 +239,6 @@ class Placing:
             if self._engine.batch.plan.document != self._document:  # after a remesh
                 self._open()
             batch = owner.release._as_parameter_  # its pointer in the library
-            placed = calls.ring_transfer(self._ring.value, batch)
+            placed = rings.ring_transfer(self._ring.value, batch)
         owner_of_all = _Batch(placed, self._devices.shared)
         return self._engine.batch.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])

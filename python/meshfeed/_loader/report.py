@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from meshfeed._io.notebook import Preformatted
-from meshfeed._native import calls
+from meshfeed._native import reports
 
 
 class Part(NamedTuple):
@@ -113,7 +113,7 @@ class Report(Preformatted):
 
     def __init__(self, document: str) -> None:
         self._document = document
-        found = json.loads(calls.diagnose(document, "json"))
+        found = json.loads(reports.diagnose(document, "json"))
         self.batches: int = found["batches"]
         self.waited: float = found["waited"]
         self.bound: str = found["bound"]
@@ -149,11 +149,11 @@ class Report(Preformatted):
         `meshfeed schema diagnosis` prints the JSON Schema, which is also the file
         diagnosis.schema.json in the package.
         """
-        report: dict[str, Any] = json.loads(calls.diagnose(self._document, "json"))
+        report: dict[str, Any] = json.loads(reports.diagnose(self._document, "json"))
         return report
 
     def __str__(self) -> str:
-        return calls.diagnose(self._document, "text")
+        return reports.diagnose(self._document, "text")
 
     def __repr__(self) -> str:
         what = f"action={self.action!r}, change={self.change}"

@@ -10,13 +10,13 @@ import json
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from ctypes import byref, c_char_p, c_int32, c_int64, c_uint64, c_void_p, sizeof
+from ctypes import byref, c_char_p, c_int32, c_int64, c_uint64, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._native import abi
 from meshfeed._native.abi import Array, Bytes, DType, Stats
-from meshfeed._native.handle import Handle
-from meshfeed._native.library import SLICE_MS, call, library
+from meshfeed._native.handle import Handle, LayoutHandle, created, wait
+from meshfeed._native.library import SLICE_MS, call, copied, encoded, library, read_json, read_text
 from meshfeed._native.wording import in_python
 from meshfeed.errors import Code, NotFoundError
 
@@ -28,129 +28,11 @@ if TYPE_CHECKING:
     Shapes = Mapping[str, RowShape]
 
 
-def _created(what: str, name: str, *arguments: Any) -> Handle:
-    """Calls a function that creates an object, and waits until the object is ready."""
-    handle = Handle(what)
-    try:
-        call(name, *arguments, byref(handle.out))
-        _wait("mf_wait", handle.out)
-    except BaseException as e:  # after Ctrl-C this must not wait for a file system
-        handle.close(type(e))
-        raise
-    return handle
-
-
-def _wait(name: str, handle: Any, *arguments: Any) -> None:
-    while call(name, handle, SLICE_MS, *arguments) == Code.Timeout:
-        pass
-
-
-def _copied(out: Bytes) -> str:
-    """Copies a text from memory of the library, and frees that memory."""
-    try:
-        return ctypes.string_at(out.data, out.size).decode() if out.data else ""
-    finally:
-        library().mf_bytes_free(byref(out))
-
-
-def _text(name: str, *arguments: Any) -> str:
-    out = Bytes()
-    call(name, *arguments, byref(out))
-    return _copied(out)
-
-
-def _json(name: str, *arguments: Any) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(_text(name, *arguments))
-    return value
-
-
-def _encoded(text: str | bytes) -> tuple[bytes, int]:
-    # The library reports half of a surrogate pair as a byte that is not UTF-8.
-    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    return data, len(data)
-
-
 def _field(name: str) -> bytes:
     """Encodes the name of a field, which ends with NUL in C."""
     if "\0" in name:
         raise NotFoundError(f"the dataset has no field {name!r}", hint="no field name contains NUL")
     return name.encode()
-
-
-# ---- layouts ----
-
-
-class _Layout(Handle):
-    """A layout handle for the time of one call."""
-
-    def __init__(self, document: str | bytes) -> None:
-        super().__init__("layout")
-        self._document = document
-
-    def __enter__(self) -> int:
-        call("mf_layout_create", *_encoded(self._document), byref(self.out))
-        return self.value
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def layout_canonical(document: str | bytes) -> str:
-    """Parses a layout document and returns its canonical form."""
-    with _Layout(document) as handle:
-        return _text("mf_layout_json", handle)
-
-
-def layout_report(document: str, *, tables: bool) -> dict[str, Any]:
-    """Returns the report of a layout, with or without a list of all devices."""
-    with _Layout(document) as handle:
-        return _json("mf_layout_report", handle, abi.ALL_DEVICES if tables else 0)
-
-
-def layout_drawing(
-    document: str, *, svg: bool, array: str | None, dims: Sequence[int] | None
-) -> str:
-    """Draws a layout, as SVG or text: one array or all, in two dimensions or the default ones."""
-    picture = abi.Picture(sizeof(abi.Picture), int(svg))
-    picture.array = None if array is None else array.encode()
-    if dims is not None:
-        picture.dims = (c_int32 * len(dims))(*dims)
-    with _Layout(document) as handle:
-        return _text("mf_layout_draw", handle, byref(picture))
-
-
-def diagram(document: str, *, svg: bool) -> str:
-    """Draws a diagram document, as SVG or text."""
-    return _text("mf_diagram", *_encoded(document), int(svg), 0)
-
-
-def layout_page(document: str) -> str:
-    """Returns the browser page with a layout loaded."""
-    with _Layout(document) as handle:
-        return _text("mf_layout_page", handle)
-
-
-# ---- models ----
-
-
-def memory_text(document: str) -> str:
-    """Returns the table of the memory that the arrays of a document take."""
-    return _text("mf_memory", *_encoded(document), abi.TEXT)
-
-
-def memory_report(document: str) -> dict[str, Any]:
-    """Returns the report of the memory that the arrays of a document take."""
-    return _json("mf_memory", *_encoded(document), abi.JSON)
-
-
-def diagnose(document: str, form: str) -> str:
-    """Diagnoses a measurements document, as "text" or "json"."""
-    return _text("mf_diagnose", *_encoded(document), getattr(abi, form.upper()))
-
-
-def advise(document: str | bytes, form: str) -> str:
-    """Answers a strategy document as "text", "json" or, canonical, "document"."""
-    return _text("mf_advise", *_encoded(document), getattr(abi, form.upper()))
 
 
 # ---- datasets ----
@@ -192,24 +74,24 @@ def dataset_open(
     options.cache, options.cache_bytes = os.fsencode(cache), cache_bytes
     options.flags = abi.ALLOW_DUPLICATES if allow_duplicates else 0
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
-    return _created("dataset", "mf_dataset_open", names, len(paths), byref(options))
+    return created("dataset", "mf_dataset_open", names, len(paths), byref(options))
 
 
 def dataset_open_tensors(path: str) -> Handle:
     """Opens a file of arrays as a dataset of one record."""
-    return _created("file of arrays", "mf_dataset_open_tensors", os.fsencode(path))
+    return created("file of arrays", "mf_dataset_open_tensors", os.fsencode(path))
 
 
 def dataset_from_stream(address: int, shapes: Shapes | None) -> Handle:
     """Moves an Arrow C stream into a dataset."""
     options = _dataset_options(shapes)
-    return _created("dataset", "mf_dataset_open_stream", address, byref(options))
+    return created("dataset", "mf_dataset_open_stream", address, byref(options))
 
 
 def dataset_from_record_batch(array: int, schema: int, shapes: Shapes | None) -> Handle:
     """Moves a record batch of the Arrow C data interface into a dataset."""
     at, options = (array, schema), _dataset_options(shapes)
-    return _created("dataset", "mf_dataset_open_record_batch", *at, byref(options))
+    return created("dataset", "mf_dataset_open_record_batch", *at, byref(options))
 
 
 def dataset_from_arrays(
@@ -230,7 +112,7 @@ def dataset_from_arrays(
     lent = list(arrays.values())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(lent))
     release = library().mf_python_drop, id(lent)
-    return _created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *release)
+    return created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *release)
 
 
 def _describe(
@@ -250,7 +132,7 @@ _DLPACK = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
 
 def dataset_facts(handle: int) -> dict[str, Any]:
     """Describes a dataset."""
-    facts = _json("mf_dataset_info", handle)
+    facts = read_json("mf_dataset_info", handle)
     for column in facts["fields"] + facts["skipped"]:
         if "reason" in column:
             column["reason"] = in_python(column["reason"])
@@ -260,8 +142,8 @@ def dataset_facts(handle: int) -> dict[str, Any]:
 def dataset_fingerprint(handle: int) -> str:
     """Returns the hash of the content."""
     out = Bytes()
-    _wait("mf_dataset_fingerprint", handle, byref(out))
-    return _copied(out)
+    wait("mf_dataset_fingerprint", handle, byref(out))
+    return copied(out)
 
 
 def dataset_hash(handle: int, *, wait: bool) -> dict[str, Any] | None:
@@ -275,7 +157,7 @@ def dataset_hash(handle: int, *, wait: bool) -> dict[str, Any] | None:
     while call("mf_dataset_hash", handle, SLICE_MS, byref(out)) == Code.Timeout:
         if not wait:
             return None
-    hashes: dict[str, Any] = json.loads(_copied(out))
+    hashes: dict[str, Any] = json.loads(copied(out))
     return hashes
 
 
@@ -294,8 +176,8 @@ def dataset_view(
         values: the contiguous array beside the document, and how many indices or bits it has.
         document: the members of the document that are not None.
     """
-    (made,) = dataset_views(kind, handles, 1, values, **document)
-    return made
+    (view,) = dataset_views(kind, handles, 1, values, **document)
+    return view
 
 
 def dataset_views(
@@ -310,17 +192,17 @@ def dataset_views(
     members = {name: member for name, member in document.items() if member is not None}
     below, out = (c_uint64 * len(handles))(*handles), (c_uint64 * count)()
     beside = (None, 0) if values is None else (values[0].ctypes.data, values[1])
-    made = [Handle("dataset", c_uint64.from_buffer(out, 8 * i)) for i in range(count)]
+    views = [Handle("dataset", c_uint64.from_buffer(out, 8 * i)) for i in range(count)]
     try:
-        text = _encoded(json.dumps(members, ensure_ascii=False))
+        text = encoded(json.dumps(members, ensure_ascii=False))
         call("mf_dataset_view", kind.encode(), *text, below, len(handles), *beside, out, count)
-        for handle in made:
-            _wait("mf_wait", handle.out)
+        for handle in views:
+            wait("mf_wait", handle.out)
     except BaseException as e:  # after Ctrl-C this must not wait for a file system
-        for handle in made:
+        for handle in views:
             handle.close(type(e))
         raise
-    return made
+    return views
 
 
 _LENGTHS = 2**20  # records of one call, so that Ctrl-C is noticed between two
@@ -358,8 +240,8 @@ def loader_create(dataset: int, document: str, given: Mapping[str, Any]) -> Hand
         options.state = given["state"]
     options.fill, values = _fills(given.get("fill", {}))
     options.n_fill = len(values) // 16
-    with _Layout(document) as layout:
-        return _created("loader", "mf_loader_create", dataset, layout, byref(options))
+    with LayoutHandle(document) as layout:
+        return created("loader", "mf_loader_create", dataset, layout, byref(options))
 
 
 _NUMBERS = {"process", "processes", "seed", "epochs", "prefetch", "max_host_bytes", "workers"}
@@ -394,34 +276,34 @@ def _element(number: Any) -> tuple[Any, ...]:
 
 def loader_one_epoch(handle: int, epoch: int) -> Handle:
     """Creates an independent pass over one epoch."""
-    return _created("loader", "mf_loader_one_epoch", handle, epoch)
+    return created("loader", "mf_loader_one_epoch", handle, epoch)
 
 
 def loader_remesh(handle: int, document: str, process: int) -> Handle:
     """Creates a loader that continues at the position of another one, on another layout."""
-    with _Layout(document) as layout:
-        return _created("loader", "mf_loader_remesh", handle, layout, process)
+    with LayoutHandle(document) as layout:
+        return created("loader", "mf_loader_remesh", handle, layout, process)
 
 
 def loader_info(handle: int) -> dict[str, Any]:
     """Describes the batches of a loader."""
-    return _json("mf_loader_info", handle)
+    return read_json("mf_loader_info", handle)
 
 
 def loader_components(handle: int) -> dict[str, Any]:
     """Returns the tree of what the fingerprint of the dataset is made of."""
-    return _json("mf_loader_components", handle)
+    return read_json("mf_loader_components", handle)
 
 
 def loader_state(handle: int) -> dict[str, Any]:
     """Returns the state after the last batch that the library delivered."""
-    return _json("mf_loader_state", handle)
+    return read_json("mf_loader_state", handle)
 
 
 def loader_restore(handle: int, state: bytes, *, ignore_dataset: bool) -> None:
     """Continues at a state."""
     flags = abi.IGNORE_DATASET if ignore_dataset else 0
-    call("mf_loader_restore", handle, *_encoded(state), flags)
+    call("mf_loader_restore", handle, *encoded(state), flags)
 
 
 def loader_seek(handle: int, epoch: int, position: int) -> None:
@@ -441,12 +323,12 @@ def loader_rewind(handle: int, epoch: int, position: int) -> None:
 
 def loader_certificate(handle: int, epoch: int, position: int) -> str:
     """Returns the certificate of everything delivered up to the end of a batch."""
-    return _text("mf_loader_certificate", handle, epoch, position)
+    return read_text("mf_loader_certificate", handle, epoch, position)
 
 
 def certificate_add(a: str, b: str) -> str:
     """Adds two certificates."""
-    return _text("mf_certificate_add", *_encoded(a), *_encoded(b))
+    return read_text("mf_certificate_add", *encoded(a), *encoded(b))
 
 
 Range = tuple[int, int, int, int]  # first epoch and position, last epoch and position
@@ -459,13 +341,13 @@ def _range(covered: Range | None) -> Any:
 
 def certificate_check(text: str, covered: Range | None, dataset: int) -> None:
     """Checks a range of a certificate against its order and seed. No dataset is 0."""
-    checked = *_encoded(text), _range(covered), dataset
-    _created("certificate", "mf_certificate_check", *checked).close()
+    checked = *encoded(text), _range(covered), dataset
+    created("certificate", "mf_certificate_check", *checked).close()
 
 
 def certificate_report(text: str | bytes, covered: Range | None = None) -> str:
     """Returns what a certificate claims about a range."""
-    return _text("mf_certificate_report", *_encoded(text), _range(covered))
+    return read_text("mf_certificate_report", *encoded(text), _range(covered))
 
 
 def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> None:
@@ -510,14 +392,14 @@ def splitter_create(document: str, process: int, arrays: Sequence[HostArray]) ->
     for out, array in zip(descriptions, arrays, strict=True):
         out.struct_size = sizeof(Array)
         _describe(out, *array)
-    with _Layout(document) as layout:
+    with LayoutHandle(document) as layout:
         given = layout, process, descriptions, len(arrays)
-        return _created("splitter", "mf_splitter_create", *given)
+        return created("splitter", "mf_splitter_create", *given)
 
 
 def splitter_info(handle: int) -> dict[str, Any]:
     """Describes the batches of a splitter."""
-    return _json("mf_splitter_info", handle)
+    return read_json("mf_splitter_info", handle)
 
 
 # ---- batches ----
@@ -547,52 +429,3 @@ def digest_of(address: int, size: int) -> bytes:
     out = (ctypes.c_uint8 * 16)()
     call("mf_digest_memory", address, size, out)
     return bytes(out)
-
-
-# ---- devices ----
-
-
-def devices_open(spec: str, *, prober: str | None, timeout_ms: int, preflight: bool) -> Handle:
-    """Opens devices."""
-    options = abi.DevicesOptions(sizeof(abi.DevicesOptions), 0 if preflight else abi.NO_PREFLIGHT)
-    options.prober = None if prober is None else prober.encode()
-    options.timeout_ms = timeout_ms
-    what = "backend of these devices"
-    return _created(what, "mf_devices_open", *_encoded(spec), byref(options))
-
-
-def devices_info(handle: int) -> dict[str, Any]:
-    """Describes the devices, and what meshfeed holds on them."""
-    return _json("mf_devices_info", handle)
-
-
-def ring_create(devices: int, document: str) -> Handle:
-    """Creates a ring: memory on devices for the batches of a layout."""
-    with _Layout(document) as layout:
-        return _created("ring", "mf_ring_create", devices, layout)
-
-
-def ring_info(handle: int) -> dict[str, Any]:
-    """Describes the shards of a batch on the devices of a ring."""
-    return _json("mf_ring_info", handle)
-
-
-def ring_transfer(ring: int, batch: Any) -> Handle:
-    """Copies the batch at this address to devices. The caller keeps the batch alive."""
-    moved = Handle("batch")
-    call("mf_ring_transfer", ring, batch, byref(moved.out))
-    return moved
-
-
-def device_batch_read(batch: int, array: int, position: int, out: np.ndarray[Any, Any]) -> None:
-    """Copies a shard to an array."""
-    call("mf_device_batch_read", batch, array, position, out.ctypes.data, out.nbytes)
-
-
-def device_batch_lend(batch: int, array: int, position: int, *, legacy: bool) -> int:
-    """Returns the address of a DLPack tensor of a shard. The caller must call its deleter."""
-    out = c_void_p()
-    function = "mf_device_batch_dlpack_legacy" if legacy else "mf_device_batch_dlpack"
-    call(function, batch, array, position, byref(out))
-    assert out.value is not None
-    return out.value

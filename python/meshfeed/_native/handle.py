@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ctypes import CFUNCTYPE, c_int32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, byref, c_int32, c_uint64, c_void_p
 from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
 from meshfeed import errors
 from meshfeed._native import library
+from meshfeed._native.library import SLICE_MS, call, encoded
 from meshfeed._native.owner import Release
+from meshfeed.errors import Code
 
 
 class Handle:
@@ -90,6 +92,39 @@ def _final_release() -> Any:
     """Returns `mf_release` as a function of the handle alone: `error` is NULL by default."""
     kind = CFUNCTYPE(c_int32, c_uint64, c_void_p)
     return kind(("mf_release", library.library()), ((1, "id"), (1, "error", None)))
+
+
+def created(what: str, name: str, *arguments: Any) -> Handle:
+    """Calls a function that creates an object, and waits until the object is ready."""
+    handle = Handle(what)
+    try:
+        call(name, *arguments, byref(handle.out))
+        wait("mf_wait", handle.out)
+    except BaseException as e:  # after Ctrl-C this must not wait for a file system
+        handle.close(type(e))
+        raise
+    return handle
+
+
+def wait(name: str, handle: Any, *arguments: Any) -> None:
+    """Repeats a call that may wait until it is over. Ctrl-C is handled between two calls."""
+    while call(name, handle, SLICE_MS, *arguments) == Code.Timeout:
+        pass
+
+
+class LayoutHandle(Handle):
+    """A layout handle for the time of one call."""
+
+    def __init__(self, document: str | bytes) -> None:
+        super().__init__("layout")
+        self._document = document
+
+    def __enter__(self) -> int:
+        call("mf_layout_create", *encoded(self._document), byref(self.out))
+        return self.value
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Resource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import sys
 import threading
@@ -152,6 +153,34 @@ def call(name: str, *arguments: Any) -> int:
     if code < 0:
         raise exception(failure, code)
     return code
+
+
+def copied(out: abi.Bytes) -> str:
+    """Copies a text from memory of the library, and frees that memory."""
+    try:
+        return ctypes.string_at(out.data, out.size).decode() if out.data else ""
+    finally:
+        library().mf_bytes_free(byref(out))
+
+
+def read_text(name: str, *arguments: Any) -> str:
+    """Calls a function that returns a text."""
+    out = abi.Bytes()
+    call(name, *arguments, byref(out))
+    return copied(out)
+
+
+def read_json(name: str, *arguments: Any) -> dict[str, Any]:
+    """Calls a function that returns a JSON object."""
+    value: dict[str, Any] = json.loads(read_text(name, *arguments))
+    return value
+
+
+def encoded(text: str | bytes) -> tuple[bytes, int]:
+    """Returns a text as the library takes it: bytes and their number."""
+    # The library reports half of a surrogate pair as a byte that is not UTF-8.
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    return data, len(data)
 
 
 def exception(failure: abi.Failure, code: int, op: str = "") -> BaseException:

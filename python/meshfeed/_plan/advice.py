@@ -12,7 +12,7 @@ from meshfeed._io.arguments import Checks, getattr_or_none
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Layout, Problem
 from meshfeed._layout.specs import P
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._plan.questions import input_part, json_values, naming_arguments
 from meshfeed.strategy import Axis, Cluster, Model, Training
 
@@ -162,8 +162,8 @@ class Advice(Preformatted):
             if not isinstance(document, str | bytes):
                 hint = "json.dumps(document) writes it" if isinstance(document, Mapping) else ""
                 raise check.wrong("document", document, "the text of a strategy document", hint)
-            self._text = calls.advise(document, "document")
-            self.report: dict[str, Any] = json.loads(calls.advise(self._text, "json"))
+            self._text = reports.advise(document, "document")
+            self.report: dict[str, Any] = json.loads(reports.advise(self._text, "json"))
         layout = self.report["layout"]
         self.candidates: Sequence[Candidate] = [
             _candidate(found, layout if i == self.report["best"] else None)
@@ -185,7 +185,7 @@ class Advice(Preformatted):
 
     def table(self) -> str:
         """Returns the report as text of at most 100 columns."""
-        return calls.advise(self._text, "text")
+        return reports.advise(self._text, "text")
 
     def to_json(self) -> str:
         """Returns the strategy document, which `meshfeed advise` also reads."""
@@ -329,7 +329,7 @@ def advise(
             names, given = names | {"/model/preset": "model"}, question | {"model": model}
         with naming_arguments(names, given):
             if input is not None:
-                report = json.loads(calls.advise(json.dumps(question), "json"))
+                report = json.loads(reports.advise(json.dumps(question), "json"))
                 rate = input_part(check, input, report["input"])
                 question["input"] = question.get("input", {}) | rate
             return Advice(json.dumps(question))

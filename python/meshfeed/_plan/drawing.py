@@ -11,7 +11,7 @@ from meshfeed._io.arguments import Checks, getattr_or_none, is_integer
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Layout
 from meshfeed._layout.specs import entries, is_spec
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._plan.advice import Candidate, shown_axes
 from meshfeed._plan.questions import json_values, naming_arguments
 from meshfeed.errors import UnsupportedError
@@ -185,7 +185,7 @@ def diagram(kind: _Kinds, /, **members: Any) -> Drawing:
             part = part["layout"]
         text = json.dumps({"meshfeed": 1, "diagram": {kind: part}})
         with naming_arguments({f"/diagram/{kind}": ""}, members):
-            return Drawing(calls.diagram(text, svg=False), calls.diagram(text, svg=True))
+            return Drawing(reports.diagram(text, svg=False), reports.diagram(text, svg=True))
 
 
 _BAR = ("weights", "gradients", "optimizer", "activations", "buffers")

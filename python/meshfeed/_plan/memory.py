@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from meshfeed._io.arguments import WIDE, Checks, getattr_or_none
 from meshfeed._io.notebook import Preformatted
 from meshfeed._layout.layout import Problem
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._plan.questions import naming_arguments
 from meshfeed.errors import InvalidArgumentError
 
@@ -75,7 +75,7 @@ class Memory(Preformatted):
     def __init__(self, document: str) -> None:
         self._document = document
         self.axes: Mapping[str, int] = dict(json.loads(document)["mesh"]["axes"])
-        report = calls.memory_report(document)
+        report = reports.memory_report(document)
         groups = (report[key] for key in ("arrays", "optimizer", "batch"))
         self.arrays, self.optimizer, self.batch = (
             {name: ArrayMemory(**row) for name, row in group.items()} for group in groups
@@ -99,7 +99,7 @@ class Memory(Preformatted):
 
     def table(self) -> str:
         """Returns a table of at most 100 columns."""
-        return calls.memory_text(self._document)
+        return reports.memory_text(self._document)
 
     def to_json(self) -> str:
         """Returns the document, which `meshfeed memory` and C's `mf_memory` also read.

@@ -17,7 +17,7 @@ import pytest
 import meshfeed as mf
 from meshfeed import _command
 from meshfeed._layout.page import Server
-from meshfeed._native import calls
+from meshfeed._native import reports
 from tests.python.programs import run
 
 REAL = Path(_command.BINARY)
@@ -28,7 +28,7 @@ HANG = 60  # seconds
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the page by one that works without the page in the library."""
-    monkeypatch.setattr(calls, "layout_page", "<page>{}</page>".format)
+    monkeypatch.setattr(reports, "layout_page", "<page>{}</page>".format)
 
 
 PAGE = f"<page>{LAYOUT.to_json()}</page>"

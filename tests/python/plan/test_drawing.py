@@ -17,7 +17,7 @@ from jax._src.sharding_impls import GSPMDSharding
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from meshfeed._native import calls
+from meshfeed._native import reports
 from meshfeed._plan.visualized import visualized
 from tests.python import ROOT
 from tests.python.plan.compiled import compiled
@@ -427,7 +427,7 @@ def test_the_ways_to_load_need_a_layout(members: dict[str, Any]) -> None:
 
 def test_diagrams_with_wrong_members() -> None:
     with pytest.raises(mf.InvalidArgumentError) as known:
-        calls.diagram('{"meshfeed":1,"diagram":{"x":{}}}', svg=False)
+        reports.diagram('{"meshfeed":1,"diagram":{"x":{}}}', svg=False)
     assert known.value.hint == "the keys here are " + ", ".join(KINDS)
     listed = ", ".join(f'"{kind}"' for kind in KINDS[:-1]) + ' or "loading"'
     cases: list[tuple[Any, dict[str, Any], str]] = [

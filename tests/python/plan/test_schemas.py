@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed._native import calls
+from meshfeed._native import reports
 from tests.python import ROOT
 
 pytestmark = pytest.mark.plain
@@ -109,28 +109,28 @@ def documents(pattern: str) -> list[Any]:
 
 KINDS = {
     "strategy": Kind(
-        partial(calls.advise, form="document"),
+        partial(reports.advise, form="document"),
         [STRATEGY, STRATEGY, *documents("docs/strategies/*.json")],
         STRUCTURAL,
     ),
     "layout": Kind(
-        calls.layout_canonical,
+        reports.layout_canonical,
         documents("docs/layouts/*.json"),
         STRUCTURAL + "|is not an element type",
     ),
     "memory": Kind(
-        calls.memory_text,
+        reports.memory_text,
         [MEMORY],
         # A schema cannot say that the second number is not less than the first one.
         rf"^(?!memory: /activation_bytes/1: expected a number).*({STRUCTURAL}"
         "|is not an? (element type|optimizer|memory kind)|a spec and a shard_shape)",
     ),
     "diagram": Kind(
-        partial(calls.diagram, svg=False),
+        partial(reports.diagram, svg=False),
         documents("core/plan/diagram/document/testdata/*.json"),
         STRUCTURAL + "|is not an element type|no (schedule|operation) |is empty|is already",
     ),
-    "measurements": Kind(partial(calls.diagnose, form="json"), [MEASUREMENTS], STRUCTURAL),
+    "measurements": Kind(partial(reports.diagnose, form="json"), [MEASUREMENTS], STRUCTURAL),
 }
 SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text())

@@ -21,7 +21,7 @@ from jax.sharding import AbstractMesh, AxisType
 
 import meshfeed as mf
 from meshfeed import strategy
-from meshfeed._native import calls
+from meshfeed._native import reports
 from tests.python import ROOT
 
 COMMAND = Path(mf.__file__).parent / "_bin" / "meshfeed"
@@ -69,7 +69,7 @@ def test_go_c_and_python_write_the_same_bytes(devices: int) -> None:
     text, status = advised(advice.to_json())
     assert text == advice.table() == str(advice)
     report, again = advised(advice.to_json(), "--json")
-    assert report == calls.advise(advice.to_json(), "json") + "\n"
+    assert report == reports.advise(advice.to_json(), "json") + "\n"
     assert json.loads(report) == advice.report
     assert status == again == (0 if advice.fits else 1)
     assert max(map(len, text.splitlines())) <= 100
