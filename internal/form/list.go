@@ -11,7 +11,7 @@ type action int
 
 const (
 	empty  action = iota // make the slice empty, but not nil
-	clear                // zero the variable
+	reset                // zero the variable
 	add                  // append the variable
 	load                 // copy element i to the variable
 	length               // return the length, or -1 for nil
@@ -22,7 +22,7 @@ func sequenceOf[T any](to *[]T, element *T) sequence {
 		switch do {
 		case empty:
 			*to = []T{}
-		case clear:
+		case reset:
 			*element = *new(T)
 		case add:
 			*to = append(*to, *element)
@@ -53,7 +53,7 @@ func List[T any](to *[]T, want string, most int, value func(to *T) Value) Value 
 func (v *list) Read(r *jsontext.Reader) error {
 	v.slice(empty, 0)
 	return r.List(v.want, v.most, func(int) error {
-		v.slice(clear, 0)
+		v.slice(reset, 0)
 		err := v.value.Read(r)
 		v.slice(add, 0)
 		return err
@@ -159,7 +159,7 @@ func (v *byName) Read(r *jsontext.Reader) error {
 		if v.most > 0 && v.slice(length, 0) == v.most {
 			return r.FailAt(path, "there are more than %d arrays", v.most)
 		}
-		v.slice(clear, 0)
+		v.slice(reset, 0)
 		*v.name = key
 		err := v.value.Read(r)
 		v.slice(add, 0)

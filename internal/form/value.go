@@ -153,7 +153,7 @@ func Pointer[T any](to **T, value func(to *T) Value) Value {
 			*to = new(*variable)
 		case load:
 			*variable = **to
-		case clear:
+		case reset:
 			*variable = *new(T)
 		case length:
 			if *to == nil {
@@ -165,7 +165,7 @@ func Pointer[T any](to **T, value func(to *T) Value) Value {
 }
 
 func (v *pointer) Read(r *jsontext.Reader) error {
-	v.slice(clear, 0)
+	v.slice(reset, 0)
 	err := v.value.Read(r)
 	v.slice(add, 0)
 	return err
