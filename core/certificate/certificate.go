@@ -105,8 +105,9 @@ func (c Certificate) Of(units []int64) (Certificate, error) {
 	return c, err
 }
 
-// OfSame returns the certificate with the units of another one. Of has checked the units
-// there. It reports false if the other one is of another sequence, or has no units.
+// OfSame returns the certificate with the units of another one. The other certificate
+// has checked the units. OfSame reports false if the other one is of another sequence,
+// or has no units.
 func (c Certificate) OfSame(other Certificate) (Certificate, bool) {
 	if other.units == nil || other.Sequence != c.Sequence {
 		return c, false

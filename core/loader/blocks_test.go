@@ -231,9 +231,9 @@ func TestBlocksRefused(t *testing.T) {
 	lay := newLayout(t, document(8))
 	const hint = `; give the number of records of a block: order "blocks:W:B" (Python: mf.Blocks(records=B)), with W = 0 for the default window`
 	_, err := loader.New(digits(100), loader.Options{Layout: lay, Order: "blocks"})
-	wantError(t, err, status.Unsupported, "source: the dataset does not know in which units it is stored"+hint)
+	wantError(t, err, status.Unsupported, "source: the dataset has no unit boundaries"+hint)
 	_, err = loader.New(digits(100), loader.Options{Layout: lay, Order: "blocks.1:4:0:7"})
-	wantError(t, err, status.Unsupported, "source: the dataset does not know in which units it is stored"+hint)
+	wantError(t, err, status.Unsupported, "source: the dataset has no unit boundaries"+hint)
 
 	l := newLoader(t, stored{digits(100), []int64{40, 60}}, loader.Options{Layout: lay, Order: "blocks"})
 	next(t, l)

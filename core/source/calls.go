@@ -23,7 +23,7 @@ type Calls struct {
 	n      int
 	joined []*joined
 	closed bool
-	err    error         // of release
+	err    error         // returned by release
 	done   chan struct{} // closed after release
 }
 

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// Component is a part of what a fingerprint covers, such as a file, its record batches
-// or a filter. The components of a dataset form a tree: a view has the components of
-// the datasets below it. If two fingerprints differ, so does the hash of the root. The reason is the
-// first component with another hash whose components below have equal ones.
+// Component is a part of what a fingerprint covers, such as a file, its record batches or a filter.
+// The components of a dataset form a tree: a view has the components of the datasets below it. If
+// two fingerprints differ, so does the hash of the root. The reason is the first component with
+// another hash and with equal components below it.
 type Component struct {
 	Label string      // such as "filter", the same on every host
-	Name  string      // of a file, which may differ from host to host; else empty
-	Hash  Fingerprint // of the component and of those below it
+	Name  string      // the path of a file, which may differ from host to host; else empty
+	Hash  Fingerprint // covers the component and the components below it
 	Below []Component
 }
 

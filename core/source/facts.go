@@ -6,8 +6,8 @@ import "context"
 // the answer. The answers are functions because some take time, and some change while the
 // source is in use. None but Check reads rows.
 //
-// A source that passes on rows of another takes the facts of the other, and replaces those that
-// it changes.
+// A source that passes on rows of another takes the facts of the other, and replaces the facts
+// that it changes.
 type Facts struct {
 	// Units returns the number of records of every unit, in the order of the records, or nil
 	// if the units are not known. A unit is a run of records that are read or decoded
@@ -29,9 +29,9 @@ type Facts struct {
 	Decoding func() Work
 
 	// Check reads what it needs to verify that the rows [start, stop) of the fields have the
-	// shapes of the schema. It is for sources with lists, of which metadata do not prove that.
-	// The error names the first record whose row has another shape. A range that was checked
-	// is not read again.
+	// shapes of the schema. It is for sources with lists, because metadata do not prove the
+	// shapes of lists. The error names the first record with another shape. A range that was
+	// checked is not read again.
 	Check func(ctx context.Context, fields []int, start, stop int64) error
 
 	// Components returns the components of the fingerprint, which is the hash of their root.
@@ -44,7 +44,7 @@ type CacheInfo struct {
 	Limit  int64  // the most bytes of all files in the folder
 
 	// Problem says why units are kept in memory only, although they exceed it and the
-	// user has not chosen that; nil if there is no problem.
+	// user has not chosen that. Else it is nil.
 	Problem error
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// CheckFill returns an error if a field is known to have nulls, and there is no value for
-// them. Otherwise a gather finds the first null, if there is one.
+// CheckFill returns an error if a field is known to have nulls but no value replaces
+// them. If nulls are not known, a gather finds the first one.
 func (f Field) CheckFill(fill any) error {
 	if !f.HasNulls || fill != nil {
 		return nil

@@ -53,8 +53,8 @@ func (f Field) Why() string {
 // HasLengths reports whether [Reader].Lengths reads the lengths of the rows, which are lists.
 func (f Field) HasLengths() bool { return f.Ragged > 0 || f.Lists }
 
-// CheckRow returns an error if a row has not the shape of its fixed field, but is a list or a
-// binary value of another length.
+// CheckRow returns an error if a row does not have the shape of its fixed field: it is a list
+// or a binary value of another length.
 func (f *Field) CheckRow(s *Span) error {
 	if f.Ragged > 0 || s.Row == nil || len(s.Row) == f.RowBytes() {
 		return nil
@@ -71,7 +71,7 @@ func (f *Field) CheckRow(s *Span) error {
 		With("field", f.Name).With("record", s.Record)
 }
 
-// lengthsAtOnce is the number of records whose lengths are read together.
+// lengthsAtOnce is the number of lengths that are read together.
 const lengthsAtOnce = 64 << 10
 
 // Lengths writes the lengths of the rows of a field in the zero Draw to out, from record start on. The error

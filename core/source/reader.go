@@ -18,9 +18,9 @@ type Reader interface {
 	Read(ctx context.Context, draw Draw, spans []Span, use func() error) error
 
 	// Lengths writes the length of the row of each record to out: the size of the
-	// first dimension, -1 for a null row. It reads offsets and validity bitmaps,
-	// and no values. The error is InvalidArgument if the field is neither ragged nor
-	// stored as lists; [RowLengths] takes all fields whose rows have a dimension.
+	// first dimension, -1 for a null row. It reads offsets and validity bitmaps, and
+	// no values. The error is InvalidArgument if the field is neither ragged nor
+	// stored as lists; [RowLengths] takes every field except scalars.
 	Lengths(ctx context.Context, draw Draw, field int, records, out []int64) error
 
 	// Ahead announces the records of a later Read with this draw, as Gatherer.Ahead does.

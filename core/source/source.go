@@ -138,19 +138,19 @@ func (s Schema) CheckFields(fields []int) error {
 type Field struct {
 	Name     string
 	Type     dtype.Type
-	Shape    []int // of one row; empty for a scalar
+	Shape    []int // shape of one row; empty for a scalar
 	Nullable bool  // some record has a null here, or metadata cannot exclude it
 	HasNulls bool  // metadata show that a record is null here, so the field is Nullable
 
-	// Ragged is the number of leading dimensions whose size varies from row to
-	// row: 0 for a fixed field, 1 for lists, text and bytes, 2 for lists of lists or
-	// of text. Shape is then the shape of one element of the innermost lists: it is
+	// Ragged is the number of leading dimensions that vary in size from row to row:
+	// 0 for a fixed field, 1 for lists, text and bytes, 2 for lists of lists or of
+	// text. Shape is then the shape of one element of the innermost lists: it is
 	// empty for lists of numbers, for text and for bytes.
 	Ragged int
 
 	// Lists says that the rows of a fixed field are stored as lists, which have one length as
 	// far as metadata and the first records tell. A [Reader] returns rows of other lengths
-	// too, with which a view such as padding may go on; see CheckRow.
+	// too, and a view such as padding may use them; see CheckRow.
 	Lists bool
 
 	// Logical is the type that the values of Type stand for, as Arrow prints it:
@@ -184,15 +184,15 @@ type Skipped struct {
 // Part is one block of a field's row.
 type Part struct {
 	Field int        // number in Schema().Fields
-	To    dtype.Type // of the elements delivered: the field's own type (Invalid stands for it), or its Narrow type
+	To    dtype.Type // type of the delivered elements: the field's own type (Invalid stands for it), or its Narrow type
 
 	// Boxes holds, for each box, the full [start, stop) ranges of every
 	// dimension of the row. Several boxes differ in dimension 0 only and are
 	// concatenated along it in this order. A scalar has one empty box.
 	Boxes [][][2]int
 
-	// Fill replaces a null row, or a null element of a row: a bool or a number of
-	// any Go type, whose value To can hold. Without it, a null is an error of the gather.
+	// Fill replaces a null row, or a null element of a row: a bool, or a number of any Go
+	// type that To can hold. Without it, a null is an error of the gather.
 	Fill any
 }
 
@@ -228,8 +228,8 @@ func (s Schema) Whole(field int) Part {
 }
 
 // Job asks a gather for the part of records[Rows[0]:Rows[1]], row after row in C
-// order. The length of Dst is the number of rows times Part.Bytes. A block whose
-// rows are scattered in the list of records takes several jobs.
+// order. The length of Dst is the number of rows times Part.Bytes. If the rows
+// of a block are scattered in the list of records, the block takes several jobs.
 type Job struct {
 	Part int // number in the gatherer's parts
 	Rows [2]int

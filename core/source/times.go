@@ -30,14 +30,14 @@ type Work struct {
 	Waiting time.Duration // for a processor
 }
 
-// AddStorage adds a time in which the gather waited for storage.
+// AddStorage adds a wait of the gather for storage.
 func (t *Times) AddStorage(d time.Duration) {
 	if t != nil {
 		t.storage.Add(int64(d))
 	}
 }
 
-// AddDecode adds a time in which the gather waited for data to be decompressed.
+// AddDecode adds a wait of the gather for decompression.
 func (t *Times) AddDecode(d time.Duration) {
 	if t != nil {
 		t.decode.Add(int64(d))

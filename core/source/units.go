@@ -9,12 +9,12 @@ func UnitsOf(src Source) ([]int64, error) {
 			return sizes, nil
 		}
 	}
-	return nil, status.Errorf(status.Unsupported, "source", "the dataset does not know in which units it is stored").
+	return nil, status.Errorf(status.Unsupported, "source", "the dataset has no unit boundaries").
 		WithHint("give the number of records of a block: order \"blocks:W:B\" (Python: mf.Blocks(records=B)), with W = 0 for the default window")
 }
 
-// UnitsBetween returns the units of the records [start, stop), of which the first and
-// the last may be parts of units.
+// UnitsBetween returns the units of the records [start, stop). The first and the last
+// may be parts of units.
 func UnitsBetween(sizes []int64, start, stop int64) []int64 {
 	list := []int64{}
 	first := int64(0)

@@ -28,9 +28,9 @@ type base struct {
 	// have in all datasets below to an empty list; nil if they have the same. -1 stays.
 	origins  []origin
 	renumber func(list *[]int64, records []int64)
-	length   int64 // of the records of a window, the first of which has the number; else 0
+	length   int64 // records in a window: renumber gives a window the number of its first record; 0 without windows
 
-	// identify computes the fingerprint from those of the datasets below.
+	// identify computes the fingerprint from the fingerprints of the datasets below.
 	identify func(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error)
 	known    atomic.Pointer[source.Fingerprint]
 }

@@ -33,7 +33,7 @@ func BenchmarkFilter(b *testing.B) {
 	run(b, must(view.FilterFunc(src, func(k int64) bool { return k%8 > 0 })), 1024)
 }
 
-// BenchmarkConcat gathers from two datasets, whose records alternate at random.
+// BenchmarkConcat gathers from two datasets at random.
 func BenchmarkConcat(b *testing.B) {
 	const n, width = 1 << 17, 784
 	src := must(arrowio.FromSlices(arrowio.Slice("x", counted[uint8](n*width), width)))

@@ -89,15 +89,15 @@ func (b *bitmap) count(at int64) int64 {
 }
 
 // nth returns the position of the n-th set bit of a word, counted from 0. It has no branch:
-// those of a search would be mispredicted half of the time. Vigna, "Broadword
-// Implementation of Rank/Select Queries", 2008, section 4.
+// a search would mispredict half of its branches. Vigna, "Broadword Implementation of
+// Rank/Select Queries", 2008, section 4.
 func nth(word uint64, n int) int {
 	const ones, sevens = 0x0101010101010101, 0x8080808080808080
 	counts := word - word>>1&0x5555555555555555
 	counts = counts&0x3333333333333333 + counts>>2&0x3333333333333333
-	counts = (counts + counts>>4) & 0x0f0f0f0f0f0f0f0f * ones // of each byte and those below it
+	counts = (counts + counts>>4) & 0x0f0f0f0f0f0f0f0f * ones // set bits in each byte and the bytes below it
 	later := (uint64(n)*ones | sevens) - counts               // the highest bit of a byte stays if its count is at most n
-	at := bits.OnesCount64(later&sevens) * 8                  // of the byte that has the bit
+	at := bits.OnesCount64(later&sevens) * 8                  // position of the byte with the bit
 	n -= int(counts << 8 >> at & 0xff)
 	return at + int(nthOfByte[word>>at&0xff][n&7])
 }

@@ -13,7 +13,7 @@ type chain struct {
 	base
 	src    source.Source // not a chain
 	steps  []step        // from src up to the view
-	fields []column      // nil if the fields are those of src
+	fields []column      // nil if the view has the fields of src
 }
 
 // step renumbers the records of a chain.
@@ -26,8 +26,8 @@ type step interface {
 	// [start, stop), and whether it contains no other record.
 	cover(start, stop int64) (from, to int64, exact bool)
 
-	// units returns the units of the step, given those of the step below; nil if they
-	// are not known.
+	// units returns the units of the step, given the units of the step below; nil if
+	// they are not known.
 	units(sizes []int64) []int64
 
 	// kind returns the name of the view that has the step alone.
@@ -37,8 +37,8 @@ type step interface {
 	identify(ctx context.Context, below source.Fingerprint) (source.Fingerprint, error)
 }
 
-// over returns a view of all records and fields of a dataset. It has no steps, or
-// those of the dataset if that is a chain itself.
+// over returns a view of all records and fields of a dataset. If the dataset is a
+// chain, the view has its steps, else none.
 func over(kind string, src source.Source) (*chain, error) {
 	c := &chain{src: src}
 	if below, ok := src.(*chain); ok {

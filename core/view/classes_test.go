@@ -11,7 +11,7 @@ import (
 )
 
 // TestClassNames: views keep the names of classes. A join of fields keeps names that all have,
-// and refuses fields whose values stand for different classes.
+// and refuses fields with different classes.
 func TestClassNames(t *testing.T) {
 	labeled := func(names ...string) source.Source {
 		f := source.Field{Name: "label", Type: dtype.Int8, Names: names}

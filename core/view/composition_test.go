@@ -39,7 +39,7 @@ func (m model) digest() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// columns returns the model of other fields, each of which cell computes from a row.
+// columns returns the model of other fields. Cell computes each of them from a row.
 func (m model) columns(fields []source.Field, cell func(row [][]byte, field int) []byte) model {
 	out := model{fields: fields}
 	for _, row := range m.rows {
@@ -274,7 +274,7 @@ func (c *composer) stack(src source.Source, m model) (source.Source, model) {
 	return c.must(view.Stack(src, s)), out
 }
 
-// constants adds a number and a text, of which each run has one or a null.
+// constants adds a number and a text. Each run has one value of each, or a null.
 func (c *composer) constants(src source.Source, m model) (source.Source, model) {
 	number := source.Field{Name: fmt.Sprintf("n%d", len(c.trace)), Type: dtype.Int64, Shape: []int{}}
 	text := source.Field{Name: fmt.Sprintf("t%d", len(c.trace)), Type: dtype.Uint8, Shape: []int{}, Ragged: 1, Logical: "string"}

@@ -16,8 +16,8 @@ type Constant struct {
 	Rows  [][]byte     // by run, like Row of a [source.Span]: nil for null
 }
 
-// Constants returns a view with more fields, after those of src. The records are divided
-// into runs, of which run i has runs[i] records. The fields take memory for each run, and
+// Constants returns a view with more fields, after the fields of src. The records are
+// divided into runs. Run i has runs[i] records. The fields take memory for each run, and
 // none for each record. The caller must not change the rows later.
 func Constants(src source.Source, runs []int64, more ...Constant) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
@@ -48,7 +48,7 @@ func Constants(src source.Source, runs []int64, more ...Constant) (source.Source
 	return v, nil
 }
 
-// constants is a view with more fields, each of which is constant over runs of records.
+// constants is a view with more fields. Each of them is constant over runs of records.
 type constants struct {
 	base
 	runs  []int64    // by run: its first record; then the number of all records

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Filter returns a view of the records i of src for which keep[i] is true, in their
-// order. The view keeps 1.1 bits a record, and not the slice.
+// Filter returns a view of the records i of src with keep[i] true, in their order.
+// The view keeps 1.1 bits a record, and not the slice.
 func Filter(src source.Source, keep []bool) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
 		return nil, err

@@ -62,10 +62,10 @@ type gatherer struct {
 	view     *base
 	set      *block.Set
 	parts    []gathered
-	cuts     []timeRange       // of windows, each once
+	cuts     []timeRange       // ranges within windows, each once
 	below    []source.Gatherer // by dataset
 	computed source.Gatherer   // nil if no part needs it
-	pool     sync.Pool         // of *gathering
+	pool     sync.Pool         // holds *gathering
 }
 
 // gathered is a part of the view.
@@ -142,7 +142,7 @@ func (c *timeRange) list(records []int64, start int64) []int64 {
 // gathering is the working memory of one gather.
 type gathering struct {
 	located  []int64 // by record of the gather: the record below
-	records  []int64 // of windows
+	records  []int64 // records of windows
 	jobs     []source.Job
 	computed []source.Job
 	joins    []join

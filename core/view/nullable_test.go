@@ -11,12 +11,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// nullable is a source whose field "n" has nulls. It counts what is checked.
+// nullable is a source whose field "n" has nulls. It counts checks.
 type nullable struct {
 	calls   *source.Calls
 	records int64
 	checked [][2]int64
-	uneven  int64 // the record at which a check fails; -1 for none
+	uneven  int64 // a check fails at this record; -1 for none
 }
 
 func newNullable(records int64) *nullable {

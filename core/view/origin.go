@@ -6,9 +6,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// origin says from which fields below the rows of a field of a view are made. A view is over the
-// records of the datasets below, one dataset after the other, with the numbers that
-// base.renumber gives them. The generic gatherer and reader need nothing more.
+// origin says which fields below make the rows of a field of a view. A view is over the records
+// of the datasets below, one dataset after the other, with the numbers that base.renumber gives
+// them. The generic gatherer and reader need nothing more.
 type origin struct {
 	fields []int // the fields below, of the same record; one unless rows are joined or computed
 
@@ -40,7 +40,7 @@ func allOf(src source.Source) []origin {
 	return passed(fields...)
 }
 
-// fieldsBelow returns the fields below from which fields are made.
+// fieldsBelow returns the fields below that make the fields.
 func (b *base) fieldsBelow(fields []int) (below []int) {
 	for _, f := range fields {
 		below = append(below, b.origins[f].fields...)

@@ -15,7 +15,7 @@ import (
 // Padding describes the rows of [Pad].
 type Padding struct {
 	Length   int  // elements of every row
-	Value    any  // of the elements that are added: a number or a boolean; nil for 0
+	Value    any  // fills added elements: a number or a boolean; nil for 0
 	Left     bool // add them in front of the row, not after it
 	Truncate bool // keep the first elements of a longer row, which is an error otherwise
 }
@@ -24,10 +24,10 @@ type Padding struct {
 // of the lengths.
 const LengthSuffix = "_length"
 
-// Pad returns a view in which the rows of a field all have this length: lists, text or bytes
-// of any length, also if all happen to have one. A field of
-// type int32 after it holds how many elements of each row are its own. A null row becomes
-// a row of padding of length 0. Text and bytes become bytes.
+// Pad returns a view. All rows of a field have this length there: lists, text or bytes of
+// any length, also if all happen to have one. A field of type int32 after it holds how many
+// elements of each row are its own. A null row becomes a row of padding of length 0. Text
+// and bytes become bytes.
 //
 // A row that is too long is an error of the gather that needs it, and of [source.Check],
 // which loader.New calls. Pad itself reads no row.
@@ -72,7 +72,8 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 // maxRowBytes bounds a row that a view makes.
 const maxRowBytes = 1 << 31
 
-// paddable finds a field whose rows have a first dimension, and describes an element of a row.
+// paddable finds a field. Its rows must have a first dimension. It also describes an element
+// of a row.
 func paddable(schema source.Schema, name string) (number int, element source.Field, err error) {
 	if number, err = schema.Find(name); err != nil {
 		return 0, element, err
@@ -108,9 +109,9 @@ func paddingValue(f source.Field, value any) ([]byte, error) {
 // pad is a view with a padded field, and a field of its lengths after it.
 type pad struct {
 	base
-	number  int          // of the field, in the dataset below and in the view
+	number  int          // number of the field, in the dataset below and in the view
 	rows    source.Field // the field in the dataset below
-	element source.Field // of its rows
+	element source.Field // an element of its rows
 	options Padding
 	value   []byte // one element
 }
@@ -164,7 +165,7 @@ func (v *pad) check(ctx context.Context, fields []int, start, stop int64) error 
 	})
 }
 
-// lengthsAtOnce is the number of records whose lengths are checked together.
+// lengthsAtOnce is the number of lengths that are checked together.
 const lengthsAtOnce = 1 << 20
 
 // checkLengths returns an error if a row of the records [start, stop) is too long.

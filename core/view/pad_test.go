@@ -122,7 +122,7 @@ func TestPadSchema(t *testing.T) {
 	}
 }
 
-// TestPadTooLong names the first record whose row is too long, in gathers and in checks.
+// TestPadTooLong: gathers and checks name the first record with a row that is too long.
 func TestPadTooLong(t *testing.T) {
 	src := raggedSource()
 	v := padded(t, src, "tokens", view.Padding{Length: 5})

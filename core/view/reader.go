@@ -38,7 +38,7 @@ type reader struct {
 	view   *base
 	fields []int
 	below  []source.Reader // by dataset
-	pool   sync.Pool       // of *reading
+	pool   sync.Pool       // holds *reading
 }
 
 // reading is the working memory of one Read.
@@ -46,7 +46,7 @@ type reading struct {
 	records []int64         // by span: the record below
 	lists   [][]source.Span // by dataset
 	next    []int           // by dataset: the first row that is not used
-	lengths []int64         // of rows, of which only the length is needed
+	lengths []int64         // lengths of rows, if the values are not needed
 	memory  memory
 }
 

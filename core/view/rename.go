@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Rename returns a view whose fields have other names. Names maps present names to
-// new ones; two fields may exchange theirs. Fields without an entry keep their name.
+// Rename returns a view with other names of fields. Names maps present names to new
+// ones; two fields may exchange theirs. Fields without an entry keep their name.
 func Rename(src source.Source, names map[string]string) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
 		return nil, err

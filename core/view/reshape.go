@@ -13,10 +13,10 @@ import (
 // Shape describes the rows of a reshaped field.
 type Shape struct {
 	Dims []int
-	Type dtype.Type // of the elements that bytes hold, little-endian; Invalid keeps that of the field
+	Type dtype.Type // type of the elements that bytes hold, little-endian; Invalid keeps the field's type
 }
 
-// Reshape returns a view in which the rows of a field have a shape of as many elements, in C
+// Reshape returns a view with a new shape for the rows of a field, of as many elements, in C
 // order: rows of another shape, lists, or binary values. Bytes may hold elements of any type
 // but bool. A null row stays null.
 //
@@ -84,10 +84,10 @@ func reshapable(from, to source.Field) error {
 // maxDims bounds the dimensions of a row.
 const maxDims = 32
 
-// reshape is a view in which the rows of a field have another shape.
+// reshape is a view with another shape for the rows of a field.
 type reshape struct {
 	base
-	number int // of the field
+	number int // number of the field
 }
 
 func (v *reshape) hash(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/view"
 )
 
-// blobs returns a source of binary values of 12 bytes, of which every third is null, of lists
-// of six numbers, and of a number.
+// blobs returns a source of binary values of 12 bytes, with every third null, of lists of six
+// numbers, and of a number.
 func blobs(t testing.TB) source.Source {
 	src := must(view.Slice(columns(), 0, 9))
 	runs, images, lists := []int64{2, 1, 3, 3}, [][]byte{[]byte("abcdefghijkl"), nil, []byte("ABCDEFGHIJKL"), make([]byte, 12)}, [][]byte{}

@@ -18,8 +18,8 @@ const (
 	runRows    = 1 << 12
 )
 
-// eachRun calls add for every run of records whose rows of a field are equal, with that
-// row, whose memory is used again. Floats are equal as by ==, and NaN equals NaN.
+// eachRun calls add for every run of records with equal rows of a field. Row is that
+// row; later calls reuse its memory. Floats are equal as by ==, and NaN equals NaN.
 func eachRun(ctx context.Context, src source.Source, name string, add func(start, stop int64, row []byte)) error {
 	schema := src.Schema()
 	n, err := schema.Find(name)
@@ -42,7 +42,7 @@ func eachRun(ctx context.Context, src source.Source, name string, add func(start
 // runs finds where the rows of a field change.
 type runs struct {
 	add      func(start, stop int64, row []byte)
-	start    int64  // of the present run
+	start    int64  // start of the present run
 	previous []byte // the row before; nil before the first one
 }
 
@@ -59,7 +59,7 @@ func (r *runs) next(record int64, row []byte) {
 // keep copies the last row, because the memory of the rows is used again.
 func (r *runs) keep() { r.previous = append([]byte{}, r.previous...) }
 
-// fixed reads a field whose rows have one shape, and no nulls.
+// fixed reads a field without nulls. All its rows have one shape.
 func (r *runs) fixed(ctx context.Context, src source.Source, n int) (err error) {
 	g, err := src.Gatherer([]source.Part{src.Schema().Whole(n)})
 	if err != nil {

@@ -42,7 +42,7 @@ type column struct {
 	below int
 }
 
-// withFields returns a view of src with other fields. Their numbers are those of src.
+// withFields returns a view of src with other fields, numbered as in src.
 func withFields(kind string, src source.Source, fields []column, skipped []source.Skipped) (source.Source, error) {
 	v, err := over(kind, src)
 	if err != nil {

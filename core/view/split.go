@@ -13,7 +13,7 @@ import (
 type Division struct {
 	Parts  []Share // at least one; the shares add up to 1
 	Seed   int64   // within ±sampler.MaxSeed
-	Within string  // the name of a field whose equal values stay together; empty for none
+	Within string  // the name of a field; records with equal values stay together; empty for none
 }
 
 // Share is a part of a dataset.
@@ -27,7 +27,7 @@ type Share struct {
 // the number of records alone, in every later release.
 //
 // If Within names a field, such as the number of a patient, all records with one value of it
-// are in one part. The values are counted in the order in which they first occur. Split then
+// are in one part. The values are counted in the order of their first occurrence. Split then
 // reads the field once, and needs about 16 bytes for each run of equal values, and memory
 // for each value. Shares hold as far as the sizes of these groups allow it.
 func Split(ctx context.Context, src source.Source, d Division) ([]source.Source, error) {
@@ -67,8 +67,8 @@ func Split(ctx context.Context, src source.Source, d Division) ([]source.Source,
 	return views, nil
 }
 
-// limits returns for each part twice the position at which it ends. The middle of a group
-// is compared with it, so that shares are rounded to the nearest group.
+// limits returns for each part twice the position where it ends. The middle of a group is
+// compared with it, so that shares are rounded to the nearest group.
 func (d Division) limits(records int64) ([]float64, error) {
 	fail := func(format string, args ...any) error {
 		return status.Errorf(status.InvalidArgument, "view", format, args...).

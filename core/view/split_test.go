@@ -138,7 +138,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestSplitIsAFilter: the view and its fingerprint are those of a filter, so units are known.
+// TestSplitIsAFilter: a split returns filters, with their fingerprints and units.
 func TestSplitIsAFilter(t *testing.T) {
 	src := synthetic.New(100, id)
 	parts, err := view.Split(t.Context(), src, view.Division{Parts: shares(0.9, 0.1), Seed: 3})

@@ -15,10 +15,10 @@ type Stacked struct {
 	Columns []string
 }
 
-// Stack returns a view in which columns of equal type and shape are one field, whose
-// first dimension counts them. Forty columns of float32 become one field of shape
-// [40], which is delivered as one array. The stacked columns are no fields of the
-// view. All others stay in their order, and the stacks follow.
+// Stack returns a view in which columns of equal type and shape become one field.
+// Its first dimension counts them: forty columns of float32 become one field of
+// shape [40]. The view leaves the stacked columns out. Other fields keep their
+// order, and the stacks follow.
 func Stack(src source.Source, stacks ...Stacked) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
 		return nil, err

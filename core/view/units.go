@@ -60,7 +60,7 @@ func (v *concat) units() []int64 {
 	return list
 }
 
-// units returns the units of the view. A window belongs to the unit in which it begins.
+// units returns the units of the view. A window belongs to the unit where it begins.
 func (v *window) units() []int64 {
 	sizes := unitsOf(v.below[0])
 	if sizes == nil {

@@ -380,7 +380,7 @@ func TestConcatNulls(t *testing.T) {
 }
 
 // TestFilterFinds compares a filter with a list, for bits that are dense, sparse, and
-// dense in places, at lengths around those of words and blocks.
+// dense in places, at lengths around the lengths of words and blocks.
 func TestFilterFinds(t *testing.T) {
 	r := random.New(t)
 	for _, n := range []int64{1, 63, 64, 65, 1023, 1024, 1025, 1 << 17, 1<<17 + 77} {

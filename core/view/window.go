@@ -14,13 +14,13 @@ import (
 // Windows says which records a [Window] joins.
 type Windows struct {
 	Length int64  // records in a window
-	Stride int64  // records from the start of a window to that of the next; 0: 1
+	Stride int64  // records from the start of a window to the start of the next; 0: 1
 	Within string // the name of a field that has one value in a window; empty for none
 }
 
-// Window returns a view whose record k consists of Length consecutive records of src,
-// from record k*Stride on. Every field gets a first dimension of that length. Records
-// behind the last whole window are left out.
+// Window returns a view of windows. Record k consists of Length consecutive records
+// of src, from record k*Stride on. Every field gets a first dimension of that length.
+// Records behind the last whole window are left out.
 //
 // If Within names a field, such as the number or the name of a patient, its changes divide the
 // records into runs. Each run is divided into windows by itself, from its first record

@@ -51,8 +51,8 @@ func TestWindowWithinText(t *testing.T) {
 	}
 }
 
-// TestWindowWithinLists: lists are one value if their lengths and those of their inner lists
-// are equal, and a null among them is an error.
+// TestWindowWithinLists: lists are one value if their lengths and the lengths of their inner
+// lists are equal, and a null among them is an error.
 func TestWindowWithinLists(t *testing.T) {
 	src := synthetic.New(5, source.Field{Name: "x", Type: dtype.Int32})
 	for ragged, c := range map[int]struct {
@@ -75,7 +75,7 @@ func TestWindowWithinLists(t *testing.T) {
 	}
 }
 
-// fewLists is a source of lists of int8, or of two lists whose lengths come first.
+// fewLists is a source of lists of int8, or of two lists after their lengths.
 type fewLists struct {
 	source.Source
 	ragged int
@@ -108,7 +108,7 @@ func (r fewListsReader) Read(_ context.Context, _ source.Draw, spans []source.Sp
 func (fewListsReader) Ahead(source.Draw, []int64) {}
 func (fewListsReader) Close() error               { return nil }
 
-// TestWindowSkips: a ragged field is no field of windows, and the reason is listed.
+// TestWindowSkips: windows skip a ragged field, and list the reason.
 func TestWindowSkips(t *testing.T) {
 	src := synthetic.New(9, source.Field{Name: "tokens", Type: dtype.Int32, Ragged: 1}, source.Field{Name: "x", Type: dtype.Int8})
 	schema := must(view.Window(t.Context(), src, view.Windows{Length: 2, Stride: 1})).Schema()

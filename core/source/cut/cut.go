@@ -2,8 +2,8 @@
 //
 // The gatherer cuts whole rows into the blocks that a loader asks for, converts their
 // elements and fills nulls. So a source that computes its rows needs no code for
-// these. The reader gathers whole rows of fixed fields, for a source whose rows are
-// copied by a gatherer of its own.
+// these. The reader gathers whole rows of fixed fields, for a source with a gatherer
+// of its own.
 package cut
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 // Gatherer returns a gatherer of parts of the rows that r reads. Closing the
-// gatherer closes r. The errors are those of Gatherer in [source.Source].
+// gatherer closes r. For errors, see Gatherer in [source.Source].
 func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (source.Gatherer, error) {
 	set, err := block.Compile(schema, parts, nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (sourc
 type gatherer struct {
 	reader source.Reader
 	set    *block.Set
-	pool   sync.Pool // of *state
+	pool   sync.Pool // holds *state
 }
 
 // Gather implements source.Gatherer.

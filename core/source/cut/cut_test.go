@@ -151,7 +151,7 @@ func TestConformance(t *testing.T) {
 	}.Run(t)
 }
 
-// gathered is a source whose readers gather.
+// gathered is a source with readers that gather.
 type gathered struct{ *computed }
 
 func (s gathered) Reader(fields []int) (source.Reader, error) { return cut.Reader(s.computed, fields) }

@@ -50,7 +50,7 @@ type reader struct {
 	schema   source.Schema
 	gatherer source.Gatherer
 	parts    map[int]int // by field: its part, with zeros for nulls; the next part has ones
-	pool     sync.Pool   // of *scratch
+	pool     sync.Pool   // holds *scratch
 }
 
 // scratch is the working memory of one Read.

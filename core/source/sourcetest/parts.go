@@ -120,7 +120,7 @@ func (r *run) badJobs(g source.Gatherer, records []int64) {
 }
 
 // conversions gathers fields of 64 bits as 32 bits, and compares the values with
-// those of 64 bits.
+// a gather of 64 bits.
 func (r *run) conversions() {
 	for _, i := range r.fixed() {
 		f := r.src.Schema().Fields[i]

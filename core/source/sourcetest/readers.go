@@ -43,7 +43,7 @@ type row struct {
 	lists    [][]int64
 }
 
-// readRows reads rows of some fields: for each field, those of all records.
+// readRows reads the rows of all records, for each of some fields.
 func (r *run) readRows(ctx context.Context, reader source.Reader, fields []int, records []int64) (rows [][]row, err error) {
 	var spans []source.Span
 	for _, field := range fields {

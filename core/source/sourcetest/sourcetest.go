@@ -126,7 +126,7 @@ func (r *run) read(g source.Gatherer, width int, records []int64) []byte {
 	return dst
 }
 
-// sample returns n random records, about one in eight of which is padding.
+// sample returns n random records. About one in eight is padding.
 func (r *run) sample(n int) []int64 {
 	records := make([]int64, n)
 	for i := range records {
