@@ -109,8 +109,8 @@ func (a *assembly) checkColumns() error {
 	return nil
 }
 
-// smallBytes is the size up to which a dataset is assumed to fit into memory,
-// without asking the system how much is free.
+// smallBytes is the size of the largest dataset that is assumed to fit into
+// memory without asking the system how much is free.
 const smallBytes = 16 << 20
 
 // prepare prepares reads of the files.

@@ -250,8 +250,8 @@ func TestVerifyMutatedFiles(t *testing.T) {
 	}
 }
 
-// TestVerifyLongText: text may be longer than the pieces in which it is read, and
-// have characters across their borders. Half a character at the end is an error.
+// TestVerifyLongText: text may be longer than the pieces that are read, and have
+// characters across their borders. Half a character at the end is an error.
 func TestVerifyLongText(t *testing.T) {
 	for lead := range 4 {
 		long := strings.Repeat("x", lead) + strings.Repeat("€", 100_000)

@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/parquet"
 )
 
-// meteredOpener is an opener whose blobs count the bytes that are read.
+// meteredOpener is an opener. Its blobs count the bytes that are read.
 type meteredOpener struct {
 	local.Opener
 	bytes *atomic.Int64

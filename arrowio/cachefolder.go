@@ -14,7 +14,7 @@ type CacheFolder struct{ folder *diskcache.Folder }
 
 // CacheEntry is a file in a [CacheFolder].
 type CacheEntry struct {
-	Dataset string // the file, or the directory of the files, for which it was made; "" if it does not say
+	Dataset string // the file, or the directory of the files, that it was made for; "" if it does not say
 	Columns string // the names of its fields, separated by commas
 	Key     string
 	Bytes   int64
@@ -42,7 +42,7 @@ func OpenCache(path string) (*CacheFolder, error) {
 // Path returns the folder.
 func (c *CacheFolder) Path() string { return c.folder.Path() }
 
-// Entries lists the files, those that were used longest ago first.
+// Entries lists the files. Files that were used longest ago come first.
 func (c *CacheFolder) Entries() ([]CacheEntry, error) {
 	found, err := c.folder.List()
 	list := make([]CacheEntry, len(found))

@@ -22,7 +22,7 @@ import (
 )
 
 // TestConverted converts files of all formats, with every type, and compares each row with
-// that of the input. Arrow's library reads the output, too.
+// the input. Arrow's library reads the output, too.
 func TestConverted(t *testing.T) {
 	r := random.New(t)
 	inputs := map[string]string{}
@@ -172,8 +172,8 @@ func spanOf(t *testing.T, r source.Reader, field int, record int64) source.Span 
 	return spans[0]
 }
 
-// TestConvertedMetadata keeps the metadata of the schema, and those of columns whose type
-// stays.
+// TestConvertedMetadata: a conversion keeps the metadata of the schema, and of columns
+// that keep their type.
 func TestConvertedMetadata(t *testing.T) {
 	tensor := arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata"}, []string{"arrow.fixed_shape_tensor", `{"shape":[2,3],"dim_names":["H","W"]}`})
 	uuid := arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "note"}, []string{"arrow.uuid", "", "kept"})

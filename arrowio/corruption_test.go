@@ -20,8 +20,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// corruptible is a file written by Arrow's own library, of which a test then changes
-// single values.
+// corruptible is a file written by Arrow's own library. A test then changes single
+// values of it.
 type corruptible struct {
 	t    *testing.T
 	path string
@@ -119,7 +119,7 @@ func (l *corruptible) gather(io string, record int64) error {
 }
 
 // TestListOffsetsAreChecked: if the offsets of a list lie outside of its elements,
-// or its length is not that of the field's rows, only its record is an error.
+// or its length differs from the field's rows, only its record is an error.
 func TestListOffsetsAreChecked(t *testing.T) {
 	for _, large := range []bool{false, true} {
 		typ, width := arrow.DataType(arrow.ListOf(arrow.PrimitiveTypes.Int32)), 4
@@ -398,8 +398,8 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-// TestOtherRowsAfterOpen overwrites a file with one of the same size whose record
-// batch has another number of rows.
+// TestOtherRowsAfterOpen overwrites a file with one of the same size, but with
+// another number of rows in its record batch.
 func TestOtherRowsAfterOpen(t *testing.T) {
 	l, other := write(t, arrow.PrimitiveTypes.Int8, "[1,2,3]"), write(t, arrow.PrimitiveTypes.Int8, "[1,2,3,4,5]")
 	if len(l.data) != len(other.data) {

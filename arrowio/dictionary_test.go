@@ -41,7 +41,7 @@ var dictionarySchema = arrow.NewSchema([]arrow.Field{
 }, nil)
 
 // writeDictionaries writes records to a stream, and counts the dictionary
-// batches that are deltas, and those that are not.
+// batches that are deltas, and the ones that are not.
 func writeDictionaries(t *testing.T, path string, records []arrow.Record, options ...ipc.Option) (deltas, whole int) {
 	t.Helper()
 	var out bytes.Buffer
@@ -133,7 +133,7 @@ func TestChangingDictionaries(t *testing.T) {
 	}
 }
 
-// deltaFile is a file whose dictionaries grow. A script beside it writes it.
+// deltaFile is a file with growing dictionaries. A script beside it writes it.
 const deltaFile = "testdata/deltas.arrow"
 
 // TestDeltasInAFile: all of a file's record batches see the whole dictionary.

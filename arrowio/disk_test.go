@@ -19,7 +19,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// onDisk skips a test on a system whose folders have no locks.
+// onDisk skips a test on a system without locks for folders.
 func onDisk(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -372,7 +372,7 @@ func TestAutoUsesTheUsersCache(t *testing.T) {
 		ds.KeepOnDisk()
 		gatherRows(t, ds, field)
 		if source.CacheInfoOf(ds).Problem == nil {
-			t.Errorf("a home %q is no problem", bad)
+			t.Errorf("a home %q is accepted", bad)
 		}
 	}
 }

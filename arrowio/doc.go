@@ -9,20 +9,19 @@
 //	}
 //	defer ds.Close()
 //
-// [Open] reads only metadata: the schema, and the header of every record
-// batch. Columns whose rows all have one shape become fields. So do text, bytes and
+// [Open] reads only metadata: the schema, and the header of every record batch. A
+// column becomes a field if all its rows have one shape. So do text, bytes and
 // lists of different lengths, as ragged fields. The others are listed in
 // Schema().Skipped with the reason and a remedy. Gather, which a loader calls for
 // each batch, copies rows of fixed fields in any order to the memory of the batch.
-// If a file is not compressed, its rows are copied once, straight from the file.
-// A Reader returns whole rows, also ragged ones.
+// If a file is not compressed, its rows are copied once, straight from the file. A
+// Reader returns whole rows, also ragged ones.
 //
-// The records of the files follow each other in the order in which the files are
-// given. The files of a glob or a directory are sorted by base name, then path. If Hugging
-// Face's save_to_disk wrote the directory, they have the order of its state.json, and if package
-// convert wrote it, the order of its manifest.
-// Directories in the layout of Hive, such as year=2024, become fields. Their files are
-// sorted by path.
+// The records of the files follow each other in the given order of the files. The files of a
+// glob or a directory are sorted by base name, then path. If Hugging Face's save_to_disk wrote
+// the directory, they have the order of its state.json, and if package convert wrote it, the
+// order of its manifest. Directories in the layout of Hive, such as year=2024, become fields.
+// Their files are sorted by path.
 //
 // Files need not be trusted. Damage in a file causes an error that names the file
 // and the position, never a crash. arrowio/README.md lists every way in which Gather can

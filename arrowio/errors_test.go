@@ -165,7 +165,7 @@ func TestRaggedFields(t *testing.T) {
 	}
 }
 
-// TestColumnsDisagree opens files of which one has more columns.
+// TestColumnsDisagree opens files. One of them has more columns.
 func TestColumnsDisagree(t *testing.T) {
 	schema := func(n int) *arrow.Schema { return arrow.NewSchema(everything.Fields()[:n], nil) }
 	one, two := temp(t, "one.arrow"), temp(t, "two.arrow")
@@ -177,8 +177,8 @@ func TestColumnsDisagree(t *testing.T) {
 	}
 }
 
-// TestSchemasDisagree opens pairs of files whose columns have one name and one type,
-// but rows of different shapes or types.
+// TestSchemasDisagree opens pairs of files. Their columns have one name and one
+// type, but rows of different shapes or types.
 func TestSchemasDisagree(t *testing.T) {
 	const oneSchema = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 	tensor := func(parameters string) arrow.Metadata {

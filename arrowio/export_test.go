@@ -29,7 +29,7 @@ func (d *Dataset) KeepOnDisk() { d.parts.Over = 0 }
 func (d *Dataset) CopyRows() { d.table.Held = 0 }
 
 // DividePages makes Parquet files that are opened from now on have units of about a number of
-// stored bytes, of which two units may both read 1/twice. The result ends this.
+// stored bytes. Two units may both read 1/twice of them. The result ends this.
 func DividePages(least, twice int64) (end func()) {
 	was := formats
 	formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.Rules{Least: least, Twice: twice}}}

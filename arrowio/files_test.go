@@ -36,7 +36,8 @@ func numbered(t *testing.T, n int) []byte {
 	return column(t, "x", arrow.PrimitiveTypes.Int8, fmt.Sprintf("[%d]", n))
 }
 
-// folder writes files, whose names may have directories, and changes into it.
+// folder writes files to a temporary folder and changes into it. Names of files may have
+// directories.
 func folder(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -182,7 +182,7 @@ func TestHashEnds(t *testing.T) {
 	}
 }
 
-// TestHashIsThatOfOtherTools: the hash of each file equals that of sha256sum.
+// TestHashIsThatOfOtherTools: the hash of each file equals the output of sha256sum.
 func TestHashIsThatOfOtherTools(t *testing.T) {
 	a, b := "../internal/arrowmeta/testdata/primitive.arrow", "../internal/arrowmeta/testdata/polars.arrow"
 	got := hashOf(t, a)
@@ -317,7 +317,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("got %+v, progress %d of %d", v, done, total)
 	}
 
-	// Bytes count where they are read: those of fixed fields while rows are gathered.
+	// Bytes count where they are read: bytes of fixed fields while rows are gathered.
 	fixed, err := arrowio.Open("testdata/parquet/delta.arrow")
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestVerify(t *testing.T) {
 	defer fixed.Close()
 	var steps []int64
 	v, err = fixed.Verify(t.Context(), arrowio.VerifyOptions{Progress: func(d, _ int64) { steps = append(steps, d) }})
-	rows := 19 * v.Records // of 8, 4, 4 and 3 bytes
+	rows := 19 * v.Records // 8, 4, 4 and 3 bytes
 	if err != nil || !slices.Contains(steps, v.Bytes-rows) || steps[len(steps)-1] != v.Bytes {
 		t.Errorf("%d records of %d bytes, progress %d, %v", v.Records, v.Bytes, steps, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// formats are the formats of files, in the order in which they are tried.
+// formats are the formats of files. Open tries them in this order.
 var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.UsualRules}}
 
 // contentsOf recognizes and opens the contents of a file.

@@ -124,7 +124,7 @@ func checkGolden(t *testing.T, rng *rand.Rand, ds *arrowio.Dataset, name string,
 		f := ds.Schema().Fields[n]
 		got, err := gatherField(ds, n, f, order)
 		if err != nil && strings.Contains(err.Error(), "has a list of") {
-			continue // lists of several lengths are no rows of one shape
+			continue // lists of several lengths are not rows of one shape
 		}
 		if err != nil {
 			t.Errorf("%s: field %q: %v", name, f.Name, err)

@@ -23,8 +23,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// lists returns a column of lists of three values in 1,000 rows, of which row 990
-// has two and row 995 four, so that their total is right.
+// lists returns a column of lists of three values in 1,000 rows. But row 990 has
+// two and row 995 four, so that their total is right.
 func lists(typ arrow.DataType) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, typ).(array.ListLikeBuilder)
 	values := b.ValueBuilder().(*array.Int32Builder)
@@ -136,8 +136,8 @@ func checkBehindKey(t *testing.T, path string, o arrowio.Options) {
 	}
 }
 
-// TestListsOfEqualSums: lists whose number of values fits lists of one length are ragged if
-// the first 65,536 records show it. After them, the check before the first gather does.
+// TestListsOfEqualSums: if the number of values fits lists of one length, lists are ragged
+// if the first 65,536 records show it. After them, the check before the first gather does.
 func TestListsOfEqualSums(t *testing.T) {
 	for even, ragged := range map[int]int{0: 1, 64<<10 - 1000: 1, 64 << 10: 0} {
 		b := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int32)
@@ -283,7 +283,7 @@ func TestChecksOfListsFindTheFirst(t *testing.T) {
 }
 
 // checkFile writes the column to a file and checks its records: all of them, and
-// those from one on.
+// the records from one on.
 func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string][]int, from int, want func(from int) int64) {
 	t.Helper()
 	var options []ipc.Option
@@ -318,8 +318,8 @@ func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string]
 	}
 }
 
-// firstWithout returns the first record from one on whose lists are not of the
-// sizes, -1 for none.
+// firstWithout returns the first record, from one on, with lists of other
+// sizes; -1 for none.
 func firstWithout(a arrow.Array, levels []level, from int) int64 {
 	for i := from; i < a.Len(); i++ {
 		if !hasShape(a, i, levels) {

@@ -32,7 +32,7 @@ type (
 // again is the remedy for what is not read.
 const again = "; write it again, for example with pyarrow.ipc.new_file"
 
-// TestMeaning lists the places in which each format says what the bytes of values mean. What is not
+// TestMeaning lists the places where each format says what the bytes of values mean. What is not
 // known there is refused or applied: a reader that skips it delivers other values.
 func TestMeaning(t *testing.T) {
 	const plain = "int32[] 0100000002000000"
@@ -237,7 +237,7 @@ func newIPC() *ipcParts {
 	return f
 }
 
-// listOf makes lists of n elements of the column, whose number of rows stays.
+// listOf makes lists of n elements of the column. The number of rows stays.
 func (f *ipcParts) listOf(n int32) {
 	f.field[8], f.field[10] = uint8(16), flat{4: n}
 	f.field[14] = []flat{arrowmetatest.Field("item", 2, f.typ)}
@@ -258,7 +258,7 @@ func stream(change func(f *ipcParts)) string {
 	return string(append(out, arrowmetatest.EndOfStream...))
 }
 
-// ipcFooter returns a file whose footer has a change.
+// ipcFooter returns a file with a change in its footer.
 func ipcFooter(change func(footer flat)) string {
 	f := newIPC()
 	return string(arrowmetatest.FileOf(f.schema, 8, change, f.batch))

@@ -133,7 +133,7 @@ func TestMediaWithoutBytes(t *testing.T) {
 	}
 }
 
-// TestOtherStructs: other structs are no fields.
+// TestOtherStructs: other structs are not fields.
 func TestOtherStructs(t *testing.T) {
 	member := func(name string, typ arrow.DataType) arrow.Field {
 		return arrow.Field{Name: name, Type: typ, Nullable: true}

@@ -56,8 +56,8 @@ type Options struct {
 	// than 256 MiB decoded; if the folder cannot be used, Cache of [Dataset.Facts] says why.
 	Cache string
 
-	// CacheHome replaces the user's cache directory (os.UserCacheDir), in which "auto" has
-	// its folder.
+	// CacheHome replaces the user's cache directory (os.UserCacheDir). The folder of
+	// "auto" is in it.
 	CacheHome string
 
 	// CacheBytes bounds all files in the folder together. If it is 0, a quarter of what
@@ -77,7 +77,7 @@ type Options struct {
 type FaultHandler = resident.FaultHandler
 
 // Open opens files of Arrow IPC or Parquet as one dataset: paths, globs and
-// directories. The error is NotFound if there is no file, DataLoss for damage,
+// directories. The error is NotFound if no file exists, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})

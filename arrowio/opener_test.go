@@ -134,7 +134,7 @@ func TestBlobsInMemory(t *testing.T) {
 	for name, data := range memory {
 		far.Memory["s3://b/"+name] = data
 	}
-	for pattern, calls := range map[string]string{ // of the opener; List looks for the log of a table
+	for pattern, calls := range map[string]string{ // calls of the opener; List looks for the log of a table
 		"dir": "map[List:1 Open:2 Stat:1]", "d*/?.arrow": "map[Glob:1 List:1 Open:2 Stat:1]", "hf": "map[List:1 Open:3 Stat:1]", "lz4/x.arrow": "map[Open:1 Stat:1]",
 	} {
 		clear(far.calls)

@@ -27,7 +27,7 @@ func pagedFiles(t *testing.T) []string {
 	return paths
 }
 
-// openDivided opens a file whose units have a number of stored bytes.
+// openDivided opens a file with units of a number of stored bytes.
 func openDivided(t *testing.T, path string, least, twice int64, o arrowio.Options) (*arrowio.Dataset, error) {
 	t.Helper()
 	defer arrowio.DividePages(least, twice)()
@@ -38,8 +38,8 @@ func openDivided(t *testing.T, path string, least, twice int64, o arrowio.Option
 	return ds, err
 }
 
-// TestRunsOfPages compares rows of files whose units are runs of pages, of many lengths, with
-// what pyarrow reads.
+// TestRunsOfPages divides files into runs of pages, of many lengths, and compares their rows
+// with what pyarrow reads.
 func TestRunsOfPages(t *testing.T) {
 	rng := random.New(t)
 	for i, path := range pagedFiles(t) {
@@ -79,8 +79,8 @@ func TestRunsOfPages(t *testing.T) {
 	}
 }
 
-// TestRunsOfPagesOfOthers compares files of Spark, arrow-rs and polars whose units are runs of
-// pages with the same files whose units are row groups.
+// TestRunsOfPagesOfOthers opens files of Spark, arrow-rs and polars twice, with runs of pages
+// and with row groups as units, and compares the rows.
 func TestRunsOfPagesOfOthers(t *testing.T) {
 	paths, err := filepath.Glob("../tests/writers/files/*.parquet")
 	if err != nil || len(paths) < 20 {
@@ -145,7 +145,7 @@ func samples(t *testing.T, ds *arrowio.Dataset) [32]byte {
 	return sum
 }
 
-// TestRunsOfPagesOnDisk: units of one division are not taken for those of another one.
+// TestRunsOfPagesOnDisk: units of one division are not taken for units of another one.
 func TestRunsOfPagesOnDisk(t *testing.T) {
 	onDisk(t)
 	rng, folder := random.New(t), t.TempDir()
@@ -191,7 +191,7 @@ func TestDamagedIndexes(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := openDivided(t, path, 300, 1, arrowio.Options{IO: "read"})
-			if err != nil { // the shape of lists is that of the first ones
+			if err != nil { // the first lists decide the shape
 				named(t, path, err)
 				refused++
 				continue

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/view"
 )
 
-// TestPartitions opens directories whose names are keys and values. Each file holds one
+// TestPartitions opens directories with keys and values as names. Each file holds one
 // number, x.
 func TestPartitions(t *testing.T) {
 	files := func(base string, names ...string) (out map[string][]byte) {
@@ -76,9 +76,9 @@ func TestPartitions(t *testing.T) {
 		{"hidden", 0, "x k:int64; 0 1"},
 		{"=1", 0, "x; 1"},
 
-		{"order", status.Incompatible, `the directories of order/b=1/a=2/part.arrow name the keys "b", "a", but those of order/a=1/b=2/part.arrow name the keys "a", "b"` + move},
-		{"deep", status.Incompatible, `the directories of deep/a=1/part.arrow name the keys "a", but those of deep/a=1/b=2/part.arrow name the keys "a", "b"` + move},
-		{"mixed", status.Incompatible, `the directories of mixed/part.arrow name no keys, but those of mixed/a=1/part.arrow name the keys "a"` + move},
+		{"order", status.Incompatible, `the directories of order/b=1/a=2/part.arrow name the keys "b", "a", but the directories of order/a=1/b=2/part.arrow name the keys "a", "b"` + move},
+		{"deep", status.Incompatible, `the directories of deep/a=1/part.arrow name the keys "a", but the directories of deep/a=1/b=2/part.arrow name the keys "a", "b"` + move},
+		{"mixed", status.Incompatible, `the directories of mixed/part.arrow name no keys, but the directories of mixed/a=1/part.arrow name the keys "a"` + move},
 		{"loop", status.InvalidArgument, `loop/k=1/j=1/k=1: the key "k" comes twice in the names of directories; rename one of them, or open a directory further inside`},
 		{"twice", status.InvalidArgument, `twice/k=1/k=2: the key "k" comes twice in the names of directories; rename one of them, or open a directory further inside`},
 		{"*wice/*/*/*", status.InvalidArgument, `twice/k=1/k=2/part.arrow: the key "k" comes twice in the names of directories; rename one of them, or open a directory further inside`},
@@ -167,7 +167,7 @@ func recordsOf(t *testing.T, ds source.Source) string {
 }
 
 // TestPartitionedSource runs the conformance suite over partitions of IPC and Parquet, and
-// compares gathered values with those in the names.
+// compares gathered values with the values in the names.
 func TestPartitionedSource(t *testing.T) {
 	parquet := contentOf(t, "testdata/parquet/duckdb.parquet")
 	numbers := column(t, "x", arrow.PrimitiveTypes.Int8, "[1, 2, 3]")
@@ -226,7 +226,7 @@ func TestPartitionFingerprint(t *testing.T) {
 		seen[f] = dir
 	}
 	if f := fingerprintAs(t, arrowio.Options{}, "b"); seen[f] != "a" {
-		t.Errorf("the name of a file changes the fingerprint to that of %q", seen[f])
+		t.Errorf("the name of a file gives it the fingerprint of %q", seen[f])
 	}
 }
 

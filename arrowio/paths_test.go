@@ -80,7 +80,7 @@ func TestOpenRefused(t *testing.T) {
 		oneType    = "; write the column again with one type, such as by table.cast of pyarrow; or choose the other columns (columns=), or open the files apart"
 		damaged    = "; the data are damaged or cut short; write them again"
 		instead    = "; copy or download the directory again, or open its files by name, as in "
-		zarr       = `: this is no directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
+		zarr       = `: not a directory of Arrow files: it is a Zarr array or group; if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`
 		oldRelease = ", which datasets up to 1.5 follows and later releases ignore; load it with such an old release, call flatten_indices(), and save it again"
 		noFile     = ", not a file; rows are read in any order: copy its content into a file first"
 	)

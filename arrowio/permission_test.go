@@ -38,8 +38,8 @@ func TestWithoutPermission(t *testing.T) {
 	refused(t, []string{"dir/x.arrow"}, status.IO, "dir/x.arrow: permission denied"+hint)
 }
 
-// TestReadOnlyCache: a folder that cannot be written serves the fields whose parts are all in
-// it, and refuses others. "auto" decodes those in memory.
+// TestReadOnlyCache: a folder that cannot be written serves the fields with all their parts
+// in it, and refuses others. "auto" decodes the others in memory.
 func TestReadOnlyCache(t *testing.T) {
 	onDisk(t)
 	const parquet = "testdata/parquet/nulls.parquet"

@@ -392,7 +392,7 @@ func TestRaggedOffsets(t *testing.T) {
 	}
 }
 
-// unchecked is an array whose buffers Arrow's library has not looked at.
+// unchecked is an array. Arrow's library has not looked at its buffers.
 type unchecked struct {
 	arrow.Array
 	data arrow.ArrayData

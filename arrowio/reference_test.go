@@ -52,7 +52,7 @@ var (
 	bfloat16Metadata = arrow.NewMetadata([]string{"meshfeed.dtype"}, []string{"bfloat16"})
 )
 
-// lengths are those of the lists, by depth.
+// lengths are the lengths of the lists, by depth.
 var lengths = map[string][]int{"tokens": {6}, "large": {3}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}, "null codes": {2}, "bfloat16 list": {3}}
 
 // writeIPC writes record batches to a file or stream.

@@ -53,7 +53,8 @@ func sameRows(t *testing.T, r *rand.Rand, ds source.Source, batches []arrow.Reco
 	}
 }
 
-// valueOf prints a value of an array. An element whose values are all null is one null.
+// valueOf prints a value of an array. If all values of an element are null, the element is
+// one null.
 func valueOf(f source.Field, a arrow.Array, i int) string {
 	out, err := json.Marshal(a.GetOneForMarshal(i))
 	if err != nil {
@@ -122,7 +123,7 @@ func memberType(s *arrow.Schema, name string) arrow.DataType {
 	}
 }
 
-// arrayOf makes an array of levels whose innermost values are of a type. If that is a
+// arrayOf makes an array of levels. Its innermost values have a type. If that is a
 // binary type of fixed size, the last level of lists holds its bytes.
 func arrayOf(f source.Field, levels []columns.Level, values arrow.DataType) arrow.Array {
 	var data arrow.ArrayData

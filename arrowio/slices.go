@@ -30,8 +30,8 @@ func Slice[T dtype.Element](name string, values []T, shape ...int) Values {
 }
 
 // As reinterprets the elements as another type of the same size. For example, a
-// slice of uint16 can hold dtype.Float16 or dtype.BFloat16, for which Go has no
-// types.
+// slice of uint16 can hold dtype.Float16 or dtype.BFloat16, because Go has no
+// types for them.
 func (v Values) As(typ dtype.Type) Values {
 	if v.typ.Size() != typ.Size() {
 		v.typ = dtype.Invalid

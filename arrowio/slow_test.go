@@ -55,7 +55,7 @@ func (o through) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
 	return blobtest.Bytes(e.Name, io.NewSectionReader(o.wrap(f), 0, info.Size())), err
 }
 
-// openThrough opens a dataset whose file is read by the reader that wrap returns.
+// openThrough opens a dataset and reads its file by the reader that wrap returns.
 func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
 	return openFileThrough(t, golden, wrap)
 }
@@ -68,8 +68,8 @@ func openFileThrough(t *testing.T, path string, wrap func(f *os.File) io.ReaderA
 	return d
 }
 
-// openStuck opens a dataset whose disk then stops to answer, with a gather that waits
-// for it.
+// openStuck opens a dataset with a gather that waits for its disk, which does not
+// answer.
 func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended chan error) {
 	s = &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
 	d = openThrough(t, func(f *os.File) io.ReaderAt { s.File = f; return s })
@@ -149,7 +149,7 @@ func openLists(t *testing.T, wrap func(f *os.File) io.ReaderAt) (d *Dataset, fie
 	return nil, 0
 }
 
-// TestChecksOfListsEnd cancels a check whose disk does not answer, and closes the
+// TestChecksOfListsEnd cancels a check that waits for its disk, and closes the
 // dataset of another such check.
 func TestChecksOfListsEnd(t *testing.T) {
 	for _, closes := range []bool{false, true} {

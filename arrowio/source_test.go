@@ -23,7 +23,7 @@ import (
 func TestFiles(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		streams []bool // of each file
+		streams []bool // by file
 		sizes   []int
 		options []ipc.Option
 	}{
@@ -66,7 +66,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestPartlyCompressed reads a stream whose later record batches are compressed.
+// TestPartlyCompressed reads a stream. Its later record batches are compressed.
 func TestPartlyCompressed(t *testing.T) {
 	var joined []byte
 	var records []arrow.Record

@@ -21,7 +21,7 @@ type VerifyOptions struct {
 	Progress func(done, total int64)
 }
 
-// Verification describes a dataset in which Verify found no damage.
+// Verification describes a dataset without damage.
 type Verification struct {
 	Records     int64
 	Batches     int64
@@ -106,7 +106,7 @@ func (d *Dataset) toVerify() []verify.File {
 // proves that two hosts have the same files.
 type Hash struct {
 	Sum   [sha256.Size]byte   // over the hashes of the files, one after the other
-	Files [][sha256.Size]byte // in the order of the records
+	Files [][sha256.Size]byte // hash of each file, in the order of the records
 }
 
 // hashed is the result that Hash keeps.

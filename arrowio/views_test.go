@@ -15,7 +15,7 @@ import (
 // names the record; the other rows are read as before.
 func TestDamagedViews(t *testing.T) {
 	for _, c := range []struct {
-		offset int // in the views, the second of which begins at 16
+		offset int // in the views; the second begins at 16
 		value  int32
 		want   string
 	}{

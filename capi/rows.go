@@ -54,8 +54,8 @@ type rowReader struct {
 	reader *columns.Reader
 }
 
-// of returns the reader of the fields of a source.
-func (r *rowReader) of(src source.Source) (*columns.Reader, error) {
+// get returns the reader of the fields of a source, and makes it in the first call.
+func (r *rowReader) get(src source.Source) (*columns.Reader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reader == nil {
@@ -187,7 +187,7 @@ func mfgo_dataset_rows(h C.uint64_t, records *C.int64_t, n C.int64_t, array *C.s
 		if err != nil {
 			return err
 		}
-		reader, err := d.rows.of(src)
+		reader, err := d.rows.get(src)
 		if err != nil {
 			return err
 		}

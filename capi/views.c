@@ -85,7 +85,7 @@ static void append_complex(mf_bytes* json, double real, double imaginary) {
 /* DLPack's code and bits as one number. */
 #define KIND(code, bits) ((code) << 8 | (bits))
 
-/* Appends the value of a fill: null if there is none, or if its type has no values. */
+/* Appends the value of a fill, or null: without a fill, or if its type has no values. */
 static void append_value(mf_bytes* json, const mf_fill* fill) {
   const void* const at = fill ? fill->value : NULL;
   char unsigned64[32];

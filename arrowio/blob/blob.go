@@ -95,8 +95,8 @@ type Hints struct {
 	// because reading them costs less than a second read.
 	Gap int64
 
-	// Size is the number of bytes from which a longer read gains nothing. Pieces are taken
-	// together up to this size, and longer ones are read whole.
+	// Size is the number of bytes of an efficient read: a longer read gains nothing.
+	// Pieces are taken together up to this size, and longer ones are read whole.
 	Size int64
 
 	// AtOnce is the most reads in progress. It bounds reads of metadata, of samples and of

@@ -50,7 +50,7 @@ typedef struct mfcs_held {
 } mfcs_held;
 
 /* Reads a stream to its end and releases it, even after an error. Returns NULL if
-   there is no memory. Every callback runs on this thread. */
+   memory runs out. Every callback runs on this thread. */
 mfcs_held* mfcs_drain(struct ArrowArrayStream* stream);
 
 /* Releases the schema alone, after the Go code has parsed it. */

@@ -17,7 +17,7 @@ static inline mf_status mf_dataset_view_of(mf_dataset dataset, const char* kind,
   return status;
 }
 
-/* Appends a list of names; null if there is no list. */
+/* Appends a list of names, or null without a list. */
 static inline void mf_json_append_names(mf_bytes* json, const char* const* names, int64_t n) {
   int64_t i;
   if (!names || n < 0) {

@@ -12,7 +12,7 @@ import (
 // divided by Latency is the number of its reads that wait for each other.
 type Far struct {
 	blob.Opener
-	Latency time.Duration // of each read
+	Latency time.Duration // time of each read
 	Suits   blob.Hints
 
 	mu    sync.Mutex

@@ -23,7 +23,7 @@ type Column struct {
 	Variants     []*Variant              // by record batch: how its file stores the field; nil if all files store it as the table says
 }
 
-// Variant is another way in which some files store a field, such as text with longer offsets.
+// Variant is another way of some files to store a field, such as text with longer offsets.
 type Variant struct {
 	Field  *arrowtype.Field
 	Column *Column // nil if all rows are null
@@ -98,7 +98,7 @@ type Decoded struct {
 
 // Level holds the buffers of a level.
 type Level struct {
-	Valid  []byte // nil if there are no nulls
+	Valid  []byte // nil without nulls
 	Data   []byte // nil for a level without data buffer
 	Length int64
 

@@ -1,10 +1,10 @@
 // Package chunk decodes the column chunks of Parquet files into the buffers of Arrow
 // arrays: offsets, validity bitmaps and values.
 //
-// Everything is counted against the metadata: the entries of the pages against those of
-// the chunk, rows against those of the row group, and bytes against a limit. So a damaged
-// chunk ends with an error and never with other values, as far as levels, sizes and
-// checksums can tell.
+// All counts are checked: the entries of the pages against the chunk's metadata, rows
+// against the row group's metadata, and bytes against a limit. So a damaged chunk ends
+// with an error and never with other values, as far as levels, sizes and checksums can
+// tell.
 package chunk
 
 import (
@@ -29,9 +29,9 @@ type Column struct {
 	Bytes encoding.Bytes // if the physical type is ByteArray
 }
 
-// Estimate returns the bytes with which Decode can decode most chunks of such metadata, in
-// addition to its data. A chunk with a dictionary of long text may need more if its metadata do
-// not say how long it is.
+// Estimate returns the bytes that Decode needs for most chunks of such metadata, in addition to
+// its data. A chunk with a dictionary of long text may need more if its metadata do not say how
+// long it is.
 func Estimate(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	const enough = 1 << 50 // so that sums of damaged metadata do not overflow
 	width := (leaf.Physical.Bits(leaf.Length) + 7) / 8
@@ -126,12 +126,12 @@ type decoder struct {
 	*scratch
 }
 
-// values holds the values of a dictionary, or those of a column and a slot for every null.
+// values holds the values of a dictionary, or the values of a column with a slot for every null.
 type values struct {
 	fixed []byte
 	width int // bytes of a value in fixed
 	bytes encoding.Bytes
-	count int // of values that are not null
+	count int // number of values that are not null
 }
 
 // prepare checks that the chunk can be decoded within the limit.
@@ -263,7 +263,7 @@ func (d *decoder) readDictionary(p *parquet.Page, stored []byte) error {
 	return nil
 }
 
-// version1 decodes a data page whose levels are compressed with its values.
+// version1 decodes a data page that compresses levels together with values.
 func (d *decoder) version1(p *parquet.Page, stored []byte) error {
 	src, err := d.unpack(stored, p.Size)
 	if err != nil {
@@ -299,7 +299,7 @@ func (d *decoder) version1(p *parquet.Page, stored []byte) error {
 	return d.add(p.Encoding, src, &slots)
 }
 
-// version2 decodes a data page whose levels come first and are not compressed.
+// version2 decodes a data page with uncompressed levels before its values.
 func (d *decoder) version2(p *parquet.Page, stored []byte) error {
 	repetitions := stored[:p.RepetitionBytes]
 	definitions := stored[p.RepetitionBytes : p.RepetitionBytes+p.DefinitionBytes]
@@ -334,7 +334,7 @@ func (d *decoder) levels(repetitions, definitions []byte, n int) (levels.Slots, 
 	return d.shape.Page(&r, &def, n)
 }
 
-// take counts the entries of a page. For those beyond an estimate, it takes more room.
+// take counts the entries of a page. For entries beyond an estimate, it takes more room.
 func (d *decoder) take(n int64) error {
 	if more := n - d.left; more > 0 {
 		if !d.open {

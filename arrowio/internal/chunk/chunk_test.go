@@ -35,7 +35,7 @@ type page struct {
 	kind   parquet.PageKind
 	n      int // entries
 	how    parquet.Encoding
-	levels []byte // of version 1 with their sizes, of version 2 without
+	levels []byte // version 1: with their sizes; version 2: without
 	body   []byte
 	change fields // replaces fields of the header
 	spoil  bool   // the checksum differs
@@ -251,7 +251,7 @@ func message(err error) string {
 }
 
 // TestFirstRepetitionLevel: the first entry of a chunk must begin a row, or the rows of the
-// chunk do not fit those of other columns.
+// chunk do not match the rows of other columns.
 func TestFirstRepetitionLevel(t *testing.T) {
 	run := func(value byte) []byte { return sized([]byte{2 << 1, value}) } // twice
 	for first, want := range []string{"", "page 0 at byte 0 of the column: the first repetition level is 1"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestNarrow decodes random columns of integers of 8 and 16 bits, whose pages have all
+// TestNarrow decodes random columns of integers of 8 and 16 bits, with pages in all
 // encodings. A value with more bits, as a signed number and as an unsigned one, is refused.
 func TestNarrow(t *testing.T) {
 	rng := random.New(t)

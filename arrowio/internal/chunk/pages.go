@@ -20,15 +20,16 @@ func (p *Pages) Range() (start, stop int64) {
 	return p.Index.Offsets[first], p.Index.Offsets[last]
 }
 
-// Estimate returns the bytes that these pages of a chunk and its dictionary have, and with
-// which DecodePages can decode most of them.
+// Estimate returns the stored bytes of these pages and the dictionary, and the bytes that
+// DecodePages needs for most such pages.
 func (p *Pages) Estimate(c *parquet.Chunk, leaf *parquet.Leaf) int64 {
 	part := p.part(c, leaf, 2)
 	return part.Length + Estimate(&part, leaf)
 }
 
-// part returns metadata for these pages of a chunk, in place of those of the whole. Only a
-// column without lists has as many values as rows. All else is estimated, times a factor.
+// part returns metadata for these pages, in place of the metadata of the whole chunk. Only
+// a column without lists has as many values as rows. All else is estimated, times a
+// factor.
 func (p *Pages) part(c *parquet.Chunk, leaf *parquet.Leaf, factor float64) parquet.Chunk {
 	first, last := p.Index.Pages(p.Start, p.Stop)
 	out := parquet.Chunk{Length: c.Data - c.Offset + p.Index.Offsets[last] - p.Index.Offsets[first], Nulls: -1, Codec: c.Codec, Offset: c.Offset, Data: c.Data, Lookups: c.Lookups}
@@ -112,8 +113,8 @@ func (d *decoder) head(data []byte) (err error) {
 	return nil
 }
 
-// listed decodes a page of the offset index, after which there are this many rows. As in
-// Decode, anything may follow the last page of a chunk.
+// listed decodes a page of the offset index. Rows is the total number of rows after it.
+// As in Decode, anything may follow the last page of a chunk.
 func (d *decoder) listed(rows int64, last bool) error {
 	before := d.shape.Rows()
 	for len(d.data) > 0 && (!last || d.open || d.left > 0) {
@@ -127,7 +128,7 @@ func (d *decoder) listed(rows int64, last bool) error {
 	return nil
 }
 
-// keep drops all rows but those from start to stop-1.
+// keep drops all rows except start to stop-1.
 func (c *Column) keep(start, stop int64) {
 	start, stop = c.Cut(start, stop)
 	if c.Fixed != nil {

@@ -27,7 +27,7 @@ func TestScratch(t *testing.T) {
 	indices := page{n: n, how: parquet.RLEDictionary, body: body}
 	data := append(dictionary.bytes(parquet.Snappy), indices.bytes(parquet.Snappy)...)
 	stored := parquet.Chunk{Values: n, Codec: parquet.Snappy}
-	least := uint64(1 << 30) // of several, because a sync.Pool forgets some of its content under the race detector
+	least := uint64(1 << 30) // the least of several runs, because a sync.Pool forgets some of its content under the race detector
 	for range times {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -7,9 +7,10 @@ import (
 	"github.com/meshfeed/meshfeed/internal/parquet/levels"
 )
 
-// spread sets dst to the values of slots, each of w bytes. Src has those that are not null,
-// one after the other, and may be the beginning of dst. The others are set to 0. Spread
-// begins with the last slot, so that it overwrites no value that it still has to move.
+// spread sets dst to the values of slots, each of w bytes. Src has the values that are not
+// null, one after the other, and may be the beginning of dst. The others are set to 0.
+// Spread begins with the last slot, so that it overwrites no value that it still has to
+// move.
 func spread(dst, src []byte, slots *levels.Slots, w int) {
 	left := slots.Present
 	for end := slots.Count; end > 0; {

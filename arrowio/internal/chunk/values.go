@@ -75,7 +75,7 @@ func (d *decoder) decode(to *values, how parquet.Encoding, src []byte, n int) er
 	return d.decodeFixed(to.fixed[start:], how, src, n)
 }
 
-// grow adds n values to those of a fixed width.
+// grow adds n values of a fixed width.
 func (d *decoder) grow(to *values, n int) []byte {
 	size := len(to.fixed) + n*to.width
 	if size <= cap(to.fixed) {

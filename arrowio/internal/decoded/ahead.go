@@ -81,8 +81,8 @@ func (c *Cache) decodePending() {
 	}
 }
 
-// next removes the first pending field. If there is none, it counts the end of the
-// goroutine that calls it.
+// next removes the first pending field. If no field is pending, it counts the end
+// of the calling goroutine.
 func (a *ahead) next() (first announced, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

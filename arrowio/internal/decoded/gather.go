@@ -22,7 +22,7 @@ func (c *Cache) Decode(ctx context.Context, batches []int32, field int, lists bo
 	return g.run(ctx, field, lists, use)
 }
 
-// gather has the decodings of one gather for one field, in the order in which it needs them.
+// gather has the decodings of one gather for one field, in the order of their use.
 type gather struct {
 	*Cache
 	batches []int32  // that the gather needs, in ascending order
@@ -102,7 +102,7 @@ func (g *gather) begin(ctx context.Context, i int, k key) bool {
 	return true
 }
 
-// add begins a decoding for which the budget has room.
+// add begins a decoding. The budget has room for it.
 func (g *gather) add(i int, k key, d format.Decoding) *entry {
 	e, added := g.memory.entry(k)
 	if !added {
@@ -126,8 +126,8 @@ func (g *gather) add(i int, k key, d format.Decoding) *entry {
 	return e
 }
 
-// entry returns the entry of a record batch. If there is none, it begins the decoding, and
-// may wait for the budget before.
+// entry returns the entry of a record batch. If the cache has no entry, it waits for the
+// budget and begins the decoding.
 func (g *gather) entry(ctx context.Context, i int, k key) (*entry, error) {
 	if g.begun[i] != nil {
 		return g.begun[i].entry, nil

@@ -57,8 +57,8 @@ func allFree(t *testing.T) {
 	budget.Release(budgetBytes)
 }
 
-// TestTooSmallCache: gathers that need eight units, of which the cache keeps six, decode about two
-// each time, and not all.
+// TestTooSmallCache: if gathers need eight units and the cache keeps six, each gather decodes
+// about two, and not all.
 func TestTooSmallCache(t *testing.T) {
 	var computed atomic.Int32
 	count := func(int, int64) error {

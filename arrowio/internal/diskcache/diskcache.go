@@ -7,8 +7,8 @@
 // kernel ends the locks of a process that dies. Nothing waits for a lock: a scratch file
 // that is locked is left to its writer, and an entry that is locked is not removed.
 //
-// The time of last access of an entry is the time of its last use. If there is no room,
-// the entries that were used longest ago are removed first.
+// The time of last access of an entry is the time of its last use. To make room, the
+// entries that were used longest ago are removed first.
 package diskcache
 
 import (
@@ -179,7 +179,7 @@ func bare(err error) error {
 type Entry = *os.File
 
 // Find returns the entry of a key, open for reading, and counts it as used. It returns nil
-// if there is none. It is not removed until the file is closed.
+// if the folder has no such entry. The entry is not removed until the file is closed.
 func (f *Folder) Find(key string) (Entry, error) {
 	path := f.entry(key)
 	file, err := os.Open(path)
@@ -225,7 +225,7 @@ type Info struct {
 	InUse   bool // some process uses or writes it
 }
 
-// List returns the files of the cache, those that were used longest ago first.
+// List returns the files of the cache. Files that were used longest ago come first.
 func (f *Folder) List() ([]Info, error) {
 	list, err := f.files()
 	for i := range list {
@@ -329,7 +329,7 @@ func (f *Folder) clean(except string) ([]Info, error) {
 }
 
 // Clear removes all files that no process uses. It returns their number and their bytes,
-// and the number of those that a process uses. The error says how many others cannot be
+// and the number of files that a process uses. The error says how many others cannot be
 // removed, and why the first of them cannot.
 func (f *Folder) Clear() (removed int, bytes int64, used int, err error) {
 	list, err := f.files()

@@ -50,7 +50,7 @@ func (f *Folder) Create(key string) (*Scratch, error) {
 }
 
 // Write appends bytes. If the cache has no room for them, it removes entries. The error is
-// ResourceExhausted if there is no room then.
+// ResourceExhausted if that does not make enough room.
 func (s *Scratch) Write(p []byte) (int, error) {
 	if need := s.end + int64(len(p)); need > s.reserved {
 		if err := s.reserve(need); err != nil {

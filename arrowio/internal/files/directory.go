@@ -24,7 +24,7 @@ func (f finder) directory(dir string) ([]File, error) {
 		return list, err
 	}
 	if slices.ContainsFunc(entries, isZarr) {
-		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is no directory of Arrow files: it is a Zarr array or group", dir).
+		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: not a directory of Arrow files: it is a Zarr array or group", dir).
 			WithHint(`if it fits into memory: mf.from_arrays({"x": zarr.open("in.zarr")[:]}); if not, write its rows as Arrow IPC files, for example with pyarrow.ipc.new_file`).With("path", dir)
 	}
 	if err := f.refuseTables(dir); err != nil {

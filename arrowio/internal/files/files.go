@@ -45,7 +45,7 @@ type File struct {
 	missing string // the hint if the file does not exist; empty for the opener's hint
 	foreign string // the hint if the file has no known format; empty for the hint of the reader
 
-	number  int // of the pattern, from 1
+	number  int // number of the pattern, from 1
 	pattern string
 }
 
@@ -146,7 +146,7 @@ func (f finder) one(pattern string) ([]File, error) {
 	case err == nil && e.Dir:
 		return f.directory(pattern)
 	case f.Split != "" && (err == nil || strings.ContainsAny(pattern, meta)):
-		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: a split is chosen in a directory, and this is none", pattern).
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: a split is chosen in a directory, and this is not a directory", pattern).
 			WithHint("leave the split %q out, or open the directory", f.Split).With("path", pattern)
 	case err == nil:
 		return []File{{Path: pattern}}, nil
@@ -178,8 +178,8 @@ func (f finder) sorted(paths []string, hint string) []File {
 // isInside reports whether a name in a file of metadata stays in the directory of that file.
 func isInside(name string) bool { return name != "" && fs.ValidPath(path.Clean(name)) }
 
-// noFile returns an error of code NotFound in which errors.Is finds fs.ErrNotExist, as in the
-// error for a missing file.
+// noFile returns an error of code NotFound that wraps fs.ErrNotExist, as in the error for a
+// missing file.
 func noFile(format string, args ...any) *status.Error {
 	e := status.Errorf(status.NotFound, "arrowio", format, args...)
 	e.Err = fs.ErrNotExist

@@ -13,7 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// folder writes files, whose names may have directories, and changes into their folder.
+// folder writes files to a temporary folder and changes into it. Names of files may have
+// directories.
 func folder(t *testing.T, content map[string][]byte) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -10,7 +10,7 @@ import (
 type found struct {
 	mu    sync.Mutex
 	dirs  map[string]listing
-	blobs map[string]blob.Entry // by complete name; only those with a version
+	blobs map[string]blob.Entry // by complete name; only entries with a version
 }
 
 // listing is the result of listing a directory.

@@ -14,7 +14,7 @@ import (
 // maxJSON bounds the bytes that are read of state.json and dataset_dict.json.
 const maxJSON = 16 << 20
 
-// stateFile is the file in which save_to_disk lists the files of a dataset.
+// stateFile is the file where save_to_disk lists the files of a dataset.
 const stateFile = "state.json"
 
 // huggingFace returns the files of a directory that libraries of Hugging Face wrote, or a
@@ -223,8 +223,8 @@ func (f finder) oneSplit(dir string, entries []blob.Entry, files []string) error
 	return nil
 }
 
-// severalSplits returns the error for a directory with splits, of which none is chosen. The
-// hint names one of them, and the other way if there is one.
+// severalSplits returns the error for a directory with splits if none is chosen. The hint
+// names one of them, and the other way if there is one.
 func severalSplits(dir string, names []string, other string) error {
 	what, example := "splits", names[0]
 	if len(names) == 1 {

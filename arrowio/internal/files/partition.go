@@ -208,7 +208,7 @@ func Keys(list []*File) ([]view.Constant, error) {
 	first := list[0]
 	for _, f := range list[1:] {
 		if !slices.EqualFunc(f.Partition, first.Partition, func(a, b Key) bool { return a.Name == b.Name }) {
-			return nil, status.Errorf(status.Incompatible, "arrowio", "the directories of %s name %s, but those of %s name %s", f.Path, f.Partition.keys(), first.Path, first.Partition.keys()).
+			return nil, status.Errorf(status.Incompatible, "arrowio", "the directories of %s name %s, but the directories of %s name %s", f.Path, f.Partition.keys(), first.Path, first.Partition.keys()).
 				WithHint("all files of a dataset need the same keys in the same order; open them apart, or move the files").With("path", f.Path)
 		}
 	}

@@ -20,7 +20,7 @@ type shard struct {
 	stem   string // without the suffix and the numbers
 	split  string // the last part of the stem
 	number int
-	of     int // 0 if there are no numbers
+	of     int // number of shards; 0 if the name has no numbers
 }
 
 func shardOf(name string) shard {

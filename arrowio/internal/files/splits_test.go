@@ -131,8 +131,8 @@ func TestSplits(t *testing.T) {
 		{"org/name", "train", nil, status.NotFound, `org/name: there is no such file or directory; if it is a dataset on the hub, download it: huggingface_hub.snapshot_download("org/name", repo_type="dataset") returns its directory`},
 		{"free", "x", nil, status.NotFound, `free: the directory has no split "x"; it has a, test`},
 		{"free", "../saved/train", nil, status.NotFound, `free: the directory has no split "../saved/train"; it has a, test`},
-		{"free/a.arrow", "a", nil, status.InvalidArgument, `free/a.arrow: a split is chosen in a directory, and this is none; leave the split "a" out, or open the directory`},
-		{"free/*", "a", nil, status.InvalidArgument, `free/*: a split is chosen in a directory, and this is none; leave the split "a" out, or open the directory`},
+		{"free/a.arrow", "a", nil, status.InvalidArgument, `free/a.arrow: a split is chosen in a directory, and this is not a directory; leave the split "a" out, or open the directory`},
+		{"free/*", "a", nil, status.InvalidArgument, `free/*: a split is chosen in a directory, and this is not a directory; leave the split "a" out, or open the directory`},
 	} {
 		got, err := find(t, c.split, c.pattern)
 		if c.want != "" {

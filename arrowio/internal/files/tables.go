@@ -49,7 +49,7 @@ func (f finder) refuseTable(dir string) error {
 		WithHint("open the files that its library lists, such as deltalake.DeltaTable(…).file_uris(), or write its rows to a directory of their own").With("path", dir)
 }
 
-// tableLog returns the name of a directory in which a table has its log, or "".
+// tableLog returns the name of the directory with a table's log, or "".
 func (f finder) tableLog(dir string) string {
 	entries, _ := f.list(dir)
 	for _, name := range []string{"_delta_log", ".hoodie"} {

@@ -39,7 +39,7 @@ type Dataset struct {
 	// Unit returns the file of a record, and the number of its unit in the file.
 	Unit func(record int64) (file, unit int)
 
-	Reads *resident.Reads // of the files
+	Reads *resident.Reads // plans the reads of the files
 }
 
 // File is a file of a dataset.

@@ -65,8 +65,8 @@ type Contents interface {
 
 	// Verify reads all values and compares them with the metadata. The caller
 	// then gathers all rows of fields, so Verify may leave out values of these
-	// fields for which every bit pattern is valid. The bytes of all calls of
-	// progress add up to the size of the file.
+	// fields if every bit pattern is valid. The bytes of all calls of progress
+	// add up to the size of the file.
 	Verify(ctx context.Context, fields []int, progress func(bytes int64)) error
 }
 

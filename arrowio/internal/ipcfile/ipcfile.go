@@ -20,7 +20,7 @@ import (
 const (
 	magic     = "ARROW1"
 	alignment = 64
-	version5  = 4 // of the metadata: Arrow 1.0 and later
+	version5  = 4 // version of the metadata: Arrow 1.0 and later
 )
 
 // The kinds of messages, with the numbers of the union MessageHeader.
@@ -29,7 +29,7 @@ const (
 	recordBatchMessage = 3
 )
 
-// Writer writes one file. It keeps the first error, after which it writes nothing.
+// Writer writes one file. It keeps the first error and then writes nothing.
 type Writer struct {
 	out    io.Writer
 	at     int64 // bytes written
@@ -44,8 +44,8 @@ type block struct {
 	metadata     int32 // bytes, with the prefix
 }
 
-// New returns a writer that has written the schema. The error is that of out, or that a
-// type is not one that package columns has.
+// New returns a writer that has written the schema. The error is an error of out, or
+// says that package columns does not have a type.
 func New(out io.Writer, schema *arrowmeta.Schema) (*Writer, error) {
 	w := &Writer{out: out, schema: schema}
 	w.write([]byte(magic), alignment)
@@ -61,7 +61,7 @@ func New(out io.Writer, schema *arrowmeta.Schema) (*Writer, error) {
 // Size returns the bytes written so far.
 func (w *Writer) Size() int64 { return w.at }
 
-// Write writes a record batch of some rows. Levels are those of each field of the schema.
+// Write writes a record batch of some rows. Levels has the levels of each field of the schema.
 func (w *Writer) Write(rows int, levels [][]columns.Level) error {
 	var buffers [][]byte
 	var nodes [][2]int64

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Folder is a directory in which files appear whole or not at all. Several processes may
+// Folder is a directory. Its files appear whole or not at all. Several processes may
 // write to it.
 type Folder struct{ Dir string }
 
@@ -87,8 +87,8 @@ func (s *Scratch) Write(p []byte) (int, error) {
 }
 
 // Commit renames the file to its final name once its bytes are on the disk. If another process has
-// done so before, that is no error. Scratch files of this name, which processes that were
-// killed have left, are removed.
+// done so before, Commit succeeds. Scratch files of this name, which processes that were killed
+// have left, are removed.
 func (s *Scratch) Commit() error {
 	return s.commit(func(path string) error {
 		err := os.Rename(s.scratch, path)
@@ -197,7 +197,7 @@ func Matches(glob, path string) bool {
 	return ok
 }
 
-// writeError is the error for a directory in which a file cannot be written. Its attribute
+// writeError is the error for a directory that a file cannot be written to. Its attribute
 // "full" is true if the disk is full.
 func writeError(dir string, err error) error {
 	var known *status.Error

@@ -8,8 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// identity is the metadata by which Check detects that the content of an open file
-// has changed.
+// identity is the metadata of an open file. If it differs, Check reports that the
+// content has changed.
 type identity struct {
 	size     int64
 	modified int64 // time of the last write; all times are in nanoseconds since 1970

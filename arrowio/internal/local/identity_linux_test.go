@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// old is a modification time before that of every write of a test.
+// old is a modification time before every write of a test.
 var old = time.Date(2020, 5, 6, 7, 8, 9, 123456000, time.UTC)
 
 // newAged makes a file of 100,000 bytes, last written to at old, and opens it.

@@ -29,7 +29,7 @@ type opened struct {
 	content *resident.File
 }
 
-// NewFiles returns n parts, none of which is ready. Of has the part of each record batch. The
+// NewFiles returns n parts that are not ready. Of has the part of each record batch. The
 // columns have room for the positions in each record batch. Named adds the name of a record
 // batch's file to an error.
 func NewFiles(calls *source.Calls, fields []int, columns []*buffers.Column, of []int32, n int, named func(batch int32, err error) error, o resident.Options) *Files {

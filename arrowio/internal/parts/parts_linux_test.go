@@ -25,8 +25,8 @@ func useProcessors(t *testing.T, n int) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
 }
 
-// openParts opens files, each with a unit of one row, whose parts are kept in a folder. The number
-// in a row is the number of its file.
+// openParts opens files, each with a unit of one row, and keeps their parts in a folder. The
+// number in a row is the number of its file.
 func openParts(t *testing.T, files int, f formattest.Toy) *Cache {
 	t.Helper()
 	dir := t.TempDir()

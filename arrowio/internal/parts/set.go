@@ -148,7 +148,7 @@ func (s *set) batchBytes(f *units.File, batch int) (bytes int64) {
 	return bytes
 }
 
-// key returns the name of a part's file: a hash of all on which its content depends.
+// key returns the name of a part's file: a hash of all that its content depends on.
 func (s *set) key(p *state) string {
 	h := sha256.New()
 	version := p.file.Content.Blob.(blob.Versioned).Version()

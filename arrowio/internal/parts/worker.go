@@ -42,7 +42,7 @@ func (w *worker) run() error {
 	return nil
 }
 
-// next takes the first part of the queue. If there is none, it counts the end of the worker.
+// next takes the first part of the queue. If the queue is empty, it counts the end of the worker.
 func (w *worker) next() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,8 +89,8 @@ func (s *set) produce(p *state) (ended bool) {
 	return true
 }
 
-// newScratch writes a part to a scratch file. Found reports that the part was written before. If it
-// was not, and another process is writing it, there is no scratch file.
+// newScratch writes a part to a scratch file. Found reports that the part was written before. If
+// another process is writing the part, scratch is nil.
 func (s *set) newScratch(p *state) (scratch *diskcache.Scratch, found bool, err error) {
 	if found, err := s.find(p); found || err != nil {
 		return nil, found, err

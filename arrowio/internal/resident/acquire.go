@@ -23,7 +23,7 @@ func (l *Lease) Release() { buffers.Put(l.buffer) }
 // buffer is the memory of one Acquire. A step needs about as much as the step before,
 // so buffers are pooled.
 type buffer struct {
-	bytes   []byte   // of the files that are not mapped
+	bytes   []byte   // bytes of files that are not mapped
 	missing []int    // indices of spans to load; the method regions sorts them by position
 	list    []region // regions that cover the missing spans
 	first   []int    // per region, the position in missing of its first span

@@ -7,7 +7,7 @@ import (
 
 // hints holds the regions of files that the latest call of Ahead requested. They
 // replace regions that have not been passed to the kernel yet: the step that needs
-// those has already begun.
+// them has already begun.
 type hints struct {
 	mu      sync.Mutex
 	running bool

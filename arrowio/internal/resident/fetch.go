@@ -21,8 +21,8 @@ type Fetcher struct {
 	mu      sync.Mutex
 	queue   []*fetched // not begun
 	begun   []*fetched // in the order of their begin, without dropped ones
-	bytes   int64      // of those begun
-	running int        // reads in progress, without those that decoders have begun
+	bytes   int64      // bytes of begun
+	running int        // reads in progress, without the reads of decoders
 }
 
 // fetched is a read of several pieces.

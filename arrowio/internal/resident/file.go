@@ -23,7 +23,7 @@ type File struct {
 	faulted *uint32 // not 0 after a page could not be read; nil without a handler
 	unwatch func()  // removes the mapping from the handler
 
-	reads *Reads  // of its storage
+	reads *Reads  // plans the reads of its storage
 	held  heldSet // bytes that are in memory without a mapping
 
 	checked atomic.Pointer[time.Time] // the time of the last Recheck that called Check

@@ -1,4 +1,4 @@
-// Package resident returns addresses at which spans of files can be read without
+// Package resident returns addresses of spans of files that can be read without
 // waiting for the disk.
 //
 // Go cannot preempt a goroutine that waits in a page fault. The next garbage
@@ -77,7 +77,7 @@ type Set struct {
 	calls *source.Calls
 	ahead hints
 
-	growing *Options     // of a growing set
+	growing *Options     // options of a growing set
 	mapped  atomic.Int64 // bytes of a growing set that are resident
 }
 

@@ -45,7 +45,7 @@ func write(t *testing.T, sizes ...int) (files []*File, content [][]byte) {
 	return files, content
 }
 
-// newSet makes a set whose files are closed with its calls.
+// newSet makes a set. The end of its calls closes its files.
 func newSet(t *testing.T, files []*File, o Options) *Set {
 	t.Helper()
 	s, err := trySet(files, o)
@@ -75,7 +75,7 @@ func mapsFiles(t *testing.T) {
 	}
 }
 
-// plenty is memory in which all files fit.
+// plenty is memory for all files.
 const plenty = 1 << 40
 
 func truncatedError(f *File) string {
@@ -232,7 +232,7 @@ func testTruncated(t *testing.T) {
 	}
 }
 
-// slow is a blob whose reads return when the test lets them.
+// slow is a blob. Its reads return when the test lets them.
 type slow struct {
 	asked    chan int64
 	answer   chan error

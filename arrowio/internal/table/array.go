@@ -17,7 +17,7 @@ type Array struct {
 	Buffers        []Buffer // the validity bitmap first; of views, the data buffers last
 
 	Child      func(i int) *Array // nil unless there are as many as the type has
-	Dictionary func() *Array      // nil if there is none
+	Dictionary func() *Array      // nil without a dictionary
 }
 
 // Buffer is a piece of memory. Bytes is -1 if the size is not known.

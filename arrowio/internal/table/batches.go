@@ -147,7 +147,7 @@ func (r *Batches) checkLists(field *arrowtype.Field, column *buffers.Column) (re
 	return "", nil
 }
 
-// firstRecords is the number of records in which firstShape searches for one without
+// firstRecords is the number of records that firstShape searches for one without
 // null or empty lists.
 const firstRecords = 64
 

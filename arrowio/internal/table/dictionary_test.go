@@ -40,7 +40,7 @@ func TestDictionaryInMemory(t *testing.T) {
 	buffer := func(bytes int) Buffer { return Buffer{unsafe.Pointer(unsafe.SliceData(values)), int64(bytes)} }
 	field := describe(t, arrowmeta.Field{Name: "x", Type: listOf(2, number), Dictionary: &arrowmeta.Dictionary{Index: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8}}})
 	for _, c := range []struct {
-		offset, length, childOffset, childLength int64 // of the dictionary, and of the values in its lists
+		offset, length, childOffset, childLength int64 // the dictionary, and the values in its lists
 		fine                                     bool
 	}{
 		{0, 10, 0, 20, true},

@@ -76,10 +76,10 @@ func (s *shrunkStore) Check([]int32) error            { return nil }
 func (s *shrunkStore) Named(_ int32, err error) error { return err }
 
 // TestFaults lets the memory of every kind of field vanish under a gather, at
-// every level. It has to be an error, after which the same gatherer works again
-// once the memory is back.
+// every level. It has to be an error. The same gatherer works again once the
+// memory is back.
 func TestFaults(t *testing.T) {
-	at := func(positions ...int64) (planes []buffers.Plane) { // of each level: validity, data
+	at := func(positions ...int64) (planes []buffers.Plane) { // two for each level: validity, data
 		for i := 0; i < len(positions); i += 2 {
 			p := buffers.Plane{Data: []int64{positions[i+1]}, Length: []int64{6}}
 			if positions[i] > 0 {

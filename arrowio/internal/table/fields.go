@@ -19,9 +19,10 @@ type Shapes struct {
 	Types  map[string]dtype.Type // type of the elements that binary values hold; Uint8 by default
 }
 
-// Fields describes the columns of a schema, with the given row shapes. A column
-// whose rows cannot be rows of an array has no field but a reason, which names a
-// remedy. The error is InvalidArgument if a shape has no column, or does not fit it.
+// Fields describes the columns of a schema, with the given row shapes. If the rows
+// of a column cannot be rows of an array, the column has a reason instead of a
+// field. The reason names a remedy. The error is InvalidArgument if a shape has no
+// column, or does not fit it.
 func Fields(s *arrowmeta.Schema, given Shapes) (fields []*arrowtype.Field, reasons []string, err error) {
 	fields, reasons = arrowtype.Describe(s)
 	shapes := given.Shapes

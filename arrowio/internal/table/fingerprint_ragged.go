@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// estimateRows is the number of rows from which the size of ragged rows is estimated.
+// estimateRows is the number of rows for an estimate of the size of ragged rows.
 const estimateRows = 256
 
 // raggedBytes estimates the bytes of one row of all ragged fields. The estimate depends on

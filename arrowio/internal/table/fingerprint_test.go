@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// numbers is a source of numbers, some of which are null or not readable.
+// numbers is a source of numbers. Some are null or not readable.
 type numbers struct {
 	source.Source
 	values  []int64
@@ -67,7 +67,7 @@ func hashNumbers(t *testing.T, s *numbers, most int64) source.Fingerprint {
 // TestFingerprintOfPart: of more data than the bound, evenly spread blocks from the
 // first to the last are hashed, as many bytes as Coverage returns.
 func TestFingerprintOfPart(t *testing.T) {
-	const rows = blockBytes / 8 // of a block
+	const rows = blockBytes / 8 // rows of a block
 	for _, c := range []struct {
 		records, most int64
 		want          []int64 // blocks

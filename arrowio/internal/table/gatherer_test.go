@@ -41,8 +41,8 @@ func TestCheckRecords(t *testing.T) {
 	}
 }
 
-// TestElements gathers small elements of two record batches by two jobs, whose rows
-// overlap.
+// TestElements gathers small elements of two record batches by two jobs with
+// overlapping rows.
 func TestElements(t *testing.T) {
 	batches := [][]int32{{10, 11, 12}, {13, 14, 15, 16}}
 	var plane buffers.Plane

@@ -12,7 +12,7 @@ import (
 
 // Lists reads the offsets of a field's lists in one record batch, without their
 // values. Read returns bytes of a level's data buffer, or of its validity bitmap,
-// beginning with byte at. A nil bitmap means that there are no nulls. The bytes
+// beginning with byte at. A nil bitmap means that no value is null. The bytes
 // stay valid until the next Read of the same buffer.
 type Lists struct {
 	Field  *arrowtype.Field

@@ -20,8 +20,8 @@ type Store interface {
 	// Columns finds the buffers of fields. It is called once for each field.
 	Columns(fields []int) ([]*buffers.Column, error)
 
-	// Base returns the address at which a file begins in memory. ok is false
-	// until all of the file is resident.
+	// Base returns the address of a file in memory. ok is false until all of
+	// the file is resident.
 	Base(file int32) (address uintptr, ok bool)
 
 	// Acquire writes the address of every span to the list. They stay valid

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// TestViewsInMemory takes arrays of lists of two views, whose buffers may not fit.
+// TestViewsInMemory takes arrays of lists of two views with buffers that may not fit.
 func TestViewsInMemory(t *testing.T) {
 	const large = 1<<31 - 1
 	memory := []byte("a text of more than 12 bytes")
@@ -24,7 +24,7 @@ func TestViewsInMemory(t *testing.T) {
 	defer syscall.Munmap(unreadable)
 	endless := Buffer{unsafe.Pointer(unsafe.SliceData(unreadable)), large}
 	for name, c := range map[string]struct {
-		length  int32 // of both views
+		length  int32 // bytes of both views
 		buffers []Buffer
 		want    string
 	}{

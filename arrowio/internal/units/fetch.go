@@ -80,7 +80,7 @@ type fetchPlan struct {
 	*Files
 	Wanted
 	pieces []resident.Piece
-	places []place // of the pieces
+	places []place // one for each piece
 	bytes  int64
 }
 

@@ -22,7 +22,7 @@ import (
 // Fields are added, and Prepare is called, before a table uses them.
 type Files struct {
 	List   []*File
-	Reads  *resident.Reads // of all files
+	Reads  *resident.Reads // plans the reads of all files
 	Fields []Field
 	Index  *index.Index    // finds the record batch of a record
 	Of     []int32         // by record batch: its file; nil if there is one file

@@ -50,7 +50,7 @@ func (d *decoding) run(ctx context.Context, lists bool) (*buffers.Decoded, error
 		return nil, d.failed(err)
 	}
 	if !(header{d.file, d.unit}).Nulls(d.at.column).May && !complete(col) {
-		return nil, d.file.failed(d.unit.group, d.at.column, errors.New("it has nulls, but the metadata of the file say that it has none"))
+		return nil, d.file.failed(d.unit.group, d.at.column, errors.New("it has nulls, but the metadata of the file count 0 nulls"))
 	}
 	out, err := arrowBuffers(col, d.schema(), d.field, shape, d.limit)
 	if err != nil {

@@ -44,7 +44,7 @@ func (h header) Nulls(column int) buffers.Nulls {
 	return buffers.Nulls{}
 }
 
-// SetPositions implements format.Unit. There are no positions, because the values must be
+// SetPositions implements format.Unit. It sets no positions, because the values must be
 // decoded. The number of values in the row group bounds the number of elements of each level,
 // which a decoding counts.
 func (h header) SetPositions(to *buffers.Column, batch, column int) {

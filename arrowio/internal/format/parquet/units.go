@@ -223,7 +223,7 @@ type sweep struct {
 
 	before  int64 // offsets of the current pages, which hold the row
 	current int64 // bytes of the current pages
-	fresh   int64 // bytes of those that begin with the row
+	fresh   int64 // bytes of the pages that begin with the row
 	heads   int64 // bytes of the dictionaries that the current pages need
 	end     int64 // offsets of the ends of the chunks
 }

@@ -36,8 +36,8 @@ func randomGroup(rng *rand.Rand) (*parquet.Group, []*parquet.OffsetIndex) {
 	return g, pages
 }
 
-// readBytes returns the bytes of all columns that a unit needs, and those that the unit of the
-// next rows needs too.
+// readBytes returns the bytes of all columns that a unit needs, and how many of them the unit
+// of the next rows needs too.
 func readBytes(g *parquet.Group, pages []*parquet.OffsetIndex, start, stop int64) (bytes, twice int64) {
 	for i, x := range pages {
 		first, last := x.Pages(start, stop)
@@ -136,7 +136,7 @@ func TestBytesOfPages(t *testing.T) {
 		if len(c.units) < 5 || len(c.units) != len(c.facts.Bytes) {
 			t.Fatalf("%s: %d units", name, len(c.units))
 		}
-		const column = 1 // of fixed rows
+		const column = 1 // has fixed rows
 		fields, reasons := arrowtype.Describe(&c.meta.Schema)
 		if reasons[column] != "" {
 			t.Fatal(reasons[column])
