@@ -31,7 +31,10 @@ type Dataset struct {
 		bytes []source.Fingerprint // by file: the bytes that value covers
 		known bool
 	}
-	hashed hashed
+	hashed struct {
+		sync.Mutex
+		value *Hash // nil until it is known
+	}
 }
 
 var _ source.Source = (*Dataset)(nil)

@@ -31,16 +31,4 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return d.fingerprint.value, err
 }
 
-// toFingerprint returns the files for package fingerprint.
-func (d *Dataset) toFingerprint() *fingerprint.Dataset {
-	list := make([]fingerprint.File, len(d.files.List))
-	for i, f := range d.files.List {
-		list[i] = fingerprint.File{Content: f.Content, Records: f.Records, Digest: f.Digest, Partition: f.Partition, Units: f.Units, Dictionaries: f.Metadata.Dictionaries}
-	}
-	unit := func(record int64) (file, unit int) {
-		batch, _ := d.table.Index.Locate(record)
-		number := d.table.File(batch)
-		return int(number), int(batch) - d.files.List[number].First
-	}
-	return &fingerprint.Dataset{Files: list, Records: d.Len(), Unit: unit, Reads: d.files.Reads}
-}
+func (d *Dataset) toFingerprint() fingerprint.Dataset { return fingerprint.Dataset{Files: d.files} }

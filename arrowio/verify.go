@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
 	"github.com/meshfeed/meshfeed/arrowio/internal/verify"
@@ -70,7 +69,7 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 			o.Progress(done, total)
 		}
 	}
-	if err := verify.Run(ctx, d.toVerify(), filesAtOnce(), d.table, progress); err != nil {
+	if err := verify.Run(ctx, d.files, filesAtOnce(), d.table, progress); err != nil {
 		return v, err
 	}
 	if o.Hash {
@@ -85,34 +84,11 @@ func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (v Verification, 
 	return v, err
 }
 
-// toVerify returns the files for package verify.
-func (d *Dataset) toVerify() []verify.File {
-	list := make([]verify.File, len(d.files.List))
-	for i, f := range d.files.List {
-		var fixed []int // columns that the table gathers
-		for _, field := range d.table.Schema.Fixed() {
-			number, _ := f.Column(d.files.Fields[field])
-			fixed = append(fixed, number)
-		}
-		check := func(ctx context.Context, progress func(bytes int64)) error {
-			return f.Contents.Verify(ctx, fixed, progress)
-		}
-		list[i] = verify.File{Content: f.Content, Check: check, Named: f.Named}
-	}
-	return list
-}
-
 // Hash is the SHA-256 of every byte of a dataset's files. Unlike a fingerprint, it
 // proves that two hosts have the same files.
 type Hash struct {
 	Sum   [sha256.Size]byte   // over the hashes of the files, one after the other
 	Files [][sha256.Size]byte // hash of each file, in the order of the records
-}
-
-// hashed is the result that Hash keeps.
-type hashed struct {
-	sync.Mutex
-	value *Hash
 }
 
 // Hash reads all files from end to end. It reads one file at a time, so that a
@@ -135,7 +111,7 @@ func (d *Dataset) hash(ctx context.Context, limit int, progress func(bytes int64
 		progress(d.files.Bytes())
 		return *d.hashed.value, nil
 	}
-	sums, err := verify.Hash(ctx, d.toVerify(), limit, progress)
+	sums, err := verify.Hash(ctx, d.files, limit, progress)
 	if err != nil {
 		return Hash{}, err
 	}

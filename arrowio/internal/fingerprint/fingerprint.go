@@ -17,8 +17,8 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
@@ -31,32 +31,14 @@ const (
 	sampleBytes = 4 << 10
 )
 
-// Dataset is the input of a fingerprint.
-type Dataset struct {
-	Files   []File // in the order of their records
-	Records int64
-
-	// Unit returns the file of a record, and the number of its unit in the file.
-	Unit func(record int64) (file, unit int)
-
-	Reads *resident.Reads // plans the reads of the files
-}
-
-// File is a file of a dataset.
-type File struct {
-	Content      *resident.File
-	Records      int64
-	Digest       [sha256.Size]byte // hash of the metadata
-	Partition    files.Partition
-	Units        []resident.Extent // stored bytes of each unit
-	Dictionaries []resident.Extent // stored bytes of each dictionary
-}
+// Dataset is the files of a dataset.
+type Dataset struct{ *units.Files }
 
 // Sum returns the fingerprint, and for each file a hash of the bytes that it covers.
-func (d *Dataset) Sum(ctx context.Context) (sum source.Fingerprint, byFile []source.Fingerprint, err error) {
+func (d Dataset) Sum(ctx context.Context) (sum source.Fingerprint, byFile []source.Fingerprint, err error) {
 	h := sha256.New()
 	d.WriteFacts(h)
-	if d.bytes() <= wholeBytes {
+	if d.Bytes() <= wholeBytes {
 		byFile, err = d.hashWhole(ctx, h)
 	} else {
 		byFile, err = d.Sample(ctx, h)
@@ -69,8 +51,8 @@ func (d *Dataset) Sum(ctx context.Context) (sum source.Fingerprint, byFile []sou
 
 // Coverage returns how many bytes the fingerprint covers, and of how many. For files that are
 // sampled, the first is an upper bound, because samples may overlap.
-func (d *Dataset) Coverage() (covered, of int64) {
-	if of = d.bytes(); of <= wholeBytes {
+func (d Dataset) Coverage() (covered, of int64) {
+	if of = d.Bytes(); of <= wholeBytes {
 		return of, of
 	}
 	samples := int64(sampleCount)
@@ -80,18 +62,10 @@ func (d *Dataset) Coverage() (covered, of int64) {
 	return min(samples*sampleBytes, of), of
 }
 
-func (d *Dataset) bytes() (total int64) {
-	for i := range d.Files {
-		total += d.Files[i].Content.Size()
-	}
-	return total
-}
-
 // WriteFacts hashes the size, the number of rows and the metadata of every file. Each
 // file has a line of its own, so that two lists of files never have the same text.
-func (d *Dataset) WriteFacts(h hash.Hash) {
-	for i := range d.Files {
-		f := &d.Files[i]
+func (d Dataset) WriteFacts(h hash.Hash) {
+	for _, f := range d.List {
 		fmt.Fprintf(h, "file %d %d %x\n", f.Content.Size(), f.Records, f.Digest)
 		for _, k := range f.Partition {
 			fmt.Fprintf(h, "partition %q %q %v\n", k.Name, k.Value, k.Null)
@@ -103,12 +77,12 @@ func (d *Dataset) WriteFacts(h hash.Hash) {
 const pieceBytes = 256 << 10
 
 // hashWhole hashes every byte of the files. It also returns a hash for each file.
-func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
+func (d Dataset) hashWhole(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
 	var pieces []piece
-	for i := range d.Files {
-		size := d.Files[i].Content.Size()
+	for _, f := range d.List {
+		size := f.Content.Size()
 		for at := int64(0); at < size; at += pieceBytes {
-			pieces = append(pieces, piece{i, resident.Extent{Offset: at, Length: min(pieceBytes, size-at)}})
+			pieces = append(pieces, piece{f, resident.Extent{Offset: at, Length: min(pieceBytes, size-at)}})
 		}
 	}
 	return d.hashPieces(ctx, h, pieces, func(data []byte) []byte {
@@ -120,10 +94,10 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) ([]source.Fingerpr
 // Sample hashes samples of units, and as many of dictionaries if there are any. Their
 // positions are drawn from the hash so far. It also returns a hash of the samples of each
 // file.
-func (d *Dataset) Sample(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
-	n, dictionaries := uint64(d.Records), d.dictionaries()
+func (d Dataset) Sample(ctx context.Context, h hash.Hash) ([]source.Fingerprint, error) {
+	n, dictionaries := uint64(d.Index.Len()), d.dictionaries()
 	if n == 0 {
-		return make([]source.Fingerprint, len(d.Files)), nil
+		return make([]source.Fingerprint, len(d.List)), nil
 	}
 	samples := make([]piece, sampleCount)
 	if len(dictionaries) > 0 {
@@ -134,8 +108,9 @@ func (d *Dataset) Sample(ctx context.Context, h hash.Hash) ([]source.Fingerprint
 		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
 		if i < sampleCount {
-			file, unit := d.Unit(int64(which % n))
-			samples[i] = piece{file, d.Files[file].Units[unit]}.sample(where)
+			batch, _ := d.Index.Locate(int64(which % n))
+			f := d.File(batch)
+			samples[i] = piece{f, f.Units[int(batch)-f.First]}.sample(where)
 		} else {
 			samples[i] = dictionaries[which%uint64(len(dictionaries))].sample(where)
 		}
@@ -145,7 +120,7 @@ func (d *Dataset) Sample(ctx context.Context, h hash.Hash) ([]source.Fingerprint
 
 // piece is a range of a file's stored bytes.
 type piece struct {
-	file int
+	file *units.File
 	resident.Extent
 }
 
@@ -158,13 +133,13 @@ func (p piece) sample(where uint64) piece {
 
 // hashPieces reads pieces, applies digest to each, and hashes the results in order. It
 // also returns a hash of the results of each file.
-func (d *Dataset) hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) ([]source.Fingerprint, error) {
+func (d Dataset) hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) ([]source.Fingerprint, error) {
 	digests, reads := make([][]byte, len(pieces)), make([]resident.Piece, len(pieces))
 	for i, p := range pieces {
-		reads[i] = resident.Piece{File: d.Files[p.file].Content, Extent: p.Extent}
+		reads[i] = resident.Piece{File: p.file.Content, Extent: p.Extent}
 	}
 	err := d.Reads.Read(ctx, reads, func(i int, data []byte) { digests[i] = digest(data) })
-	own := map[int]hash.Hash{}
+	own := map[*units.File]hash.Hash{}
 	for i, b := range digests {
 		h.Write(b)
 		file := pieces[i].file
@@ -173,18 +148,20 @@ func (d *Dataset) hashPieces(ctx context.Context, h hash.Hash, pieces []piece, d
 		}
 		own[file].Write(b)
 	}
-	byFile := make([]source.Fingerprint, len(d.Files))
-	for i, h := range own {
-		copy(byFile[i][:], h.Sum(nil))
+	byFile := make([]source.Fingerprint, len(d.List))
+	for i, f := range d.List {
+		if h := own[f]; h != nil {
+			copy(byFile[i][:], h.Sum(nil))
+		}
 	}
 	return byFile, err
 }
 
 // dictionaries returns the stored bytes of all dictionaries.
-func (d *Dataset) dictionaries() (list []piece) {
-	for i := range d.Files {
-		for _, e := range d.Files[i].Dictionaries {
-			list = append(list, piece{i, e})
+func (d Dataset) dictionaries() (list []piece) {
+	for _, f := range d.List {
+		for _, e := range f.Dictionaries {
+			list = append(list, piece{f, e})
 		}
 	}
 	return list

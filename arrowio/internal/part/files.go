@@ -14,12 +14,13 @@ import (
 // Files are the parts of some fields of a dataset. Parts are put one by one. Files implement
 // table.Store for the rows of these parts.
 type Files struct {
+	*resident.Set // implements Acquire, Ahead and Arm of table.Store
+
 	fields  []int             // their numbers in the table
 	columns []*buffers.Column // by field: positions in the parts
 	of      []int32           // by record batch: its part
 	named   func(batch int32, err error) error
 	parts   []opened
-	set     *resident.Set
 	checked atomic.Int64 // time of the last check of the files, in nanoseconds
 }
 
@@ -33,13 +34,13 @@ type opened struct {
 // columns have room for the positions in each record batch. Named adds the name of a record
 // batch's file to an error.
 func NewFiles(calls *source.Calls, fields []int, columns []*buffers.Column, of []int32, n int, named func(batch int32, err error) error, o resident.Options) *Files {
-	return &Files{fields: fields, columns: columns, of: of, named: named, parts: make([]opened, n), set: resident.NewGrowing(calls, n, o)}
+	return &Files{fields: fields, columns: columns, of: of, named: named, parts: make([]opened, n), Set: resident.NewGrowing(calls, n, o)}
 }
 
 // Put makes a part ready. It holds columns of the fields which, in record batches from first on.
 // An error leaves the content to the caller.
 func (f *Files) Put(ctx context.Context, part int, content *resident.File, first int, which []int, batches [][]Column) error {
-	if err := f.set.Put(ctx, part, content); err != nil {
+	if err := f.Set.Put(ctx, part, content); err != nil {
 		return err
 	}
 	for i, columns := range batches {
@@ -100,17 +101,6 @@ func (f *Files) Base(part int32) (uintptr, bool) {
 	}
 	return 0, false
 }
-
-// Acquire implements table.Store.
-func (f *Files) Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (*resident.Lease, error) {
-	return f.set.Acquire(ctx, spans, to)
-}
-
-// Ahead implements table.Store.
-func (f *Files) Ahead(spans []resident.Span) { f.set.Ahead(spans) }
-
-// Arm implements table.Store.
-func (f *Files) Arm() { f.set.Arm() }
 
 // checkAfter is the shortest time between two checks of the files. No program writes to
 // them, and the fault handler notices if one was made shorter all the same.

@@ -21,6 +21,8 @@ import (
 // Files are the files of a dataset, in the order of their records. They implement table.Store.
 // Fields are added, and Prepare is called, before a table uses them.
 type Files struct {
+	*resident.Set // implements Acquire, Ahead and Arm of table.Store; set by Prepare
+
 	List   []*File
 	Reads  *resident.Reads // plans the reads of all files
 	Fields []Field
@@ -30,7 +32,6 @@ type Files struct {
 
 	calls *source.Calls
 	life  context.Context // ends when the dataset is closed
-	set   *resident.Set
 
 	fetching fetching
 }
@@ -132,23 +133,12 @@ func (s *Files) Prepare(o resident.Options) (err error) {
 		contents[i] = f.Content
 	}
 	o.Reads = s.Reads
-	s.set, err = resident.NewSet(s.calls, contents, o)
+	s.Set, err = resident.NewSet(s.calls, contents, o)
 	return err
 }
 
 // Base implements table.Store.
 func (s *Files) Base(file int32) (uintptr, bool) { return s.List[file].Content.Base() }
-
-// Acquire implements table.Store.
-func (s *Files) Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (*resident.Lease, error) {
-	return s.set.Acquire(ctx, spans, to)
-}
-
-// Ahead implements table.Store.
-func (s *Files) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
-
-// Arm implements table.Store.
-func (s *Files) Arm() { s.set.Arm() }
 
 // Check implements table.Store. It skips files that are not mapped, because a read
 // that ends early returns an error.

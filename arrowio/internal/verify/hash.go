@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -12,11 +13,11 @@ import (
 // and calls progress with the number of bytes read since the last call. If ctx ends, a read
 // returns an error; Hash then waits for the other reads. It fails if a file has changed since
 // it was opened.
-func Hash(ctx context.Context, files []File, limit int, progress func(bytes int64)) ([][sha256.Size]byte, error) {
+func Hash(ctx context.Context, files *units.Files, limit int, progress func(bytes int64)) ([][sha256.Size]byte, error) {
 	var mu sync.Mutex
-	sums := make([][sha256.Size]byte, len(files))
-	err := guard.Parallel(context.Background(), "arrowio", len(files), limit, func(i int) (err error) {
-		sums[i], err = files[i].hash(ctx, func(bytes int64) {
+	sums := make([][sha256.Size]byte, len(files.List))
+	err := guard.Parallel(context.Background(), "arrowio", len(files.List), limit, func(i int) (err error) {
+		sums[i], err = hash(ctx, files.List[i], func(bytes int64) {
 			mu.Lock()
 			defer mu.Unlock()
 			progress(bytes)
@@ -26,11 +27,11 @@ func Hash(ctx context.Context, files []File, limit int, progress func(bytes int6
 	return sums, err
 }
 
-func (f *File) hash(ctx context.Context, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
+func hash(ctx context.Context, f *units.File, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
 	h, buffer, size := sha256.New(), make([]byte, 1<<20), f.Content.Size()
 	for off := int64(0); off < size; {
 		b := buffer[:min(int64(len(buffer)), size-off)]
-		if err := f.Named(f.Content.ReadFull(ctx, b, off)); err != nil {
+		if err := f.ReadFull(ctx, b, off); err != nil {
 			return sum, err
 		}
 		h.Write(b)

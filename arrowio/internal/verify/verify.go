@@ -7,32 +7,18 @@ import (
 	"context"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// File is a file of a dataset.
-type File struct {
-	Content *resident.File
-
-	// Check compares the values with the metadata. The bytes of all calls of progress add up
-	// to the size of the file.
-	Check func(ctx context.Context, progress func(bytes int64)) error
-
-	Named func(err error) error // adds the name of the file to an error about its content
-}
-
 // Run verifies the files, at most limit at a time, and then gathers the fixed fields of the
 // table over them. Progress is called with the bytes that are done, out of the size of all
 // files.
-func Run(ctx context.Context, files []File, limit int, over *table.Table, progress func(done int64)) error {
+func Run(ctx context.Context, files *units.Files, limit int, over *table.Table, progress func(done int64)) error {
 	v := verifier{ctx: ctx, table: over, fixed: over.Schema.Fixed(), progress: progress}
-	total := int64(0)
-	for _, f := range files {
-		total += f.Content.Size()
-	}
+	total := files.Bytes()
 	for _, number := range v.fixed {
 		v.width += over.Schema.Fields[number].RowBytes()
 	}
@@ -57,7 +43,7 @@ type verifier struct {
 }
 
 // files verifies the files. Its share of the progress is what rows leaves.
-func (v *verifier) files(files []File, limit int, total int64) error {
+func (v *verifier) files(files *units.Files, limit int, total int64) error {
 	var mu sync.Mutex
 	read, share := int64(0), float64(total-v.rowed)/float64(max(total, 1))
 	progress := func(bytes int64) {
@@ -66,12 +52,17 @@ func (v *verifier) files(files []File, limit int, total int64) error {
 		read += bytes
 		v.progress(int64(float64(read) * share))
 	}
-	return guard.Parallel(context.Background(), "arrowio", len(files), limit, func(i int) error {
-		err := files[i].Check(v.ctx, progress)
-		if changed := files[i].Content.Check(); changed != nil {
+	return guard.Parallel(context.Background(), "arrowio", len(files.List), limit, func(i int) error {
+		f, gathered := files.List[i], []int(nil) // columns that rows reads
+		for _, field := range v.fixed {
+			number, _ := f.Column(files.Fields[field])
+			gathered = append(gathered, number)
+		}
+		err := f.Contents.Verify(v.ctx, gathered, progress)
+		if changed := f.Content.Check(); changed != nil {
 			return changed // the change may explain err
 		}
-		return files[i].Named(err)
+		return f.Named(err)
 	})
 }
 
