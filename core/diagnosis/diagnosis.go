@@ -28,16 +28,16 @@ type Measurements struct {
 
 	// The times of the loop. The rest of Wall is the step.
 	Wall     time.Duration // without pauses between loops
-	Wait     time.Duration // in which the loop waited for a batch that was not ready
-	Peers    time.Duration // in which it waited for other processes to come to the same batch
+	Wait     time.Duration // the loop waited for a batch that was not ready
+	Peers    time.Duration // it waited for other processes to come to the same batch
 	HandOver time.Duration // time of the rest of the calls that return a batch
 
 	// The times of the producer. Storage and Decode are parts of Gather, and Gather is a
 	// part of Build.
 	Build, Gather, Storage, Decode time.Duration
-	Stall                          time.Duration // in which enough batches were ready
+	Stall                          time.Duration // enough batches were ready
 
-	// The processor time of decoding, also ahead and for other loaders; and the time in which
+	// The processor time of decoding, also ahead and for other loaders; and the time that
 	// decodings waited for one of the processors.
 	Decoding, Delayed time.Duration
 	Processors        int
@@ -67,13 +67,13 @@ type Measurements struct {
 // Samples describe what the devices did at some steps.
 type Samples struct {
 	Steps  int // that were sampled
-	Idle   int // steps at which the devices had nothing to do when the next batch was asked for
-	Dry    int // steps at which the devices had nothing to do when the batch was delivered
+	Idle   int // steps with idle devices when the next batch was asked for
+	Dry    int // steps with idle devices when the batch was delivered
 	Inside int // steps that were sampled at a random time inside of the step
-	Busy   int // steps of Inside at which the devices computed
+	Busy   int // steps of Inside with computing devices
 
-	// The time of the steps without a sample inside, and the part of it in which their thread
-	// ran or waited for a CPU. A sample inside takes the interpreter's lock from the thread.
+	// The time of the steps without a sample inside, and the part of it that their thread ran
+	// or waited for a CPU. A sample inside takes the interpreter's lock from the thread.
 	Step, CPU time.Duration
 }
 
@@ -123,7 +123,7 @@ type Part struct {
 // Report is the diagnosis of a loop.
 type Report struct {
 	Batches   int64
-	Waited    float64 // share of the wall time in which the loop waited for data
+	Waited    float64 // share of the wall time that the loop waited for data
 	Bound     Bound
 	Process   int     // the process with the slow input, if Bound is Process; -1 if it is not known
 	Cause     Bound   // bound of that process; empty if it is not known
@@ -147,7 +147,7 @@ type Row struct {
 	Batches int64
 	Waited  float64
 	Step    time.Duration
-	Idle    time.Duration // time of the step in which its devices had no work; -1 if too few steps were sampled
+	Idle    time.Duration // idle time of the devices in a step; -1 if too few steps were sampled
 	Bound   Bound
 	Age     time.Duration
 }

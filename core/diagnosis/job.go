@@ -176,7 +176,7 @@ func (r *Report) compare(format string, of func(*Report) float64, other *Report)
 	r.Sentences[2] = "Look for work that only its program does, such as printing or saving, or for a slower machine; its input is not late."
 }
 
-// unseen returns the sentence on a job in which no process is late, as far as it is known.
+// unseen returns the sentence on a job without a late process, as far as it is known.
 func unseen(reports []*Report) string {
 	for _, r := range reports {
 		if (r.Samples.Inside < minProbes || r.Samples.Busy == 0) && r.Bound != Unknown {

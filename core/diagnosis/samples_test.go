@@ -18,7 +18,7 @@ type program struct {
 	device float64 // time of the device, which begins after the first tenth of own
 	waits  bool    // whether the thread waits for the device at the end of a step
 	busy   float64 // the longest wait for a CPU, for the thread, the device and the probe each
-	locked float64 // the share of own in which the thread is blocked by a lock
+	locked float64 // the share of own that the thread is blocked by a lock
 }
 
 // run returns the measurements of some steps with two kinds of samples in turn: some probe

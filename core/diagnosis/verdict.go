@@ -62,7 +62,7 @@ type loop struct {
 	wall, wait, peers, handOver, step     float64
 	build, gather, storage, decode, other float64
 	decoding                              float64 // processor time
-	passing                               float64 // the part of wait in which a batch was ready, if batches are dropped
+	passing                               float64 // the part of wait while a batch was ready, if batches are dropped
 }
 
 func newLoop(m Measurements) *loop {
@@ -92,11 +92,11 @@ func duration(seconds float64) time.Duration { return time.Duration(math.Round(s
 
 func (l *loop) waited() float64 { return share(l.wait+l.peers+l.handOver, l.wall) }
 
-// own returns the share of the time in which the loop waited for its own input.
+// own returns the share of the time that the loop waited for its own input.
 func (l *loop) own() float64 { return share(l.wait+l.handOver, l.wall) }
 
-// idle returns the time of a step in which the devices had no work, or false if too few
-// steps were sampled.
+// idle returns the idle time of the devices in a step, or false if too few steps were
+// sampled.
 func (l *loop) idle() (seconds float64, known bool) {
 	return l.step * (1 - share(float64(l.Samples.Busy), float64(l.Samples.Inside))), l.Samples.Inside >= minSamples
 }
@@ -250,8 +250,8 @@ func (l *loop) synchronizes() bool {
 	return devices >= some && blocked >= max(some, devices/2) && l.synchronization().faster >= 1+some/2
 }
 
-// shares returns the shares of the step in which the devices have work, and in which the
-// thread neither runs nor waits for a CPU.
+// shares returns the share of the step when the devices have work, and the share when
+// the thread neither runs nor waits for a CPU.
 func (l *loop) shares() (devices, blocked float64) {
 	s := l.Samples
 	if s.Step > 0 {

@@ -20,8 +20,8 @@ import (
 //
 // Times are per batch, and shares are relative to the wall time. Process and cause are null
 // unless the bound is "process" and the late process is known. Change is null unless the
-// action is "set-argument". Windows is null unless the order has windows. The time in which
-// devices had no work, idle_ns, is null if it is not known.
+// action is "set-argument". Windows is null unless the order has windows. The idle time of
+// the devices, idle_ns, is null if it is not known.
 func Report(r *diagnosis.Report) []byte {
 	w := &jsontext.Writer{}
 	w.Open('{')

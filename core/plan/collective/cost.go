@@ -39,9 +39,9 @@ type Cost struct {
 //	broadcast       ring           2(n-1)      S
 //	                tree           ⌈log₂ n⌉    S⌈log₂ n⌉
 //
-// The time is steps · latency + bytes / bandwidth. The bytes are those that a
-// device sends. In a tree or a broadcast, devices wait for each other's messages:
-// then each step counts, with S bytes in a tree and S/n in a ring.
+// The time is steps · latency + bytes / bandwidth. The bytes are what a device
+// sends. In a tree or a broadcast, devices wait for each other's messages: then
+// each step counts, with S bytes in a tree and S/n in a ring.
 //
 // If S does not divide by the slots, the bytes are rounded up. With two
 // directions, a device may send 2 bytes more, because it sends parts of

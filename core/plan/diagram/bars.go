@@ -109,7 +109,7 @@ func (b *bars) text(width int) []string {
 	return append(append(out, ""), drawing.Join(0, width, b.legend()...)...)
 }
 
-// used lists the kinds of which a bar has a segment.
+// used lists the kinds of segments of the bars.
 func (b *bars) used() []kind {
 	var list []kind
 	for i, k := range b.kinds {

@@ -159,7 +159,7 @@ func (p Collective) oneLink(c *hardware.Cluster) (hardware.Link, string) {
 	return link, "along one dimension of a slice"
 }
 
-// values draws the values of all devices, and marks those that the step has changed.
+// values draws the values of all devices, and marks the values that the step has changed.
 func values(title string, state collective.State, step collective.Step) block {
 	b := block{head: []string{title}}
 	changed := map[[2]int]bool{}

@@ -12,8 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// uniform makes a mesh on one process, in which the device at position i has the id i.
-// An error names path, a JSON Pointer into the spec.
+// uniform makes a mesh on one process. The device at position i has the id i. An error
+// names path, a JSON Pointer into the spec.
 func uniform(path string, axes []mesh.Axis) (*mesh.Mesh, error) {
 	m, err := mesh.Uniform(axes, 1)
 	if err != nil {
@@ -33,7 +33,7 @@ func at(path string, err error) error {
 	return found
 }
 
-// listed joins numbers. If there are more than most, it leaves out those before the last.
+// listed joins numbers. If there are more than most, it leaves out numbers before the last.
 func listed(numbers []int, most int, separator string) string {
 	var parts []string
 	for _, i := range drawing.Shown(len(numbers), most) {

@@ -48,8 +48,8 @@ const (
 	headSpace = 6
 )
 
-// styles lists ways to write a text, the widest first. The flow uses the first of those
-// with the fewest rows.
+// styles lists ways to write a text, the widest first. The flow uses the first one with
+// the fewest rows.
 var styles = []struct {
 	start bool // columns have only the starts of their ranges as labels
 	gap   int  // spaces between blocks

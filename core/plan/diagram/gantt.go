@@ -199,8 +199,8 @@ func (g *gantt) axis(width int, typical int64) axis {
 
 func (a axis) cut() bool { return a.from < a.to }
 
-// pixels returns the pixels at which a task begins and ends. They are equal for a task that
-// is left out.
+// pixels returns the pixels where a task begins and ends. They are equal for a task that is
+// left out.
 func (a axis) pixels(t task) (at, end int) {
 	scale := func(tick int64) int { return int(tick * int64(a.until) / a.from) }
 	rest := a.until + cutWidth // pixel of to

@@ -128,7 +128,7 @@ func processBars(l, need *layout.Layout) []bar {
 }
 
 // processBar makes the bar of the n-th process. need is the same layout with the way of
-// loading in which every process reads only what it needs, once.
+// loading that reads only what each process needs, once.
 func processBar(l, need *layout.Layout, n int) bar {
 	costs, least := l.ProcessCosts(n), need.ProcessCosts(n).ReadBytes
 	r := bar{parts: make([]int64, len(loadingKinds))}

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/plan/strategy"
 )
 
-// report is a report with two candidates, of which the second does not fit.
+// report is a report with two candidates. The second does not fit.
 func report() *strategy.Report {
 	memory := func(weights, activations int64) strategy.Memory {
 		return strategy.Memory{Weights: weights, Gradients: weights, Optimizer: 2 * weights, Activations: activations, Buffers: 1e9, Capacity: 40e9}

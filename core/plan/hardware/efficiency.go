@@ -13,13 +13,13 @@ type Efficiency struct {
 // usual share of the peak.
 const NarrowExpert = 4096
 
-// efficiencies has the kinds with published runs, on them or on devices of the same
-// family. One half of the runs chose the intervals, and the other half tests them
-// (throughput_test.go in core/plan/strategy). An interval has the shares at which the planner's
-// expected times equal the published ones, rounded outward to 5 %. These are runs of models
-// above 10^9 parameters, with up to 8,192 tokens per example. GPUs reach a smaller share of
-// their peak than TPUs, because they lower their clock under load. In 8 bits the peak
-// doubles, but attention stays in 16 bits.
+// efficiencies has the kinds with published runs, on them or on devices of the same family. One
+// half of the runs chose the intervals, and the other half tests them (throughput_test.go in
+// core/plan/strategy). An interval has the shares that make the planner's expected times equal
+// the published ones, rounded outward to 5 %. These are runs of models above 10^9 parameters,
+// with up to 8,192 tokens per example. GPUs reach a smaller share of their peak than TPUs,
+// because they lower their clock under load. In 8 bits the peak doubles, but attention stays in
+// 16 bits.
 var efficiencies = []struct {
 	kinds []string
 	eight bool // products of 8 bits

@@ -76,7 +76,7 @@ func libtpu(hundredths int64, sheet string) Cell {
 // to Scale Your Model", part 2, 2025.
 //
 // The name of a GPU in JAX is the product name that the driver reports. The names of TPUs
-// are those in jax/_src/mesh_utils.py and pallas/mosaic/tpu_info.py of JAX 0.10.
+// are from jax/_src/mesh_utils.py and pallas/mosaic/tpu_info.py of JAX 0.10.
 //
 // To add a kind, append a row. A number without a source stays out.
 var table = []Kind{

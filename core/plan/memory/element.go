@@ -9,7 +9,7 @@ import (
 )
 
 // Element is the element type of an array on a device. It has all types of JAX, and
-// not only those that meshfeed reads. The zero value is invalid.
+// not only the types that meshfeed reads. The zero value is invalid.
 type Element uint8
 
 // The element types that Go code names. ParseElement finds every type by its name.
@@ -25,7 +25,7 @@ const (
 	unnamed // the first type without a constant
 )
 
-// elements lists the types: first those with constants, then the others. The bits are what
+// elements lists the types: first types with constants, then the others. The bits are what
 // an element takes in the memory of a device. XLA packs types of two and four bits, but not
 // types of one bit. A PRNG key takes the 32-bit words of its implementation, such as two
 // words for threefry ("fry").

@@ -90,7 +90,7 @@ func (r *Row) shard(m *mesh.Mesh) {
 	}
 }
 
-// total returns the bytes of rows on a device, without those on the host.
+// total returns the bytes of rows on a device, without rows on the host.
 func total(rows []Row) (sum int64) {
 	for _, r := range rows {
 		if r.Host == "" {

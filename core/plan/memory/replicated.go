@@ -55,9 +55,9 @@ func (u *Usage) parametersByName() map[string]*Row {
 	return byName
 }
 
-// likeParameter proposes the spec of the parameter to which a state belongs. The name of
-// the state ends with the name of that parameter, and both have the same shape. Without
-// such a parameter, or if its spec leaves another axis unused, devices is 0.
+// likeParameter proposes the spec of a state's parameter. The name of the state ends
+// with the name of that parameter, and both have the same shape. Without such a
+// parameter, or if its spec leaves another axis unused, devices is 0.
 func likeParameter(state *Row, parameters map[string]*Row) (p proposal) {
 	for name := state.Name; name != ""; {
 		like, known := parameters[name]

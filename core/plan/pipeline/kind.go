@@ -78,7 +78,7 @@ func Check(kind Kind, stages, micro, chunks int) error {
 }
 
 // checkSize returns an error if a schedule exceeds MaxForwards. Its hint names a number
-// with which the schedule is possible if the others are small enough. An interleaved one
+// that makes the schedule possible if the others are small enough. An interleaved one
 // has at least two chunks, and a multiple of the stages as micro-batches.
 func checkSize(kind Kind, stages, micro, chunks int) error {
 	mostStages, leastMicro, multiple := MaxForwards, 1, 1

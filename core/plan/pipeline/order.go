@@ -6,7 +6,7 @@ type step struct {
 	chunk, micro int
 }
 
-// order returns the tasks of a stage in the order in which the stage runs them.
+// order returns the tasks of a stage in the order of their execution.
 func order(kind Kind, stage, stages, micro, chunks int) []step {
 	switch kind {
 	case GPipe:

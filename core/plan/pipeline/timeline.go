@@ -172,7 +172,7 @@ func newEnds(parts, micro int) ends {
 	return e
 }
 
-// ready returns the tick at which the dependencies of a task have ended, or -1.
+// ready returns the tick when all dependencies of a task have ended, or -1.
 func (e ends) ready(work Work, part, micro int) int64 {
 	switch {
 	case work == Forward && part == 0:

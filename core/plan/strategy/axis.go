@@ -46,7 +46,7 @@ func (s sizes) product(axes ...axis) int64 {
 	return n
 }
 
-// batchParts returns the number of parts into which the batch is split.
+// batchParts returns the number of parts of the batch.
 func (s sizes) batchParts() int64 { return s.product(dataAxis, fsdpAxis, expertAxis) }
 
 // replicas returns the number of devices that hold the same weights outside of experts.

@@ -98,8 +98,8 @@ func (b *block) add(q *part, r shard) {
 	}
 }
 
-// gatheredType returns the element type in which fsdp gathers weights. It is the type of
-// computation, unless that type is larger than the weights or has less than 16 bits.
+// gatheredType returns the element type of the weights that fsdp gathers. It is the type
+// of computation, unless that type is larger than the weights or has less than 16 bits.
 func (q *part) gatheredType() memory.Element {
 	if c := q.precision.Compute.Bits(); c < 16 || c > q.precision.Weights.Bits() {
 		return q.precision.Weights

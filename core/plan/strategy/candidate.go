@@ -93,7 +93,7 @@ func compareKnown(a, b int64) int {
 	return 0
 }
 
-// preference lists the axis sizes in the order in which the ranking compares them. The
+// preference lists the axis sizes in the order of their comparison in the ranking. The
 // axis that should stay smallest is first.
 func (a *score) preference() []int {
 	s := &a.sizes
@@ -185,7 +185,7 @@ func (e *evaluator) each(all bool, visit func(score)) error {
 
 // eachSize evaluates the settings with the current schedule. A larger micro-batch takes no
 // less memory, except that the routed share of its tokens is rounded up less often. So
-// eachSize stops after the first size for which no setting fits, unless all is set.
+// eachSize stops after the first size without a setting that fits, unless all is set.
 func (e *evaluator) eachSize(all bool, visit func(score)) error {
 	p := e.planner
 	for _, micro := range p.microBatches(p.batch / e.sizes.batchParts()) {

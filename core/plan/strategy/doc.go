@@ -101,6 +101,6 @@
 //
 // If no candidate fits, the planner changes the document and evaluates it again: other
 // meshes, smaller micro-batches, recomputation, smaller states, more devices. A problem
-// names the smallest change of each kind after which a candidate fits. If the best
+// names the smallest change of each kind that makes a candidate fit. If the best
 // candidate fits only with fused kernels, a warning says so.
 package strategy

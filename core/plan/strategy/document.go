@@ -166,8 +166,8 @@ type Input struct {
 	Processes     int   // 0 for one per node
 }
 
-// The axes of a mesh, outermost first. A mesh of a report has those with a size
-// above 1 in this order, and devices in row-major order over them.
+// The axes of a mesh, outermost first. A mesh of a report has the axes with a
+// size above 1 in this order, and devices in row-major order over them.
 const (
 	Pipe    = "pipe"    // splits the layers
 	Data    = "data"    // splits the batch, and replicates the model
@@ -189,7 +189,7 @@ const (
 	DefaultMargin = 100 // thousandths
 	MaxMargin     = 900 // thousandths
 
-	// LongSequence is the sequence from which the planner tries context
-	// parallelism without being asked.
+	// LongSequence is the shortest sequence with context parallelism by
+	// default.
 	LongSequence = 32_768
 )

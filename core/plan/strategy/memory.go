@@ -38,10 +38,10 @@ func (e *evaluator) memory(g *stage) Memory {
 	return m
 }
 
-// avoidable returns the bytes by which the least memory of a stage is less than the sum
-// over its activations and buffers. A library may gather one array at a time instead of
-// two layers. After the backward pass of the head, the backward pass of a layer can use
-// the memory of the logits.
+// avoidable returns the sum over a stage's activations and buffers, less the least
+// memory of the stage. A library may gather one array at a time instead of two layers.
+// After the backward pass of the head, the backward pass of a layer can use the memory
+// of the logits.
 func (e *evaluator) avoidable(g *stage) int64 {
 	if e.model.shape == nil {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// order is the order in which the enumerator chooses the sizes of axes. Axes with rules
-// of their own come first, so that one broken rule excludes many meshes at once.
+// order is the order of axes in which the enumerator chooses their sizes. Axes with
+// rules of their own come first, so that one broken rule excludes many meshes at once.
 var order = [numAxes]axis{tensorAxis, expertAxis, contextAxis, pipeAxis, fsdpAxis, dataAxis}
 
 // enumerator lists the meshes of the devices that break no rule, and counts the others.
@@ -23,7 +23,7 @@ type enumerator struct {
 	counts map[[2]int]int64     // results of count, by level and rest
 	found  []sizes              // meshes that break no rule, up to MaxMeshes
 	byUsed [numAxes + 1][]sizes // found, by the number of axes that split something
-	legal  int64                // all meshes that break no rule, also those beyond MaxMeshes
+	legal  int64                // all meshes that break no rule, also meshes beyond MaxMeshes
 	pruned []Pruned
 }
 
@@ -132,7 +132,7 @@ func (e *enumerator) find(s sizes) {
 	}
 }
 
-// limit keeps MaxMeshes meshes, those with the fewest axes, and counts the others.
+// limit keeps the MaxMeshes meshes with the fewest axes, and counts the others.
 func (e *enumerator) limit() {
 	for _, list := range e.byUsed {
 		e.found = append(e.found, list[:min(len(list), MaxMeshes-len(e.found))]...)

@@ -110,8 +110,8 @@ func largest(shape []int, n int) int {
 	return best
 }
 
-// undivided returns how many thousandths of a device's weights are in arrays of which the
-// replicas divide no dimension, so that a spec of JAX cannot split their states.
+// undivided returns how many thousandths of a device's weights are in arrays without a
+// dimension that the replicas divide, so that a spec of JAX cannot split their states.
 func (m *model) undivided(s sizes) int64 {
 	var whole, all float64
 	for i := range m.parts {

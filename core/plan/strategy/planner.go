@@ -23,7 +23,7 @@ type planner struct {
 	optimizer        memory.Optimizer
 	batch            int64              // examples of the global batch
 	peak             float64            // operations per second of a device; 0 if they are not known
-	format           hardware.Precision // the number format for which peak holds
+	format           hardware.Precision // the number format of peak
 	kinds            []pipeline.Kind    // schedules to try
 	chunks           int                // per stage, of an interleaved schedule; 0 to try several
 	sequenceParallel bool               // sequence parallelism
@@ -271,10 +271,10 @@ func formatOf(e memory.Element) hardware.Precision {
 // of TPUs reach 90 % [Austin et al., "How to Scale Your Model", 2025, parts 2 and 12].
 var defaultLinkEfficiency = [2]int{350, 1000}
 
-// wideNodes is the largest number of nodes over which published runs hide the
-// communication of fsdp: MaxText on 256 H100. On 48 to 192 nodes, runs with ZeRO stage 3
-// did not, and reached 10 % to 30 % of the links [Narayanan et al., arXiv 2104.04473, table
-// 2]. So fsdp is expected to take wideSlowdown times as long there.
+// wideNodes is the most nodes in a published run that hides the communication of fsdp:
+// MaxText on 256 H100. On 48 to 192 nodes, runs with ZeRO stage 3 did not, and reached 10 %
+// to 30 % of the links [Narayanan et al., arXiv 2104.04473, table 2]. So fsdp is expected
+// to take wideSlowdown times as long there.
 const (
 	wideNodes    = 32
 	wideSlowdown = 2

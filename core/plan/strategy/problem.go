@@ -114,8 +114,8 @@ func (r *Report) unknownTimes(missing map[string]string, order []string, p *plan
 	}
 }
 
-// otherCompute returns the beginning of a hint: a type of 16 bits in which the device can
-// compute, if there is one.
+// otherCompute returns the beginning of a hint: a type of 16 bits that the device can
+// compute in, if there is one.
 func (p *planner) otherCompute() string {
 	for _, t := range [...]memory.Element{memory.BFloat16, memory.Float16} {
 		if p.cluster.FLOPs[formatOf(t)] > 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// attempt is a document with one change, after which a candidate may fit.
+// attempt is a document with one change that may make a candidate fit.
 type attempt struct {
 	text     string // the change; "%s" stands for the mesh that fits
 	document Document
 }
 
-// remedies lists kinds of changes, those with the least influence on the training
-// first. Each returns attempts, the smallest change first.
+// remedies lists kinds of changes. Kinds with the least influence on the training
+// come first. Each returns attempts, the smallest change first.
 var remedies = []func(*planner) []attempt{
 	(*planner).otherSearch, (*planner).fewerActivations, (*planner).smallerStates, (*planner).moreDevices,
 }
@@ -64,8 +64,8 @@ func roundedUp(n int64) int64 {
 	return times(n/step+min(1, n%step), step)
 }
 
-// fits returns the first mesh of which a candidate fits, or nil. more is false if there
-// are more than MaxMeshes meshes, so that further attempts would take long.
+// fits returns the first mesh with a candidate that fits, or nil. more is false if
+// there are more than MaxMeshes meshes, so that further attempts would take long.
 func (d *Document) fits() (mesh *sizes, more bool) {
 	if d.Validate() != nil {
 		return nil, true

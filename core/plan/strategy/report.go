@@ -67,7 +67,7 @@ type Time struct {
 	Step      int64 // expected
 	Low, High int64 // best efficiencies and full overlap; least efficiencies and no overlap
 	Compute   int64
-	HBM       int64 // the update of the weights, and the time by which reading weights exceeds Compute
+	HBM       int64 // the update of the weights, and how much longer than Compute reading the weights takes
 	Tensor    int64 // communication over the axis; so are FSDP to Pipe
 	FSDP      int64
 	Data      int64

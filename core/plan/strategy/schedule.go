@@ -70,8 +70,8 @@ func (p *planner) schedules(pipe int) (list []schedule) {
 	return list
 }
 
-// equalChunks returns the fewest and the most chunks per stage for which so many layers
-// are missing, or 0.
+// equalChunks returns the fewest and the most chunks per stage that leave so many
+// layers missing, or 0.
 func (p *planner) equalChunks(pipe, layers int) (fewest, most int) {
 	for chunks := max(2, p.chunks); pipe*chunks <= p.model.layers+layers && (p.chunks == 0 || chunks == p.chunks); chunks++ {
 		if missing(p.model.layers, pipe*chunks) <= layers {

@@ -67,7 +67,7 @@ func (m *model) divide(pipe, chunks int) []int {
 	return list
 }
 
-// last returns the number of layers of the last stage for which the slowest stage has the
+// last returns the number of layers of the last stage that gives the slowest stage the
 // fewest operations. The last stage computes the head too. The layers of the other stages
 // differ by at most one.
 func (m *model) last(pipe int) int {
@@ -80,8 +80,8 @@ func (m *model) last(pipe int) int {
 		return float64(ceil(int64(m.layers-n), int64(pipe-1))) * layer
 	}
 	most := m.layers - pipe + 1
-	// n is the largest number of layers with which the last stage is not the slowest. With
-	// n+1 layers, the slowest stage may still be faster.
+	// n is the most layers that keep the last stage from being the slowest. With n+1
+	// layers, the slowest stage may still be faster.
 	n := sort.Search(most, func(n int) bool { return float64(float64(n+1)*layer)+head > slowest(n+1) })
 	if n == 0 || n < most && float64(float64(n+1)*layer)+head < slowest(n) {
 		n++

@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/problem"
 )
 
-// Advise evaluates every mesh of the devices that the model can use. It ranks those that
-// fit by the expected time of a step. The error is InvalidArgument, with a JSON Pointer
-// in its attribute "path".
+// Advise evaluates every mesh of the devices that the model can use. It ranks the meshes
+// that fit by the expected time of a step. The error is InvalidArgument, with a JSON
+// Pointer in its attribute "path".
 func Advise(d *Document) (*Report, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err

@@ -40,8 +40,8 @@ func TestTimeOfOneDevice(t *testing.T) {
 }
 
 // TestStagesOfZeRO checks that stages 1 and 2 of ZeRO take the same time with one
-// micro-batch, after which both scatter the gradients once. With two, stage 2 sends more,
-// and is not faster.
+// micro-batch, because both then scatter the gradients once. With two, stage 2 sends
+// more, and is not faster.
 func TestStagesOfZeRO(t *testing.T) {
 	times := func(batch int64) (found [2]strategy.Time) {
 		r := advise(t, &strategy.Document{

@@ -79,7 +79,7 @@ func (s *span) add(o span, n float64) {
 	s.sending += float64(o.sending * n)
 }
 
-// measured is the number of bytes for which rateOf computes a time. It is so large that
+// measured is the number of bytes that rateOf computes a time for. It is so large that
 // the rounding of the time does not matter.
 const measured = 1 << 40
 
@@ -95,8 +95,8 @@ func rateOf(path hardware.Path, op collective.Op) rate {
 // of returns the time of one operation.
 func (r rate) of(bytes int64) span { return span{r.latency, r.perByte * float64(bytes)} }
 
-// listCalls lists the collective operations of a device in a stage, except those that
-// sum gradients over replicas.
+// listCalls lists the collective operations of a device in a stage, except sums of
+// gradients over replicas.
 func (e *evaluator) listCalls(g *stage) []call {
 	e.calls = e.calls[:0]
 	if e.model.shape != nil {

@@ -2,7 +2,7 @@ package transformer
 
 import "github.com/meshfeed/meshfeed/internal/wording"
 
-// Attention is the way in which scores are computed.
+// Attention is how scores are computed.
 type Attention string
 
 // The kinds of attention. FlashAttention is the default.
@@ -22,7 +22,7 @@ const (
 	FullRecomputation      Recomputation = "full"      // the whole layer from its input
 )
 
-// Execution has the settings with which one device computes one micro-batch.
+// Execution has the settings of one device for one micro-batch.
 type Execution struct {
 	Batch            int           // examples of the micro-batch
 	Tensor           int           // devices that split heads and matrices; 0 means 1

@@ -12,10 +12,10 @@ type FLOPs struct {
 	denseLayers, expertLayers int64
 }
 
-// FLOPs counts the operations of the forward pass for one token. Each matrix takes
-// two per parameter. The scores take 4·s·a·d per layer, as Narayanan et al. (arXiv
-// 2104.04473, appendix) and PaLM (arXiv 2204.02311, appendix B) count: also those that
-// a causal mask removes. Norms, biases, softmax and the lookup of embeddings do not count.
+// FLOPs counts the operations of the forward pass for one token. Each matrix takes two per
+// parameter. The scores take 4·s·a·d per layer, as Narayanan et al. (arXiv 2104.04473,
+// appendix) and PaLM (arXiv 2204.02311, appendix B) count: also scores that a causal mask
+// removes. Norms, biases, softmax and the lookup of embeddings do not count.
 func (s Shape) FLOPs() FLOPs {
 	s = s.WithDefaults()
 	return s.count(1000)

@@ -25,8 +25,8 @@ type Layers uint8
 // The layers.
 const (
 	EveryLayer   Layers = iota
-	DenseLayers         // those without experts
-	ExpertLayers        // those with experts
+	DenseLayers         // layers without experts
+	ExpertLayers        // layers with experts
 )
 
 // Part is an array of the model, or the arrays of the same kind in several layers.

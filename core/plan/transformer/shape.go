@@ -73,7 +73,7 @@ type Latent struct {
 // Experts replaces the feed-forward block of some layers by experts.
 type Experts struct {
 	Count               int // experts in a layer
-	Active              int // experts to which the router sends a token
+	Active              int // experts that the router sends a token to
 	Every               int // each n-th layer has experts; 0 means 1, every layer
 	After               int // the first layers have none
 	FFN                 int // width of one expert; 0 means Shape.FFN

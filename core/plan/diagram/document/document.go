@@ -28,7 +28,7 @@ func Draw(text []byte) (*diagram.Diagram, error) {
 }
 
 // DrawOf is Draw for a document of one of the given kinds. A program that calls DrawOf
-// but not Draw contains only the code of those kinds.
+// but not Draw contains only the code of these kinds.
 func DrawOf(text []byte, kinds ...Kind) (*diagram.Diagram, error) {
 	kind, spec, err := parse(text, kinds)
 	if err != nil {

@@ -71,7 +71,7 @@ const (
 	unknown = "?"
 )
 
-// notes explains the columns in which some candidate has a value.
+// notes explains the columns with a value for some candidate.
 func notes(r *strategy.Report) [][]string {
 	var rows [][]string
 	for _, c := range columns {

@@ -72,8 +72,8 @@ type timeUnit struct {
 
 var timeUnits = []timeUnit{{"hours", 3_600_000_000_000}, {"seconds", 1_000_000_000}, {"ms", 1_000_000}, {"µs", 1000}}
 
-// unitOf returns the unit of the columns of times of a report: the largest one in which
-// the first time is at least 1.
+// unitOf returns the unit of the columns of times of a report: the largest unit that
+// makes the first time at least 1.
 func unitOf(r *strategy.Report) timeUnit {
 	for i := range r.Candidates {
 		if t := r.Candidates[i].Time; t != nil {

@@ -224,8 +224,8 @@ func collectives(r *strategy.Report) [][]string {
 	return rows
 }
 
-// aligned returns the rows of a table as lines with aligned columns. Its spaces are ones
-// at which wrap does not break a line.
+// aligned returns the rows of a table as lines with aligned columns. wrap does not break
+// a line at its spaces.
 func aligned(rows [][]string, sides string) []string {
 	widths := make([]int, len(sides))
 	for _, row := range rows {

@@ -61,7 +61,7 @@ func (p *printer) paragraph(mark, text string) {
 // columnsOf returns the width of a text in characters.
 func columnsOf(s string) int { return len([]rune(s)) }
 
-// noBreak is a space at which wrap does not break a line. wrap replaces it by a plain
+// noBreak is a space that wrap does not break a line at. wrap replaces it by a plain
 // space.
 const noBreak = "\u00a0"
 
