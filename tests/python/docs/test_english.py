@@ -32,14 +32,15 @@ for word in ("behaviour", "centre", "colour", "favour", "neighbour", "labelled")
 for word in ("general", "initial", "normal", "optim", "organ", "recogn", "serial"):
     WORDS |= {f"{word}ise", f"{word}ises", f"{word}ised", f"{word}ising"}
 
-# Habits of writing, and how many of 1,000 lines may have them. Repeat the noun, or say what
-# the thing does: "copies the row of one span to another", "n int // number of rows".
-HABITS = {
-    r"\b(?:that|those) of\b": 2.5,
-    r"(?:^|[.:!?] )Of (?!returns|describes)|^of ": 3.5,
-    r"\bwhose\b": 4.5,
-    r"\b(?:is|are|was|were) (?:no|none)\b": 2,
-}
+# Habits of writing, each in at most `MOST` of 1,000 lines. Repeat the noun, or say what the
+# thing does: "copies the row of one span to another", "n int // number of rows".
+HABITS = (
+    r"\b(?:that|those) of\b",
+    r"(?:^|[.:!?] )Of (?!returns|describes)|^of ",
+    r"\bwhose\b",
+    r"\b(?:is|are|was|were) (?:no|none)\b",
+)
+MOST = 2
 
 LONGEST = 35  # words of a sentence; 25 is the aim
 
@@ -154,10 +155,10 @@ def long_sentences(found: list[Paragraph]) -> Iterator[str]:
 def habits(found: list[Paragraph]) -> Iterator[str]:
     """Yields the places of a habit that too many lines have."""
     lines = sum(p.lines for p in found)
-    for habit, most in HABITS.items():
+    for habit in HABITS:
         places = [p.where for p in found for _ in re.findall(habit, p.text)]
-        if len(places) * 1000 > most * lines:
-            yield f"{habit}: {len(places)} in {lines} lines, at most {most} in 1,000: {places}"
+        if len(places) * 1000 > MOST * lines:
+            yield f"{habit}: {len(places)} in {lines} lines, at most {MOST} in 1,000: {places}"
 
 
 def test_plain_english() -> None:
