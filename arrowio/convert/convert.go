@@ -210,8 +210,7 @@ const maxFiles = 1 << 20
 // checkResult opens the directory, which reads all metadata.
 func checkResult(ctx context.Context, dir string) error {
 	ds, err := arrowio.OpenFiles(ctx, []string{dir}, arrowio.Options{IO: "read"})
-	var damage *status.Error
-	if errors.As(err, &damage) && damage.Code == status.DataLoss {
+	if damage, ok := errors.AsType[*status.Error](err); ok && damage.Code == status.DataLoss {
 		return damage.WithHint("remove this file, and run the same command, which writes it again")
 	}
 	if err != nil {

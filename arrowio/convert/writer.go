@@ -215,8 +215,8 @@ func (w *writer) progress(records int64) {
 
 // explain adds to the error of a full disk how much room is needed.
 func (w *writer) explain(err error, out *output) error {
-	var e *status.Error
-	if !errors.As(err, &e) || e.Attr("full") == nil {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok || e.Attr("full") == nil {
 		return err
 	}
 	rowBytes, left := float64(w.plan.rowBytes), w.total-w.done

@@ -188,8 +188,7 @@ func size(shape []int, element int) (n int64, ok bool) {
 // read fills p from an offset on.
 func read(ctx context.Context, f blob.Blob, p []byte, offset int64) error {
 	err := blob.ReadFull(ctx, f, p, offset)
-	var known *status.Error
-	if err == nil || errors.As(err, &known) {
+	if _, known := errors.AsType[*status.Error](err); err == nil || known {
 		return err
 	}
 	if err := f.Check(); err != nil {

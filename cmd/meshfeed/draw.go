@@ -112,8 +112,7 @@ func (o drawOptions) write(cmd *cobra.Command, d *diagram.Diagram) error {
 // draw draws the diagram of a spec. The error of a wrong number names its flag.
 func (o *drawOptions) draw(cmd *cobra.Command, spec diagram.Spec) error {
 	d, err := spec.Draw()
-	var e *status.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*status.Error](err); ok {
 		path, _ := e.Attr("path").(string)
 		return flagged(cmd, flagOf(cmd, path), e)
 	}

@@ -82,8 +82,8 @@ func openError(path string, err error, k kind) error {
 
 // named prefixes the message of an error with the name of a file.
 func named(path string, err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return err
 	}
 	c := *e

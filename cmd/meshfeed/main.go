@@ -150,8 +150,7 @@ type failure struct {
 func failureOf(err error) *failure {
 	f := &failure{}
 	f.Error.Code, f.Error.Message = status.CodeOf(err).String(), asFlags(err.Error())
-	var e *status.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*status.Error](err); ok {
 		f.Error.Op, f.Error.Message, f.Error.Hint = e.Op, asFlags(e.Msg), asFlags(e.Hint)
 		f.Error.Path, _ = e.Attr("path").(string)
 	}
@@ -160,8 +159,8 @@ func failureOf(err error) *failure {
 
 // describe formats an error: one line for the message, one for the remedy.
 func describe(err error) string {
-	var e *status.Error
-	if !errors.As(err, &e) || e.Hint == "" {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok || e.Hint == "" {
 		return visible(asFlags(err.Error()))
 	}
 	short := *e

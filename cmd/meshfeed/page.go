@@ -89,8 +89,8 @@ func pageHolding(cmd *cobra.Command, text []byte) ([]byte, error) {
 
 // byCommand sets the operation of an error to the name of the command.
 func byCommand(cmd *cobra.Command, err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return err
 	}
 	c := *e

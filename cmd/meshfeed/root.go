@@ -44,8 +44,8 @@ func newRoot() *cobra.Command {
 
 // flagProblem returns the text of an error of a flag, without the names of Go's functions.
 func flagProblem(cmd *cobra.Command, err error) string {
-	var number *strconv.NumError
-	if !errors.As(err, &number) {
+	number, ok := errors.AsType[*strconv.NumError](err)
+	if !ok {
 		return err.Error()
 	}
 	expected := "expected an integer"

@@ -50,8 +50,8 @@ func (d *Devices) reword(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var ours *status.Error
-	if !errors.As(err, &ours) {
+	ours, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return status.Errorf(status.Internal, "gomlxfeed", "cannot %s: %s", doing, wording.FirstLine(err.Error()))
 	}
 	if _, panicked := ours.Attr("stack").(string); !panicked {

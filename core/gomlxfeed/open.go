@@ -165,8 +165,8 @@ func (s *Spec) openWith(ctx context.Context, opener Opener, o OpenOptions) (Open
 
 // notOpened puts the specification before the message of an error.
 func notOpened(s Spec, err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return err
 	}
 	named := *e

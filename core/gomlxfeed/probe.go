@@ -102,8 +102,8 @@ func try(text string, stage func(string)) (facts Facts, err error) {
 }
 
 func answerError(err error) line {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		e = status.New(status.Internal, "", wording.FirstLine(err.Error()))
 	}
 	return line{Error: &probedError{e.Code, e.Msg, e.Hint}}

@@ -129,8 +129,8 @@ func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool
 		bytes += len(list[i].Dst)
 	}
 	err := gather.Run(w.addresses, list, gather.Options{Zeros: zeros, Streaming: gather.OutgrowsCache(batchesInMemory * bytes)})
-	var out *gather.RangeError
-	if !errors.As(err, &out) {
+	out, ok := errors.AsType[*gather.RangeError](err)
+	if !ok {
 		return err
 	}
 	f := s.Field(k)

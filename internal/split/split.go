@@ -227,8 +227,8 @@ func (c *copying) fail(f *failure) {
 
 // explain names the array with a number that the narrower type cannot hold.
 func (s *Splitter) explain(array int, err error) error {
-	var out *gather.RangeError
-	if !errors.As(err, &out) {
+	out, ok := errors.AsType[*gather.RangeError](err)
+	if !ok {
 		return err
 	}
 	a := &s.arrays[array]

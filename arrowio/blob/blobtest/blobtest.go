@@ -158,8 +158,8 @@ func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []b
 		_, list := o.List(ctx, none)
 		_, open := o.Open(ctx, blob.Entry{Name: none})
 		for _, err := range []error{stat, list, open} {
-			var e *status.Error
-			if !errors.As(err, &e) || e.Code != status.NotFound || e.Attr("path") != none {
+			e, ok := errors.AsType[*status.Error](err)
+			if !ok || e.Code != status.NotFound || e.Attr("path") != none {
 				t.Errorf("got %v", err)
 			}
 		}

@@ -103,8 +103,7 @@ func (c *column) open(number int) (Buffer, error) {
 // openAny returns the buffer with a number. It does not check the size.
 func (c *column) openAny(number int) (Buffer, error) {
 	b, err := c.batch.Open(c.batch.Header.Buffers(c.Column)[number])
-	var fault *Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*Fault](err); ok {
 		return nil, c.fault("buffer %d: %s", number, fault.Text)
 	}
 	return b, err

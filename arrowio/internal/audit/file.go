@@ -113,8 +113,8 @@ func (a *auditor) column(b *Batch, c *arrowmeta.Column, all bool) error {
 // damaged converts an [Fault] to an error of code DataLoss with the column as
 // an attribute. Other errors stay as they are.
 func damaged(err error) error {
-	var fault *Fault
-	if !errors.As(err, &fault) {
+	fault, ok := errors.AsType[*Fault](err)
+	if !ok {
 		return err
 	}
 	return status.Errorf(status.DataLoss, "arrowio", "%w", err).

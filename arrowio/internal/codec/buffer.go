@@ -135,12 +135,5 @@ func readExactly(r io.Reader, size int64) ([]byte, error) {
 	if int64(len(out)) < size {
 		return nil, fmt.Errorf("%d bytes instead of %d", len(out), size)
 	}
-	var more [1]byte
-	switch n, err := io.ReadFull(r, more[:]); {
-	case n > 0:
-		return nil, fmt.Errorf("more than the %d bytes that were announced", size)
-	case err != io.EOF:
-		return nil, err
-	}
-	return out, nil
+	return out, ended(r, fmt.Errorf("more than the %d bytes that were announced", size))
 }

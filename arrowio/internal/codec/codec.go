@@ -156,10 +156,15 @@ func exactly(r io.Reader, dst []byte) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return err
 	}
+	return ended(r, errSize)
+}
+
+// ended returns an error unless a stream has ended: tooLong, or the error of a read.
+func ended(r io.Reader, tooLong error) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return errSize
+		return tooLong
 	case err != io.EOF:
 		return err
 	}

@@ -150,8 +150,7 @@ func (f *Folder) scratch(key string) string { return filepath.Join(f.path, key+s
 
 // failed returns the error of a call of the system.
 func (f *Folder) failed(err error) error {
-	var known *status.Error
-	if err == nil || errors.As(err, &known) {
+	if _, known := errors.AsType[*status.Error](err); err == nil || known {
 		return err
 	}
 	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, bare(err)).With("path", f.path).
@@ -168,8 +167,7 @@ func (f *Folder) failed(err error) error {
 
 // bare returns the system's error without the path that os wraps around it.
 func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -60,8 +60,8 @@ func (f *File) String() string {
 // Advise replaces the hint of an error about opening the file if the file is missing or has an
 // unknown format, and if the search knows why.
 func (f *File) Advise(err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return err
 	}
 	_, foreign := e.Attr("format").(string)

@@ -128,8 +128,7 @@ func (f finder) nothingMatches(pattern string, dirs []string, left []blob.Entry)
 	}
 	dir := f.fixedDir(pattern)
 	entries, err := f.list(dir)
-	var cause *status.Error
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*status.Error](err); ok {
 		e.Hint = cause.Hint
 		return e
 	}

@@ -145,8 +145,7 @@ func (f finder) whole(dir string) ([]File, error) {
 // online returns the error for a path that does not exist, if a split of it is asked for. It may
 // be the name of a dataset on Hugging Face's hub.
 func (f finder) online(path string, err error) error {
-	var missing *status.Error
-	if f.Split != "" && strings.Count(path, "/") == 1 && isInside(path) && errors.As(err, &missing) && missing.Code == status.NotFound {
+	if missing, ok := errors.AsType[*status.Error](err); f.Split != "" && strings.Count(path, "/") == 1 && isInside(path) && ok && missing.Code == status.NotFound {
 		return missing.WithHint("if it is a dataset on the hub, download it: huggingface_hub.snapshot_download(%q, repo_type=\"dataset\") returns its directory", path)
 	}
 	return err

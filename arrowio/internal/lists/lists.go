@@ -128,9 +128,8 @@ func (l *Lists) Uneven(ctx context.Context, field units.Field) (reason string, e
 		if err == nil && lists != nil {
 			err = lists.Check(row, row+rows, record)
 		}
-		var uneven *table.Uneven
-		switch {
-		case errors.As(err, &uneven):
+		switch uneven, ok := errors.AsType[*table.Uneven](err); {
+		case ok:
 			return uneven.Reason(), nil
 		case ctx.Err() != nil:
 			return "", blob.ReadError(l.files.List[0].Path, ctx.Err())

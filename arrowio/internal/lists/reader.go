@@ -50,11 +50,7 @@ func (r *reader) check(batch int32, row, rows, record int64) error {
 	if err == nil && lists != nil {
 		err = lists.Check(row, row+rows, record)
 	}
-	var uneven *table.Uneven
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &uneven):
+	if uneven, ok := errors.AsType[*table.Uneven](err); ok {
 		return uneven.Status()
 	}
 	return r.damaged(err)
@@ -63,8 +59,7 @@ func (r *reader) check(batch int32, row, rows, record int64) error {
 // damaged returns the error for invalid offsets. It does not change an error with a
 // code.
 func (r *reader) damaged(err error) error {
-	var known *status.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*status.Error](err); known || err == nil {
 		return err
 	}
 	f := r.lists.files.File(r.batch)

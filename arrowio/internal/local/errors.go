@@ -32,8 +32,7 @@ func kindOf(mode fs.FileMode) string {
 
 // openError is the error for a path if the system call open, readdir or stat failed.
 func openError(path string, err error) error {
-	var known *status.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*status.Error](err); known {
 		return err
 	}
 	e := status.Errorf(status.IO, "arrowio", "%s: %w", path, cause(err)).With("path", path)

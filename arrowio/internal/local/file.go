@@ -100,8 +100,7 @@ func (f *File) Close() error { return errors.Join(f.unmap(), f.file.Close()) }
 
 // cause returns the system's error without the path that os wraps around it.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

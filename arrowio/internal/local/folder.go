@@ -200,8 +200,7 @@ func Matches(glob, path string) bool {
 // writeError is the error for a directory that a file cannot be written to. Its attribute
 // "full" is true if the disk is full.
 func writeError(dir string, err error) error {
-	var known *status.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*status.Error](err); known {
 		return err
 	}
 	e := status.Errorf(status.IO, "arrowio", "%s: cannot write there: %w", dir, cause(err)).With("path", dir)

@@ -259,8 +259,7 @@ func (c *Cache) wholeSet(fields []int) (*set, error) {
 			missing++
 		}
 	}
-	var e *status.Error
-	if unwritable := c.folder.Unwritable(); missing > 0 && errors.As(unwritable, &e) {
+	if e, ok := errors.AsType[*status.Error](c.folder.Unwritable()); ok && missing > 0 {
 		return nil, status.Errorf(status.IO, "arrowio", "%s, and %d of %d files of the decoded fields are not in it", e.Msg, missing, len(s.parts)).
 			WithHint("%s", e.Hint).With("path", c.folder.Path())
 	}

@@ -32,12 +32,7 @@ func (g *gatherer) Gather(ctx context.Context, draw source.Draw, records []int64
 
 // Ahead implements source.Gatherer.
 func (g *gatherer) Ahead(draw source.Draw, records []int64) {
-	switch g.set.announce(records); {
-	case g.set.missing.Load() == 0:
-		g.onDisk.Ahead(draw, records)
-	case g.set.cache.disabled():
-		g.inMemory.Ahead(draw, records)
-	}
+	g.set.ahead(draw, records, g.onDisk, g.inMemory)
 }
 
 // Close implements source.Gatherer.
@@ -83,12 +78,7 @@ func (r *reader) Lengths(ctx context.Context, draw source.Draw, field int, recor
 // Ahead implements source.Reader.
 func (r *reader) Ahead(draw source.Draw, records []int64) {
 	r.announced.Store(true)
-	switch r.set.announce(records); {
-	case r.set.missing.Load() == 0:
-		r.onDisk.Ahead(draw, records)
-	case r.set.cache.disabled():
-		r.inMemory.Ahead(draw, records)
-	}
+	r.set.ahead(draw, records, r.onDisk, r.inMemory)
 }
 
 // Close implements source.Reader.

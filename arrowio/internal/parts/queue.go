@@ -14,9 +14,17 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// announce begins to write the parts of records.
-func (s *set) announce(records []int64) {
-	if s.missing.Load() > 0 && !s.cache.disabled() {
+// ahead begins to write the parts of records that will be needed. If none is missing, or none can
+// be written, it announces the records to the gatherer or reader that will be used.
+func (s *set) ahead(draw source.Draw, records []int64, onDisk, inMemory interface {
+	Ahead(draw source.Draw, records []int64)
+}) {
+	switch {
+	case s.missing.Load() == 0:
+		onDisk.Ahead(draw, records)
+	case s.cache.disabled():
+		inMemory.Ahead(draw, records)
+	default:
 		s.start(s.needed(len(records), func(i int) int64 { return records[i] }))
 	}
 }
@@ -66,8 +74,7 @@ func (s *set) explain(ctx context.Context, err error) error {
 		}
 	}
 	what, code := err.Error(), status.IO
-	var known *status.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*status.Error](err); ok {
 		what, code = known.Msg, known.Code
 	}
 	failed := status.Errorf(code, "arrowio", "%s; about %d bytes more are needed", what, missing).
@@ -173,6 +180,6 @@ type decodingError struct{ error }
 func (e *decodingError) Unwrap() error { return e.error }
 
 func isDecoding(err error) bool {
-	var d *decodingError
-	return errors.As(err, &d)
+	_, ok := errors.AsType[*decodingError](err)
+	return ok
 }

@@ -85,8 +85,7 @@ func (f *File) Check() error {
 	if !f.HasFaulted() {
 		return err
 	}
-	var e *status.Error
-	if errors.As(err, &e) && e.Attr("truncated") != nil {
+	if e, ok := errors.AsType[*status.Error](err); ok && e.Attr("truncated") != nil {
 		return err
 	}
 	return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.Name()).
@@ -136,9 +135,8 @@ func (f *File) read(ctx context.Context, p []byte, offset int64) error {
 // explain returns the error of a read with the name of the file. If the file ended
 // early, it returns the reason.
 func (f *File) explain(err error) error {
-	var known *status.Error
-	switch {
-	case err == nil, errors.As(err, &known):
+	switch _, known := errors.AsType[*status.Error](err); {
+	case err == nil, known:
 		return err
 	case !errors.Is(err, io.ErrUnexpectedEOF):
 		return status.Errorf(status.IO, "arrowio", "%s: %w", f.Name(), err).With("path", f.Name())

@@ -132,10 +132,9 @@ func (r *Batches) checkLists(field *arrowtype.Field, column *buffers.Column) (re
 	first := int64(0)
 	for i, rows := range r.Rows {
 		err := r.lists(field, column, i).Check(0, rows, first)
-		var wrong *Uneven
-		switch {
+		switch wrong, ok := errors.AsType[*Uneven](err); {
 		case err == nil:
-		case !errors.As(err, &wrong):
+		case !ok:
 			return "", r.damaged(i, field, err)
 		case r.Shapes.Shapes[field.Name] != nil:
 			return "", wrong.Status()

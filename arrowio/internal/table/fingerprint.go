@@ -23,25 +23,11 @@ const wholeBytes = 256 << 20
 // blockBytes is the approximate number of bytes that are gathered and hashed at once.
 const blockBytes = 256 << 10
 
-// Fingerprint hashes a source in memory: the schema, the number of records, and
-// the values of all rows. If these values are larger than wholeBytes, it hashes only
+// fingerprint hashes a source in memory: the schema, the number of records, and
+// the values of all rows. If these values are larger than limit, it hashes only
 // blocks of rows that are evenly spread. The size of ragged rows is estimated from rows
 // that are evenly spread, too. The result does not depend on the division
 // into record batches, on strides, or on the bytes of null values.
-func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
-	return fingerprint(ctx, s, wholeBytes)
-}
-
-// Coverage returns how many bytes of rows [Fingerprint] hashes, and how many there
-// are. A field with nulls counts twice, because it is hashed twice.
-func Coverage(s source.Source) (hashed, of int64) {
-	p, err := newBlocks(context.Background(), s, wholeBytes)
-	if err != nil {
-		return 0, 0
-	}
-	return p.records() * p.rowBytes, s.Len() * p.rowBytes
-}
-
 func fingerprint(ctx context.Context, s source.Source, limit int64) (out source.Fingerprint, err error) {
 	h := sha256.New()
 	for _, f := range s.Schema().Fields {
@@ -63,6 +49,16 @@ func fingerprint(ctx context.Context, s source.Source, limit int64) (out source.
 	}
 	copy(out[:], h.Sum(nil))
 	return out, nil
+}
+
+// coverage returns how many bytes of rows a fingerprint hashes, and how many there
+// are. A field with nulls counts twice, because it is hashed twice.
+func coverage(s source.Source) (hashed, of int64) {
+	p, err := newBlocks(context.Background(), s, wholeBytes)
+	if err != nil {
+		return 0, 0
+	}
+	return p.records() * p.rowBytes, s.Len() * p.rowBytes
 }
 
 // blocks are the rows that a fingerprint covers.

@@ -112,15 +112,13 @@ func (l *Lists) children(n int, start, count int64) (first, elements int64, err 
 // error.
 func (l *Lists) Check(from, to, first int64) error {
 	err := l.check(0, from, to-from)
-	var unread *status.Error
-	if err == nil || errors.As(err, &unread) {
+	if _, unread := errors.AsType[*status.Error](err); err == nil || unread {
 		return err
 	}
 	// The checked rows have no error if and only if they end before the first wrong one.
 	row := int64(sort.Search(int(to-from), func(k int) bool { return l.check(0, from, int64(k)+1) != nil }))
 	err = l.check(0, from+row, 1)
-	var wrong *Uneven
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*Uneven](err); ok {
 		wrong.Record = first + row
 	}
 	return err
@@ -160,8 +158,7 @@ func (l *Lists) checkSome(n int, start, count int64) error {
 		}
 		var begin, elements int64
 		if begin, elements, err = l.children(n, start+k, m); err != nil {
-			var length *arrowtype.LengthError
-			if errors.As(err, &length) {
+			if length, ok := errors.AsType[*arrowtype.LengthError](err); ok {
 				err = &Uneven{Field: l.Field, Level: n, Length: length.Length}
 			}
 			return

@@ -43,16 +43,16 @@ func (m *Memory) Reader(fields []int) (source.Reader, error) {
 
 // Facts implements source.Source. The units are the record batches.
 func (m *Memory) Facts() source.Facts {
-	coverage := func() (hashed, of int64) { return Coverage(m) }
+	coverage := func() (hashed, of int64) { return coverage(m) }
 	return source.Facts{Units: m.table.Index.Units, Coverage: coverage, Components: m.components}
 }
 
-// Fingerprint implements source.Source: see [Fingerprint].
+// Fingerprint implements source.Source: see [fingerprint].
 func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.hashed == nil {
-		f, err := Fingerprint(ctx, m)
+		f, err := fingerprint(ctx, m, wholeBytes)
 		if err != nil {
 			return f, err
 		}

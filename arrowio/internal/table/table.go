@@ -178,8 +178,8 @@ func (t *Table) named(batch int32, err error) error {
 
 // inFile adds the name of the record's file to an error with the attribute "record".
 func (t *Table) inFile(err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return err
 	}
 	if record, ok := e.Attr("record").(int64); ok {

@@ -307,8 +307,7 @@ func (t *traversal) children(n int) error {
 // failed returns the error for a run with invalid content at level n.
 func (t *traversal) failed(r *run, n int, err error) error {
 	record := t.spans[r.span].Record
-	var length *arrowtype.LengthError
-	if errors.As(err, &length) {
+	if length, ok := errors.AsType[*arrowtype.LengthError](err); ok {
 		return t.table.named(r.batch, (&Uneven{t.field, record, n, length.Length}).Status())
 	}
 	return t.table.damaged(t.number, r.batch, record, err)

@@ -85,11 +85,11 @@ func (f *File) note(u format.Unit, nulls []buffers.Nulls) {
 
 // Named adds the file's name to an error about its content.
 func (f *File) Named(err error) error {
-	var e *status.Error
+	e, ok := errors.AsType[*status.Error](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), !errors.As(err, &e):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), !ok:
 		return blob.ReadError(f.Path, err)
 	case e.Attr("path") != nil:
 		return err

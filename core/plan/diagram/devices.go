@@ -24,8 +24,8 @@ func uniform(path string, axes []mesh.Axis) (*mesh.Mesh, error) {
 
 // at converts an error of another package into an error of a diagram with a path.
 func at(path string, err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return invalid(path, "%v", err)
 	}
 	found := invalid(path, "%s", e.Msg)

@@ -202,8 +202,8 @@ func (r *run) badParts() {
 			r.Errorf("%s was accepted", what)
 			return
 		}
-		var e *status.Error
-		if !errors.As(err, &e) || e.Code != status.InvalidArgument && e.Code != status.Unsupported {
+		e, ok := errors.AsType[*status.Error](err)
+		if !ok || e.Code != status.InvalidArgument && e.Code != status.Unsupported {
 			r.Errorf("%s: %v (%v)", what, err, status.CodeOf(err))
 		}
 	}

@@ -134,8 +134,7 @@ func (c *file) Stored(unit, column int) []resident.Extent {
 // failed returns the error for a column of a row group. It does not change an error that
 // has a code, such as the error of a failed read.
 func (c *file) failed(group, column int, err error) error {
-	var known *status.Error
-	if errors.As(err, &known) || errors.Is(err, format.ErrEstimate) {
+	if _, known := errors.AsType[*status.Error](err); known || errors.Is(err, format.ErrEstimate) {
 		return err
 	}
 	code, hint := parquet.Refuse(err)

@@ -43,8 +43,8 @@ func DrawOf(text []byte, kinds ...Kind) (*diagram.Diagram, error) {
 
 // below returns a copy of err with pointer before its path.
 func below(pointer string, err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
 		return err
 	}
 	path, _ := e.Attr("path").(string)
