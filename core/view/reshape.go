@@ -111,7 +111,7 @@ func (v *reshape) compute(_ *memory, s *source.Span, rows []source.Span, _ int64
 		return err
 	}
 	if s.Nulls != nil && len(s.Nulls)*f.Type.Size() != len(s.Row) {
-		return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null among its bytes, so they are no elements of %v", f.Name, s.Record, f.Type).
+		return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null among its bytes, so they cannot be elements of %v", f.Name, s.Record, f.Type).
 			WithHint("leave out this record (Go: view.FilterFunc; Python: ds.filter)").With("field", f.Name).With("record", s.Record)
 	}
 	return nil

@@ -73,7 +73,7 @@ func withFields(kind string, src source.Source, fields []column, skipped []sourc
 func checkSkipped(kind string, schema source.Schema) error {
 	for _, s := range schema.Skipped {
 		if _, _, found := schema.Field(s.Name); found {
-			return status.Errorf(status.InvalidArgument, "view", "a field of the %s and a column of type %s, which is no field, are called %q", kind, s.Type, s.Name).
+			return status.Errorf(status.InvalidArgument, "view", "a field of the %s and a column of type %s, which is not a field, are called %q", kind, s.Type, s.Name).
 				WithHint("give another name, or select the fields first").With("field", s.Name)
 		}
 	}

@@ -89,11 +89,11 @@ func TestErrors(t *testing.T) {
 		{func() (source.Source, error) { return view.Stack(src, view.Stacked{Columns: []string{"a"}}) }, status.InvalidArgument,
 			`view: "" is not a name for a field: it must be UTF-8 and not empty`},
 		{func() (source.Source, error) { return view.Rename(other, map[string]string{"n": "text"}) }, status.InvalidArgument,
-			`view: a field of the renaming and a column of type utf8, which is no field, are called "text"; give another name, or select the fields first`},
+			`view: a field of the renaming and a column of type utf8, which is not a field, are called "text"; give another name, or select the fields first`},
 		{func() (source.Source, error) {
 			return view.Stack(other, view.Stacked{Name: "text", Columns: []string{"n"}})
 		}, status.InvalidArgument,
-			`view: a field of the stack and a column of type utf8, which is no field, are called "text"; give another name, or select the fields first`},
+			`view: a field of the stack and a column of type utf8, which is not a field, are called "text"; give another name, or select the fields first`},
 		{concat(), status.InvalidArgument, "view: there are no datasets to concatenate; give at least one"},
 		{concat(src, src, ab), status.InvalidArgument,
 			`view: datasets 0 and 2 differ: only dataset 0 has field "c"; make their fields equal, for example by select and rename`},

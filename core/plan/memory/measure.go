@@ -39,7 +39,7 @@ func (u *Usage) addTraining() {
 		u.States = append(u.States, states...)
 	}
 	for _, s := range u.Tree.Optimizer.Scalars() {
-		u.States = append(u.States, u.rows("", []Array{s.of(Array{})})...)
+		u.States = append(u.States, u.rows("", []Array{s.array(Array{})})...)
 	}
 }
 

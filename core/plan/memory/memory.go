@@ -113,13 +113,13 @@ func (t *Tree) statesOf(p Array) []Array {
 		if t.Moments.Valid() {
 			s.Element = t.Moments
 		}
-		list = append(list, s.of(p))
+		list = append(list, s.array(p))
 	}
 	return list
 }
 
-// of returns the state of parameter p as an array. It is partitioned like p.
-func (s State) of(p Array) Array {
+// array returns the state of parameter p as an array. It is partitioned like p.
+func (s State) array(p Array) Array {
 	a := Array{Name: s.Name, Shape: s.Shape, Element: s.Element, Spec: make(sharding.PartitionSpec, len(s.Dims)), Host: p.Host}
 	if p.Name != "" {
 		a.Name += "/" + p.Name

@@ -69,7 +69,7 @@ func (t *Timeline) checkTask(stage int, task Task) error {
 	case task.Start < 0 || task.End > t.Span:
 		return impossible("%s from %d to %d is outside the span of %d ticks", task, task.Start, task.End, t.Span)
 	}
-	if want := t.Durations.of(t.Kind, task.Work, task.Chunk*t.Stages+stage); task.End-task.Start != want {
+	if want := t.Durations.ticks(t.Kind, task.Work, task.Chunk*t.Stages+stage); task.End-task.Start != want {
 		return impossible("%s takes %d ticks, not %d", task, task.End-task.Start, want)
 	}
 	return nil

@@ -70,8 +70,8 @@ func (d Durations) check(parts int) error {
 	return nil
 }
 
-// of returns the ticks of a task. Only ZeroBubble has weight gradients apart.
-func (d Durations) of(kind Kind, work Work, part int) int64 {
+// ticks returns the duration of a task. Only ZeroBubble has weight gradients apart.
+func (d Durations) ticks(kind Kind, work Work, part int) int64 {
 	switch {
 	case work == Forward:
 		return d.Forward[part]
@@ -145,7 +145,7 @@ func (t *Timeline) advance(stage int, steps []step, ends ends) (progress bool) {
 			break
 		}
 		start := max(now, ready)
-		now = start + t.Durations.of(t.Kind, s.work, part)
+		now = start + t.Durations.ticks(t.Kind, s.work, part)
 		t.Tasks[stage] = append(t.Tasks[stage], Task{stage, s.chunk, s.micro, s.work, start, now})
 		ends.of[s.work][part][s.micro] = now
 		progress = true

@@ -92,7 +92,7 @@ func (e *evaluator) collectives() []Collective {
 		}
 		r.Sent = times(cost.Sent, r.Count)
 		if rate := e.rate(c.over, c.op); rate.known {
-			r.Ns = round(rate.of(c.bytes).at(e.planner.linkEfficiency.middle()) * float64(r.Count))
+			r.Ns = round(rate.time(c.bytes).at(e.planner.linkEfficiency.middle()) * float64(r.Count))
 		}
 		list = append(list, r)
 	}

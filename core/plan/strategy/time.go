@@ -100,7 +100,7 @@ func (e *evaluator) communication(calls []call) communicationTimes {
 		if c.once {
 			to = &t.once[c.part]
 		}
-		to.add(r.of(c.bytes), float64(c.count))
+		to.add(r.time(c.bytes), float64(c.count))
 	}
 	return t
 }

@@ -92,8 +92,8 @@ func rateOf(path hardware.Path, op collective.Op) rate {
 	return rate{float64(start.Ns), float64(end.Ns-start.Ns) / measured, true}
 }
 
-// of returns the time of one operation.
-func (r rate) of(bytes int64) span { return span{r.latency, r.perByte * float64(bytes)} }
+// time returns the time of one operation.
+func (r rate) time(bytes int64) span { return span{r.latency, r.perByte * float64(bytes)} }
 
 // listCalls lists the collective operations of a device in a stage, except sums of
 // gradients over replicas.

@@ -45,13 +45,13 @@ var columns = []column{
 		if c.Time == nil {
 			return unknown
 		}
-		return u.of(c.Time.Step)
+		return u.text(c.Time.Step)
 	}, ""},
 	{"range", true, func(u timeUnit, _ int, c *strategy.Candidate) string {
 		if c.Time == nil {
 			return unknown
 		}
-		return u.of(c.Time.Low) + "–" + u.of(c.Time.High)
+		return u.text(c.Time.Low) + "–" + u.text(c.Time.High)
 	}, "the step in the best and in the worst case"},
 	{"bound", false, func(_ timeUnit, _ int, c *strategy.Candidate) string {
 		switch {

@@ -92,8 +92,8 @@ func unitFor(ns int64) timeUnit {
 	return timeUnits[len(timeUnits)-1]
 }
 
-// of writes a time with three significant digits, and at most five characters.
-func (u timeUnit) of(ns int64) string {
+// text writes a time with three significant digits, and at most five characters.
+func (u timeUnit) text(ns int64) string {
 	switch {
 	case ns >= 100*u.ns:
 		return short((ns + u.ns/2) / u.ns)
@@ -110,7 +110,7 @@ func duration(ns int64) string {
 	if name == "" {
 		name = u.name
 	}
-	return u.of(ns) + noBreak + name
+	return u.text(ns) + noBreak + name
 }
 
 // decimal writes an integer of thousandths, with thousands separators and at most
