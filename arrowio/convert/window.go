@@ -24,8 +24,8 @@ type batch struct {
 	levels [][]columns.Level
 }
 
-// windows reads windows. A column of a window is read from its first row to its last by one
-// goroutine, so that each unit is decoded once, and columns are read at the same time.
+// windows reads windows. One goroutine reads a column of a window from its first row to its
+// last, so that each unit is decoded once. Columns are read at the same time.
 type windows struct {
 	readers []*columns.Reader // one for each field
 	weights []int64           // by column: bytes of its largest unit; measured as they are read

@@ -72,8 +72,8 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 // maxRowBytes bounds a row that a view makes.
 const maxRowBytes = 1 << 31
 
-// paddable finds a field. Its rows must have a first dimension. It also describes an element
-// of a row.
+// paddable finds a field and describes an element of its rows. The rows must have a first
+// dimension.
 func paddable(schema source.Schema, name string) (number int, element source.Field, err error) {
 	if number, err = schema.Find(name); err != nil {
 		return 0, element, err
