@@ -127,8 +127,6 @@ func readElement(r *thrift.Reader) element {
 			precision = int(r.Int32(kind))
 		case 10:
 			e.logical = readLogical(r, kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	switch {
@@ -173,10 +171,7 @@ func (l *logical) read(r *thrift.Reader, parameter int, kind thrift.Kind) {
 			if unit > 0 && unit < len(units) {
 				l.unit = units[unit]
 			}
-			r.Skip(thrift.Struct)
 		})
-	default:
-		r.Skip(kind)
 	}
 }
 

@@ -303,8 +303,6 @@ func readMetaData(footer []byte, groups bool) (*fileMetaData, error) {
 			f.groups = thrift.Structs(r, kind, 1<<24, "row groups", readGroup)
 		case id == 5:
 			f.meta = thrift.Structs(r, kind, many, "pairs of metadata", readPair)
-		default:
-			r.Skip(kind)
 		}
 	})
 	if f.rows < 0 || f.rows > arrowmeta.MaxRows {
@@ -324,8 +322,6 @@ func readPair(r *thrift.Reader) (kv arrowmeta.KeyValue) {
 			kv.Key = r.String(kind)
 		case 2:
 			kv.Value = r.String(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	return kv
@@ -339,8 +335,6 @@ func readGroup(r *thrift.Reader) (g rowGroup) {
 			g.chunks = thrift.Structs(r, kind, arrowmeta.MaxFields, "columns", readChunk)
 		case 3:
 			g.rows = r.Int64(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	return g
@@ -362,9 +356,6 @@ func readChunk(r *thrift.Reader) columnChunk {
 			c.indexBytes = r.Int32(kind)
 		case 8, 9:
 			c.encrypted = true
-			r.Skip(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	if !c.present && !c.encrypted {
@@ -394,8 +385,6 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 		r.Nested(kind, func(id int, kind thrift.Kind) {
 			if id == 3 { // null_count of the struct Statistics
 				c.nulls = r.Int64(kind)
-			} else {
-				r.Skip(kind)
 			}
 		})
 	case 13:
@@ -404,12 +393,8 @@ func (c *columnChunk) read(r *thrift.Reader, id int, kind thrift.Kind) {
 		r.Nested(kind, func(id int, kind thrift.Kind) {
 			if id == 1 { // unencoded_byte_array_data_bytes of the struct SizeStatistics
 				c.text = r.Int64(kind)
-			} else {
-				r.Skip(kind)
 			}
 		})
-	default:
-		r.Skip(kind)
 	}
 }
 
@@ -423,8 +408,6 @@ func readPageCount(r *thrift.Reader) (p pageCount) {
 			p.encoding = Encoding(r.Int32(kind))
 		case 3:
 			p.count = int64(r.Int32(kind))
-		default:
-			r.Skip(kind)
 		}
 	})
 	return p

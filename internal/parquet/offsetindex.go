@@ -44,8 +44,6 @@ func ReadOffsetIndex(data []byte, c *Chunk, rows int64) (*OffsetIndex, error) {
 	r.Struct(func(id int, kind thrift.Kind) {
 		if id == 1 {
 			pages = thrift.Structs(r, kind, len(data), "pages", readLocation)
-		} else {
-			r.Skip(kind)
 		}
 	})
 	if err := r.Err(); err != nil {
@@ -86,8 +84,6 @@ func readLocation(r *thrift.Reader) (p pageLocation) {
 			p.bytes = r.Int32(kind)
 		case 3:
 			p.row = r.Int64(kind)
-		default:
-			r.Skip(kind)
 		}
 	})
 	return p

@@ -90,8 +90,6 @@ func ReadPage(data []byte) (p Page, err error) {
 		case 5, 7, 8:
 			header = id
 			r.Nested(kind, func(field int, kind thrift.Kind) { p.read(r, id, field, kind) })
-		default:
-			r.Skip(kind)
 		}
 	})
 	if err := r.Err(); err != nil {
@@ -126,7 +124,5 @@ func (p *Page) read(r *thrift.Reader, header, field int, kind thrift.Kind) {
 		p.RepetitionBytes = int(r.Int32(kind))
 	case field == 7 && header == 8:
 		p.Compressed = r.Bool(kind)
-	default:
-		r.Skip(kind)
 	}
 }

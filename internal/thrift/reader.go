@@ -10,8 +10,6 @@
 //		switch id {
 //		case 3:
 //			rows = r.Int64(kind)
-//		default:
-//			r.Skip(kind)
 //		}
 //	})
 //	if err := r.Err(); err != nil { … }
@@ -52,6 +50,7 @@ type Reader struct {
 	what  string
 	pos   int
 	depth int
+	taken bool // the value of the current field was read
 	err   error
 }
 
@@ -72,8 +71,8 @@ func (r *Reader) Fail(format string, args ...any) {
 	}
 }
 
-// Struct calls visit for every field, up to the end of the struct. Visit must read the
-// value of the field or skip it.
+// Struct calls visit for every field, up to the end of the struct. If visit does not read the
+// value of the field, Struct skips it.
 func (r *Reader) Struct(visit func(id int, kind Kind)) {
 	if !r.enter() {
 		return
@@ -89,8 +88,13 @@ func (r *Reader) Struct(visit func(id int, kind Kind)) {
 		} else {
 			id = int(int16(r.integer()))
 		}
-		visit(id, Kind(head&15))
+		kind := Kind(head & 15)
+		r.taken = false
+		if visit(id, kind); !r.taken {
+			r.skip(kind, false)
+		}
 	}
+	r.taken = true
 	r.depth--
 }
 
@@ -119,10 +123,11 @@ func Structs[T any](r *Reader, kind Kind, limit int, what string, read func(r *R
 }
 
 // Union reads a union: a struct with one field, which is a struct. It calls visit with the
-// number of the field. visit must read or skip its value.
+// number of the field. If visit does not read the struct, Union skips it.
 func (r *Reader) Union(kind Kind, visit func(id int)) {
 	r.Nested(kind, func(id int, kind Kind) {
 		if r.want(kind, Struct) {
+			r.taken = false
 			visit(id)
 		}
 	})
@@ -165,12 +170,10 @@ func (r *Reader) String(kind Kind) string {
 	return string(r.bytes())
 }
 
-// Skip skips the value of a field.
-func (r *Reader) Skip(kind Kind) { r.skip(kind, false) }
-
-// want reports whether a value has the type that the format requires, and no error
-// occurred before.
+// want begins to read a value. It reports whether the value has the type that the format
+// requires, and no error occurred before.
 func (r *Reader) want(kind, want Kind) bool {
+	r.taken = true
 	if kind != want {
 		r.Fail("a field has type %d instead of %d", kind, want)
 	}
@@ -268,7 +271,7 @@ func (r *Reader) skip(kind Kind, inList bool) {
 	case Map:
 		r.skipMap()
 	case Struct:
-		r.Struct(func(_ int, kind Kind) { r.skip(kind, false) })
+		r.Struct(func(int, Kind) {})
 	default:
 		r.Fail("a value has the unknown type %d", kind)
 	}
