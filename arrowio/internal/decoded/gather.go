@@ -132,7 +132,7 @@ func (g *gather) entry(ctx context.Context, i int, k key) (*entry, error) {
 	if g.begun[i] != nil {
 		return g.begun[i].entry, nil
 	}
-	if e := g.memory.find(k); e != nil {
+	if e, _ := g.memory.find(k); e != nil {
 		return e, nil
 	}
 	g.end(i + 1) // before a wait for the budget
@@ -148,9 +148,9 @@ func (g *gather) entry(ctx context.Context, i int, k key) (*entry, error) {
 
 // wait returns the decoded buffers of a record batch.
 func (g *gather) wait(ctx context.Context, i int, k key) (*buffers.Decoded, error) {
-	if e := g.memory.find(k); e != nil && g.begun[i] == nil && e.over() {
+	if e, done := g.memory.find(k); done && g.begun[i] == nil {
 		g.mark(e)
-		return e.value, e.err // at once, in most calls
+		return e.value, nil // at once, in most calls
 	}
 	for began := time.Now(); ; g.drop(i) {
 		e, err := g.entry(ctx, i, k)

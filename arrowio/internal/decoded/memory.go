@@ -41,16 +41,6 @@ type entry struct {
 	err   error
 }
 
-// over reports whether the decoding has ended.
-func (e *entry) over() bool {
-	select {
-	case <-e.ready:
-		return true
-	default:
-		return false
-	}
-}
-
 // wait waits for the decoding, on behalf of a gather that began to wait before.
 func (e *entry) wait(ctx context.Context, began time.Time) (*buffers.Decoded, error) {
 	select {
@@ -69,16 +59,18 @@ func (m *memory) has(k key) bool {
 	return m.byKey[k] != nil
 }
 
-// find returns the entry of a key, or nil, and counts it as used.
-func (m *memory) find(k key) *entry {
+// find returns the entry of a key, or nil, and counts it as used. Done reports that it has its
+// buffers: an entry that failed cannot be found.
+func (m *memory) find(k key) (found *entry, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.byKey[k]
 	if e == nil {
-		return nil
+		return nil, false
 	}
 	m.order.MoveToFront(e)
-	return e.Value.(*entry)
+	found = e.Value.(*entry)
+	return found, found.done
 }
 
 // fill starts decode in the background, and finishes the entry with its result. An error is

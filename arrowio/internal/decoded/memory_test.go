@@ -3,11 +3,13 @@ package decoded
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -73,6 +75,22 @@ func TestMemoryCountsEveryDecode(t *testing.T) {
 		})
 		if storage, _ := times.Take(); err != nil || storage <= 0 {
 			t.Fatalf("decode %d: a wait of %v, %v", batch, storage, err)
+		}
+	}
+}
+
+// TestMemoryHidesFailures: a gather that looks for buffers while their decoding fails finds the
+// decoding or nothing, and so can begin it again.
+func TestMemoryHidesFailures(t *testing.T) {
+	var m memory
+	for batch := range int32(20_000) {
+		k := key{batch, 0, false}
+		found, _ := m.entry(k)
+		m.fill(found, func() (*buffers.Decoded, error) { return nil, format.ErrEstimate })
+		for done := false; found != nil; runtime.Gosched() {
+			if found, done = m.find(k); done {
+				t.Fatalf("decode %d: found with the error %v", batch, found.err)
+			}
 		}
 	}
 }
