@@ -146,7 +146,7 @@ func expand(args []string) (files []string, err error) {
 		}
 		found, err := filepath.Glob(arg)
 		if err != nil {
-			return nil, status.Errorf(status.InvalidArgument, "check", "%q is not a pattern: %w", arg, err).WithHint("write \\ before a bracket that is meant as one")
+			return nil, status.Errorf(status.InvalidArgument, "check", "%q is not a pattern: %w", arg, err).WithHint("write \\ before a bracket that is part of a name")
 		}
 		if len(found) == 0 {
 			return nil, status.Errorf(status.NotFound, "check", "no file matches %q", arg).WithHint("name files, or leave the pattern to the shell")

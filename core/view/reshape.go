@@ -16,9 +16,9 @@ type Shape struct {
 	Type dtype.Type // type of the elements that bytes hold, little-endian; Invalid keeps the field's type
 }
 
-// Reshape returns a view with a new shape for the rows of a field, of as many elements, in C
-// order: rows of another shape, lists, or binary values. Bytes may hold elements of any type
-// but bool. A null row stays null.
+// Reshape returns a view in which the rows of a field have another shape. The rows are arrays,
+// lists or binary values with as many elements as the shape, which keep their C order. Bytes may
+// hold elements of any type but bool. A null row stays null.
 //
 // A list or a binary value of another size is an error of the gather that needs it.
 // [source.Check] reads no sizes of binary values or ragged lists, because a file may store them
@@ -73,7 +73,7 @@ func reshapable(from, to source.Field) error {
 		return fail(status.InvalidArgument, "field %q cannot have rows of %d dimensions", from.Name, len(to.Shape)).WithHint("give at most %d", maxDims)
 	case to.Type != from.Type && (from.Type != dtype.Uint8 || to.Type == dtype.Bool):
 		return fail(status.InvalidArgument, "field %q holds %v, which cannot be read as %v", from.Name, from.Type, to.Type).
-			WithHint("only bytes hold elements of another type, and none of bool; convert on the device")
+			WithHint("only bytes can be read as another type, and not as bool; convert on the device")
 	case from.Ragged == 0 && from.RowBytes() != to.RowBytes():
 		return fail(status.InvalidArgument, "field %q has rows of %d bytes, but rows of shape %v and type %v have %d", from.Name, from.RowBytes(), to.Shape, to.Type, to.RowBytes()).
 			WithHint("give the shape that the rows have")
