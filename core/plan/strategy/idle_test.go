@@ -48,7 +48,7 @@ func TestIdleTimeAgainstSchedules(t *testing.T) {
 		operations, ticks := 0.0, int64(0)
 		for _, g := range e.stages {
 			needed, _ := e.operations(&g)
-			operations += needed * float64(g.alike)
+			operations += needed * float64(g.equal)
 		}
 		for k := range d.Forward {
 			ticks += d.Forward[k] + d.Backward[k] + d.Weight[k]

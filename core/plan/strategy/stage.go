@@ -11,7 +11,7 @@ type stage struct {
 	embedding bool
 	head      bool
 	tied      bool // the head needs a copy of the token embedding
-	alike     int  // in the result of distinct: the number of stages with the same blocks
+	equal     int  // in the result of distinct: the number of stages with the same blocks
 	index     int  // in the list of the evaluator
 }
 
@@ -21,13 +21,13 @@ func (g *stage) layers() int { return g.dense + g.experts }
 func (m *model) stages(pipe, chunks int) []stage {
 	list := make([]stage, pipe)
 	if m.shape == nil {
-		list[0] = stage{dense: 1, alike: 1}
+		list[0] = stage{dense: 1, equal: 1}
 		return list
 	}
 	for k, c := range m.chunkList(pipe, chunks) {
 		g := &list[k%pipe]
 		if k < pipe {
-			*g = stage{number: k, first: c.first, embedding: k == 0, head: k == pipe-1, alike: 1}
+			*g = stage{number: k, first: c.first, embedding: k == 0, head: k == pipe-1, equal: 1}
 			g.tied = g.head && m.shape.Tied && pipe > 1
 		}
 		g.experts += c.experts
@@ -115,7 +115,7 @@ next:
 	for _, g := range all {
 		for i := range list {
 			if h := &list[i]; h.dense == g.dense && h.experts == g.experts && h.embedding == g.embedding && h.head == g.head {
-				h.alike++
+				h.equal++
 				continue next
 			}
 		}

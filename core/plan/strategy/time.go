@@ -40,7 +40,7 @@ func (e *evaluator) idleTime(slowest float64, stages []stage) float64 {
 	sum := 0.0
 	for i := range stages {
 		needed, again := e.operations(&stages[i])
-		sum += float64((needed + again) * float64(stages[i].alike))
+		sum += float64((needed + again) * float64(stages[i].equal))
 	}
 	rest := max(0, sum/slowest-1)
 	missing := float64(max(0, e.sizes[pipeAxis]-e.micros)) // micro-batches; with fewer than stages, their gradients of weights cannot fill all idle time
@@ -55,18 +55,18 @@ func (e *evaluator) idleTime(slowest float64, stages []stage) float64 {
 	return rest
 }
 
-// reading returns the bytes of memory traffic of a stage per micro-batch that do not
+// weightTraffic returns the bytes of memory traffic of a stage per micro-batch that do not
 // depend on its size: reading the weights in each pass, and accumulating gradients.
-func (e *evaluator) reading(g *stage) int64 {
+func (e *evaluator) weightTraffic(g *stage) int64 {
 	b := e.sum(g)
 	weights := max(plus(b.shared.Weights, b.experts.Weights), b.gather)
 	return plus(times(e.forwards()+1, weights), times(2, plus(b.shared.Gradients, b.experts.Gradients)))
 }
 
-// updating returns the bytes of memory traffic of the optimizer's update, in the stage
+// optimizerTraffic returns the bytes of memory traffic of the optimizer's update, in the stage
 // with the most gradients. The update reads and writes states and weights, and reads
 // gradients. With ZeRO, each replica updates its part.
-func (e *evaluator) updating() int64 {
+func (e *evaluator) optimizerTraffic() int64 {
 	shared, experts := int64(1), int64(1)
 	if e.zero > 0 {
 		shared, experts = e.sizes.replicas(), e.sizes.expertReplicas()
@@ -140,8 +140,8 @@ func (e *evaluator) time() (Time, bool) {
 	}
 	w := work{micros: float64(e.micros), idle: e.idle, computing: 1e9 * e.flops / p.peak}
 	if hbm := float64(p.cluster.HBM); hbm > 0 {
-		w.reading = float64(e.reading(e.slow)) / hbm * 1e9
-		w.update = float64(e.updating()) / hbm * 1e9
+		w.reading = float64(e.weightTraffic(e.slow)) / hbm * 1e9
+		w.update = float64(e.optimizerTraffic()) / hbm * 1e9
 	}
 	return e.compose(&w, &s), true
 }
