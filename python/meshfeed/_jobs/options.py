@@ -63,17 +63,17 @@ class JobOptions:
             expected = '"first", "always", "off" or an integer k from 1: every k-th step'
             raise check.wrong("verify_replicas", every, expected)
 
-    def communicates(self, processes: Sequence[int], *, played: bool) -> bool:
+    def communicates(self, processes: Sequence[int], *, simulated: bool) -> bool:
         """Returns whether a loader may have other processes, now or after a remesh.
 
-        `played` means that the loader makes the batches of a process of a `layout`. Then the JAX
+        `simulated` means that the loader makes the batches of a process of a `layout`. Then the JAX
         job, if there is one, is not used.
         """
         if self.coordinator is not None:
             return self.coordinator is not False
         jax = sys.modules.get("jax")
         in_a_job = jax is not None and jax.distributed.is_initialized()
-        return not played and (in_a_job or len(processes) > 1)
+        return not simulated and (in_a_job or len(processes) > 1)
 
     def store(self) -> Coordinator:
         """Returns the coordinator with the key-value store that the processes use."""

@@ -77,8 +77,8 @@ class Engine:
         fields = options.fields(plan.process, plan.run)
         handle = calls.loader_create(source.handle, plan.document, fields)
         self.batch = Batch.of(handle, plan)
-        played = options.played is not None
-        self._communicates = options.peers.communicates(plan.processes, played=played)
+        simulated = options.simulated is not None
+        self._communicates = options.peers.communicates(plan.processes, simulated=simulated)
         self._files = compared_files(source) if self._communicates else None
         self._watch = decoding.watch(source)
         self.cursor = self._new_cursor(handle, self.batch, self.epochs)
@@ -190,8 +190,9 @@ class Engine:
         """Begins a pass over one epoch. If remainder is None, it is the loader's own."""
         if remainder is None:
             return self._pass(self.cursor.handle, self.batch, epoch)
-        if self._options.played is not None:
-            message = "this loader plays a process of a layout, which says what the remainder is"
+        if self._options.simulated is not None:
+            message = "this loader simulates a process of a layout, "
+            message += "which says what the remainder is"
             raise check.misfit(message, "leave out remainder=, or make a layout with it")
         plan = Plan.of(check, self._options.with_remainder(check, remainder))
         handle = calls.loader_remesh(self.cursor.handle.value, plan.document, plan.process)
@@ -222,8 +223,8 @@ class Engine:
 
     def remesh(self, check: Checks, mesh: Any, specs: Any) -> None:
         """Continues at the same position on another mesh. If that fails, nothing changes."""
-        if self._options.played is not None:
-            message = "this loader plays a process of a layout, and has no mesh"
+        if self._options.simulated is not None:
+            message = "this loader simulates a process of a layout, and has no mesh"
             raise check.misfit(message, "make another with layout=, process= and state=")
         options = self._options.on_mesh(check, mesh, specs)
         plan = Plan.of(check, options)

@@ -41,7 +41,7 @@ class Options:
             or all but "mesh" if the caller gave a layout and a mesh.
         mask_name: the name of the mask, if there is one.
         arrow: whether batches are record batches.
-        played: the layout and the process, if the batches are the blocks of one process.
+        simulated: the layout and the process, if the batches are the blocks of one process.
     """
 
     source: Dataset
@@ -60,7 +60,7 @@ class Options:
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     mask_name: str = "valid"
     arrow: bool = False
-    played: tuple[Layout, int] | None = None
+    simulated: tuple[Layout, int] | None = None
 
     def of_specs(
         self,
@@ -119,7 +119,7 @@ class Options:
             if mesh is not None:
                 message = "a mesh beside process=: the blocks of a process go to no device"
                 raise check.misfit(message, "leave out process= for jax.Arrays on the mesh")
-            return dataclasses.replace(self, played=(layout, process))
+            return dataclasses.replace(self, simulated=(layout, process))
         parts = json.loads(layout.to_json())
         planned = dict(parts.pop("mesh")["axes"])
         mesh = _context_mesh() if mesh is None else mesh

@@ -45,8 +45,8 @@ class Plan:
     @classmethod
     def of(cls, check: Checks, options: Options) -> Plan:
         """Plans the batches of a loader with these options."""
-        if options.played is not None:
-            layout, process = options.played
+        if options.simulated is not None:
+            layout, process = options.simulated
             owners = layout.processes
             return cls(layout.to_json(), owners, check.process(process, owners), BlocksFeed)
         source = options.source

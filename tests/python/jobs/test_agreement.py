@@ -427,8 +427,8 @@ def test_one_process_has_no_cluster() -> None:
 
 
 @pytest.mark.parametrize("coordinator", [None, False])
-def test_one_played_process_needs_no_others(coordinator: Any) -> None:
-    """A loader that plays one process of many runs alone, unless a store is given."""
+def test_one_simulated_process_needs_no_others(coordinator: Any) -> None:
+    """A loader that simulates one process of many runs alone, unless a store is given."""
     with (
         mf.from_arrays(rows()) as ds,
         mf.Loader(ds, layout=plan(), process=2, coordinator=coordinator) as loader,

@@ -235,8 +235,8 @@ def test_one_epoch_of_a_process_of_a_layout() -> None:
             with pytest.raises(mf.InvalidArgumentError) as caught:
                 it.one_epoch(remainder="pad")
     assert str(caught.value) == (
-        "Loader.one_epoch: this loader plays a process of a layout, which says what the remainder "
-        "is; leave out remainder=, or make a layout with it"
+        "Loader.one_epoch: this loader simulates a process of a layout, which says what the "
+        "remainder is; leave out remainder=, or make a layout with it"
     )
 
 

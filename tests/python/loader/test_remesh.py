@@ -180,7 +180,7 @@ def test_a_loader_without_a_mesh() -> None:
         with pytest.raises(mf.InvalidArgumentError) as e:
             it.remesh(mesh(**WHOLE))
         assert str(e.value) == (
-            "Loader.remesh: this loader plays a process of a layout, and has no mesh; "
+            "Loader.remesh: this loader simulates a process of a layout, and has no mesh; "
             "make another with layout=, process= and state="
         )
 
