@@ -43,8 +43,8 @@ var _ source.Source = (*Dataset)(nil)
 func (d *Dataset) Schema() source.Schema { return d.rows.Schema() }
 
 // Arrow returns the column of every field, with the type of the union of all files, and the
-// metadata of the first file. The column of a field that directories name is empty. It is for packages of this
-// module.
+// metadata of the first file. The column of a field that directories name is empty. It is for
+// packages of this module.
 func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
 	schema := &d.union.Schema
 	fields := make([]arrowmeta.Field, len(d.Schema().Fields))

@@ -74,8 +74,9 @@ func (f *Field) CheckRow(s *Span) error {
 // lengthsAtOnce is the number of lengths that are read together.
 const lengthsAtOnce = 64 << 10
 
-// Lengths writes the lengths of the rows of a field in the zero Draw to out, from record start on. The error
-// is InvalidArgument, also if out is empty, for a field that has one value in each record.
+// Lengths writes the lengths of the rows of a field in the zero Draw to out, from record start on.
+// The error is InvalidArgument, also if out is empty, for a field that has one value in each
+// record.
 func Lengths(ctx context.Context, src Source, field int, start int64, out []int64) error {
 	if err := Given("source", src); err != nil {
 		return err

@@ -9,13 +9,13 @@ import (
 // Open reports whether the length of some list is not known yet.
 func (f *Field) Open() bool { return slices.Contains(f.Shape, -1) }
 
-// Measure sets the open lengths: to the declared lengths, or else to the
-// lengths that first finds in the data. It returns the reason if they do not
-// fit.
-func (f *Field) Measure(first func(shape []int) (reason string, err error)) (reason string, err error) {
+// Measure sets the open lengths to the declared lengths. For lists without a declared length, it
+// calls measure, which replaces each -1 in the shape by the length in the data. Measure returns the
+// reason if the lengths do not fit.
+func (f *Field) Measure(measure func(shape []int) (reason string, err error)) (reason string, err error) {
 	shape := slices.Clone(f.Declared)
 	if slices.Contains(shape, -1) {
-		if reason, err := first(shape); reason != "" || err != nil {
+		if reason, err := measure(shape); reason != "" || err != nil {
 			return reason, err
 		}
 	}
@@ -25,9 +25,9 @@ func (f *Field) Measure(first func(shape []int) (reason string, err error)) (rea
 	return "", nil
 }
 
-// Resolve sets the lengths of all lists. A shape of more dimensions than the
-// field has folds a row of the same number of elements. It fails if the shape
-// contradicts the schema.
+// Resolve sets the lengths of all lists. If the shape has more dimensions than the field, a row is
+// reshaped to it, which needs the same number of elements. Resolve fails if the shape contradicts
+// the schema.
 func (f *Field) Resolve(shape []int) error {
 	if f.Ragged > 0 {
 		return errors.New("holds text, whose rows have no shape")
@@ -46,7 +46,7 @@ func (f *Field) Resolve(shape []int) error {
 		elements *= max(d, 1)
 	}
 	if len(shape) != len(f.Shape) {
-		return f.otherRank(shape, elements)
+		return f.rankError(shape, elements)
 	}
 	for i, d := range shape {
 		if f.Shape[i] >= 0 && f.Shape[i] != d {
@@ -60,16 +60,16 @@ func (f *Field) Resolve(shape []int) error {
 	return nil
 }
 
-// setLength sets the length of a level of lists with offsets. Such a level is the
-// dimension of the same number, since only the last level of lists may be a tensor.
+// setLength sets the length of a level of lists with offsets. Level i is dimension i of the shape,
+// because only the last level of lists may be a tensor, which has several dimensions.
 func (f *Field) setLength(level int, shape []int) {
 	if l, ok := f.Levels[level].(*list); ok {
 		l.length = shape[level]
 	}
 }
 
-// otherRank returns why rows cannot have a shape of more or fewer dimensions.
-func (f *Field) otherRank(shape []int, elements int) error {
+// rankError returns why rows cannot have a shape of more or fewer dimensions.
+func (f *Field) rankError(shape []int, elements int) error {
 	switch {
 	case len(f.Shape) == 0:
 		return fmt.Errorf("has one value in each record, not rows of shape %v", shape)

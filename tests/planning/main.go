@@ -1,6 +1,6 @@
-// Command planning measures how long the strategy planner takes: as a Go package, and as
-// a WebAssembly module in Node.js, which has the engine of Chromium. It writes the section on the planner of docs/benchmarks.md.
-// `make bench-planner` runs it.
+// Command planning measures how long the strategy planner takes: as a Go package, and as a
+// WebAssembly module in Node.js, which has the engine of Chromium. It writes the section of
+// docs/benchmarks.md on the planner. `make bench-planner` runs it.
 package main
 
 import (

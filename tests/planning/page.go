@@ -23,7 +23,8 @@ is the layout of the best candidate.
 | --- | --: |%s
 `
 
-// page writes the measurements as a section of docs/benchmarks.md. Times are in milliseconds by question and way.
+// page writes the measurements as a section of docs/benchmarks.md. Times are in milliseconds by
+// question and way.
 func page(ways []way, times [][][]float64, commit, node string, rounds int) string {
 	var names, rules strings.Builder
 	for _, w := range ways {

@@ -1,7 +1,7 @@
-// Package page contains the layout page: a browser page that checks and draws a
-// layout. It runs package core/layout as WebAssembly, and is written in TypeScript
-// (src).
-// `make page` builds one HTML file, which works from file:// without a network.
+// Package page contains the browser page. One tab checks and draws a layout, the other plans a
+// strategy. The page is written in TypeScript (src), and runs the validator and the planner as
+// WebAssembly (wasm/guest). `make page` builds one HTML file, which works from file:// without a
+// network.
 //
 // Binaries built with the tag `page` contain the page; the Makefile and the wheel
 // set this tag. In other builds every function returns Unsupported.

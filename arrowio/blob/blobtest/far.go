@@ -8,8 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 )
 
-// Far is an opener with slow reads, like the reads of a storage far away, and counts them. In a bubble of package testing/synctest the time passes at once. There, the time of a call
-// divided by Latency is the number of its reads that wait for each other.
+// Far is an opener with slow reads, like the reads of a storage far away, and counts them. In a
+// bubble of package testing/synctest the time passes at once. There, the time of a call divided by
+// Latency is the number of its reads that wait for each other.
 type Far struct {
 	blob.Opener
 	Latency time.Duration // time of each read

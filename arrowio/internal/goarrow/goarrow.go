@@ -1,6 +1,7 @@
-// Package goarrow makes a source of record batches of any major release of
-// Arrow's Go library, and the columns of record batches of a loader's batches. Each
-// release has its own types, which are parameters here. A package for each release (arrowio/records, arrowio/records18) supplies them.
+// Package goarrow makes a source from record batches of any major release of Arrow's Go library. It
+// also makes the columns of a record batch from a batch of a loader. Each release has its own
+// types, which are parameters here. A package for each release supplies them: arrowio/records and
+// arrowio/records18.
 package goarrow
 
 import (

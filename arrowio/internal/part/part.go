@@ -154,8 +154,8 @@ func About(r io.ReaderAt, size int64, key string) (string, error) {
 // ErrDamaged is the error of a part that cannot be used.
 var ErrDamaged = errors.New("the part is damaged")
 
-// Read reads the positions of a part of size bytes, which has a column of each field for
-// each unit. Rows has the number of rows of each unit. The error is [ErrDamaged], or the error of a read.
+// Read reads the positions of a part of size bytes, which has a column of each field for each unit.
+// Rows has the number of rows of each unit. The error is [ErrDamaged], or the error of a read.
 func Read(r io.ReaderAt, size int64, key string, fields []*arrowtype.Field, rows []int64) ([][]Column, error) {
 	t, err := readTail(r, size)
 	if err != nil {

@@ -203,9 +203,9 @@ func (c *Cache) possible() bool {
 	})
 }
 
-// exceeds reports whether some fields take about more than a number of bytes decoded. The
-// metadata of each unit say how large its ragged fields are, so it reads them until there are more. It leaves
-// errors to the gather that needs the record batch.
+// exceeds reports whether some fields take about more than a number of bytes decoded. The metadata
+// of each unit say how large its ragged fields are, so it reads them until there are more. It
+// leaves errors to the gather that needs the record batch.
 func (c *Cache) exceeds(fields []int, bytes int64) bool {
 	for _, f := range c.files.List {
 		for batch := f.First; batch < f.End(); batch++ {

@@ -122,7 +122,10 @@ func (s *set) add(list []*state) {
 		}
 		p.attempt = &attempt{done: make(chan struct{})}
 		s.queue = append(s.queue, p)
-		for batch := p.first; batch < p.last && s.cache.files.Fetches() && !s.cache.folder.Has(p.key); batch++ {
+		if !s.cache.files.Fetches() || s.cache.folder.Has(p.key) {
+			continue
+		}
+		for batch := p.first; batch < p.last; batch++ {
 			batches = append(batches, int32(batch))
 		}
 	}

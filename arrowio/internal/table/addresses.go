@@ -8,7 +8,7 @@ import (
 )
 
 // origins turn records into addresses once all files are resident. If the batch of
-// record r has entry e in the [Index], the row begins at origin[e] + r*stride.
+// record r has entry e in the index, the row begins at origin[e] + r*stride.
 // There is one list per field, nil for a column that is not direct. The last entry
 // of a list is for record -1: it is the stride, so that the address becomes 0.
 type origins [][]uintptr

@@ -2,7 +2,7 @@
 // files. Every Arrow source is a [Table].
 //
 // Package buffers describes where the buffers of a column are in every record batch,
-// and an [Index] finds the batch that holds a record.
+// and package index finds the batch that holds a record.
 //
 // A row is found in one of two ways:
 //

@@ -38,8 +38,8 @@ var optimizers = [...]struct {
 
 var count = State{Name: "count", Element: Int32}
 
-// minFactored is a size. If the two largest dimensions have at least this size, adafactor
-// keeps sums instead of the whole second moment, as in optax and in T5X.
+// minFactored is the least size of the two largest dimensions with which adafactor keeps sums
+// instead of the whole second moment, as in optax and in T5X.
 const minFactored = 128
 
 // Optimizers lists the optimizers that have a name.

@@ -19,9 +19,9 @@
 //	tensor    heads, hidden units, vocabulary         activations, in every layer
 //
 // The settings are the stage of ZeRO, the recomputation of activations, the size of a
-// micro-batch, and of a pipeline the schedule with its chunks of layers. ZeRO stages 0 to 2 are over the replicas of the weights, and fsdp is
-// stage 3. A mesh that breaks a rule, such as a tensor axis that does not divide the heads, is not
-// evaluated: [Report.Pruned] counts it.
+// micro-batch, and for a pipeline the schedule with its chunks of layers. ZeRO stages 0 to 2 are
+// over the replicas of the weights, and fsdp is stage 3. A mesh that breaks a rule, such as a
+// tensor axis that does not divide the heads, is not evaluated: [Report.Pruned] counts it.
 //
 // # Memory
 //
@@ -70,10 +70,11 @@
 // innermost axis, stays in a node.
 //
 // Communication of fsdp, context, pipe and data overlaps with computation, unless the
-// document says otherwise. That of fsdp does so on up to 32 nodes, as in published runs. Computation waits for all other communication. Let C be the
-// time of computation, B the sum that overlaps, and W the sum that does not. The
-// expected time of a micro-batch is max(C, B) + W. The sum of the gradients overlaps
-// with the backward pass of the last micro-batch.
+// document says otherwise. Communication of fsdp overlaps on up to 32 nodes only, as in published
+// runs. Computation waits for all other communication. Let C be the time of computation, B the
+// sum that overlaps, and W the sum that does not. The expected time of a micro-batch is
+// max(C, B) + W. The sum of the gradients overlaps with the backward pass of the last
+// micro-batch.
 //
 // Products reach a share of the peak, and links a share of their bandwidth. Both shares
 // are intervals, and the expected time is for their middles. The best case has the highest

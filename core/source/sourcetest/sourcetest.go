@@ -7,8 +7,8 @@
 //
 // The suite asks the source for its fields and records. It compares parts of rows,
 // jobs and conversions with whole rows, gathered rows with rows of a reader, and whole
-// rows with [Suite].Row and [Suite].Ragged if these are set. Random choices follow from a seed, which every failure prints and the
-// environment variable SOURCETEST_SEED sets.
+// rows with [Suite].Row and [Suite].Ragged if these are set. Random choices follow from a seed,
+// which every failure prints and the environment variable SOURCETEST_SEED sets.
 package sourcetest
 
 import (

@@ -143,8 +143,8 @@ func (c *file) failed(group, column int, err error) error {
 		WithHint("%s", hint).With("field", name).With("row group", group)
 }
 
-// Verify implements format.Contents. It decodes the columns that are not fields, and all columns of a row group that is
-// divided. The caller gathers all rows of fields, which decodes the others.
+// Verify implements format.Contents. It decodes the columns that are not fields, and all columns of
+// a row group that is divided. The caller gathers all rows of fields, which decodes the others.
 func (c *file) Verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
 	if err := format.CheckStart(ctx, c.content, parquet.Magic); err != nil {
 		return err
