@@ -24,10 +24,10 @@ type Padding struct {
 // of the lengths.
 const LengthSuffix = "_length"
 
-// Pad returns a view. All rows of a field have this length there: lists, text or bytes of
-// any length, also if all happen to have one. A field of type int32 after it holds how many
-// elements of each row are its own. A null row becomes a row of padding of length 0. Text
-// and bytes become bytes.
+// Pad returns a view with one length for all rows of a field. The rows below are lists, text or
+// bytes of any length, also if all happen to have one. A field of type int32 after it holds how
+// many elements of each row are its own. A null row becomes a row of padding of length 0. Text and
+// bytes become bytes.
 //
 // A row that is too long is an error of the gather that needs it, and of [source.Check],
 // which loader.New calls. Pad itself reads no row.

@@ -7,10 +7,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Take returns a view of src. Its record k is record indices[k] of src. Indices may
-// repeat, and may be in any order. The view keeps a copy of them, 8 bytes a record.
-// The copy holds record numbers of the dataset below all slices, filters and other
-// takes.
+// Take returns a view with record indices[k] of src as record k. Indices may repeat, and may be in
+// any order. The view keeps a copy of them, 8 bytes a record. The copy holds record numbers of the
+// dataset below all slices, filters and other takes.
 func Take(src source.Source, indices []int64) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
 		return nil, err

@@ -166,7 +166,7 @@ def describe_mesh(mesh: Mesh) -> MeshPart:
 
 
 def parts(mesh: Mesh, axes: Sequence[str]) -> Parts:
-    """Returns the parts of an array's rows that axes of a mesh cut."""
+    """Returns the parts that axes of a mesh cut the rows of an array into."""
     processes = np.vectorize(lambda device: device.process_index, otypes=[np.int64])(mesh.devices)
     return Parts(mesh.shape, processes, axes)
 
