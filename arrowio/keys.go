@@ -3,7 +3,6 @@ package arrowio
 import (
 	"slices"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/view"
@@ -45,15 +44,8 @@ func (s stored) Reader(fields []int) (source.Reader, error) { return s.parts.Rea
 
 // Facts implements source.Source. The units are the record batches.
 func (s stored) Facts() source.Facts {
-	f := source.Facts{
-		Units: s.table.Index.Units, Coverage: func() (hashed, of int64) { return s.toFingerprint().Coverage() },
-		Cache: s.parts.Info, Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components,
+	return source.Facts{
+		Units: s.table.Index.Units, Coverage: s.toFingerprint().Coverage, Cache: s.parts.Info, CacheBytes: s.decoded.Limit,
+		Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components,
 	}
-	f.CacheBytes = func() int64 {
-		if s.decoded.Any() {
-			return decoded.Bytes
-		}
-		return 0
-	}
-	return f
 }

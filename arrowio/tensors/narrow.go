@@ -11,28 +11,19 @@ import (
 // narrowings has the conversions from the types with 64-bit parts, by the type that
 // JAX narrows them to.
 var narrowings = map[dtype.Type]func(name string, dst, src []byte) error{
-	dtype.Int32:     narrowInts,
-	dtype.Uint32:    narrowUints,
+	dtype.Int32:     narrowIntegers[int64, int32],
+	dtype.Uint32:    narrowIntegers[uint64, uint32],
 	dtype.Float32:   narrowFloats,
 	dtype.Complex64: narrowFloats,
 }
 
-func narrowInts(name string, dst, src []byte) error {
+func narrowIntegers[Wide int64 | uint64, Narrow int32 | uint32](name string, dst, src []byte) error {
 	for i := 0; i < len(src); i += 8 {
-		n := int64(binary.LittleEndian.Uint64(src[i:]))
-		if n != int64(int32(n)) {
-			return tooLarge(name, n, dtype.Int64, dtype.Int32)
-		}
-		binary.LittleEndian.PutUint32(dst[i/2:], uint32(n))
-	}
-	return nil
-}
-
-func narrowUints(name string, dst, src []byte) error {
-	for i := 0; i < len(src); i += 8 {
-		n := binary.LittleEndian.Uint64(src[i:])
-		if n > math.MaxUint32 {
-			return tooLarge(name, n, dtype.Uint64, dtype.Uint32)
+		n := Wide(binary.LittleEndian.Uint64(src[i:]))
+		if n != Wide(Narrow(n)) {
+			return status.Errorf(status.OutOfRange, "tensors", "array %q holds %d, which %T cannot", name, n, Narrow(0)).
+				WithHint("deliver it as %T (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", n).
+				With("field", name)
 		}
 		binary.LittleEndian.PutUint32(dst[i/2:], uint32(n))
 	}
@@ -45,12 +36,6 @@ func narrowFloats(_ string, dst, src []byte) error {
 		binary.LittleEndian.PutUint32(dst[i/2:], math.Float32bits(float32(x)))
 	}
 	return nil
-}
-
-func tooLarge(name string, n any, from, to dtype.Type) error {
-	return status.Errorf(status.OutOfRange, "tensors", "array %q holds %d, which %v cannot", name, n, to).
-		WithHint("deliver it as %v (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", from).
-		With("field", name)
 }
 
 // normalize makes booleans of bytes: in a file, any byte but 0 may stand for true.

@@ -62,9 +62,8 @@ const (
 	trailer = 10 // bytes after the footer: its size, then the magic
 )
 
-// IsFile reports whether data that begin with head are an Arrow IPC file. The unused
-// parameter is there because [IsStream] has it.
-func IsFile(head []byte, _ int64) bool {
+// IsFile reports whether data that begin with head are an Arrow IPC file.
+func IsFile(head []byte) bool {
 	return len(head) >= front && string(head[:len(Magic)]) == Magic
 }
 
@@ -83,7 +82,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 		return nil, position{"start", -1, 0}.unread(err)
 	}
 	switch {
-	case IsFile(head, size):
+	case IsFile(head):
 		return ReadFile(r, size, io.Discard)
 	case IsStream(head, size):
 		return ReadStream(r, size, io.Discard)

@@ -85,7 +85,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/format":          {"arrowio/internal/buffers", "arrowio/internal/audit", "arrowio/internal/resident"},
 	"arrowio/internal/format/...":      {"arrowio/internal/format", "arrowio/internal/codec", "arrowio/internal/chunk"},
 	"arrowio/internal/table":           {"arrowio/internal/index", "arrowio/internal/buffers", "core/source/cut", "arrowio/internal/resident"},
-	"arrowio/internal/diskcache":       {"core/status"},
+	"arrowio/internal/diskcache":       {"arrowio/internal/local"},
 	"arrowio/internal/part":            {"arrowio/internal/buffers", "arrowio/internal/resident"},
 	"arrowio/internal/audit":           {"internal/arrowmeta"},
 	"arrowio/internal/verify":          {"arrowio/internal/units", "arrowio/internal/table"},

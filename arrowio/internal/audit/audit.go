@@ -24,44 +24,38 @@ type Fault struct {
 // Error implements error.
 func (f *Fault) Error() string { return fmt.Sprintf("column %q: %s", f.Column, f.Text) }
 
-// Buffer is the content of a buffer, decompressed.
-type Buffer interface {
+// buffer is the content of a buffer, decompressed.
+type buffer interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// Batch is a record batch or a dictionary batch. Its columns are audited.
-type Batch struct {
-	Header *arrowmeta.RecordBatch
+// batch is a record batch or a dictionary batch.
+type batch struct {
+	*arrowmeta.RecordBatch
 
-	// Open returns the content of a buffer.
-	Open func(b arrowmeta.Buffer) (Buffer, error)
+	// open returns the content of a buffer.
+	open func(b arrowmeta.Buffer) (buffer, error)
 
-	// DictionaryLen returns the number of values of a dictionary for this batch.
-	DictionaryLen func(id int64) int64
-}
-
-// Column audits a located column and its children. Values that cannot be wrong,
-// such as numbers, are read only if all is true.
-func (b *Batch) Column(ctx context.Context, c *arrowmeta.Column, all bool) error {
-	return (&column{ctx: ctx, batch: b, Column: c, path: c.Field.Name, all: all}).audit()
+	// dictionaryLen returns the number of values of a dictionary for this batch.
+	dictionaryLen func(id int64) int64
 }
 
 // column is one column under audit.
 type column struct {
 	*arrowmeta.Column
 	ctx   context.Context
-	batch *Batch
+	batch *batch
 	path  string
 	all   bool   // values that cannot be wrong are read, too
-	nulls Buffer // its validity bitmap; nil if no value is null
+	nulls buffer // its validity bitmap; nil if no value is null
 }
 
 func (c *column) fault(format string, args ...any) error {
 	return &Fault{c.path, fmt.Sprintf(format, args...)}
 }
 
-func (c *column) node() arrowmeta.Node { return c.batch.Header.Node(c.Column) }
+func (c *column) node() arrowmeta.Node { return c.batch.Node(c.Column) }
 
 // child returns a child of the column.
 func (c *column) child(i int) *column {
@@ -88,7 +82,7 @@ func (c *column) childNulls(i int) int64 {
 
 // open returns the buffer with a number. It fails if the buffer is too short for
 // the length of the column.
-func (c *column) open(number int) (Buffer, error) {
+func (c *column) open(number int) (buffer, error) {
 	b, err := c.openAny(number)
 	if err != nil {
 		return nil, err
@@ -101,8 +95,8 @@ func (c *column) open(number int) (Buffer, error) {
 }
 
 // openAny returns the buffer with a number. It does not check the size.
-func (c *column) openAny(number int) (Buffer, error) {
-	b, err := c.batch.Open(c.batch.Header.Buffers(c.Column)[number])
+func (c *column) openAny(number int) (buffer, error) {
+	b, err := c.batch.open(c.batch.Buffers(c.Column)[number])
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return nil, c.fault("buffer %d: %s", number, fault.Text)
 	}
@@ -110,7 +104,7 @@ func (c *column) openAny(number int) (Buffer, error) {
 }
 
 // data opens a buffer. Number 0 is the first after the validity bitmap.
-func (c *column) data(number int) (Buffer, error) {
+func (c *column) data(number int) (buffer, error) {
 	if c.Validity {
 		number++
 	}

@@ -103,11 +103,11 @@ func (a *auditor) batch(i int, header *arrowmeta.RecordBatch) error {
 
 // column audits a column. If all is false, it does not read values that are valid
 // whatever their bits are, such as numbers.
-func (a *auditor) column(b *Batch, c *arrowmeta.Column, all bool) error {
+func (a *auditor) column(b *batch, c *arrowmeta.Column, all bool) error {
 	if !c.Located { // after an unknown type, no buffer can be assigned to a column
 		return nil
 	}
-	return b.Column(a.ctx, c, all)
+	return (&column{ctx: a.ctx, batch: b, Column: c, path: c.Field.Name, all: all}).audit()
 }
 
 // damaged converts an [Fault] to an error of code DataLoss with the column as
@@ -122,8 +122,8 @@ func damaged(err error) error {
 }
 
 // open returns a batch that reads its buffers from the file and decompresses them.
-func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dictionaryLen func(id int64) int64) *Batch {
-	return &Batch{Header: header, DictionaryLen: dictionaryLen, Open: func(b arrowmeta.Buffer) (Buffer, error) {
+func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dictionaryLen func(id int64) int64) *batch {
+	return &batch{RecordBatch: header, dictionaryLen: dictionaryLen, open: func(b arrowmeta.Buffer) (buffer, error) {
 		stored := io.NewSectionReader(a.Reader, block.Body()+b.Offset, b.Length)
 		if header.Compression == arrowmeta.Uncompressed || b.Length == 0 {
 			return stored, nil

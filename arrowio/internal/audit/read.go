@@ -18,7 +18,7 @@ const pieceLen = 1 << 16
 // pieces reads n values of width bytes in pieces of pieceLen values. It calls visit
 // for each piece, with the number of its first value. Visit must not keep the
 // values, because the memory is reused.
-func (c *column) pieces(b Buffer, width, n int64, visit func(first int64, values []byte) error) error {
+func (c *column) pieces(b buffer, width, n int64, visit func(first int64, values []byte) error) error {
 	memory := make([]byte, min(n, pieceLen)*width)
 	for first := int64(0); first < n; first += pieceLen {
 		values := memory[:min(n-first, pieceLen)*width]
@@ -34,7 +34,7 @@ func (c *column) pieces(b Buffer, width, n int64, visit func(first int64, values
 
 // read fills p with the bytes of a buffer from off on. It fails if the context has
 // ended.
-func (c *column) read(b Buffer, p []byte, off int64) error {
+func (c *column) read(b buffer, p []byte, off int64) error {
 	if err := c.ctx.Err(); err != nil {
 		return status.Errorf(status.CodeOf(err), "arrowio", "the verification was ended: %w", err)
 	}
@@ -52,7 +52,7 @@ func (c *column) read(b Buffer, p []byte, off int64) error {
 // If there are nulls, it sets c.nulls.
 func (c *column) validity() error {
 	node := c.node()
-	if !c.Validity || c.batch.Header.Buffers(c.Column)[0].Length == 0 {
+	if !c.Validity || c.batch.Buffers(c.Column)[0].Length == 0 {
 		return nil // arrowmeta has checked that the column has no nulls
 	}
 	b, err := c.openAny(0)
@@ -126,7 +126,7 @@ const windowBytes = 64 << 10
 // next part mostly follows directly.
 type window struct {
 	column *column
-	buffer Buffer
+	buffer buffer
 	at     int64  // the position of bytes in the buffer
 	bytes  []byte // read last
 	memory []byte // backs bytes

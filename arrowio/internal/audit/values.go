@@ -10,7 +10,7 @@ import (
 
 // indices checks that indices lie in the dictionary.
 func (c *column) indices() error {
-	t, n := c.Stored(), c.batch.DictionaryLen(c.Field.Dictionary.ID)
+	t, n := c.Stored(), c.batch.dictionaryLen(c.Field.Dictionary.ID)
 	b, err := c.data(0)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (c *column) views() error {
 	if c.Validity {
 		first = 2
 	}
-	long := make([]window, len(c.batch.Header.Buffers(c.Column))-first)
+	long := make([]window, len(c.batch.Buffers(c.Column))-first)
 	for i := range long {
 		long[i].column = c
 		if long[i].buffer, err = c.open(first + i); err != nil {
@@ -248,7 +248,7 @@ func (c *column) union() error {
 	if err != nil {
 		return err
 	}
-	var offsets Buffer
+	var offsets buffer
 	var memory []byte
 	if t.Dense {
 		if offsets, err = c.data(1); err != nil {

@@ -8,6 +8,7 @@ package decoded
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
@@ -36,14 +37,12 @@ const Bytes = 256 << 20
 // Encoded implements table.Units.
 func (c *Cache) Encoded(file int32) bool { return c.files.List[file].Encoding != "" }
 
-// Any reports whether some file is encoded, so that the cache is used.
-func (c *Cache) Any() bool {
-	for i := range c.files.List {
-		if c.Encoded(int32(i)) {
-			return true
-		}
+// Limit returns the most bytes that the cache keeps: none if no file is encoded.
+func (c *Cache) Limit() int64 {
+	if slices.ContainsFunc(c.files.List, func(f *units.File) bool { return f.Encoding != "" }) {
+		return Bytes
 	}
-	return false
+	return 0
 }
 
 // Fetch begins to read the stored bytes of fields of record batches that are not decoded yet.

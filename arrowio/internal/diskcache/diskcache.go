@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -153,7 +154,7 @@ func (f *Folder) failed(err error) error {
 	if _, known := errors.AsType[*status.Error](err); err == nil || known {
 		return err
 	}
-	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, bare(err)).With("path", f.path).
+	e := status.Errorf(status.IO, "arrowio", "the cache in %s: %w", f.path, local.Cause(err)).With("path", f.path).
 		WithHint("give a folder that this user may write, or keep decoded rows in memory (cache=\"memory\")")
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
@@ -163,14 +164,6 @@ func (f *Folder) failed(err error) error {
 		return e.WithHint("make room, or keep decoded rows in memory (cache=\"memory\")")
 	}
 	return e
-}
-
-// bare returns the system's error without the path that os wraps around it.
-func bare(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	return err
 }
 
 // Entry is an open entry.
@@ -346,7 +339,7 @@ func (f *Folder) Clear() (removed int, bytes int64, used int, err error) {
 		}
 	}
 	if failed > 0 {
-		return removed, bytes, used, status.Errorf(status.IO, "arrowio", "%s of the cache in %s cannot be removed: %w", wording.Count(int64(failed), "file", "files"), f.path, bare(reason)).
+		return removed, bytes, used, status.Errorf(status.IO, "arrowio", "%s of the cache in %s cannot be removed: %w", wording.Count(int64(failed), "file", "files"), f.path, local.Cause(reason)).
 			WithHint("clear it as a user that may write the folder and owns the files").With("path", f.path)
 	}
 	return removed, bytes, used, err

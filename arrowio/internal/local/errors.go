@@ -35,7 +35,7 @@ func openError(path string, err error) error {
 	if _, known := errors.AsType[*status.Error](err); known {
 		return err
 	}
-	e := status.Errorf(status.IO, "arrowio", "%s: %w", path, cause(err)).With("path", path)
+	e := status.Errorf(status.IO, "arrowio", "%s: %w", path, Cause(err)).With("path", path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return missing(path, e)

@@ -92,14 +92,14 @@ func (f *File) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) 
 		return 0, err
 	}
 	n, err := f.file.ReadAt(p, offset)
-	return n, cause(err)
+	return n, Cause(err)
 }
 
 // Close implements blob.Blob.
 func (f *File) Close() error { return errors.Join(f.unmap(), f.file.Close()) }
 
-// cause returns the system's error without the path that os wraps around it.
-func cause(err error) error {
+// Cause returns the system's error without the path that os wraps around it.
+func Cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
@@ -107,5 +107,5 @@ func cause(err error) error {
 }
 
 func (f *File) ioError(err error) error {
-	return status.Errorf(status.IO, "arrowio", "%s: %w", f.path, cause(err)).With("path", f.path)
+	return status.Errorf(status.IO, "arrowio", "%s: %w", f.path, Cause(err)).With("path", f.path)
 }

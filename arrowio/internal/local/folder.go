@@ -203,10 +203,10 @@ func writeError(dir string, err error) error {
 	if _, known := errors.AsType[*status.Error](err); known {
 		return err
 	}
-	e := status.Errorf(status.IO, "arrowio", "%s: cannot write there: %w", dir, cause(err)).With("path", dir)
+	e := status.Errorf(status.IO, "arrowio", "%s: cannot write there: %w", dir, Cause(err)).With("path", dir)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		e = status.Errorf(status.ResourceExhausted, "arrowio", "%s: no space is left there: %w", dir, cause(err)).With("path", dir)
+		e = status.Errorf(status.ResourceExhausted, "arrowio", "%s: no space is left there: %w", dir, Cause(err)).With("path", dir)
 		return e.WithHint("make room").With("full", true)
 	case errors.Is(err, fs.ErrPermission):
 		return e.WithHint("give this user the right to write there, or name another folder")

@@ -51,6 +51,8 @@ func (f *File) Base() (uintptr, bool) {
 
 func (f *File) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(f.mapping))) }
 
+func (f *File) mapByDefault() bool { return f.mappable != nil && f.mappable.MapByDefault() }
+
 // mapIn maps the file. If there is a fault handler, it watches the mapping.
 func (f *File) mapIn(whole bool, h FaultHandler) (err error) {
 	if f.mappable == nil {

@@ -21,6 +21,7 @@ package resident
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -89,7 +90,7 @@ func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
 	switch o.IO {
 	case "map":
 	case "", "auto":
-		if !fits || !s.mapByDefault() {
+		if !fits || slices.ContainsFunc(s.files, func(f *File) bool { return !f.mapByDefault() }) {
 			return s, nil
 		}
 	default:
@@ -122,7 +123,7 @@ func (s *Set) Put(ctx context.Context, i int, f *File) error {
 	if !fits {
 		s.mapped.Add(-size)
 	}
-	mapIt := o.IO == "map" || o.IO != "read" && fits && f.mappable != nil && f.mappable.MapByDefault()
+	mapIt := o.IO == "map" || o.IO != "read" && fits && f.mapByDefault()
 	if mapIt {
 		if err := f.mapIn(fits, o.FaultHandler); err != nil {
 			return err
@@ -151,15 +152,6 @@ func (s *Set) size() (total int64) {
 		total += f.Size()
 	}
 	return total
-}
-
-func (s *Set) mapByDefault() bool {
-	for _, f := range s.files {
-		if f.mappable == nil || !f.mappable.MapByDefault() {
-			return false
-		}
-	}
-	return true
 }
 
 // populate makes the files resident, from first to last.

@@ -43,16 +43,6 @@ func (b *Bytes) grow(n int, size int64) error {
 	return nil
 }
 
-// Append adds a value, which may be part of Data.
-func (b *Bytes) Append(value []byte) error {
-	if err := b.grow(1, int64(len(value))); err != nil {
-		return err
-	}
-	b.Data = append(b.Data, value...)
-	b.Offsets = append(b.Offsets, int64(len(b.Data)))
-	return nil
-}
-
 // PlainBytes adds n values: each is its length in four bytes, and its bytes.
 func PlainBytes(to *Bytes, src []byte, n int) error {
 	if int64(n)*4 > int64(len(src)) {

@@ -83,6 +83,11 @@ func TestRuns(t *testing.T) {
 	})
 }
 
+// add adds a value.
+func add(b *encoding.Bytes, value []byte) error {
+	return encoding.PlainBytes(b, append(binary.LittleEndian.AppendUint32(nil, uint32(len(value))), value...), 1)
+}
+
 // TestGather looks indices up in dictionaries of values of all widths.
 func TestGather(t *testing.T) {
 	rounds(t, func(t *testing.T, rng *rand.Rand) {
@@ -92,7 +97,7 @@ func TestGather(t *testing.T) {
 			dictionary[i] = byte(rng.Uint32())
 		}
 		for i := range size {
-			if err := words.Append(dictionary[width*i : width*(i+1)]); err != nil {
+			if err := add(&words, dictionary[width*i:width*(i+1)]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -256,7 +261,7 @@ func TestLimit(t *testing.T) {
 		t.Errorf("%v, with %d bytes", err, cap(words.Data))
 	}
 	dictionary := encoding.Bytes{Limit: 1000}
-	if err := dictionary.Append(long); err != nil {
+	if err := add(&dictionary, long); err != nil {
 		t.Fatal(err)
 	}
 	if err := words.Gather(&dictionary, make([]uint32, n)); err == nil || cap(words.Data) > 2<<20 {

@@ -38,8 +38,8 @@ var (
 	Stream format.Format = kind{"stream", isStream, arrowmeta.ReadStream}
 )
 
-func isFile(head, last []byte, size int64) bool {
-	return arrowmeta.IsFile(head, size) || arrowmeta.EndsFile(last)
+func isFile(head, last []byte, _ int64) bool {
+	return arrowmeta.IsFile(head) || arrowmeta.EndsFile(last)
 }
 
 func isStream(head, _ []byte, size int64) bool { return arrowmeta.IsStream(head, size) }
