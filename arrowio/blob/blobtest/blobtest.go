@@ -89,121 +89,150 @@ func (m memory) ReadAt(ctx context.Context, p []byte, offset int64) (int, error)
 
 // Run tests an opener. put must create a blob with the given name in the folder dir.
 func Run(t *testing.T, o blob.Opener, dir string, put func(name string, data []byte)) {
-	data := []byte("some bytes of a blob")
-	put("a.arrow", data)
+	put("a.arrow", content)
 	put("b/c.arrow", []byte{1})
 	put("b/.d", []byte{2})
-	name, ctx := o.Join(dir, "a.arrow"), t.Context()
+	s := suite{o, dir}
+	t.Run("Names", s.names)
+	t.Run("Stat", s.stat)
+	t.Run("List", s.list)
+	t.Run("Glob", s.glob)
+	t.Run("Missing", s.missing)
+	t.Run("Hints", s.hints)
+	t.Run("Blob", s.blob)
+	t.Run("Identity", s.identity)
+}
 
-	t.Run("Names", func(t *testing.T) {
-		inner := o.Join(dir, "b/c.arrow")
-		up, base := o.Split(inner)
-		if upper, between := o.Split(up); base != "c.arrow" || between != "b" || upper != dir {
-			t.Errorf("%s is divided into %s, %s and %s", inner, upper, between, base)
+// content is what a.arrow holds.
+var content = []byte("some bytes of a blob")
+
+// suite tests an opener in a folder with the blobs of Run.
+type suite struct {
+	blob.Opener
+	dir string
+}
+
+// names tests the syntax of names.
+func (s suite) names(t *testing.T) {
+	inner := s.Join(s.dir, "b/c.arrow")
+	up, base := s.Split(inner)
+	if upper, between := s.Split(up); base != "c.arrow" || between != "b" || upper != s.dir {
+		t.Errorf("%s is divided into %s, %s and %s", inner, upper, between, base)
+	}
+	full := s.Full(s.Join(s.dir, "a.arrow"))
+	if !strings.HasSuffix(full, "a.arrow") || s.Full(full) != full && !strings.HasSuffix(s.Full(full), full) {
+		t.Errorf("the full name is %s", full)
+	}
+	for top, steps := s.dir, 0; ; steps++ {
+		up, _ := s.Split(top)
+		if up == top {
+			break
 		}
-		if full := o.Full(name); !strings.HasSuffix(full, "a.arrow") || o.Full(full) != full && !strings.HasSuffix(o.Full(full), full) {
-			t.Errorf("the full name is %s", full)
+		if top = up; steps > 100 {
+			t.Fatalf("%s has no outermost directory", s.dir)
 		}
-		for top, steps := dir, 0; ; steps++ {
-			up, _ := o.Split(top)
-			if up == top {
-				break
-			}
-			if top = up; steps > 100 {
-				t.Fatalf("%s has no outermost directory", dir)
-			}
+	}
+}
+
+func (s suite) stat(t *testing.T) {
+	for below, isDir := range map[string]bool{"a.arrow": false, "b": true, "b/c.arrow": false} {
+		name := s.Join(s.dir, below)
+		if e, err := s.Stat(t.Context(), name); err != nil || e.Dir != isDir || e.Name != name || e.Version != "" && !isDir && e.Size == 0 {
+			t.Errorf("%s: %+v, %v", name, e, err)
 		}
-	})
-	t.Run("Stat", func(t *testing.T) {
-		for below, isDir := range map[string]bool{"a.arrow": false, "b": true, "b/c.arrow": false} {
-			name := o.Join(dir, below)
-			if e, err := o.Stat(ctx, name); err != nil || e.Dir != isDir || e.Name != name || e.Version != "" && !isDir && e.Size == 0 {
-				t.Errorf("%s: %+v, %v", name, e, err)
-			}
-		}
-	})
-	t.Run("List", func(t *testing.T) {
-		got, err := o.List(ctx, dir)
-		if err != nil || len(got) != 2 || got[0].Name != "a.arrow" || got[0].Dir || got[1].Name != "b" || !got[1].Dir {
-			t.Errorf("%v, %v", got, err)
-		}
-		if err == nil && got[0].Version != "" && got[0].Size != int64(len(data)) {
-			t.Errorf("the listing has a blob of %d bytes", got[0].Size)
-		}
-	})
-	t.Run("Glob", func(t *testing.T) {
-		for pattern, want := range map[string][]string{
-			"*": {"a.arrow", "b"}, "?.arrow": {"a.arrow"}, "*/[ac].arrow": {"b/c.arrow"}, "b/*": {"b/.d", "b/c.arrow"}, "*/none": nil, "none/*": nil, "*/*/*": nil,
-		} {
-			got, err := o.Glob(ctx, o.Join(dir, pattern))
-			var names []string
-			for _, e := range got {
-				names = append(names, e.Name)
-				if e.Dir != strings.HasSuffix(e.Name, "b") {
-					t.Errorf("%s: %+v", pattern, e)
-				}
-			}
-			slices.Sort(names)
-			for i := range want {
-				want[i] = o.Join(dir, want[i])
-			}
-			if err != nil || !slices.Equal(names, want) {
-				t.Errorf("%s: %q, %v", pattern, names, err)
-			}
-		}
-	})
-	t.Run("Missing", func(t *testing.T) {
-		none := o.Join(dir, "none")
-		_, stat := o.Stat(ctx, none)
-		_, list := o.List(ctx, none)
-		_, open := o.Open(ctx, blob.Entry{Name: none})
-		for _, err := range []error{stat, list, open} {
-			e, ok := errors.AsType[*status.Error](err)
-			if !ok || e.Code != status.NotFound || e.Attr("path") != none {
-				t.Errorf("got %v", err)
+	}
+}
+
+func (s suite) list(t *testing.T) {
+	got, err := s.List(t.Context(), s.dir)
+	if err != nil || len(got) != 2 || got[0].Name != "a.arrow" || got[0].Dir || got[1].Name != "b" || !got[1].Dir {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if got[0].Version != "" && got[0].Size != int64(len(content)) {
+		t.Errorf("the listing has a blob of %d bytes", got[0].Size)
+	}
+}
+
+func (s suite) glob(t *testing.T) {
+	for pattern, want := range map[string][]string{
+		"*": {"a.arrow", "b"}, "?.arrow": {"a.arrow"}, "*/[ac].arrow": {"b/c.arrow"}, "b/*": {"b/.d", "b/c.arrow"}, "*/none": nil, "none/*": nil, "*/*/*": nil,
+	} {
+		got, err := s.Glob(t.Context(), s.Join(s.dir, pattern))
+		var names []string
+		for _, e := range got {
+			names = append(names, e.Name)
+			if e.Dir != strings.HasSuffix(e.Name, "b") {
+				t.Errorf("%s: %+v", pattern, e)
 			}
 		}
-	})
-	t.Run("Hints", func(t *testing.T) {
-		if err := o.Hints().Check(); err != nil {
-			t.Error(err)
+		slices.Sort(names)
+		for i := range want {
+			want[i] = s.Join(s.dir, want[i])
 		}
-	})
-	t.Run("Blob", func(t *testing.T) {
-		e, err := o.Stat(ctx, name)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("%s: %q, %v", pattern, names, err)
 		}
-		b, err := o.Open(ctx, e)
+	}
+}
+
+// missing tests the errors for a name without a blob.
+func (s suite) missing(t *testing.T) {
+	none := s.Join(s.dir, "none")
+	_, stat := s.Stat(t.Context(), none)
+	_, list := s.List(t.Context(), none)
+	_, open := s.Open(t.Context(), blob.Entry{Name: none})
+	for _, err := range []error{stat, list, open} {
+		e, ok := errors.AsType[*status.Error](err)
+		if !ok || e.Code != status.NotFound || e.Attr("path") != none {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func (s suite) hints(t *testing.T) {
+	if err := s.Hints().Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// blob tests a blob that is opened by its entry.
+func (s suite) blob(t *testing.T) {
+	name := s.Join(s.dir, "a.arrow")
+	e, err := s.Stat(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Open(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if b.Size() != int64(len(content)) || b.Name() != name || b.Check() != nil {
+		t.Errorf("%s has %d bytes; Check: %v", b.Name(), b.Size(), b.Check())
+	}
+	reads(t, b, content)
+}
+
+// identity opens two blobs, one of them twice.
+func (s suite) identity(t *testing.T) {
+	var keys, versions []string
+	for _, name := range []string{"a.arrow", "a.arrow", "b/c.arrow"} {
+		b, err := s.Open(t.Context(), blob.Entry{Name: s.Join(s.dir, name)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer b.Close()
-		if b.Size() != int64(len(data)) || b.Name() != name || b.Check() != nil {
-			t.Errorf("%s has %d bytes; Check: %v", b.Name(), b.Size(), b.Check())
+		keys = append(keys, b.Identity())
+		if v, ok := b.(blob.Versioned); ok {
+			versions = append(versions, v.Version())
 		}
-		reads(t, b, data)
-	})
-	t.Run("Identity", func(t *testing.T) {
-		var keys, versions []string
-		for _, name := range []string{"a.arrow", "a.arrow", "b/c.arrow"} {
-			b, err := o.Open(ctx, blob.Entry{Name: o.Join(dir, name)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer b.Close()
-			keys = append(keys, b.Identity())
-			if v, ok := b.(blob.Versioned); ok {
-				versions = append(versions, v.Version())
-			}
-		}
-		if keys[0] != keys[1] || keys[0] == keys[2] {
-			t.Errorf("%q", keys)
-		}
-		if versions != nil && (len(versions) != 3 || versions[0] != versions[1] || versions[0] == versions[2]) {
-			t.Errorf("versions %q", versions)
-		}
-	})
+	}
+	if keys[0] != keys[1] || keys[0] == keys[2] {
+		t.Errorf("%q", keys)
+	}
+	if versions != nil && (len(versions) != 3 || versions[0] != versions[1] || versions[0] == versions[2]) {
+		t.Errorf("versions %q", versions)
+	}
 }
 
 // reads tests reads of a blob: within it, up to its end, beyond its end, and after the
