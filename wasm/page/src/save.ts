@@ -38,7 +38,13 @@ export function picture(drawings: (SVGSVGElement | HTMLCanvasElement)[], title: 
   });
   const [w, h] = [Math.ceil(x), Math.ceil(top + height + gap)];
   const text = title.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"><rect width="${w}" height="${h}" fill="${paper}"/><text x="${gap}" y="27" fill="${ink}" font-family="system-ui, sans-serif" font-size="13" font-weight="600">${text}</text>${parts.join("")}</svg>`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}">`,
+    `<rect width="${w}" height="${h}" fill="${paper}"/>`,
+    `<text x="${gap}" y="27" fill="${ink}" font-family="system-ui, sans-serif" font-size="13" font-weight="600">${text}</text>`,
+    ...parts,
+    "</svg>",
+  ].join("");
 }
 
 function inlined(drawing: SVGSVGElement): string {
@@ -57,16 +63,17 @@ function inlined(drawing: SVGSVGElement): string {
 }
 
 function image(canvas: HTMLCanvasElement, box: DOMRect): string {
-  return `<image href="${canvas.toDataURL()}" width="${box.width}" height="${box.height}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`;
+  const size = `width="${box.width}" height="${box.height}"`;
+  return `<image href="${canvas.toDataURL()}" ${size} preserveAspectRatio="none" style="image-rendering:pixelated"/>`;
 }
 
 /** png renders an SVG at twice its size. */
 export async function png(svg: string): Promise<Blob> {
-  const picture = new Image();
-  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await picture.decode();
+  const drawing = new Image();
+  drawing.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await drawing.decode();
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [picture.width * 2, picture.height * 2];
-  canvas.getContext("2d")!.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  [canvas.width, canvas.height] = [drawing.width * 2, drawing.height * 2];
+  canvas.getContext("2d")!.drawImage(drawing, 0, 0, canvas.width, canvas.height);
   return new Promise((done, fail) => canvas.toBlob((b) => (b ? done(b) : fail(new Error("the browser could not create the picture")))));
 }
