@@ -270,7 +270,7 @@ func guarded(body []ast.Stmt) bool {
 		return false
 	}
 	name, ok := c.Fun.(*ast.Ident)
-	return ok && slices.Contains([]string{"call", "with", "withLoader", "withDevices"}, name.Name)
+	return ok && slices.Contains([]string{"call", "with", "withLoader", "withMade"}, name.Name)
 }
 
 // TestGoStoresNoPointers finds Go code that assigns a pointer through an

@@ -14,7 +14,6 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/capi/internal/handle"
-	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -40,26 +39,27 @@ func with[T handle.Object](h C.uint64_t, e *C.mf_error, fn func(context.Context,
 	return call(e, func() error { return use(h, fn) })
 }
 
-// withLoader is like with, for a loader. It waits until the loader is ready.
-func withLoader(h C.uint64_t, e *C.mf_error, fn func(*loaderObject, *loader.Loader) error) C.mf_status {
-	return with(h, e, func(ctx context.Context, o *loaderObject) error {
-		l, err := o.Wait(ctx)
+// made is an object that is made in the background.
+type made[T any] interface {
+	handle.Object
+	Wait(context.Context) (T, error)
+}
+
+// withMade is like with, for an object that is made in the background. It waits until that
+// has ended.
+func withMade[O made[T], T any](h C.uint64_t, e *C.mf_error, fn func(context.Context, O, T) error) C.mf_status {
+	return with(h, e, func(ctx context.Context, o O) error {
+		value, err := o.Wait(ctx)
 		if err != nil {
 			return err
 		}
-		return fn(o, l)
+		return fn(ctx, o, value)
 	})
 }
 
-// withDevices is like with, for devices. It waits until they are open.
-func withDevices(h C.uint64_t, e *C.mf_error, fn func(context.Context, *gomlxfeed.Devices) error) C.mf_status {
-	return with(h, e, func(ctx context.Context, o *devicesObject) error {
-		d, err := o.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		return fn(ctx, d)
-	})
+// withLoader is withMade for a loader. The calls take no context: they do not wait.
+func withLoader(h C.uint64_t, e *C.mf_error, fn func(*loaderObject, *loader.Loader) error) C.mf_status {
+	return withMade(h, e, func(_ context.Context, o *loaderObject, l *loader.Loader) error { return fn(o, l) })
 }
 
 // use finds the object behind a handle and keeps it while fn runs.
@@ -116,8 +116,7 @@ func report(e *C.mf_error, err error) C.mf_status {
 		return code
 	}
 	op, message, hint, path := "", err.Error(), "", ""
-	var known *status.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*status.Error](err); ok {
 		op, message, hint, path = known.Op, known.Msg, known.Hint, pathOf(known)
 	}
 	message, hint, path = escaped(inC(message)), escaped(inC(hint)), escaped(path)

@@ -107,7 +107,7 @@ func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, h C.ui
 // ofDataset returns a certificate with the units of its dataset, if its order needs them.
 func ofDataset(c certificate.Certificate, h C.uint64_t) (of certificate.Certificate, err error) {
 	err = use(h, func(ctx context.Context, d *dataset) error {
-		src, err := d.opened.Wait(ctx)
+		src, err := d.Wait(ctx)
 		if err != nil || !sampler.NeedsUnits(c.Order) {
 			of = c
 			return err

@@ -55,6 +55,9 @@ func (d *dataset) Patience() time.Duration {
 // Ready implements object.
 func (d *dataset) Ready(ctx context.Context) error { return d.opened.Ready(ctx) }
 
+// Wait returns the source when it is open.
+func (d *dataset) Wait(ctx context.Context) (source.Source, error) { return d.opened.Wait(ctx) }
+
 // retain adds an owner.
 func (d *dataset) retain() *dataset {
 	d.owners.Add(1)
@@ -212,11 +215,7 @@ func infoOf(s source.Source) info {
 
 //export mfgo_dataset_info
 func mfgo_dataset_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return with(h, e, func(ctx context.Context, d *dataset) error {
-		src, err := d.opened.Wait(ctx)
-		if err != nil {
-			return err
-		}
+	return withMade(h, e, func(_ context.Context, _ *dataset, src source.Source) error {
 		return writeJSON(out, infoOf(src))
 	})
 }
@@ -226,7 +225,7 @@ func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.
 	return with(h, e, func(ctx context.Context, d *dataset) error {
 		ctx, cancel := within(ctx, ms)
 		defer cancel()
-		src, err := d.opened.Wait(ctx)
+		src, err := d.Wait(ctx)
 		if err != nil {
 			return err
 		}
@@ -240,11 +239,7 @@ func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.
 
 //export mfgo_dataset_lengths
 func mfgo_dataset_lengths(h C.uint64_t, field *C.char, start, stop C.int64_t, lengths *C.int64_t, e *C.mf_error) C.mf_status {
-	return with(h, e, func(ctx context.Context, d *dataset) error {
-		src, err := d.opened.Wait(ctx)
-		if err != nil {
-			return err
-		}
+	return withMade(h, e, func(ctx context.Context, _ *dataset, src source.Source) error {
 		number, err := src.Schema().Find(C.GoString(field))
 		if err != nil {
 			return err

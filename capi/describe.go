@@ -128,7 +128,7 @@ func componentOf(c source.Component) component {
 //export mfgo_loader_components
 func mfgo_loader_components(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return with(h, e, func(ctx context.Context, o *loaderObject) error {
-		src, err := o.dataset.opened.Wait(ctx)
+		src, err := o.dataset.Wait(ctx)
 		if err != nil {
 			return err
 		}

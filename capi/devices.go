@@ -41,8 +41,8 @@ func (o *devicesObject) Close() error {
 // asFailure changes the code of a preflight that timed out. MF_TIMEOUT would tell the
 // caller to call again, but the opening has ended.
 func asFailure(err error) error {
-	var e *status.Error
-	if !errors.As(err, &e) || e.Code != status.Timeout {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok || e.Code != status.Timeout {
 		return err
 	}
 	ended := *e
@@ -80,7 +80,7 @@ type devicesInfo struct {
 
 //export mfgo_devices_info
 func mfgo_devices_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return withDevices(h, e, func(_ context.Context, d *gomlxfeed.Devices) error {
+	return withMade(h, e, func(_ context.Context, _ *devicesObject, d *gomlxfeed.Devices) error {
 		buffers, bytes := d.Live()
 		return writeJSON(out, devicesInfo{d.Facts(), buffers, bytes})
 	})

@@ -23,7 +23,7 @@ func (d *dataset) hashFiles(ctx context.Context) (arrowio.Hash, error) {
 	if len(d.parents) > 1 {
 		return once(ctx, d, &d.hash, d.hashParents)
 	}
-	src, err := d.opened.Wait(ctx)
+	src, err := d.Wait(ctx)
 	if err != nil {
 		return arrowio.Hash{}, err
 	}

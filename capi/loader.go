@@ -67,7 +67,7 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 	o.Allocator = pool
 	l := &loaderObject{dataset: d.retain(), pool: pool, ready: newReadyQueue()}
 	l.Future = future.Start("capi", func(ctx context.Context) (*loader.Loader, error) {
-		src, err := d.opened.Wait(ctx)
+		src, err := d.Wait(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -134,7 +134,7 @@ func (r *ringObject) same(t *C.mf_tensor, want layout.Block) bool {
 
 //export mfgo_ring_create
 func mfgo_ring_create(dh, lh C.uint64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
-	return withDevices(dh, e, func(_ context.Context, d *gomlxfeed.Devices) error {
+	return withMade(dh, e, func(_ context.Context, _ *devicesObject, d *gomlxfeed.Devices) error {
 		return use(lh, func(_ context.Context, l *layoutObject) error {
 			r, err := newRing(d, l.Layout)
 			if err == nil {

@@ -183,7 +183,7 @@ func mfgo_dataset_rows(h C.uint64_t, records *C.int64_t, n C.int64_t, array *C.s
 		if err != nil {
 			return err
 		}
-		src, err := d.opened.Wait(ctx)
+		src, err := d.Wait(ctx)
 		if err != nil {
 			return err
 		}

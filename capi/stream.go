@@ -102,11 +102,7 @@ func count(list []int64, first, n int64) []int64 {
 
 //export mfgo_dataset_stream
 func mfgo_dataset_stream(h C.uint64_t, formats *C.mfi_texts, n C.int32_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
-	return with(h, e, func(ctx context.Context, d *dataset) error {
-		src, err := d.opened.Wait(ctx)
-		if err != nil {
-			return err
-		}
+	return withMade(h, e, func(_ context.Context, d *dataset, src source.Source) error {
 		given := make([]string, n)
 		for i, p := range unsafe.Slice(formats, int(n)) {
 			given[i] = C.GoString(p) // "" for NULL

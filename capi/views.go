@@ -85,7 +85,7 @@ func makeViews(ctx context.Context, v *document.View, below []*dataset, values d
 	sources := make([]source.Source, len(below))
 	for i, d := range below {
 		var err error
-		if sources[i], err = d.opened.Wait(ctx); err != nil {
+		if sources[i], err = d.Wait(ctx); err != nil {
 			return nil, err
 		}
 	}

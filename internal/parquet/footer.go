@@ -64,16 +64,14 @@ func (o OutOfRange) Error() string { return string(o) }
 // DataLoss, because the part does not follow the format, unless err wraps [Unsupported],
 // [TooLarge] or [OutOfRange].
 func Refuse(err error) (status.Code, string) {
-	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
-		if _, ok := cause.(Unsupported); ok {
-			return status.Unsupported, "write the file without it, or as an Arrow IPC file"
-		}
-		if _, ok := cause.(TooLarge); ok {
-			return status.Unsupported, "write smaller row groups, or a page index, which divides them"
-		}
-		if _, ok := cause.(OutOfRange); ok {
-			return status.OutOfRange, "leave the column out, or write it with another type: pyarrow writes timestamps in microseconds without use_deprecated_int96_timestamps"
-		}
+	if _, ok := errors.AsType[Unsupported](err); ok {
+		return status.Unsupported, "write the file without it, or as an Arrow IPC file"
+	}
+	if _, ok := errors.AsType[TooLarge](err); ok {
+		return status.Unsupported, "write smaller row groups, or a page index, which divides them"
+	}
+	if _, ok := errors.AsType[OutOfRange](err); ok {
+		return status.OutOfRange, "leave the column out, or write it with another type: pyarrow writes timestamps in microseconds without use_deprecated_int96_timestamps"
 	}
 	return status.DataLoss, "the data are damaged or cut short; write them again"
 }
