@@ -243,7 +243,7 @@ def test_a_split_is_frozen_and_complete() -> None:
         (
             lambda d: d.reshape("x", (2,), dtype="int32"),
             mf.InvalidArgumentError,
-            'field "x" holds float32, which cannot be read as int32; only bytes can be read as another',
+            'field "x" holds float32, which cannot be read as int32; only bytes can be read',
         ),
         *(
             (
