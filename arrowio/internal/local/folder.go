@@ -169,8 +169,8 @@ func (f Folder) sync() error {
 	return nil
 }
 
-// Absolute returns the absolute path of a directory or file, without links in the part that exists.
-func Absolute(path string) string {
+// absolute returns the absolute path of a directory or file, without links in the part that exists.
+func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return filepath.Clean(path)
@@ -187,13 +187,13 @@ func Absolute(path string) string {
 
 // Inside reports whether a path is a directory, or lies in it.
 func Inside(path, dir string) bool {
-	rel, err := filepath.Rel(Absolute(dir), Absolute(path))
+	rel, err := filepath.Rel(absolute(dir), absolute(path))
 	return err == nil && filepath.IsLocal(rel)
 }
 
 // Matches reports whether the last part of a glob matches a path in the same directory.
 func Matches(glob, path string) bool {
-	ok, _ := filepath.Match(filepath.Join(Absolute(filepath.Dir(glob)), filepath.Base(glob)), Absolute(path))
+	ok, _ := filepath.Match(filepath.Join(absolute(filepath.Dir(glob)), filepath.Base(glob)), absolute(path))
 	return ok
 }
 

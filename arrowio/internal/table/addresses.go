@@ -52,7 +52,7 @@ func (t *Table) origins(a *addressed) []uintptr {
 		batch := x.Batch(p)
 		begin := uintptr(data[batch])
 		if t.Store != nil {
-			base, _ := t.Store.Base(t.File(batch))
+			base, _ := t.Store.Base(t.file(batch))
 			begin += base
 		}
 		if a.packed {

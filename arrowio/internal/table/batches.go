@@ -121,7 +121,7 @@ func bitAt(bitmap, i int64) bool {
 // lists returns a reader of a column's list offsets in one record batch.
 func (r *Batches) lists(field *arrowtype.Field, column *buffers.Column, batch int) *Lists {
 	l := &Lists{Field: field, Column: column, Batch: int32(batch)}
-	l.Read = l.InMemory
+	l.Read = l.inMemory
 	return l
 }
 

@@ -45,8 +45,8 @@ func (e *Uneven) Reason() string {
 		e.Record, e.Length, e.Level, e.Field.Shape, e.Field.List(e.Level).Length())
 }
 
-// InMemory is the Read of a batch in memory, where positions are addresses.
-func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, error) {
+// inMemory is the Read of a batch in memory, where positions are addresses.
+func (l *Lists) inMemory(level int, validity bool, at, bytes int64) ([]byte, error) {
 	p := &l.Column.Planes[level]
 	if !validity {
 		return bytesAt(uintptr(p.Data[l.Batch]+at), bytes), nil

@@ -267,7 +267,7 @@ func (r *rowReader) Ahead(_ source.Draw, records []int64) {
 		}
 		for _, f := range r.fields {
 			if f = f.storedIn(batch); f.column != nil {
-				s.traversal.pieces = append(s.traversal.pieces, f.ahead(int(t.File(batch)), batch, row))
+				s.traversal.pieces = append(s.traversal.pieces, f.ahead(int(t.file(batch)), batch, row))
 			}
 		}
 	}
@@ -310,7 +310,7 @@ func (f *files) touch(batch int32) uintptr {
 	if f.table.Store == nil {
 		return 0
 	}
-	file := f.table.File(batch)
+	file := f.table.file(batch)
 	if int(file) < len(f.seen) && f.seen[file] {
 		return f.base[file]
 	}

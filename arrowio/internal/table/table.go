@@ -145,8 +145,8 @@ func (t *Table) Add(f *arrowtype.Field, nulls buffers.Nulls) {
 	t.Schema.Fields = append(t.Schema.Fields, rows)
 }
 
-// File returns the number of the file that holds a record batch.
-func (t *Table) File(batch int32) int32 {
+// file returns the number of the file that holds a record batch.
+func (t *Table) file(batch int32) int32 {
 	if t.Files == nil {
 		return 0
 	}
@@ -154,11 +154,11 @@ func (t *Table) File(batch int32) int32 {
 }
 
 // countFiles returns the number of files up to the last one with a record batch.
-func (t *Table) countFiles() int32 { return t.File(int32(len(t.Files)-1)) + 1 }
+func (t *Table) countFiles() int32 { return t.file(int32(len(t.Files)-1)) + 1 }
 
 // encoded reports whether the buffers of a record batch have to be decoded.
 func (t *Table) encoded(batch int32) bool {
-	return t.Units != nil && t.Units.Encoded(t.File(batch))
+	return t.Units != nil && t.Units.Encoded(t.file(batch))
 }
 
 // damaged returns the error for a record with invalid bytes.

@@ -112,7 +112,7 @@ func (t *traversal) view(n int, r *run, k int64) (length int64, err error) {
 			break
 		}
 		t.wanted = append(t.wanted, len(t.found))
-		t.pieces = append(t.pieces, resident.Span{File: int(t.table.File(r.batch)), Offset: at, Length: int(v.Length)})
+		t.pieces = append(t.pieces, resident.Span{File: int(t.table.file(r.batch)), Offset: at, Length: int(v.Length)})
 	}
 	t.found = append(t.found, text)
 	return v.Length, nil

@@ -407,7 +407,7 @@ func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Bu
 			t.bytes[i] = bytesAt(base+uintptr(position+from), length)
 		default:
 			t.wanted = append(t.wanted, i)
-			t.pieces = append(t.pieces, resident.Span{File: int(t.table.File(r.batch)), Offset: position + from, Length: int(length)})
+			t.pieces = append(t.pieces, resident.Span{File: int(t.table.file(r.batch)), Offset: position + from, Length: int(length)})
 		}
 	}
 	return t.acquire(t.bytes)
