@@ -68,7 +68,7 @@ func entries(t *testing.T, folder string) []string {
 }
 
 // raggedRows announces and reads all rows of a ragged field, then describes them.
-func raggedRows(t testing.TB, ds *arrowio.Dataset, field int) []byte {
+func raggedRows(t testing.TB, ds source.Source, field int) []byte {
 	t.Helper()
 	r, err := ds.Reader([]int{field})
 	if err != nil {

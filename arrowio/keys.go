@@ -1,10 +1,15 @@
 package arrowio
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
 )
 
@@ -46,6 +51,20 @@ func (s stored) Reader(fields []int) (source.Reader, error) { return s.parts.Rea
 func (s stored) Facts() source.Facts {
 	return source.Facts{
 		Units: s.table.Index.Units, Coverage: s.toFingerprint().Coverage, Cache: s.parts.Info, CacheBytes: s.decoded.Limit,
-		Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components,
+		Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components, Version: s.version,
 	}
+}
+
+// version implements Version of [source.Facts].
+func (s stored) version() (string, error) {
+	h := sha256.New()
+	for _, f := range s.files.List {
+		b, versioned := f.Content.Blob.(blob.Versioned)
+		if !versioned {
+			return "", status.Errorf(status.Unsupported, "arrowio", "%s: the storage of the file does not say when it changes", f.Path).
+				WithHint("open a local copy of the files").With("path", f.Path)
+		}
+		fmt.Fprintf(h, "%q\n", b.Version())
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

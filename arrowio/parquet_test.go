@@ -29,7 +29,7 @@ func parquetFiles(t testing.TB) []string {
 }
 
 // gatherRows gathers all rows of a field.
-func gatherRows(t testing.TB, ds *arrowio.Dataset, field int) []byte {
+func gatherRows(t testing.TB, ds source.Source, field int) []byte {
 	t.Helper()
 	f := ds.Schema().Fields[field]
 	g, err := ds.Gatherer([]source.Part{whole(field, f)})
@@ -83,7 +83,7 @@ func TestParquetGolden(t *testing.T) {
 }
 
 // everyRow returns all rows of a ragged field.
-func everyRow(t testing.TB, ds *arrowio.Dataset, field int) []byte {
+func everyRow(t testing.TB, ds source.Source, field int) []byte {
 	t.Helper()
 	records := make([]int64, ds.Len())
 	for i := range records {

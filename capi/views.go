@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -53,7 +54,7 @@ func mfgo_dataset_view(kind, json *C.mfi_text, size C.size_t, datasets *C.mfi_da
 		}
 		return useAll(ids, func(ctx context.Context, parents []*dataset) error {
 			if k.Slow {
-				later(v, parents, made)
+				later(v, parents, given, made)
 				return nil
 			}
 			views, err := makeViews(ctx, v, parents, given, len(made))
@@ -67,7 +68,7 @@ func mfgo_dataset_view(kind, json *C.mfi_text, size C.size_t, datasets *C.mfi_da
 
 // valuesOf returns the values beside the document of a view, in memory of the caller.
 func valuesOf(k *document.Kind, p unsafe.Pointer, count int64) (v document.Values, err error) {
-	v.Count = count
+	v.Count, v.Cache = count, keep
 	switch k.Values {
 	case document.Records:
 		v.Records, err = list("values", (*int64)(p), count)
@@ -92,12 +93,17 @@ func makeViews(ctx context.Context, v *document.View, below []*dataset, values d
 	return v.Make(ctx, sources, values, n)
 }
 
+// keep makes a view of the kind cache.
+func keep(ctx context.Context, src source.Source, folder string, bytes int64) (source.Source, error) {
+	return arrowio.Cached(ctx, src, arrowio.Options{Cache: folder, CacheHome: cacheHome(), CacheBytes: bytes, FaultHandler: faultHandler()})
+}
+
 // later makes views in the background, because that reads rows. A view may be released before
 // that. The release of the last one ends the reading, and waits for it, because the views keep
 // the memory below alive.
-func later(v *document.View, below []*dataset, out []C.mf_dataset) {
+func later(v *document.View, below []*dataset, values document.Values, out []C.mf_dataset) {
 	made := future.Start("capi", func(ctx context.Context) ([]source.Source, error) {
-		return makeViews(ctx, v, below, document.Values{}, len(out))
+		return makeViews(ctx, v, below, values, len(out))
 	})
 	var released atomic.Int32
 	for i := range out {

@@ -487,12 +487,18 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               elements, or rows of another shape. Bytes may hold elements of any type but
               booleans. A null row stays null. A row of another size is MF_INVALID_ARGUMENT of
               the batch that needs it.
+     cache    folder?, cache_bytes?
+              The same records, with rows that are computed once, in runs of about 8 MiB with all
+              fields. The files in `folder` ("auto" or none: meshfeed/units in the user's cache
+              directory, "memory": none, up to 256 MiB in memory) serve all processes, and belong
+              to the fingerprint and the versions of the files below. The fingerprint stays, so
+              states fit. MF_UNSUPPORTED if it does not tell the rows from others.
 
    `meshfeed schema view` prints the JSON Schema. json may be NULL if the view has no members.
    Indices and bits are not in the document, because a text of them is long and slow to parse. For
    the other kinds, values is NULL and n_values is 0. The library copies what it needs. n_views is
-   1, or the number of parts. window and split return before they read the field `within`; see
-   mf_wait. */
+   1, or the number of parts. window and split return before they read the field `within`, and
+   cache before it opens its folder; see mf_wait. */
 mf_status mf_dataset_view(const char* kind, const char* json, size_t size, const mf_dataset* datasets,
                           int32_t n_datasets, const void* values, int64_t n_values, mf_dataset* views,
                           int32_t n_views, mf_error* error);

@@ -1,6 +1,10 @@
 package source
 
-import "context"
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
 
 // Facts is what a source knows beside its rows. A function is nil if the source does not know
 // the answer. The answers are functions because some take time, and some change while the
@@ -34,6 +38,13 @@ type Facts struct {
 	// checked is not read again.
 	Check func(ctx context.Context, fields []int, start, stop int64) error
 
+	// Version returns a text that changes with the bytes of the files, for rows that are kept
+	// longer than the process: a fingerprint may cover samples only. The text may differ from
+	// host to host. The error is Unsupported, and says what to do, if no rows can be kept: they
+	// depend on the draw, or the fingerprint does not tell them from others. Nil stands for a
+	// source without files.
+	Version func() (string, error)
+
 	// Components returns the components of the fingerprint, which is the hash of their root.
 	Components func(ctx context.Context) (Component, error)
 }
@@ -64,6 +75,20 @@ func CacheInfoOf(src Source) CacheInfo { return answer(src.Facts().Cache) }
 
 // DecodingOf returns the decoding of a source so far.
 func DecodingOf(src Source) Work { return answer(src.Facts().Decoding) }
+
+// VersionOf returns the Version of a source. It is empty if all values are covered by the
+// fingerprint. The error is also Unsupported if the fingerprint covers samples, and the source has no version.
+func VersionOf(src Source) (string, error) {
+	facts := src.Facts()
+	if facts.Version != nil {
+		return facts.Version()
+	}
+	if hashed, of := CoverageOf(src); hashed < of {
+		return "", status.Errorf(status.Unsupported, "source", "the fingerprint covers %d of %d bytes in memory, so it does not tell the rows from others", hashed, of).
+			WithHint("store the data in a file (Python: meshfeed.open)")
+	}
+	return "", nil
+}
 
 // answer returns what a function of the facts returns, or the zero value if it is not known.
 func answer[T any](fact func() T) (value T) {

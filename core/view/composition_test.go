@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
@@ -125,7 +127,7 @@ func (c *composer) compose(depth int) (source.Source, model) {
 		return factual{src}, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.reshape)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.reshape, c.cache)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {
@@ -359,6 +361,21 @@ func (c *composer) reshape(src source.Source, m model) (source.Source, model) {
 	out.fields[at] = f
 	c.note("reshape(%q, %v)", f.Name, f.Shape)
 	return c.must(view.Reshape(src, f.Name, view.Shape{Dims: f.Shape})), out
+}
+
+// cache keeps the rows, in memory or in a folder.
+func (c *composer) cache(src source.Source, m model) (source.Source, model) {
+	if c.drawn {
+		return src, m
+	}
+	o := arrowio.Options{Cache: random.One(c.r, "memory", c.TempDir())}
+	if runtime.GOOS != "linux" {
+		o.Cache = "memory"
+	}
+	c.note("cache in %s", o.Cache)
+	v := c.must(arrowio.Cached(c.Context(), src, o))
+	c.Cleanup(func() { _ = v.Close() })
+	return v, m
 }
 
 // TestCompositions runs the conformance suite over random views of views, and compares

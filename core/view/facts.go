@@ -2,6 +2,8 @@ package view
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -11,7 +13,7 @@ import (
 // replace these.
 func (b *base) Facts() source.Facts {
 	f := source.Facts{
-		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components,
+		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version,
 	}
 	if len(b.below) == 1 {
 		f.Units = b.below[0].Facts().Units
@@ -77,4 +79,17 @@ func (b *base) decoding() (sum source.Work) {
 		sum.Running, sum.Waiting = sum.Running+w.Running, sum.Waiting+w.Waiting
 	}
 	return sum
+}
+
+// version joins the versions of the datasets below.
+func (b *base) version() (string, error) {
+	var all strings.Builder
+	for _, s := range b.below {
+		v, err := source.VersionOf(s)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&all, "%q\n", v)
+	}
+	return all.String(), nil
 }

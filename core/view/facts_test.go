@@ -27,6 +27,7 @@ func (s factual) Facts() source.Facts {
 			}
 			return s.Schema().CheckFields(fields)
 		},
+		Version: func() (string, error) { return "version", nil },
 		Components: func(ctx context.Context) (source.Component, error) {
 			f, err := s.Fingerprint(ctx)
 			return source.Component{Label: "factual", Hash: f}, err
@@ -54,7 +55,11 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 	if w := facts.Decoding(); w.Running == 0 || w.Waiting != 2*w.Running {
 		t.Errorf("decoding took %+v", w)
 	}
-	if n, info := facts.CacheBytes(), facts.Cache(); n != 100 || info.Folder != "folder" || info.Limit != 5 {
+	if v, err := facts.Version(); err != nil || !strings.Contains(v, "version") {
+		t.Errorf("the version is %q, %v", v, err)
+	}
+	kept := slices.ContainsFunc(views, func(v string) bool { return strings.HasPrefix(v, "cache") })
+	if n, info := facts.CacheBytes(), facts.Cache(); !kept && (n != 100 || info.Folder != "folder" || info.Limit != 5) {
 		t.Errorf("the cache has %d bytes, and %+v", n, info)
 	}
 	all := make([]int, len(src.Schema().Fields))

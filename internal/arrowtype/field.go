@@ -177,6 +177,21 @@ func Plain(name string, typ dtype.Type, shape []int) *Field {
 	return f
 }
 
+// Listed describes rows of plain values in lists with offsets of 64 bits. The leading dimensions
+// that are ragged have them, and the first dimension of a shape if listed is true. Its lists may then have other
+// lengths than the shape says.
+func Listed(name string, typ dtype.Type, shape []int, ragged int, listed bool) *Field {
+	f := Plain(name, typ, shape)
+	if listed {
+		f.Levels[0] = &list{width: 8, length: shape[0]}
+	}
+	for range ragged {
+		f.Levels = append([]Level{&list{width: 8, length: -1}}, f.Levels...)
+	}
+	f.Ragged = ragged
+	return f
+}
+
 // Possible reports whether rows of an array may have the shape.
 func Possible(typ dtype.Type, shape []int) bool {
 	_, ok := product(typ.Size(), shape)

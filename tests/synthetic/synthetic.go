@@ -128,8 +128,17 @@ func (s *Source) Schema() source.Schema { return source.Schema{Fields: s.fields}
 // Len returns the number of records.
 func (s *Source) Len() int64 { return s.records }
 
-// Facts says that nothing more is known.
-func (s *Source) Facts() source.Facts { return source.Facts{} }
+// Facts says that rows of fields that depend on the draw cannot be kept. Nothing more is known.
+func (s *Source) Facts() source.Facts {
+	return source.Facts{Version: func() (string, error) {
+		for _, f := range s.fields {
+			if In(source.Draw{}, f).Name != f.Name {
+				return "", status.Errorf(status.Unsupported, "synthetic", "the rows of %q depend on the draw", f.Name).WithHint("keep the dataset below")
+			}
+		}
+		return "", nil
+	}}
+}
 
 // Fingerprint depends on the fields and the number of records.
 func (s *Source) Fingerprint(context.Context) (source.Fingerprint, error) {

@@ -35,6 +35,7 @@ type Options struct {
 	Home  string // "" for the user's cache directory
 	Limit int64  // 0 for the default
 	Over  int64  // "auto" keeps fields on disk if they take more bytes
+	Whole bool   // keep all fields in the same parts, and write parts for every read, because decoding costs much
 
 	Opener       blob.Opener // names the dataset in a listing of the folder
 	IO           string      // how the files of parts are read: see resident.Options
@@ -163,13 +164,18 @@ func (c *Cache) Reader(fields []int) (source.Reader, error) {
 		return inMemory, err
 	}
 	onDisk, err := s.onDisk.Reader(fields)
-	return &reader{set: s, onDisk: onDisk, inMemory: inMemory}, err
+	r := &reader{set: s, onDisk: onDisk, inMemory: inMemory}
+	r.announced.Store(c.Whole)
+	return r, err
 }
 
 // setOf returns the set for some fields, or nil if they are kept in memory only: because
 // the caller wants that, because all of them fit, or because of a problem.
 func (c *Cache) setOf(fields []int) (*set, error) {
 	fields = slices.Clone(fields)
+	if c.Whole {
+		fields = append(fields, c.numbers()...)
+	}
 	slices.Sort(fields)
 	fields = slices.Compact(fields)
 	if c.Path == "memory" || len(fields) == 0 || c.inMemory.Index.Len() == 0 || !c.possible() {
@@ -193,6 +199,15 @@ func (c *Cache) setOf(fields []int) (*set, error) {
 		c.sets[name] = s
 	}
 	return s, err
+}
+
+// numbers returns the numbers of all fields.
+func (c *Cache) numbers() []int {
+	list := make([]int, len(c.files.Fields))
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 // possible reports whether all files are encoded, and have versions.

@@ -67,9 +67,21 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 	return r.inMemory.Read(ctx, draw, spans, use)
 }
 
-// Lengths implements source.Reader. It writes no parts, because it needs no values.
+// Lengths implements source.Reader. It writes no parts, because it needs no values, except if all
+// fields are decoded together.
 func (r *reader) Lengths(ctx context.Context, draw source.Draw, field int, records, out []int64) error {
-	if r.set.missing.Load() == 0 {
+	ready := r.set.missing.Load() == 0
+	if !ready && r.set.cache.Whole {
+		if err := r.set.onDisk.Calls.Enter(); err != nil {
+			return err
+		}
+		defer r.set.onDisk.Calls.Leave()
+		var err error
+		if ready, err = r.set.ready(ctx, len(records), func(i int) int64 { return records[i] }); err != nil {
+			return err
+		}
+	}
+	if ready {
 		return r.onDisk.Lengths(ctx, draw, field, records, out)
 	}
 	return r.inMemory.Lengths(ctx, draw, field, records, out)

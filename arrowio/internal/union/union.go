@@ -47,6 +47,15 @@ type Member struct {
 	own     []*arrowtype.Field // by column of the union: how the files store it; nil if as the union does
 }
 
+// Alone returns the member for a file that stores all columns of a dataset as the dataset has them.
+func Alone(columns int) *Member {
+	m := &Member{own: make([]*arrowtype.Field, columns), Numbers: make([]int, columns)}
+	for i := range m.Numbers {
+		m.Numbers[i] = i
+	}
+	return m
+}
+
 // Unite makes the union of some files, and sets the member of each file. If no columns are
 // chosen, the union has the columns of the first file. The error is Incompatible if types of
 // values disagree, or if some files lack a column that can be a field.

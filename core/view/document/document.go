@@ -40,11 +40,15 @@ const (
 	Bits              // a bit for each record, the lowest bit of each byte first
 )
 
-// Values are the long list beside a document.
+// Values are what a document cannot hold: the long list beside it, and a function of the program.
 type Values struct {
 	Records []int64
 	Bits    []byte
 	Count   int64 // the number of records or bits
+
+	// Cache makes a view of the kind cache. This package may not import the function, because views
+	// know nothing of files.
+	Cache func(ctx context.Context, src source.Source, folder string, bytes int64) (source.Source, error)
 }
 
 // maker makes the views of a document that was read.

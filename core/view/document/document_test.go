@@ -80,6 +80,15 @@ func TestViews(t *testing.T) {
 			}
 		}
 	}
+	kept := document.Values{Cache: func(_ context.Context, src source.Source, folder string, bytes int64) (source.Source, error) {
+		if folder != "memory" || bytes != 7 {
+			t.Errorf("the cache is in %q, with %d bytes", folder, bytes)
+		}
+		return src, nil
+	}}
+	if _, err := views("cache", `{"folder":"memory","cache_bytes":7}`, kept, 1, src); err != nil {
+		t.Error(err)
+	}
 	joined, err := views("concat", "", document.Values{}, 1, src, src)
 	if err != nil || joined[0].Len() != 40 {
 		t.Errorf("concat: %v, %v", joined, err)

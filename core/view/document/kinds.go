@@ -94,6 +94,15 @@ var kinds = []Kind{
 			form.Key("dtype", elementType(&s.Type), "The type of the elements that bytes hold, if it is not the type of the field."),
 		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Reshape(src, field, s) })
 	}},
+	{Name: "cache", text: "The same records. Their rows are computed once and kept.", Slow: true, members: func() ([]*form.Member, maker) {
+		folder, bytes := "auto", int64(0)
+		return []*form.Member{
+				form.Key("folder", name(&folder), "A folder, \"memory\", or \"auto\" for the folder of the user.").Default(`"auto"`),
+				form.Key("cache_bytes", integer(&bytes), "The most bytes of all files in the folder; 0 for a quarter of what is free.").Default("0"),
+			}, func(ctx context.Context, below []source.Source, v Values) ([]source.Source, error) {
+				return only(v.Cache(ctx, below[0], folder, bytes))
+			}
+	}},
 }
 
 // over makes one view of one dataset.

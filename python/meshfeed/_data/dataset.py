@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -462,6 +463,47 @@ class Dataset(Readable):
             )
             return Dataset(handle, self._origin)
 
+    def cache(
+        self,
+        folder: Literal["auto", "memory"] | str | os.PathLike[str] = "auto",
+        *,
+        cache_bytes: int | None = None,
+    ) -> Dataset:
+        """Returns a view that computes each row once, and keeps it for later epochs and runs.
+
+        Rows are computed when they are first needed, in runs of about 8 MiB with all their fields,
+        so `select` the fields before. All processes of a host share the folder. The rows in it
+        belong to the fingerprint of this dataset and to the versions of its files: changed data are
+        computed again. The records, their order and the fingerprint stay, so states fit.
+
+        Args:
+            folder: a folder, which is made if it does not exist. "auto" is
+                ``~/.cache/meshfeed/units`` (below ``$XDG_CACHE_HOME`` if that is set); if it cannot
+                be used, a loader warns, and memory is used. "memory" keeps up to 256 MiB.
+            cache_bytes: as in `mf.open`.
+
+        Raises:
+            UnsupportedError: the fingerprint does not tell the rows from others, because it covers
+                samples of data in memory. The message says what to do.
+            ResourceExhaustedError: a folder that was given has no room; raised by the batch.
+
+        Examples:
+            >>> import meshfeed as mf, pyarrow as pa
+            >>> ds = mf.from_arrow(pa.table({"tokens": [[5, 6, 7], [], [8]]}))
+            >>> kept = ds.pad("tokens", length=4).cache("memory")
+            >>> kept[0]["tokens"].tolist()
+            [5, 6, 7, 0]
+        """
+        with Checks("Dataset.cache") as check:
+            handle = calls.dataset_view(
+                "cache",
+                [self.handle],
+                folder=cache_folder(check, "folder", folder, '"auto", "memory" or a folder'),
+                cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1),
+            )
+            kept = {"a view of ds.cache": "computed"}
+            return Dataset(handle, dataclasses.replace(self._origin, packed=kept, uncached=False))
+
     if not TYPE_CHECKING:  # else type checkers would accept every name
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -509,6 +551,17 @@ def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]
         message = f"index {given[position]} at position {position} is in no dataset"
         raise OutOfRangeError(message, op="Dataset.take")
     return np.ascontiguousarray(given, np.int64)
+
+
+def cache_folder(check: Checks, argument: str, folder: Any, expected: str) -> str:
+    """Checks where rows are kept, and returns the word or the path that the library takes."""
+    if folder in ("auto", "memory"):
+        return str(folder)
+    given = isinstance(folder, str | bytes | os.PathLike)
+    path = os.path.expanduser(os.fsdecode(folder)) if given else ""
+    if not path or "\0" in path:
+        raise check.wrong(argument, folder, expected)
+    return os.path.abspath(path)
 
 
 def compare_files(dataset: Dataset) -> None:

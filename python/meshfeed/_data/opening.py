@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from meshfeed import _types
-from meshfeed._data.dataset import Dataset, compare_files, origin
+from meshfeed._data.dataset import Dataset, cache_folder, compare_files, origin
 from meshfeed._data.fields import Field, element, row_shape
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, is_field_name
@@ -166,12 +166,7 @@ def _cache(check: Checks, cache: Any) -> str:
     """Checks `cache=` and returns the word or the path that the library takes."""
     if cache is None:
         return "memory"
-    if cache in ("auto", "memory"):
-        return str(cache)
-    path = os.path.expanduser(os.fsdecode(cache)) if isinstance(cache, _PATH) else ""
-    if not path or "\0" in path:
-        raise check.wrong("cache", cache, '"auto", "memory", a folder or None')
-    return os.path.abspath(path)
+    return cache_folder(check, "cache", cache, '"auto", "memory", a folder or None')
 
 
 def _shapes(check: Checks, shapes: Any) -> dict[str, calls.RowShape] | None:

@@ -72,7 +72,7 @@ DATASET = _by_name(
         "from_text list_files load load_from_disk range source random counter",
         _ARROW: "to_dict to_list to_pandas to_polars to_arrow to_table collect",
         _SAVE: "save save_to_disk to_csv to_json to_parquet to_sql push_to_hub snapshot",
-        "mf.open(path, cache=…) says where decoded rows are kept": "cache cache_files "
+        "ds.cache() keeps computed rows, and mf.open(path, cache=…) decoded ones": "cache_files "
         "cleanup_cache_files persist",
         _UNIQUE: "unique value_counts",
         'ds.split({"train": 0.9, "test": 0.1}, seed=0) makes a view of each part': (

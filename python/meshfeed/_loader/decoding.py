@@ -48,6 +48,13 @@ def refuse_shuffling(dataset: Dataset, order: str) -> None:
     raise InvalidArgumentError(message, op="mf.Loader", hint=hint)
 
 
+def warn_of_problem(dataset: Dataset) -> None:
+    """Warns if decoded or computed data should be kept on disk, and cannot be."""
+    problem = cache(dataset).get("problem")
+    if problem is not None:
+        log.warning(_UNUSABLE, problem)
+
+
 def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> None:
     """Warns of an order that decodes record batches or row groups again and again.
 
@@ -70,8 +77,6 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> No
     if "folder" in kept:
         log.info(_KEPT, path, kept["folder"], kept["bytes"])
         return
-    if "problem" in kept:
-        log.warning(_UNUSABLE, kept["problem"])
     if order.startswith("blocks") and size:
         delivered, decoded = (row * n for n in _window_of(order, len(dataset), **size))
         if decoded > _DECODED or decoded > 2 * delivered:

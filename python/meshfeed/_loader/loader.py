@@ -285,7 +285,8 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         self._warn(options)
 
     def _warn(self, options: Options) -> None:
-        """Warns of a shuffle, of a shuffle on a local mesh, and of split micro-batches."""
+        """Warns of an unusable cache, of shuffles, and of split micro-batches."""
+        decoding.warn_of_problem(options.source)
         order = self.state()["order"]
         if not order.startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]

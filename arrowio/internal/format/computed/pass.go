@@ -1,0 +1,138 @@
+package computed
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// maxWaiting bounds the bytes of columns that were computed together with another column, and that
+// no call has asked for yet.
+const maxWaiting = 128 << 20
+
+// passes compute units, each once for all of its columns. The caller keeps a column that it has
+// taken, so the pass forgets it.
+type passes struct {
+	compute func(unit int) ([]*buffers.Decoded, error)
+
+	mu    sync.Mutex
+	list  []*pass // the oldest first
+	bytes int64   // of the columns that wait
+}
+
+// pass is the computation of a unit. The lock of the passes guards its columns.
+type pass struct {
+	unit    int
+	done    chan struct{}
+	columns []*buffers.Decoded // nil before the end of the computation; an element is nil once it is taken
+	err     error              // read after done
+}
+
+// column returns a column of a unit. It computes the unit unless another call has done so or is doing
+// so. If lists is true, it leaves out the values, and a later call may take them.
+func (p *passes) column(ctx context.Context, unit, column int, lists bool) (*buffers.Decoded, error) {
+	for {
+		of, added := p.find(unit, column)
+		if added {
+			p.run(of)
+		}
+		select {
+		case <-of.done:
+		case <-ctx.Done():
+			return nil, status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the gather was ended: %w", ctx.Err())
+		}
+		if of.err != nil {
+			return nil, of.err
+		}
+		if out := p.take(of, column, lists); out != nil {
+			return out, nil
+		}
+	}
+}
+
+// find returns a pass that has a column of a unit or will have it. Added reports that it is new, so
+// that the caller has to run it.
+func (p *passes) find(unit, column int) (of *pass, added bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.list {
+		if of.unit == unit && (of.columns == nil || of.columns[column] != nil) {
+			return of, false
+		}
+	}
+	of = &pass{unit: unit, done: make(chan struct{})}
+	p.list = append(p.list, of)
+	return of, true
+}
+
+// run computes the unit of a pass. Older passes make room for its columns.
+func (p *passes) run(of *pass) {
+	var columns []*buffers.Decoded
+	err := guard.Call("arrowio", func() (err error) {
+		columns, err = p.compute(of.unit)
+		return err
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(of.done)
+	if of.err = err; err != nil {
+		p.drop(of)
+		return
+	}
+	of.columns = columns
+	p.bytes += of.bytes()
+	for _, old := range slices.Clone(p.list) {
+		if p.bytes > maxWaiting && old != of && old.columns != nil {
+			p.drop(old)
+		}
+	}
+}
+
+// take removes a column from a pass, and the pass with its last column. It returns nil if another
+// call took the column.
+func (p *passes) take(of *pass, column int, lists bool) *buffers.Decoded {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := of.columns[column]
+	switch {
+	case out == nil:
+	case lists:
+		return withoutValues(out)
+	case slices.Contains(p.list, of):
+		of.columns[column] = nil
+		p.bytes -= out.Bytes
+		if of.bytes() == 0 {
+			p.drop(of)
+		}
+	}
+	return out
+}
+
+// drop forgets a pass. The caller holds the lock.
+func (p *passes) drop(of *pass) {
+	p.bytes -= of.bytes()
+	p.list = slices.DeleteFunc(p.list, func(other *pass) bool { return other == of })
+}
+
+// bytes returns the bytes of the columns that wait.
+func (of *pass) bytes() (total int64) {
+	for _, c := range of.columns {
+		if c != nil {
+			total += c.Bytes
+		}
+	}
+	return total
+}
+
+// withoutValues returns a column with its offsets and bitmaps alone.
+func withoutValues(d *buffers.Decoded) *buffers.Decoded {
+	levels := slices.Clone(d.Levels)
+	values := &levels[len(levels)-1]
+	bytes := d.Bytes - int64(len(values.Data))
+	values.Data = nil
+	return &buffers.Decoded{Levels: levels, Bytes: bytes, Unpacking: d.Unpacking}
+}
