@@ -28,17 +28,19 @@ type cached struct {
 }
 
 // Cached returns a view of the same records, which keeps the rows of a source as decoded units of
-// files are kept: in the folder o.Cache, which "auto" (or "") chooses as [Options] says, or with
-// "memory" up to 256 MiB in memory. Of the options, it takes Cache, CacheHome, CacheBytes, IO and FaultHandler.
+// files are kept. o.Cache is a folder, or "memory" for up to 256 MiB in memory. "auto" (or "") is
+// the folder of the user. The other options that it takes are CacheHome, CacheBytes, IO and
+// FaultHandler.
 //
-// Rows are computed when a gather or a read first needs them, in runs of about 8 MiB, with all fields of a record
-// together. Processes that share the folder share the rows. The view has the fingerprint of the
-// source, so the states of loaders fit both. The rows on disk belong to this fingerprint and to the versions of
-// the files below: changed data have other rows.
+// Rows are computed when a gather or a read first needs them, in runs of about 8 MiB with all
+// fields. Processes that share the folder share the rows. The view has the fingerprint of the
+// source, so the states of loaders fit both. The rows on disk belong to this fingerprint and to the
+// versions of the files below, so that changed data are computed again.
 //
-// The error is Unsupported, and says what to do, if the rows depend on the draw, or if the fingerprint
-// does not tell them from others. A folder that cannot be used is an error, but for "auto": then
-// rows are kept in memory, and Cache of Facts says why. Close does not close the source.
+// The error is Unsupported, and says what to do, if the rows depend on the draw, or if the
+// fingerprint does not tell them from others. A folder that cannot be used is an error, except
+// with "auto": then rows are kept in memory, and Cache of Facts says why. Close does not close the
+// source.
 func Cached(ctx context.Context, src source.Source, o Options) (source.Source, error) {
 	if err := source.Given("arrowio", src); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@
 //
 // # Where to find what
 //
-// This package opens datasets and assembles them from other packages. A package imports only
+// This package opens datasets, keeps the rows of views ([Cached]), and assembles both from other packages. A package imports only
 // packages of its own line and of the lines above it:
 //
 //   - Bytes: blob has the interfaces of a storage, internal/local finds and reads local files, and
@@ -39,7 +39,8 @@
 //   - Record batches: internal/index finds the record batch of a record, and internal/buffers
 //     describes the Arrow buffers of a column.
 //   - Formats: internal/format defines what a format does. internal/format/ipc and
-//     internal/format/parquet are the formats, internal/codec decompresses, internal/chunk and
+//     internal/format/parquet are the formats, and internal/format/computed presents the rows of any
+//     source as units of a file. internal/codec decompresses, internal/chunk and
 //     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.
 //   - Schema: internal/union makes one schema for all files.
 //   - Units: internal/units numbers the units of all files and finds the buffers in them.

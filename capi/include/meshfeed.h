@@ -489,10 +489,10 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               the batch that needs it.
      cache    folder?, cache_bytes?
               The same records, with rows that are computed once, in runs of about 8 MiB with all
-              fields. The files in `folder` ("auto" or none: meshfeed/units in the user's cache
-              directory, "memory": none, up to 256 MiB in memory) serve all processes, and belong
-              to the fingerprint and the versions of the files below. The fingerprint stays, so
-              states fit. MF_UNSUPPORTED if it does not tell the rows from others.
+              fields, and kept in `folder` for all processes. "auto", the default, is
+              meshfeed/units in the user's cache directory. "memory" keeps up to 256 MiB. Changed
+              data are computed again. The fingerprint stays, so states fit. MF_UNSUPPORTED if the
+              fingerprint does not tell the rows from others.
 
    `meshfeed schema view` prints the JSON Schema. json may be NULL if the view has no members.
    Indices and bits are not in the document, because a text of them is long and slow to parse. For

@@ -20,7 +20,7 @@ func newCache() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache {list|clear}",
 		Short: "list or remove the decoded rows of Parquet and compressed files",
-		Long: `Lists or removes the files of decoded rows that loaders keep on disk (mf.open, cache=): a line for the
+		Long: `Lists or removes the files of decoded rows that loaders keep on disk (cache= of mf.open, ds.cache): a line for the
 columns of a dataset. They can be made again at any time. Files that a process uses are not removed.`,
 		Example:   "  meshfeed cache list\n  meshfeed cache clear --folder /scratch/units",
 		Args:      oneOf("list", "clear"),

@@ -2,8 +2,8 @@
 // are kept as decoded units are.
 //
 // A unit is a run of records. Its rows are computed once for all fields, in one pass over the source
-// (pass.go), because a field of a view may be as expensive as all of them. A field of a unit is
-// stored as lists of plain values, whatever the type that its values stand for (column.go).
+// (pass.go), because one field of a view may cost as much as all of them. A field of a unit is
+// stored as lists of plain values, whatever type the values stand for (column.go).
 package computed
 
 import (

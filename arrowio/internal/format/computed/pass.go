@@ -100,10 +100,12 @@ func (p *passes) take(of *pass, column int, lists bool) *buffers.Decoded {
 	out := of.columns[column]
 	switch {
 	case out == nil:
+		return nil
 	case lists:
 		return withoutValues(out)
-	case slices.Contains(p.list, of):
-		of.columns[column] = nil
+	}
+	of.columns[column] = nil
+	if slices.Contains(p.list, of) {
 		p.bytes -= out.Bytes
 		if of.bytes() == 0 {
 			p.drop(of)
