@@ -68,7 +68,7 @@ def test_batches_rows_and_states_are_those_of_the_view(order: Any, tmp_path: Pat
     assert kept.lengths("text").tolist() == ds.lengths("text").tolist()
     options: dict[str, Any] = {"batch_size": 128, "specs": ["x"], "order": order, "seed": 7}
     with mf.Loader(ds, **options) as loader:
-        for _, _ in zip(range(3), loader):
+        for _, _ in zip(range(3), loader, strict=False):
             pass
         state = loader.state()
     with mf.Loader(kept, **options, state=state) as loader:
@@ -121,7 +121,8 @@ def test_processes_share_rows_and_may_be_killed(tmp_path: Path) -> None:
     listed = json.loads(
         subprocess.check_output([BINARY, "cache", "list", "--folder", str(folder), "--json"])
     )
-    assert len(parts) == 2 and f"view {view(path).fingerprint()}" in json.dumps(listed)
+    assert len(parts) == 2
+    assert f"view {view(path).fingerprint()}" in json.dumps(listed)
 
 
 def test_an_unusable_folder(
@@ -134,7 +135,7 @@ def test_an_unusable_folder(
     assert sum("kept in memory alone, because of a problem" in m for m in caplog.messages) == 1
     with pytest.raises(mf.errors.Error, match="/proc/meshfeed"):
         ds.cache("/proc/meshfeed")
-    with pytest.raises(mf.errors.InvalidArgumentError, match="expected \"auto\""):
+    with pytest.raises(mf.errors.InvalidArgumentError, match='expected "auto"'):
         ds.cache(3)  # type: ignore[arg-type]
     large = mf.from_arrays({"x": np.zeros((300, 2**20), np.uint8)})
     with pytest.raises(mf.errors.UnsupportedError, match="store the data in a file"):
