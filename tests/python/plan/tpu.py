@@ -32,6 +32,6 @@ def evaluate(module: str, expression: str) -> Any:
     """
     if not LIBRARY.exists():
         pytest.skip(f"NOT TESTED: {LIBRARY} is not there; fetch it with: make plugins-absent")
-    code = f"from tests.python.{module} import *\nprint(repr({expression}))"
+    code = f"from tests.python.plan.{module} import *\nprint(repr({expression}))"
     env = {"TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
     return ast.literal_eval(run(code, TPU_LIBRARY_PATH=str(LIBRARY), **env))
