@@ -3,12 +3,15 @@ package arrowio_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 )
 
 // TestFill replaces null rows, null lists and null elements. Their bytes in the
@@ -50,4 +53,29 @@ func TestFill(t *testing.T) {
 		}
 		ds.Close()
 	}
+}
+
+// TestNullOfATakenRecord reads a null through a view that has another number for the record, and
+// more records than the file. The error has the number of the view, and names no file by it.
+func TestNullOfATakenRecord(t *testing.T) {
+	field := arrow.Field{Name: "x", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}
+	ds := must(arrowio.Open(saveJSON(t, field, `[[1,2],null,[3,4]]`)))
+	defer ds.Close()
+	taken := must(view.Take(ds, []int64{0, 2, 0, 2, 0, 1}))
+	shaped := must(view.Reshape(taken, "x", view.Shape{Dims: []int{2, 1}}))
+	part := whole(0, shaped.Schema().Fields[0])
+	part.Fill = nil
+	g := must(shaped.Gatherer([]source.Part{part}))
+	err := g.Gather(t.Context(), source.Draw{}, []int64{5}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 8)}})
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok || e.Attr("record") != int64(5) || e.Attr("path") != nil {
+		t.Errorf("%v, want an error of record 5 without a path", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

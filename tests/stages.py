@@ -84,7 +84,7 @@ GUIDES = "tests/python/docs/test_guides.py"
 
 # The tests of Python would take longest, so they are two stages of about equal time.
 QUICK = "data jobs loader native", "arrays check docs layout package plan"
-SLOW = "plan", "arrays check data docs jobs layout loader native package"
+SLOW = "plan", "arrays check data docs", "jobs layout loader native package"
 
 
 def pytest(folders: str, options: str) -> str:

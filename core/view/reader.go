@@ -93,13 +93,47 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 		if err := r.ask(ctx, draw, s, spans); err != nil {
 			return err
 		}
-		return r.read(ctx, draw, s, 0, func() error {
+		return reveal(r.read(ctx, draw, s, 0, func() error {
 			if err := r.set(s, spans); err != nil {
-				return err
+				return r.view.hide(err)
 			}
-			return use()
-		})
+			return r.view.hide(use())
+		}))
 	})
+}
+
+// hidden is an error about a record of a view. A dataset below finds no status.Error in it, so that
+// it does not name the file of its own record with that number.
+type hidden struct{ error }
+
+// hide hides an error from the datasets below if its record has another number there.
+func (b *base) hide(err error) error {
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok {
+		return err
+	}
+	record, ok := e.Attr("record").(int64)
+	if !ok {
+		return err
+	}
+	if b.checkExists(record) != nil {
+		return hidden{err}
+	}
+	list := b.lists.get()
+	defer b.lists.put(list)
+	b.located(list, []int64{record})
+	if dataset, below := b.find((*list)[0]); dataset != 0 || below != record {
+		return hidden{err}
+	}
+	return err
+}
+
+// reveal returns the error that hide has hidden.
+func reveal(err error) error {
+	if h, ok := errors.AsType[hidden](err); ok {
+		return h.error
+	}
+	return err
 }
 
 // ask lists what the readers below must read, and reads lengths.

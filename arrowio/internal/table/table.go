@@ -182,7 +182,7 @@ func (t *Table) inFile(err error) error {
 	if !ok {
 		return err
 	}
-	if record, ok := e.Attr("record").(int64); ok {
+	if record, ok := e.Attr("record").(int64); ok && record >= 0 && record < t.Index.Len() {
 		batch, _ := t.Index.Locate(record)
 		return t.named(batch, e)
 	}
