@@ -132,7 +132,8 @@ func (c *cached) Gatherer(parts []source.Part) (source.Gatherer, error) {
 // Reader implements source.Source.
 func (c *cached) Reader(fields []int) (source.Reader, error) { return c.parts.Reader(fields) }
 
-// Facts implements source.Source. The units stay those of the source, because orders depend on them.
+// Facts implements source.Source. The units are the units of the source, because orders depend on
+// them.
 func (c *cached) Facts() source.Facts {
 	f := c.below.Facts()
 	f.CacheBytes = func() int64 { return decoded.Bytes }

@@ -10,7 +10,6 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Decode implements table.Units. It decodes one record batch more at a time than there are
@@ -141,7 +140,7 @@ func (g *gather) entry(ctx context.Context, i int, k key) (*entry, error) {
 		return nil, err
 	}
 	if err := budget.Acquire(ctx, d.Memory); err != nil {
-		return nil, Ended(err)
+		return nil, format.Ended(err)
 	}
 	return g.add(i, k, d), nil
 }
@@ -169,9 +168,4 @@ func (g *gather) mark(e *entry) {
 	if !g.ahead {
 		e.used.Store(true)
 	}
-}
-
-// Ended returns the error of a gather for the error of its context.
-func Ended(err error) error {
-	return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -48,7 +49,7 @@ func (e *entry) wait(ctx context.Context, began time.Time) (*buffers.Decoded, er
 		countWait(ctx, time.Since(began), e.value)
 		return e.value, e.err
 	case <-ctx.Done():
-		return nil, Ended(ctx.Err())
+		return nil, format.Ended(ctx.Err())
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -65,7 +65,7 @@ func (s *set) explain(ctx context.Context, err error) error {
 	case isDecoding(err):
 		return nil
 	case ctx.Err() != nil:
-		return decoded.Ended(ctx.Err())
+		return format.Ended(ctx.Err())
 	}
 	missing := int64(0)
 	for _, p := range s.parts {
@@ -151,7 +151,7 @@ func (s *set) wait(ctx context.Context, p *state) error {
 	case <-a.done:
 		return a.err
 	case <-ctx.Done():
-		return decoded.Ended(ctx.Err())
+		return format.Ended(ctx.Err())
 	}
 }
 
