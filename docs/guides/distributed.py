@@ -8,7 +8,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | [Quick reference](quick_reference.py); `pip install '.[jax,arrow]'` | 20 s | 350 MB |
+# | intermediate | [Quick reference](quick_reference.py); `pip install '.[jax,arrow]'` | 20 s | 400 MB |
 #
 # The three lines that load data never change. All of it runs on a laptop, on CPU devices. The guide starts
 # several processes itself, shows a bug that JAX cannot notice, and what notices it.

@@ -7,7 +7,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | [From one process to many](distributed.py) or a little `jax.distributed`; `pip install '.[jax,arrow]'` | 8 s | 350 MB |
+# | intermediate | [From one process to many](distributed.py) or a little `jax.distributed`; `pip install '.[jax,arrow]'` | 8 s | 400 MB |
 #
 # JAX's documentation has a page on [distributed data
 # loading](https://docs.jax.dev/en/latest/distributed_data_loading.html). It explains which data a process

@@ -8,7 +8,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | beginner | NumPy, a little JAX; `pip install .` | 2 s | 70 MB |
+# | beginner | NumPy, a little JAX; `pip install .` | 2 s | 80 MB |
 #
 # A layout shows what a mesh, its partition specs and a batch mean. These ten range from one axis to 65,536
 # devices. Each is a JSON document, the same for Python, Go, C, the command and the browser. Draw it, change it,

@@ -7,7 +7,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | beginner | NumPy, a little JAX; `pip install '.[jax]'` | 3 s | 350 MB |
+# | beginner | NumPy, a little JAX; `pip install '.[jax]'` | 3 s | 400 MB |
 #
 # Reading takes five minutes. All of it is one program, `python docs/guides/quick_reference.py`, which
 # needs no files and no network. This is what it builds:

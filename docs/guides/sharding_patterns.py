@@ -7,7 +7,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | [Quick reference](quick_reference.py); what a matrix product is; `pip install '.[jax]'` | 6 s | 600 MB |
+# | intermediate | [Quick reference](quick_reference.py); what a matrix product is; `pip install '.[jax]'` | 6 s | 700 MB |
 #
 # A pattern says which axis of a mesh splits which array. There are few of them, and large jobs combine them.
 # This guide goes from one array on four devices to GPT-3 on thousands. Each drawing is made by `mf.draw` or

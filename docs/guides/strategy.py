@@ -8,7 +8,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | matrix products, a little JAX; `pip install '.[jax]'` | 3 s | 400 MB |
+# | intermediate | matrix products, a little JAX; `pip install '.[jax]'` | 3 s | 450 MB |
 #
 # This guide begins with one matrix product on eight devices, and ends with 175 billion parameters on
 # thousands. Each step shows what moves between devices, what a device holds, and how long it takes. Only one

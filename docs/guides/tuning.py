@@ -8,7 +8,7 @@
 #
 # | level | before you begin | running time | memory |
 # | --- | --- | --- | --- |
-# | intermediate | the [quick reference](quick_reference.py); `pip install '.[jax,arrow]' matplotlib` | 10 s | 650 MB |
+# | intermediate | the [quick reference](quick_reference.py); `pip install '.[jax,arrow]' matplotlib` | 10 s | 700 MB |
 #
 # - [Three numbers](#three-numbers) · [Two ways to wait](#two-ways-to-wait) · [The report](#the-report)
 # - [What to change](#what-to-change): read-ahead, record batches, compression, files, huge pages, threads
