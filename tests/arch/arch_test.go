@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"core/sharding":             {"core/mesh", "core/problem"},
 	"core/sampler":              {"core/internal/permutation"},
 	"core/source":               {"core/dtype"},
+	"core/packing":              {},
 	"internal/drawing":          {},
 	"internal/gather":           {"core/dtype"},
 	"internal/arrowmeta":        {"core/dtype"},

@@ -1,0 +1,4 @@
+package packing
+
+// Forget drops the plans in memory.
+func (p *Plan) Forget() { p.plans.clear() }
