@@ -11,7 +11,8 @@ import (
 )
 
 // Catalog implements the search methods of an [Opener] over a list of blobs. Its directories are
-// the parts of their names, as in object stores. Each call goes through the whole list.
+// the parts of their names, as in object stores. A blob with a name that ends in a slash only marks
+// that this directory exists: no method returns it. Each call goes through the whole list.
 type Catalog struct {
 	Slashes
 	Blobs []Entry // with names that Open takes
@@ -24,7 +25,7 @@ func (c Catalog) Stat(ctx context.Context, name string) (Entry, error) {
 	}
 	isDir := false
 	for _, e := range c.Blobs {
-		if e.Name == name {
+		if e.Name == name && !isMarker(e) {
 			return e, nil
 		}
 		_, inside := below(name, e.Name)
@@ -42,9 +43,11 @@ func (c Catalog) List(ctx context.Context, dir string) ([]Entry, error) {
 		return nil, err
 	}
 	var list []Entry
+	exists := false
 	for _, e := range c.Blobs {
 		rest, inside := below(dir, e.Name)
-		if !inside {
+		exists = exists || inside
+		if rest == "" || !inside {
 			continue
 		}
 		first, _, deeper := strings.Cut(rest, "/")
@@ -54,7 +57,7 @@ func (c Catalog) List(ctx context.Context, dir string) ([]Entry, error) {
 		e.Name = first
 		list = append(list, e)
 	}
-	if list == nil {
+	if !exists {
 		return nil, missing(dir)
 	}
 	return once(list), nil
@@ -69,18 +72,19 @@ func (c Catalog) Glob(ctx context.Context, pattern string) ([]Entry, error) {
 		return nil, status.Errorf(status.InvalidArgument, "blob", "%q is not a glob: %w", pattern, err)
 	}
 	var list []Entry
-	scheme, rest := cutScheme(pattern)
+	root, rest := cutRoot(pattern)
 	parts := strings.Count(rest, "/") + 1
 	for _, e := range c.Blobs {
-		own, rest := cutScheme(e.Name)
+		own, rest := cutRoot(e.Name)
 		names := strings.SplitN(rest, "/", parts+1)
-		if own != scheme || len(names) < parts {
+		if own != root || len(names) < parts || len(names) == parts && isMarker(e) {
 			continue
 		}
-		if name := own + strings.Join(names[:parts], "/"); name != e.Name {
-			e = Entry{Name: name, Dir: true}
+		name := strings.Join(names[:parts], "/")
+		if len(names) > parts {
+			e = Entry{Name: own + dirName(name), Dir: true}
 		}
-		if ok, _ := path.Match(pattern, e.Name); ok {
+		if ok, _ := path.Match(pattern, own+name); ok {
 			list = append(list, e)
 		}
 	}
@@ -93,17 +97,20 @@ func once(list []Entry) []Entry {
 	return slices.Compact(list)
 }
 
-// below returns what follows a directory in a name. inside is false if the name does not lie in
-// the directory.
+// isMarker reports whether a blob marks a directory.
+func isMarker(e Entry) bool { return strings.HasSuffix(e.Name, "/") }
+
+// below returns what follows a directory in a name, and nothing for its marker. inside is false if
+// the name does not lie in the directory.
 func below(dir, name string) (rest string, inside bool) {
 	if dir == "." {
-		return name, !strings.HasPrefix(name, "/") && !strings.Contains(name, "://")
+		root, _ := cutRoot(name)
+		return name, root == ""
 	}
 	if !strings.HasSuffix(dir, "/") {
 		dir += "/"
 	}
-	rest, inside = strings.CutPrefix(name, dir)
-	return rest, inside && rest != ""
+	return strings.CutPrefix(name, dir)
 }
 
 func missing(name string) error {
