@@ -157,7 +157,7 @@ func (v *byName) Read(r *jsontext.Reader) error {
 	path := r.Pointer()
 	visit := func(key string) error {
 		if v.most > 0 && v.slice(length, 0) == v.most {
-			return r.FailAt(path, "there are more than %d arrays", v.most)
+			return r.FailAt(path, "expected %s, but the object has more than %d members", v.want, v.most)
 		}
 		v.slice(reset, 0)
 		*v.name = key

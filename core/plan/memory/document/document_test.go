@@ -198,7 +198,7 @@ func TestLimits(t *testing.T) {
 	for i := range document.MaxArrays {
 		fmt.Fprintf(&b, `,"%d":{"shape":[],"dtype":"bool"}`, i)
 	}
-	if _, err := document.Parse([]byte(b.String() + "}}")); err == nil || err.Error() != "memory: /arrays: there are more than 65536 arrays" {
+	if _, err := document.Parse([]byte(b.String() + "}}")); err == nil || err.Error() != "memory: /arrays: expected an object of arrays, but the object has more than 65536 members" {
 		t.Errorf("many arrays: %v", err)
 	}
 }

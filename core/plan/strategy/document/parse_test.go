@@ -138,7 +138,7 @@ func TestParseBoundsTheTree(t *testing.T) {
 	}
 	rest := `},"training":{"batch":1},"cluster":{"devices":1}}`
 	_, err := document.Parse([]byte(strings.TrimSuffix(text.String(), ",") + "}" + rest))
-	if err == nil || err.Error() != "strategy: /model/tree: there are more than 65536 arrays" {
+	if err == nil || err.Error() != "strategy: /model/tree: expected an object of arrays, but the object has more than 65536 members" {
 		t.Errorf("got %v", err)
 	}
 }
