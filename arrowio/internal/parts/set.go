@@ -100,11 +100,12 @@ func takeDictionaries(to, from *buffers.Column) {
 // divide divides the record batches of every file into parts. It depends only on metadata,
 // so that all processes have the same parts.
 func (s *set) divide() {
-	most := max(partBytes, s.decodedBytes()/maxParts)
+	sizes, all := s.decodedBytes()
+	most := max(partBytes, all/maxParts)
 	for _, f := range s.cache.files.List {
 		record := int64(0)
 		for batch := f.First; batch < f.End(); batch++ {
-			bytes := s.batchBytes(f, batch)
+			bytes := sizes[batch]
 			last := len(s.parts) - 1
 			if batch == f.First || s.parts[last].bytes+bytes > most {
 				last++
@@ -121,14 +122,16 @@ func (s *set) divide() {
 	}
 }
 
-// decodedBytes returns about how many bytes the fields take decoded.
-func (s *set) decodedBytes() (total int64) {
+// decodedBytes returns about how many bytes the fields take decoded, in each record batch and in all.
+func (s *set) decodedBytes() (sizes []int64, all int64) {
+	sizes = make([]int64, len(s.of))
 	for _, f := range s.cache.files.List {
 		for batch := f.First; batch < f.End(); batch++ {
-			total += s.batchBytes(f, batch)
+			sizes[batch] = s.batchBytes(f, batch)
+			all += sizes[batch]
 		}
 	}
-	return total
+	return sizes, all
 }
 
 // batchBytes returns about how many bytes the fields of a record batch take decoded. For
