@@ -144,6 +144,15 @@ func Closed(op, format string, args ...any) *Error {
 	return e
 }
 
+// Ended returns the error of a call that the end of its context ended, given the error of the context:
+// Cancelled or Timeout. It returns nil for nil.
+func Ended(op, call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Errorf(CodeOf(err), op, "%s was ended: %w", call, err)
+}
+
 // CodeOf returns the code of err: OK for nil, the code of the outermost [*Error] in
 // its chain, Cancelled and Timeout for the errors of package context, and Internal
 // for any other error.

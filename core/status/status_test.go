@@ -51,6 +51,16 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
+func TestEnded(t *testing.T) {
+	err := status.Ended("view", "the call", context.DeadlineExceeded)
+	if status.CodeOf(err) != status.Timeout || !errors.Is(err, context.DeadlineExceeded) || err.Error() != "view: the call was ended: context deadline exceeded" {
+		t.Errorf("got %v", err)
+	}
+	if err := status.Ended("view", "the call", nil); err != nil {
+		t.Errorf("without an end: %v", err)
+	}
+}
+
 func TestCodesAreNamed(t *testing.T) {
 	codes := status.Codes()
 	if len(codes) != 15 || codes[len(codes)-1] != status.Internal {

@@ -128,10 +128,7 @@ func (b *base) existing(list, records []int64) []int64 {
 
 // ended returns the error of a context that has ended.
 func ended(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return status.Errorf(status.CodeOf(err), "view", "the call was ended: %w", err)
-	}
-	return nil
+	return status.Ended("view", "the call", ctx.Err())
 }
 
 // hashOf returns a hash that has taken in the kind of a view and the fingerprints

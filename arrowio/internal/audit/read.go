@@ -35,8 +35,8 @@ func (c *column) pieces(b buffer, width, n int64, visit func(first int64, values
 // read fills p with the bytes of a buffer from off on. It fails if the context has
 // ended.
 func (c *column) read(b buffer, p []byte, off int64) error {
-	if err := c.ctx.Err(); err != nil {
-		return status.Errorf(status.CodeOf(err), "arrowio", "the verification was ended: %w", err)
+	if err := status.Ended("arrowio", "the verification", c.ctx.Err()); err != nil {
+		return err
 	}
 	n, err := b.ReadAt(p, off)
 	if n == len(p) {

@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Decode implements table.Units. It decodes one record batch more at a time than there are
@@ -140,7 +141,7 @@ func (g *gather) entry(ctx context.Context, i int, k key) (*entry, error) {
 		return nil, err
 	}
 	if err := budget.Acquire(ctx, d.Memory); err != nil {
-		return nil, format.Ended(err)
+		return nil, status.Ended("arrowio", "the gather", err)
 	}
 	return g.add(i, k, d), nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
-	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -49,7 +49,7 @@ func (e *entry) wait(ctx context.Context, began time.Time) (*buffers.Decoded, er
 		countWait(ctx, time.Since(began), e.value)
 		return e.value, e.err
 	case <-ctx.Done():
-		return nil, format.Ended(ctx.Err())
+		return nil, status.Ended("arrowio", "the gather", ctx.Err())
 	}
 }
 

@@ -81,8 +81,8 @@ func (f finder) matches(pattern string) (all, left []blob.Entry, err error) {
 		}
 	}
 	found, err := f.Opener.Glob(f.ctx, strings.Join(parts, "/"))
-	if ended := f.ctx.Err(); ended != nil {
-		return nil, nil, status.Errorf(status.CodeOf(ended), "arrowio", "the search for files was ended: %w", ended)
+	if ended := status.Ended("arrowio", "the search for files", f.ctx.Err()); ended != nil {
+		return nil, nil, ended
 	}
 	fixed := f.fixedDir(pattern)
 	asked := f.parts(fixed, pattern)

@@ -162,8 +162,3 @@ func UnevenLists(lists, values, size int64) string {
 	}
 	return fmt.Sprintf("its lists differ in length: %d lists hold %d values, where %d each would be %d; pad or cut them to one length", lists, values, size, lists*size)
 }
-
-// Ended returns the error of a gather for the error of its context.
-func Ended(err error) error {
-	return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
-}

@@ -50,7 +50,7 @@ func (l *Lists) Check(ctx context.Context, fields []int, start, stop int64) erro
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the check of the lists was ended: %w", ctx.Err())
+		return status.Ended("arrowio", "the check of the lists", ctx.Err())
 	}
 }
 

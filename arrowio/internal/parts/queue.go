@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -65,7 +64,7 @@ func (s *set) explain(ctx context.Context, err error) error {
 	case isDecoding(err):
 		return nil
 	case ctx.Err() != nil:
-		return format.Ended(ctx.Err())
+		return status.Ended("arrowio", "the gather", ctx.Err())
 	}
 	missing := int64(0)
 	for _, p := range s.parts {
@@ -151,7 +150,7 @@ func (s *set) wait(ctx context.Context, p *state) error {
 	case <-a.done:
 		return a.err
 	case <-ctx.Done():
-		return format.Ended(ctx.Err())
+		return status.Ended("arrowio", "the gather", ctx.Err())
 	}
 }
 

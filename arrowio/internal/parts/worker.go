@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/diskcache"
-	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
 	"github.com/meshfeed/meshfeed/arrowio/internal/spare"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -158,7 +158,7 @@ func (s *set) write(to *diskcache.Scratch, p *state) error {
 	for batch := p.first; batch < p.last; batch++ {
 		for _, k := range which {
 			if err := s.cache.life.Err(); err != nil {
-				return format.Ended(err)
+				return status.Ended("arrowio", "the gather", err)
 			}
 			values, err := s.cache.decoded.Once(s.cache.life, int32(batch), s.cache.files.Fields[s.numbers[k]], false)
 			if err != nil {

@@ -139,8 +139,8 @@ func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 	buffer, jobs := make([]byte, min(p.rows, p.source.Len())*p.fixed), make([]source.Job, len(p.parts))
 	records := make([]int64, min(p.rows, p.source.Len()))
 	for k := range p.chosen {
-		if err := ctx.Err(); err != nil {
-			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
+		if err := status.Ended("arrowio", "the fingerprint", ctx.Err()); err != nil {
+			return err
 		}
 		from, to := p.block(k)
 		n := int(to - from)

@@ -126,7 +126,7 @@ func (g *Gatherer) Gather(ctx context.Context, draw source.Draw, records []int64
 	if err != nil {
 		return err
 	}
-	if err := ended(ctx); err != nil {
+	if err := status.Ended("arrowio", "the gather", ctx.Err()); err != nil {
 		return err
 	}
 	s := g.pool.Get().(*gatherState)

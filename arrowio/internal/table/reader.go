@@ -116,7 +116,7 @@ func (r *rowReader) Read(ctx context.Context, _ source.Draw, spans []source.Span
 		return err
 	}
 	defer r.table.Calls.Leave()
-	if err := ended(ctx); err != nil {
+	if err := status.Ended("arrowio", "the gather", ctx.Err()); err != nil {
 		return err
 	}
 	s := r.pool.Get().(*readState)
@@ -158,7 +158,7 @@ func (r *rowReader) Lengths(ctx context.Context, draw source.Draw, field int, re
 		return err
 	}
 	defer r.table.Calls.Leave()
-	if err := ended(ctx); err != nil {
+	if err := status.Ended("arrowio", "the gather", ctx.Err()); err != nil {
 		return err
 	}
 	f := r.field(field)
@@ -367,14 +367,6 @@ func (f *files) fault(cause any) error {
 	}
 	return status.Errorf(status.DataLoss, "arrowio", "the data could not be read from their mapping: %v", cause).
 		WithHint("the disk failed, or a file was made shorter while it was open")
-}
-
-// ended returns the error of a context that has ended.
-func ended(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
-	}
-	return nil
 }
 
 // arena allocates zeroed memory. After a reset it uses the same memory again.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
-	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -43,7 +43,7 @@ func (p *passes) column(ctx context.Context, unit, column int, lists bool) (*buf
 		select {
 		case <-of.done:
 		case <-ctx.Done():
-			return nil, format.Ended(ctx.Err())
+			return nil, status.Ended("arrowio", "the gather", ctx.Err())
 		}
 		if of.err != nil {
 			return nil, of.err
