@@ -64,7 +64,7 @@ page: .build/meshfeed.wasm .build/strategy.wasm $(NODE)/.ready ## build the layo
 	wasm/page/build.sh $(NODE) .build/meshfeed.wasm .build/strategy.wasm
 
 page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
-	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
+	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs wasm/page/tests/deep/*.test.mjs
 
 pages: lib $(VENV)/.test ## write the pages of docs that follow from the code
 	$(PYTHON) docs/pages.py

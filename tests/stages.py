@@ -101,13 +101,15 @@ def deep_pytest(folders: str) -> Stage:
     return Stage(f"deep pytest {folders}", pytest(folders, '-m "deep or longer"'), DEEP_ENV)
 
 
+def browser(files: str) -> str:
+    """Returns the command that runs tests in a browser."""
+    return f"sh -c '.build/node/bin/node --test --test-reporter=spec {files}'"
+
+
 # The longest stages come first, so that no long stage runs alone at the end.
 TEST = [
     *(quick_pytest(which) for which in QUICK),
-    Stage(
-        "the page in a browser",
-        "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
-    ),
+    Stage("the page in a browser", browser("wasm/page/tests/*.test.mjs")),
     Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),
     Stage("go test -race", f"{RACE} {RACED}"),
     Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
@@ -155,6 +157,7 @@ DEEP = [
         DEEP_ENV,
     ),
     Stage("deep go test", f"{GO_TEST} ./...", DEEP_ENV),
+    Stage("deep page in a browser", browser("wasm/page/tests/deep/*.test.mjs")),
     Stage(
         "deep go test -race",
         f"{RACE} ./core/... ./internal/... ./arrowio/... ./tests/...",

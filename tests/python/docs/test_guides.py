@@ -25,7 +25,11 @@ import meshfeed as mf
 from tests.python import ROOT
 
 FOLDER = ROOT / "docs/guides"
-GUIDES = sorted(path.stem for path in FOLDER.glob("*.py"))
+SLOW = {"in_depth", "jax_page", "tuning"}
+GUIDES = [
+    pytest.param(name, marks=pytest.mark.deep) if name in SLOW else name
+    for name in sorted(path.stem for path in FOLDER.glob("*.py"))
+]
 MEASURED = Path(__file__).with_name("measured.py")
 ALLOWANCE = 20  # times the stated running time
 

@@ -50,7 +50,7 @@ export const example = (number) => examples().find((x) => x.name.startsWith(numb
 export function inBrowser(name, options, run) {
   if (typeof options === "function") [options, run] = [{}, options];
   const skip = !path && !strict ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
-  test(name, { skip, timeout: 60_000 }, async (t) => {
+  test(name, { skip, timeout: 300_000 }, async (t) => {
     const { expected, immediate = false, shared = false, ...context } = options;
     const alone = Object.keys(context).length > 0;
     const own = alone ? await newPage(context) : (common ??= await newPage({}));

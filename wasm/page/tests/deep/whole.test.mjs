@@ -1,7 +1,7 @@
 // All parts of the page show the same layout, after any sequence of edits and answers.
 
 import assert from "node:assert/strict";
-import { example, examples, inBrowser, open, patchWorkers } from "./browser.mjs";
+import { example, examples, inBrowser, open, patchWorkers } from "../browser.mjs";
 
 const INVALID = '{"meshfeed":1,"mesh":{"axes":[["data",0]]}}';
 

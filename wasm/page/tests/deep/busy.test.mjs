@@ -2,7 +2,7 @@
 // answers, and recovers from a failing core.
 
 import assert from "node:assert/strict";
-import { example, inBrowser, open, serve, settled, patchWorkers, type } from "./browser.mjs";
+import { example, inBrowser, open, serve, settled, patchWorkers, type } from "../browser.mjs";
 
 /** A core that hangs on a layout with an array "forever". */
 const FOREVER = `const replacements = ({ mf_describe }, asked) => ({ mf_describe(n) {
@@ -124,6 +124,6 @@ inBrowser("the page reports that workers are forbidden", { immediate: true }, as
       }
     };
   });
-  await page.goto(`file://${new URL("../dist/layout.html", import.meta.url).pathname}`);
+  await page.goto(`file://${new URL("../../dist/layout.html", import.meta.url).pathname}`);
   await page.getByText("The page could not start: no workers here").waitFor();
 });

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
-import { example, here, inBrowser, openStrategy, settled, patchWorkers, strategies, type } from "./browser.mjs";
+import { example, here, inBrowser, openStrategy, settled, patchWorkers, strategies, type } from "../browser.mjs";
 
 const LLAMA = '{"meshfeed":1,"model":{"preset":"llama3-8b"},"training":{"batch":64},"cluster":{"device":"h100-80","devices":8}}';
 

@@ -3,8 +3,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { example, inBrowser, open } from "./browser.mjs";
-import { modules } from "./modules.mjs";
+import { example, inBrowser, open } from "../browser.mjs";
+import { modules } from "../modules.mjs";
 
 const REPLICATED = '{"meshfeed":1,"mesh":{"axes":[["data",64],["model",32]],"processes":512},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":64}}';
 const FOUR_PROCESSES = '{"meshfeed":1,"mesh":{"axes":[["data",128],["model",64]],"processes":4},"arrays":{"x":{"shape":["B",64],"dtype":"int8","spec":["data","model"]}},"batch":{"size":128}}';
