@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
+.PHONY: help setup wasm page page-test licenses FORCE demo demo-go drill pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ TAGS = $(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)
 
 lib: ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
 	capi/build.sh $(LIBRARY) -tags "$(TAGS)"
-	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o $(COMMAND) -tags "$(TAGS)" ./cmd/meshfeed
+	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -buildvcs=false -ldflags "-s -w" -o $(COMMAND) -tags "$(TAGS)" ./cmd/meshfeed
 
 install: ## install the C library, its headers, a pkg-config file and the command: make install PREFIX=/usr/local
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" capi/install.sh -tags "$(TAGS)"
@@ -68,6 +68,9 @@ page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there i
 
 pages: lib $(VENV)/.test ## write the pages of docs that follow from the code
 	$(PYTHON) docs/pages.py
+
+licenses: page ## write THIRD_PARTY_LICENSES, after a change to go.mod or package-lock.json
+	$(HOST_PYTHON) tools/licenses.py
 
 site: page lib $(VENV)/.site ## build the documentation into site/: guides run, and reading it needs no network
 	docs/build.sh $(PYTHON)

@@ -69,6 +69,7 @@ class BuildHook(BuildHookInterface[Any]):
             build_data["artifacts"].append(f"/{built.relative_to(self.root).as_posix()}")
         if version != "editable":  # a checkout has these in other folders
             build_data["force_include"].update(linking(Path(self.root)))
+            build_data["sbom_files"].append(sbom(Path(self.root), library, command))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform(library, command)}"
 
@@ -135,6 +136,13 @@ def linking(root: Path) -> dict[str, str]:
     for header in (root / "capi/include").glob("*.h*"):
         files[header] = f"include/{header.name}"
     return {str(path): f"meshfeed/{inside}" for path, inside in files.items()}
+
+
+def sbom(root: Path, *built: Path) -> str:
+    """Writes the SBOM of library and command, and returns its path."""
+    out = str(root / ".build/wheel/meshfeed.cdx.json")
+    subprocess.run([sys.executable, "tools/sbom.py", out, *map(str, built)], cwd=root, check=True)
+    return out
 
 
 def find_go() -> str:

@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -18,12 +18,12 @@ const layouts = join(here, "../../docs/layouts");
 const strategies = join(here, "../../docs/strategies");
 const npm = join(here, "../npm");
 const version = join(here, "../../VERSION");
-const license = join(here, "../../LICENSE");
+const licenses = ["LICENSE", "THIRD_PARTY_LICENSES"].map((name) => join(here, "../..", name));
 const tsc = join(here, "node_modules/typescript/bin/tsc");
 
 /** inputs returns a digest of all files that the page is built from. */
 function inputs() {
-  const list = [wasm, strategy, version, license, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
+  const list = [wasm, strategy, version, ...licenses, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
   for (const folder of [join(here, "src"), npm, layouts, strategies]) list.push(...readdirSync(folder).sort().map((f) => join(folder, f)));
   const hash = createHash("sha256");
   for (const file of list) hash.update(`${file}\0`).update(readFileSync(file));
@@ -53,6 +53,9 @@ function titleOf(file) {
   return words[0].toUpperCase() + words.slice(1);
 }
 
+/** packages has the version of each npm package in the bundles, for tools/licenses.py and tools/sbom.py. */
+const packages = {};
+
 /** bundle returns the text of a program with everything that it imports. */
 async function bundle(entry, define) {
   const out = await build({
@@ -63,10 +66,15 @@ async function bundle(entry, define) {
     format: "iife",
     target: "es2022",
     write: false,
-    legalComments: "none",
+    metafile: true,
+    legalComments: "eof",
     tsconfig: join(here, "tsconfig.json"),
     define,
   });
+  for (const input of Object.keys(out.metafile.inputs)) {
+    const name = input.match(/node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1];
+    if (name) packages[name] = JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8")).version;
+  }
   return out.outputFiles[0].text;
 }
 
@@ -109,6 +117,7 @@ writeFileSync(
   join(dist, "hosted", "index.html"),
   page(`${rules}; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'`, "", "", `<script src="${name}"></script>`),
 );
+writeFileSync(join(dist, "packages.json"), `${JSON.stringify(packages, Object.keys(packages).sort())}\n`);
 copyFileSync(wasm, join(dist, "hosted", "meshfeed.wasm"));
 copyFileSync(strategy, join(dist, "hosted", "strategy.wasm"));
 
@@ -127,7 +136,7 @@ async function writePackage(folder) {
   const about = { ...JSON.parse(readFileSync(join(npm, "package.json"), "utf8")), version: readFileSync(version, "utf8").trim() };
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(about, null, 2)}\n`);
   copyFileSync(join(npm, "README.md"), join(folder, "README.md"));
-  copyFileSync(license, join(folder, "LICENSE"));
+  for (const file of licenses) copyFileSync(file, join(folder, basename(file)));
   copyFileSync(wasm, join(folder, "meshfeed.wasm"));
 }
 

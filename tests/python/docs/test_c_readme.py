@@ -126,6 +126,8 @@ def test_installed(project: Path, tmp_path: Path) -> None:
         "lib/libmeshfeed.so",
         "lib/libmeshfeed.so.1",
         "lib/pkgconfig/meshfeed.pc",
+        "share/doc/meshfeed/LICENSE",
+        "share/doc/meshfeed/THIRD_PARTY_LICENSES",
         "share/meshfeed/diagnosis.schema.json",
         "share/meshfeed/diagram.schema.json",
         "share/meshfeed/layout.schema.json",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tarfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from tests.python.programs import HANG
 
 pytestmark = pytest.mark.plain
 
+LICENSES = ["LICENSE", "THIRD_PARTY_LICENSES"]
 LAYOUT = """{"meshfeed":1,"mesh":{"axes":[["data",4]]},
 "arrays":{"x":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":30}}"""
 
@@ -27,10 +30,18 @@ LAYOUT = """{"meshfeed":1,"mesh":{"axes":[["data",4]]},
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with a source distribution and the wheel built from it."""
-    out = tmp_path_factory.mktemp("dist")
+    return build(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+def build(sources: Path, out: Path) -> Path:
+    """Builds a source distribution, and from it a wheel, into a folder, and returns that."""
     command = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check"]
     done = subprocess.run(
-        [*command, "--outdir", out, ROOT], capture_output=True, text=True, timeout=HANG, check=False
+        [*command, "--outdir", out, sources],
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return out
@@ -74,7 +85,8 @@ def test_the_source_distribution_holds_sources_and_the_page(dist: Path) -> None:
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    assert {"wasm/page/dist/layout.html", "wasm/page/dist/hosted/meshfeed.wasm"} <= names
+    page = {"wasm/page/dist/layout.html", "wasm/page/dist/hosted/meshfeed.wasm"}
+    assert page | {"LICENSE", "THIRD_PARTY_LICENSES"} <= names
     assert [n for n in names if "node_modules" in n or n.endswith("_test.go")] == []
 
 
@@ -104,6 +116,23 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
         "meshfeed/py.typed",
     } <= names
     assert [name for name in names if "test" in name] == []
+
+
+def test_the_wheel_holds_its_licenses_and_its_sbom(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    info = f"meshfeed-{mf.__version__}.dist-info"
+    with zipfile.ZipFile(wheel) as z:
+        metadata = z.read(f"{info}/METADATA").decode()
+        texts = {z.read(f"{info}/licenses/{name}") for name in LICENSES}
+        bill = json.loads(z.read(f"{info}/sboms/meshfeed.cdx.json"))
+        library = z.read("meshfeed/_lib/libmeshfeed.so.1")
+    assert [line for line in metadata.splitlines() if line.startswith("License-File")] == [
+        f"License-File: {name}" for name in LICENSES
+    ]
+    assert texts == {(ROOT / name).read_bytes() for name in LICENSES}
+    files = {part["name"]: part for part in bill["components"] if part["type"] == "file"}
+    assert set(files) == {"libmeshfeed.so.1", "meshfeed"}
+    assert files["libmeshfeed.so.1"]["hashes"][0]["content"] == sha256(library).hexdigest()
 
 
 def test_c_programs_are_built_against_the_wheel(fresh: Path, tmp_path: Path) -> None:

@@ -31,11 +31,12 @@ function run(name, program, ...args) {
   return { status, stdout };
 }
 
-test("the package has a version, a license and no dependency", () => {
+test("the package has a version, licenses and no dependency", () => {
   const about = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
   assert.equal(about.version, readFileSync(join(here, "../../../VERSION"), "utf8").trim());
   assert.equal(about.dependencies, undefined);
   assert.match(readFileSync(join(installed, "LICENSE"), "utf8"), /Apache License/);
+  assert.match(readFileSync(join(installed, "THIRD_PARTY_LICENSES"), "utf8"), /The Go Authors/);
 });
 
 test("the program for continuous integration finds a layout that does not divide", () => {
