@@ -24,8 +24,9 @@ cd "$(dirname "$0")/.."
 mkdir -p "$(dirname "$out")"
 
 # The linker runs in another folder, so the path of the version script is absolute.
-# go build and the linker each remove one level of quotes; paths may contain spaces.
-link="-s -w"
+# Go's build ID would depend on that path, so there is none. go build and the linker
+# each remove one level of quotes; paths may contain spaces.
+link="-s -w -buildid="
 library=$out
 if [ "$(uname -s)" = Linux ]; then
   library=$out.1

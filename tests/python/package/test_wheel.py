@@ -135,6 +135,22 @@ def test_the_wheel_holds_its_licenses_and_its_sbom(dist: Path) -> None:
     assert files["libmeshfeed.so.1"]["hashes"][0]["content"] == sha256(library).hexdigest()
 
 
+@pytest.mark.deep
+def test_another_folder_gives_the_same_bytes(dist: Path, tmp_path: Path) -> None:
+    """The builds share Go's cache. Compiling and linking depend on no folder, or this fails."""
+    (sdist,) = dist.glob("*.tar.gz")
+    with tarfile.open(sdist) as tar:
+        tar.extractall(tmp_path / "another folder", filter="data")
+    (sources,) = (tmp_path / "another folder").iterdir()
+    again = build(sources, tmp_path / "again")
+    assert {file.name for file in again.iterdir()} == {file.name for file in dist.iterdir()}
+    assert [
+        file.name
+        for file in again.iterdir()
+        if file.read_bytes() != (dist / file.name).read_bytes()
+    ] == []
+
+
 def test_c_programs_are_built_against_the_wheel(fresh: Path, tmp_path: Path) -> None:
     test_c_readme.write_programs(tmp_path)
     python, lines = f"PATH={fresh}:$PATH\n", test_c_readme.LINES[0]
