@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test licenses FORCE demo demo-go drill pages site test test-deep check lib install wheel bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
+.PHONY: help setup wasm page page-test licenses FORCE demo demo-go drill pages site test test-deep check lib install wheel wheels bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ $(VENV)/pyvenv.cfg:
 	@$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'
 	$(HOST_PYTHON) -m venv $(VENV)
 
-EXTRAS := $(addprefix $(VENV)/., demo test lint bench build site)
+EXTRAS := $(addprefix $(VENV)/., demo test lint bench build release site)
 
 $(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | lib $(VENV)/pyvenv.cfg
 	@echo "installing the Python packages for $*: once, a minute or two"
@@ -88,7 +88,7 @@ drill: lib $(VENV)/.demo ## kill one of four training processes, continue with t
 test: page lib $(VENV)/.test ## all quick tests, with a table of the time of each stage
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
-test-deep: page lib $(VENV)/.test $(VENV)/.site ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
+test-deep: page lib $(VENV)/.test $(VENV)/.site $(VENV)/.release ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
 	@$(MAKE) --no-print-directory loaders || echo "NOT TESTED: the programs of other loaders, because those could not be fetched"
@@ -99,6 +99,9 @@ check: page lib $(VENV)/.test $(VENV)/.lint ## format, lint, types, imports, oth
 
 wheel: $(VENV)/.build ## build the wheel and the sdist into dist/, the page included
 	$(PYTHON) -m build --outdir dist
+
+wheels: page $(VENV)/.release ## build the release wheels of Linux on x86-64 and arm64 into dist/, both for glibc from 2.17 on
+	PATH="$(CURDIR)/$(NODE)/bin:$$PATH" PYTHON=$(PYTHON) tools/release/wheels.sh dist x86_64 aarch64
 
 bench: lib $(VENV)/.bench ## compare with np.take + device_put and with Grain; writes a section of docs/benchmarks.md
 	$(PYTHON) -m tests.bench

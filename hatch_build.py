@@ -10,6 +10,8 @@ rebuilt. If PATH has no Node that is new enough, Node is a requirement of the bu
 Environment:
     MESHFEED_PAGE: 0 builds without the layout page and without Node.
     MESHFEED_XLA: 1 builds library and command so that they open PJRT plugins (XLA devices).
+    MESHFEED_TARGET: x86_64 or aarch64 builds a release wheel for that machine under Linux. zig, of
+        the package ziglang, compiles the C code for an old glibc.
     MESHFEED_LIBRARY: a library to use instead of building one.
     MESHFEED_COMMAND: a command to use instead of building one.
     MESHFEED_WHEEL_PLAT: the platform part of the wheel's tag.
@@ -30,11 +32,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LINKED = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}.get(
-    sys.platform, "libmeshfeed.so"
-)  # the name under which linkers find the library
-LIBRARY = f"{LINKED}.1" if LINKED.endswith(".so") else LINKED  # and under which programs load it
-COMMAND = "meshfeed.exe" if sys.platform == "win32" else "meshfeed"
+# The names under which linkers find the library, and under which programs load it.
+LINKED = "libmeshfeed.dylib" if sys.platform == "darwin" else "libmeshfeed.so"
+LIBRARY = f"{LINKED}.1" if LINKED.endswith(".so") else LINKED
+
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # of release wheels, with Go's names
+OLDEST = (2, 17)  # the glibc that release wheels need: manylinux2014
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -52,24 +55,30 @@ class BuildHook(BuildHookInterface[Any]):
         """Builds the parts and adds them to the distribution.
 
         Args:
-            version: "standard" or "editable"; both build into the package.
+            version: "standard", or "editable", which builds into the package of the checkout.
             build_data: hatchling's record of the distribution, changed in place.
         """
         if self.target_name == "sdist":
             self._page()
             return
-        package = Path(self.root) / "python" / "meshfeed"
-        library = package / "_lib" / LIBRARY
-        command = package / "_bin" / COMMAND
+        if sys.platform == "win32":
+            sys.exit(
+                "meshfeed: the Python package needs the C library, which does not compile for "
+                "Windows; use WSL, or the command: go install ./cmd/meshfeed"
+            )
+        root, editable = Path(self.root), version == "editable"
+        package = root / "python/meshfeed" if editable else root / ".build/wheel" / target()
+        library, command = package / "_lib" / LIBRARY, package / "_bin/meshfeed"
         if not ready("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
             self._page()
         self._library(library)
         self._command(command)
-        for built in (library, command):
-            build_data["artifacts"].append(f"/{built.relative_to(self.root).as_posix()}")
-        if version != "editable":  # a checkout has these in other folders
-            build_data["force_include"].update(linking(Path(self.root)))
-            build_data["sbom_files"].append(sbom(Path(self.root), library, command))
+        if not editable:  # a checkout has the files of linking in other folders
+            for built in (library, command):
+                inside = f"meshfeed/{built.relative_to(package).as_posix()}"
+                build_data["force_include"][str(built)] = inside
+            build_data["force_include"].update(linking(root))
+            build_data["sbom_files"].append(sbom(root, library, command))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform(library, command)}"
 
@@ -98,7 +107,7 @@ class BuildHook(BuildHookInterface[Any]):
         if take("MESHFEED_LIBRARY", out):
             return
         build = ["sh", "capi/build.sh", str(out.with_name(LINKED)), *tags()]
-        self._run(build, find_go(), {"CGO_ENABLED": "1"})
+        self._run(build, find_go(), {"CGO_ENABLED": "1", **cross()})
 
     def _command(self, out: Path) -> None:
         if take("MESHFEED_COMMAND", out):
@@ -106,10 +115,11 @@ class BuildHook(BuildHookInterface[Any]):
         go = find_go()
         build = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", *tags()]
         cgo = "1" if xla_wanted() else "0"
-        self._run([*build, "-o", str(out), "./cmd/meshfeed"], go, {"CGO_ENABLED": cgo})
+        self._run([*build, "-o", str(out), "./cmd/meshfeed"], go, {"CGO_ENABLED": cgo, **cross()})
 
     def _run(self, command: list[str], go: str, env: dict[str, str], remedy: str = "") -> None:
-        path = os.pathsep.join([str(Path(go).parent), os.environ.get("PATH", "")])
+        folders = [str(Path(tool).parent) for tool in (sys.executable, go)]
+        path = os.pathsep.join([*folders, os.environ.get("PATH", "")])
         full = {**os.environ, **env, "PATH": path}
         done = subprocess.run(command, cwd=self.root, env=full, check=False)
         if done.returncode != 0:
@@ -164,7 +174,7 @@ def ready(*names: str) -> bool:
 
 def take(name: str, out: Path) -> bool:
     """Copies the part that a variable names, and says whether it names one."""
-    out.parent.mkdir(exist_ok=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
     built = os.environ.get(name)
     if built and Path(built).resolve() != out.resolve():
         shutil.copy(built, out)
@@ -198,18 +208,43 @@ def tags() -> list[str]:
     return ["-tags", ",".join(chosen)] if chosen else []
 
 
+def target() -> str:
+    """Returns the machine in MESHFEED_TARGET, or an empty string for a build for this machine."""
+    machine = os.environ.get("MESHFEED_TARGET", "")
+    if machine not in ("", *MACHINES):
+        sys.exit(f"meshfeed: MESHFEED_TARGET is {machine!r}; expected {' or '.join(MACHINES)}")
+    return machine
+
+
+def cross() -> dict[str, str]:
+    """Returns the variables of go build for MESHFEED_TARGET.
+
+    CC has no path of this machine, because Go's cache compares it.
+    """
+    if not (machine := target()):
+        return {}
+    cc = f"python3 -m ziglang cc -target {machine}-linux-gnu.{OLDEST[0]}.{OLDEST[1]}"
+    return {"GOOS": "linux", "GOARCH": MACHINES[machine], "CC": cc}
+
+
 def platform(*built: Path) -> str:
     """Returns the wheel's platform tag: the oldest platform that all built parts run on."""
     if plat := os.environ.get("MESHFEED_WHEEL_PLAT"):
         return plat
     plat = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    if not plat.startswith("linux_"):
+    if not target() and not plat.startswith("linux_"):
         return plat
+    machine = target() or plat.removeprefix("linux_")
     needs = [need for part in built if (need := glibc_need(part.read_bytes()))]
     if not needs:
         sys.exit("meshfeed: the library names no GLIBC version; only glibc is supported on Linux")
-    major, minor = max(needs)
-    return f"manylinux_{major}_{minor}_{plat.removeprefix('linux_')}"
+    major, minor = need = max(OLDEST, *needs)
+    tag = f"manylinux_{major}_{minor}_{machine}"
+    if need == OLDEST:
+        return f"manylinux2014_{machine}.{tag}"
+    if target():
+        sys.exit(f"meshfeed: a release wheel needs glibc {major}.{minor}, newer than 2.17")
+    return tag
 
 
 def glibc_need(binary: bytes) -> tuple[int, int] | None:

@@ -30,6 +30,7 @@ def library() -> ctypes.CDLL:
         IncompatibleError: the library has another ABI.
         NotFoundError: this installation has no library.
         ResourceExhaustedError: a limit of the system is too low for the library.
+        UnsupportedError: this is Windows.
     """
     global _library
     if _library is None:
@@ -48,11 +49,17 @@ def path() -> Path:
 
 def packaged() -> Path:
     """Returns the path of the package's C library, with the name for the dynamic loader."""
-    names = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}
-    return Path(__file__).parents[1] / "_lib" / names.get(sys.platform, "libmeshfeed.so.1")
+    name = "libmeshfeed.dylib" if sys.platform == "darwin" else "libmeshfeed.so.1"
+    return Path(__file__).parents[1] / "_lib" / name
 
 
 def _opened(path: Path) -> ctypes.CDLL:
+    if sys.platform == "win32":
+        raise errors.UnsupportedError(
+            "there is no C library for Windows, and the Python package needs it",
+            op="python",
+            hint="use WSL, or meshfeed's Go packages and command, which compile for Windows",
+        )
     check_limits()
     try:
         lib = ctypes.CDLL(str(path))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import sys
 
 from meshfeed import errors
 
-with contextlib.suppress(ImportError):  # Windows has no such limits
+with contextlib.suppress(ImportError):  # Windows has no such module
     import resource
 
 ADDRESSES = 1 << 30  # bytes of address space: Go reserves 0.8 GiB, and threads need stacks
@@ -22,9 +21,8 @@ def check_limits() -> None:
     Raises:
         ResourceExhaustedError: the message names the limit, and the value that is needed.
     """
-    if sys.platform != "win32":
-        _check_descriptors()
-        _check_addresses()
+    _check_descriptors()
+    _check_addresses()
 
 
 def _check_descriptors() -> None:

@@ -55,16 +55,67 @@ def test_one_version() -> None:
 def test_the_glibc_need_is_read_from_library_and_command(hooks: Any, tmp_path: Path) -> None:
     assert hooks.glibc_need(b"x\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.2.5\0") == (2, 34)
     library, command = tmp_path / "library", tmp_path / "command"
-    library.write_bytes(b"\0GLIBC_2.17\0")
+    library.write_bytes(b"\0GLIBC_2.28\0")
     command.write_bytes(b"static")
     tag = hooks.platform(library, command)
-    assert tag.startswith("manylinux_2_17_")
+    assert tag.startswith("manylinux_2_28_")
     command.write_bytes(b"\0GLIBC_2.34\0")
-    assert hooks.platform(library, command) == tag.replace("2_17", "2_34")
+    assert hooks.platform(library, command) == tag.replace("2_28", "2_34")
     library.write_bytes(b"musl")
     command.write_bytes(b"static")
     with pytest.raises(SystemExit, match="only glibc is supported"):
         hooks.platform(library, command)
+
+
+def test_a_release_wheel_follows_its_target(
+    hooks: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hooks.cross() == {}
+    monkeypatch.setenv("MESHFEED_TARGET", "aarch64")
+    cc = "python3 -m ziglang cc -target aarch64-linux-gnu.2.17"
+    assert hooks.cross() == {"GOOS": "linux", "GOARCH": "arm64", "CC": cc}
+    library, command = tmp_path / "library", tmp_path / "command"
+    command.write_bytes(b"static")
+    for version in (b"2.9", b"2.17"):
+        library.write_bytes(b"\0GLIBC_%s\0" % version)
+        tag = hooks.platform(library, command)
+        assert tag == "manylinux2014_aarch64.manylinux_2_17_aarch64"
+    library.write_bytes(b"\0GLIBC_2.18\0")
+    with pytest.raises(SystemExit, match=r"needs glibc 2\.18, newer than 2\.17"):
+        hooks.platform(library, command)
+    monkeypatch.setenv("MESHFEED_TARGET", "arm64")
+    with pytest.raises(SystemExit, match="is 'arm64'; expected x86_64 or aarch64"):
+        hooks.cross()
+
+
+def test_a_wheel_leaves_the_library_of_the_checkout_alone(
+    hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sources / "VERSION").write_text("1.0\n")
+    (sources / "capi").mkdir()
+    (sources / "capi/meshfeed.pc.in").touch()
+    (sources / "built").write_bytes(b"\0GLIBC_2.17\0")
+    for name in ("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
+        monkeypatch.setenv(name, str(sources / "built"))
+    monkeypatch.setattr(hooks, "sbom", lambda *_: "sbom")
+    data: dict[str, Any] = {"force_include": {}, "sbom_files": []}
+    hook(hooks, sources).initialize("standard", data)
+    files = {inside: path for path, inside in data["force_include"].items()}
+    assert {"meshfeed/_lib/libmeshfeed.so.1", "meshfeed/_bin/meshfeed"} < set(files)
+    assert all(Path(path).is_file() for path in files.values())
+    assert not (sources / "python").exists()
+    hook(hooks, sources).initialize("editable", data)
+    assert (sources / "python/meshfeed/_lib/libmeshfeed.so.1").is_file()
+
+
+def test_there_is_no_wheel_for_windows(
+    hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit, match="does not compile for Windows; use WSL"):
+        hook(hooks, sources).initialize("standard", {})
+    with pytest.raises(mf.UnsupportedError, match="there is no C library for Windows"):
+        library._opened(library.path())
 
 
 @pytest.mark.parametrize(
@@ -185,6 +236,7 @@ def test_a_build_without_go_says_what_is_missing(tmp_path: Path) -> None:
         ("test", ["test"]),
         ("check", ["test", "lint"]),
         ("wheel", ["build"]),
+        ("wheels", ["release"]),
     ],
 )
 def test_a_target_installs_what_it_needs(target: str, extras: list[str], tmp_path: Path) -> None:
