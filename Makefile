@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test licenses FORCE demo demo-go drill pages site test test-deep check lib install wheel wheels bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
+.PHONY: help setup wasm page page-test licenses FORCE demo demo-go drill pages site test test-deep lint check lib install wheel wheels bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ test-deep: page lib $(VENV)/.test $(VENV)/.site $(VENV)/.release ## the slow pro
 	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
 	@$(MAKE) --no-print-directory loaders || echo "NOT TESTED: the programs of other loaders, because those could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
+
+lint: lib $(VENV)/.test $(VENV)/.lint ## format, lint, types, and other platforms, without the tests
+	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py lint
 
 check: page lib $(VENV)/.test $(VENV)/.lint ## format, lint, types, imports, other platforms, and all tests
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py check

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # The names under which linkers find the library, and under which programs load it.
 LINKED = "libmeshfeed.dylib" if sys.platform == "darwin" else "libmeshfeed.so"
@@ -125,6 +126,21 @@ class BuildHook(BuildHookInterface[Any]):
         if done.returncode != 0:
             failed = f"{' '.join(command)} failed with exit status {done.returncode}"
             sys.exit(f"meshfeed: {failed}{remedy}")
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Makes the README the description of the package, with links that work outside a checkout."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Adds the description.
+
+        Args:
+            metadata: the table `project` of pyproject.toml, changed in place.
+        """
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        at = f"{metadata['urls']['Source']}/blob/v{metadata['version']}/"
+        absolute = re.sub(r"\]\((?!https:)", f"]({at}", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": absolute}
 
 
 def linking(root: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Runs the stages of a suite, four at a time, and prints the time of each.
 
-    python tests/stages.py test|check|test-deep
+    python tests/stages.py lint|test|check|test-deep
 
 A stage is a command line. Its output is printed when it ends. All stages run
 even if one fails, so that one run shows every failure; the exit status says
@@ -126,6 +126,7 @@ TEST = [
 LINT = [
     Stage("gofmt", "sh -c 'test -z \"$(gofmt -l . | tee /dev/stderr)\"'"),
     Stage("staticcheck", "go tool -modfile=tools/go.mod staticcheck ./..."),
+    Stage("actionlint", "go tool -modfile=tools/go.mod actionlint"),
     Stage("ruff", f"{PYTHON} -m ruff check ."),
     Stage("ruff format", f"{PYTHON} -m ruff format --check ."),
     Stage("mypy", f"{PYTHON} -m mypy"),
@@ -178,7 +179,7 @@ DEEP = [
     Stage("conformance rings", f"{PYTHON} tests/conformance/make_rings.py --check"),
 ]
 
-SUITES = {"test": TEST, "check": LINT + TEST, "test-deep": DEEP}
+SUITES = {"lint": LINT, "test": TEST, "check": LINT + TEST, "test-deep": DEEP}
 
 
 # Seconds that a stage has to end after Ctrl-C.

@@ -31,6 +31,7 @@ LEGITIMATE = {
     "torch is not installed": "it is 4 GB; the guide that compares with it needs it, too",
     "rich is not installed": "a table of what JAX prints covers the same",
     "ray is not installed": "loops of processes cover the same parts",
+    "only root may change the root folder": "the workflow of checks is an ordinary user",
     "make gpu-check-go": "a plugin with its hardware has a check of its own",
 }
 

@@ -109,6 +109,18 @@ def test_what_is_frozen_is_in_the_golden_files() -> None:
         assert name in orders
 
 
+def test_the_oldest_supported_releases_are_in_the_manifests() -> None:
+    rows = re.findall(
+        r"^\| (\w+) \| [^|]+ \| from ([\d.]+) on", section("versioning", "Supported releases"), re.M
+    )
+    project = (ROOT / "pyproject.toml").read_text()
+    (go,) = re.findall(r"^go (\d+\.\d+)", (ROOT / "go.mod").read_text(), re.MULTILINE)
+    (python,) = re.findall(r'^requires-python = ">=(.*)"', project, re.MULTILINE)
+    (jax,) = re.findall(r'^jax = \["jax>=(.*)"\]', project, re.MULTILINE)
+    (numpy,) = re.findall(r'^dependencies = \["numpy>=(.*)"\]', project, re.MULTILINE)
+    assert dict(rows) == {"Python": python, "JAX": jax, "NumPy": numpy, "Go": go}
+
+
 def test_every_kind_of_input_has_a_fuzz_target() -> None:
     tests = [path for path in ROOT.glob("*/**/*_test.go") if "node_modules" not in path.parts]
     fuzzed = {

@@ -23,6 +23,7 @@ FLOORS = {
     "errors": "",
     "_version": "",
     "_types": "",
+    "_deprecated": "",
     "_command": "",
     "_native": "",
     "_io": "",

@@ -234,6 +234,7 @@ def test_a_build_without_go_says_what_is_missing(tmp_path: Path) -> None:
         ("page", []),
         ("demo", ["demo"]),
         ("test", ["test"]),
+        ("lint", ["test", "lint"]),
         ("check", ["test", "lint"]),
         ("wheel", ["build"]),
         ("wheels", ["release"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -149,6 +150,22 @@ def test_another_folder_gives_the_same_bytes(dist: Path, tmp_path: Path) -> None
         for file in again.iterdir()
         if file.read_bytes() != (dist / file.name).read_bytes()
     ] == []
+
+
+def test_the_description_renders_and_its_links_lead_outside(dist: Path) -> None:
+    check = [sys.executable, "-m", "twine", "check", "--strict", *map(str, dist.iterdir())]
+    done = subprocess.run(check, capture_output=True, text=True, timeout=HANG, check=False)
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout + done.stderr
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as z:
+        (name,) = (n for n in z.namelist() if n.endswith(".dist-info/METADATA"))
+        description = z.read(name).decode().partition("\n\n")[2]
+    links = re.findall(r"\]\(([^)\s]+)\)", description)
+    here = f"https://github.com/meshfeed/meshfeed/blob/v{mf.__version__}/"
+    files = [link.removeprefix(here) for link in links if link.startswith(here)]
+    assert len(files) > 10
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert [file for file in files if not (ROOT / file.partition("#")[0]).exists()] == []
 
 
 def test_c_programs_are_built_against_the_wheel(fresh: Path, tmp_path: Path) -> None:
