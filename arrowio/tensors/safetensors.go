@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/npy"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -132,9 +133,9 @@ func parseEntry(f blob.Blob, name string, value jsontext.Value, space int64) (a 
 	}
 	dtypeName, hasType := entry["dtype"].Text()
 	offsets, hasOffsets := integers(entry["data_offsets"], 2)
-	shape, hasShape := integers(entry["shape"], maxRank)
+	shape, hasShape := integers(entry["shape"], npy.MaxRank)
 	if !hasType || !hasOffsets || len(offsets) != 2 || !hasShape {
-		return a, damaged(f, "the entry %q of the header needs a dtype, a shape of at most %d dimensions, and data_offsets", name, maxRank)
+		return a, damaged(f, "the entry %q of the header needs a dtype, a shape of at most %d dimensions, and data_offsets", name, npy.MaxRank)
 	}
 	begin, end := int64(offsets[0]), int64(offsets[1])
 	if end < begin || end > space {
@@ -153,7 +154,7 @@ func parseEntry(f blob.Blob, name string, value jsontext.Value, space int64) (a 
 		return a, nil
 	}
 	a.typ, a.logical = e.typ, e.logical
-	if n, ok := size(shape, a.typ.Size()); !ok || n != a.bytes {
+	if n, ok := npy.Size(shape, a.typ.Size()); !ok || n != a.bytes {
 		return a, damaged(f, "array %q of the type %s and the shape %v has %d bytes", name, dtypeName, shape, a.bytes)
 	}
 	return a, nil

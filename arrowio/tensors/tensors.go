@@ -15,22 +15,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
-	"math/bits"
 	"path"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/arrowio/internal/npy"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-const (
-	maxRank   = 31      // dimensions of an array; a layout has one more for the batch
-	maxArrays = 1 << 20 // in a file, or in all files of an index
-)
+const maxArrays = 1 << 20 // in a file, or in all files of an index
 
 // Source is the arrays of one file, or of the files of an index.
 type Source struct {
@@ -124,7 +120,7 @@ func readHeader(ctx context.Context, f blob.Blob) ([]array, error) {
 		return nil, err
 	}
 	switch {
-	case strings.HasPrefix(string(head), npyMagic):
+	case strings.HasPrefix(string(head), npy.Magic):
 		a, err := readNPY(ctx, f, 0, f.Size(), stem(f.Name()))
 		return []array{a}, err
 	case strings.HasPrefix(string(head), "PK\x03\x04"), strings.HasPrefix(string(head), "PK\x05\x06"):
@@ -160,41 +156,23 @@ func (s *Source) add(arrays []array, file int) error {
 	return nil
 }
 
-// size returns the bytes of an array. ok is false if a length is negative, or if there are
-// too many bytes.
-func size(shape []int, element int) (n int64, ok bool) {
-	n = int64(element)
-	empty := false
-	for _, d := range shape {
-		if d < 0 {
-			return 0, false
-		}
-		if d == 0 {
-			empty = true
-			continue
-		}
-		high, low := bits.Mul64(uint64(n), uint64(d))
-		if high != 0 || low > math.MaxInt64/16 {
-			return 0, false
-		}
-		n = int64(low)
-	}
-	if empty {
-		return 0, true
-	}
-	return n, true
-}
-
 // read fills p from an offset on.
 func read(ctx context.Context, f blob.Blob, p []byte, offset int64) error {
-	err := blob.ReadFull(ctx, f, p, offset)
-	if _, known := errors.AsType[*status.Error](err); err == nil || known {
+	if err := blob.ReadFull(ctx, f, p, offset); err != nil {
+		return unread(f, err, int64(len(p)), offset)
+	}
+	return nil
+}
+
+// unread returns the error of a read of n bytes.
+func unread(f blob.Blob, err error, n, offset int64) error {
+	if _, known := errors.AsType[*status.Error](err); known {
 		return err
 	}
 	if err := f.Check(); err != nil {
 		return err
 	}
-	return status.Errorf(status.IO, "tensors", "%s: %d bytes at byte %d cannot be read: %w", f.Name(), len(p), offset, err).With("path", f.Name())
+	return status.Errorf(status.IO, "tensors", "%s: %d bytes at byte %d cannot be read: %w", f.Name(), n, offset, err).With("path", f.Name())
 }
 
 func damaged(f blob.Blob, format string, args ...any) *status.Error {

@@ -59,8 +59,8 @@ func withHeader(header string, data []byte) []byte {
 	return append(append(out, header...), data...)
 }
 
-// npy writes a file as numpy.save does, in version 1.0.
-func npy(descr, order, shape string, data []byte) []byte {
+// npyFile writes a file as numpy.save does, in version 1.0.
+func npyFile(descr, order, shape string, data []byte) []byte {
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, order, shape)
 	header += strings.Repeat(" ", 117-len(header)) + "\n"
 	out := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header)))
@@ -121,9 +121,9 @@ func TestSource(t *testing.T) {
 			  "w": "1.safetensors", "norm": "2.safetensors", "scale": "1.safetensors"}}`),
 			"1.safetensors": safetensors(w[0], w[2]), "2.safetensors": safetensors(w[1], w[3]),
 		},
-		"long.npy": {"long.npy": npy("<c16", "False", "(3, 22501)", w[5].data)},
+		"long.npy": {"long.npy": npyFile("<c16", "False", "(3, 22501)", w[5].data)},
 		"a.npz": {"a.npz": npz(t, zip.Store, map[string][]byte{
-			"w.npy": npy("<f4", "False", "(5, 7, 3)", w[0].data), "scale.npy": npy("<f8", "True", "()", w[2].data), "README": nil,
+			"w.npy": npyFile("<f4", "False", "(5, 7, 3)", w[0].data), "scale.npy": npyFile("<f8", "True", "()", w[2].data), "README": nil,
 		})},
 	}
 	for name, m := range files {
@@ -347,14 +347,14 @@ func TestHostile(t *testing.T) {
 		"three.safetensors":   {withHeader(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}}`, data), `the entry "x" of the header needs a dtype, a shape of at most 31 dimensions, and data_offsets` + again},
 		"utf8.safetensors":    {withHeader("{\"\xff\":{}}", data), "the header is not JSON: the byte 0xff is not UTF-8 (at byte 2)" + again},
 		"space.safetensors":   {withHeader(" {"+one+"}", data), "the file does not begin with the header of safetensors" + again},
-		"rest.npy":            {npy("<f4", "False", "(1,)", data), `array "rest" has 4 bytes, but 8 follow its header; write the file again; for several arrays use numpy.savez`},
+		"rest.npy":            {npyFile("<f4", "False", "(1,)", data), `array "rest" has 4 bytes, but 8 follow its header; write the file again; for several arrays use numpy.savez`},
 		"index.json":          {[]byte(`{"weight_map": {"x": "../x.safetensors"}}`), `array "x" is in the file "../x.safetensors", which is not a name in the directory of the index` + again},
 		"map.json":            {[]byte(`{"weights": {}}`), `the index has no object "weight_map"` + again},
-		"cut.npy":             {npy("<f4", "False", "(3,)", data), `array "cut" of the type <f4 and the shape (3,) is longer than the 8 bytes after its header` + again},
+		"cut.npy":             {npyFile("<f4", "False", "(3,)", data), `array "cut" of the type <f4 and the shape (3,) is longer than the 8 bytes after its header` + again},
 		"header.npy":          {[]byte("\x93NUMPY\x01\x00\xff\xff{}"), `array "header" has a header of 65535 bytes, but only 2 follow` + again},
 		"large.npy":           {append([]byte("\x93NUMPY\x02\x00\x01\x00\x01\x00"), make([]byte, 65537)...), `array "large" has a header of 65537 bytes, but at most 65536 are read; write it with numpy.save`},
 		"version.npy":         {append([]byte("\x93NUMPY\x09\x00"), data...), `array "version" has version 9.0 of the .npy format; write it with numpy.save`},
-		"negative.npy":        {npy("<f4", "False", "(-1,)", data), ""},
+		"negative.npy":        {npyFile("<f4", "False", "(-1,)", data), ""},
 		"torch.pt":            {npz(t, zip.Store, map[string][]byte{"archive/data.pkl": {}}), `this zip file has no .npy member; its first member is "archive/data.pkl"; write weights of torch.save with safetensors.torch.save_file`},
 		"zip.npz":             {[]byte("PK\x03\x04 and nothing else"), "the zip directory cannot be read: zip: not a valid zip file" + again},
 	}
@@ -378,19 +378,19 @@ func TestSkipped(t *testing.T) {
 	for name, m := range map[string]blobtest.Memory{
 		"it has no name": {"x": safetensors(stored{"", "U8", []int{8}, eight})},
 		"arrays of the type F4 are not read; save them in a ":      {"x": safetensors(stored{"x", "F4", []int{16}, eight})},
-		"it is compressed; write the file with numpy.savez":        {"x": npz(t, zip.Deflate, map[string][]byte{"x.npy": npy("<f4", "False", "(2,)", eight)})},
-		"its byte order is foreign; save array.astype":             {"x": npy(">f4", "False", "(2,)", eight)},
-		"its elements are in Fortran order; save numpy.ascon":      {"x": npy("<f4", "True", "(2, 1)", eight)},
-		"its type |V2 is not a type of numbers; NumPy does not st": {"x": npy("|V2", "False", "(4,)", eight)},
-		"its type <f1 is not a type of numbers; NumPy does not st": {"x": npy("<f1", "False", "(8,)", eight)}, // float8_e5m2
-		"its type <U1 stands for text, which JAX does not ha":      {"x": npy("<U1", "False", "(2,)", eight)},
-		"its type |S4 stands for bytes; save array.view(nump":      {"x": npy("|S4", "False", "(2,)", eight)},
-		"its type >M8[s] stands for times, which JAX does no":      {"x": npy(">M8[s]", "False", "(1,)", eight)},
-		"its type <m8 stands for times, which JAX does not h":      {"x": npy("<m8", "False", "(1,)", eight)},
-		"its type |O stands for pickled Python objects, whic":      {"x": npy("|O", "False", "(1,)", eight)},
-		"its type <f16 has more than 64 bits, which JAX does":      {"x": npy("<f16", "False", "(0,)", nil)},
-		"its type <c32 has more than 128 bits, which JAX doe":      {"x": npy("<c32", "False", "(0,)", nil)},
-		"its type <W4 is complex of 32 bits, which JAX does ":      {"x": npy("<W4", "False", "(2,)", eight)},
+		"it is compressed; write the file with numpy.savez":        {"x": npz(t, zip.Deflate, map[string][]byte{"x.npy": npyFile("<f4", "False", "(2,)", eight)})},
+		"its byte order is foreign; save array.astype":             {"x": npyFile(">f4", "False", "(2,)", eight)},
+		"its elements are in Fortran order; save numpy.ascon":      {"x": npyFile("<f4", "True", "(2, 1)", eight)},
+		"its type |V2 is not a type of numbers; NumPy does not st": {"x": npyFile("|V2", "False", "(4,)", eight)},
+		"its type <f1 is not a type of numbers; NumPy does not st": {"x": npyFile("<f1", "False", "(8,)", eight)}, // float8_e5m2
+		"its type <U1 stands for text, which JAX does not ha":      {"x": npyFile("<U1", "False", "(2,)", eight)},
+		"its type |S4 stands for bytes; save array.view(nump":      {"x": npyFile("|S4", "False", "(2,)", eight)},
+		"its type >M8[s] stands for times, which JAX does no":      {"x": npyFile(">M8[s]", "False", "(1,)", eight)},
+		"its type <m8 stands for times, which JAX does not h":      {"x": npyFile("<m8", "False", "(1,)", eight)},
+		"its type |O stands for pickled Python objects, whic":      {"x": npyFile("|O", "False", "(1,)", eight)},
+		"its type <f16 has more than 64 bits, which JAX does":      {"x": npyFile("<f16", "False", "(0,)", nil)},
+		"its type <c32 has more than 128 bits, which JAX doe":      {"x": npyFile("<c32", "False", "(0,)", nil)},
+		"its type <W4 is complex of 32 bits, which JAX does ":      {"x": npyFile("<W4", "False", "(2,)", eight)},
 	} {
 		src := openIn(t, m, "x")
 		if s := src.Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || !strings.HasPrefix(s.Skipped[0].Reason, name) {
@@ -419,7 +419,7 @@ func TestOrderOfArrays(t *testing.T) {
 
 // TestMembersOfZip: the members of zip files as other programs than NumPy write them.
 func TestMembersOfZip(t *testing.T) {
-	array := npy("<f4", "False", "(2,)", make([]byte, 8))
+	array := npyFile("<f4", "False", "(2,)", make([]byte, 8))
 	file := func(headers ...*zip.FileHeader) []byte {
 		var out bytes.Buffer
 		w := zip.NewWriter(&out)
@@ -470,7 +470,7 @@ func TestMembersOfZip(t *testing.T) {
 // read, in parts of any shape.
 func TestChecksum(t *testing.T) {
 	const rows, columns = 1100, 1001 // 4 bytes each: five chunks
-	good := npz(t, zip.Store, map[string][]byte{"w.npy": npy("<f4", "False", "(1100, 1001)", random(4*rows*columns))})
+	good := npz(t, zip.Store, map[string][]byte{"w.npy": npyFile("<f4", "False", "(1100, 1001)", random(4*rows*columns))})
 	bad := bytes.Clone(good)
 	bad[len(bad)/2] ^= 1
 	for _, c := range []struct {
@@ -541,8 +541,8 @@ func TestFilesOfAnIndex(t *testing.T) {
 // read.
 func FuzzOpen(f *testing.F) {
 	f.Add(safetensors(weights[:5]...))
-	f.Add(npy("<f4", "False", "(5, 7, 3)", weights[0].data))
-	f.Add(npz(f, zip.Store, map[string][]byte{"w.npy": npy("<f4", "False", "(5, 7, 3)", weights[0].data)}))
+	f.Add(npyFile("<f4", "False", "(5, 7, 3)", weights[0].data))
+	f.Add(npz(f, zip.Store, map[string][]byte{"w.npy": npyFile("<f4", "False", "(5, 7, 3)", weights[0].data)}))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		src, err := open(t.Context(), blobtest.Memory{"x": append([]byte{}, file...)}, "x")
 		if err != nil {

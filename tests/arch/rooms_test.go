@@ -14,7 +14,7 @@ var rooms = []struct {
 	{"read bytes of a storage", []string{"blob", "blob/blobtest", "internal/local", "internal/resident"}},
 	{"find the files of a dataset", []string{"internal/manifest", "internal/files"}},
 	{"describe record batches and the buffers of columns", []string{"internal/buffers", "internal/index"}},
-	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile", "internal/format", "internal/format/..."}},
+	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile", "internal/npy", "internal/format", "internal/format/..."}},
 	{"give all files one schema", []string{"internal/union"}},
 	{"number the units of all files", []string{"internal/units"}},
 	{"decode units", []string{"internal/decoded"}},
