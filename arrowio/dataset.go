@@ -59,11 +59,12 @@ func (d *Dataset) Arrow() ([]arrowmeta.Field, arrowmeta.Metadata) {
 // Len implements source.Source.
 func (d *Dataset) Len() int64 { return d.table.Index.Len() }
 
-// Facts implements source.Source. Check takes the numbers of the fields of the dataset. If
-// directories name fields, the numbers of the stored columns differ.
+// Facts implements source.Source. Check and Adjacent take the numbers of the fields of the dataset.
+// If directories name fields, the numbers of the stored columns differ.
 func (d *Dataset) Facts() source.Facts {
 	f := stored{d}.Facts()
-	f.Check = d.rows.Facts().Check
+	rows := d.rows.Facts()
+	f.Check, f.Adjacent = rows.Check, rows.Adjacent
 	return f
 }
 
@@ -91,7 +92,7 @@ func enter(ctx context.Context, calls *source.Calls) (joined context.Context, le
 // FileInfo describes one file of a dataset.
 type FileInfo struct {
 	Path         string
-	Format       string // "file", "stream" or "parquet"
+	Format       string // "file", "stream", "parquet", "npy" or "raw"
 	Records      int64
 	Batches      int
 	LargestBatch int64  // rows

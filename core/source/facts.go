@@ -45,6 +45,13 @@ type Facts struct {
 	// source without files.
 	Version func() (string, error)
 
+	// Adjacent returns a gatherer of rows that lie one after the other, so that a window of records
+	// is one copy. Each part is of a row with one more dimension, the first, which counts
+	// length records. number returns the number that the gatherer gives the window from a
+	// record on, or -1 if its rows lie apart. The gatherer is nil if rows of the parts never
+	// lie so. Its errors may name other records.
+	Adjacent func(parts []Part, length int64) (g Gatherer, number func(record int64) int64, err error)
+
 	// Components returns the components of the fingerprint, which is the hash of their root.
 	Components func(ctx context.Context) (Component, error)
 }

@@ -112,7 +112,7 @@ func (c *chain) identify(ctx context.Context, below []source.Fingerprint) (f sou
 // Facts implements source.Source.
 func (c *chain) Facts() source.Facts {
 	f := c.base.Facts()
-	f.Units, f.Components = c.unitSizes, c.components
+	f.Units, f.Components, f.Adjacent = c.unitSizes, c.components, c.adjacent
 	f.Check = c.checked(c.check)
 	return f
 }

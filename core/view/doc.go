@@ -34,7 +34,8 @@
 // into another, then enters one gatherer. That takes about a nanosecond for each record,
 // and for each filter 25, because it counts bits; Take over filters keeps the numbers that
 // they find. Window and Concat also let the gatherers
-// below write the blocks in place. Stack gathers columns into memory of its own,
+// below write the blocks in place. A window is one copy if its rows lie one after the other, as in
+// files of tokens. Stack gathers columns into memory of its own,
 // then interleaves them.
 //
 // # Closing

@@ -44,7 +44,7 @@ func (m *Memory) Reader(fields []int) (source.Reader, error) {
 // Facts implements source.Source. The units are the record batches.
 func (m *Memory) Facts() source.Facts {
 	coverage := func() (hashed, of int64) { return coverage(m) }
-	return source.Facts{Units: m.table.Index.Units, Coverage: coverage, Components: m.components}
+	return source.Facts{Units: m.table.Index.Units, Coverage: coverage, Components: m.components, Adjacent: m.table.Adjacent}
 }
 
 // Fingerprint implements source.Source: see [fingerprint].
