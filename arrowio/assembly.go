@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/lists"
@@ -19,8 +18,8 @@ import (
 )
 
 // openFile opens a file and reads its metadata.
-func openFile(ctx context.Context, found *files.File, opener blob.Opener, reads *resident.Reads) (*units.File, error) {
-	b, err := opener.Open(ctx, found.Entry)
+func openFile(ctx context.Context, found *files.File, o *Options, reads *resident.Reads) (*units.File, error) {
+	b, err := o.Opener.Open(ctx, found.Entry)
 	if err != nil {
 		return nil, found.Advise(err)
 	}
@@ -28,7 +27,7 @@ func openFile(ctx context.Context, found *files.File, opener blob.Opener, reads 
 	release, err := f.Content.HoldEnd(ctx)
 	if err == nil {
 		defer release()
-		f.Contents, err = contentsOf(ctx, f.Content)
+		f.Contents, err = contentsOf(ctx, f.Content, o.raw())
 	}
 	if err == nil {
 		f.Metadata = f.Contents.Metadata()

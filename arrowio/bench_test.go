@@ -15,7 +15,9 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/view"
 )
 
 // BenchmarkGather copies random rows of one field, from memory and from files in the
@@ -257,5 +259,37 @@ func benchmarkSteps(b *testing.B, ds *arrowio.Dataset, g source.Gatherer, record
 			b.Fatal(err)
 		}
 		step++
+	}
+}
+
+// BenchmarkTokens copies 4 KiB of tokens in random order: fixed rows of a file of Arrow, and windows of
+// 2,048 tokens over a raw file of the same size.
+func BenchmarkTokens(b *testing.B) {
+	const width, rows = 4096, 64 << 10
+	fixed := uniform(b, width/4, rows, 1)
+	raw := temp(b, "train.bin")
+	if err := os.WriteFile(raw, make([]byte, width*rows), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for _, io := range []string{"map", "read"} {
+		b.Run("fixed/"+io, func(b *testing.B) {
+			ds, err := arrowio.OpenFiles(b.Context(), []string{fixed}, arrowio.Options{IO: io})
+			if err != nil {
+				b.Fatal(err)
+			}
+			gatherRandom(b, ds, width)
+		})
+		b.Run("windows/"+io, func(b *testing.B) {
+			ds, err := arrowio.OpenFiles(b.Context(), []string{raw}, arrowio.Options{IO: io, DType: dtype.Uint16})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer ds.Close()
+			v, err := view.Window(b.Context(), ds, view.Windows{Length: width / 2, Stride: width/2 - 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			gatherRandom(b, v, width)
+		})
 	}
 }

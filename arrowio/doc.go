@@ -1,5 +1,5 @@
 // Package arrowio makes sources of records for a loader: from one or many files of
-// Arrow IPC or Parquet ([Open]), and from Go slices ([FromSlices]). Its
+// Arrow IPC, Parquet or tokens ([Open]), and from Go slices ([FromSlices]). Its
 // subpackages records and records18 make sources from record batches of the Arrow
 // library for Go, v17 and v18.
 //
@@ -38,8 +38,9 @@
 //     files of a conversion.
 //   - Record batches: internal/index finds the record batch of a record, and internal/buffers
 //     describes the Arrow buffers of a column.
-//   - Formats: internal/format defines what a format does. internal/format/ipc and
-//     internal/format/parquet are the formats, and internal/format/computed presents the rows of any
+//   - Formats: internal/format defines what a format does. internal/format/ipc,
+//     internal/format/parquet and internal/format/flat are the formats. internal/npy reads the
+//     header of .npy files, and internal/format/computed presents the rows of any
 //     source as units of a file. internal/codec decompresses, internal/chunk and
 //     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.
 //   - Schema: internal/union makes one schema for all files.

@@ -2,28 +2,48 @@ package arrowio
 
 import (
 	"context"
+	"path"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/ipc"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/parquet"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // formats are the formats of files. Open tries them in this order.
-var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.UsualRules}}
+var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.UsualRules}, flat.NPY{}}
 
-// contentsOf recognizes and opens the contents of a file.
-func contentsOf(ctx context.Context, content *resident.File) (format.Contents, error) {
-	f, err := formatOf(ctx, content)
-	switch {
-	case err != nil:
-		return nil, err
-	case f == nil:
-		return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
+// contentsOf recognizes and opens the contents of a file. With a type of elements, the file is raw.
+func contentsOf(ctx context.Context, content *resident.File, raw flat.Raw) (format.Contents, error) {
+	if raw.Type != dtype.Invalid && raw.Skip > 0 {
+		return raw.Open(ctx, content)
 	}
-	return f.Open(ctx, content)
+	f, err := formatOf(ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	var c format.Contents
+	if f != nil {
+		c, err = f.Open(ctx, content)
+	}
+	switch whole := f != nil && err == nil; { // elements may begin as a stream does, so recognition is not enough
+	case raw.Type != dtype.Invalid && whole:
+		return nil, status.New(status.InvalidArgument, "arrowio", "the file is not raw: it says what its elements are").
+			WithHint("leave dtype out; to read its bytes all the same, skip the header")
+	case raw.Type != dtype.Invalid:
+		return raw.Open(ctx, content)
+	case !whole && strings.EqualFold(path.Ext(content.Name()), ".bin"):
+		return nil, flat.Untyped(ctx, content)
+	case f != nil:
+		return c, err
+	}
+	return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
 }
 
 // recognized reports whether a blob has one of the formats. A blob that cannot be read has none.

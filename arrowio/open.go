@@ -7,6 +7,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
@@ -68,6 +69,14 @@ type Options struct {
 	// before the files are compared, so that other columns may differ. Nil stands for all.
 	Columns []string
 
+	// DType is the type of the elements of raw files, which hold nothing else, such as the
+	// train.bin of nanoGPT. Each element is a record of the field "tokens". Without it, files say
+	// themselves what they hold.
+	DType dtype.Type
+
+	// Skip is the number of bytes before the first element of each raw file.
+	Skip int64
+
 	// Opener finds and opens the files. Nil stands for the files of this machine.
 	Opener blob.Opener
 }
@@ -76,14 +85,14 @@ type Options struct {
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 
-// Open opens files of Arrow IPC or Parquet as one dataset: paths, globs and
+// Open opens files of Arrow IPC, Parquet or NumPy (.npy) as one dataset: paths, globs and
 // directories. The error is NotFound if no file exists, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})
 }
 
-// OpenFiles opens files of Arrow IPC or Parquet as one dataset: see [Open]. If ctx
+// OpenFiles opens files as one dataset: see [Open]. If ctx
 // ends before it returns, the error has the code of ctx.
 func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, error) {
 	if err := o.check(); err != nil {
@@ -102,7 +111,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	}
 	opened, reads := make([]*units.File, len(found)), resident.NewReads(hints)
 	err = reads.Each(len(found), func(i int) (err error) {
-		opened[i], err = openFile(ctx, &found[i], o.Opener, reads)
+		opened[i], err = openFile(ctx, &found[i], &o, reads)
 		return err
 	})
 	var d *Dataset
@@ -119,7 +128,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	return d, nil
 }
 
-// check rejects unknown values of IO and Duplicates.
+// check rejects unknown values.
 func (o Options) check() error {
 	if !slices.Contains([]string{"", "auto", "map", "read"}, o.IO) {
 		return status.Errorf(status.InvalidArgument, "arrowio", "io %q is not a way to read files", o.IO).
@@ -140,8 +149,10 @@ func (o Options) check() error {
 	if o.CacheBytes < 0 {
 		return status.Errorf(status.InvalidArgument, "arrowio", "the cache cannot have %d bytes", o.CacheBytes)
 	}
-	return nil
+	return o.raw().Check()
 }
+
+func (o Options) raw() flat.Raw { return flat.Raw{Type: o.DType, Skip: o.Skip} }
 
 func closeFiles(files []*units.File) (err error) {
 	for _, f := range files {

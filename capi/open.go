@@ -48,6 +48,12 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 				return err
 			}
 		}
+		if opts.dtype != (C.mf_dtype{}) {
+			if o.DType, err = elementType("meshfeed", "raw files", "tokens", opts.dtype); err != nil {
+				return err
+			}
+		}
+		o.Skip = int64(opts.skip)
 		if opts.flags&C.MF_ALLOW_DUPLICATES != 0 {
 			o.Duplicates = "allow"
 		}

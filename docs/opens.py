@@ -175,6 +175,11 @@ SOURCES: dict[str, list[str]] = {
         "mf.from_arrow(table.to_pandas())",
         "mf.from_arrow(duckdb.from_arrow(table))",
     ],
+    "arrays of numbers in .npy files": ['mf.open("rows.npy")'],
+    "raw numbers without a header, also after bytes to skip": [
+        'mf.open("rows.bin", dtype="float32")',
+        'mf.open("headed.bin", dtype="float32", skip=7)',
+    ],
     "arrays of NumPy": ['mf.from_arrays({"x": array})'],
     "weights: safetensors, .npy, .npz": ['mf.open_arrays("weights.safetensors")'],
 }
@@ -199,6 +204,10 @@ def fill(folder: Path, table: pa.Table) -> None:
         hive, folder / "hive", format="parquet", partitioning=["year"], partitioning_flavor="hive"
     )
     datasets.DatasetDict({"train": datasets.Dataset(table)}).save_to_disk(folder / "saved")
+    np.save(folder / "rows.npy", table["x"].to_numpy())
+    raw = table["x"].to_numpy().tobytes()
+    (folder / "rows.bin").write_bytes(raw)
+    (folder / "headed.bin").write_bytes(b"headers" + raw)
     safetensors.numpy.save_file({"x": table["x"].to_numpy()}, folder / "weights.safetensors")
 
 
@@ -224,9 +233,8 @@ def opened() -> dict[str, str]:
         for source, programs in SOURCES.items():
             for program in programs:
                 with eval(program, names) as made:
-                    values = np.asarray(
-                        made[:]["x"] if isinstance(made, mf.Dataset) else whole(made)
-                    )
+                    stored = isinstance(made, mf.StoredArrays)
+                    values = np.asarray(whole(made) if stored else next(iter(made[:].values())))
                 assert set(values.tolist()) == {1.5, 2.5, 3.5}, f"{source}: {values}"
     return {source: programs[0] for source, programs in SOURCES.items()}
 

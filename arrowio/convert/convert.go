@@ -262,6 +262,10 @@ func (j *job) arguments(inputs []string) []string {
 			add("--shapes", text)
 		}
 	}
+	if typ := j.options.Files.DType; typ != dtype.Invalid {
+		add("--dtype", typ.String())
+		add("--skip", fmt.Sprint(j.options.Files.Skip))
+	}
 	if j.options.Files.Duplicates == "allow" {
 		add("--duplicates", "allow")
 	}

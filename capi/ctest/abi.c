@@ -140,6 +140,9 @@ int main(void) {
   FIELD(mf_dataset_options, cache_bytes);
   FIELD(mf_dataset_options, columns);
   FIELD(mf_dataset_options, n_columns);
+  FIELD(mf_dataset_options, dtype);
+  FIELD(mf_dataset_options, reserved);
+  FIELD(mf_dataset_options, skip);
   STRUCT(mf_fill);
   FIELD(mf_fill, field);
   FIELD(mf_fill, value);

@@ -316,13 +316,18 @@ typedef struct mf_dataset_options {
   int64_t cache_bytes;        /* the most bytes of the folder; 0: a quarter of the disk that is free */
   const char* const* columns; /* the columns that become fields, in this order; others may differ */
   int64_t n_columns;          /* 0: all columns, which must be in all files */
+  mf_dtype dtype;             /* type of the elements of raw files; zeros: the files say what they hold */
+  int32_t reserved;
+  int64_t skip; /* bytes before the first element of each raw file */
 } mf_dataset_options;
 
-#define MF_DATASET_OPTIONS_INIT {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0}
+#define MF_DATASET_OPTIONS_INIT                                                                              \
+  {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {0, 0, 0}, 0, 0}
 
-/* Opens n paths to files of Parquet or Arrow IPC: files, globs and directories, in this
-   order. Directories such as year=2024 in a directory become a field. options may be NULL.
-   Returns before it touches a file; see mf_wait. */
+/* Opens n paths to files of Parquet, Arrow IPC or NumPy, or to raw files: files, globs and
+   directories, in this order. Directories such as year=2024 in a directory become a field. Each
+   element of a raw file is a record of the field "tokens". options may be NULL. Returns before it
+   touches a file; see mf_wait. */
 mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_options* options,
                           mf_dataset* dataset, mf_error* error);
 

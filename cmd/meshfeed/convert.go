@@ -18,7 +18,7 @@ func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert FILE… FOLDER",
 		Short: "write a dataset as Arrow IPC files that are fast to shuffle",
-		Long: `Opens files of Arrow IPC and Parquet, streams, globs and directories as one dataset. Writes it into the
+		Long: `Opens files of Arrow IPC, Parquet and NumPy, raw files, streams, globs and directories as one dataset. Writes it into the
 last argument, a folder, as Arrow IPC files without compression. Open the folder, and the records have
 the order of the input. Lists of one length become fixed-size lists; dictionaries and views become plain
 values. A column that cannot be converted is an error: --columns names the others.

@@ -17,7 +17,7 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "list fields, row shapes, files, and columns that cannot be arrays",
-		Long: `Opens files of Arrow IPC and Parquet, streams, globs and directories as one dataset. Prints its fields, its files,
+		Long: `Opens files of Arrow IPC, Parquet and NumPy, raw files, streams, globs and directories as one dataset. Prints its fields, its files,
 and the columns that cannot be arrays, with the reason. Reads metadata only; for the fingerprint it also
 reads samples of the data, or all data up to 16 MiB.
 
@@ -62,6 +62,8 @@ smallest, the median, the 99th percentile and the largest. It reads offsets and 
 func datasetFlags(cmd *cobra.Command, o *arrowio.Options, asJSON *bool) {
 	cmd.Flags().Var((*shapesFlag)(o), "shapes", "the shape of a row of lists or bytes, such as image=32x32x3 or image=32x32x3:float32; may be repeated")
 	cmd.Flags().StringSliceVar(&o.Columns, "columns", nil, "the columns that become fields, in this order, such as tokens,label; the others may differ between files")
+	cmd.Flags().Var((*dtypeFlag)(&o.DType), "dtype", "the type of the elements of raw files, such as uint16 for tokens in train.bin")
+	cmd.Flags().Int64Var(&o.Skip, "skip", 0, "the bytes before the first element of raw files")
 	cmd.Flags().StringVar(&o.Duplicates, "duplicates", "refuse", "refuse or allow a file that comes twice")
 	cmd.Flags().StringVar(&o.Split, "split", "", "the split of a directory, such as train")
 	cmd.Flags().BoolVar(asJSON, "json", false, "print as JSON")

@@ -66,3 +66,24 @@ func (f *shapesFlag) Set(text string) error {
 }
 
 var errShape = errors.New("expected a field and the shape of a row, such as image=32x32x3 or, for elements in bytes, image=32x32x3:float32")
+
+// dtypeFlag is the value of --dtype: the type of the elements of raw files.
+type dtypeFlag dtype.Type
+
+// Type implements pflag.Value.
+func (f *dtypeFlag) Type() string { return "type" }
+
+// String implements pflag.Value.
+func (f *dtypeFlag) String() string {
+	if typ := dtype.Type(*f); typ.Valid() {
+		return typ.String()
+	}
+	return ""
+}
+
+// Set implements pflag.Value.
+func (f *dtypeFlag) Set(text string) error {
+	typ, err := dtype.Parse(text)
+	*f = dtypeFlag(typ)
+	return err
+}

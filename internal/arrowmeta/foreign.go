@@ -23,7 +23,6 @@ var otherFormats = []struct {
 	{starts("FEA1"), "a Feather file of version 1", rewrite},
 	{starts("ORC"), "an ORC file", with("orc", `read_table("in.orc")`)},
 	{starts("Obj\x01"), "an Avro file", rewrite},
-	{starts("\x93NUMPY"), "a NumPy file", `as records: mf.from_arrays({"x": numpy.load("in.npy", mmap_mode="r")}); ` + weights},
 	{starts("\x89HDF"), "an HDF5 file", `if it fits into memory: mf.from_arrays({"x": h5py.File("in.h5")["x"][:]}); if not, ` + rewrite},
 	{starts("\x1f\x8b"), "compressed with gzip", unpack},
 	{starts("\x28\xb5\x2f\xfd"), "compressed with zstd", unpack},

@@ -65,17 +65,16 @@ func (f finder) directory(dir string) ([]File, error) {
 }
 
 // data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
-// such files it returns the files without any suffix, if one of them has Arrow data.
+// such files it returns the .npy files, and without these the files without any suffix, if one of
+// them has Arrow data.
 func (f finder) data(dir string, entries []blob.Entry) []string {
 	if names := arrowFiles(entries); len(names) > 0 {
 		return names
 	}
-	var names []string
-	for _, e := range entries {
-		if !e.Dir && !hidden(e.Name) && path.Ext(e.Name) == "" {
-			names = append(names, e.Name)
-		}
+	if names := namesOf(entries, func(name string) bool { return !hidden(name) && strings.EqualFold(path.Ext(name), npy) }); len(names) > 0 {
+		return names
 	}
+	names := namesOf(entries, func(name string) bool { return !hidden(name) && path.Ext(name) == "" })
 	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(f.join(dir, name)) }) {
 		return nil
 	}
@@ -88,9 +87,12 @@ func hasData(entries []blob.Entry) bool {
 }
 
 // arrowFiles returns the names of the Arrow files in a directory.
-func arrowFiles(entries []blob.Entry) (names []string) {
+func arrowFiles(entries []blob.Entry) []string { return namesOf(entries, isArrow) }
+
+// namesOf returns the names of some files in a directory.
+func namesOf(entries []blob.Entry, some func(name string) bool) (names []string) {
 	for _, e := range entries {
-		if !e.Dir && isArrow(e.Name) {
+		if !e.Dir && some(e.Name) {
 			names = append(names, e.Name)
 		}
 	}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from meshfeed import _types
 from meshfeed._data.dataset import Dataset, cache_folder, compare_files, origin
@@ -50,8 +51,13 @@ def open(
     split: str | None = None,
     cache: Literal["auto", "memory"] | Paths | None = "auto",
     cache_bytes: int | None = None,
+    dtype: npt.DTypeLike | None = None,
+    skip: int = 0,
 ) -> Dataset:
-    """Opens Parquet files, and Arrow IPC files and streams.
+    """Opens Parquet files, Arrow IPC files and streams, and files of tokens: .npy and raw ones.
+
+    Files of tokens have one field, ``tokens``. A .npy file has a record for each index of its first
+    dimension, and a raw file one for each element. ``ds.window(2048)`` makes sequences of them.
 
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
@@ -87,6 +93,10 @@ def open(
             and a loader refuses to shuffle such files.
         cache_bytes: the most bytes of all files in the folder; those that were used longest ago
             are removed first. The default is a quarter of what is free on its disk.
+        dtype: the type of the elements of raw files, such as "uint16" for nanoGPT's ``train.bin``.
+            They are little-endian. Without it, the files must say what they hold.
+        skip: bytes before the first element of each raw file, such as the 1024 of the header in
+            files of llm.c and modded-nanoGPT.
 
     Raises:
         NotFoundError: there is no such file or split.
@@ -115,6 +125,8 @@ def open(
             split=chosen,
             cache=_cache(check, cache),
             cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1) or 0,
+            dtype=element(check, "dtype", dtype),
+            skip=check.integer("skip", skip, 0, 2**63 - 1),
         )
         ds = Dataset(handle)
         origin(ds).uncached = cache is None

@@ -142,6 +142,9 @@ class DatasetOptions(ctypes.Structure):
         (c_int64, "cache_bytes"),
         (POINTER(c_char_p), "columns"),
         (c_int64, "n_columns"),
+        (DType, "dtype"),
+        (c_int32, "reserved"),
+        (c_int64, "skip"),
     )
 
 

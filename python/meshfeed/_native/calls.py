@@ -40,10 +40,13 @@ def _field(name: str) -> bytes:
 _IO = ("auto", "map", "read")  # by the numbers of mf_dataset_options.io
 
 
+def _dtype(dtype: np.dtype[Any] | None) -> DType:
+    return DType() if dtype is None else DType(_DLPACK[dtype.kind], 8 * dtype.itemsize, 1)
+
+
 def _row_shape(field: str, shape: RowShape) -> abi.RowShape:
     dims, dtype = shape
-    kind = DType() if dtype is None else DType(_DLPACK[dtype.kind], 8 * dtype.itemsize, 1)
-    return abi.RowShape(_field(field), (c_int64 * len(dims))(*dims), len(dims), kind)
+    return abi.RowShape(_field(field), (c_int64 * len(dims))(*dims), len(dims), _dtype(dtype))
 
 
 def _dataset_options(shapes: Shapes | None) -> abi.DatasetOptions:
@@ -64,6 +67,8 @@ def dataset_open(
     split: str | None,
     cache: str,
     cache_bytes: int,
+    dtype: np.dtype[Any] | None,
+    skip: int,
 ) -> Handle:
     """Opens files. Without names of columns, all columns become fields."""
     options = _dataset_options(shapes)
@@ -72,6 +77,7 @@ def dataset_open(
     options.io = _IO.index(io)
     options.split = None if split is None else _field(split)
     options.cache, options.cache_bytes = os.fsencode(cache), cache_bytes
+    options.dtype, options.skip = _dtype(dtype), skip
     options.flags = abi.ALLOW_DUPLICATES if allow_duplicates else 0
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
     return created("dataset", "mf_dataset_open", names, len(paths), byref(options))

@@ -69,6 +69,8 @@ def _measured(options: argparse.Namespace, devices: int) -> tuple[mf.Benchmark, 
         "io": options.io,
         "duplicates": options.duplicates,
         "cache": options.cache,
+        "dtype": options.dtype,
+        "skip": options.skip,
     }
     if options.split:
         opened["split"] = options.split
@@ -123,6 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--duplicates", choices=("refuse", "allow"), default="refuse")
     parser.add_argument("--split", help="the split of a directory, such as train")
+    parser.add_argument("--dtype", help="the type of the elements of raw files, such as uint16")
+    parser.add_argument("--skip", type=int, default=0, help="the bytes before their first element")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     return parser
 

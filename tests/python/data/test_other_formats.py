@@ -42,7 +42,6 @@ def test_tables_become_arrow_files(
 @pytest.mark.parametrize(
     ("name", "write", "module"),
     [
-        ("in.npy", lambda path: np.save(path, X), "numpy"),
         ("in.npz", lambda path: np.savez(path, x=X), "numpy"),
         ("in.safetensors", lambda path: save_file({"x": X}, path), "safetensors.numpy"),
     ],
