@@ -130,6 +130,7 @@ LINT = [
     Stage("ruff", f"{PYTHON} -m ruff check ."),
     Stage("ruff format", f"{PYTHON} -m ruff format --check ."),
     Stage("mypy", f"{PYTHON} -m mypy"),
+    Stage("programs under type checkers", f"{PYTHON} -m pytest -q tests/checkers"),
     Stage(
         "clang-format",
         'sh -c \'git ls-files "*.c" "*.h" "*.hpp" "*.cc" |'

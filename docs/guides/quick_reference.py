@@ -98,7 +98,7 @@ specs = {"image": P("data", None, None, None), "label": P("data")}
 # dict you can give one spec for all fields:
 
 # %%
-specs = P("data")
+spec = P("data")
 
 # %% [markdown]
 # ## 5. Two batches
@@ -109,7 +109,7 @@ specs = P("data")
 # %%
 batch_size = 64 * mesh.shape["data"]
 
-with mf.Loader(ds, mesh, specs, batch_size=batch_size) as loader:
+with mf.Loader(ds, mesh, spec, batch_size=batch_size) as loader:
     layout = loader.layout
     for batch in loader:
         image, label = batch["image"], batch["label"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +39,18 @@ if TYPE_CHECKING:
     SavedState = Mapping[str, Any] | str | os.PathLike[str]
     Fill = Mapping[str, complex | np.number[Any] | np.bool_]
     Shapes = Mapping[str, Sequence[int] | jax.ShapeDtypeStruct]
+
+    class Device(Protocol):
+        """A `jax.Device`, which is an unknown type to pyright.
+
+        In strict mode pyright refuses programs that call a function of partially unknown type.
+        """
+
+        @property
+        def platform(self) -> str: ...
+
+        @property
+        def device_kind(self) -> str: ...
 
     class Sizes(TypedDict, total=False):
         """The sizes of a transformer; see `mf.strategy.transformer`."""

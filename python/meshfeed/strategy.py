@@ -29,7 +29,6 @@ from meshfeed._plan.devices import described, processes
 from meshfeed._plan.questions import json_values, naming_arguments
 
 if TYPE_CHECKING:
-    from jax import Device
     from jax.sharding import AbstractMesh, Mesh
 
     from meshfeed import _types
@@ -327,7 +326,7 @@ def training(
 
 
 def cluster(
-    kind: str | Device | Sequence[Device] | Mesh | AbstractMesh | None = None,
+    kind: str | _types.Device | Sequence[_types.Device] | Mesh | AbstractMesh | None = None,
     *,
     devices: int | None = None,
     per_node: int | None = None,

@@ -114,7 +114,7 @@ def run(leaf: str, rounds: int) -> list[dict[str, Any]]:
 def compare(tree: Any, mesh: Mesh, specs: Any, memory: Memory, rounds: int) -> dict[str, Any]:
     """Returns the times of both calls, after a check that their arrays are equal."""
     shardings = jax.tree.map(lambda s: NamedSharding(mesh, s), specs)
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "meshfeed": lambda: mf.put(tree, mesh, specs, may_alias=memory.may_alias),
         "device_put": lambda: jax.device_put(tree, shardings),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -16,7 +16,7 @@ Times = dict[str, list[float]]
 Stretch = Callable[[], Times]
 
 
-def take_turns(stretches: dict[str, Stretch], rounds: int) -> dict[str, Any]:
+def take_turns(stretches: Mapping[str, Stretch], rounds: int) -> dict[str, Any]:
     """Runs every stretch once per round, and returns the samples of every name.
 
     A first round does not count.

@@ -100,6 +100,7 @@ class Trial:
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not frame.f_code.co_filename.startswith(WATCHED):
             return None
+        frame.f_trace = self._step  # Python 3.14 ignores the next line in a frame without it
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from meshfeed._io.arguments import DEVICES, Checks, is_integer
 
 if TYPE_CHECKING:
-    from jax import Device
     from jax.sharding import AxisType, Mesh
+
+    from meshfeed._types import Device
 
 _AXES = 'such as {"data": -1, "model": 2}, where -1 is the rest of the devices'
 

@@ -17,8 +17,9 @@ from meshfeed._plan.questions import input_part, json_values, naming_arguments
 from meshfeed.strategy import Axis, Cluster, Model, Training
 
 if TYPE_CHECKING:
-    from jax import Device
     from jax.sharding import AxisType, Mesh
+
+    from meshfeed._types import Device
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

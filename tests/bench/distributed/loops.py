@@ -49,12 +49,12 @@ def loops(case: Case, shardings: Shardings, data: Data, path: Path) -> dict[str,
 
 def meshfeed(case: Case, shardings: Shardings, path: Path) -> Loop:
     """Yields the batches of meshfeed, from the file."""
-    size, options = case.batch, {"shuffle": True, "seed": 0, "epochs": -1}
-    loader = mf.Loader(mf.open(path), None, dict(shardings), batch_size=size, **options)
+    size, split = case.batch, dict(shardings)
+    loader = mf.Loader(mf.open(path), None, split, batch_size=size, shuffle=True, epochs=-1)
 
     def gathered() -> float:
         stats = loader.stats()
-        return stats["bytes"] / stats["batches"]
+        return float(stats["bytes"] / stats["batches"])
 
     return Loop(iter(loader), gathered, QUICK)
 

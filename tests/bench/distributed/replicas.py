@@ -57,7 +57,8 @@ def run(ds: mf.Dataset, mode: str) -> dict[str, float]:
     """
     mesh = Mesh(np.array(jax.devices()).reshape(2, -1), ("model", "data"))
     options: dict[str, Any] = {"batch_size": CASE.batch, "shuffle": True, "epochs": -1}
-    with mf.Loader(ds, mesh, PartitionSpec("data"), verify_replicas=mode, **options) as loader:
+    options["verify_replicas"] = mode
+    with mf.Loader(ds, mesh, PartitionSpec("data"), **options) as loader:
         loop, start = iter(loader), time.perf_counter()
         jax.block_until_ready(next(loop))
         first = time.perf_counter() - start

@@ -344,7 +344,7 @@ def test_refused_capsules() -> None:
     source = mf.from_arrays({"y": filled((64, 16), "bfloat16")})
     with mf.devices(VIRTUAL) as devices:
         shard = next(mf.Loader(source, layout=lay(source=source), process=0).place(devices))["y"]
-        with pytest.raises(RuntimeError, match="Unsupported dtype in DLTensor"):
+        with pytest.raises((BufferError, RuntimeError), match="Unsupported dtype"):
             np.from_dlpack(shard.shards[5])
         with pytest.raises(ZeroDivisionError):
             print(shard.shards[5].__dlpack__(), 1 / 0)
