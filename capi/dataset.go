@@ -16,8 +16,10 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
+	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
@@ -140,6 +142,8 @@ type info struct {
 	Units         *unitsInfo    `json:"units,omitempty"`
 	Cache         *cacheInfo    `json:"cache,omitempty"`
 	Fingerprinted coverage      `json:"fingerprinted"`
+
+	Packing *packing.Report `json:"packing,omitempty"` // of a packed view
 }
 
 type unitsInfo struct {
@@ -205,6 +209,9 @@ func infoOf(s source.Source) info {
 		out.Cache = &cacheInfo{Folder: c.Folder, Bytes: c.Limit}
 	}
 	out.Fingerprinted.Bytes, out.Fingerprinted.Of = source.CoverageOf(s)
+	if r, ok := view.PackingOf(s); ok {
+		out.Packing = &r
+	}
 	if d, ok := s.(*arrowio.Dataset); ok {
 		for _, f := range d.Files() {
 			out.Files = append(out.Files, fileInfo{f.Path, f.Records, f.Compression})

@@ -398,7 +398,7 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
    appears once a loader keeps decoded record batches on disk: {"folder": "...", "bytes": N},
    or {"problem": "..."} if that failed and they are kept in memory. In
    "fingerprinted", "bytes" is how many bytes the fingerprint covers, and "of" is the size of
-   the data. */
+   the data. A view of the kind pack has "packing": {"plan": "best_fit.1:65536", "rows": 9, ...}. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
 /* Returns the hash of the content: 32 hexadecimal digits, the same on every host. If all
@@ -487,6 +487,15 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
      pad      field, length, value?, side?: "right" or "left", too_long?: "error" or "truncate"
               The rows of a field at one length. The field "<name>_length" of int32 follows it:
               how many elements of each row are its own. A null row becomes padding.
+     pack     field, length, method?: "best_fit" or "split", fields?: [name], separator?, labels?,
+              too_long?: "split", "truncate", "drop" or "error", group?, max_documents?, overlap?,
+              ignored_label?
+              Several lists of the field, such as documents of tokens, in each row of `length` elements.
+              "segment_ids" of int32 numbers the documents of a row from 1 on, with 0 in padding, and
+              "positions" of int32 counts the elements of each from 0 on. `fields` have rows of the same
+              lengths, and are packed alike; other fields are left out. `labels` names a field with the
+              next element of the same document. mf_dataset_info has "packing", which counts documents and
+              padding.
      reshape  field, shape: [size], dtype?
               The rows of a field in a shape, in C order: lists or binary values of as many
               elements, or rows of another shape. Bytes may hold elements of any type but
@@ -502,8 +511,8 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
    `meshfeed schema view` prints the JSON Schema. json may be NULL if the view has no members.
    Indices and bits are not in the document, because a text of them is long and slow to parse. For
    the other kinds, values is NULL and n_values is 0. The library copies what it needs. n_views is
-   1, or the number of parts. window and split return before they read the field `within`, and
-   cache before it opens its folder; see mf_wait. */
+   1, or the number of parts. window and split return before they read the field `within`, pack before
+   it reads lengths, and cache before it opens its folder; see mf_wait. */
 mf_status mf_dataset_view(const char* kind, const char* json, size_t size, const mf_dataset* datasets,
                           int32_t n_datasets, const void* values, int64_t n_values, mf_dataset* views,
                           int32_t n_views, mf_error* error);

@@ -73,11 +73,10 @@ type Options struct {
 	Separator bool
 }
 
-// Bounds of the options.
-const (
-	MaxLength = 1 << 24 // of a row packed by best_fit, because a plan takes memory for each possible room
-	maxGroup  = 1 << 24
-)
+// MaxLength bounds the length of a row, because planning takes memory for each number up to it.
+const MaxLength = 1 << 24
+
+const maxGroup = 1 << 24
 
 // New chooses groups of autoDocuments, or of the next power of two that has about autoRows rows, up to
 // autoMost. Few rows leave no choice to the last rests, so a group of few rows has more padding.
@@ -153,8 +152,8 @@ func (o *Options) check() error {
 		return fail(`give "split", "truncate", "drop" or "error"`, "there is no treatment %q of documents that are too long", o.TooLong)
 	case o.Length < 1:
 		return fail("give a length of at least 1", "rows of %d elements cannot be packed", o.Length)
-	case o.Method == BestFit && o.Length > MaxLength:
-		return fail(`give a shorter length, or the method "split"`, "rows of %d elements cannot be packed by best_fit: at most %d", o.Length, MaxLength)
+	case o.Length > MaxLength:
+		return fail("give a shorter length", "rows of %d elements cannot be packed: at most %d", o.Length, MaxLength)
 	case o.Group < 0 || o.Group > maxGroup:
 		return fail("leave it out for a choice by the lengths", "a group of %d documents is outside 1 to %d", o.Group, maxGroup)
 	case o.MaxDocuments < 0:

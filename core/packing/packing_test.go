@@ -374,7 +374,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{packing.Options{}, status.InvalidArgument, `packing: rows of 0 elements cannot be packed; give a length of at least 1`},
 		{packing.Options{Length: -1}, status.InvalidArgument, `packing: rows of -1 elements cannot be packed; give a length of at least 1`},
-		{packing.Options{Length: 1<<24 + 1}, status.InvalidArgument, `packing: rows of 16777217 elements cannot be packed by best_fit: at most 16777216; give a shorter length, or the method "split"`},
+		{packing.Options{Length: 1<<24 + 1}, status.InvalidArgument, `packing: rows of 16777217 elements cannot be packed: at most 16777216; give a shorter length`},
 		{packing.Options{Length: 4, Method: "bfd"}, status.InvalidArgument, `packing: there is no method "bfd"; give "best_fit" or "split"`},
 		{packing.Options{Length: 4, TooLong: "cut"}, status.InvalidArgument, `packing: there is no treatment "cut" of documents that are too long; give "split", "truncate", "drop" or "error"`},
 		{packing.Options{Length: 4, Group: -1}, status.InvalidArgument, `packing: a group of -1 documents is outside 1 to 16777216; leave it out for a choice by the lengths`},

@@ -127,7 +127,7 @@ func (c *composer) compose(depth int) (source.Source, model) {
 		return factual{src}, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.reshape, c.cache)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.cache)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {

@@ -12,6 +12,7 @@
 //	Window     some consecutive records as one, for time series
 //	Stack      record k with several fields joined into one
 //	Pad        record k with the rows of a ragged field at one length
+//	Pack       pieces of several records as one, for documents of tokens
 //	Reshape    record k with the rows of a field in a shape, such as images from bytes
 //	Constants  record k with more fields, which are constant over runs of records
 //

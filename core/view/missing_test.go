@@ -23,6 +23,7 @@ func TestMissing(t *testing.T) {
 			"FilterFunc": func() (source.Source, error) { return view.FilterFunc(src, func(int64) bool { return true }) },
 			"Concat":     func() (source.Source, error) { return view.Concat(src) },
 			"Pad":        func() (source.Source, error) { return view.Pad(src, "a", view.Padding{}) },
+			"Pack":       func() (source.Source, error) { return view.Pack(t.Context(), src, "a", view.Packing{}) },
 			"Rename":     func() (source.Source, error) { return view.Rename(src, nil) },
 			"Reshape":    func() (source.Source, error) { return view.Reshape(src, "a", view.Shape{}) },
 			"Select":     func() (source.Source, error) { return view.Select(src) },

@@ -36,7 +36,7 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 		return nil, err
 	}
 	schema := src.Schema()
-	number, f, err := paddable(schema, field)
+	number, f, err := listsOf(schema, field, "pad", "padded", "store two columns instead, the values of all inner lists as one list and the lengths of these lists, and pad both")
 	if err != nil {
 		return nil, err
 	}
@@ -72,21 +72,21 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 // maxRowBytes bounds a row that a view makes.
 const maxRowBytes = 1 << 31
 
-// paddable finds a field and describes an element of its rows. The rows must have a first
-// dimension.
-func paddable(schema source.Schema, name string) (number int, element source.Field, err error) {
+// listsOf finds a field and describes an element of its rows. The rows must have a first dimension.
+// Errors say what a view would do with it, and what to do about lists of lists.
+func listsOf(schema source.Schema, name, do, done, remedy string) (number int, element source.Field, err error) {
 	if number, err = schema.Find(name); err != nil {
 		return 0, element, err
 	}
 	element = schema.Fields[number]
 	switch {
 	case element.Ragged > 1:
-		return 0, element, status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, and only their first dimension can be padded", name, element.TypeString()).
-			WithHint("store two columns instead, the values of all inner lists as one list and the lengths of these lists, and pad both").With("field", name)
+		return 0, element, status.Errorf(status.Unsupported, "view", "field %q has rows of type %s, and only their first dimension can be %s", name, element.TypeString(), done).
+			WithHint("%s", remedy).With("field", name)
 	case element.Ragged == 1:
 		element.Ragged = 0
 	case len(element.Shape) == 0:
-		return 0, element, status.Errorf(status.InvalidArgument, "view", "field %q has one value in each record, and no length to pad", name).With("field", name)
+		return 0, element, status.Errorf(status.InvalidArgument, "view", "field %q has one value in each record, and no length to %s", name, do).With("field", name)
 	default:
 		element.Shape = element.Shape[1:]
 	}

@@ -219,13 +219,20 @@ func (h holes) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return cut.Gatherer(holesReader{}, source.Schema{}, parts)
 }
 
-type holesReader struct{ source.FixedReader }
+type holesReader struct{}
 
 func (holesReader) Read(_ context.Context, _ source.Draw, spans []source.Span, use func() error) error {
 	for i := range spans {
 		spans[i].Row, spans[i].Nulls = []byte{1, 0}, []bool{false, true}
 	}
 	return use()
+}
+
+func (holesReader) Lengths(_ context.Context, _ source.Draw, _ int, _, out []int64) error {
+	for i := range out {
+		out[i] = 2
+	}
+	return nil
 }
 
 func (holesReader) Ahead(source.Draw, []int64) {}

@@ -411,7 +411,8 @@ if installed("tensorflow"):
 # | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays; for Grain's batches, [`mf.place_batches`](#keep-your-loader) |
 # | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
 # | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
-# | `.map`, `.filter`, packing, mixing | none: do this in your step, or before you write the data |
+# | `grain.experimental.BestFitPackIterDataset`, `ConcatThenSplitIterDataset` | `ds.pack(field, length=n)`, with `method="split"`; `{key}_segment_ids` is `segment_ids` |
+# | `.map`, mixing | none: do this in your step, or before you write the data |
 #
 # Before: `grain_part` is what each process runs, and `jax.make_array_from_process_local_data` makes a global
 # array of its batches. After: a loader. The parts of four processes are the rows of the same batches, with
@@ -448,7 +449,7 @@ if installed("grain"):
 # %% [markdown]
 # Grain's `ElasticIterator` continues with another number of processes and another batch, as every loader
 # here does. It takes the batching and the shards over, and refuses filters. What Grain does and meshfeed
-# does not: `map`, `filter`, packing and mixing in Python, with a state that covers them.
+# does not: `map` and mixing in Python, with a state that covers them.
 
 # %%
 if installed("grain"):
@@ -748,9 +749,10 @@ assert len(seen) == 1024
 # | MaxText's batch over all axes, moved before the step | the default, which moves nothing; or `loading="reshard"` and `loader.reshard(batch)` in the step |
 # | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow and Parquet files |
 # | MaxText's `grain_use_elastic_iterator` | every loader |
-# | mixtures, packing, batch-size schedules | none: see the [roadmap](../roadmap.md) |
+# | MaxText's `packing`, with `targets_segmentation` and `targets_position` | `ds.pack`, and `rename` for other names; it resumes on any process count |
+# | mixtures, batch-size schedules | none: see the [roadmap](../roadmap.md) |
 #
-# What both do and meshfeed does not: they mix and pack streams of tokens, and train whole models on large TPU
+# What both do and meshfeed does not: they mix streams of tokens, and train whole models on large TPU
 # slices, where meshfeed has never run. Both can also change the batch size on a schedule.
 
 # %% [markdown]

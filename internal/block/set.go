@@ -133,10 +133,14 @@ func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool
 	if !ok {
 		return err
 	}
-	f := s.Field(k)
-	return status.Errorf(status.OutOfRange, "source", "field %q: record %d holds %d, which %s cannot", f.Name, records[out.Row], out.Value, out.To).
+	return OutOfRange(s.Field(k), records[out.Row], out)
+}
+
+// OutOfRange returns the error for a value of a record that the delivered type cannot hold.
+func OutOfRange(f *source.Field, record int64, e *gather.RangeError) error {
+	return status.Errorf(status.OutOfRange, "source", "field %q: record %d holds %d, which %s cannot", f.Name, record, e.Value, e.To).
 		WithHint("deliver the field as %v (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", f.Type).
-		With("field", f.Name).With("record", records[out.Row])
+		With("field", f.Name).With("record", record)
 }
 
 // Fill writes the fill value over the null elements of one row in all jobs of

@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"internal/columns":            {"core/source"},
 	"internal/split":              {"core/layout", "internal/gather"},
 	"core/source/cut":             {"internal/block"},
-	"core/view":                   {"core/source/cut", "core/sampler"},
+	"core/view":                   {"core/source/cut", "core/sampler", "core/packing"},
 	"core/view/document":          {"core/view"},
 	"core/plan/strategy/document": {"core/plan/strategy", "core/layout/document"},
 	"core/diagnosis/document":     {"core/diagnosis", "core/sampler"},

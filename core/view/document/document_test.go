@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
@@ -20,7 +21,7 @@ import (
 
 var src = synthetic.New(20,
 	source.Field{Name: "a", Type: dtype.Float32}, source.Field{Name: "b", Type: dtype.Float32},
-	source.Field{Name: "x", Type: dtype.Int32, Shape: []int{4}}, source.Field{Name: "tokens", Type: dtype.Int64, Ragged: 1})
+	source.Field{Name: "x", Type: dtype.Int32, Shape: []int{4}}, source.Field{Name: "z", Type: dtype.Int8, Shape: []int{4}}, source.Field{Name: "tokens", Type: dtype.Int64, Ragged: 1})
 
 // views makes the views of a document.
 func views(kind, text string, values document.Values, n int, below ...source.Source) ([]source.Source, error) {
@@ -66,6 +67,15 @@ func TestViews(t *testing.T) {
 		{
 			"pad", `{"field":"tokens","length":9,"value":-9223372036854775808,"side":"left","too_long":"truncate"}`, document.Values{},
 			only(view.Pad(src, "tokens", view.Padding{Length: 9, Value: int64(-1 << 63), Left: true, Truncate: true})),
+		},
+		{"pack", `{"field":"tokens","length":8}`, document.Values{}, only(view.Pack(t.Context(), src, "tokens", view.Packing{Options: packing.Options{Length: 8}}))},
+		{
+			"pack", `{"field":"x","length":6,"too_long":"drop","group":7,"max_documents":1,"separator":3,"labels":"y","ignored_label":-1}`, document.Values{},
+			only(view.Pack(t.Context(), src, "x", view.Packing{Options: packing.Options{Length: 6, TooLong: packing.Drop, Group: 7, MaxDocuments: 1}, Separator: 3, Labels: "y", Ignored: -1})),
+		},
+		{
+			"pack", `{"field":"x","fields":["z"],"length":6,"method":"split","overlap":2}`, document.Values{},
+			only(view.Pack(t.Context(), src, "x", view.Packing{Options: packing.Options{Length: 6, Method: packing.Split, Overlap: 2}, Fields: []string{"z"}})),
 		},
 		{"reshape", `{"field":"x","shape":[2,2]}`, document.Values{}, only(view.Reshape(src, "x", view.Shape{Dims: []int{2, 2}}))},
 	} {
@@ -171,13 +181,13 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, schema := range parse([]byte(document.Schema())).Properties {
-		line := regexp.MustCompile(`(?m)^     ` + kind + ` .*$`).FindString(string(header))
+		line := regexp.MustCompile(`(?m)^     ` + kind + ` (.*,\n)*.*$`).FindString(string(header)) // a comma continues a line
 		of := parse(schema)
 		for member := range of.Properties {
 			if !slices.Contains(of.Required, member) {
 				member += "?"
 			}
-			if !regexp.MustCompile(`[ {]` + regexp.QuoteMeta(member) + `([,:;]|$)`).MatchString(line) {
+			if !regexp.MustCompile(`[ {]` + regexp.QuoteMeta(member) + `([,:;\n]|$)`).MatchString(line) {
 				t.Errorf("%s lacks the member %s in meshfeed.h: %q", kind, member, line)
 			}
 		}

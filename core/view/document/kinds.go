@@ -85,6 +85,25 @@ var kinds = []Kind{
 				return view.Pad(src, field, p)
 			})
 	}},
+	{Name: "pack", text: "Several lists of one field, such as documents of tokens, in each row.", Slow: true, members: func() ([]*form.Member, maker) {
+		var field string
+		var p view.Packing
+		return []*form.Member{
+				form.Key("field", name(&field), "The field.").Required(),
+				form.Key("length", integer(&p.Length), "The elements of each row.").Required(),
+				form.Key("method", choice(&p.Method, "best_fit", "split"), "Whether documents are fitted into rows, or joined and cut.").Default(`"best_fit"`),
+				form.Key("too_long", choice(&p.TooLong, "split", "truncate", "drop", "error"), "What happens to a document that is longer than a row.").Default(`"split"`),
+				form.Key("group", integer(&p.Group), "best_fit: the documents that are fitted together; 0 for a choice by their lengths.").Default("0"),
+				form.Key("max_documents", integer(&p.MaxDocuments), "best_fit: the most documents in a row; 0 for any number.").Default("0"),
+				form.Key("overlap", integer(&p.Overlap), "split: the elements that a row has in common with the next one.").Default("0"),
+				form.Key("separator", value(&p.Separator), "An element that ends each document."),
+				form.Key("fields", names(&p.Fields), "More fields to pack, with rows of the same lengths."),
+				form.Key("labels", name(&p.Labels), "The name of a field with the next element of the same document."),
+				form.Key("ignored_label", value(&p.Ignored), "The label of the last element of a document, and of padding.").Default("-100"),
+			}, func(ctx context.Context, below []source.Source, _ Values) ([]source.Source, error) {
+				return only(view.Pack(ctx, below[0], field, p))
+			}
+	}},
 	{Name: "reshape", text: "The rows of a field in a shape, such as images from bytes.", members: func() ([]*form.Member, maker) {
 		var field string
 		var s view.Shape

@@ -2,12 +2,15 @@ package document
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // maxItems bounds lists.
@@ -47,11 +50,13 @@ func integer[T ~int | ~int64](to *T) form.Value {
 	}}
 }
 
-// choice is one of two words.
-func choice(to *string, first, second string) form.Value {
-	return readOnly{schema: `"enum":["` + first + `","` + second + `"]`, read: func(r *jsontext.Reader) (err error) {
-		if *to, err = r.Text("a word"); err == nil && *to != first && *to != second {
-			return r.Fail("expected %q or %q, but found %q", first, second, *to)
+// choice is one of several words.
+func choice[T ~string](to *T, words ...string) form.Value {
+	return readOnly{schema: `"enum":["` + strings.Join(words, `","`) + `"]`, read: func(r *jsontext.Reader) error {
+		word, err := r.Text("a word")
+		if *to = T(word); err == nil && !slices.Contains(words, word) {
+			last := len(words) - 1
+			return r.Fail("expected %s or %q, but found %q", wording.QuotedList(words[:last]), words[last], word)
 		}
 		return err
 	}}

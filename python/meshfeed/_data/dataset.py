@@ -422,6 +422,128 @@ class Dataset(Readable):
             )
             return Dataset(handle, self._origin)
 
+    def pack(
+        self,
+        field: str,
+        *,
+        length: int,
+        method: Literal["best_fit", "split"] = "best_fit",
+        too_long: Literal["split", "truncate", "drop", "error"] = "split",
+        group: int | Literal["auto"] = "auto",
+        max_documents: int | None = None,
+        overlap: int = 0,
+        separator: float | bool | None = None,
+        with_fields: Iterable[str] | None = None,
+        labels: str | None = None,
+        ignored_label: int = -100,
+    ) -> Dataset:
+        """Returns a view whose rows hold several documents each, so that they have little padding.
+
+        A document is one record's list, such as its tokens, or its text or bytes. A null is an
+        empty document, and empty documents are in no row. The view has these fields, with rows of
+        `length` elements, and no others:
+
+        - the packed field and `with_fields`, which are 0 in padding;
+        - `labels`, if it is given: the next element of the same document;
+        - ``segment_ids`` of int32: the number of the document in its row, from 1 on; 0 in padding;
+        - ``positions`` of int32: the place in the document, from 0 on. A document that is cut
+          begins at 0 again in each row, because attention cannot reach the other rows.
+
+        This call reads the lengths of all documents and no values. Files of compressed lists are
+        decompressed for it, and Parquet pages are read. Elements are copied when they are loaded.
+        `packing` counts what is in the rows.
+
+        Args:
+            field: a field of lists, text or bytes, or of rows with a shape.
+            length: the number of elements of every row.
+            method: "best_fit" keeps documents whole that fit into a row, and fills each row with
+                documents that suit. "split" joins all documents, and cuts the result into rows; it
+                pads the last one.
+            too_long: what happens to a document longer than a row: "split" cuts it into several
+                pieces, "truncate" keeps its first elements, "drop" leaves it out, and "error" is an
+                error.
+            group: of "best_fit": how many consecutive documents are fitted together. "auto" takes
+                65,536, or more if rows are long.
+            max_documents: of "best_fit": the most documents in a row.
+            overlap: of "split": the elements that a row has in common with the next one.
+            separator: an element that ends each document. It has a segment, a position and a label
+                like the others, and is 0 in `with_fields`.
+            with_fields: fields that are packed alike, such as a loss mask. Each of their rows is as
+                long as the document.
+            labels: the name of the field of labels. The label of the last element of a document is
+                `ignored_label`, and so is every label in padding. If a document is cut, the label
+                of the last element of a piece is the first element of the next piece. Labels of
+                unsigned elements have type int32.
+            ignored_label: the label that a loss leaves out.
+
+        Raises:
+            NotFoundError: there is no such field.
+            InvalidArgumentError: the field has one value in each record, the fields have rows of
+                other lengths, or a type cannot hold a value. The message names field and record.
+            OutOfRangeError: a document is too long, with ``too_long="error"``.
+            UnsupportedError: the rows are lists of lists.
+
+        Examples:
+            >>> import meshfeed as mf, pyarrow as pa
+            >>> ds = mf.from_arrow(pa.table({"tokens": [[5, 6, 7], [1, 2, 3, 4], [8, 9]]}))
+            >>> rows = ds.pack("tokens", length=5, labels="labels")[:]
+            >>> rows["tokens"].tolist()
+            [[5, 6, 7, 8, 9], [1, 2, 3, 4, 0]]
+            >>> rows["labels"].tolist()
+            [[6, 7, -100, 9, -100], [2, 3, 4, -100, -100]]
+            >>> rows["segment_ids"].tolist()
+            [[1, 1, 1, 2, 2], [1, 1, 1, 1, 0]]
+            >>> rows["positions"].tolist()
+            [[0, 1, 2, 0, 1], [0, 1, 2, 3, 0]]
+        """
+        with Checks("Dataset.pack") as check:
+            others = None if with_fields is None else _names(check, "with_fields", with_fields)
+            count = check.integer("length", length, 1, 1 << 24)
+            common = check.integer("overlap", overlap, 0, count - 1)
+            ends = None if separator is None else check.number("separator", separator)
+            handle = calls.dataset_view(
+                "pack",
+                [self.handle],
+                field=check.name("field", field),
+                length=count,
+                method=check.choice("method", method, "best_fit", "split"),
+                too_long=check.choice("too_long", too_long, "split", "truncate", "drop", "error"),
+                group=None if group == "auto" else check.integer("group", group, 1, 1 << 24),
+                max_documents=check.optional("max_documents", max_documents, 1, 2**31 - 1),
+                overlap=common,
+                separator=ends,
+                fields=others,
+                labels=None if labels is None else check.field("labels", labels),
+                ignored_label=check.int64("ignored_label", ignored_label),
+            )
+            repeats = self._origin.repeats * count / (count - common)
+            return Dataset(handle, dataclasses.replace(self._origin, repeats=repeats))
+
+    def packing(self) -> dict[str, Any]:
+        """Returns what the rows of `pack` hold.
+
+        ``real`` is the share of the elements of all rows that are not padding. ``split`` counts
+        documents that no row has whole, ``truncated`` and ``dropped`` those that were too long, and
+        ``lost`` their elements that are in no row. ``lengths`` counts documents by their lengths.
+        If `real` is below 0.9, ``better`` is a length of rows with less padding, counted over the
+        first group of documents, unless there is none.
+
+        Raises:
+            InvalidArgumentError: this dataset is not what `pack` returned.
+
+        Examples:
+            >>> import meshfeed as mf, pyarrow as pa
+            >>> ds = mf.from_arrow(pa.table({"tokens": [[5, 6, 7], [1, 2, 3, 4], [8, 9]]}))
+            >>> found = ds.pack("tokens", length=5).packing()
+            >>> found["rows"], found["tokens"], found["padding"], found["plan"]
+            (2, 9, 1, 'best_fit.1:65536')
+        """
+        with Checks("Dataset.packing") as check:
+            if "packing" not in self._facts:
+                message = "this dataset was not packed"
+                raise check.misfit(message, 'call it on what ds.pack("tokens", length=…) returned')
+            return dict(self._facts["packing"])
+
     def reshape(self, field: str, shape: Sequence[int], *, dtype: Any = None) -> Dataset:
         """Returns a view in which the rows of a field have a shape, such as images from bytes.
 

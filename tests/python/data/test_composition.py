@@ -35,7 +35,7 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
     def rows(at: Any) -> Arrays:
         return {name: array[at] for name, array in arrays.items()}
 
-    match rng.integers(10):
+    match rng.integers(11):
         case 0:
             kept = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
             return ds.select(kept), {name: arrays[name] for name in kept}
@@ -80,6 +80,8 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
             shape = [(length,), (1, length), (length, 1)][rng.integers(3)]
             reshaped = {**arrays, name: arrays[name].reshape(n, *shape)}
             return ds.reshape(name, shape), reshaped
+        case 10 if ragged and sum(map(len, arrays[ragged[0]])):
+            return packed(ds, arrays[ragged[0]], ragged[0])
     return ds, arrays
 
 
@@ -91,6 +93,24 @@ def padded(ds: mf.Dataset, arrays: Arrays, name: str) -> tuple[mf.Dataset, Array
     for key, array in arrays.items():
         out |= {key: fixed, f"{name}_length": lengths} if key == name else {key: array}
     return ds.pad(name, length=3, value=-1), out
+
+
+def packed(ds: mf.Dataset, lists: np.ndarray[Any, Any], name: str) -> tuple[mf.Dataset, Arrays]:
+    """Joins all lists, and cuts the result into rows of 4."""
+    count = sum(map(len, lists))
+    rows = np.zeros((3, -(-count // 4) * 4), np.int64)
+    rows[0, :count] = np.concatenate([*lists])
+    for row in range(rows.shape[1] // 4):
+        at = slice(4 * row, min(4 * row + 4, count))
+        document = np.repeat(np.arange(len(lists)), [len(x) for x in lists])[at]
+        rows[1, at] = np.unique(document, return_inverse=True)[1] + 1
+        rows[2, at] = [np.sum(document[:i] == d) for i, d in enumerate(document)]
+    tokens, segments, positions = rows.reshape(3, -1, 4)
+    return ds.pack(name, length=4, method="split"), {
+        name: tokens,
+        "segment_ids": segments.astype(np.int32),
+        "positions": positions.astype(np.int32),
+    }
 
 
 def test_views_equal_numpy(seed: int) -> None:

@@ -29,7 +29,7 @@ def row(page: str, first: str) -> list[str]:
     return [cell.strip() for cell in found.strip("|").split("|")]
 
 
-@pytest.mark.parametrize("name", ["map", "pack", "mix"])
+@pytest.mark.parametrize("name", ["map", "mix"])
 def test_what_is_planned_does_not_exist(name: str) -> None:
     """When one of these exists, change choose.md, roadmap.md, cookbook.md and README.md."""
     assert not hasattr(mf.Dataset, name)
@@ -37,7 +37,7 @@ def test_what_is_planned_does_not_exist(name: str) -> None:
 
 
 def test_planned_rows() -> None:
-    for first in ("`map`", "packing of tokens", "mixtures with weights"):
+    for first in ("`map`", "mixtures with weights"):
         assert row(CHOOSE, first)[1].startswith("no")
         assert "planned" in row(CHOOSE, first)[1]
 
@@ -62,6 +62,8 @@ def test_rows_of_varying_length_need_one_length() -> None:
     batch = mf.Loader(ragged.pad("x", length=2), batch_size=2).peek()
     assert batch["x"].tolist() == [[1, 0], [1, 2]]
     assert "`ds.pad`" in row(CHOOSE, "rows of varying length")[1]
+    assert len(ragged.pack("x", length=3)) == 1
+    assert row(CHOOSE, "packing of tokens")[1].startswith("yes: best fit")
 
 
 def test_what_the_table_says_of_grain() -> None:
