@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Iterator
 
@@ -24,7 +25,8 @@ def test_the_warning_shows_the_line_of_the_caller() -> None:
     message = r"^mf\.old_name is deprecated and goes in meshfeed 0\.4\.0; use mf\.new_name$"
     with pytest.warns(DeprecationWarning, match=message) as caught:
         assert old_name() == 7
-    assert [warning.filename for warning in caught] == [__file__]
+    lines = [linecache.getline(warning.filename, warning.lineno) for warning in caught]
+    assert lines == ["        assert old_name() == 7\n"]
 
 
 def overdue(source: str, version: str) -> Iterator[str]:
