@@ -146,8 +146,8 @@ func TestRoundTrip(t *testing.T) {
 		{Name: "months", Type: arrow.FixedWidthTypes.MonthInterval, Nullable: true},
 		{Name: "pair", Type: arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16), Nullable: true},
 	}, nil)
-	rows := `[{"date32":"2020-01-01","date64":"2020-01-02","time32":"01:02:03","time64":"01:02:04","stamp":"2020-01-01 00:00:00","local":"2021-01-01 00:00:00","span":"5s","months":{"months":7},"pair":[1,2]},
-	          {"date32":"2020-02-01","date64":"2020-03-02","time32":"01:02:05","time64":"01:02:06","stamp":"2022-01-01 00:00:00","local":"2023-01-01 00:00:00","span":"6s","months":{"months":8},"pair":[3,4]}]`
+	rows := `[{"date32":"2020-01-01","date64":"2020-01-02","time32":"01:02:03","time64":"01:02:04","stamp":"2020-01-01 00:00:00Z","local":"2021-01-01 00:00:00","span":"5s","months":{"months":7},"pair":[1,2]},
+	          {"date32":"2020-02-01","date64":"2020-03-02","time32":"01:02:05","time64":"01:02:06","stamp":"2022-01-01 00:00:00Z","local":"2023-01-01 00:00:00","span":"6s","months":{"months":8},"pair":[3,4]}]`
 	record, _, err := array.RecordFromJSON(pool, schema, strings.NewReader(rows))
 	if err != nil {
 		t.Fatal(err)
