@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -361,6 +362,24 @@ func TestXLAIsLinkedOnlyUnderItsTag(t *testing.T) {
 				t.Errorf("%s imports %s in build %q: only under the tag xla", p.path(), xla, b.name)
 			}
 		}
+	}
+}
+
+// TestModulesOfALoader checks what a Go program downloads that loads data. docs/install.md and
+// RATIONALE.md say how much it is.
+func TestModulesOfALoader(t *testing.T) {
+	need := map[string]bool{}
+	for _, p := range list(t, build{env: []string{"GOOS=linux"}, patterns: []string{"-deps", "./core/loader", "./arrowio"}}) {
+		if p.Module != nil && !p.ours() {
+			need[p.Module.Path] = true
+		}
+	}
+	want := []string{
+		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "github.com/klauspost/cpuid/v2",
+		"github.com/pierrec/lz4/v4", "github.com/zeebo/xxh3", "golang.org/x/sync", "golang.org/x/sys",
+	}
+	if got := slices.Sorted(maps.Keys(need)); !slices.Equal(got, want) {
+		t.Errorf("a loader over arrowio needs the modules %q, want %q: each one more is a download of every Go user", got, want)
 	}
 }
 
