@@ -3,15 +3,19 @@ package arrowio
 import (
 	"context"
 	"math"
+	"path"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/lists"
 	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/arrowio/internal/union"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/hostmemory"
@@ -20,6 +24,9 @@ import (
 // openFile opens a file and reads its metadata.
 func openFile(ctx context.Context, found *files.File, o *Options, reads *resident.Reads) (*units.File, error) {
 	b, err := o.Opener.Open(ctx, found.Entry)
+	if err == nil && o.DType == dtype.Invalid && strings.EqualFold(path.Ext(found.Path), files.Index) {
+		b, err = flat.OpenDocuments(ctx, o.Opener, b)
+	}
 	if err != nil {
 		return nil, found.Advise(err)
 	}

@@ -125,9 +125,9 @@ func TestFlatErrors(t *testing.T) {
 		want string
 	}{
 		{"train.bin", countedBytes(10), arrowio.Options{}, status.Unsupported,
-			`train.bin: the file does not say what its elements are; give their type, such as dtype="uint16" for tokens of nanoGPT, and with skip the bytes of a header`},
+			`train.bin: the file does not say what its elements are; give their type, such as dtype="uint16" for tokens of nanoGPT, and with skip the bytes of a header; if an .idx of Megatron lies beside it, open that`},
 		{"ids.bin", slices.Concat([]byte{16, 0, 0, 0}, make([]byte, 60)), arrowio.Options{}, status.Unsupported,
-			`ids.bin: the file does not say what its elements are; give their type, such as dtype="uint16" for tokens of nanoGPT, and with skip the bytes of a header`},
+			`ids.bin: the file does not say what its elements are; give their type, such as dtype="uint16" for tokens of nanoGPT, and with skip the bytes of a header; if an .idx of Megatron lies beside it, open that`},
 		{"train.BIN", tokens, arrowio.Options{}, status.Unsupported,
 			`train.BIN: the file does not say what its elements are; it begins as token files of llm.c and modded-nanoGPT do: give dtype="uint16" and skip=1024`},
 		{"train.bin", tokens, arrowio.Options{DType: dtype.Uint16}, status.InvalidArgument,
@@ -142,6 +142,8 @@ func TestFlatErrors(t *testing.T) {
 		{"train.bin", countedBytes(10), arrowio.Options{DType: dtype.Bool}, status.InvalidArgument, `raw elements cannot be read as bool; read booleans as uint8, and complex numbers as floats`},
 		{"train.npy", saveNPY("<u2", "False", "(2,)", countedBytes(4)), arrowio.Options{DType: dtype.Uint16}, status.InvalidArgument,
 			`train.npy: the file is not raw: it says what its elements are; leave dtype out; to read its bytes all the same, skip the header`},
+		{"a.idx", countedBytes(8), arrowio.Options{DType: dtype.Uint16}, status.InvalidArgument,
+			`a.idx: the file is an index of Megatron by its name, and holds no tokens; leave dtype out`},
 		{"one.npy", saveNPY("<u2", "False", "()", countedBytes(2)), arrowio.Options{}, status.Unsupported,
 			`one.npy: array "one" is a single number, which has no records; save an array with a dimension for the records`},
 		{"mask.npy", saveNPY("|b1", "False", "(2,)", countedBytes(2)), arrowio.Options{}, status.Unsupported, `mask.npy: array "mask" of the type bool is not read as records` + numpy},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/ipc"
@@ -21,8 +22,14 @@ var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parque
 
 // contentsOf recognizes and opens the contents of a file. With a type of elements, the file is raw.
 func contentsOf(ctx context.Context, content *resident.File, raw flat.Raw) (format.Contents, error) {
+	if raw.Type != dtype.Invalid && strings.EqualFold(path.Ext(content.Name()), files.Index) {
+		return nil, status.New(status.InvalidArgument, "arrowio", "the file is an index of Megatron by its name, and holds no tokens").WithHint("leave dtype out")
+	}
 	if raw.Type != dtype.Invalid && raw.Skip > 0 {
 		return raw.Open(ctx, content)
+	}
+	if d := flat.DocumentsOf(content); d != nil {
+		return d.Open(content), nil
 	}
 	f, err := formatOf(ctx, content)
 	if err != nil {

@@ -65,14 +65,16 @@ func (f finder) directory(dir string) ([]File, error) {
 }
 
 // data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
-// such files it returns the .npy files, and without these the files without any suffix, if one of
-// them has Arrow data.
+// such files it returns the .npy files, without these the indexes of Megatron, and without these the
+// files without any suffix, if one of them has Arrow data.
 func (f finder) data(dir string, entries []blob.Entry) []string {
 	if names := arrowFiles(entries); len(names) > 0 {
 		return names
 	}
-	if names := namesOf(entries, func(name string) bool { return !hidden(name) && strings.EqualFold(path.Ext(name), npy) }); len(names) > 0 {
-		return names
+	for _, suffix := range []string{npy, Index} {
+		if names := namesOf(entries, func(name string) bool { return !hidden(name) && strings.EqualFold(path.Ext(name), suffix) }); len(names) > 0 {
+			return names
+		}
 	}
 	names := namesOf(entries, func(name string) bool { return !hidden(name) && path.Ext(name) == "" })
 	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(f.join(dir, name)) }) {

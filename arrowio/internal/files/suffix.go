@@ -9,9 +9,12 @@ import (
 // suffixes are the suffixes of Arrow and Parquet files in a directory.
 var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".ftr", ".parquet", ".parq", ".pq"}
 
-// npy is the suffix of NumPy's files. They may lie beside files of Arrow, so a directory stands for
-// them only if it has no other data.
-const npy = ".npy"
+// Index is the suffix of an index of Megatron, and npy of NumPy's files. They may lie beside files of
+// Arrow, so a directory stands for them only if it has no other data.
+const (
+	Index = ".idx"
+	npy   = ".npy"
+)
 
 // Suffixes lists the suffixes, as errors do.
 var Suffixes = strings.Join(suffixes, ", ")

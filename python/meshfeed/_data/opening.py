@@ -54,10 +54,12 @@ def open(
     dtype: npt.DTypeLike | None = None,
     skip: int = 0,
 ) -> Dataset:
-    """Opens Parquet files, Arrow IPC files and streams, and files of tokens: .npy and raw ones.
+    """Opens Parquet files, Arrow IPC files and streams, and files of tokens.
 
-    Files of tokens have one field, ``tokens``. A .npy file has a record for each index of its first
-    dimension, and a raw file one for each element. ``ds.window(2048)`` makes sequences of them.
+    Files of tokens are .npy files, raw files, and pairs of Megatron, which are opened by their
+    ``.idx``. They have one field, ``tokens``. A .npy file has a record for each index of its first
+    dimension, a raw file one for each element, and Megatron one for each document.
+    ``ds.window(2048)`` makes sequences of elements.
 
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,49 @@ def test_windows(tmp_path: Path, stride: int) -> None:
                     with mf.Loader(windows, batch_size=4, remainder="pad") as loader:
                         got = np.concatenate([batch["tokens"] for batch in loader.one_epoch()])
                     np.testing.assert_array_equal(got[: len(rows)], rows)
+
+
+def megatron(path: Path, documents: list[list[np.ndarray[Any, Any]]]) -> None:
+    """Writes documents of several sequences as Megatron's tools do."""
+    sequences = [sequence for document in documents for sequence in document]
+    lengths = np.array([len(sequence) for sequence in sequences], np.int32)
+    starts = np.cumsum([0, *lengths[:-1] * 2], dtype=np.int64)[: len(lengths)]
+    ends = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(lengths), len(ends))
+    path.with_suffix(".idx").write_bytes(
+        head + lengths.tobytes() + starts.tobytes() + ends.tobytes()
+    )
+    path.with_suffix(".bin").write_bytes(b"".join(sequence.tobytes() for sequence in sequences))
+
+
+def test_megatron(tmp_path: Path) -> None:
+    """A record of a pair of Megatron is a document, and the command reads it."""
+    cuts = np.sort(np.random.default_rng(0).integers(0, 1000, 40))
+    sequences = np.split(TOKENS, cuts)
+    documents = [sequences[:3], [], *([s] for s in sequences[3:20]), sequences[20:]]
+    megatron(tmp_path / "corpus", documents)
+    want = [np.concatenate([np.empty(0, np.uint16), *d]) for d in documents]
+    with mf.open(tmp_path / "corpus.idx") as ds, mf.open(tmp_path) as same:
+        assert (len(ds), ds.schema["tokens"].ragged, len(same)) == (20, 1, 20)
+        for got, row in zip(ds[:]["tokens"], want, strict=True):
+            np.testing.assert_array_equal(got, row)
+        rows = ds.pad("tokens", length=1000)
+        with mf.Loader(rows, batch_size=20) as loader, rows.cache(tmp_path / "cache") as cached:
+            batch = loader.peek()
+            np.testing.assert_array_equal(batch["tokens_length"], list(map(len, want)))
+            np.testing.assert_array_equal(cached[:]["tokens"], batch["tokens"])
+    for verb in ("inspect", "verify", "convert"):
+        words = [
+            sys.executable,
+            "-m",
+            "meshfeed",
+            verb,
+            "corpus.idx",
+            *(["out"] * (verb == "convert")),
+        ]
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    with mf.open(tmp_path / "out") as ds:
+        np.testing.assert_array_equal(np.concatenate(ds[:]["tokens"]), TOKENS)
 
 
 def test_state_and_copies(tmp_path: Path) -> None:

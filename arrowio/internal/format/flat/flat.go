@@ -1,7 +1,7 @@
 // Package flat reads files of elements that lie one after the other: raw files, which hold
-// nothing else, and .npy files. A file has the single field [Field]. A record is an element, or a
-// row of an array of several dimensions. Nothing is decoded, and rows are gathered as they are
-// stored.
+// nothing else, .npy files, and the pairs of Megatron, which are documents in a raw file and an index.
+// A file has the single field [Field]. A record is an element, a row of an array of several
+// dimensions, or a document. Nothing is decoded, and rows are gathered as they are stored.
 //
 // A unit is a run of about 8 MiB. The file has no marks there: units exist so that rows can be
 // converted, and shuffled in blocks, in pieces of that size.

@@ -88,5 +88,5 @@ func Untyped(ctx context.Context, content *resident.File) error {
 	if h != nil {
 		return e.WithHint("it begins as token files of llm.c and modded-nanoGPT do: give dtype=%q and skip=%d", h.Type, h.Skip)
 	}
-	return e.WithHint(`give their type, such as dtype="uint16" for tokens of nanoGPT, and with skip the bytes of a header`)
+	return e.WithHint(`give their type, such as dtype="uint16" for tokens of nanoGPT, and with skip the bytes of a header; if an .idx of Megatron lies beside it, open that`)
 }
