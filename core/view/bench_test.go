@@ -3,9 +3,16 @@ package view_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/arrowio/records"
+	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/view"
 )
@@ -63,20 +70,30 @@ func BenchmarkStack(b *testing.B) {
 }
 
 // run gathers whole rows of the first field.
-func run(b *testing.B, src source.Source, rows int) {
-	g, err := src.Gatherer([]source.Part{src.Schema().Whole(0)})
+func run(b *testing.B, src source.Source, rows int) { runFields(b, src, rows, 1) }
+
+// runFields gathers whole rows of the first fields.
+func runFields(b *testing.B, src source.Source, rows, fields int) {
+	var parts []source.Part
+	var jobs []source.Job
+	size := 0
+	for i := range fields {
+		part := src.Schema().Whole(i)
+		n := rows * src.Schema().Fields[i].RowBytes()
+		parts, jobs, size = append(parts, part), append(jobs, source.Job{Part: i, Rows: [2]int{0, rows}, Dst: make([]byte, n)}), size+n
+	}
+	g, err := src.Gatherer(parts)
 	if err != nil {
 		b.Fatal(err)
 	}
 	order := permutation(int(src.Len()))
-	dst := make([]byte, rows*src.Schema().Fields[0].RowBytes())
-	b.SetBytes(int64(len(dst)))
+	b.SetBytes(int64(size))
 	at := 0
 	for b.Loop() {
 		if at+rows > len(order) {
 			at = 0
 		}
-		if err := g.Gather(b.Context(), source.Draw{}, order[at:at+rows], []source.Job{{Rows: [2]int{0, rows}, Dst: dst}}); err != nil {
+		if err := g.Gather(b.Context(), source.Draw{}, order[at:at+rows], jobs); err != nil {
 			b.Fatal(err)
 		}
 		at += rows
@@ -84,10 +101,37 @@ func run(b *testing.B, src source.Source, rows int) {
 }
 
 // counted returns the numbers 0, 1, 2 and so on, so that each page has memory of its own.
-func counted[T uint8 | float32](n int) []T {
+func counted[T uint8 | int32 | float32](n int) []T {
 	list := make([]T, n)
 	for i := range list {
 		list[i] = T(i)
 	}
 	return list
+}
+
+// BenchmarkPack gathers packed rows of 2,048 tokens, and stored rows of the same bytes: the tokens alone,
+// and all fields.
+func BenchmarkPack(b *testing.B) {
+	const n, length = 60_000, 2048
+	r := rand.New(rand.NewPCG(1, 2))
+	pool := memory.NewGoAllocator()
+	lists := array.NewListBuilder(pool, arrow.PrimitiveTypes.Int32)
+	for range n {
+		lists.Append(true)
+		for i := range max(1, int(math.Exp(r.NormFloat64()+math.Log(700)-0.5))) {
+			lists.ValueBuilder().(*array.Int32Builder).Append(int32(i))
+		}
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "tokens", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}}, nil)
+	src := must(records.New(schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{lists.NewArray()}, n)}, records.Options{}))
+	for _, method := range []packing.Method{packing.BestFit, packing.Split} {
+		v := must(view.Pack(b.Context(), src, "tokens", view.Packing{Options: packing.Options{Length: length, Method: method}}))
+		rows := int(v.Len())
+		plain := must(arrowio.FromSlices(arrowio.Slice("tokens", counted[int32](rows*length), length),
+			arrowio.Slice("segment_ids", counted[int32](rows*length), length), arrowio.Slice("positions", counted[int32](rows*length), length)))
+		for _, fields := range []int{1, 3} {
+			b.Run(fmt.Sprintf("%s, %d fields, packed", method, fields), func(b *testing.B) { runFields(b, v, 256, fields) })
+			b.Run(fmt.Sprintf("%s, %d fields, stored", method, fields), func(b *testing.B) { runFields(b, plain, 256, fields) })
+		}
+	}
 }

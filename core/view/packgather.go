@@ -105,6 +105,8 @@ type packGather struct {
 	pieces []packing.Piece
 	starts []int         // by record: its first piece; then the number of pieces
 	spans  []source.Span // by field below: the rows of all pieces
+	copies []gather.Span // that a job makes at its end
+	from   []int64       // by copy: the record below
 }
 
 // Gather implements source.Gatherer.
@@ -135,7 +137,8 @@ func (g *packGatherer) Gather(ctx context.Context, draw source.Draw, records []i
 // reset drops references to memory of the reader.
 func (s *packGather) reset() {
 	clear(s.spans)
-	s.pieces, s.starts, s.spans = s.pieces[:0], s.starts[:0], s.spans[:0]
+	clear(s.copies)
+	s.pieces, s.starts, s.spans, s.copies, s.from = s.pieces[:0], s.starts[:0], s.spans[:0], s.copies[:0], s.from[:0]
 }
 
 // plan finds the pieces of the records between the first and the last row of all jobs.
@@ -176,17 +179,17 @@ func (g *packGatherer) job(s *packGather, records []int64, j source.Job) error {
 		}
 		for _, box := range p.boxes {
 			part := dst[:(box[0][1]-box[0][0])*p.width]
-			if err := g.write(part, p, s.pieces[from:to], rows, int64(box[0][0])); err != nil {
+			if err := g.write(s, part, p, s.pieces[from:to], rows, int64(box[0][0])); err != nil {
 				return err
 			}
 			dst = dst[len(part):]
 		}
 	}
-	return nil
+	return s.copyAll(p)
 }
 
 // write writes elements of a row, from element first on.
-func (g *packGatherer) write(dst []byte, p *packPart, pieces []packing.Piece, rows []source.Span, first int64) error {
+func (g *packGatherer) write(s *packGather, dst []byte, p *packPart, pieces []packing.Piece, rows []source.Span, first int64) error {
 	width := int64(p.width)
 	if width == 0 {
 		return nil
@@ -203,7 +206,7 @@ func (g *packGatherer) write(dst []byte, p *packPart, pieces []packing.Piece, ro
 			case positions:
 				copy(part, g.view.numbers[4*from:])
 			default:
-				if err := g.elements(part, p, &rows[i], pieces[i], from, to); err != nil {
+				if err := g.elements(s, part, p, &rows[i], pieces[i], from, to); err != nil {
 					return err
 				}
 			}
@@ -219,7 +222,7 @@ func (g *packGatherer) write(dst []byte, p *packPart, pieces []packing.Piece, ro
 }
 
 // elements writes the elements [from, to) of a piece, or the labels of these.
-func (g *packGatherer) elements(dst []byte, p *packPart, row *source.Span, piece packing.Piece, from, to int64) error {
+func (g *packGatherer) elements(s *packGather, dst []byte, p *packPart, row *source.Span, piece packing.Piece, from, to int64) error {
 	n := int64(len(row.Row) / p.element.RowBytes())
 	if got := g.view.plan.Elements(n); got != piece.Total {
 		return g.view.changed(p.element.Name, row.Record)
@@ -239,7 +242,7 @@ func (g *packGatherer) elements(dst []byte, p *packPart, row *source.Span, piece
 		return status.Errorf(status.InvalidArgument, "view", "field %q: record %d holds a null among its elements, and a packed row cannot", p.element.Name, row.Record).
 			WithHint("leave out this record (Go: view.FilterFunc; Python: ds.filter)").With("field", p.element.Name).With("record", row.Record)
 	}
-	return p.copy(dst[:stored], row.Row[from*each:to*each], row.Record)
+	return g.copy(s, p, dst[:stored], row.Row[from*each:to*each], row.Record)
 }
 
 // changed returns the error for a row that does not have the length that Pack has read.
@@ -248,25 +251,36 @@ func (v *pack) changed(field string, record int64) error {
 		WithHint("lengths that depend on the draw cannot be packed: keep the rows first (Python: ds.cache)").With("field", field).With("record", record)
 }
 
-// copy copies elements of a record to a block.
-func (p *packPart) copy(dst, src []byte, record int64) error {
-	var err error
+// copy copies elements of a record to a block. Whole elements are copied at the end of the job, so that
+// later ones are prefetched.
+func (g *packGatherer) copy(s *packGather, p *packPart, dst, src []byte, record int64) error {
 	switch {
 	case p.widened:
 		return p.widen(dst, src, record)
-	case p.inner != nil:
-		each := p.element.RowBytes()
-		rows := make([]uintptr, len(src)/each)
-		for i := range rows {
-			rows[i] = block.Address(src[i*each:])
-		}
-		err = gather.Run(rows, []gather.Job{{Program: p.inner, Rows: [2]int{0, len(rows)}, Dst: dst}}, gather.Options{})
-	default:
-		err = p.conversion.Values(dst, src)
+	case p.inner == nil:
+		s.copies, s.from = append(s.copies, gather.Span{Dst: dst, Src: src}), append(s.from, record)
+		return nil
 	}
+	each := p.element.RowBytes()
+	rows := make([]uintptr, len(src)/each)
+	for i := range rows {
+		rows[i] = block.Address(src[i*each:])
+	}
+	err := gather.Run(rows, []gather.Job{{Program: p.inner, Rows: [2]int{0, len(rows)}, Dst: dst}}, gather.Options{})
 	if e, ok := errors.AsType[*gather.RangeError](err); ok {
 		return block.OutOfRange(&p.element, record, e)
 	}
+	return err
+}
+
+// copyAll makes the copies of a job.
+func (s *packGather) copyAll(p *packPart) error {
+	err := p.conversion.Copy(s.copies)
+	if e, ok := errors.AsType[*gather.RangeError](err); ok {
+		err = block.OutOfRange(&p.element, s.from[e.Row], e)
+	}
+	clear(s.copies)
+	s.copies, s.from = s.copies[:0], s.from[:0]
 	return err
 }
 

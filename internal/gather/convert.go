@@ -3,27 +3,12 @@ package gather
 import (
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"unsafe"
 )
 
 // BitAddress returns the address of the bit-th bit after an address. Arrow packs
 // eight booleans in a byte, and a row of them may begin at any bit.
 func BitAddress(address uintptr, bit int64) uintptr { return address<<3 + uintptr(bit) }
-
-// Values copies adjacent elements of one row, and converts them. Dst has the size of the converted
-// elements. The error is a *RangeError of row 0. Bits are not supported, because src has bytes.
-func (c Conversion) Values(dst, src []byte) error {
-	_, unit := c.units()
-	if c == Copy || len(dst) == 0 {
-		copy(dst, src)
-		return nil
-	}
-	row := [1]uintptr{uintptr(unsafe.Pointer(unsafe.SliceData(src)))}
-	err := copier{rows: row[:], dst: dst, width: len(dst), run: len(dst) / unit, count: 1}.convert(c, 0)
-	runtime.KeepAlive(src)
-	return err
-}
 
 // convert does one pass of a conversion. The first of its rows is row number first
 // of the Run.
