@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -101,7 +102,7 @@ func (e Element) Bits() int {
 func (e Element) Bytes(n int64) int64 {
 	bits := e.Bits()
 	if bits >= 8 {
-		return times(n, int64(bits/8))
+		return amount.Product(n, int64(bits/8))
 	}
 	if bits == 0 {
 		return 0

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -47,7 +48,7 @@ func (u *Usage) addTraining() {
 func (u *Usage) rows(path string, arrays []Array) []Row {
 	rows := make([]Row, len(arrays))
 	for i, a := range arrays {
-		r := Row{Array: a, Global: a.Element.Bytes(product(a.Shape)), Copies: 1}
+		r := Row{Array: a, Global: a.Element.Bytes(amount.Product(a.Shape...)), Copies: 1}
 		if a.Shard != nil {
 			r.shard(u.Tree.Mesh)
 		} else {
@@ -71,7 +72,7 @@ func (r *Row) partition(m *mesh.Mesh) []sharding.Fault {
 	for d, tiles := range tiling.Tiles() {
 		r.Part[d] /= tiles
 	}
-	r.Bytes = r.Element.Bytes(product(r.Part))
+	r.Bytes = r.Element.Bytes(amount.Product(r.Part...))
 	r.Copies = int64(m.Size() / tiling.Count())
 	for n, weight := range tiling.Weights() {
 		if axis := m.Axes()[n]; weight == 0 && axis.Size > 1 {
@@ -84,9 +85,9 @@ func (r *Row) partition(m *mesh.Mesh) []sharding.Fault {
 // shard fills the row of an array that has the shape of a part instead of a spec.
 func (r *Row) shard(m *mesh.Mesh) {
 	r.Part = r.Shard
-	r.Bytes = r.Element.Bytes(product(r.Part))
-	if whole := product(r.Shape); whole > 0 {
-		r.Copies = max(1, int64(m.Size())/(whole/max(1, product(r.Part))))
+	r.Bytes = r.Element.Bytes(amount.Product(r.Part...))
+	if whole := amount.Product(r.Shape...); whole > 0 {
+		r.Copies = max(1, int64(m.Size())/(whole/max(1, amount.Product(r.Part...))))
 	}
 }
 
@@ -94,7 +95,7 @@ func (r *Row) shard(m *mesh.Mesh) {
 func total(rows []Row) (sum int64) {
 	for _, r := range rows {
 		if r.Host == "" {
-			sum = plus(sum, r.Bytes)
+			sum = amount.Sum(sum, r.Bytes)
 		}
 	}
 	return sum
@@ -104,18 +105,18 @@ func total(rows []Row) (sum int64) {
 func (u *Usage) sum() {
 	t := &u.Totals
 	t.Parameters, t.States, t.Batch = total(u.Parameters), total(u.States), total(u.Batch)
-	t.Stored = plus(plus(t.Parameters, t.States), t.Batch)
+	t.Stored = amount.Sum(t.Parameters, t.States, t.Batch)
 	for _, r := range u.Parameters {
-		t.Gradients = plus(t.Gradients, r.Gradient)
-		t.Count = plus(t.Count, product(r.Shape))
+		t.Gradients = amount.Sum(t.Gradients, r.Gradient)
+		t.Count = amount.Sum(t.Count, amount.Product(r.Shape...))
 	}
 	for _, r := range slices.Concat(u.Parameters, u.States, u.Batch) {
 		if r.Host != "" {
-			t.Host = plus(t.Host, r.Bytes)
+			t.Host = amount.Sum(t.Host, r.Bytes)
 		}
 	}
 	if a := u.Tree.Activations; a != nil {
-		t.Peak = &Interval{plus(t.Stored, a.Low), plus(plus(t.Stored, t.Gradients), a.High)}
+		t.Peak = &Interval{amount.Sum(t.Stored, a.Low), amount.Sum(t.Stored, t.Gradients, a.High)}
 	}
 }
 
@@ -128,7 +129,7 @@ func (t *Tree) gradient(r *Row) int64 {
 	if t.Gradients.Valid() {
 		element = t.Gradients
 	}
-	return element.Bytes(product(r.Part))
+	return element.Bytes(amount.Product(r.Part...))
 }
 
 // Complete reports whether the sums have all arrays: every spec fits, and no size is

@@ -3,6 +3,7 @@ package memory
 import (
 	"slices"
 
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -120,17 +121,17 @@ func (o Optimizer) Scalars() []State { return slices.Clone(optimizers[o].scalars
 
 // Elements returns the number of elements of States. It allocates nothing.
 func (o Optimizer) Elements(shape []int) int64 {
-	n := product(shape)
+	n := amount.Product(shape...)
 	switch {
 	case o == Adafactor:
 		if rows, columns, ok := factored(shape); ok {
-			return plus(plus(n/int64(shape[columns]), n/int64(shape[rows])), 1)
+			return amount.Sum(n/int64(shape[columns]), n/int64(shape[rows]), 1)
 		}
-		return plus(n, 2)
+		return amount.Sum(n, 2)
 	case o == Muon && len(shape) == 2:
 		return n
 	}
-	return times(n, int64(len(optimizers[o].moments)))
+	return amount.Product(n, int64(len(optimizers[o].moments)))
 }
 
 // factored returns the two largest dimensions of a shape, the second largest first. If the

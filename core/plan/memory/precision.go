@@ -1,5 +1,7 @@
 package memory
 
+import "github.com/meshfeed/meshfeed/core/plan/internal/amount"
+
 // Precision has the element types of a training run. Master is the type of a second copy of
 // the weights, or Invalid without a copy.
 type Precision struct {
@@ -24,15 +26,15 @@ type Bytes struct {
 }
 
 // Total returns the sum.
-func (b Bytes) Total() int64 { return plus(plus(b.Weights, b.Gradients), b.Optimizer) }
+func (b Bytes) Total() int64 { return amount.Sum(b.Weights, b.Gradients, b.Optimizer) }
 
 // Of returns the sizes of a parameter of this shape, or of the part of it that a
 // device holds. It allocates nothing.
 func (p Precision) Of(shape []int, o Optimizer) Bytes {
-	n := product(shape)
+	n := amount.Product(shape...)
 	return Bytes{
 		Weights:   p.Weights.Bytes(n),
 		Gradients: p.Gradients.Bytes(n),
-		Optimizer: plus(p.Master.Bytes(n), p.Moments.Bytes(o.Elements(shape))),
+		Optimizer: amount.Sum(p.Master.Bytes(n), p.Moments.Bytes(o.Elements(shape))),
 	}
 }

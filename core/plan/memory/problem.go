@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -53,7 +54,7 @@ func (u *Usage) check() {
 	if t.Peak != nil {
 		most = t.Peak.High
 	}
-	if max(most, plus(t.Stored, t.Gradients), t.Host, t.Count) > jsontext.MaxInteger {
+	if max(most, amount.Sum(t.Stored, t.Gradients), t.Host, t.Count) > jsontext.MaxInteger {
 		u.Problems = append(u.Problems, problem.Problem{Severity: problem.Error, Code: TooLarge, Path: "/arrays",
 			Message: "the arrays take more than 2^53 bytes of a device", Hint: "make them smaller"})
 		return

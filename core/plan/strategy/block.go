@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/memory"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 )
@@ -79,22 +80,22 @@ func (b *block) add(q *part, r shard) {
 	if q.Experts {
 		to = &b.experts
 	}
-	to.Weights = plus(to.Weights, r.bytes.Weights)
-	to.Gradients = plus(to.Gradients, r.bytes.Gradients)
-	to.Optimizer = plus(to.Optimizer, r.bytes.Optimizer)
+	to.Weights = amount.Sum(to.Weights, r.bytes.Weights)
+	to.Gradients = amount.Sum(to.Gradients, r.bytes.Gradients)
+	to.Optimizer = amount.Sum(to.Optimizer, r.bytes.Optimizer)
 	switch {
 	case r.holders == 1:
 	case q.Tensor >= 0:
-		b.sharedHeads = plus(b.sharedHeads, r.bytes.Gradients)
+		b.sharedHeads = amount.Sum(b.sharedHeads, r.bytes.Gradients)
 	default:
-		b.tensorWhole = plus(b.tensorWhole, r.bytes.Gradients)
+		b.tensorWhole = amount.Sum(b.tensorWhole, r.bytes.Gradients)
 	}
 	if r.gathered > 0 {
 		gather, scatter := q.gatheredType().Bytes(r.gathered), q.precision.Gradients.Bytes(r.gathered)
-		b.gather, b.scatter = plus(b.gather, gather), plus(b.scatter, scatter)
-		b.widest = max(b.widest, plus(gather, scatter))
+		b.gather, b.scatter = amount.Sum(b.gather, gather), amount.Sum(b.scatter, scatter)
+		b.widest = max(b.widest, amount.Sum(gather, scatter))
 	} else {
-		b.fsdpWhole = plus(b.fsdpWhole, r.bytes.Gradients)
+		b.fsdpWhole = amount.Sum(b.fsdpWhole, r.bytes.Gradients)
 	}
 }
 
@@ -111,13 +112,13 @@ func (q *part) gatheredType() memory.Element {
 // blocks only.
 func (b *block) plus(c *block, n int64) {
 	for _, t := range []struct{ to, from *memory.Bytes }{{&b.shared, &c.shared}, {&b.experts, &c.experts}} {
-		t.to.Weights = plus(t.to.Weights, times(t.from.Weights, n))
-		t.to.Gradients = plus(t.to.Gradients, times(t.from.Gradients, n))
-		t.to.Optimizer = plus(t.to.Optimizer, times(t.from.Optimizer, n))
+		t.to.Weights = amount.Sum(t.to.Weights, amount.Product(t.from.Weights, n))
+		t.to.Gradients = amount.Sum(t.to.Gradients, amount.Product(t.from.Gradients, n))
+		t.to.Optimizer = amount.Sum(t.to.Optimizer, amount.Product(t.from.Optimizer, n))
 	}
-	b.gather = plus(b.gather, times(c.gather, n))
-	b.scatter = plus(b.scatter, times(c.scatter, n))
-	b.fsdpWhole = plus(b.fsdpWhole, times(c.fsdpWhole, n))
-	b.sharedHeads = plus(b.sharedHeads, times(c.sharedHeads, n))
-	b.tensorWhole = plus(b.tensorWhole, times(c.tensorWhole, n))
+	b.gather = amount.Sum(b.gather, amount.Product(c.gather, n))
+	b.scatter = amount.Sum(b.scatter, amount.Product(c.scatter, n))
+	b.fsdpWhole = amount.Sum(b.fsdpWhole, amount.Product(c.fsdpWhole, n))
+	b.sharedHeads = amount.Sum(b.sharedHeads, amount.Product(c.sharedHeads, n))
+	b.tensorWhole = amount.Sum(b.tensorWhole, amount.Product(c.tensorWhole, n))
 }

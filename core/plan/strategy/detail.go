@@ -3,6 +3,7 @@ package strategy
 import (
 	"github.com/meshfeed/meshfeed/core/plan/collective"
 	"github.com/meshfeed/meshfeed/core/plan/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/pipeline"
 )
 
@@ -68,7 +69,7 @@ func (m *model) elements() [numBlocks]int64 {
 	var n [numBlocks]int64
 	for i := range m.parts {
 		for _, k := range m.parts[i].kinds() {
-			n[k] = plus(n[k], m.parts[i].Elements())
+			n[k] = amount.Sum(n[k], m.parts[i].Elements())
 		}
 	}
 	return n
@@ -88,9 +89,9 @@ func (e *evaluator) collectives() []Collective {
 			Ns: -1, Overlapped: e.overlap[c.part],
 		}
 		if !c.once {
-			r.Count = times(c.count, int64(e.micros))
+			r.Count = amount.Product(c.count, int64(e.micros))
 		}
-		r.Sent = times(cost.Sent, r.Count)
+		r.Sent = amount.Product(cost.Sent, r.Count)
 		if rate := e.rate(c.over, c.op); rate.known {
 			r.Ns = round(rate.time(c.bytes).at(e.planner.linkEfficiency.middle()) * float64(r.Count))
 		}

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"github.com/meshfeed/meshfeed/core/plan/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 )
 
@@ -139,7 +140,7 @@ func (e *evaluator) setStages(list []stage) {
 		b := list[i].sum(e.blocks)
 		e.sums = append(e.sums, b)
 		e.fixed = append(e.fixed, [3]Memory{e.states(&list[i], 0), e.states(&list[i], 1), e.states(&list[i], 2)})
-		if n := plus(b.shared.Gradients, b.experts.Gradients); n > most {
+		if n := amount.Sum(b.shared.Gradients, b.experts.Gradients); n > most {
 			e.heaviest, most = b, n
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
@@ -97,7 +98,7 @@ func (p *planner) needs(l *layout.Layout, c *Candidate) *InputNeeds {
 	}
 	n.RowsPerSecond = c.Time.ExamplesPerSecond
 	if n.Available > 0 {
-		n.KeepsUp = times(n.Available, 1000) >= n.RowsPerSecond
+		n.KeepsUp = amount.Product(n.Available, 1000) >= n.RowsPerSecond
 		n.Margin = round(float64(n.Available) * 1e6 / float64(max(1, n.RowsPerSecond)))
 	}
 	return n

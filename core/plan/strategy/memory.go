@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/pipeline"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 )
@@ -10,17 +11,17 @@ import (
 func (e *evaluator) states(g *stage, zero int) Memory {
 	b := e.sum(g)
 	dense, experts := e.sizes.replicas(), e.sizes.expertReplicas()
-	m := Memory{Weights: plus(b.shared.Weights, b.experts.Weights), Capacity: e.planner.cluster.Memory, Buffers: e.gathered(g, zero)}
-	m.Gradients = plus(b.shared.Gradients, b.experts.Gradients)
+	m := Memory{Weights: amount.Sum(b.shared.Weights, b.experts.Weights), Capacity: e.planner.cluster.Memory, Buffers: e.gathered(g, zero)}
+	m.Gradients = amount.Sum(b.shared.Gradients, b.experts.Gradients)
 	if zero >= 2 {
-		m.Gradients = plus(ceil(b.shared.Gradients, dense), ceil(b.experts.Gradients, experts))
+		m.Gradients = amount.Sum(ceil(b.shared.Gradients, dense), ceil(b.experts.Gradients, experts))
 	}
-	m.Optimizer = plus(b.shared.Optimizer, b.experts.Optimizer)
+	m.Optimizer = amount.Sum(b.shared.Optimizer, b.experts.Optimizer)
 	if zero >= 1 {
-		m.Optimizer = plus(ceil(b.shared.Optimizer, dense), ceil(b.experts.Optimizer, experts))
+		m.Optimizer = amount.Sum(ceil(b.shared.Optimizer, dense), ceil(b.experts.Optimizer, experts))
 	}
 	for _, n := range [...]int64{m.Weights, m.Gradients, m.Optimizer, m.Buffers} {
-		m.Total = plus(m.Total, n)
+		m.Total = amount.Sum(m.Total, n)
 	}
 	return m
 }
@@ -29,8 +30,8 @@ func (e *evaluator) states(g *stage, zero int) Memory {
 func (e *evaluator) memory(g *stage) Memory {
 	m, a := e.fixed[g.index][e.zero], &e.live[g.index]
 	w := &e.stored.Working // Buffers has its formula; the bounds of Activations include its bounds
-	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, max(0, a.Low+w.Low-w.Paper-e.avoidable(g)), plus(a.High, w.High-w.Paper)
-	m.Buffers = plus(m.Buffers, w.Paper)
+	m.Activations, m.ActivationsLow, m.ActivationsHigh = a.Paper, max(0, a.Low+w.Low-w.Paper-e.avoidable(g)), amount.Sum(a.High, w.High-w.Paper)
+	m.Buffers = amount.Sum(m.Buffers, w.Paper)
 	m.Total = e.total(g)
 	if m.Capacity > 0 {
 		m.Free = e.planner.capacity - m.Total
@@ -54,14 +55,14 @@ func (e *evaluator) avoidable(g *stage) int64 {
 	}
 	n := max(0, e.gathered(g, 0)-widest)
 	if g.head && e.inFlight(g.number) == 1 {
-		n = plus(n, min(e.stored.Final.Low, e.stored.Working.Low))
+		n = amount.Sum(n, min(e.stored.Final.Low, e.stored.Working.Low))
 	}
 	return n
 }
 
 // total returns the field Total of memory without computing the other fields.
 func (e *evaluator) total(g *stage) int64 {
-	return plus(plus(e.fixed[g.index][e.zero].Total, e.live[g.index].Paper), e.stored.Working.Paper)
+	return amount.Sum(e.fixed[g.index][e.zero].Total, e.live[g.index].Paper, e.stored.Working.Paper)
 }
 
 // inFlight returns the largest number of micro-batches that a stage stores activations of
@@ -78,7 +79,7 @@ func (e *evaluator) inFlight(number int) int {
 // passes.
 func (e *evaluator) activations(g *stage) transformer.Bytes {
 	if e.model.shape == nil {
-		n := times(max(e.model.activationBytes, 0), int64(e.micro))
+		n := amount.Product(max(e.model.activationBytes, 0), int64(e.micro))
 		return transformer.Bytes{Low: n, Paper: n, High: n}
 	}
 	live, chunks := int64(e.inFlight(g.number)), int64(e.chunks)
@@ -111,11 +112,11 @@ func (e *evaluator) gathered(g *stage, zero int) int64 {
 		if kind := blockKind(k); kind == denseBlock || kind == expertBlock {
 			copies = min(2, int64(n))
 		}
-		weights = max(weights, times(b.gather, copies))
+		weights = max(weights, amount.Product(b.gather, copies))
 		gradients = max(gradients, b.scatter)
 		if zero >= 2 {
-			gradients = max(gradients, plus(b.shared.Gradients, b.experts.Gradients))
+			gradients = max(gradients, amount.Sum(b.shared.Gradients, b.experts.Gradients))
 		}
 	}
-	return plus(weights, gradients)
+	return amount.Sum(weights, gradients)
 }

@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/memory"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -128,7 +129,7 @@ func (p *planner) transformer(d *Model) (*model, error) {
 	*m.shape = m.shape.WithDefaults()
 	m.layers, m.sequence = m.shape.Layers, int64(m.shape.Sequence)
 	m.parameters, m.active = m.shape.Parameters(), m.shape.Active()
-	m.forward = times(m.shape.FLOPs().Forward(), m.sequence)
+	m.forward = amount.Product(m.shape.FLOPs().Forward(), m.sequence)
 	for _, x := range m.shape.Parts() {
 		q := p.newPart(x)
 		q.layered = true

@@ -3,6 +3,7 @@ package strategy
 import (
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/memory"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -49,7 +50,7 @@ func (q *part) shard(s sizes, specified bool) (shard, bool) {
 		return shard{}, false
 	}
 	fsdp := s[fsdpAxis]
-	r := shard{elements: q.elements(split), holders: 1}
+	r := shard{elements: amount.Product(split...), holders: 1}
 	if q.layered {
 		r.holders = q.Holders(s[tensorAxis])
 	}
@@ -63,7 +64,7 @@ func (q *part) shard(s sizes, specified bool) (shard, bool) {
 	} else if fsdp > 1 && q.names(FSDP) {
 		r.gathered = r.elements * int64(fsdp)
 	}
-	r.elements = q.elements(split)
+	r.elements = amount.Product(split...)
 	r.bytes = q.bytes(split, r.elements)
 	return r, true
 }
@@ -120,7 +121,7 @@ func (m *model) undivided(s sizes) int64 {
 		if !ok || q.flat {
 			continue
 		}
-		elements := float64(q.elements(split)) * float64(q.Copies)
+		elements := float64(amount.Product(split...)) * float64(q.Copies)
 		all += elements
 		if d := largest(split, s[fsdpAxis]); d >= 0 && !m.specified {
 			split[d] /= s[fsdpAxis]
@@ -144,14 +145,6 @@ func (m *model) undivided(s sizes) int64 {
 	return int64(1000 * whole / all)
 }
 
-func (q *part) elements(shape []int) int64 {
-	n := int64(1)
-	for _, size := range shape {
-		n = times(n, int64(size))
-	}
-	return n
-}
-
 // bytes returns the sizes of a shard. A state of the optimizer is split as the
 // dimensions of its parameter are.
 func (q *part) bytes(shape []int, elements int64) memory.Bytes {
@@ -163,14 +156,14 @@ func (q *part) bytes(shape []int, elements int64) memory.Bytes {
 		n := int64(1)
 		for _, d := range state.Dims {
 			if d >= 0 {
-				n = times(n, int64(shape[d]))
+				n = amount.Product(n, int64(shape[d]))
 			}
 		}
 		e := state.Element
 		if e == memory.Invalid {
 			e = q.precision.Moments
 		}
-		b.Optimizer = plus(b.Optimizer, e.Bytes(n))
+		b.Optimizer = amount.Sum(b.Optimizer, e.Bytes(n))
 	}
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/plan/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -68,7 +69,7 @@ func (m *Memory) largest() (name string, bytes int64) {
 }
 
 // Most returns the total with ActivationsHigh.
-func (m *Memory) Most() int64 { return plus(m.Total-m.Activations, m.ActivationsHigh) }
+func (m *Memory) Most() int64 { return amount.Sum(m.Total-m.Activations, m.ActivationsHigh) }
 
 // least returns the total with ActivationsLow.
 func (m *Memory) least() int64 { return m.Total - m.Activations + m.ActivationsLow }

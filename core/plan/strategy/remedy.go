@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/memory"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -52,7 +53,7 @@ func (r *Report) remedy(p *planner, nearest *Candidate) string {
 // needed returns the memory that a device must have so that total leaves the margin free.
 func (p *planner) needed(total int64) int64 {
 	rest := 1000 - p.margin
-	return plus(times(total/rest, 1000), ceil(total%rest*1000, rest))
+	return amount.Sum(amount.Product(total/rest, 1000), ceil(total%rest*1000, rest))
 }
 
 // roundedUp rounds bytes up to the digits that gigabytes writes.
@@ -61,7 +62,7 @@ func roundedUp(n int64) int64 {
 	for n/step >= 1000 {
 		step *= 10
 	}
-	return times(n/step+min(1, n%step), step)
+	return amount.Product(n/step+min(1, n%step), step)
 }
 
 // fits returns the first mesh with a candidate that fits, or nil. more is false if

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/memory"
 	"github.com/meshfeed/meshfeed/core/plan/pipeline"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
@@ -59,8 +60,8 @@ func (e *evaluator) idleTime(slowest float64, stages []stage) float64 {
 // depend on its size: reading the weights in each pass, and accumulating gradients.
 func (e *evaluator) weightTraffic(g *stage) int64 {
 	b := e.sum(g)
-	weights := max(plus(b.shared.Weights, b.experts.Weights), b.gather)
-	return plus(times(e.forwards()+1, weights), times(2, plus(b.shared.Gradients, b.experts.Gradients)))
+	weights := max(amount.Sum(b.shared.Weights, b.experts.Weights), b.gather)
+	return amount.Sum(amount.Product(e.forwards()+1, weights), amount.Product(2, amount.Sum(b.shared.Gradients, b.experts.Gradients)))
 }
 
 // optimizerTraffic returns the bytes of memory traffic of the optimizer's update, in the stage
@@ -71,14 +72,14 @@ func (e *evaluator) optimizerTraffic() int64 {
 	if e.zero > 0 {
 		shared, experts = e.sizes.replicas(), e.sizes.expertReplicas()
 	}
-	return plus(updateTraffic(&e.heaviest.shared, shared), updateTraffic(&e.heaviest.experts, experts))
+	return amount.Sum(updateTraffic(&e.heaviest.shared, shared), updateTraffic(&e.heaviest.experts, experts))
 }
 
 // updateTraffic returns the bytes that a device reads and writes if it updates its part
 // of the arrays: what it holds of them, divided by the replicas that share the work.
 func updateTraffic(b *memory.Bytes, replicas int64) int64 {
-	written := plus(ceil(b.Optimizer, replicas), ceil(b.Weights, replicas))
-	return plus(times(2, written), ceil(b.Gradients, replicas))
+	written := amount.Sum(ceil(b.Optimizer, replicas), ceil(b.Weights, replicas))
+	return amount.Sum(amount.Product(2, written), ceil(b.Gradients, replicas))
 }
 
 // spans has times of communication by axis, as the field part of a call names it.
@@ -231,7 +232,7 @@ func (e *evaluator) compose(base *work, s *spans) Time {
 		Bubble: round(bubble), Hidden: round(hidden),
 	}
 	for _, b := range t.parts() {
-		t.Step = plus(t.Step, b.ns)
+		t.Step = amount.Sum(t.Step, b.ns)
 	}
 	t.Step = max(1, t.Step-t.Hidden)
 	t.Low = min(t.Step, round(base.at(s, &e.overlap, p.efficiency[1], p.linkEfficiency[1]).least()))

@@ -3,6 +3,7 @@ package strategy
 import (
 	"github.com/meshfeed/meshfeed/core/plan/collective"
 	"github.com/meshfeed/meshfeed/core/plan/hardware"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/plan/transformer"
 )
 
@@ -133,13 +134,13 @@ func (e *evaluator) call(op operation, over, part axis, what subject, count, byt
 // tokens returns the tokens of a micro-batch that a device and its neighbors on the axis
 // tensor compute: b·s/c, in the letters of package transformer.
 func (e *evaluator) tokens() int64 {
-	return times(int64(e.micro), ceil(e.model.sequence, int64(e.sizes[contextAxis])))
+	return amount.Product(int64(e.micro), ceil(e.model.sequence, int64(e.sizes[contextAxis])))
 }
 
 // stream returns the bytes of one array of the residual stream for these tokens: b·s·h/c
 // elements.
 func (e *evaluator) stream() int64 {
-	return times(times(e.tokens(), int64(e.model.shape.Hidden)), e.element)
+	return amount.Product(e.tokens(), int64(e.model.shape.Hidden), e.element)
 }
 
 // full reports whether full recomputation runs the forward pass twice.
@@ -189,7 +190,7 @@ func (e *evaluator) contextCalls(g *stage) {
 	if l := s.Latent; l != nil {
 		width += int64(l.Rotary + l.Value - s.HeadDim)
 	}
-	block := times(e.element, times(e.tokens(), heads*width))
+	block := amount.Product(e.element, e.tokens(), heads*width)
 	n := int64(g.layers()) * (c - 1)
 	e.call(permute, contextAxis, contextAxis, keysSent, n*e.forwards(), block, false)
 	e.call(permute, contextAxis, contextAxis, keyGradientsSent, n, 2*block, false)
@@ -202,7 +203,7 @@ func (e *evaluator) expertCalls(g *stage) {
 	if x == nil {
 		return
 	}
-	rows := times(e.stream(), int64(x.Active))
+	rows := amount.Product(e.stream(), int64(x.Active))
 	if c := int64(x.CapacityThousandths); c > 0 {
 		rows = share(rows, c, 1000)
 	}
@@ -244,7 +245,7 @@ func (e *evaluator) fsdpCalls(g *stage) {
 		}
 		e.call(allGather, fsdpAxis, fsdpAxis, weightsOf+subject(k), passes*int64(n), b.gather, false)
 		e.call(reduceScatter, fsdpAxis, fsdpAxis, gradientsOf+subject(k), int64(n), b.scatter, false)
-		left = plus(left, times(b.fsdpWhole, int64(n)))
+		left = amount.Sum(left, amount.Product(b.fsdpWhole, int64(n)))
 	}
 	e.call(allReduce, fsdpAxis, dataAxis, wholeSent, 1, left, true)
 }
@@ -271,7 +272,7 @@ func (e *evaluator) dataCalls() {
 		}
 		g, w := gradients, weights
 		if x.experts {
-			g, w = plus(g, expertGradients), plus(w, expertWeights)
+			g, w = amount.Sum(g, expertGradients), amount.Sum(w, expertWeights)
 		}
 		outermost := last && (i == len(inner)-1 || e.sizes[inner[i+1].a] == 1)
 		e.replicaCalls(x.a, g, w, outermost)
@@ -280,7 +281,7 @@ func (e *evaluator) dataCalls() {
 			expertGradients, expertWeights = ceil(expertGradients, n), ceil(expertWeights, n)
 		}
 	}
-	e.replicaCalls(dataAxis, plus(gradients, expertGradients), plus(weights, expertWeights), true)
+	e.replicaCalls(dataAxis, amount.Sum(gradients, expertGradients), amount.Sum(weights, expertWeights), true)
 }
 
 // replicaCalls lists the calls of dataCalls over one axis. outermost says that no axis of

@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -109,14 +110,12 @@ func (m *Model) validateTree() error {
 		case len(a.Shape) > layout.MaxRank:
 			return form.Strategy.Invalid(path+"/shape", "the shape has rank %d, but may have %d", len(a.Shape), layout.MaxRank)
 		}
-		elements := int64(1)
 		for i, n := range a.Shape {
 			if n < 0 || n > layout.MaxInteger {
 				return form.Strategy.Invalid(jsontext.Element(path+"/shape", i), "the dimension is %d, but must be from 0 to 2^53", n)
 			}
-			elements = times(elements, int64(n))
 		}
-		if total = plus(total, elements); total > layout.MaxInteger {
+		if total = amount.Sum(total, amount.Product(a.Shape...)); total > layout.MaxInteger {
 			return form.Strategy.Invalid(path+"/shape", "the tree has more than 2^53 elements")
 		}
 		seen[a.Name] = true

@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/meshfeed/meshfeed/internal/wording"
+import (
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
 
 // Attention is how scores are computed.
 type Attention string
@@ -42,12 +45,12 @@ type Bytes struct{ Low, Paper, High int64 }
 
 // Plus adds two numbers of bytes.
 func (b Bytes) Plus(c Bytes) Bytes {
-	return Bytes{add(b.Low, c.Low), add(b.Paper, c.Paper), add(b.High, c.High)}
+	return Bytes{amount.Sum(b.Low, c.Low), amount.Sum(b.Paper, c.Paper), amount.Sum(b.High, c.High)}
 }
 
 // Times multiplies by a number of layers or micro-batches.
 func (b Bytes) Times(n int64) Bytes {
-	return Bytes{mul(b.Low, n), mul(b.Paper, n), mul(b.High, n)}
+	return Bytes{amount.Product(b.Low, n), amount.Product(b.Paper, n), amount.Product(b.High, n)}
 }
 
 // Activations has the bytes that one device keeps for the backward pass of one

@@ -1,9 +1,6 @@
 package transformer
 
 import (
-	"math"
-	"math/bits"
-
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
@@ -155,31 +152,4 @@ func (s Shape) checkTotals() error {
 		return invalid(root+"/sequence", "a token takes more than 2^53 floating-point operations forward").WithHint("make the sequence shorter")
 	}
 	return nil
-}
-
-// mul multiplies without overflow: a product beyond int64 is math.MaxInt64. No
-// factor may be negative.
-func mul(factors ...int64) int64 {
-	p := int64(1)
-	for _, f := range factors {
-		high, low := bits.Mul64(uint64(p), uint64(f))
-		if high != 0 || low > math.MaxInt64 {
-			low = math.MaxInt64
-		}
-		p = int64(low)
-	}
-	return p
-}
-
-// add adds without overflow: a sum beyond int64 is math.MaxInt64. No term may be
-// negative.
-func add(terms ...int64) int64 {
-	sum := int64(0)
-	for _, t := range terms {
-		if t > math.MaxInt64-sum {
-			return math.MaxInt64
-		}
-		sum += t
-	}
-	return sum
 }

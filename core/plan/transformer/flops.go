@@ -1,5 +1,7 @@
 package transformer
 
+import "github.com/meshfeed/meshfeed/core/plan/internal/amount"
+
 // FLOPs counts floating-point operations of the forward pass for one token. A
 // multiplication with an addition counts as two. The backward pass takes twice as
 // many, because every matrix product has two derivatives.
@@ -42,7 +44,7 @@ func (s Shape) Computed(tensor int, attention Attention) FLOPs {
 		if !s.Unmasked {
 			f.Attention /= 2
 		}
-		f.Attention = mul(f.Attention, 7) / 6
+		f.Attention = amount.Product(f.Attention, 7) / 6
 	}
 	return f
 }
@@ -51,58 +53,58 @@ func (s Shape) Computed(tensor int, attention Attention) FLOPs {
 // that experts compute, in thousandths of the tokens that are sent to them.
 func (s Shape) count(computed int64) FLOPs {
 	f := FLOPs{
-		Attention: mul(2, int64(s.Sequence), int64(s.Heads), int64(s.query()+s.value())),
-		Head:      mul(2, int64(s.Hidden), int64(s.Vocab)),
+		Attention: amount.Product(2, int64(s.Sequence), int64(s.Heads), int64(s.query()+s.value())),
+		Head:      amount.Product(2, int64(s.Hidden), int64(s.Vocab)),
 	}
 	f.expertLayers = int64(s.ExpertLayers(0, s.Layers))
 	f.denseLayers = int64(s.Layers) - f.expertLayers
 	hidden := int64(s.Hidden)
-	attention := mul(4, hidden, int64(s.HeadDim), add(int64(s.Heads), int64(s.KVHeads)))
+	attention := amount.Product(4, hidden, int64(s.HeadDim), amount.Sum(int64(s.Heads), int64(s.KVHeads)))
 	if a := s.Latent; a != nil {
 		from, heads := hidden, int64(s.Heads)
-		attention = mul(2, hidden, int64(a.KeyValue+a.Rotary))
+		attention = amount.Product(2, hidden, int64(a.KeyValue+a.Rotary))
 		if a.Query > 0 {
-			attention, from = add(attention, mul(2, hidden, int64(a.Query))), int64(a.Query)
+			attention, from = amount.Sum(attention, amount.Product(2, hidden, int64(a.Query))), int64(a.Query)
 		}
-		attention = add(attention, mul(2, from, heads, int64(s.query())), mul(2, int64(a.KeyValue), heads, int64(s.HeadDim+a.Value)), mul(2, heads, int64(a.Value), hidden))
+		attention = amount.Sum(attention, amount.Product(2, from, heads, int64(s.query())), amount.Product(2, int64(a.KeyValue), heads, int64(s.HeadDim+a.Value)), amount.Product(2, heads, int64(a.Value), hidden))
 	}
 	matrices := int64(2)
 	if s.Gated {
 		matrices = 3
 	}
-	f.Dense = add(attention, mul(2, matrices, hidden, int64(s.FFN)))
+	f.Dense = amount.Sum(attention, amount.Product(2, matrices, hidden, int64(s.FFN)))
 	if e := s.Experts; e != nil {
-		expert := mul(2, matrices, hidden, int64(e.FFN))
-		routed := mul(expert, int64(e.Active), computed) / 1000
-		f.Expert = add(attention, mul(2, hidden, int64(e.Count)), routed, mul(expert, int64(e.Shared)))
+		expert := amount.Product(2, matrices, hidden, int64(e.FFN))
+		routed := amount.Product(expert, int64(e.Active), computed) / 1000
+		f.Expert = amount.Sum(attention, amount.Product(2, hidden, int64(e.Count)), routed, amount.Product(expert, int64(e.Shared)))
 	}
 	return f
 }
 
 // Layers returns the operations of the forward pass of all layers for one token.
-func (f FLOPs) Layers() int64 { return add(f.layers(), f.attention()) }
+func (f FLOPs) Layers() int64 { return amount.Sum(f.layers(), f.attention()) }
 
 // layers returns the matrix products of all layers.
 func (f FLOPs) layers() int64 {
-	return add(mul(f.denseLayers, f.Dense), mul(f.expertLayers, f.Expert))
+	return amount.Sum(amount.Product(f.denseLayers, f.Dense), amount.Product(f.expertLayers, f.Expert))
 }
 
-func (f FLOPs) attention() int64 { return mul(f.denseLayers+f.expertLayers, f.Attention) }
+func (f FLOPs) attention() int64 { return amount.Product(f.denseLayers+f.expertLayers, f.Attention) }
 
 // Forward returns the operations of the forward pass of the whole model for one
 // token.
-func (f FLOPs) Forward() int64 { return add(f.Layers(), f.Head) }
+func (f FLOPs) Forward() int64 { return amount.Sum(f.Layers(), f.Head) }
 
 // Step returns the operations of a training step for one token: forward, backward,
 // and what is computed again. Full recomputation runs every layer forward once more,
 // and selective recomputation its scores.
 func (f FLOPs) Step(r Recomputation) int64 {
-	step := mul(3, f.Forward())
+	step := amount.Product(3, f.Forward())
 	switch r {
 	case FullRecomputation:
-		return add(step, f.Layers())
+		return amount.Sum(step, f.Layers())
 	case SelectiveRecomputation:
-		return add(step, f.attention())
+		return amount.Sum(step, f.attention())
 	}
 	return step
 }

@@ -1,6 +1,10 @@
 package transformer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/plan/internal/amount"
+)
 
 // Stage is the step of the computation that first uses an array.
 type Stage uint8
@@ -44,15 +48,7 @@ type Part struct {
 }
 
 // Elements returns the number of elements of one array.
-func (p Part) Elements() int64 { return elements(p.Shape) }
-
-func elements(shape []int) int64 {
-	n := int64(1)
-	for _, d := range shape {
-		n = mul(n, int64(d))
-	}
-	return n
-}
+func (p Part) Elements() int64 { return amount.Product(p.Shape...) }
 
 // Shard returns the shape of one device's part if tensor × expert devices share the
 // array. It returns false if the sizes do not divide. Both numbers are at least 1. If there
@@ -278,7 +274,7 @@ func (l *lister) expert(name string, tensor, count, in, out int) {
 func (s Shape) Parameters() int64 {
 	n := int64(0)
 	for _, p := range s.Parts() {
-		n = add(n, mul(int64(p.Copies), p.Elements()))
+		n = amount.Sum(n, amount.Product(int64(p.Copies), p.Elements()))
 	}
 	return n
 }
@@ -291,9 +287,9 @@ func (s Shape) Active() int64 {
 	for _, p := range s.Parts() {
 		size := p.Elements()
 		if p.Experts {
-			size = mul(size/int64(p.Shape[0]), int64(s.Experts.Active))
+			size = amount.Product(size/int64(p.Shape[0]), int64(s.Experts.Active))
 		}
-		n = add(n, mul(int64(p.Copies), size))
+		n = amount.Sum(n, amount.Product(int64(p.Copies), size))
 	}
 	return n
 }

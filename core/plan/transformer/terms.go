@@ -1,5 +1,7 @@
 package transformer
 
+import "github.com/meshfeed/meshfeed/core/plan/internal/amount"
+
 // counter lists the terms of activations on one device. The comments name the
 // sections of Korthikanti et al. (arXiv 2205.05198).
 type counter struct {
@@ -15,10 +17,10 @@ type counter struct {
 
 func newCounter(s Shape, e Execution) *counter {
 	sequence := ceil(int64(s.Sequence), e.Context)
-	c := &counter{Shape: s, Execution: e, element: int64(e.ElementBytes), tokens: mul(int64(e.Batch), sequence)}
+	c := &counter{Shape: s, Execution: e, element: int64(e.ElementBytes), tokens: amount.Product(int64(e.Batch), sequence)}
 	c.residual = c.tokens
 	if e.SequenceParallel {
-		c.residual = mul(int64(e.Batch), ceil(sequence, e.Tensor))
+		c.residual = amount.Product(int64(e.Batch), ceil(sequence, e.Tensor))
 	}
 	c.heads = ceil(int64(s.Heads), e.Tensor)
 	c.kvHeads = ceil(int64(s.KVHeads), e.Tensor)
@@ -40,7 +42,7 @@ func (c *counter) term(in Block, name string, b Bytes, reason string) {
 
 // exact returns bytes with three equal numbers.
 func exact(factors ...int64) Bytes {
-	n := mul(factors...)
+	n := amount.Product(factors...)
 	return Bytes{n, n, n}
 }
 
@@ -91,12 +93,12 @@ func (c *counter) onlyProducts() {
 func (c *counter) exchanged() {
 	whole := c.gathered()
 	c.term(InWorking, "gradient of an input", Bytes{High: whole}, "high: the tensor devices have still to add it up")
-	c.term(InWorking, "gathered inputs", Bytes{High: mul(2, whole-c.stream().High)}, "high: the inputs of attention and of the feed-forward block, of the other tensor devices")
+	c.term(InWorking, "gathered inputs", Bytes{High: amount.Product(2, whole-c.stream().High)}, "high: the inputs of attention and of the feed-forward block, of the other tensor devices")
 }
 
 // gathered returns the bytes of an array of the residual stream for the tokens of all
 // tensor devices.
-func (c *counter) gathered() int64 { return mul(c.element, c.tokens, int64(c.Hidden)) }
+func (c *counter) gathered() int64 { return amount.Product(c.element, c.tokens, int64(c.Hidden)) }
 
 // whole returns the bytes that one layer stores without recomputation. If some layers
 // have experts and others do not, it returns the larger number.
@@ -113,15 +115,15 @@ func (c *counter) whole() Bytes {
 // (section 4.1). scores is the block of the scores: InLayer if they are kept, InWorking if
 // the backward pass computes them again.
 func (c *counter) attention(scores Block) {
-	token := mul(c.element, c.tokens)
+	token := amount.Product(c.element, c.tokens)
 	c.normalized("attention")
 	if a := c.Latent; a != nil {
-		latent := mul(token, int64(a.Query+a.KeyValue+a.Rotary))
-		c.term(InLayer, "latent vectors", Bytes{latent, mul(2, latent), mul(4, latent)}, "inputs and outputs of their norms; low: the outputs are computed again; high: in float32 too")
+		latent := amount.Product(token, int64(a.Query+a.KeyValue+a.Rotary))
+		c.term(InLayer, "latent vectors", Bytes{latent, amount.Product(2, latent), amount.Product(4, latent)}, "inputs and outputs of their norms; low: the outputs are computed again; high: in float32 too")
 	}
 	c.term(InLayer, "query", exact(token, c.heads, int64(c.query())), "the scores need it")
-	pair := mul(token, int64(c.query()+c.value()))
-	c.term(InLayer, "key and value", Bytes{mul(pair, c.kvHeads), mul(pair, c.kvHeads), mul(pair, c.heads)}, "the scores and the weighted values need them; high: repeated for every query head")
+	pair := amount.Product(token, int64(c.query()+c.value()))
+	c.term(InLayer, "key and value", Bytes{amount.Product(pair, c.kvHeads), amount.Product(pair, c.kvHeads), amount.Product(pair, c.heads)}, "the scores and the weighted values need them; high: repeated for every query head")
 	output := exact(token, c.heads, int64(c.value()))
 	reason := "the product with the output matrix needs it"
 	if scores == InWorking {
@@ -139,14 +141,14 @@ func (c *counter) attention(scores Block) {
 
 // scores lists the quadratic terms, 5·a·s²·b: softmax 2, mask 1, dropout output 2.
 func (c *counter) scores(in Block) {
-	rows := mul(c.heads, c.tokens)
-	n := mul(rows, int64(c.Sequence))
+	rows := amount.Product(c.heads, c.tokens)
+	n := amount.Product(rows, int64(c.Sequence))
 	softmax := exact(c.element, n)
-	softmax.High = add(softmax.High, mul(4, n), mul(8, rows))
+	softmax.High = amount.Sum(softmax.High, amount.Product(4, n), amount.Product(8, rows))
 	c.term(in, "softmax", softmax, "high: the exponentials in float32, their sums and maxima are kept too")
 	if c.Dropout {
 		c.term(in, "score dropout mask", Bytes{0, n, n}, maskReason)
-		output := mul(c.element, n)
+		output := amount.Product(c.element, n)
 		c.term(in, "score dropout output", Bytes{0, output, output}, "low: it is computed again from softmax and mask")
 	}
 }
@@ -170,14 +172,14 @@ func (c *counter) norm(in Block, name string) {
 	}
 	hidden := int64(c.Hidden)
 	b := c.stream()
-	b.High = mul(4, add(mul(copies, c.residual, hidden+1), hidden))
+	b.High = amount.Product(4, amount.Sum(amount.Product(copies, c.residual, hidden+1), hidden))
 	c.term(in, name, b, "high: single operations keep the normalized values, statistics and the scale, in float32")
 }
 
 // mask lists the mask of a dropout on the residual stream, s·b·h.
 func (c *counter) mask(name string) {
 	if c.Dropout {
-		n := mul(c.residual, int64(c.Hidden))
+		n := amount.Product(c.residual, int64(c.Hidden))
 		c.term(InLayer, name, Bytes{0, n, n}, maskReason)
 	}
 }
@@ -210,8 +212,8 @@ func (c *counter) intermediate(in Block, name string, r rows, width int) {
 		reason = "gate, up and product; low: the product is computed again"
 	}
 	reason += "; high: single operations keep six arrays"
-	one := mul(c.element, ceil(int64(width), c.Tensor))
-	c.term(in, name, Bytes{mul(low, one, r.low), mul(paper, one, r.paper), mul(6, one, r.high)}, reason)
+	one := amount.Product(c.element, ceil(int64(width), c.Tensor))
+	c.term(in, name, Bytes{amount.Product(low, one, r.low), amount.Product(paper, one, r.paper), amount.Product(6, one, r.high)}, reason)
 }
 
 // experts lists the terms of a layer with experts. All experts together process every
@@ -221,13 +223,13 @@ func (c *counter) experts() {
 	e := c.Experts
 	const reason = "one row per token and active expert, times the capacity; low: only rows that are routed; high: without a capacity, a quarter more for uneven routing"
 	all, own := c.routed(c.tokens), c.routed(c.residual)
-	row := mul(c.element, int64(c.Hidden))
-	probabilities := mul(4, c.residual, int64(e.Count))
-	c.term(InExpert, "router probabilities", Bytes{probabilities, probabilities, mul(2, probabilities)}, "float32; high: the logits are kept too")
-	input := Bytes{mul(own.low, row), mul(own.paper, row), mul(all.high, row)}
+	row := amount.Product(c.element, int64(c.Hidden))
+	probabilities := amount.Product(4, c.residual, int64(e.Count))
+	c.term(InExpert, "router probabilities", Bytes{probabilities, probabilities, amount.Product(2, probabilities)}, "float32; high: the logits are kept too")
+	input := Bytes{amount.Product(own.low, row), amount.Product(own.paper, row), amount.Product(all.high, row)}
 	c.term(InExpert, "expert input", input, reason+", and the rows of all tensor devices")
 	c.intermediate(InExpert, "expert intermediate", all, e.FFN)
-	c.term(InExpert, "expert output", Bytes{0, 0, mul(all.high, row)}, "high: the weights of experts multiply their output, and not their intermediate")
+	c.term(InExpert, "expert output", Bytes{0, 0, amount.Product(all.high, row)}, "high: the weights of experts multiply their output, and not their intermediate")
 	if e.Shared > 0 {
 		c.intermediate(InExpert, "shared intermediate", exactRows(c.tokens), e.Shared*e.FFN)
 	}
@@ -235,8 +237,8 @@ func (c *counter) experts() {
 
 // routed returns the rows of tokens that enter experts.
 func (c *counter) routed(tokens int64) rows {
-	n := mul(tokens, int64(c.Experts.Active))
-	share := func(thousandths int) int64 { return ceil(mul(n, int64(thousandths)), 1000) }
+	n := amount.Product(tokens, int64(c.Experts.Active))
+	share := func(thousandths int) int64 { return ceil(amount.Product(n, int64(thousandths)), 1000) }
 	capacity := c.Experts.CapacityThousandths
 	if capacity == 0 {
 		return rows{n, n, share(1250)}
@@ -246,9 +248,9 @@ func (c *counter) routed(tokens int64) rows {
 
 // embedding lists the terms of the first pipeline stage (section 4.3).
 func (c *counter) embedding() {
-	c.term(InEmbedding, "token ids", Bytes{0, 0, mul(4, c.tokens)}, "int32; high: the lookup keeps them")
+	c.term(InEmbedding, "token ids", Bytes{0, 0, amount.Product(4, c.tokens)}, "int32; high: the lookup keeps them")
 	if c.Dropout {
-		n := mul(c.residual, int64(c.Hidden))
+		n := amount.Product(c.residual, int64(c.Hidden))
 		c.term(InEmbedding, "embedding dropout mask", Bytes{0, n, n}, maskReason)
 	}
 }
@@ -259,8 +261,8 @@ func (c *counter) final() {
 	input := c.stream()
 	input.High = c.gathered()
 	c.term(InFinal, "head input", input, "the product with the head needs it; high: the input of all tensor devices")
-	n := mul(c.tokens, ceil(int64(c.Vocab), c.Tensor))
-	c.term(InFinal, "logits", Bytes{mul(4, n), mul(4, n), mul(16, n)}, "float32; high: the product before its conversion, the softmax, and the gradient in both types exist at the same time")
+	n := amount.Product(c.tokens, ceil(int64(c.Vocab), c.Tensor))
+	c.term(InFinal, "logits", Bytes{amount.Product(4, n), amount.Product(4, n), amount.Product(16, n)}, "float32; high: the product before its conversion, the softmax, and the gradient in both types exist at the same time")
 }
 
 // sums adds the terms of each block.
