@@ -88,6 +88,8 @@ def test_the_source_distribution_holds_sources_and_the_page(dist: Path) -> None:
         names = {name.partition("/")[2] for name in tar.getnames()}
     page = {"wasm/page/dist/layout.html", "wasm/page/dist/hosted/meshfeed.wasm"}
     assert page | {"LICENSE", "THIRD_PARTY_LICENSES"} <= names
+    built = {"/".join(name.split("/")[:4]) for name in names if name.startswith("wasm/page/dist/")}
+    assert built == {f"wasm/page/dist/{n}" for n in ("hosted", "layout.html", "packages.json")}
     assert [n for n in names if "node_modules" in n or n.endswith("_test.go")] == []
 
 
