@@ -4,7 +4,8 @@
 #   tools/release/artifacts.sh
 #
 # For Linux: the library, its headers, a pkg-config file and the command, taken from the wheels.
-# For macOS and Windows: the command. Then the layout page, and SHA256SUMS of all files.
+# For macOS and Windows: the command. An SBOM is beside each of these. Then the layout page, the
+# licenses, and SHA256SUMS of all files.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -30,6 +31,7 @@ linux() {
   mv "$from/_lib/pkgconfig" "$to/lib"
   mv "$from/include" "$to"
   mv "$from"/*.schema.json "$work/$1"/*.dist-info/licenses/* "$to/share/meshfeed"
+  mv "$work/$1"/*.dist-info/sboms/*.cdx.json "dist/$name.cdx.json"
   pack "$name"
 }
 
@@ -38,7 +40,8 @@ command() {
   mkdir "$work/$name"
   CGO_ENABLED=0 GOOS=$1 GOARCH=$2 "${GO:-go}" build -trimpath -buildvcs=false -ldflags "-s -w" \
     -tags page -o "$work/$name/" ./cmd/meshfeed
-  cp LICENSE "$work/$name"
+  python3 tools/sbom.py "dist/$name.cdx.json" "$work/$name"/*
+  cp LICENSE THIRD_PARTY_LICENSES "$work/$name"
   pack "$name"
 }
 
@@ -48,5 +51,6 @@ command darwin arm64
 command darwin amd64
 command windows amd64
 cp wasm/page/dist/layout.html "dist/meshfeed-$version-layout.html"
+cp THIRD_PARTY_LICENSES "dist/meshfeed-$version-THIRD_PARTY_LICENSES"
 cd dist
 sha256sum meshfeed-"$version"* >SHA256SUMS
