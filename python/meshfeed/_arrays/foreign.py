@@ -167,7 +167,9 @@ class PlacedBatches(Iterator[Any]):
     ) -> None:
         self._source, self._place, self._prefetch = iterable, place, prefetch
         self._line = line
-        self._lock = threading.Lock()  # guards the attributes below
+        # Guards the attributes below. Reentrant, because in Python 3.14 Ctrl-C at the beginning of
+        # a `with` block leaves the lock locked.
+        self._lock = threading.RLock()
         self._passes: weakref.WeakSet[Pass] = weakref.WeakSet()
         self._own: Pass | None = None  # which `next` and all loops over an iterator share
         self._closed = False

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import _thread
 import gc
-import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +57,8 @@ class Lock(_thread.RLock):  # type: ignore[misc]
     """A lock that `_ = lock.held` locks, and `del lock.held` unlocks.
 
     Python runs signal handlers after a call, but not after access to an attribute. So no signal
-    comes between these lines and the lines next to them.
+    comes between these lines and the lines next to them. In Python 3.14 a `with` statement calls
+    `__enter__` like any function: an interrupt after that call would leave the lock locked.
     """
 
     held = property(_thread.RLock.acquire, None, _thread.RLock.release)
@@ -98,7 +98,7 @@ class Cursor:
         clock: the times of the loop since the first batch of the handle.
         watch: warns if decoded data cannot be kept on disk; None if none are.
         marks: marks the parts of the present call in a profiler; None if it records no trace.
-        unmarked: a context manager that does nothing, in less time than `contextlib.nullcontext`.
+        unmarked: a context manager that does nothing.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Cursor:
         self._release = batch_release()
         self.watch: Watch | None = None
         self.marks: Mark | None = None
-        self.unmarked = threading.RLock()
+        self.unmarked = nullcontext()
         self.follow(handle, feed, size=size, keep=keep)
 
     def follow(self, handle: Handle, feed: Feed, *, size: int, keep: int) -> None:
@@ -357,7 +357,9 @@ class Cursor:
             change: receives the handle, and calls the library. If it fails, nothing changes.
             call: "seek", "restore" or "skip". Loops end if a skip passes the end of an epoch.
         """
-        with self.exclusive():
+        lock = self.exclusive()
+        _ = lock.held
+        try:
             handle = self.handle.value
             if self._out_of_sync or self.ready:
                 self._resync()
@@ -372,6 +374,8 @@ class Cursor:
                 self._moved(before, call)
                 raise
             self._moved(before, call)
+        finally:
+            del lock.held
 
     def _moved(self, before: tuple[int, int], call: str) -> None:
         """Stores the new position. A running loop continues there."""
@@ -389,12 +393,16 @@ class Cursor:
         Args:
             exchange: receives the old handle, and calls `follow` with a new one.
         """
-        with self.exclusive():
+        lock = self.exclusive()
+        _ = lock.held
+        try:
             if self._out_of_sync or self.ready:
                 self._resync()
             old = self.handle
             exchange(old.value)
             old.close()
+        finally:
+            del lock.held
 
     # ---- certificate and statistics ----
 
@@ -407,9 +415,13 @@ class Cursor:
 
     def certificate(self) -> str:
         """Returns the certificate of the delivered batches, without batches made ahead."""
-        with self.lock:
+        lock = self.lock
+        _ = lock.held
+        try:
             self.handle.check(ASK_BEFORE)
             return calls.loader_certificate(self.handle.value, *self.at)
+        finally:
+            del lock.held
 
     def stats(self) -> dict[str, int]:
         """Returns the library's statistics. They count batches made ahead as delivered."""

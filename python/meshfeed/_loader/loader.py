@@ -326,8 +326,13 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """
         cursor = self._engine.cursor
         with Checks("Loader.peek"):
-            with cursor.exclusive(), cursor.marked("meshfeed.peek"):
-                item = cursor.peek()
+            lock = cursor.exclusive()
+            _ = lock.held
+            try:
+                with cursor.marked("meshfeed.peek"):
+                    item = cursor.peek()
+            finally:
+                del lock.held
             if item is None:
                 message = f"there is no next batch: all {self._engine.epochs} epochs are over"
                 raise OutOfRangeError(message, hint="loader.remaining says how many are left")

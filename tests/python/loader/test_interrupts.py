@@ -23,7 +23,7 @@ from jax.sharding import PartitionSpec as P
 import meshfeed as mf
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._native import calls
-from tests.python.conftest import flushed
+from tests.python.conftest import flushed, released
 from tests.python.interrupts import Step, Trial, in_package, next_place, raise_twice, trials
 from tests.python.loader.test_remesh import Device, Silent
 from tests.python.native.test_process import HANG, START, run, started
@@ -223,7 +223,7 @@ def test_at_every_place(what: str, ahead: int) -> None:
                 for thread in threading.enumerate():
                     if thread.name == "meshfeed.release":
                         thread.join(HANG)
-                assert flushed() == before, where
+                assert released(before) == before, where
         finally:
             gc.unfreeze()
     assert n > 15
@@ -354,7 +354,7 @@ def test_interrupts_in_a_row_lose_no_batch(
                 assert int(next(loop)["x"][0]) == 8 * step, where
                 pairs += 1
     assert pairs > 500
-    assert flushed() == before
+    assert released(before) == before
 
 
 @pytest.mark.parametrize("name", ["next", "peek", "seek", "skip", "restore", "remesh"])
