@@ -32,6 +32,7 @@ LEGITIMATE = {
     "rich is not installed": "a table of what JAX prints covers the same",
     "ray is not installed": "loops of processes cover the same parts",
     "only root may change the root folder": "the workflow of checks is an ordinary user",
+    "there is no python3.": "few machines have all releases of Python",
     "make gpu-check-go": "a plugin with its hardware has a check of its own",
 }
 

@@ -12,6 +12,9 @@ Examples:
 
 # A public name is imported on first use. The console script `meshfeed` imports this package and
 # then executes a Go program, so it must not wait for the import of NumPy.
+#
+# The `__module__` of a public class is the private module that defines it. With "meshfeed" there,
+# `inspect.getsource`, `typing.get_type_hints` and doctest fail, because they search that module.
 
 _found = None  # the module of every public name, once `_modules` has read the stub
 

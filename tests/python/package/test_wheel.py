@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -253,6 +254,22 @@ def test_the_validator_is_inside(fresh: Path, tmp_path: Path) -> None:
     assert "(indivisible)" in plain
     module = output(tmp_path, fresh / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
     assert module == plain
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("python", ["python3.12", "python3.13", "python3.14"])
+def test_other_releases_of_python(python: str, dist: Path) -> None:
+    runs = "--version"  # also checks that a name of pyenv stands for an interpreter
+    if shutil.which(python) is None or subprocess.run([python, runs], check=False).returncode:
+        pytest.skip(f"there is no {python}")
+    (wheel,) = dist.glob("*.whl")
+    subprocess.run(
+        ["sh", "tools/release/check_wheel.sh", wheel],
+        cwd=ROOT,
+        env=os.environ | {"PYTHON": python},
+        timeout=1200,
+        check=True,
+    )
 
 
 @pytest.mark.deep
