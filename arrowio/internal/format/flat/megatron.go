@@ -138,12 +138,13 @@ func (d *Documents) numbers(ctx context.Context, at int64, width int) *numbers {
 
 // next returns the next integer, or -1 if it cannot be read.
 func (n *numbers) next() int64 {
-	var b [8]byte
-	if _, err := io.ReadFull(n, b[:n.width]); err != nil {
+	b, err := n.Peek(n.width)
+	if err != nil {
 		n.err = blob.ReadError(n.name, err)
 		return -1
 	}
-	return arrowtype.Integer(b[:], n.width)
+	_, _ = n.Discard(n.width) // what was peeked
+	return arrowtype.Integer(b, n.width)
 }
 
 func (d *Documents) damaged(format string, args ...any) error {
