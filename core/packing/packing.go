@@ -208,12 +208,8 @@ func (p *Plan) count(ctx context.Context) error {
 		g, last := p.options.plan(lengths), len(p.before)-1
 		p.plans.put(last, g)
 		p.report.Split += g.split(&p.options, p.before[last])
-		n := g.elements()
-		if p.options.Method == BestFit {
-			n = g.rows()
-			p.most = max(p.most, g.most())
-		}
-		p.before = append(p.before, p.before[last]+n)
+		p.most = max(p.most, g.most())
+		p.before = append(p.before, p.before[last]+p.size(g))
 	}
 	p.rows = p.before[len(p.before)-1]
 	if p.options.Method == Split && p.rows > 0 {
@@ -221,6 +217,14 @@ func (p *Plan) count(ctx context.Context) error {
 		p.rows = 1 + (more+p.options.stride()-1)/p.options.stride()
 	}
 	return nil
+}
+
+// size returns what before counts of a group.
+func (p *Plan) size(g *group) int64 {
+	if p.options.Method == Split {
+		return g.elements()
+	}
+	return g.rows()
 }
 
 // read reads the lengths of the documents of a group.
@@ -337,6 +341,10 @@ func (p *Plan) group(ctx context.Context, i int) (*group, error) {
 		return nil, err
 	}
 	g := p.options.plan(lengths)
+	if p.size(g) != p.before[i+1]-p.before[i] {
+		return nil, status.Errorf(status.DataLoss, "packing", "the lengths of records %d to %d have changed since they were packed", int64(i)*p.options.Group, int64(i)*p.options.Group+int64(len(lengths))-1).
+			WithHint("pack the dataset again")
+	}
 	p.plans.put(i, g)
 	return g, nil
 }

@@ -396,6 +396,26 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestChanged: lengths that change after New are an error of the rows whose plan is made again.
+func TestChanged(t *testing.T) {
+	for _, method := range []packing.Method{packing.BestFit, packing.Split} {
+		lengths := []int64{4, 0, 5, 3}
+		p := plan(t, lengths, packing.Options{Length: 4, Method: method})
+		lengths[2] = 0
+		if _, err := p.Row(t.Context(), 2, nil); err != nil {
+			t.Error(err)
+		}
+		p.Forget()
+		_, err := p.Row(t.Context(), 2, nil)
+		if want := "packing: the lengths of records 0 to 3 have changed since they were packed; pack the dataset again"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if _, ok := p.Known(2, nil); ok {
+			t.Error("a plan is known that was not made")
+		}
+	}
+}
+
 // TestReport checks the counts of documents, and the length that has less padding.
 func TestReport(t *testing.T) {
 	lengths := []int64{5, 0, 9, 3, -1, 16}
