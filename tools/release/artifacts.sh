@@ -24,13 +24,14 @@ linux() {
   to=$work/$name
   python3 -m zipfile -e dist/meshfeed-"$version"-*-manylinux2014_"$1".*.whl "$work/$1"
   from=$work/$1/meshfeed
-  mkdir -p "$to/bin" "$to/lib" "$to/share/meshfeed"
+  mkdir -p "$to/bin" "$to/lib" "$to/share/meshfeed" "$to/share/doc/meshfeed"
   install -m 755 "$from/_bin/meshfeed" "$to/bin"
   install -m 755 "$from/_lib/libmeshfeed.so.1" "$to/lib"
   ln -s libmeshfeed.so.1 "$to/lib/libmeshfeed.so"
   mv "$from/_lib/pkgconfig" "$to/lib"
   mv "$from/include" "$to"
-  mv "$from"/*.schema.json "$work/$1"/*.dist-info/licenses/* "$to/share/meshfeed"
+  mv "$from"/*.schema.json "$to/share/meshfeed"
+  mv "$work/$1"/*.dist-info/licenses/* "$to/share/doc/meshfeed"
   mv "$work/$1"/*.dist-info/sboms/*.cdx.json "dist/$name.cdx.json"
   pack "$name"
 }
