@@ -472,6 +472,16 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               The records of the first dataset, then of the second one. The fields must have the
               same names, types and shapes, in the same order. A field may hold nulls if it may in
               one of them. A dataset may occur several times.
+     mix      schedule: [{start?, weights: [number]}], shuffle?, seed?, length?, names?: [name],
+              stop?: "shortest" or "longest", source?; over n_datasets datasets
+              Draws from datasets of equal fields, with a weight for each. After any multiple of 64
+              draws, each dataset is within 1.68 draws of its share. A dataset that has given all its
+              records begins again, and is shuffled anew if `shuffle` is true. An epoch has
+              `length` draws, and the next one continues. Without `length` it ends when the first dataset,
+              or the last, has given all its records, or after as many draws as they have together.
+              A stage changes the weights at a draw, counted over all epochs. `source` names
+              an added field of int32 with the number of the dataset. A loader takes the records in
+              their order.
      window   length, stride?, within?
               `length` consecutive records as one, from record k * stride on, for time series.
               Every field gets a first dimension of that length. If `within` names a field, such

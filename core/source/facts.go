@@ -52,6 +52,10 @@ type Facts struct {
 	// lie so. Its errors may name other records.
 	Adjacent func(parts []Part, length int64) (g Gatherer, number func(record int64) int64, err error)
 
+	// Drawn reports that record k stands for another record in every epoch, as in a mixture. A loader
+	// takes such records in their order, and views that choose records by their rows refuse them.
+	Drawn bool
+
 	// Components returns the components of the fingerprint, which is the hash of their root.
 	Components func(ctx context.Context) (Component, error)
 }

@@ -79,7 +79,7 @@ func (g *windowGatherer) Gather(ctx context.Context, draw source.Draw, records [
 // divide sets the numbers of windows, and divides jobs into those for windows that are copied as a
 // whole and those for the others.
 func (g *windowGatherer) divide(s *windowing, records []int64, jobs []source.Job) (whole, each []source.Job) {
-	g.view.firstRecords(&s.starts, records)
+	g.view.firstRecords(source.Draw{}, &s.starts, records)
 	apart := false
 	for _, start := range s.starts {
 		n := int64(-1)

@@ -25,9 +25,10 @@ type base struct {
 	lists   lists // one for each call under way
 
 	// origins has, for each field, the fields below. renumber appends the numbers that records
-	// have in all datasets below to an empty list; nil if they have the same. -1 stays.
+	// have in all datasets below, in a draw, to an empty list; nil if they have the same. -1 stays.
 	origins  []origin
-	renumber func(list *[]int64, records []int64)
+	renumber func(draw source.Draw, list *[]int64, records []int64)
+	drawn    bool  // renumber gives a record another number in every epoch
 	length   int64 // records in a window: renumber gives a window the number of its first record; 0 without windows
 
 	// identify computes the fingerprint from the fingerprints of the datasets below.

@@ -86,7 +86,7 @@ func (c *chain) push(s step, records int64) {
 }
 
 // renumber appends the numbers that records of the view have in src to an empty list.
-func (c *chain) renumber(list *[]int64, records []int64) {
+func (c *chain) renumber(_ source.Draw, list *[]int64, records []int64) {
 	if len(c.steps) == 0 {
 		*list = append(*list, records...)
 		return

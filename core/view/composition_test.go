@@ -15,6 +15,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/core/view/mixture"
 	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
@@ -60,6 +61,7 @@ type composer struct {
 	r     *rand.Rand
 	trace []string // the views, from below
 	drawn bool     // the dataset has fields that depend on the draw
+	mixed bool     // a view is a mixture
 }
 
 func (c *composer) note(format string, args ...any) {
@@ -127,7 +129,7 @@ func (c *composer) compose(depth int) (source.Source, model) {
 		return factual{src}, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.cache)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.cache, c.mix)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {
@@ -151,6 +153,9 @@ func (c *composer) take(src source.Source, m model) (source.Source, model) {
 }
 
 func (c *composer) filter(src source.Source, m model) (source.Source, model) {
+	if c.mixed {
+		return c.slice(src, m)
+	}
 	out := model{fields: m.fields}
 	keep := make([]bool, len(m.rows))
 	for k, row := range m.rows {
@@ -203,7 +208,7 @@ func (c *composer) concat(src source.Source, m model) (source.Source, model) {
 func (c *composer) window(src source.Source, m model) (source.Source, model) {
 	w := view.Windows{Length: int64(1 + c.r.IntN(3)), Stride: int64(1 + c.r.IntN(3))}
 	within := -1
-	if i := c.r.IntN(len(m.fields)); c.r.IntN(2) == 0 && !c.drawn && !m.fields[i].Nullable && m.fields[i].Ragged == 0 {
+	if i := c.r.IntN(len(m.fields)); c.r.IntN(2) == 0 && !c.drawn && !c.mixed && !m.fields[i].Nullable && m.fields[i].Ragged == 0 {
 		within, w.Within = i, m.fields[i].Name
 	}
 	out := model{}
@@ -365,7 +370,7 @@ func (c *composer) reshape(src source.Source, m model) (source.Source, model) {
 
 // cache keeps the rows, in memory or in a folder.
 func (c *composer) cache(src source.Source, m model) (source.Source, model) {
-	if c.drawn {
+	if c.drawn || c.mixed {
 		return src, m
 	}
 	o := arrowio.Options{Cache: random.One(c.r, "memory", c.TempDir())}
@@ -376,6 +381,33 @@ func (c *composer) cache(src source.Source, m model) (source.Source, model) {
 	v := c.must(arrowio.Cached(c.Context(), src, o))
 	c.Cleanup(func() { _ = v.Close() })
 	return v, m
+}
+
+// mix draws from random slices and takes of a dataset, in a random epoch of each.
+func (c *composer) mix(src source.Source, m model) (source.Source, model) {
+	if c.drawn || c.mixed || len(m.rows) == 0 {
+		return src, m
+	}
+	var parts []source.Source
+	var models []model
+	for len(parts) == 0 || c.r.IntN(3) > 0 {
+		if part, some := random.One(c.r, c.slice, c.take)(src, m); len(some.rows) > 0 {
+			parts, models = append(parts, part), append(models, some)
+		}
+	}
+	o := view.Mixing{Shuffle: c.r.IntN(2) == 0, Seed: c.r.Int64N(100), Records: c.r.Int64N(40)}
+	for at := int64(0); len(o.Schedule) == 0 || c.r.IntN(2) == 0; at += 1 + c.r.Int64N(60) {
+		weights := make([]float64, len(parts))
+		for i := range weights {
+			weights[i] = float64(c.r.IntN(4))
+		}
+		weights[c.r.IntN(len(parts))] = 1
+		o.Schedule = append(o.Schedule, mixture.Stage{Start: at, Weights: weights})
+	}
+	c.note("mix of %d by %+v", len(parts), o)
+	v := c.must(view.Mix(parts, o))
+	c.mixed = true
+	return v, mixed(c.T, models, o, v.Len())
 }
 
 // TestCompositions runs the conformance suite over random views of views, and compares

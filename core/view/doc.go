@@ -9,6 +9,7 @@
 //	Filter     the k-th record that a list or a function accepts
 //	Split      the k-th record of a part, such as of a test set: several filters
 //	Concat     record k of several datasets, one after the other
+//	Mix        draw k from several datasets with weights
 //	Window     some consecutive records as one, for time series
 //	Stack      record k with several fields joined into one
 //	Pad        record k with the rows of a ragged field at one length

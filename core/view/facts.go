@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Facts implements source.Source. Every view begins with these facts of the datasets below. A view
@@ -14,6 +15,10 @@ import (
 func (b *base) Facts() source.Facts {
 	f := source.Facts{
 		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version,
+	}
+	f.Drawn = b.drawn
+	for _, s := range b.below {
+		f.Drawn = f.Drawn || s.Facts().Drawn
 	}
 	if len(b.below) == 1 {
 		f.Units = b.below[0].Facts().Units
@@ -92,4 +97,13 @@ func (b *base) version() (string, error) {
 		fmt.Fprintf(&all, "%q\n", v)
 	}
 	return all.String(), nil
+}
+
+// keepsRecords returns an error if record k of a dataset stands for another record in every epoch.
+func keepsRecords(kind string, src source.Source) error {
+	if !src.Facts().Drawn {
+		return nil
+	}
+	return status.Errorf(status.InvalidArgument, "view", "a %s chooses records by their rows, but a mixture has other rows in every epoch", kind).
+		WithHint("make the %s of each dataset before they are mixed", kind)
 }

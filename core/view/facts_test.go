@@ -44,14 +44,20 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 	has := func(kind string) bool {
 		return slices.ContainsFunc(views, func(v string) bool { return strings.HasPrefix(v, kind) })
 	}
+	if facts.Drawn != has("mix") {
+		t.Errorf("Drawn is %v", facts.Drawn)
+	}
 	for member, value := range reflect.ValueOf(facts).Fields() {
+		if value.Kind() != reflect.Func {
+			continue
+		}
 		optional := member.Name == "Adjacent" || // the rows of most views do not lie together
 			member.Name == "Check" && has("pack") // Pack reads all lengths at once
 		if value.IsNil() && !optional {
 			t.Fatalf("%s is not forwarded", member.Name)
 		}
 	}
-	if facts.Units() == nil && !has("take") {
+	if facts.Units() == nil && !has("take") && !has("mix") {
 		t.Error("the units are not forwarded")
 	}
 	if hashed, of := facts.Coverage(); hashed == 0 || 4*hashed != 3*of {
@@ -60,7 +66,11 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 	if w := facts.Decoding(); w.Running == 0 || w.Waiting != 2*w.Running {
 		t.Errorf("decoding took %+v", w)
 	}
-	if v, err := facts.Version(); err != nil || !strings.Contains(v, "version") {
+	if v, err := facts.Version(); has("mix") {
+		if status.CodeOf(err) != status.Unsupported {
+			t.Errorf("the version of a mixture is %q, %v", v, err)
+		}
+	} else if err != nil || !strings.Contains(v, "version") {
 		t.Errorf("the version is %q, %v", v, err)
 	}
 	if n, info := facts.CacheBytes(), facts.Cache(); !has("cache") && (n != 100 || info.Folder != "folder" || info.Limit != 5) {

@@ -30,6 +30,9 @@ func FilterFunc(src source.Source, keep func(record int64) bool) (source.Source,
 		return nil, status.New(status.InvalidArgument, "view", "the function of the filter is nil").
 			WithHint("give a function that returns true for the numbers of the records to keep")
 	}
+	if err := keepsRecords("filter", src); err != nil {
+		return nil, err
+	}
 	v, err := over("filter", src)
 	if err != nil {
 		return nil, err

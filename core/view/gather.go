@@ -187,7 +187,7 @@ func (g *gatherer) Gather(ctx context.Context, draw source.Draw, records []int64
 		defer s.reset()
 		below := records
 		if g.view.renumber != nil {
-			g.view.renumber(&s.located, records)
+			g.view.renumber(draw, &s.located, records)
 			below = s.located
 		}
 		if g.view.length > 0 {
@@ -309,7 +309,7 @@ func (s *gathering) share(j source.Job) {
 
 // Ahead implements source.Gatherer.
 func (g *gatherer) Ahead(draw source.Draw, records []int64) {
-	g.view.ahead(records, func(i int, list []int64) {
+	g.view.ahead(draw, records, func(i int, list []int64) {
 		if g.view.length == 0 {
 			g.below[i].Ahead(draw, list)
 			return

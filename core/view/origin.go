@@ -56,17 +56,17 @@ func (b *base) find(record int64) (dataset int, below int64) {
 
 // located appends the numbers that records of the view have in the datasets below to an empty
 // list.
-func (b *base) located(list *[]int64, records []int64) {
+func (b *base) located(draw source.Draw, list *[]int64, records []int64) {
 	if b.renumber == nil {
 		*list = append(*list, records...)
 	} else {
-		b.renumber(list, records)
+		b.renumber(draw, list, records)
 	}
 }
 
 // ahead announces the records that exist to their datasets. A gather or a read reports the
 // others.
-func (b *base) ahead(records []int64, announce func(dataset int, records []int64)) {
+func (b *base) ahead(draw source.Draw, records []int64, announce func(dataset int, records []int64)) {
 	if b.calls.Enter() != nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (b *base) ahead(records []int64, announce func(dataset int, records []int64
 	defer b.lists.put(existing)
 	defer b.lists.put(list)
 	*existing = b.existing(*existing, records)
-	b.located(list, *existing)
+	b.located(draw, list, *existing)
 	if len(b.below) == 1 {
 		announce(0, *list)
 		return

@@ -50,6 +50,9 @@ func Pack(ctx context.Context, src source.Source, field string, p Packing) (sour
 	if err := source.Given("view", src); err != nil {
 		return nil, err
 	}
+	if err := keepsRecords("pack", src); err != nil {
+		return nil, err
+	}
 	v := &pack{base: newBase("pack", src), options: p}
 	v.identify = v.hash
 	if err := v.choose(src.Schema(), append([]string{field}, p.Fields...)); err != nil {

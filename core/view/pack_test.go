@@ -117,7 +117,7 @@ func element(f source.Field) source.Field {
 func (c *composer) pack(src source.Source, m model) (source.Source, model) {
 	at := c.r.IntN(len(m.fields))
 	f := m.fields[at]
-	if c.drawn || f.Ragged == 0 && (len(f.Shape) == 0 || f.Nullable) {
+	if c.drawn || c.mixed || f.Ragged == 0 && (len(f.Shape) == 0 || f.Nullable) {
 		return src, m // a row of zeros may be null, so its length is not known here
 	}
 	p, _ := randomPacking(c.r)

@@ -95,9 +95,9 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 		}
 		return reveal(r.read(ctx, draw, s, 0, func() error {
 			if err := r.set(s, spans); err != nil {
-				return r.view.hide(err)
+				return r.view.hide(draw, err)
 			}
-			return r.view.hide(use())
+			return r.view.hide(draw, use())
 		}))
 	})
 }
@@ -107,7 +107,7 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 type hidden struct{ error }
 
 // hide hides an error from the datasets below if its record has another number there.
-func (b *base) hide(err error) error {
+func (b *base) hide(draw source.Draw, err error) error {
 	e, ok := errors.AsType[*status.Error](err)
 	if !ok {
 		return err
@@ -121,8 +121,8 @@ func (b *base) hide(err error) error {
 	}
 	list := b.lists.get()
 	defer b.lists.put(list)
-	b.located(list, []int64{record})
-	if dataset, below := b.find((*list)[0]); dataset != 0 || below != record {
+	b.located(draw, list, []int64{record})
+	if dataset, below := b.find((*list)[0]); dataset != 0 || below != record || b.drawn {
 		return hidden{err}
 	}
 	return err
@@ -143,7 +143,7 @@ func (r *reader) ask(ctx context.Context, draw source.Draw, s *reading, spans []
 	for i := range spans {
 		*wanted = append(*wanted, spans[i].Record)
 	}
-	r.view.located(&s.records, *wanted)
+	r.view.located(draw, &s.records, *wanted)
 	*wanted = (*wanted)[:0]
 	field := 0
 	for i := range spans {
@@ -267,7 +267,7 @@ func (r *reader) Lengths(ctx context.Context, draw source.Draw, field int, recor
 		list, run := r.view.lists.get(), r.view.lists.get()
 		defer r.view.lists.put(list)
 		defer r.view.lists.put(run)
-		r.view.located(list, records)
+		r.view.located(draw, list, records)
 		below := r.view.origins[field].fields[0]
 		for from, to := 0, 0; from < len(records); from = to {
 			dataset, _ := r.view.find((*list)[from])
@@ -301,7 +301,7 @@ func (r *reader) computedLengths(ctx context.Context, draw source.Draw, field in
 
 // Ahead implements source.Reader.
 func (r *reader) Ahead(draw source.Draw, records []int64) {
-	r.view.ahead(records, func(i int, list []int64) { r.below[i].Ahead(draw, list) })
+	r.view.ahead(draw, records, func(i int, list []int64) { r.below[i].Ahead(draw, list) })
 }
 
 // Close implements source.Reader.

@@ -34,6 +34,9 @@ func Split(ctx context.Context, src source.Source, d Division) ([]source.Source,
 	if err := source.Given("view", src); err != nil {
 		return nil, err
 	}
+	if err := keepsRecords("split", src); err != nil {
+		return nil, err
+	}
 	limits, err := d.limits(src.Len())
 	if err != nil {
 		return nil, err

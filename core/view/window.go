@@ -45,6 +45,8 @@ func Window(ctx context.Context, src source.Source, w Windows) (source.Source, e
 	}
 	if w.Within == "" {
 		add(0, src.Len(), nil)
+	} else if err := keepsRecords("window", src); err != nil {
+		return nil, err
 	} else if err := eachRun(ctx, src, w.Within, add); err != nil {
 		return nil, err
 	}
@@ -93,7 +95,7 @@ func (v *window) start(k int64) int64 {
 }
 
 // firstRecords appends the first records of windows.
-func (v *window) firstRecords(list *[]int64, windows []int64) {
+func (v *window) firstRecords(_ source.Draw, list *[]int64, windows []int64) {
 	for _, k := range windows {
 		if k >= 0 {
 			k = v.start(k)

@@ -412,7 +412,8 @@ if installed("tensorflow"):
 # | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
 # | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
 # | `grain.experimental.BestFitPackIterDataset`, `ConcatThenSplitIterDataset` | `ds.pack(field, length=n)`, with `method="split"`; `{key}_segment_ids` is `segment_ids` |
-# | `.map`, mixing | none: do this in your step, or before you write the data |
+# | `MapDataset.mix(datasets, weights)`, `DatasetSelectionMap` | `mf.mix(datasets, weights)`, with `schedule=` for weights that change |
+# | `.map` | none: do this in your step, or before you write the data |
 #
 # Before: `grain_part` is what each process runs, and `jax.make_array_from_process_local_data` makes a global
 # array of its batches. After: a loader. The parts of four processes are the rows of the same batches, with
@@ -449,7 +450,7 @@ if installed("grain"):
 # %% [markdown]
 # Grain's `ElasticIterator` continues with another number of processes and another batch, as every loader
 # here does. It takes the batching and the shards over, and refuses filters. What Grain does and meshfeed
-# does not: `map` and mixing in Python, with a state that covers them.
+# does not: `map` in Python, with a state that covers it.
 
 # %%
 if installed("grain"):
@@ -750,10 +751,11 @@ assert len(seen) == 1024
 # | MaxText's `dataset_type`: `grain`, `hf`, `tfds` | Arrow and Parquet files |
 # | MaxText's `grain_use_elastic_iterator` | every loader |
 # | MaxText's `packing`, with `targets_segmentation` and `targets_position` | `ds.pack`, and `rename` for other names; it resumes on any process count |
-# | mixtures, batch-size schedules | none: see the [roadmap](../roadmap.md) |
+# | mixtures with stages of weights | `mf.mix`, with `schedule=` |
+# | batch-size schedules | none: `restore` continues with another batch size |
 #
-# What both do and meshfeed does not: they mix streams of tokens, and train whole models on large TPU
-# slices, where meshfeed has never run. Both can also change the batch size on a schedule.
+# What both do and meshfeed does not: they train whole models on large TPU slices, where meshfeed has never
+# run. Both can also change the batch size on a schedule.
 
 # %% [markdown]
 # What Levanter does for a batch, in plain JAX: each device asks for its index, and the rows of it are

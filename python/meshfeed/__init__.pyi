@@ -13,6 +13,7 @@ from meshfeed._data.dataset import Dataset as Dataset
 from meshfeed._data.fields import Field as Field
 from meshfeed._data.fields import Skipped as Skipped
 from meshfeed._data.joining import concat as concat
+from meshfeed._data.mixing import mix as mix
 from meshfeed._data.opening import from_arrays as from_arrays
 from meshfeed._data.opening import from_arrow as from_arrow
 from meshfeed._data.opening import open as open

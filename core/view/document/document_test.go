@@ -15,6 +15,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/core/view/document"
+	"github.com/meshfeed/meshfeed/core/view/mixture"
 	"github.com/meshfeed/meshfeed/tests/golden"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
@@ -98,6 +99,17 @@ func TestViews(t *testing.T) {
 	}}
 	if _, err := views("cache", `{"folder":"memory","cache_bytes":7}`, kept, 1, src); err != nil {
 		t.Error(err)
+	}
+	half := []mixture.Stage{{Weights: []float64{0.5, 1}}, {Start: 10, Weights: []float64{1, 0}}}
+	mixing := view.Mixing{Schedule: half, Shuffle: true, Seed: 3, Stop: view.StopLongest, Source: "from", Names: []string{"x", "y"}}
+	mixed, err := view.Mix([]source.Source{src, src}, mixing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := views("mix", `{"schedule":[{"weights":[0.5,1]},{"start":10,"weights":[1,0]}],"shuffle":true,"seed":3,"stop":"longest","source":"from","names":["x","y"]}`,
+		document.Values{}, 1, src, src)
+	if err != nil || fingerprint(t, drawn[0]) != fingerprint(t, mixed) || drawn[0].Schema().Fields[0].Name != mixed.Schema().Fields[0].Name {
+		t.Errorf("mix: %v, %v", drawn, err)
 	}
 	joined, err := views("concat", "", document.Values{}, 1, src, src)
 	if err != nil || joined[0].Len() != 40 {

@@ -45,6 +45,20 @@ var kinds = []Kind{
 			return only(view.Concat(below...))
 		}
 	}},
+	{Name: "mix", text: "Draws from several datasets with weights.", many: true, members: func() ([]*form.Member, maker) {
+		var m view.Mixing
+		return []*form.Member{
+				form.Key("schedule", stages(&m.Schedule), "The weights, and the draws from which on they hold.").Required(),
+				form.Key("shuffle", form.Bool(&m.Shuffle, "true or false"), "Whether each epoch of each dataset is shuffled.").Default("false"),
+				form.Key("seed", integer(&m.Seed), "The seed of the draws, and of the shuffles.").Default("0"),
+				form.Key("stop", choice(&m.Stop, string(view.StopShortest), string(view.StopLongest)), "When an epoch ends: after the first dataset, or after the last one. By default it has as many draws as all datasets have records."),
+				form.Key("length", integer(&m.Records), "The draws of an epoch; 0 for a number that follows from stop.").Default("0"),
+				form.Key("source", name(&m.Source), "The name of an added field with the number of the dataset of each row."),
+				form.Key("names", names(&m.Names), "The names of the datasets."),
+			}, func(_ context.Context, below []source.Source, _ Values) ([]source.Source, error) {
+				return only(view.Mix(below, m))
+			}
+	}},
 	{Name: "window", text: "Consecutive records as one, for time series.", Slow: true, members: func() ([]*form.Member, maker) {
 		var w view.Windows
 		return []*form.Member{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/core/view/mixture"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -99,6 +100,22 @@ func stacks(to *[]view.Stacked) form.Value {
 			form.Key("name", name(&s.Name), "The name of the new field.").Required(),
 			form.Key("fields", names(&s.Columns), "The fields that it joins.").Required())
 	})
+}
+
+func stages(to *[]mixture.Stage) form.Value {
+	return form.List(to, "a list of stages", maxItems, func(s *mixture.Stage) form.Value {
+		return form.Object("a stage",
+			form.Key("start", integer(&s.Start), "The first draw, counted over all epochs.").Default("0"),
+			form.Key("weights", form.List(&s.Weights, "a list of weights", maxItems, weight), "A weight for each dataset, 0 for none of its rows.").Required())
+	})
+}
+
+// weight is a number from 0 on. The mixture checks its range.
+func weight(to *float64) form.Value {
+	return readOnly{schema: `"type":"number","minimum":0`, read: func(r *jsontext.Reader) (err error) {
+		*to, err = float(r)
+		return err
+	}}
 }
 
 // share is a number with any decimals.

@@ -46,16 +46,16 @@ def concat(datasets: Iterable[Dataset]) -> Dataset:
         for i, ds in enumerate(listed):
             if not isinstance(ds, Dataset):
                 raise check.wrong(f"datasets[{i}]", ds, "a dataset")
-        joined = _joined(check, [origin(ds) for ds in listed])
+        shared = joined(check, [origin(ds) for ds in listed])
         handle = calls.dataset_view("concat", [ds.handle for ds in listed])
-        return Dataset(handle, joined)
+        return Dataset(handle, shared)
 
 
 def _several(datasets: Any) -> bool:
     return hasattr(datasets, "__iter__") and not isinstance(datasets, Dataset | str | bytes)
 
 
-def _joined(check: Checks, origins: list[Origin]) -> Origin:
+def joined(check: Checks, origins: list[Origin]) -> Origin:
     """Returns what a joined dataset shares with its parts."""
     compared = [i for i, below in enumerate(origins) if below.compared]
     in_memory = [i for i, below in enumerate(origins) if not below.files]

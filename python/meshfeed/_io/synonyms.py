@@ -20,7 +20,7 @@ _SHUFFLE = "mf.Loader(ds, batch_size=…, shuffle=True, seed=0) shuffles all rec
 _ROWS = "leave it out: the rows of a process follow from mesh= and specs="
 _WORKERS = "leave it out: threads of the library gather rows, and there are no worker processes"
 _DEVICES = "leave it out: batches arrive on the devices of mesh="
-_MIX = "mf.concat joins datasets; mixtures with weights are not built"
+_MIX = "mf.mix({'a': ds, 'b': more}, {'a': 0.7, 'b': 0.3}) draws with weights"
 _PAD = "ds.pad(field, length=…) makes rows of one length"
 _ARROW = "pa.table(ds) is a table of pyarrow, with to_pandas(), to_pylist() and the like"
 _SAVE = "pyarrow.parquet.write_table(pa.table(ds), path) writes the records"
@@ -214,7 +214,7 @@ PACKAGE = _by_name(
         "from_generator from_tensor_slices from_pandas from_polars from_dict from_list load "
         "from_parquet TensorDataset MemorySource ArrayRecordDataSource",
         "mf.concat joins datasets": "concatenate_datasets concatenate ConcatDataset",
-        _MIX: "interleave_datasets sample_from_datasets mix",
+        _MIX: "interleave_datasets sample_from_datasets",
         "ds.take(indices) and ds.slice(start, stop) are views": "Subset",
         'ds.split({"train": 0.9, "test": 0.1}, seed=0) makes a view of each part': (
             "random_split train_test_split"

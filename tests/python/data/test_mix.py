@@ -1,0 +1,134 @@
+"""`mf.mix`: draws with weights, on other processes, over epochs, after a resume, with errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+SIZES = {"web": 500, "code": 90, "math": 40}
+WEIGHTS = {"web": 6.0, "code": 3.0, "math": 1.0}
+
+
+def parts() -> dict[str, mf.Dataset]:
+    """Returns datasets with rows that tell where they are from."""
+    return {
+        name: mf.from_arrays({"x": np.arange(n) + 1000 * i})
+        for i, (name, n) in enumerate(SIZES.items())
+    }
+
+
+def values(ds: mf.Dataset, epochs: int = 1, **options: Any) -> np.ndarray[Any, Any]:
+    with mf.Loader(ds, batch_size=30, epochs=epochs, **options) as loader:
+        return np.concatenate([batch["x"] for batch in loader])
+
+
+def test_each_dataset_has_its_order_and_its_share() -> None:
+    """Over several epochs of the mixture, each dataset gives what a loader of it alone gives."""
+    datasets = parts()
+    drawn = values(mf.mix(datasets, WEIGHTS, seed=4), epochs=3)
+    assert len(drawn) == 3 * sum(SIZES.values())
+    for i, (name, ds) in enumerate(datasets.items()):
+        got = drawn[drawn // 1000 == i]
+        assert abs(len(got) - WEIGHTS[name] / 10 * len(drawn)) < 1.68 + 16
+        epochs = -(-len(got) // SIZES[name])
+        with mf.Loader(ds, batch_size=10, epochs=epochs, shuffle=True, seed=4) as loader:
+            alone = np.concatenate([batch["x"] for batch in loader])
+        assert np.array_equal(got, alone[: len(got)])
+
+
+def test_without_shuffle_records_are_in_order() -> None:
+    drawn = values(mf.mix(parts(), WEIGHTS, shuffle=False))
+    for i, n in enumerate(SIZES.values()):
+        got = drawn[drawn // 1000 == i] - 1000 * i
+        assert np.array_equal(got, np.arange(len(got)) % n)
+
+
+@pytest.mark.parametrize("shape", [(1, 8), (2, 4), (8, 1)])
+def test_a_mixture_is_the_same_on_any_mesh_and_after_a_resume(shape: tuple[int, int]) -> None:
+    ds = mf.mix(parts(), WEIGHTS, source="source")
+    expected = [dict(batch) for batch in mf.Loader(ds, batch_size=16, epochs=2)]
+    mesh = Mesh(np.array(jax.devices()[:8]).reshape(shape), ("data", "model"))
+    specs = {"x": P("data"), "source": P()}
+    with mf.Loader(ds, mesh, specs, batch_size=16, epochs=2) as loader:
+        batches = iter(loader)
+        seen = [next(batches) for _ in range(60)]
+        state = loader.state()
+    assert len(state) <= 256
+    with mf.Loader(ds, mesh, specs, batch_size=16, epochs=2) as loader:
+        loader.restore(state)
+        seen += list(loader)
+    assert len(seen) == len(expected)
+    for batch, rows in zip(seen, expected, strict=True):
+        assert np.array_equal(batch["x"], rows["x"])
+        assert np.array_equal(batch["source"], rows["x"] // 1000)
+    assert ds.schema["source"].names == ("web", "code", "math")
+
+
+def test_a_change_of_weights_comes_at_its_draw() -> None:
+    later = {"web": 0, "code": 1, "math": 1}
+    before = values(mf.mix(parts(), WEIGHTS))
+    after = values(mf.mix(parts(), WEIGHTS, schedule=[(240, later)]))
+    assert np.array_equal(before[:240], after[:240])
+    assert set(after[240:] // 1000) == {1, 2}
+    for i in (1, 2):  # each continues where it was
+        drawn, alone = after[after // 1000 == i], before[before // 1000 == i]
+        n = min(len(drawn), len(alone))
+        assert np.array_equal(drawn[:n], alone[:n])
+
+
+def test_lengths() -> None:
+    even = dict.fromkeys(SIZES, 1)
+    assert len(mf.mix(parts(), even)) == 630
+    assert len(mf.mix(parts(), even, length=77)) == 77
+    assert 100 <= len(mf.mix(parts(), even, stop="shortest")) <= 140  # 40 draws of one of three
+    assert 1470 <= len(mf.mix(parts(), even, stop="longest")) <= 1530
+
+
+def test_packed_and_filtered_datasets_are_mixed() -> None:
+    """A mixture in a mixture, of packed and of filtered rows, is sharded as any dataset."""
+    import pyarrow as pa
+
+    docs = [list(range(1 + i % 7)) for i in range(100)]
+    texts = {name: mf.from_arrow(pa.table({"tokens": docs[i:]})) for i, name in enumerate("ab")}
+    packed = {name: ds.pack("tokens", length=16) for name, ds in texts.items()}
+    kept = packed["a"].filter(np.arange(len(packed["a"])) % 2 == 0)
+    inner = mf.mix({"a": kept, "b": packed["b"]}, {"a": 1, "b": 2})
+    ds = mf.mix({"inner": inner, "b": packed["b"]}, {"inner": 1, "b": 1})
+    rows = ds[:]
+    assert rows["tokens"].shape == (len(ds), 16)
+    with mf.Loader(ds, batch_size=len(ds)) as loader:
+        assert np.array_equal(next(iter(loader))["tokens"], rows["tokens"])
+
+
+def expect(pattern: str, **arguments: Any) -> None:
+    with pytest.raises(mf.InvalidArgumentError, match=re.escape(pattern)):
+        mf.mix(**{"datasets": parts(), "weights": WEIGHTS, **arguments})
+
+
+def test_errors() -> None:
+    expect("datasets=[]: expected a dict of datasets", datasets=[])
+    expect("datasets['x']=3: expected a dataset", datasets={"x": 3})
+    expect("weights has the names ['web'], but the datasets are", weights={"web": 1})
+    expect("weights=[1]: expected a weight for each dataset", weights=[1])
+    expect("weights['web']=-1: expected a number from 0 on", weights={**WEIGHTS, "web": -1})
+    expect("expected a number from 0 on", weights={**WEIGHTS, "web": float("nan")})
+    expect("all weights from draw 0 on are 0", weights=dict.fromkeys(SIZES, 0))
+    expect("schedule[0]=5: expected the number of a draw, and weights", schedule=[5])
+    expect("schedule[0]=0: expected an integer from 1", schedule=[(0, WEIGHTS)])
+    expect("list the changes in their order", schedule=[(9, WEIGHTS), (8, WEIGHTS)])
+    expect('stop=\'soon\': expected "shortest" or "longest"', stop="soon")
+    expect("length=0: expected an integer from 1", length=0)
+    with pytest.raises(mf.InvalidArgumentError, match="let the mixture shuffle its datasets"):
+        mf.Loader(mf.mix(parts(), WEIGHTS), batch_size=8, shuffle=True)
+    with pytest.raises(mf.InvalidArgumentError, match="before they are mixed"):
+        mf.mix(parts(), WEIGHTS).filter(lambda rows: rows["x"] > 5)
+    with pytest.raises(mf.UnsupportedError, match="keep the rows of each dataset before"):
+        mf.mix(parts(), WEIGHTS).cache()
