@@ -23,6 +23,7 @@ from meshfeed.errors import InvalidStateError, OutOfRangeError
 early.watch()
 
 _STACKS = 'a dict of lists of names, such as {"x": ["a", "b"]}'
+_GROUP = '"auto" chooses by the lengths'
 _PARTS = 'a dict of names and shares, such as {"train": 0.9, "test": 0.1}'
 _SPECS = "specs that name fields, such as a list of names, avoid this warning"
 
@@ -508,7 +509,9 @@ class Dataset(Readable):
                 length=count,
                 method=check.choice("method", method, "best_fit", "split"),
                 too_long=check.choice("too_long", too_long, "split", "truncate", "drop", "error"),
-                group=None if group == "auto" else check.integer("group", group, 1, 1 << 24),
+                group=None
+                if group == "auto"
+                else check.integer("group", group, 1, 1 << 24, _GROUP),
                 max_documents=check.optional("max_documents", max_documents, 1, 2**31 - 1),
                 overlap=common,
                 separator=ends,
