@@ -15,7 +15,7 @@ wheel=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset PYTHONPATH MESHFEED_LIBRARY
+unset PYTHONPATH MESHFEED_LIBRARY MESHFEED_DEEP
 
 cp -R tests conftest.py pyproject.toml "$work"
 grep -oE '"[A-Za-z_]+==[0-9.]+"' pyproject.toml | tr -d '"' | sort -u >"$work/pins.txt"
