@@ -70,7 +70,8 @@ def mix(
                 raise check.wrong(f"datasets[{name!r}]", ds, "a dataset")
         names = [check.field("datasets", name) for name in datasets]
         stages = [{"start": 0, "weights": _weights(check, "weights", weights, names)}]
-        for i, stage in enumerate(schedule):
+        later: Any = schedule
+        for i, stage in enumerate(later):
             what = f"schedule[{i}]"
             if not isinstance(stage, tuple | list) or len(stage) != 2:
                 raise check.wrong(what, stage, "the number of a draw, and weights")
