@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/arrowio/records"
-	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 )
 
 // BenchmarkPassThrough gathers 1024 shuffled rows of 784 bytes from memory, bare and

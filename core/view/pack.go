@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
-	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 	"github.com/meshfeed/meshfeed/internal/block"
 )
 

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
-	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )

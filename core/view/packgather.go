@@ -9,9 +9,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 	"github.com/meshfeed/meshfeed/internal/block"
 	"github.com/meshfeed/meshfeed/internal/gather"
 )

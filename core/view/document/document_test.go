@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
-	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/core/view/document"
 	"github.com/meshfeed/meshfeed/core/view/mixture"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 	"github.com/meshfeed/meshfeed/tests/golden"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/packing"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 )
 
 // BenchmarkPlan plans one group of 65,536 documents.

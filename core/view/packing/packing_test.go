@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/packing"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view/packing"
 	"github.com/meshfeed/meshfeed/tests/golden"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
