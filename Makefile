@@ -37,9 +37,10 @@ $(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | lib $(VENV)/pyvenv.cfg
 # Go build tags: xla adds PJRT plugins, page embeds the layout page if it was built.
 TAGS = $(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)
 
+# Library and command take the same compiled packages, because both are position-independent. The command of a wheel is static.
 lib: ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
 	capi/build.sh $(LIBRARY) -tags "$(TAGS)"
-	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -buildvcs=false -ldflags "-s -w" -o $(COMMAND) -tags "$(TAGS)" ./cmd/meshfeed
+	CGO_ENABLED=$(if $(XLA),1,0) go build -buildmode=pie -trimpath -buildvcs=false -ldflags "-s -w" -o $(COMMAND) -tags "$(TAGS)" ./cmd/meshfeed
 
 install: ## install the C library, its headers, a pkg-config file and the command: make install PREFIX=/usr/local
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" capi/install.sh -tags "$(TAGS)"
