@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pyarrow as pa
 import pytest
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
@@ -94,8 +95,6 @@ def test_lengths() -> None:
 
 def test_packed_and_filtered_datasets_are_mixed() -> None:
     """A mixture in a mixture, of packed and of filtered rows, is sharded as any dataset."""
-    import pyarrow as pa
-
     docs = [list(range(1 + i % 7)) for i in range(100)]
     texts = {name: mf.from_arrow(pa.table({"tokens": docs[i:]})) for i, name in enumerate("ab")}
     packed = {name: ds.pack("tokens", length=16) for name, ds in texts.items()}
@@ -132,3 +131,57 @@ def test_errors() -> None:
         mf.mix(parts(), WEIGHTS).filter(lambda rows: rows["x"] > 5)
     with pytest.raises(mf.UnsupportedError, match="keep the rows of each dataset before"):
         mf.mix(parts(), WEIGHTS).cache()
+
+
+def packed(first: int, count: int, seed: int) -> mf.Dataset:
+    """Returns packed documents; all tokens are different numbers."""
+    lengths = np.random.default_rng(seed).integers(0, 40, count)
+    ends = first + np.cumsum(lengths)
+    documents = [list(range(end - n, end)) for end, n in zip(ends, lengths, strict=True)]
+    table = pa.table({"tokens": pa.array(documents, pa.list_(pa.int32()))})
+    return mf.from_arrow(table).pack("tokens", length=32)
+
+
+def step(loaders: list[mf.Loader], shape: tuple[int, int]) -> dict[str, np.ndarray[Any, Any]]:
+    """Returns the next global batch, put together from the blocks of all processes."""
+    whole = {name: np.full(shape, -7, np.int32) for name in ("tokens", "segment_ids", "positions")}
+    for loader in loaders:
+        for name, blocks in next(iter(loader)).items():
+            for index, block in blocks:
+                whole[name][index] = block
+    return whole
+
+
+def test_a_job_on_tokens_changes_its_processes() -> None:
+    """1, 2, 4 and 8 processes in turns deliver the batches of one: each token once in an epoch."""
+    parts = {"a": packed(1, 300, 1), "b": packed(10**6, 200, 2)}
+    plain = mf.concat(list(parts.values()))
+    plain = plain.slice(0, len(plain) // 8 * 8)
+    mixed = mf.mix(parts, {"a": 2, "b": 1}, seed=5)
+    runs: list[tuple[mf.Dataset, dict[str, Any]]] = [
+        (plain, {"shuffle": True, "seed": 5}),
+        (mixed, {}),
+    ]
+    for ds, options in runs:
+        size = 8
+        axes, spec = {"data": 4, "seq": 2}, mf.P("data", "seq")
+        with mf.Loader(ds, batch_size=size, epochs=1, **options) as loader:
+            expected = [dict(batch) for batch in loader]
+        state: Any = None
+        for at, batch in enumerate(expected):
+            count = (1, 2, 4, 8)[at % 4]
+            lay = mf.layout(axes, spec, ds, batch_size=size, processes=count)
+            given = {**options, "state": state}
+            loaders = [mf.Loader(ds, layout=lay, process=p, **given) for p in range(count)]
+            for name, rows in step(loaders, (size, 32)).items():
+                np.testing.assert_array_equal(rows, batch[name])
+            state = loaders[-1].state()
+            for loader in loaders:
+                loader.close()
+        assert len(expected) > 20
+        if ds is plain:
+            delivered, stored = (
+                np.concatenate([rows["tokens"] for rows in of]) for of in (expected, [ds[:]])
+            )
+            np.testing.assert_array_equal(np.sort(delivered, None), np.sort(stored, None))
+            assert len(np.unique(stored)) == np.count_nonzero(stored) + 1  # padding
