@@ -125,7 +125,7 @@ func (o *Options) order(d *layout.DatasetSpec, src source.Source) (name string, 
 	}
 	if src.Facts().Drawn && name != sampler.Sequential {
 		return "", 0, fail(status.InvalidArgument, "the order %q would undo the weights of a mixture", name).
-			WithHint("leave it out, and let the mixture shuffle its datasets (Go: Mixing.Shuffle, Python: meshfeed.mix(…, shuffle=True))")
+			WithHint("leave it out, and let the mixture shuffle its datasets (Go: Mixing.Shuffle; Python: meshfeed.mix(…, shuffle=True))")
 	}
 	if sampler.IsDerived(name) {
 		name, err = o.derived(name, src)

@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import jax
@@ -335,11 +336,15 @@ def test_devices_of_two_kinds() -> None:
     )
 
 
-TYPES = ("AbstractMesh", "Dataset", "Device", "Mesh")  # that are only there for type checkers
+# Names that are only there for type checkers.
+TYPES = {
+    **dict.fromkeys(("AbstractMesh", "Dataset", "Mesh"), Any),
+    "_types": SimpleNamespace(Device=Any, Sizes=Any),
+}
 WORDS = [
     (function, name, word)
     for function in (strategy.transformer, strategy.training, strategy.cluster)
-    for name, hint in get_type_hints(function, localns=dict.fromkeys(TYPES, Any)).items()
+    for name, hint in get_type_hints(function, localns=TYPES).items()
     for kind in get_args(hint)
     if get_origin(kind) is Literal
     for word in get_args(kind)
