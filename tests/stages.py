@@ -1,4 +1,4 @@
-"""Runs the stages of a suite, four at a time, and prints the time of each.
+"""Runs the stages of a suite, three at a time, and prints the time of each.
 
     python tests/stages.py lint|test|check|test-deep
 
@@ -6,7 +6,7 @@ A stage is a command line. Its output is printed when it ends. All stages run
 even if one fails, so that one run shows every failure; the exit status says
 whether all passed. Ctrl-C ends the running stages, shows their output so far,
 and ends this program. MESHFEED_JOBS=1 runs one stage after the other. Stages wait for
-processes and browsers a part of their time, so four use two cores.
+processes and browsers a part of their time, so three use two cores.
 
 Needs nothing but Python's standard library, and is started by the Makefile,
 which sets PYTHON to the interpreter of the project's own environment.
@@ -313,7 +313,7 @@ def run(suite: str, stages: list[Stage], runner: Runner) -> int:
 
 
 def main(suite: str) -> int:
-    runner = Runner(SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "4")))
+    runner = Runner(SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "3")))
     # A program started in the background ignores Ctrl-C, and so would its children. With a handler
     # here the stages do not inherit that. Some tests send Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):

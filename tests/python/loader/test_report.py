@@ -31,11 +31,11 @@ from tests.python.slowfile import served
 FIELDS = {"x": np.zeros((512, 4), np.float32)}
 
 
-def usual(measured: Callable[[], mf.Report], bound: str, change: object) -> mf.Report:
+def usual(measured: Callable[[], mf.Report], bound: str, *changes: object) -> mf.Report:
     """Returns a report with this bound and change. Another program may disturb nine of ten runs."""
     for _ in range(10):
         report = measured()
-        if (report.bound, report.change) == (bound, change):
+        if report.bound == bound and report.change in (changes or (report.change,)):
             return report
     pytest.fail(str(report))
 
@@ -132,31 +132,34 @@ def test_a_forced_synchronization(monkeypatch: pytest.MonkeyPatch, *, synchroniz
     """In both cases the input is ready, and the program works a third as long as the devices."""
     monkeypatch.setattr(clock, "RARE", 0)  # samples every step
     mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
-    x = jnp.ones((400, 400))
-    float(compute(x)[0, 0])
-    began = time.perf_counter()
-    float(compute(x)[0, 0])
-    usual = time.perf_counter() - began
-    with (
-        mf.from_arrays(FIELDS) as ds,
-        mf.Loader(ds, mesh, P("data"), batch_size=16, epochs=-1) as loader,
-    ):
-        for _ in loader:
-            began = time.perf_counter()
-            x = compute(x)
-            if synchronizes:
-                float(x[0, 0])
-                usual = time.perf_counter() - began
-            work(usual / 3)
-            report = loader.report()
-            samples = report.to_dict()["samples"]
-            if samples["inside"] >= 40 or report.batches > 200:
-                break
-    found = f"{samples}\n{report}"
-    assert (report.bound == "synchronization") == synchronizes, found
-    if synchronizes:
-        assert report.faster > 1.05
-        assert report.sentences[2].startswith("If the step reads results such as float(loss), ")
+
+    def measured() -> mf.Report:
+        x = jnp.ones((400, 400))
+        float(compute(x)[0, 0])
+        began = time.perf_counter()
+        float(compute(x)[0, 0])
+        lasts = time.perf_counter() - began
+        with mf.Loader(ds, mesh, P("data"), batch_size=16, epochs=-1) as loader:
+            for _ in loader:
+                began = time.perf_counter()
+                x = compute(x)
+                if synchronizes:
+                    float(x[0, 0])
+                    lasts = time.perf_counter() - began
+                work(lasts / 3)
+                report = loader.report()
+                if report.to_dict()["samples"]["inside"] >= 40 or report.batches > 200:
+                    break
+        return report
+
+    with mf.from_arrays(FIELDS) as ds:
+        if synchronizes:
+            report = usual(measured, "synchronization")
+            assert report.faster > 1.05
+            assert report.sentences[2].startswith("If the step reads results such as float(loss), ")
+        else:
+            report = measured()
+            assert report.bound != "synchronization", f"{report.to_dict()['samples']}\n{report}"
 
 
 def test_a_sample_sees_the_work_of_devices() -> None:
