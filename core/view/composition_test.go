@@ -324,7 +324,7 @@ func (c *composer) pad(src source.Source, m model) (source.Source, model) {
 	if element.Ragged = 0; f.Ragged == 0 {
 		element.Shape = f.Shape[1:]
 	}
-	p := view.Padding{Length: 1 + c.r.IntN(5), Left: c.r.IntN(2) == 0, Truncate: c.drawn || c.r.IntN(2) == 0}
+	p := view.Padding{Length: 1 + c.r.IntN(5), Left: c.r.IntN(2) == 0, Truncate: c.drawn || c.mixed || c.r.IntN(2) == 0}
 	if !p.Truncate {
 		for _, row := range m.rows {
 			p.Length = max(p.Length, len(row[at])/element.RowBytes())
