@@ -236,6 +236,14 @@ type Job struct {
 	Dst  []byte
 }
 
+// Between returns the job for some of its rows, [from, to), of which there is at least one.
+func (j Job) Between(from, to int) Job {
+	width := len(j.Dst) / (j.Rows[1] - j.Rows[0])
+	j.Dst = j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]
+	j.Rows = [2]int{from, to}
+	return j
+}
+
 // Gatherer copies parts of records. It is safe for concurrent use, and does not
 // use a Dst after Gather has returned.
 type Gatherer interface {

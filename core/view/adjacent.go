@@ -93,14 +93,12 @@ func (g *windowGatherer) divide(s *windowing, records []int64, jobs []source.Job
 		return jobs, nil
 	}
 	for _, j := range jobs {
-		width := len(j.Dst) / max(j.Rows[1]-j.Rows[0], 1)
 		for from, to := j.Rows[0], j.Rows[0]; from < j.Rows[1]; from = to {
 			kind := s.apart(from)
 			for to < j.Rows[1] && s.apart(to) == kind {
 				to++
 			}
-			dst := j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]
-			s.jobs[kind] = append(s.jobs[kind], source.Job{Part: j.Part, Rows: [2]int{from, to}, Dst: dst})
+			s.jobs[kind] = append(s.jobs[kind], j.Between(from, to))
 		}
 	}
 	return s.jobs[0], s.jobs[1]

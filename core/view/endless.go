@@ -116,8 +116,7 @@ func jobsOf(jobs []source.Job, from, to int) (some []source.Job) {
 		if start >= stop {
 			continue
 		}
-		width := len(j.Dst) / (j.Rows[1] - j.Rows[0])
-		j.Dst = j.Dst[(start-j.Rows[0])*width : (stop-j.Rows[0])*width]
+		j = j.Between(start, stop)
 		j.Rows = [2]int{start - from, stop - from}
 		some = append(some, j)
 	}

@@ -291,18 +291,14 @@ func (s *gathering) divide(v *base, records []int64) {
 
 // share divides a job into one for each run of records of one dataset.
 func (s *gathering) share(j source.Job) {
-	width := 0
-	if n := j.Rows[1] - j.Rows[0]; n > 0 {
-		width = len(j.Dst) / n
-	}
 	for from := j.Rows[0]; from < j.Rows[1]; {
 		owner, to := s.owner[from], from+1
 		for to < j.Rows[1] && s.owner[to] == owner {
 			to++
 		}
-		at, n := s.place[from], to-from
-		dst := j.Dst[(from-j.Rows[0])*width:][:n*width]
-		s.shares[owner].jobs = append(s.shares[owner].jobs, source.Job{Part: j.Part, Rows: [2]int{at, at + n}, Dst: dst})
+		part, at := j.Between(from, to), s.place[from]
+		part.Rows = [2]int{at, at + to - from}
+		s.shares[owner].jobs = append(s.shares[owner].jobs, part)
 		from = to
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -181,13 +180,13 @@ func labelType(f source.Field) (t dtype.Type, ok bool) {
 
 // checkNames returns an error if two fields have one name.
 func (v *pack) checkNames() error {
-	for i, f := range v.schema.Fields {
+	var known source.Schema
+	for _, f := range v.schema.Fields {
 		if err := checkName(f.Name); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(v.schema.Fields[:i], func(g source.Field) bool { return g.Name == f.Name }) {
-			return status.Errorf(status.InvalidArgument, "view", "two fields of the packed rows are called %q", f.Name).
-				WithHint("give each field one name").With("field", f.Name)
+		if err := addField(&known, "packed rows", f); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -52,11 +52,9 @@ func withFields(kind string, src source.Source, fields []column, skipped []sourc
 	for i := range fields {
 		f := v.schema.Fields[fields[i].below]
 		f.Name = fields[i].name
-		if _, _, twice := schema.Field(f.Name); twice {
-			return nil, status.Errorf(status.InvalidArgument, "view", "two fields of the %s are called %q", kind, f.Name).
-				WithHint("give each field one name").With("field", f.Name)
+		if err := addField(&schema, kind, f); err != nil {
+			return nil, err
 		}
-		schema.Fields = append(schema.Fields, f)
 		if v.fields != nil {
 			fields[i].below = v.fields[fields[i].below].below
 		}
@@ -67,6 +65,16 @@ func withFields(kind string, src source.Source, fields []column, skipped []sourc
 	v.schema = schema
 	v.choose(fields)
 	return v, nil
+}
+
+// addField appends a field to a schema. It returns an error if the schema has a field with its name.
+func addField(schema *source.Schema, kind string, f source.Field) error {
+	if _, _, twice := schema.Field(f.Name); twice {
+		return status.Errorf(status.InvalidArgument, "view", "two fields of the %s are called %q", kind, f.Name).
+			WithHint("give each field one name").With("field", f.Name)
+	}
+	schema.Fields = append(schema.Fields, f)
+	return nil
 }
 
 // checkSkipped returns an error if a field has the name of a column that is not a field.
