@@ -28,7 +28,7 @@ type base struct {
 	// have in all datasets below, in a draw, to an empty list; nil if they have the same. -1 stays.
 	origins  []origin
 	renumber func(draw source.Draw, list *[]int64, records []int64)
-	drawn    bool  // renumber gives a record another number in every epoch
+	drawn    bool  // a record stands for another one in every epoch: this is a mixture, or over one
 	length   int64 // records in a window: renumber gives a window the number of its first record; 0 without windows
 
 	// identify computes the fingerprint from the fingerprints of the datasets below.
@@ -37,11 +37,12 @@ type base struct {
 }
 
 func newBase(kind string, below ...source.Source) base {
-	starts := make([]int64, len(below)+1)
+	starts, drawn := make([]int64, len(below)+1), false
 	for i, s := range below {
 		starts[i+1] = starts[i] + s.Len()
+		drawn = drawn || s.Facts().Drawn
 	}
-	return base{kind: kind, below: below, starts: starts, calls: source.NewCalls("view", kind, nil)}
+	return base{kind: kind, below: below, starts: starts, drawn: drawn, calls: source.NewCalls("view", kind, nil)}
 }
 
 // Schema implements source.Source.

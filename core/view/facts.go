@@ -14,11 +14,7 @@ import (
 // replace these.
 func (b *base) Facts() source.Facts {
 	f := source.Facts{
-		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version,
-	}
-	f.Drawn = b.drawn
-	for _, s := range b.below {
-		f.Drawn = f.Drawn || s.Facts().Drawn
+		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
 	if len(b.below) == 1 {
 		f.Units = b.below[0].Facts().Units

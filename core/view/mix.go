@@ -46,7 +46,7 @@ const (
 
 // Mix returns a view that draws from several datasets by weights: record k is draw k of package mixture.
 // A dataset that has given all its records begins again, with its next epoch. Epoch e of the view
-// continues at draw e × Len, so no epoch repeats another. The fields must agree as those of [Concat].
+// continues at draw e × Len, so no epoch repeats another. The fields must agree as for [Concat].
 //
 // The view has its own order, so loaders take its records in sequence. After 2^42 draws it begins again.
 func Mix(sources []source.Source, m Mixing) (source.Source, error) {

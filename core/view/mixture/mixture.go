@@ -89,12 +89,10 @@ func New(seed int64, stages []Stage) (*Mixture, error) {
 		return nil, err
 	}
 	m := &Mixture{seed: seed, sources: len(stages[0].Weights)}
-	for i, s := range stages {
-		before := make([]int64, m.sources)
+	for _, s := range stages {
+		before, count := make([]int64, m.sources), m.counts(s.Start)
 		for source := range before {
-			if i > 0 {
-				before[source] = m.Count(source, s.Start)
-			}
+			before[source] = count(source)
 		}
 		m.stages = append(m.stages, stage{s.Start, newTree(integers(s.Weights)), before})
 	}
@@ -199,24 +197,27 @@ func (m *Mixture) Draws(start int64, out []Draw) {
 }
 
 // Count returns how many of the draws before number draw take a source.
-func (m *Mixture) Count(source int, draw int64) int64 {
+func (m *Mixture) Count(source int, draw int64) int64 { return m.counts(draw)(source) }
+
+// counts is Count for several sources.
+func (m *Mixture) counts(draw int64) func(source int) int64 {
 	if draw == 0 {
-		return 0
+		return func(int) int64 { return 0 }
 	}
 	i := m.stage(draw - 1)
 	s := &m.stages[i]
 	at := draw - s.start
 	first := at - at%Run
-	n := s.before[source] + int64(s.tree.count(source, uint64(first)))
-	if at > first {
-		run := m.run(i, first)
+	run := m.run(i, first)
+	return func(source int) int64 {
+		n := s.before[source] + int64(s.tree.count(source, uint64(first)))
 		for _, d := range run[:at-first] {
 			if d.Source == source {
 				n++
 			}
 		}
+		return n
 	}
-	return n
 }
 
 // Position returns the draw that takes a source after number draws have taken it: the inverse of Draws.

@@ -226,7 +226,7 @@ func TestErrors(t *testing.T) {
 	golden.Compare(t, "testdata/errors.txt", text.String())
 }
 
-// TestTheConstructionIsFrozen compares draws with those of the first release. No line of the file may change.
+// TestTheConstructionIsFrozen compares draws with the draws of the first release. No line of the file may change.
 func TestTheConstructionIsFrozen(t *testing.T) {
 	var text strings.Builder
 	for _, c := range []struct {

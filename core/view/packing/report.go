@@ -129,8 +129,8 @@ func (p *Plan) finish(ctx context.Context) error {
 // first length that has it is recommended, else the one with the largest share.
 const filled = 0.9
 
-// better returns a length that has less padding: that of the longest document, or a longer one, which
-// has place for several documents. Shorter rows would split documents.
+// better returns a length that has less padding: the length of the longest document, or a longer length,
+// which has place for several documents. Shorter rows would split documents.
 func (o Options) better(lengths []int64, real float64) (best *Better) {
 	longest := int64(1)
 	for _, n := range lengths {
