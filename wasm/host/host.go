@@ -30,7 +30,7 @@ const Version = 1
 
 // Defaults and bounds of Options.
 const (
-	DefaultMemoryPages = 4096     // 256 MiB
+	DefaultMemoryPages = 6144     // 384 MiB
 	maxMemoryPages     = 1 << 16  // 4 GiB: a module cannot address more
 	DefaultMaxIdle     = 2        // instances
 	KeepMemory         = 64 << 20 // bytes; an instance with more is not used again

@@ -12,9 +12,9 @@ import (
 )
 
 // A layout with the most devices and processes gets a reply within the memory of
-// an instance, however its rows are scattered. The test leaves 16 MiB unused: the
-// size of the heap depends on when garbage is collected, which differs from run to
-// run.
+// an instance, however its rows are scattered. On quiet processors 206 MiB are enough.
+// Beside other work garbage is collected later, and the heap is larger: hosts allow
+// almost twice as much. The test leaves 16 MiB of it unused.
 func TestLargestMesh(t *testing.T) {
 	if os.Getenv("MESHFEED_DEEP") == "" {
 		t.Skip("takes a minute: set MESHFEED_DEEP=1")

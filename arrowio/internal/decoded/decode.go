@@ -89,6 +89,7 @@ func (c *Cache) decode(ctx context.Context, batch int32, d format.Decoding, list
 	case err != nil:
 		return nil, f.Named(err)
 	}
+	made.Add(out.Bytes)
 	return out, f.Content.Recheck()
 }
 
@@ -108,18 +109,22 @@ func (w *work) measure(decode func() (reading time.Duration, err error)) error {
 	return err
 }
 
-// maxGarbage bounds the memory that is allocated between two garbage collections, while columns
-// are decoded. It may also be a quarter of what the program keeps, if that is more.
+// maxGarbage bounds the results that are decoded between two garbage collections. It may also be a
+// quarter of what the program keeps, if that is more.
 const maxGarbage = 256 << 20
 
-// collect collects garbage before bytes are allocated, if with them much would have been allocated
-// since the last collection. Go itself begins a collection when the heap has doubled. So the
-// results that no gather uses any more would double the memory of the process.
+// made is the size of the results since the last call of collect that collected garbage.
+var made atomic.Int64
+
+// collect collects garbage before bytes are allocated, if with them much would have been decoded
+// since the last time. Go itself begins a collection when the heap has doubled, and counts results
+// that no gather uses any more as live if they were allocated during the last collection. So such
+// results would double the memory of the process.
 func collect(bytes int64) {
-	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(heap)
-	live, now := heap[0].Value.Uint64(), heap[1].Value.Uint64()
-	if now+uint64(bytes) > live+max(maxGarbage, live/4) {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if uint64(made.Load()+bytes) > max(maxGarbage, live[0].Value.Uint64()/4) {
+		made.Store(0)
 		runtime.GC()
 	}
 }

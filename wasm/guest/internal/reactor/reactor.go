@@ -23,7 +23,7 @@ import (
 
 const (
 	heapSoft    = 64 << 20  // with a larger heap, Send collects garbage before it returns
-	memoryLimit = 144 << 20 // near it, garbage is collected ever more often; hosts allow 256 MiB
+	memoryLimit = 144 << 20 // near it, garbage is collected ever more often; hosts allow 384 MiB
 	maxStack    = 16 << 20  // bounded recursion needs less than 1 MiB
 	maxInput    = 16 << 20  // the largest input: the footer of a file
 	keepInput   = 1 << 20   // a larger input buffer is freed after its call
