@@ -511,6 +511,11 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               elements, or rows of another shape. Bytes may hold elements of any type but
               booleans. A null row stays null. A row of another size is MF_INVALID_ARGUMENT of
               the batch that needs it.
+     decode_image  field, size: [height, width], resize?: "area", crop?: "center" or "random",
+              flip?: "none" or "random", color?: "rgb" or "gray"
+              Images of uint8 with the shape [height, width, channels]. The rows below are the bytes of
+              JPEG and PNG files. Random crops and flips follow from the key of the record. A
+              null row stays null. A damaged image is MF_DATA_LOSS of the batch that needs it.
      cache    folder?, cache_bytes?
               The same records, with rows that are computed once, in runs of about 8 MiB with all
               fields, and kept in `folder` for all processes. "auto", the default, is

@@ -16,6 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/core/view/mixture"
+	"github.com/meshfeed/meshfeed/core/view/raster"
 	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
@@ -129,7 +130,7 @@ func (c *composer) compose(depth int) (source.Source, model) {
 		return factual{src}, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.cache, c.mix)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.decodeImage, c.cache, c.mix)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {
@@ -366,6 +367,27 @@ func (c *composer) reshape(src source.Source, m model) (source.Source, model) {
 	out.fields[at] = f
 	c.note("reshape(%q, %v)", f.Name, f.Shape)
 	return c.must(view.Reshape(src, f.Name, view.Shape{Dims: f.Shape})), out
+}
+
+// decodeImage adds a field of images of one color, and decodes it.
+func (c *composer) decodeImage(src source.Source, m model) (source.Source, model) {
+	f := source.Field{Name: fmt.Sprintf("i%d", len(c.trace)), Type: dtype.Uint8, Ragged: 1, Logical: "binary"}
+	o := raster.Options{Height: 1 + c.r.IntN(3), Width: 1 + c.r.IntN(3), Gray: c.r.IntN(2) == 0}
+	file, pixel := encoded(c, byte(c.r.Uint32()))
+	f.Nullable = c.r.IntN(2) == 0
+	cell := bytes.Repeat([]byte{pixel}, o.Height*o.Width*o.Channels())
+	if f.Nullable {
+		file, cell = nil, make([]byte, len(cell))
+	}
+	src = c.must(view.Constants(src, []int64{src.Len()}, view.Constant{Field: f, Rows: [][]byte{file}}))
+	out := model{fields: append(slices.Clone(m.fields), f)}
+	to := &out.fields[len(m.fields)]
+	to.Shape, to.Ragged, to.Logical = []int{o.Height, o.Width, o.Channels()}, 0, ""
+	for _, row := range m.rows {
+		out.rows = append(out.rows, append(slices.Clone(row), cell))
+	}
+	c.note("decode_image(%q, %+v)", f.Name, o)
+	return c.must(view.DecodeImage(src, f.Name, o)), out
 }
 
 // cache keeps the rows, in memory or in a folder.

@@ -85,7 +85,7 @@ func (v *constants) add(c Constant) error {
 }
 
 // compute finds the row of a constant field.
-func (v *constants) compute(_ *memory, s *source.Span, _ []source.Span, _ int64) error {
+func (v *constants) compute(_ context.Context, _ source.Draw, _ *memory, s *source.Span, _ []source.Span, _ int64) error {
 	run := sort.Search(len(v.runs)-2, func(i int) bool { return v.runs[i+1] > s.Record })
 	s.Row = v.rows[s.Field-v.first][run]
 	return nil

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"sort"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -18,7 +19,7 @@ type origin struct {
 
 	// compute sets the row of a span; it is nil if a row is passed on or joined. It gets a
 	// row for each of the fields, or the length of the row of the one field if lengths is set.
-	compute func(m *memory, to *source.Span, rows []source.Span, length int64) error
+	compute func(ctx context.Context, draw source.Draw, m *memory, to *source.Span, rows []source.Span, length int64) error
 	lengths bool
 }
 

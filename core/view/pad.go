@@ -197,7 +197,7 @@ func (v *pad) tooLong(record, length int64) error {
 }
 
 // padRow copies a row to a longer one, and pads it.
-func (v *pad) padRow(m *memory, to *source.Span, rows []source.Span, _ int64) error {
+func (v *pad) padRow(_ context.Context, _ source.Draw, m *memory, to *source.Span, rows []source.Span, _ int64) error {
 	from, element := &rows[0], v.element.RowBytes()
 	n := len(from.Row) / element
 	if n > v.options.Length {
@@ -227,7 +227,7 @@ func (v *pad) padRow(m *memory, to *source.Span, rows []source.Span, _ int64) er
 }
 
 // padLength sets the number of elements of a padded row that are its own.
-func (v *pad) padLength(m *memory, to *source.Span, _ []source.Span, length int64) error {
+func (v *pad) padLength(_ context.Context, _ source.Draw, m *memory, to *source.Span, _ []source.Span, length int64) error {
 	if length > int64(v.options.Length) && !v.options.Truncate {
 		return v.tooLong(to.Record, length)
 	}

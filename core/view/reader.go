@@ -94,7 +94,7 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 			return err
 		}
 		return reveal(r.read(ctx, draw, s, 0, func() error {
-			if err := r.set(s, spans); err != nil {
+			if err := r.set(ctx, draw, s, spans); err != nil {
 				return r.view.hide(draw, err)
 			}
 			return r.view.hide(draw, use())
@@ -179,12 +179,12 @@ func (r *reader) read(ctx context.Context, draw source.Draw, s *reading, i int, 
 }
 
 // set sets the rows of the spans.
-func (r *reader) set(s *reading, spans []source.Span) error {
+func (r *reader) set(ctx context.Context, draw source.Draw, s *reading, spans []source.Span) error {
 	lengths := s.lengths
 	for i := range spans {
 		from := &r.view.origins[spans[i].Field]
 		if from.lengths {
-			if err := from.compute(&s.memory, &spans[i], nil, lengths[0]); err != nil {
+			if err := from.compute(ctx, draw, &s.memory, &spans[i], nil, lengths[0]); err != nil {
 				return err
 			}
 			lengths = lengths[1:]
@@ -195,7 +195,7 @@ func (r *reader) set(s *reading, spans []source.Span) error {
 		s.next[dataset] += len(rows)
 		switch {
 		case from.compute != nil:
-			if err := from.compute(&s.memory, &spans[i], rows, 0); err != nil {
+			if err := from.compute(ctx, draw, &s.memory, &spans[i], rows, 0); err != nil {
 				return err
 			}
 		case from.joined:

@@ -102,7 +102,7 @@ func (v *reshape) hash(ctx context.Context, below []source.Fingerprint) (source.
 }
 
 // compute passes on a row, which must have the size of the shape.
-func (v *reshape) compute(_ *memory, s *source.Span, rows []source.Span, _ int64) error {
+func (v *reshape) compute(_ context.Context, _ source.Draw, _ *memory, s *source.Span, rows []source.Span, _ int64) error {
 	if takeRow(s, &rows[0]); s.Null() {
 		return nil
 	}

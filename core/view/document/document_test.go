@@ -16,13 +16,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/view/document"
 	"github.com/meshfeed/meshfeed/core/view/mixture"
 	"github.com/meshfeed/meshfeed/core/view/packing"
+	"github.com/meshfeed/meshfeed/core/view/raster"
 	"github.com/meshfeed/meshfeed/tests/golden"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
 var src = synthetic.New(20,
 	source.Field{Name: "a", Type: dtype.Float32}, source.Field{Name: "b", Type: dtype.Float32},
-	source.Field{Name: "x", Type: dtype.Int32, Shape: []int{4}}, source.Field{Name: "z", Type: dtype.Int8, Shape: []int{4}}, source.Field{Name: "tokens", Type: dtype.Int64, Ragged: 1})
+	source.Field{Name: "x", Type: dtype.Int32, Shape: []int{4}}, source.Field{Name: "z", Type: dtype.Int8, Shape: []int{4}}, source.Field{Name: "tokens", Type: dtype.Int64, Ragged: 1}, source.Field{Name: "photo", Type: dtype.Uint8, Ragged: 1, Logical: "binary"})
 
 // views makes the views of a document.
 func views(kind, text string, values document.Values, n int, below ...source.Source) ([]source.Source, error) {
@@ -79,6 +80,11 @@ func TestViews(t *testing.T) {
 			only(view.Pack(t.Context(), src, "x", view.Packing{Options: packing.Options{Length: 6, Method: packing.Split, Overlap: 2}, Fields: []string{"z"}})),
 		},
 		{"reshape", `{"field":"x","shape":[2,2]}`, document.Values{}, only(view.Reshape(src, "x", view.Shape{Dims: []int{2, 2}}))},
+		{"decode_image", `{"field":"photo","size":[2,3]}`, document.Values{}, only(view.DecodeImage(src, "photo", raster.Options{Height: 2, Width: 3}))},
+		{
+			"decode_image", `{"field":"photo","size":[2,3],"resize":"area","crop":"random","flip":"random","color":"gray"}`, document.Values{},
+			only(view.DecodeImage(src, "photo", raster.Options{Height: 2, Width: 3, Gray: true, RandomCrop: true, RandomFlip: true})),
+		},
 	} {
 		got, err := views(c.kind, c.text, c.values, len(c.want), src)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/core/view/raster"
 	"github.com/meshfeed/meshfeed/internal/form"
 )
 
@@ -126,6 +127,25 @@ var kinds = []Kind{
 			form.Key("shape", sizes(&s.Dims), "The shape of each row.").Required(),
 			form.Key("dtype", elementType(&s.Type), "The type of the elements that bytes hold, if it is not the type of the field."),
 		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Reshape(src, field, s) })
+	}},
+	{Name: "decode_image", text: "The rows of a field as images of one size, from the bytes of JPEG and PNG files.", members: func() ([]*form.Member, maker) {
+		var field, resize, crop, flip, color string
+		var size []int
+		return []*form.Member{
+				form.Key("field", name(&field), "The field.").Required(),
+				form.Key("size", form.With(`"minItems":2,"maxItems":2`, sizes(&size)), "The height and the width.").Required(),
+				form.Key("resize", choice(&resize, "area"), "How pixels become larger or smaller: a mean by area.").Default(`"area"`),
+				form.Key("crop", choice(&crop, "center", "random"), "The part of each image: the largest one in the center, or one by the key of the record.").Default(`"center"`),
+				form.Key("flip", choice(&flip, "none", "random"), "Whether half of the images, by the keys of the records, are mirrored.").Default(`"none"`),
+				form.Key("color", choice(&color, "rgb", "gray"), "Three channels, or one.").Default(`"rgb"`),
+			}, over(func(src source.Source, _ Values) (source.Source, error) {
+				if len(size) != 2 {
+					return nil, status.Errorf(status.InvalidArgument, "view", "the size of images has %d numbers, but needs a height and a width", len(size))
+				}
+				return view.DecodeImage(src, field, raster.Options{
+					Height: size[0], Width: size[1], Gray: color == "gray", RandomCrop: crop == "random", RandomFlip: flip == "random",
+				})
+			})
 	}},
 	{Name: "cache", text: "The same records. Their rows are computed once and kept.", Slow: true, members: func() ([]*form.Member, maker) {
 		folder, bytes := "auto", int64(0)

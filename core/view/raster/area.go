@@ -1,0 +1,164 @@
+package raster
+
+import (
+	"image"
+	"image/draw"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// scratch is the working memory of resizing.
+type scratch struct {
+	line    []byte       // pixels of a line of the image, four bytes each; the fourth has no meaning
+	palette [256][4]byte // of the image, if it has one
+	runs    []run        // by pixel of a line of the raster
+	row     []uint32     // a line of the image with the width of the raster, in units of 1 / part width
+	sums    []uint64     // the line of the raster that is being summed
+}
+
+var pool = sync.Pool{New: func() any { return new(scratch) }}
+
+// run is what a pixel of the raster covers of a line: a part of a pixel, whole pixels, and a part of
+// another. A whole pixel weighs the width of the raster.
+type run struct {
+	start, end  int // of the bytes of all its pixels
+	first, last uint32
+}
+
+// resize writes the means of a part of an image to dst, from the left or from the right.
+func (s *scratch) resize(dst []byte, img image.Image, part image.Rectangle, flip bool, o Options) {
+	w, h := part.Dx(), part.Dy()
+	if s.begin(img, w, o.Width); flip {
+		slices.Reverse(s.runs)
+	}
+	mean, y := meanOf(w*h), 0
+	for j := range h {
+		s.squeeze(s.pixels(img, part, part.Min.Y+j), uint32(o.Width))
+		for y < o.Height && y*h < (j+1)*o.Height {
+			from, to := max(j*o.Height, y*h), min((j+1)*o.Height, (y+1)*h)
+			weight := uint64(to - from)
+			for k, v := range s.row {
+				s.sums[k] += weight * uint64(v)
+			}
+			if to < (y+1)*h {
+				break // the next line of the image continues this one
+			}
+			dst = mean.write(dst, s.sums, o.Gray)
+			clear(s.sums)
+			y++
+		}
+	}
+}
+
+// begin prepares the memory for parts of a width, which become rasters of another.
+func (s *scratch) begin(img image.Image, part, width int) {
+	s.line = slices.Grow(s.line[:0], 4*part)[:4*part]
+	s.row = slices.Grow(s.row[:0], 3*width)[:3*width]
+	s.sums = slices.Grow(s.sums[:0], 3*width)[:3*width]
+	clear(s.sums)
+	s.runs = s.runs[:0]
+	for x := range width {
+		from, to := x*part, (x+1)*part // in units of 1/width of a pixel
+		first, end := from/width, (to+width-1)/width
+		r := run{start: 4 * first, end: 4 * end, first: uint32(min((first+1)*width, to) - from)}
+		if end-first > 1 {
+			r.last = uint32(to - (end-1)*width)
+		}
+		s.runs = append(s.runs, r)
+	}
+	if p, ok := img.(*image.Paletted); ok {
+		clear(s.palette[:])
+		for i, c := range p.Palette[:min(len(p.Palette), 256)] {
+			one := image.NewNRGBA(image.Rect(0, 0, 1, 1))
+			one.Set(0, 0, c)
+			copy(s.palette[i][:], one.Pix)
+		}
+	}
+}
+
+// pixels returns the pixels of a part in a line of an image.
+func (s *scratch) pixels(img image.Image, part image.Rectangle, y int) []byte {
+	n := len(s.line)
+	switch img := img.(type) {
+	case *image.RGBA:
+		return img.Pix[img.PixOffset(part.Min.X, y):][:n]
+	case *image.NRGBA:
+		return img.Pix[img.PixOffset(part.Min.X, y):][:n]
+	case *image.RGBA64:
+		return s.upper(img.Pix[img.PixOffset(part.Min.X, y):], 8, 2)
+	case *image.NRGBA64:
+		return s.upper(img.Pix[img.PixOffset(part.Min.X, y):], 8, 2)
+	case *image.Gray16:
+		return s.upper(img.Pix[img.PixOffset(part.Min.X, y):], 2, 0)
+	case *image.Paletted:
+		from := img.Pix[img.PixOffset(part.Min.X, y):][:n/4]
+		for i, index := range from {
+			copy(s.line[4*i:], s.palette[index][:])
+		}
+	default: // YCbCr, Gray and CMYK, which have no transparency
+		line := &image.RGBA{Pix: s.line, Stride: n, Rect: image.Rect(0, 0, n/4, 1)}
+		draw.Draw(line, line.Rect, img, image.Pt(part.Min.X, y), draw.Src)
+	}
+	return s.line
+}
+
+// upper returns the upper bytes of 16-bit channels: channel is the distance of one from the next, 0 for
+// gray.
+func (s *scratch) upper(from []byte, pixel, channel int) []byte {
+	for i := 0; i < len(s.line); i += 4 {
+		for c := range 3 {
+			s.line[i+c] = from[i/4*pixel+c*channel]
+		}
+	}
+	return s.line
+}
+
+// squeeze sums what each pixel of the raster covers of a line.
+func (s *scratch) squeeze(line []byte, whole uint32) {
+	for x := range s.runs {
+		run := &s.runs[x]
+		p := line[run.start:run.end]
+		r, g, b := run.first*uint32(p[0]), run.first*uint32(p[1]), run.first*uint32(p[2])
+		if p = p[4:]; len(p) >= 4 {
+			end := p[len(p)-4:]
+			r, g, b = r+run.last*uint32(end[0]), g+run.last*uint32(end[1]), b+run.last*uint32(end[2])
+			var sr, sg, sb uint32
+			for p = p[:len(p)-4]; len(p) >= 4; p = p[4:] {
+				sr, sg, sb = sr+uint32(p[0]), sg+uint32(p[1]), sb+uint32(p[2])
+			}
+			r, g, b = r+whole*sr, g+whole*sg, b+whole*sb
+		}
+		to := s.row[3*x:][:3]
+		to[0], to[1], to[2] = r, g, b
+	}
+}
+
+// mean divides by the pixels of a part, rounding to the nearest integer.
+type mean struct{ pixels, reciprocal uint64 }
+
+// meanOf returns the mean of n pixels. With n up to [MaxPixels], 2 × sum + n is below 2^36, and 2n
+// below 2^28, so multiplying by the reciprocal, rounded up, gives the exact quotient.
+func meanOf(n int) mean {
+	return mean{uint64(n), ^uint64(0)/uint64(2*n) + 1}
+}
+
+func (m mean) of(sum uint64) uint32 {
+	q, _ := bits.Mul64(2*sum+m.pixels, m.reciprocal)
+	return uint32(q)
+}
+
+// write writes a line of the raster to dst, and returns the rest of dst.
+func (m mean) write(dst []byte, sums []uint64, gray bool) []byte {
+	if !gray {
+		for i, sum := range sums {
+			dst[i] = byte(m.of(sum))
+		}
+		return dst[len(sums):]
+	}
+	for i := range len(sums) / 3 {
+		r, g, b := m.of(sums[3*i]), m.of(sums[3*i+1]), m.of(sums[3*i+2])
+		dst[i] = byte((19595*r + 38470*g + 7471*b + 1<<15) >> 16)
+	}
+	return dst[len(sums)/3:]
+}
