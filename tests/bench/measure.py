@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import jax
 import numpy as np
 
 FIRST = 9  # loaders made for the time to the first batch
+SAMPLED = 0.02  # seconds between two samples of the memory
 
 
 def first_batch(open_dataset: Callable[[], Any], make: Callable[[Any], Any]) -> dict[str, Any]:
@@ -76,6 +78,25 @@ def anonymous() -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
     return (int(sizes["RssAnon"]) + int(sizes["RssShmem"])) << 10
+
+
+class Peak(threading.Thread):
+    """Samples the memory that belongs to no file."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.before = self.most = anonymous()
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        while not self._done.wait(SAMPLED):
+            self.most = max(self.most, anonymous())
+
+    def finish(self) -> float:
+        """Returns the growth in MB."""
+        self._done.set()
+        self.join()
+        return (self.most - self.before) / 1e6
 
 
 def peak_growth(begin: Callable[[], Iterator[Any]], seconds: float) -> float:

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,27 +22,6 @@ from tests.bench import disk, measure
 from tests.bench.parquet.cases import TINY, Batch, Case, named
 from tests.bench.parquet.loops import LOOPS, shardings
 
-SAMPLED = 0.02  # seconds between two samples of the memory
-
-
-class Peak(threading.Thread):
-    """Samples the memory that belongs to no file."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.before = self.most = measure.anonymous()
-        self._done = threading.Event()
-
-    def run(self) -> None:
-        while not self._done.wait(SAMPLED):
-            self.most = max(self.most, measure.anonymous())
-
-    def finish(self) -> float:
-        """Returns the growth in MB."""
-        self._done.set()
-        self.join()
-        return (self.most - self.before) / 1e6
-
 
 def run(case: Case, loop: str, paths: list[Path], seeds: list[int]) -> dict[str, Any]:
     """Returns the numbers of an epoch for each seed; the first begins with the opening.
@@ -52,7 +30,7 @@ def run(case: Case, loop: str, paths: list[Path], seeds: list[int]) -> dict[str,
         AssertionError: an epoch has other rows than the files, or an array another sharding.
     """
     split = shardings(case)
-    peak = Peak()
+    peak = measure.Peak()
     peak.start()
     start = time.perf_counter()
     read = disk.counters()["rchar"]

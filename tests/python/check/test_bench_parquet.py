@@ -60,5 +60,5 @@ def test_a_program_writes_its_section_alone(tmp_path: Path) -> None:
     assert path.read_text() == text
     with pytest.raises(ValueError, match="no section 'c'"):
         section.replace("c", "", path)
-    for name in ("jax", "parquet", "processes", "gomlx", "planner"):
+    for name in ("jax", "parquet", "tokens", "processes", "gomlx", "planner"):
         assert f"\n<!-- {name} -->\n## " in section.PAGE.read_text()
