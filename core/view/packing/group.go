@@ -4,51 +4,60 @@ import "sort"
 
 // group is the plan of a group of documents. Documents are numbered from 0 in the group.
 type group struct {
-	ends []int64 // by document: the elements of the group up to its end
+	elements int64 // of all documents
+
+	// split: by document, the elements of the group up to its end.
+	ends []int64
 
 	// best_fit: the rows of full pieces, then the rows of rests.
-	long  []uint32 // the documents with full pieces
+	long  []part   // the documents with full pieces
 	fulls []int64  // by document in long: the full pieces up to its end
-	order []uint32 // the documents with rests, row by row
-	first []uint32 // by row of rests: its first place in order; then the length of order
+	rests []part   // the documents with rests, row by row
+	first []uint32 // by row of rests: its first place in rests; then the length of rests
 }
+
+// part is a document with the number of its elements.
+type part struct{ document, elements uint32 }
 
 // plan plans the documents of these lengths, and takes over their memory.
 func (o *Options) plan(lengths []int64) *group {
-	g := &group{ends: lengths}
-	end := int64(0)
+	g := &group{}
 	for i, n := range lengths {
-		end += o.elements(n)
-		lengths[i] = end
+		lengths[i] = o.elements(n)
+		g.elements += lengths[i]
 	}
 	if o.Method == BestFit {
-		g.pack(o)
+		g.pack(o, lengths)
+		return g
+	}
+	g.ends = lengths
+	end := int64(0)
+	for i, n := range lengths {
+		end += n
+		g.ends[i] = end
 	}
 	return g
 }
 
 // pack divides the elements of the documents among rows.
-func (g *group) pack(o *Options) {
-	length, start := int64(o.Length), int64(0)
-	fulls, documents, rests := int64(0), []uint32{}, []uint32{}
-	for i, end := range g.ends {
-		n := end - start
-		start = end
+func (g *group) pack(o *Options, lengths []int64) {
+	length, fulls, parts, rests := int64(o.Length), int64(0), []part{}, []uint32{}
+	for i, n := range lengths {
+		p := part{uint32(i), uint32(n)}
 		if n >= length {
 			fulls += n / length
-			g.long, g.fulls = append(g.long, uint32(i)), append(g.fulls, fulls)
-			n %= length
+			g.long, g.fulls = append(g.long, p), append(g.fulls, fulls)
 		}
-		if n > 0 {
-			documents, rests = append(documents, uint32(i)), append(rests, uint32(n))
+		if rest := n % length; rest > 0 {
+			parts, rests = append(parts, p), append(rests, uint32(rest))
 		}
 	}
 	rowOf, rows := fit(rests, o.Length, o.MaxDocuments)
-	g.arrange(documents, rowOf, rows)
+	g.arrange(parts, rowOf, rows)
 }
 
 // arrange numbers the rows by their first document, and lists the documents row by row.
-func (g *group) arrange(documents, rowOf []uint32, rows int) {
+func (g *group) arrange(parts []part, rowOf []uint32, rows int) {
 	number, next := make([]uint32, rows), uint32(0) // by row: its new number, counted from 1
 	g.first = make([]uint32, rows+1)
 	for i, row := range rowOf {
@@ -63,22 +72,11 @@ func (g *group) arrange(documents, rowOf []uint32, rows int) {
 		g.first[row+1] += g.first[row]
 		number[row] = g.first[row] // where the next document of the row goes
 	}
-	g.order = make([]uint32, len(documents))
-	for i, document := range documents {
-		g.order[number[rowOf[i]]] = document
+	g.rests = make([]part, len(parts))
+	for i, p := range parts {
+		g.rests[number[rowOf[i]]] = p
 		number[rowOf[i]]++
 	}
-}
-
-// elements returns the number of elements of all documents.
-func (g *group) elements() int64 { return g.end(len(g.ends) - 1) }
-
-// end returns the elements up to the end of a document; 0 for -1.
-func (g *group) end(document int) int64 {
-	if document < 0 {
-		return 0
-	}
-	return g.ends[document]
 }
 
 // full returns the number of full pieces.
@@ -102,7 +100,7 @@ func (g *group) most() (n int) {
 
 // bytes returns the memory of the plan.
 func (g *group) bytes() int {
-	return 8*(cap(g.ends)+cap(g.fulls)) + 4*(cap(g.long)+cap(g.order)+cap(g.first))
+	return 8*(cap(g.ends)+cap(g.fulls)+cap(g.long)+cap(g.rests)) + 4*cap(g.first)
 }
 
 // packed appends the pieces of a row of best_fit. The group begins with document number first.
@@ -112,26 +110,31 @@ func (g *group) packed(row, length, first int64, pieces []Piece) []Piece {
 		if i > 0 {
 			row -= g.fulls[i-1]
 		}
-		d := int(g.long[i])
-		return append(pieces, Piece{first + int64(d), row * length, (row + 1) * length, g.ends[d] - g.end(d-1)})
+		p := g.long[i]
+		return append(pieces, Piece{first + int64(p.document), row * length, (row + 1) * length, int64(p.elements)})
 	}
 	row -= g.full()
-	for _, d := range g.order[g.first[row]:g.first[row+1]] {
-		n := g.ends[d] - g.end(int(d)-1)
-		pieces = append(pieces, Piece{first + int64(d), n / length * length, n, n})
+	for _, p := range g.rests[g.first[row]:g.first[row+1]] {
+		n := int64(p.elements)
+		pieces = append(pieces, Piece{first + int64(p.document), n / length * length, n, n})
 	}
 	return pieces
 }
 
 // between appends the pieces with the elements [at, at + n) of the group, or fewer at its end.
 func (g *group) between(at, n, first int64, pieces []Piece) []Piece {
-	stop := min(at+n, g.elements())
-	for d := sort.Search(len(g.ends), func(i int) bool { return g.ends[i] > at }); at < stop; d++ {
-		start, end := g.end(d-1), g.ends[d]
+	stop, start := min(at+n, g.elements), int64(0)
+	d := sort.Search(len(g.ends), func(i int) bool { return g.ends[i] > at })
+	if d > 0 {
+		start = g.ends[d-1]
+	}
+	for ; at < stop; d++ {
+		end := g.ends[d]
 		if to := min(end, stop); to > at {
 			pieces = append(pieces, Piece{first + int64(d), at - start, to - start, end - start})
 			at = to
 		}
+		start = end
 	}
 	return pieces
 }

@@ -27,7 +27,7 @@
 // [New] reads all lengths once, plans each group and keeps 8 bytes for it. [Plan.Row] finds the
 // group by binary search. If the plan of the group is not in memory, Row reads the lengths of the
 // group again and plans it, which takes about 0.1 µs for each document. Up to 256 MiB of plans
-// stay in memory: 12 bytes for each document, and 4 for each row.
+// stay in memory: 8 bytes for each document, and 4 for each row.
 package packing
 
 import (
@@ -222,7 +222,7 @@ func (p *Plan) count(ctx context.Context) error {
 // size returns what before counts of a group.
 func (p *Plan) size(g *group) int64 {
 	if p.options.Method == Split {
-		return g.elements()
+		return g.elements
 	}
 	return g.rows()
 }

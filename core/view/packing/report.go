@@ -2,6 +2,7 @@ package packing
 
 import (
 	"context"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -55,6 +56,10 @@ func (r *Report) add(o *Options, start int64, lengths []int64) error {
 			continue
 		}
 		packed, whole := o.elements(n), n
+		if packed > math.MaxUint32 {
+			return status.Errorf(status.OutOfRange, "packing", "record %d has %d elements, but a document has at most %d", start+int64(i), packed, uint32(math.MaxUint32)).
+				With("record", start+int64(i))
+		}
 		if o.Separator {
 			whole++
 		}
@@ -88,13 +93,14 @@ func (r *Report) bin(n int64) {
 
 // split counts the documents of a group that no row has whole. Before them come some elements.
 func (g *group) split(o *Options, before int64) (n int64) {
+	for _, p := range g.long {
+		if int64(p.elements) > int64(o.Length) {
+			n++
+		}
+	}
 	start := int64(0)
 	for _, end := range g.ends {
-		limit := start + int64(o.Length)
-		if o.Method == Split {
-			limit = (before+start)/o.stride()*o.stride() - before + int64(o.Length)
-		}
-		if end > limit {
+		if end > (before+start)/o.stride()*o.stride()-before+int64(o.Length) {
 			n++
 		}
 		start = end
@@ -143,7 +149,7 @@ func (o Options) better(lengths []int64, real float64) (best *Better) {
 		}
 		o.Length = int(length)
 		g := o.plan(slices.Clone(lengths))
-		share := float64(g.elements()) / float64(g.rows()) / float64(length)
+		share := float64(g.elements) / float64(g.rows()) / float64(length)
 		if share > real+0.01 {
 			best, real = &Better{o.Length, share}, share
 		}
