@@ -472,7 +472,7 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               The records of the first dataset, then of the second one. The fields must have the
               same names, types and shapes, in the same order. A field may hold nulls if it may in
               one of them. A dataset may occur several times.
-     mix      schedule: [{start?, weights: [number]}], shuffle?, seed?, length?, names?: [name],
+     mix      schedule: [{start?, weights: [number]}], shuffle?, order?, seed?, length?, names?: [name],
               stop?: "shortest" or "longest", source?; over n_datasets datasets
               Draws from datasets of equal fields, with a weight for each. After any multiple of 64
               draws, each dataset is within 1.68 draws of its share. A dataset that has given all its

@@ -56,7 +56,14 @@ func (q *sequence) resume(s State, src source.Source, o *Options, ignoreDataset 
 	if sampler.Accepts(o.named(o.Layout.Document().Dataset), s.Order) {
 		live.Order = s.Order
 	}
-	if err := s.fits(live, ignoreDataset); err != nil {
+	if !ignoreDataset && s.Dataset != live.Dataset {
+		appended, err := s.appended(live, src)
+		if err != nil {
+			return nil, err
+		}
+		ignoreDataset = appended
+	}
+	if err := s.fits(live, ignoreDataset, src.Facts().Drawn); err != nil {
 		return nil, err
 	}
 	if live.Order == q.state.Order {

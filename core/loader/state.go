@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -130,8 +131,8 @@ func badState(pointer, message string) *status.Error {
 }
 
 // fits returns an error if a run of live cannot continue at a saved state. It names
-// every pair of values that differ.
-func (s State) fits(live State, ignoreDataset bool) error {
+// every pair of values that differ. Mixed says that the live dataset is a mixture.
+func (s State) fits(live State, ignoreDataset, mixed bool) error {
 	var differ []string
 	compare := func(what string, saved, live any) {
 		if saved != live {
@@ -148,11 +149,39 @@ func (s State) fits(live State, ignoreDataset bool) error {
 		return nil
 	}
 	return fail(status.Incompatible, "the saved state is of another run: %s", strings.Join(differ, "; ")).
-		WithHint("%s", s.remedy(live))
+		WithHint("%s", s.remedy(live, mixed))
 }
 
-func (s State) remedy(live State) string {
+// appended reports whether the live run has the saved dataset with changes of later records, such as new
+// weights of a mixture. The error is Incompatible if these records were delivered without the changes.
+func (s State) appended(live State, src source.Source) (bool, error) {
+	known := src.Facts().Changes
+	if known == nil || s.Records != live.Records {
+		return false, nil
+	}
+	changes, err := known(context.Background())
+	if err != nil {
+		return false, err
+	}
+	for _, c := range changes {
+		if c.Before != s.Dataset {
+			continue
+		}
+		if epoch := c.Record / s.Records; s.Epoch > epoch || s.Epoch == epoch && s.Position > c.Record%s.Records {
+			return false, fail(status.Incompatible, "the dataset has other records from record %d of all epochs on, which is record %d of epoch %d, but the state was saved without this change at record %d of epoch %d",
+				c.Record, c.Record%s.Records, epoch, s.Position, s.Epoch).
+				WithHint("let later stages begin where the state was saved or behind it, and leave the earlier ones as they were")
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+func (s State) remedy(live State, mixed bool) string {
 	if s.Dataset != live.Dataset && s.Records == live.Records && s.Order == live.Order && s.Seed == live.Seed {
+		if mixed {
+			return fmt.Sprintf(`mix the datasets that were saved, with the same options and schedule; you may append stages that begin at record %d of epoch %d or later`, s.Position, s.Epoch)
+		}
 		return `open the dataset that was saved, with the same views; if its records are the same, pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)`
 	}
 	return "continue with the dataset, order and seed that were saved"

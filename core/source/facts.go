@@ -56,8 +56,19 @@ type Facts struct {
 	// takes such records in their order, and views that choose records by their rows refuse them.
 	Drawn bool
 
+	// Changes returns the points from which on epochs have other records than they had before, such as
+	// new weights of a mixture, in their order. A run that was saved before a change was made continues
+	// with it.
+	Changes func(ctx context.Context) ([]Change, error)
+
 	// Components returns the components of the fingerprint, which is the hash of their root.
 	Components func(ctx context.Context) (Component, error)
+}
+
+// Change is a point in the sequence of all epochs from which on a source has other records.
+type Change struct {
+	Record int64       // counted over all epochs: earlier records are as they were
+	Before Fingerprint // of the source without this change and those after it
 }
 
 // CacheInfo says where a source keeps decoded units.

@@ -61,11 +61,9 @@ func (b *base) Fingerprint(ctx context.Context) (f source.Fingerprint, err error
 			f = *known
 			return nil
 		}
-		below := make([]source.Fingerprint, len(b.below))
-		for i, s := range b.below {
-			if below[i], err = s.Fingerprint(ctx); err != nil {
-				return err
-			}
+		below, err := b.identitiesBelow(ctx)
+		if err != nil {
+			return err
 		}
 		if f, err = b.identify(ctx, below); err == nil {
 			b.known.Store(&f)
@@ -73,6 +71,17 @@ func (b *base) Fingerprint(ctx context.Context) (f source.Fingerprint, err error
 		return err
 	})
 	return f, err
+}
+
+// identitiesBelow returns the fingerprints of the datasets below.
+func (b *base) identitiesBelow(ctx context.Context) (below []source.Fingerprint, err error) {
+	below = make([]source.Fingerprint, len(b.below))
+	for i, s := range b.below {
+		if below[i], err = s.Fingerprint(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return below, nil
 }
 
 // call calls do with a context that ends when the view is closed.

@@ -49,7 +49,10 @@ func over(kind string, src source.Source) (*chain, error) {
 		c.src, c.steps, c.fields = below.src, slices.Clone(below.steps), below.fields
 	}
 	c.base = newBase(kind, c.src)
-	c.schema, c.records, c.base.identify, c.base.renumber = src.Schema(), src.Len(), c.identify, c.renumber
+	c.schema, c.records, c.base.identify = src.Schema(), src.Len(), c.identify
+	if len(c.steps) > 0 {
+		c.base.renumber = c.renumber
+	}
 	c.choose(c.fields)
 	return c, nil
 }
@@ -83,14 +86,11 @@ func (c *chain) replace(s step, records int64) {
 // push adds a step with a number of records.
 func (c *chain) push(s step, records int64) {
 	c.steps, c.records, c.schema = append(c.steps, s), records, c.schema.Some()
+	c.base.renumber = c.renumber
 }
 
 // renumber appends the numbers that records of the view have in src to an empty list.
 func (c *chain) renumber(_ source.Draw, list *[]int64, records []int64) {
-	if len(c.steps) == 0 {
-		*list = append(*list, records...)
-		return
-	}
 	*list = slices.Grow(*list, len(records))[:len(records)]
 	for _, s := range slices.Backward(c.steps) {
 		s.renumber(*list, records)

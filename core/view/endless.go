@@ -8,20 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// newEndless returns a dataset in all its epochs, one after the other: record j is at position j mod n of
-// epoch j div n, if the dataset has n records. A mixture in a mixture continues with its draws, so it
-// is not shuffled.
-func newEndless(src source.Source, shuffle bool, seed int64) (source.Source, error) {
-	name := sampler.Shuffle
-	if !shuffle || src.Facts().Drawn {
-		name = sampler.Sequential
-	}
-	order, err := sampler.New(name, seed, src.Len())
-	return endless{src, order}, err
-}
-
-// endless has the schema and the facts of the dataset. Its readers and gatherers take any record
-// from 0 on.
+// endless is a dataset in all its epochs, one after the other: record j is at position j mod n of epoch
+// j div n, if the dataset has n records. It has the schema and the facts of the dataset. Its readers and
+// gatherers take any record from 0 on.
 type endless struct {
 	source.Source
 	order sampler.Order

@@ -18,11 +18,35 @@ func (b *base) Facts() source.Facts {
 	}
 	if len(b.below) == 1 {
 		f.Units = b.below[0].Facts().Units
+		if b.below[0].Facts().Changes != nil {
+			f.Changes = b.changes
+		}
 		f.Check = b.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
 			return below(ctx, fields, start, stop)
 		})
 	}
 	return f
+}
+
+// changes returns the changes of the one dataset below. If the view has other records, it counts a
+// change from the start of its epoch on, because any record of the epoch may be later.
+func (b *base) changes(ctx context.Context) (changes []source.Change, err error) {
+	err = b.call(ctx, func(ctx context.Context) error {
+		if changes, err = b.below[0].Facts().Changes(ctx); err != nil {
+			return err
+		}
+		for i := range changes {
+			c := &changes[i]
+			if b.renumber != nil {
+				c.Record = c.Record / b.below[0].Len() * b.records
+			}
+			if c.Before, err = b.identify(ctx, []source.Fingerprint{c.Before}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return changes, err
 }
 
 // checked returns a check of the view by the check of the one dataset below, or nil if that has

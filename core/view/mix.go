@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view/mixture"
@@ -19,8 +21,10 @@ type Mixing struct {
 	// begins at draw 0. Draws are counted over all epochs.
 	Schedule []mixture.Stage
 
-	// Shuffle gives each epoch of each dataset the order that a loader over it has with shuffle and
-	// Seed. Otherwise every epoch of a dataset has its own order. Seed is within ±sampler.MaxSeed.
+	// Order is the order that a loader over each dataset alone would have: "sequential", "shuffle",
+	// "blocks" and so on, as in loader.Options, but not "local". The default window of "blocks" has 128 MiB
+	// of rows. Empty: "shuffle" if Shuffle is set, else "sequential". Seed is within ±sampler.MaxSeed.
+	Order   string
 	Shuffle bool
 	Seed    int64
 
@@ -72,7 +76,7 @@ func Mix(sources []source.Source, m Mixing) (source.Source, error) {
 		return nil, status.Errorf(status.InvalidArgument, "view", "there are %d weights for %d datasets", draws.Sources(), len(sources)).
 			WithHint("give each dataset one weight")
 	}
-	all := make([]source.Source, len(sources))
+	all, orders := make([]source.Source, len(sources)), make([]string, len(sources))
 	for i, s := range sources {
 		if s, err = like(sources[0].Schema(), s, i); err != nil {
 			return nil, err
@@ -84,11 +88,13 @@ func Mix(sources []source.Source, m Mixing) (source.Source, error) {
 		if s, err = m.marked(s, i); err != nil {
 			return nil, err
 		}
-		if all[i], err = newEndless(s, m.Shuffle, m.Seed); err != nil {
+		order, err := m.order(s)
+		if err != nil {
 			return nil, err
 		}
+		all[i], orders[i] = endless{s, order}, order.Name()
 	}
-	v := &mix{base: newBase("mixture", all...), draws: draws, options: m}
+	v := &mix{base: newBase("mixture", all...), draws: draws, options: m, orders: orders}
 	if v.records, err = m.length(draws, sources); err != nil {
 		return nil, err
 	}
@@ -117,6 +123,41 @@ func (m *Mixing) marked(src source.Source, i int) (source.Source, error) {
 		Field: source.Field{Name: m.Source, Type: dtype.Int32, Names: m.Names},
 		Rows:  [][]byte{binary.LittleEndian.AppendUint32(nil, uint32(i))},
 	})
+}
+
+// order returns the order of the epochs of a dataset. A mixture in a mixture continues with its draws.
+func (m *Mixing) order(src source.Source) (order sampler.Order, err error) {
+	name, units := sampler.Full(m.Order), []int64(nil)
+	switch {
+	case m.Shuffle && m.Order != "" && name != sampler.Shuffle:
+		return nil, status.Errorf(status.InvalidArgument, "view", "the order of a mixture is %q, and shuffle is set", m.Order).
+			WithHint("leave one of them out")
+	case strings.HasPrefix(name, "local"):
+		return nil, status.Errorf(status.InvalidArgument, "view", "the order %q follows from the processes of a loader, but a mixture has none", m.Order).
+			WithHint(`give "shuffle", "blocks" or "sequential"`)
+	case src.Facts().Drawn || name == "" && !m.Shuffle:
+		name = sampler.Sequential
+	case name == "":
+		name = sampler.Shuffle
+	}
+	if sampler.NeedsUnits(name) {
+		if units, err = source.UnitsOf(src); err != nil {
+			return nil, err
+		}
+	}
+	if sampler.IsDerived(name) {
+		run := sampler.Run{Batch: sampler.MaxWindow, Records: src.Len(), Units: units}
+		for _, f := range src.Schema().Fields {
+			run.RowBytes += int64(f.RowBytes())
+		}
+		if name, err = sampler.Derive(name, run); err != nil {
+			return nil, err
+		}
+	}
+	if units == nil {
+		return sampler.New(name, m.Seed, src.Len())
+	}
+	return sampler.NewOf(name, m.Seed, units)
 }
 
 // maxRepeated is the most records of a dataset in all its epochs. A mixture has no more draws.
@@ -157,6 +198,7 @@ type mix struct {
 	base
 	draws   *mixture.Mixture
 	options Mixing
+	orders  []string // by dataset: the name of the order of its epochs
 }
 
 // locate appends the records that draws take. It keeps a run of draws, because a batch asks for
@@ -180,21 +222,60 @@ func (v *mix) locate(draw source.Draw, list *[]int64, records []int64) {
 
 // identify hashes what decides the draws.
 func (v *mix) identify(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error) {
-	h := hashOf(mixture.Name, below...)
-	fmt.Fprintf(h, "%v %d %d\n", v.options.Shuffle, v.options.Seed, v.records)
+	all, err := v.identities(ctx, below)
+	if err != nil {
+		return source.Fingerprint{}, err
+	}
+	return all[len(all)-1], nil
+}
+
+// identities returns the fingerprints of the mixtures of the first stage, of the first two, and so on. A
+// dataset counts from the first stage in which it has a weight, so a dataset may be added with a stage.
+func (v *mix) identities(ctx context.Context, below []source.Fingerprint) (all []source.Fingerprint, err error) {
+	h, known := hashOf(mixture.Name), make([]bool, len(below))
+	fmt.Fprintf(h, "%d %d\n", v.options.Seed, v.records)
 	for _, s := range v.options.Schedule {
 		if err := ended(ctx); err != nil {
-			return source.Fingerprint{}, err
+			return nil, err
 		}
-		fmt.Fprintf(h, "%d %v\n", s.Start, s.Weights)
+		fmt.Fprintf(h, "from %d\n", s.Start)
+		for i, w := range s.Weights {
+			if w == 0 {
+				continue
+			}
+			if fmt.Fprintf(h, "%d: %v\n", i, w); !known[i] {
+				fmt.Fprintf(h, "%s %s\n", below[i], v.orders[i])
+				known[i] = true
+			}
+		}
+		all = append(all, fingerprint(h))
 	}
-	return fingerprint(h), nil
+	return all, nil
+}
+
+// changes returns the stages after the first one.
+func (v *mix) changes(ctx context.Context) (changes []source.Change, err error) {
+	err = v.call(ctx, func(ctx context.Context) error {
+		below, err := v.identitiesBelow(ctx)
+		if err != nil {
+			return err
+		}
+		before, err := v.identities(ctx, below)
+		if err != nil {
+			return err
+		}
+		for i, s := range v.options.Schedule[1:] {
+			changes = append(changes, source.Change{Record: s.Start, Before: before[i]})
+		}
+		return nil
+	})
+	return changes, err
 }
 
 // Facts implements source.Source.
 func (v *mix) Facts() source.Facts {
 	f := v.base.Facts()
-	f.Units, f.Adjacent, f.Check = unknown, nil, v.check
+	f.Units, f.Adjacent, f.Check, f.Changes = unknown, nil, v.check, v.changes
 	f.Version = func() (string, error) {
 		return "", status.New(status.Unsupported, "view", "a mixture has other rows in every epoch, so its rows cannot be kept").
 			WithHint("keep the rows of each dataset before they are mixed")

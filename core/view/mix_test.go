@@ -110,6 +110,59 @@ func TestAMixtureOfMixtures(t *testing.T) {
 	}
 }
 
+// TestBlocksOfAMixture checks that each dataset is in its own order in blocks.
+func TestBlocksOfAMixture(t *testing.T) {
+	sources := []source.Source{labels(17), labels(40)}
+	for given, full := range map[string]string{"blocks:2:3": "blocks.1:2:3:0", "blocks.1:3:2:0": "blocks.1:3:2:0"} {
+		v := must(view.Mix(sources, view.Mixing{Schedule: weights(1, 2), Order: given, Seed: 5, Records: 90}))
+		draws := make([]mixture.Draw, 90)
+		m, _ := mixture.New(5, weights(1, 2))
+		m.Draws(0, draws)
+		values := [][]uint32{labelsOf(t, sources[0], 0, upTo(17)...), labelsOf(t, sources[1], 0, upTo(40)...)}
+		for k, value := range labelsOf(t, v, 0, upTo(90)...) {
+			d, n := draws[k], sources[draws[k].Source].Len()
+			order, err := sampler.New(full, 5, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := values[d.Source][order.Epoch(d.Number/n).At(d.Number%n)]; value != want {
+				t.Fatalf("%s: draw %d gave %d, not %d", given, k, value, want)
+			}
+		}
+	}
+}
+
+// TestAppendedStages checks that a mixture knows what it was before its later stages, also if these add a
+// dataset, and under other views.
+func TestAppendedStages(t *testing.T) {
+	a, b, c := labels(7), labels(11), labels(5)
+	mix := func(of []source.Source, stages ...mixture.Stage) source.Source {
+		return must(view.Mix(of, view.Mixing{Schedule: stages, Shuffle: true, Records: 20}))
+	}
+	two := mix([]source.Source{a, b}, weights(1, 2)...)
+	three := mix([]source.Source{a, b}, append(weights(1, 2), mixture.Stage{Start: 50, Weights: []float64{1, 1}})...)
+	all := mix([]source.Source{a, b, c}, append(weights(1, 2, 0), mixture.Stage{Start: 50, Weights: []float64{1, 1, 0}},
+		mixture.Stage{Start: 90, Weights: []float64{1, 1, 1}})...)
+	cut := func(src source.Source) source.Source { return must(view.Slice(src, 5, 15)) }
+	named := func(src source.Source) source.Source {
+		return must(view.Rename(src, map[string]string{"label": "x"}))
+	}
+	same := func(src source.Source) source.Source { return src }
+	for i, c := range []struct {
+		over          func(source.Source) source.Source
+		first, second int64
+	}{{same, 50, 90}, {named, 50, 90}, {cut, 20, 40}} {
+		changes, err := c.over(all).Facts().Changes(t.Context())
+		want := []source.Change{{Record: c.first, Before: fingerprint(t, c.over(two))}, {Record: c.second, Before: fingerprint(t, c.over(three))}}
+		if err != nil || !slices.Equal(changes, want) {
+			t.Errorf("case %d: got %v and %v, want %v", i, changes, err, want)
+		}
+	}
+	if other := mix([]source.Source{a, b}, weights(1, 3)...); fingerprint(t, other) == fingerprint(t, two) {
+		t.Error("other weights have the same fingerprint")
+	}
+}
+
 // TestTheEndOfAnEpoch checks the lengths of all rules.
 func TestTheEndOfAnEpoch(t *testing.T) {
 	sources := []source.Source{labels(10), labels(1000), labels(50)}
@@ -157,6 +210,15 @@ func TestMixErrors(t *testing.T) {
 		},
 		func() (source.Source, error) {
 			return view.Mix([]source.Source{labels(5)}, view.Mixing{Schedule: weights(1), Seed: 1 << 60, Shuffle: true})
+		},
+		func() (source.Source, error) {
+			return view.Mix([]source.Source{labels(5)}, view.Mixing{Schedule: weights(1), Shuffle: true, Order: "blocks"})
+		},
+		func() (source.Source, error) {
+			return view.Mix([]source.Source{labels(5)}, view.Mixing{Schedule: weights(1), Order: "local"})
+		},
+		func() (source.Source, error) {
+			return view.Mix([]source.Source{labels(5)}, view.Mixing{Schedule: weights(1), Order: "soon"})
 		},
 		func() (source.Source, error) { return view.Mix(make([]source.Source, 1<<17), view.Mixing{}) },
 		func() (source.Source, error) { return view.Filter(mixture, make([]bool, 5)) },

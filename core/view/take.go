@@ -26,7 +26,7 @@ func Take(src source.Source, indices []int64) (source.Source, error) {
 		return nil, err
 	}
 	var list []int64
-	v.renumber(source.Draw{}, &list, indices)
+	v.located(source.Draw{}, &list, indices)
 	v.steps = nil
 	v.push(take(list), int64(len(list)))
 	return v, nil

@@ -51,6 +51,7 @@ var kinds = []Kind{
 		return []*form.Member{
 				form.Key("schedule", stages(&m.Schedule), "The weights, and the draws from which on they hold.").Required(),
 				form.Key("shuffle", form.Bool(&m.Shuffle, "true or false"), "Whether each epoch of each dataset is shuffled.").Default("false"),
+				form.Key("order", name(&m.Order), "The order of each epoch of each dataset: sequential, shuffle, blocks, blocks:W or blocks:W:B; by default, shuffle says it."),
 				form.Key("seed", integer(&m.Seed), "The seed of the draws, and of the shuffles.").Default("0"),
 				form.Key("stop", choice(&m.Stop, string(view.StopShortest), string(view.StopLongest)), "When an epoch ends: after the first dataset, or after the last one. By default it has as many draws as all datasets have records."),
 				form.Key("length", integer(&m.Records), "The draws of an epoch; 0 for a number that follows from stop.").Default("0"),

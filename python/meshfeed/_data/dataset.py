@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from meshfeed._data import masks
-from meshfeed._data.fields import Field, Origin, Skipped, element, row_shape
+from meshfeed._data.fields import DECODED, Field, Origin, Skipped, element, row_shape
 from meshfeed._data.readable import Readable, warn_of
 from meshfeed._io import arraylike, synonyms
 from meshfeed._io.arguments import RECORDS, WIDE, Checks, is_integer
@@ -520,7 +521,21 @@ class Dataset(Readable):
                 ignored_label=check.int64("ignored_label", ignored_label),
             )
             repeats = self._origin.repeats * count / (count - common)
-            return Dataset(handle, dataclasses.replace(self._origin, repeats=repeats))
+            packed = Dataset(handle, dataclasses.replace(self._origin, repeats=repeats))
+            if packed._group_bytes([field, *(others or ())]) > DECODED:
+                packed._origin.scattered = "pack"
+            return packed
+
+    def _group_bytes(self, fields: list[str]) -> float:
+        """Returns about how many bytes have to be decoded for the rows of a group."""
+        found = self._facts["packing"]
+        _, _, group = found["plan"].partition(":")
+        if not group or not found["documents"]:
+            return 0
+        shapes = [self.schema[name] for name in fields]
+        element = sum(math.prod(f.shape[1:]) * f.numpy_dtype.itemsize for f in shapes)
+        share = min(int(group) / found["documents"], 1)
+        return float(share * (found["tokens"] + found["lost"]) * element)
 
     def packing(self) -> dict[str, Any]:
         """Returns what the rows of `pack` hold.
@@ -692,8 +707,9 @@ class Dataset(Readable):
                 folder=cache_folder(check, "folder", folder, '"auto", "memory" or a folder'),
                 cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1),
             )
-            kept = {"a view of ds.cache": "computed"}
-            return Dataset(handle, dataclasses.replace(self._origin, packed=kept, uncached=False))
+            packed = {"a view of ds.cache": "computed"}
+            kept = dataclasses.replace(self._origin, packed=packed, uncached=(), scattered="")
+            return Dataset(handle, kept)
 
     if not TYPE_CHECKING:  # else type checkers would accept every name
 

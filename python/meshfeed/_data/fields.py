@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -59,6 +59,9 @@ class Skipped:
     reason: str
 
 
+DECODED = 2**28  # bytes of decoded record batches that the library keeps in memory
+
+
 @dataclasses.dataclass
 class Origin:
     """The state that a dataset shares with its views.
@@ -69,7 +72,9 @@ class Origin:
         compared: whether `mf.open(fingerprint="full")` asks to compare every byte of the files.
         repeats: how often windows that overlap contain a record.
         warned: whether the warning about skipped columns was logged.
-        uncached: whether `mf.open(cache=None)` refuses to shuffle files that must be decoded.
+        uncached: the paths of files that must be decoded, but are opened with `cache=None`.
+        scattered: which view reads its records far apart, whatever the order of the loader: "pack"
+            with large groups of documents, or "mix" with shuffled datasets; empty for none.
     """
 
     files: Sequence[str] = ()
@@ -77,7 +82,8 @@ class Origin:
     compared: bool = False
     repeats: float = 1
     warned: bool = False
-    uncached: bool = False
+    uncached: Sequence[str] = ()
+    scattered: Literal["", "pack", "mix"] = ""
 
 
 _ELEMENTS = re.compile(r"u?int(8|16|32|64)|b?float16|float(32|64)|complex(64|128)")

@@ -68,5 +68,6 @@ def joined(check: Checks, origins: list[Origin]) -> Origin:
         compared=bool(compared),
         repeats=max(below.repeats for below in origins),
         warned=all(below.warned for below in origins),
-        uncached=any(below.uncached for below in origins),
+        uncached=[path for below in origins for path in below.uncached],
+        scattered=next((below.scattered for below in origins if below.scattered), ""),
     )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from meshfeed._data.dataset import Dataset, origin
 from meshfeed._data.joining import joined
 from meshfeed._io.arguments import RECORDS, WIDE, Checks
 from meshfeed._native import calls
 
+if TYPE_CHECKING:
+    from meshfeed._loader.orders import Blocks
+
 
 def mix(
     datasets: Mapping[str, Dataset],
     weights: Mapping[str, float],
     *,
-    shuffle: bool = True,
+    shuffle: bool | None = None,
+    order: Literal["sequential", "shuffle", "blocks"] | Blocks | None = None,
     seed: int = 0,
     schedule: Iterable[tuple[int, Mapping[str, float]]] = (),
     length: int | None = None,
@@ -39,11 +43,14 @@ def mix(
         datasets: the datasets by name. Their fields agree as for `concat`.
         weights: a number from 0 on for each dataset, in any unit.
         shuffle: whether each epoch of each dataset is shuffled, in the order of a loader over the
-            dataset alone with ``shuffle=True`` and this seed.
+            dataset alone with ``shuffle=True`` and this seed. It is, unless `order` says other.
+        order: the order of each epoch of each dataset, as in `Loader`: "blocks" or `mf.Blocks` is
+            for data that are slow to read at random. Windows have up to 128 MiB of rows by default.
         seed: of the draws, and of the shuffles.
         schedule: later changes of the weights: the number of the draw, counted over all epochs, and
             the weights from there on. Step ``n`` begins at draw ``n * batch_size``. Each dataset
-            continues where it was.
+            continues where it was. A saved state fits after changes were appended that begin where
+            it was saved or later.
         length: the draws of an epoch. By default there are as many as all datasets have records.
         stop: "shortest" ends the epoch when the first dataset has given all its records, "longest"
             when each has, if `length` is not given. Datasets with the weight 0 do not count.
@@ -77,18 +84,24 @@ def mix(
                 raise check.wrong(what, stage, "the number of a draw, and weights")
             start = check.integer(what, stage[0], 1, RECORDS)
             stages.append({"start": start, "weights": _weights(check, what, stage[1], names)})
+        name = check.order(order, shuffle) or "shuffle"
         handle = calls.dataset_view(
             "mix",
             [ds.handle for ds in datasets.values()],
             names=names,
             schedule=stages,
-            shuffle=check.boolean("shuffle", shuffle),
+            order=name,
             seed=check.integer("seed", seed, -WIDE, WIDE),
             length=check.optional("length", length, 1, RECORDS),
             stop=None if stop is None else check.choice("stop", stop, "shortest", "longest"),
             source=None if source is None else check.field("source", source),
         )
-        return Dataset(handle, joined(check, [origin(ds) for ds in datasets.values()]))
+        shared = joined(check, [origin(ds) for ds in datasets.values()])
+        if name.startswith("shuffle") and not shared.scattered:
+            shared.scattered = "mix"
+        mixed = Dataset(handle, shared)
+        shared.repeats *= len(mixed) / max(sum(map(len, datasets.values())), 1)
+        return mixed
 
 
 def _weights(check: Checks, what: str, weights: Any, names: list[str]) -> list[float]:

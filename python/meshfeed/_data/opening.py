@@ -131,7 +131,8 @@ def open(
             skip=check.integer("skip", skip, 0, 2**63 - 1),
         )
         ds = Dataset(handle)
-        origin(ds).uncached = cache is None
+        if cache is None:
+            origin(ds).uncached = list(origin(ds).packed)
         if full:
             compare_files(ds)
         return ds

@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterable
 
 from meshfeed._data.dataset import Dataset, cache, origin, units
+from meshfeed._data.fields import DECODED
 from meshfeed.errors import InvalidArgumentError, InvalidStateError
 
 log = logging.getLogger("meshfeed")
 
-_DECODED = 2**28  # bytes of decoded record batches that the library keeps in its cache
 _SLOW = (
-    "%s is encoded (%s), and shuffled: %d of %d decoded bytes are kept in memory, and a row of the "
+    "%s is encoded (%s), and %s: %d of %d decoded bytes are kept in memory, and a row of the "
     "rest takes the decoding of a whole record batch or row group; "
-    'use order="blocks", or write the data as Arrow IPC without compression: '
+    "%s, or write the data as Arrow IPC without compression: "
     "meshfeed convert FILE… FOLDER"
 )
 _SLOW_BLOCKS = (
@@ -29,22 +29,36 @@ _GIVEN_UP = "decoded data are kept in memory alone from now on: %s"
 _KEPT = "%s and the other encoded files are decoded once, into %s, which has at most %d bytes"
 
 
-def refuse_shuffling(dataset: Dataset, order: str) -> None:
-    """Refuses a shuffle of encoded files that were opened with `cache=None`.
+# Why records are needed that lie far apart, and what to do.
+_CAUSES = {
+    "loader": ("its order is random", 'use order="blocks"'),
+    "mix": ("a mixture shuffles it", 'give mf.mix order="blocks"'),
+    "pack": ("the documents of packed rows lie far apart", "give ds.pack a smaller group="),
+}
 
-    Orders in blocks decode each record batch or row group once per epoch.
+
+def _cause(dataset: Dataset, order: str) -> tuple[str, str] | None:
+    """Returns why the next records lie far apart, and what to do, or None."""
+    if scattered := origin(dataset).scattered:
+        return _CAUSES[scattered]
+    return None if order.startswith(("sequential", "blocks")) else _CAUSES["loader"]
+
+
+def refuse_shuffling(dataset: Dataset, order: str) -> None:
+    """Refuses to read encoded files at random that were opened with `cache=None`.
+
+    Orders in blocks decode each record batch or row group once per epoch. Mixtures may shuffle
+    their datasets, and packed rows may need documents that lie far apart.
 
     Raises:
         InvalidArgumentError: with the remedies.
     """
-    packed = origin(dataset).packed
-    if not packed or not origin(dataset).uncached or order.startswith(("sequential", "blocks")):
+    uncached, cause = origin(dataset).uncached, _cause(dataset, order)
+    if not uncached or cause is None:
         return
-    path, how = next(iter(packed.items()))
-    message = (
-        f"{path} is encoded ({how}), and its order is random, but it was opened with cache=None"
-    )
-    hint = 'use order="blocks", or open it with cache="auto"'
+    how, (why, remedy) = origin(dataset).packed[uncached[0]], cause
+    message = f"{uncached[0]} is encoded ({how}), and {why}, but it was opened with cache=None"
+    hint = f'{remedy}, or open it with cache="auto"'
     raise InvalidArgumentError(message, op="mf.Loader", hint=hint)
 
 
@@ -65,24 +79,28 @@ def warn_of_shuffling(dataset: Dataset, fields: Iterable[str], order: str) -> No
     Args:
         dataset: the dataset.
         fields: the fields that are read.
-        order: the full name of an order that shuffles.
+        order: the full name of the order of the loader.
     """
+    cause = _cause(dataset, order)
+    if cause is None and not order.startswith("blocks"):
+        return
     schema, packed = dataset.schema, origin(dataset).packed
     widths = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
     row = sum(widths) / origin(dataset).repeats
-    if not packed or row * len(dataset) <= _DECODED:
+    if not packed or row * len(dataset) <= DECODED:
         return
     path, how = next(iter(packed.items()))
     size, kept = units(dataset), cache(dataset)
     if "folder" in kept:
         log.info(_KEPT, path, kept["folder"], kept["bytes"])
         return
-    if order.startswith("blocks") and size:
+    if cause is None and size:
         delivered, decoded = (row * n for n in _window_of(order, len(dataset), **size))
-        if decoded > _DECODED or decoded > 2 * delivered:
-            log.warning(_SLOW_BLOCKS, path, how, delivered, decoded, _DECODED)
+        if decoded > DECODED or decoded > 2 * delivered:
+            log.warning(_SLOW_BLOCKS, path, how, delivered, decoded, DECODED)
     else:
-        log.warning(_SLOW, path, how, _DECODED, row * len(dataset))
+        why, remedy = cause or _CAUSES["loader"]
+        log.warning(_SLOW, path, how, why, DECODED, row * len(dataset), remedy)
 
 
 class Watch:

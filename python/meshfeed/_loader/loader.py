@@ -288,12 +288,11 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         """Warns of an unusable cache, of shuffles, and of split micro-batches."""
         decoding.warn_of_problem(options.source)
         order = self.state()["order"]
-        if not order.startswith("sequential"):
-            arrays = self._engine.batch.info["arrays"]
-            fields = [array["field"] for array in arrays if array["field"]]
-            decoding.warn_of_shuffling(options.source, fields, order)
-            if self._engine.batch.plan.alone:
-                notices.of_local_mesh()
+        arrays = self._engine.batch.info["arrays"]
+        fields = [array["field"] for array in arrays if array["field"]]
+        decoding.warn_of_shuffling(options.source, fields, order)
+        if not order.startswith("sequential") and self._engine.batch.plan.alone:
+            notices.of_local_mesh()
         if isinstance(options.batch.get("size"), list):
             notices.of_micro_batches(self.layout)
 

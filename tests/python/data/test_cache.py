@@ -88,6 +88,42 @@ def test_none_refuses_to_shuffle(tmp_path: Path) -> None:
     )
     with mf.open(plain, cache=None) as ds:
         mf.Loader(ds, batch_size=4, shuffle=True).close()
+        both = mf.concat(
+            [ds, mf.open(packed)]
+        )  # only the second one is encoded, and it has a cache
+        mf.Loader(both, batch_size=4, shuffle=True).close()
+
+
+def test_none_refuses_what_shuffles_below_a_loader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mixture shuffles its datasets; a packed row may need documents that lie far apart."""
+    packed, plain = write(tmp_path)
+    ds = mf.open(packed, cache=None)
+    for how in ({"shuffle": False}, {"order": mf.Blocks(records=20)}):
+        mf.Loader(mf.mix({"a": ds}, {"a": 1}, **how), batch_size=4).close()
+    for mixed in (
+        mf.mix({"a": ds}, {"a": 1}),
+        mf.mix({"b": mf.open(plain), "a": ds}, {"b": 1, "a": 1}),
+    ):
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            mf.Loader(mf.mix({"a": mixed.slice(0, 50)}, {"a": 1}, shuffle=False), batch_size=4)
+        assert str(caught.value) == (
+            f"mf.Loader: {packed} is encoded (snappy), and a mixture shuffles it, but it was "
+            'opened with cache=None; give mf.mix order="blocks", or open it with cache="auto"'
+        )
+    mf.Loader(mf.mix({"a": ds.cache("memory")}, {"a": 1}), batch_size=4).close()
+    lists = tmp_path / "lists.parquet"
+    pyarrow.parquet.write_table(pa.table({"t": [[1] * (i % 9) for i in range(400)]}), lists)
+    documents = mf.open(lists, cache=None)
+    mf.Loader(documents.pack("t", length=16), batch_size=4).close()
+    monkeypatch.setattr("meshfeed._data.dataset.DECODED", 400 * 4 * 8 // 2)
+    mf.Loader(documents.pack("t", length=16, group=100), batch_size=4).close()
+    mf.Loader(documents.pack("t", length=16, method="split"), batch_size=4).close()
+    with pytest.raises(
+        mf.InvalidArgumentError, match=r"rows lie far apart, but .*; give ds.pack a sm"
+    ):
+        mf.Loader(documents.pack("t", length=16), batch_size=4)
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
@@ -177,4 +213,4 @@ def test_auto_keeps_much_data_on_disk(
         f"{path}/meshfeed/units: not a directory; give a folder that this user may write, or keep "
         'decoded rows in memory (cache="memory")'
     )
-    assert slow.startswith(f"{path} is encoded (snappy), and shuffled: 268435456 of ")
+    assert slow.startswith(f"{path} is encoded (snappy), and its order is random: 268435456 of ")

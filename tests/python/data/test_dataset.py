@@ -185,7 +185,7 @@ def test_shuffling_compressed_files_is_a_warning(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decoding, "_DECODED", 20 * 4 * 4 * 3)  # the images of 20 records
+    monkeypatch.setattr(decoding, "DECODED", 20 * 4 * 4 * 3)  # the images of 20 records
     packed, plain = tmp_path / "packed.arrow", write(tmp_path / "plain.arrow", table(40))
     pyarrow.feather.write_feather(table(40), packed, compression=compression)
     with mf.open([plain, packed]) as both, both.slice(0, 40) as part, mf.open(plain) as fast:
@@ -198,7 +198,8 @@ def test_shuffling_compressed_files_is_a_warning(
         mf.Loader(part, batch_size=4, shuffle=True).close()
     (message,) = caplog.messages
     assert message.startswith(
-        f"{packed} is encoded ({compression}), and shuffled: 960 of 2080 decoded bytes are kept"
+        f"{packed} is encoded ({compression}), and its order is random: 960 of 2080 "
+        "decoded bytes are kept"
     )
     assert 'use order="blocks", or' in message
     assert message.endswith("without compression: meshfeed convert FILE… FOLDER")
@@ -226,7 +227,7 @@ def test_blocks_that_are_decoded_again_are_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = 4 * 4 * 3
-    monkeypatch.setattr(decoding, "_DECODED", 25 * row)
+    monkeypatch.setattr(decoding, "DECODED", 25 * row)
     path = tmp_path / "packed.arrow"
     pyarrow.feather.write_feather(table(80), path, compression="zstd", chunksize=5)
     with mf.open(path) as ds:

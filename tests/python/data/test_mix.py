@@ -85,6 +85,64 @@ def test_a_change_of_weights_comes_at_its_draw() -> None:
         assert np.array_equal(drawn[:n], alone[:n])
 
 
+def test_blocks_of_datasets() -> None:
+    """Each dataset is in the order in blocks of a loader over it alone."""
+    datasets, order = parts(), mf.Blocks(records=5, window=3)
+    drawn = values(mf.mix(datasets, WEIGHTS, seed=4, order=order), epochs=2)
+    for i, (name, ds) in enumerate(datasets.items()):
+        got = drawn[drawn // 1000 == i]
+        epochs = -(-len(got) // SIZES[name])
+        with mf.Loader(ds, batch_size=10, epochs=epochs, order=order, seed=4) as loader:
+            alone = np.concatenate([batch["x"] for batch in loader])
+        assert np.array_equal(got, alone[: len(got)])
+    assert len(mf.mix(datasets, WEIGHTS, order="blocks")) == len(mf.mix(datasets, WEIGHTS))
+
+
+def test_a_state_fits_after_stages_were_appended() -> None:
+    """Changes of the weights may be appended behind the state, also with a new dataset."""
+    first = [(240, {"web": 0, "code": 1, "math": 1})]
+    added = {**parts(), "new": mf.from_arrays({"x": np.arange(9000, 9050)})}
+
+    def mixed(schedule: Any, datasets: Any = None, **options: Any) -> mf.Dataset:
+        datasets = datasets or parts()
+        weights = {name: WEIGHTS.get(name, 0) for name in datasets}
+        stages = [(at, {name: w.get(name, 0) for name in datasets}) for at, w in schedule]
+        return mf.mix(datasets, weights, schedule=stages, length=400, **options)
+
+    with mf.Loader(mixed(first), batch_size=16, epochs=-1) as loader:
+        batches = iter(loader)
+        for _ in range(30):  # 5 batches into epoch 1: draw 480
+            next(batches)
+        state = loader.state()
+        assert (state["epoch"], state["position"]) == (1, 80)
+        expected = [next(batches)["x"] for _ in range(2)]
+    appended = mixed([*first, (480 + 32, {"new": 1})], added)
+    for ds in (appended, appended.rename({"x": "y"}).rename({"y": "x"})):
+        with mf.Loader(ds, batch_size=16, state=state) as loader:
+            batches = iter(loader)
+            assert np.array_equal([next(batches)["x"] for _ in range(2)], expected)
+            assert (next(batches)["x"] >= 9000).all()
+    mf.Loader(mixed([*first, (480, WEIGHTS)]), batch_size=16, state=state).close()
+    with pytest.raises(
+        mf.IncompatibleError,
+        match="from record 479 of all epochs on, which is record 79 of epoch 1, but the state was "
+        "saved without this change at record 80 of epoch 1; let later stages begin where",
+    ):
+        mf.Loader(mixed([*first, (479, WEIGHTS)]), batch_size=16, state=state)
+    changed = mixed([(240, {"web": 1})]), mixed([(241, first[0][1])]), mixed(first, seed=1)
+    for ds in (*changed, mixed(first, order="blocks")):
+        with pytest.raises(
+            mf.IncompatibleError, match="may append stages that begin at record 80 of"
+        ):
+            mf.Loader(ds, batch_size=16, state=state)
+    with mf.Loader(mixed([*first, (600, WEIGHTS)]).slice(8, 392), batch_size=16) as loader:
+        loader.seek(epoch=1, position=32)
+        cut = loader.state()
+    mf.Loader(
+        mixed([*first, (600, WEIGHTS), (800, WEIGHTS)]).slice(8, 392), batch_size=16, state=cut
+    )
+
+
 def test_lengths() -> None:
     even = dict.fromkeys(SIZES, 1)
     assert len(mf.mix(parts(), even)) == 630
@@ -125,6 +183,8 @@ def test_errors() -> None:
     expect("list the changes in their order", schedule=[(9, WEIGHTS), (8, WEIGHTS)])
     expect('stop=\'soon\': expected "shortest" or "longest"', stop="soon")
     expect("length=0: expected an integer from 1", length=0)
+    expect("follows from the processes of a loader", order="local")
+    expect("contradict each other", order="blocks", shuffle=False)
     with pytest.raises(mf.InvalidArgumentError, match="let the mixture shuffle its datasets"):
         mf.Loader(mf.mix(parts(), WEIGHTS), batch_size=8, shuffle=True)
     with pytest.raises(mf.InvalidArgumentError, match="before they are mixed"):

@@ -60,4 +60,4 @@ def test_decoded_bytes() -> None:
     source = (ROOT / "arrowio/internal/decoded/decoded.go").read_text()
     mebibytes = re.search(r"const Bytes = (\d+) << 20", source)
     assert mebibytes is not None
-    assert int(mebibytes[1]) << 20 == decoding._DECODED
+    assert int(mebibytes[1]) << 20 == decoding.DECODED
