@@ -125,7 +125,7 @@ class Scenes:
             return got + self.steps(loader, 2)
 
     def missing(self) -> list[str]:
-        with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=3.0) as loader:
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=5.0) as loader:
             self.meet()  # so that no other process is late
             return [] if self.odd else self.steps(loader, 1)
 

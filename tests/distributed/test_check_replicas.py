@@ -186,7 +186,7 @@ def test_an_array_on_devices_of_one_process(got: Scenes) -> None:
 
 def test_a_process_that_never_calls(got: Scenes) -> None:
     """It is named; when it calls at last, it gets the same error. The next call works."""
-    text = "mf.check_replicas: process 2 has not made call 1 with name='late' within 2 s; "
+    text = "mf.check_replicas: process 2 has not made call 1 with name='late' within 4 s; "
     text += f"{CALLS}; see its log, or raise timeout="
     assert [each["never"] for each in got] == [["PeerError PeerError TimeoutError", text, 2]] * 4
 
@@ -256,10 +256,10 @@ def test_a_call_that_is_left_out(got: Scenes) -> None:
 
 def test_a_call_that_is_left_out_of_a_loop(got: Scenes) -> None:
     """The wait is bounded for arrays if their computation waits for the other processes."""
-    own = "in call 1 with name='loop', the arrays were not computed within 2 s: the computation "
+    own = "in call 1 with name='loop', the arrays were not computed within 4 s: the computation "
     own += "may wait for another process"
     hint = "make the same steps and calls in every process, or raise timeout="
-    absent = f"process 2 has not made call 1 with name='loop' within 2 s; {CALLS}; see its log, or "
+    absent = f"process 2 has not made call 1 with name='loop' within 4 s; {CALLS}; see its log, or "
     absent += "raise timeout="
     for p, each in enumerate(got):
         kinds, text = each["left out of a loop"]

@@ -68,7 +68,7 @@ def test_another_mesh(got: Got) -> None:
 
 def test_missing(got: Got) -> None:
     text = (
-        "mf.Loader: process 2 has not reached the next batch of loader 'train' within 3 s; every "
+        "mf.Loader: process 2 has not reached the next batch of loader 'train' within 5 s; every "
     )
     text += (
         "process of the mesh makes the same loaders, and takes their first batches, in the same "

@@ -35,8 +35,11 @@ def test_other_releases_of_jax(version: str, tmp_path: Path) -> None:
     jax = [f"jax=={version}", f"jaxlib=={version}"]
     subprocess.run([*pip, "--no-deps", "--target", tmp_path, *jax], check=True)
     env = os.environ | {"PYTHONPATH": str(tmp_path), "MESHFEED_DEEP": "", "MESHFEED_STRICT": ""}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, *FILES], cwd=ROOT, env=env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    if done.returncode:
+        lines = [line[:200] for line in done.stdout.splitlines()]
+        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))] or lines[-3:]
+        pytest.fail("\n".join([done.stdout, done.stderr, *failed]), pytrace=False)
