@@ -31,7 +31,7 @@ func TestConverted(t *testing.T) {
 		stream  bool
 		options []ipc.Option
 	}{{"file", false, nil}, {"stream", true, nil}, {"lz4", false, []ipc.Option{ipc.WithLZ4()}}} {
-		if random.Brief() && how.name != "lz4" {
+		if random.Race && how.name != "lz4" {
 			continue
 		}
 		path := temp(t, how.name+".arrow")

@@ -219,7 +219,7 @@ func TestTruncatedFiles(t *testing.T) {
 // TestMutatedFiles damages files at random. Both ways of reading a damaged file, "map"
 // and "read", must return the same bytes, or both an error that names the file.
 func TestMutatedFiles(t *testing.T) {
-	count := random.Count(2000, 10_000)
+	count := random.Count(2000, 5000)
 	files := validFiles(t)
 	var inputs [][]byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -43,7 +43,7 @@ func openDivided(t *testing.T, path string, least, twice int64, o arrowio.Option
 func TestRunsOfPages(t *testing.T) {
 	rng := random.New(t)
 	for i, path := range pagedFiles(t) {
-		if random.Brief() && i > 0 {
+		if random.Race && i > 0 {
 			break // one file is enough for the race detector
 		}
 		want, err := arrowio.Open(strings.TrimSuffix(path, "parquet") + "arrow")
@@ -150,7 +150,7 @@ func TestRunsOfPagesOnDisk(t *testing.T) {
 	onDisk(t)
 	rng, folder := random.New(t), t.TempDir()
 	for i, path := range pagedFiles(t) {
-		if random.Brief() && i > 0 {
+		if random.Race && i > 0 {
 			break // one file is enough for the race detector
 		}
 		want, err := arrowio.Open(strings.TrimSuffix(path, "parquet") + "arrow")

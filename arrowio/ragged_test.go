@@ -229,7 +229,7 @@ func TestRagged(t *testing.T) {
 			batches := raggedBatches(r, stream, sizes...)
 			writeIPC(t, path, stream, raggedSchema, batches, options...)
 			for _, io := range []string{"map", "read"} {
-				if random.Brief() && (name == "zstd" || stream != (io == "read")) {
+				if random.Race && (name == "zstd" || stream != (io == "read")) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/stream_%v/%s", name, stream, io), func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestRagged(t *testing.T) {
 		}
 	}
 	for cut := range int64(4) {
-		if random.Brief() && cut != 1 {
+		if random.Race && cut != 1 {
 			continue
 		}
 		r := random.New(t)
@@ -279,7 +279,7 @@ func runRagged(t *testing.T, batches []arrow.Record, make func() (source.Source,
 		t.Fatalf("%d fields, fixed %v, skipped %+v", len(s.Fields), s.Fixed(), s.Skipped)
 	}
 	sourcetest.Suite{Open: open, Ragged: raggedReference(ds, batches)}.Run(t)
-	if random.Brief() {
+	if random.Race {
 		return // what follows reads in one goroutine
 	}
 	everyRaggedRow(t, ds, batches)

@@ -23,7 +23,7 @@ import (
 func TestRecords(t *testing.T) {
 	for _, sizes := range [][]int{{40}, {7, 0, 1, 64, 13, 0}, {0}, {}} {
 		for _, cut := range []int64{0, 1, 8} {
-			if random.Brief() && cut != 1 {
+			if random.Race && cut != 1 {
 				continue
 			}
 			path := temp(t, "x.arrow")

@@ -36,7 +36,7 @@ func TestFiles(t *testing.T) {
 		{"zstd", []bool{true, false}, []int{30, 11}, []ipc.Option{ipc.WithZstd()}},
 	} {
 		for i, io := range []string{"map", "read"} {
-			if random.Brief() && i != len(c.sizes)%2 {
+			if random.Race && i != len(c.sizes)%2 {
 				continue // one of the two is enough for the race detector
 			}
 			t.Run(c.name+"/"+io, func(t *testing.T) {

@@ -29,7 +29,7 @@ var loadings = []string{layout.LoadProcess, layout.LoadGlobal, layout.LoadDevice
 // gather as many bytes as the layout says.
 func TestLoadings(t *testing.T) {
 	r := random.New(t)
-	for range random.Count(200, 5000) {
+	for range random.Count(200, 2000) {
 		d, records := randomRun(r)
 		var first []map[string][]byte
 		for _, how := range loadings {

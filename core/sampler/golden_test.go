@@ -1,3 +1,7 @@
+//go:build !race
+
+// The tests of this file run in one goroutine.
+
 package sampler_test
 
 import (

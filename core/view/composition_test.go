@@ -437,7 +437,7 @@ func (c *composer) mix(src source.Source, m model) (source.Source, model) {
 // rows.
 func TestCompositions(t *testing.T) {
 	known := map[source.Fingerprint][32]byte{}
-	random.Rounds(t, 30, 3000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 30, 1000, func(t *testing.T, r *rand.Rand) {
 		seed := r.Uint64()
 		open := func(t *testing.T) (source.Source, model, *composer) {
 			c := &composer{T: t, r: random.From(seed)}

@@ -29,10 +29,10 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestWorkloads checks 150 random workloads, or 5,000 with MESHFEED_DEEP=1.
+// TestWorkloads checks 150 random workloads, or 2,000 with MESHFEED_DEEP=1.
 func TestWorkloads(t *testing.T) {
 	before := runtime.NumGoroutine()
-	random.Rounds(t, 150, 5000, testWorkload)
+	random.Rounds(t, 150, 2000, testWorkload)
 	noMoreGoroutines(t, before)
 }
 

@@ -59,7 +59,7 @@ func scenes() []scene {
 func TestScenes(t *testing.T) {
 	for _, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
-			random.Rounds(t, 12, 300, func(t *testing.T, r *rand.Rand) { testScene(t, s, r) })
+			random.Rounds(t, 12, 100, func(t *testing.T, r *rand.Rand) { testScene(t, s, r) })
 		})
 	}
 }

@@ -2,5 +2,6 @@
 
 package random
 
-// race reports whether the race detector is on, which is ten times slower.
-const race = false
+// Race reports whether the race detector is on, which makes tests ten times slower.
+// A test may then leave out cases that differ in their data but not in their concurrency.
+const Race = false

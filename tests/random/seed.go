@@ -32,18 +32,13 @@ func New(t testing.TB) *rand.Rand {
 // From returns the generator of a seed.
 func From(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// Brief reports whether the race detector is on, which makes tests ten times slower,
-// and MESHFEED_FULL_RACE is not set. A test may then leave out cases that differ in
-// their data but not in their concurrency.
-func Brief() bool { return race && os.Getenv("MESHFEED_FULL_RACE") == "" }
-
 // Count returns the number of rounds of a test: deep with MESHFEED_DEEP=1, a fifth
-// of quick if the test is [Brief], or else quick.
+// of quick under the race detector, or else quick.
 func Count(quick, deep int) int {
 	switch {
 	case os.Getenv("MESHFEED_DEEP") != "":
 		return deep
-	case Brief():
+	case Race:
 		return quick / 5
 	}
 	return quick

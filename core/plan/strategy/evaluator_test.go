@@ -54,7 +54,7 @@ func draw(r *rand.Rand) *Document {
 // TestAgainstBruteForce evaluates every candidate again without the caches, and compares
 // the best one with a scan of all.
 func TestAgainstBruteForce(t *testing.T) {
-	random.Rounds(t, 60, 600, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 60, 300, func(t *testing.T, r *rand.Rand) {
 		p, err := newPlanner(draw(r))
 		if err != nil {
 			t.Fatal(err)

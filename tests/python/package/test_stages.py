@@ -139,8 +139,17 @@ def test_packages_that_only_run_under_the_race_detector_do_the_same_without() ->
             text = test.read_text()
             assert "build !race" not in text, f"{test} differs without -race: run {name} both ways"
             assert "AllocsPerRun" not in text, f"{test} counts allocations: run {name} both ways"
-            fewer = re.search(r"random\.(Brief|Count|Rounds)", text)
+            fewer = re.search(r"random\.(Race|Count|Rounds)", text)
             assert not fewer, f"{test} does less under -race: run {name} both ways"
+
+
+def test_packages_without_the_race_detector_start_no_goroutine() -> None:
+    left_out = [name for name in packages("./...") if re.search(stages.UNRACED, name)]
+    assert left_out
+    for name in left_out:
+        for file in (ROOT / name.removeprefix("github.com/meshfeed/meshfeed/")).glob("*.go"):
+            started = re.search(r'^\s*(go \w|"sync)', file.read_text(), re.MULTILINE)
+            assert not started, f"{file} starts a goroutine: run {name} under the race detector"
 
 
 def test_every_folder_of_tests_runs_once() -> None:
