@@ -93,7 +93,7 @@ SLOW = "plan", "arrays check data docs", "jobs layout loader native package"
 def pytest(folders: str, options: str) -> str:
     """Returns the command that tests some folders of tests/python."""
     paths = " ".join(f"tests/python/{folder}" for folder in folders.split())
-    return f"sh -c '{PYTHON} -m pytest -q {options} {paths}'"
+    return f"sh -c '{PYTHON} -m pytest -q --durations=10 --durations-min=10 {options} {paths}'"
 
 
 def quick_pytest(folders: str) -> Stage:

@@ -40,13 +40,12 @@ var hostile = map[string]struct{ text, message string }{
 		repeat(200, `"x#":{"shape":["B"`+strings.Repeat(",1", 31)+`],"dtype":"int8","spec":["a"]}`) + `},"batch":{"size":1024}}`, ""},
 }
 
-// laborious has documents within all limits that take seconds.
+// laborious has documents within all limits that take seconds. TestLargestMesh has others.
 var laborious = map[string]string{
 	"listed devices": `{"meshfeed":1,"mesh":{"axes":[["a",524288]],"devices":[` + repeat(1<<19, "[0,#]") +
 		`]},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["a"]}},"batch":{"size":524288}}`,
 	"many ranges": `{"meshfeed":1,"mesh":{"axes":[["a",2],["b",1024]],"processes":2},"arrays":{"x":{"shape":["B0","B1","B2"],"dtype":"int8","spec":[null,"a","b"]}},` +
 		`"batch":{"size":[2048,2,1024]}}`,
-	"largest mesh": `{"meshfeed":1,"mesh":{"axes":[["a",1048576]],"processes":131072},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["a"]}},"batch":{"size":1048576}}`,
 }
 
 // The error of a laborious document, if any, is ResourceExhausted.
