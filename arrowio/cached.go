@@ -136,7 +136,7 @@ func (c *cached) Reader(fields []int) (source.Reader, error) { return c.parts.Re
 // them.
 func (c *cached) Facts() source.Facts {
 	f := c.below.Facts()
-	f.Adjacent = nil // the rows that are kept lie elsewhere
+	f.Adjacent, f.Slow = nil, false // the rows that are kept lie elsewhere, and are only copied
 	f.CacheBytes = func() int64 { return decoded.Bytes }
 	f.Cache = func() source.CacheInfo {
 		if own := c.parts.Info(); own != (source.CacheInfo{}) {

@@ -151,7 +151,7 @@ func (l *Loader) open(requested, c batch.Cursor) error {
 	until := int64(l.o.Epochs)
 	b := &builder{
 		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
-		limit: l.o.MaxHostBytes, workers: l.plan.workers(l.o.workers(l.plan.loaded)),
+		limit: l.o.MaxHostBytes, workers: l.plan.workers(l.o.workers(l.src, l.plan.loaded)),
 		window:   &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, seed: l.first.state.Seed, announce: announce},
 		upcoming: newUpcoming(l.src, l.plan, l.grid),
 	}

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -99,6 +100,28 @@ func TestColumns(t *testing.T) {
 	parts := src.Counts().Parts[0]
 	if got, want := parts[len(parts)-1].Boxes, [][][2]int{{{1, 9}, {0, 3}}}; !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("adjacent columns are not one box: %v", got)
+	}
+}
+
+// computed is a dataset of rows that take long to compute.
+type computed struct{ *synthetic.Source }
+
+func (computed) Facts() source.Facts { return source.Facts{Slow: true} }
+
+// A small batch has one worker, unless its rows take long to compute.
+func TestSlowRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		open func(src *synthetic.Source) source.Source
+		want int
+	}{
+		"quick": {func(src *synthetic.Source) source.Source { return src }, 1},
+		"slow":  {func(src *synthetic.Source) source.Source { return computed{src} }, min(runtime.GOMAXPROCS(0), 8)},
+	} {
+		src := digits(64)
+		next(t, newLoader(t, c.open(src), loader.Options{Layout: newLayout(t, document(16)), Prefetch: -1}))
+		if got := src.Counts().Gathers; got != c.want {
+			t.Errorf("%s rows: %d gathers, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ type Options struct {
 	MaxHostBytes int64
 
 	// Workers is the number of goroutines that gather one batch. 0: chosen from the
-	// size of a batch and GOMAXPROCS.
+	// size of a batch, GOMAXPROCS, and whether its rows take long to compute.
 	Workers int
 }
 
@@ -171,9 +171,13 @@ const workerBytes = 4 << 20
 const maxWorkers = 64
 
 // workers returns how many goroutines gather a batch of the given size.
-func (o *Options) workers(bytes int64) int {
-	if o.Workers > 0 {
+func (o *Options) workers(src source.Source, bytes int64) int {
+	most := min(runtime.GOMAXPROCS(0), 8)
+	switch {
+	case o.Workers > 0:
 		return o.Workers
+	case src.Facts().Slow:
+		return most
 	}
-	return int(max(1, min(bytes/workerBytes, int64(runtime.GOMAXPROCS(0)), 8)))
+	return int(max(1, min(bytes/workerBytes, int64(most))))
 }

@@ -61,6 +61,10 @@ type Facts struct {
 	// with it.
 	Changes func(ctx context.Context) ([]Change, error)
 
+	// Slow reports that rows take much longer to compute than to copy, such as images to decode. So
+	// even a small batch is worth all threads.
+	Slow bool
+
 	// Components returns the components of the fingerprint, which is the hash of their root.
 	Components func(ctx context.Context) (Component, error)
 }

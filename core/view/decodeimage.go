@@ -65,6 +65,7 @@ func (v *decodeImage) hash(_ context.Context, below []source.Fingerprint) (sourc
 // Facts implements source.Source.
 func (v *decodeImage) Facts() source.Facts {
 	f := v.base.Facts()
+	f.Slow = true
 	if v.options.Random() {
 		f.Version = func() (string, error) {
 			return "", status.New(status.Unsupported, "view", "random crops and flips differ in every epoch, so these images cannot be kept").

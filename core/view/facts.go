@@ -16,6 +16,9 @@ func (b *base) Facts() source.Facts {
 	f := source.Facts{
 		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
+	for _, s := range b.below {
+		f.Slow = f.Slow || s.Facts().Slow
+	}
 	if len(b.below) == 1 {
 		f.Units = b.below[0].Facts().Units
 		if b.below[0].Facts().Changes != nil {

@@ -47,6 +47,13 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 	if facts.Drawn != has("mix") {
 		t.Errorf("Drawn is %v", facts.Drawn)
 	}
+	slow := false
+	for _, v := range views { // from below
+		slow = strings.HasPrefix(v, "decode_image") || slow && !strings.HasPrefix(v, "cache")
+	}
+	if facts.Slow != slow {
+		t.Errorf("Slow is %v", facts.Slow)
+	}
 	for member, value := range reflect.ValueOf(facts).Fields() {
 		if value.Kind() != reflect.Func {
 			continue
