@@ -22,10 +22,14 @@ import (
 )
 
 // openFile opens a file and reads its metadata.
-func openFile(ctx context.Context, found *files.File, o *Options, reads *resident.Reads) (*units.File, error) {
+func openFile(ctx context.Context, found *files.File, o *Options, t texts, reads *resident.Reads) (*units.File, error) {
 	b, err := o.Opener.Open(ctx, found.Entry)
-	if err == nil && o.DType == dtype.Invalid && strings.EqualFold(path.Ext(found.Path), files.Index) {
+	switch {
+	case err != nil || o.DType != dtype.Invalid:
+	case strings.EqualFold(path.Ext(found.Path), files.Index):
 		b, err = flat.OpenDocuments(ctx, o.Opener, b)
+	default:
+		b, err = t.decompressed(ctx, b)
 	}
 	if err != nil {
 		return nil, found.Advise(err)
@@ -34,7 +38,7 @@ func openFile(ctx context.Context, found *files.File, o *Options, reads *residen
 	release, err := f.Content.HoldEnd(ctx)
 	if err == nil {
 		defer release()
-		f.Contents, err = contentsOf(ctx, f.Content, o.raw())
+		f.Contents, err = contentsOf(ctx, f.Content, t, o.raw())
 	}
 	if err == nil {
 		f.Metadata = f.Contents.Metadata()
@@ -46,6 +50,11 @@ func openFile(ctx context.Context, found *files.File, o *Options, reads *residen
 	}
 	_ = b.Close()
 	return nil, found.Advise(f.Named(err))
+}
+
+// kept returns where decoded fields are kept.
+func (o *Options) kept() parts.Options {
+	return parts.Options{Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Over: decoded.Bytes, Opener: o.Opener, IO: o.IO, FaultHandler: o.FaultHandler}
 }
 
 // assembly makes a dataset of open files. Its methods set the fields of the dataset that do
@@ -71,9 +80,7 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 		d.table.Fetch = d.decoded.Fetch
 	}
 	d.lists = lists.New(d.files, d.decoded, d.table)
-	d.parts = parts.New(d.files, d.decoded, d.table, life, parts.Options{
-		Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Over: decoded.Bytes, Opener: o.Opener, IO: o.IO, FaultHandler: o.FaultHandler,
-	})
+	d.parts = parts.New(d.files, d.decoded, d.table, life, o.kept())
 	a := &assembly{Dataset: d, ctx: ctx, o: o}
 	for _, step := range []func() error{a.unite, a.number, a.setFields, a.setRows, a.checkColumns, a.parts.Open, a.prepare} {
 		if err := step(); err != nil {

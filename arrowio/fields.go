@@ -57,7 +57,9 @@ func (a *assembly) describe() (fields []*arrowtype.Field, reasons []string, err 
 		if reasons[i] != "" || f.Ragged > 0 || f.LastOffsets() < 0 {
 			continue
 		}
-		if lists[i] = f; f.Open() {
+		if lists[i] = f; f.Open() && a.sampled() {
+			uneven[i] = "its lists have no declared length; give a shape"
+		} else if f.Open() {
 			uneven[i], err = f.Measure(func(shape []int) (string, error) {
 				return a.lists.FirstShape(a.ctx, units.Field{Field: f, Column: i}, shape)
 			})
@@ -85,6 +87,11 @@ func (a *assembly) describe() (fields []*arrowtype.Field, reasons []string, err 
 		}
 	}
 	return fields, reasons, nil
+}
+
+// sampled reports whether the columns of some file follow from its first rows.
+func (a *assembly) sampled() bool {
+	return slices.ContainsFunc(a.files.List, func(f *units.File) bool { return f.Sampled })
 }
 
 // located reports whether the metadata of every file show where the buffers of a column are.

@@ -17,11 +17,11 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// formats are the formats of files. Open tries them in this order.
+// formats are the formats of files that their first or last bytes tell. Open tries them in this order.
 var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.UsualRules}, flat.NPY{}}
 
 // contentsOf recognizes and opens the contents of a file. With a type of elements, the file is raw.
-func contentsOf(ctx context.Context, content *resident.File, raw flat.Raw) (format.Contents, error) {
+func contentsOf(ctx context.Context, content *resident.File, t texts, raw flat.Raw) (format.Contents, error) {
 	if raw.Type != dtype.Invalid && strings.EqualFold(path.Ext(content.Name()), files.Index) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "the file is an index of Megatron by its name, and holds no tokens").WithHint("leave dtype out")
 	}
@@ -47,8 +47,17 @@ func contentsOf(ctx context.Context, content *resident.File, raw flat.Raw) (form
 		return raw.Open(ctx, content)
 	case !whole && strings.EqualFold(path.Ext(content.Name()), ".bin"):
 		return nil, flat.Untyped(ctx, content)
+	case whole:
+		return c, nil
+	}
+	lines, unread := t.recognizes(ctx, content)
+	switch {
+	case unread != nil:
+		return nil, unread
+	case lines:
+		return t.open(ctx, content)
 	case f != nil:
-		return c, err
+		return nil, err
 	}
 	return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
 }

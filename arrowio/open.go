@@ -9,6 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -85,7 +86,7 @@ type Options struct {
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 
-// Open opens files of Arrow IPC, Parquet or NumPy (.npy) as one dataset: paths, globs and
+// Open opens files of Arrow IPC, Parquet, JSON Lines or NumPy (.npy) as one dataset: paths, globs and
 // directories. The error is NotFound if no file exists, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
@@ -110,8 +111,9 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 		return nil, err
 	}
 	opened, reads := make([]*units.File, len(found)), resident.NewReads(hints)
+	t := texts{parts.NewMade(o.kept()), o.Columns}
 	err = reads.Each(len(found), func(i int) (err error) {
-		opened[i], err = openFile(ctx, &found[i], &o, reads)
+		opened[i], err = openFile(ctx, &found[i], &o, t, reads)
 		return err
 	})
 	var d *Dataset

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
+import json
 import logging
+import struct
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +92,12 @@ def parquet(table: pa.Table, folder: Path) -> mf.Dataset:
     return mf.open(folder / "rows.parquet", cache="memory")
 
 
+def json_lines(table: pa.Table, folder: Path) -> mf.Dataset:
+    text = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
+    (folder / "rows.jsonl").write_text(text)
+    return mf.open(folder / "rows.jsonl", cache="memory")
+
+
 def hugging_face(table: pa.Table, _: Path) -> mf.Dataset:
     return mf.from_arrow(datasets.Dataset(datasets.table.InMemoryTable(table), fingerprint="x"))
 
@@ -99,12 +108,21 @@ FORMATS: dict[str, Open] = {
     "Arrow file, zstd": ipc("zstd"),
     "Arrow stream": ipc_stream,
     "Parquet": parquet,
+    "JSON Lines": json_lines,
     "pyarrow": lambda table, _: mf.from_arrow(table),
     "polars": lambda table, _: mf.from_arrow(pl.from_arrow(table)),
     "pandas": lambda table, _: mf.from_arrow(pd.DataFrame(table.to_pandas())),
     "DuckDB": lambda table, _: mf.from_arrow(duckdb.from_arrow(table)),
     "datasets": hugging_face,
 }
+
+
+def shape_of(rows: list[Any]) -> tuple[int, ...]:
+    """Returns the shape that all rows of lists have, or ()."""
+    try:
+        return np.shape(rows)[1:]
+    except ValueError:
+        return ()
 
 
 def outcome(ds: mf.Dataset, want: Any) -> str:
@@ -120,17 +138,19 @@ def outcome(ds: mf.Dataset, want: Any) -> str:
     rows = ds.select(["x"])
     if isinstance(want, np.ndarray):
         rows, word = rows.reshape("x", want.shape[1:], dtype=want.dtype), "`reshape`"
+    elif field.ragged == 1 and (shape := shape_of(want)):
+        rows, word = rows.reshape("x", shape), "`reshape`"
     elif field.ragged:
         try:
             rows, word = rows.pad("x", length=LENGTH), "`pad`"
         except mf.UnsupportedError as e:
             return "rows only: " + str(e).rpartition("; ")[2]
         want = [row + [0] * (LENGTH - len(row)) for row in want]
-    fill = {"x": FILL} if field.nullable else None
+    has_null = FILL in np.ravel(want).tolist()
+    fill = {"x": FILL} if has_null and field.nullable else None
     with mf.Loader(rows, batch_size=ROWS, epochs=1, fill=fill) as loader:
         got = np.asarray(next(iter(loader))["x"])
     assert np.array_equal(got, np.asarray(want)), f"{ds.schema['x']}: {got}, not {want}"
-    has_null = want is not None and FILL in np.ravel(want).tolist()
     return "`fill`" if has_null and not field.ragged else word
 
 
@@ -143,8 +163,17 @@ def tried(kind: str, name: str) -> str:
             ds = FORMATS[name](table, Path(folder))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pl.exceptions.PolarsError):
             return ""
+        except TypeError:  # JSON has no such value
+            return ""
+        want = rows.to_pylist() if want is None else want
         with ds:
-            return outcome(ds, rows.to_pylist() if want is None else want)
+            found, shape = outcome(ds, want), shape_of(want)
+        lines = Path(folder) / "rows.jsonl"
+        if found.startswith("rows only") and shape and lines.exists():
+            with mf.open(lines, shapes={"x": shape}) as ds:
+                assert outcome(ds, want) == "opens"
+            return "`reshape`"
+        return found
 
 
 @functools.cache
@@ -164,6 +193,7 @@ def cells() -> dict[str, dict[str, str]]:
 SOURCES: dict[str, list[str]] = {
     "Arrow IPC file or stream, also LZ4 and zstd": ['mf.open("rows.arrow")'],
     "Parquet files, by a glob or a list": ['mf.open("shards/*.parquet")'],
+    "JSON Lines, also with gzip or zstd": ['mf.open("rows.jsonl")', 'mf.open("more.jsonl.gz")'],
     "a directory of files": ['mf.open("shards")'],
     "a directory with names such as `year=2024`": ['mf.open("hive")'],
     "a directory of Hugging Face's `save_to_disk`": ['mf.open("saved", split="train")'],
@@ -180,6 +210,7 @@ SOURCES: dict[str, list[str]] = {
         'mf.open("rows.bin", dtype="float32")',
         'mf.open("headed.bin", dtype="float32", skip=7)',
     ],
+    "documents of Megatron, from its `.idx` and `.bin`": ['mf.open("corpus.idx")'],
     "arrays of NumPy": ['mf.from_arrays({"x": array})'],
     "weights: safetensors, .npy, .npz": ['mf.open_arrays("weights.safetensors")'],
 }
@@ -208,6 +239,13 @@ def fill(folder: Path, table: pa.Table) -> None:
     raw = table["x"].to_numpy().tobytes()
     (folder / "rows.bin").write_bytes(raw)
     (folder / "headed.bin").write_bytes(b"headers" + raw)
+    lines = "".join(json.dumps({"x": x}) + "\n" for x in table["x"].to_pylist())
+    (folder / "rows.jsonl").write_text(lines)
+    (folder / "more.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    documents = np.array([1, 2, 3], np.int32)  # of one token each
+    (folder / "corpus.bin").write_bytes(documents.tobytes())
+    index = struct.pack("<9sQBQQ3i3q4q", b"MMIDIDX", 1, 4, 3, 4, 1, 1, 1, 0, 4, 8, 0, 1, 2, 3)
+    (folder / "corpus.idx").write_bytes(index)
     safetensors.numpy.save_file({"x": table["x"].to_numpy()}, folder / "weights.safetensors")
 
 
@@ -235,7 +273,8 @@ def opened() -> dict[str, str]:
                 with eval(program, names) as made:
                     stored = isinstance(made, mf.StoredArrays)
                     values = np.asarray(whole(made) if stored else next(iter(made[:].values())))
-                assert set(values.tolist()) == {1.5, 2.5, 3.5}, f"{source}: {values}"
+                found = np.ravel(values).astype(int).tolist()  # documents have integers alone
+                assert sorted(set(found)) == [1, 2, 3], f"{source}: {values}"
     return {source: programs[0] for source, programs in SOURCES.items()}
 
 
@@ -254,10 +293,12 @@ compared its values. `make pages` runs it, and so does a test.
 - **`pad`**: the rows have different lengths. `ds.pad("x", length=...)` makes rows of one
   length, and `ds[7]` returns them as they are.
 - **`reshape`**: each value is an array of one shape. `ds.reshape("x", (16, 16, 3),
-  dtype="float32")` says which, and so does `shapes=` of `mf.open`. Lists get a shape likewise.
+  dtype="float32")` says which, and so does `shapes=` of `mf.open`. Lists get a shape likewise,
+  and lists of lists by `shapes=`.
 - **`fill`**: a loader needs a value for nulls, `fill={"x": 0}`.
 - **rows only**: `ds[7]` returns them, and a loader refuses them.
 - **refused**: the column is in `ds.skipped`, and the other columns load.
+- An empty cell: the format has no such values.
 
 """
 

@@ -79,6 +79,7 @@ for name, ds in documents.items():
 # | files | call | records |
 # | --- | --- | --- |
 # | Arrow, Parquet, with a column of lists | `mf.open("docs-*.parquet")` | documents |
+# | JSON Lines, with a list of tokens in each | `mf.open("docs-*.jsonl.zst")` | documents |
 # | Megatron's `.bin` and `.idx` | `mf.open("corpus.idx")` | documents |
 # | nanoGPT's `.bin`, modded-nanoGPT's with its header | `mf.open("train.bin", dtype="uint16")`, with `skip=1024` | one token each: see [section 7](#7-one-long-list-of-tokens) |
 # | `.npy` | `mf.open("train.npy")` | one token, or one row, each |

@@ -38,9 +38,8 @@ var otherFormats = []struct {
 	{isText, "text", "if it is a table: " + with("csv", `read_csv("in.csv")`) + "; other text must become numbers first, such as token ids"},
 }
 
-var objects = "if each line is an object: " + with("json", `read_json("in.json")`)
-
 const (
+	objects = "mf.open reads it if each line is one object: write it so"
 	rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 	weights = "as weights: mf.open_arrays"
 	samples = "decode its samples once and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"

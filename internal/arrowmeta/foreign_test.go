@@ -28,7 +28,7 @@ func TestForeign(t *testing.T) {
 		pyarrow = "write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow."
 		out     = `, "out.arrow", compression="uncompressed")`
 		csv     = `; if it is a table: ` + pyarrow + `csv; pyarrow.feather.write_feather(pyarrow.csv.read_csv("in.csv")` + out + "; other text must become numbers first, such as token ids"
-		json    = `; if each line is an object: ` + pyarrow + `json; pyarrow.feather.write_feather(pyarrow.json.read_json("in.json")` + out
+		json    = "; mf.open reads it if each line is one object: write it so"
 		rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 		samples = "; decode its samples once and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 		unpack  = "; unpack it first: rows are read in any order, which a packed file does not allow"

@@ -11,17 +11,22 @@ var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t
 // unquote returns the value of a JSON string in quotes. The text must be valid: parse
 // rejects other escapes and halves of surrogate pairs before.
 func unquote(text []byte) string {
-	text = text[1 : len(text)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
-		return string(text)
+		return string(text[1 : len(text)-1])
 	}
-	out := make([]byte, 0, len(text))
+	return string(appendUnquoted(make([]byte, 0, len(text)), text))
+}
+
+// appendUnquoted appends the value of a JSON string in quotes to out.
+func appendUnquoted(out, text []byte) []byte {
+	text = text[1 : len(text)-1]
 	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			out = append(out, text[i])
-			continue
+		run := bytes.IndexByte(text[i:], '\\')
+		if run < 0 {
+			return append(out, text[i:]...)
 		}
-		i++
+		out = append(out, text[i:i+run]...)
+		i += run + 1
 		if text[i] != 'u' {
 			c, ok := escapes[text[i]]
 			if !ok {
@@ -40,7 +45,7 @@ func unquote(text []byte) string {
 		}
 		out = utf8.AppendRune(out, r)
 	}
-	return string(out)
+	return out
 }
 
 // AppendString appends a string as JSON.stringify writes it: it escapes only

@@ -76,13 +76,25 @@ func kindOf(first byte) Kind {
 // Members yields the members of an object in order. Other values have none.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
+		for key, value := range v.Quoted() {
+			if !yield(unquote(key), value) {
+				return
+			}
+		}
+	}
+}
+
+// Quoted yields the members of an object as Members does, with their keys as strings in the text, so
+// that it allocates nothing.
+func (v Value) Quoted() iter.Seq2[Value, Value] {
+	return func(yield func(Value, Value) bool) {
 		if v.Kind() != Object {
 			return
 		}
 		for at := v.next(1); v[at] != '}'; at = v.next(at) {
 			end := v.skip(at)
 			value := v.next(end)
-			key := unquote(v[at:end])
+			key := v[at:end:end]
 			at = v.skip(value)
 			if !yield(key, v[value:at:at]) {
 				return
@@ -124,6 +136,9 @@ func (v Value) Text() (text string, ok bool) {
 	}
 	return unquote(v), true
 }
+
+// AppendText appends the value of a string to b.
+func (v Value) AppendText(b []byte) []byte { return appendUnquoted(b, v) }
 
 // Int returns the value of an integer that an int64 holds. ok is false for
 // other values.

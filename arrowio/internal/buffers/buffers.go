@@ -105,6 +105,28 @@ type Level struct {
 	Buffers [][]byte // data buffers of views; nil if values were left out
 }
 
+// AddElement adds an element to a level that is being built, which is valid or null. A level without
+// nulls has no bitmap. The caller adds the data.
+func (l *Level) AddElement(valid bool) {
+	if !valid && l.Valid == nil {
+		l.Valid = make([]byte, (l.Length+7)/8)
+		for i := range l.Valid {
+			l.Valid[i] = 0xff
+		}
+	}
+	if at := l.Length; l.Valid != nil {
+		if at%8 == 0 {
+			l.Valid = append(l.Valid, 0)
+		}
+		bit := byte(1) << (at % 8)
+		l.Valid[at/8] &^= bit
+		if valid {
+			l.Valid[at/8] |= bit
+		}
+	}
+	l.Length++
+}
+
 // Nulls says what metadata tell about the nulls of a column.
 type Nulls struct {
 	May bool // metadata do not exclude nulls of rows, or within rows

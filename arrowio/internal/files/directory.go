@@ -65,16 +65,15 @@ func (f finder) directory(dir string) ([]File, error) {
 }
 
 // data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
-// such files it returns the .npy files, without these the indexes of Megatron, and without these the
-// files without any suffix, if one of them has Arrow data.
+// such files it returns the .npy files, the indexes of Megatron or the files with JSON Lines: the first
+// of these that there are. Without all of them it returns the files without any suffix, if one has Arrow
+// data.
 func (f finder) data(dir string, entries []blob.Entry) []string {
 	if names := arrowFiles(entries); len(names) > 0 {
 		return names
 	}
-	for _, suffix := range []string{npy, Index} {
-		if names := namesOf(entries, func(name string) bool { return !hidden(name) && strings.EqualFold(path.Ext(name), suffix) }); len(names) > 0 {
-			return names
-		}
+	if names := otherFiles(entries); len(names) > 0 {
+		return names
 	}
 	names := namesOf(entries, func(name string) bool { return !hidden(name) && path.Ext(name) == "" })
 	if !slices.ContainsFunc(names[:min(len(names), searched)], func(name string) bool { return f.isData(f.join(dir, name)) }) {
@@ -88,8 +87,24 @@ func hasData(entries []blob.Entry) bool {
 	return len(arrowFiles(entries)) > 0 || hasPartitions(entries)
 }
 
-// arrowFiles returns the names of the Arrow files in a directory.
-func arrowFiles(entries []blob.Entry) []string { return namesOf(entries, isArrow) }
+// arrowFiles returns the names of the Arrow files in a directory, or of the files with JSON Lines if it
+// has no other data.
+func arrowFiles(entries []blob.Entry) []string {
+	if names := namesOf(entries, isArrow); len(names) > 0 || len(otherFiles(entries)) > 0 {
+		return names
+	}
+	return namesOf(entries, isLines)
+}
+
+// otherFiles returns the names of the .npy files in a directory, or of the indexes of Megatron.
+func otherFiles(entries []blob.Entry) []string {
+	for _, suffix := range []string{npy, Index} {
+		if names := namesOf(entries, func(name string) bool { return !hidden(name) && suffixOf(name) == suffix }); len(names) > 0 {
+			return names
+		}
+	}
+	return nil
+}
 
 // namesOf returns the names of some files in a directory.
 func namesOf(entries []blob.Entry, some func(name string) bool) (names []string) {
@@ -124,7 +139,7 @@ func suffixIn(entries []blob.Entry) (ext string, ok bool) {
 	if len(names) == 0 {
 		return suffixes[0], false
 	}
-	return path.Ext(names[0]), true
+	return names[0][len(names[0])-len(suffixOf(names[0])):], true
 }
 
 // alternative suggests what to open instead of a directory without Arrow files.

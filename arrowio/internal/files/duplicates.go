@@ -1,9 +1,6 @@
 package files
 
 import (
-	"path"
-	"strings"
-
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -21,10 +18,10 @@ func CheckDuplicates(list []File, identity func(i int) string) error {
 	clear(seen)
 	for i := range list {
 		name := list[i].Path
-		if !isArrow(list[i].Base) {
+		if !isArrow(list[i].Base) && !isLines(list[i].Base) {
 			continue
 		}
-		stem := strings.TrimSuffix(name, path.Ext(name))
+		stem := name[:len(name)-len(suffixOf(name))]
 		if first, twice := seen[stem]; twice && list[first].Path != name {
 			return twiceFound(list, first, i, "have one name and two formats, so their records probably come twice")
 		}

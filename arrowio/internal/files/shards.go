@@ -3,7 +3,6 @@ package files
 import (
 	"cmp"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,7 +23,7 @@ type shard struct {
 }
 
 func shardOf(name string) shard {
-	stem := strings.TrimSuffix(name, path.Ext(name))
+	stem := name[:len(name)-len(suffixOf(name))]
 	s := shard{name: name, stem: stem}
 	if m := numbered.FindStringSubmatch(stem); m != nil {
 		s.stem = m[1]

@@ -16,11 +16,42 @@ const (
 	npy   = ".npy"
 )
 
+// lines are the suffixes of JSON Lines. They may lie beside other data, as descriptions of it, so a
+// directory stands for them only if it has no data of another format.
+var lines = []string{".jsonl", ".ndjson"}
+
+// compressed are the suffixes of compressed lines, after one of lines or .json.
+var compressed = []string{".gz", ".zst"}
+
+// suffixOf returns the suffix of a name in lower case, such as .parquet or .jsonl.gz.
+func suffixOf(name string) string {
+	ext := strings.ToLower(path.Ext(name))
+	if slices.Contains(compressed, ext) {
+		return strings.ToLower(path.Ext(name[:len(name)-len(ext)])) + ext
+	}
+	return ext
+}
+
+// Lines reports whether a file has JSON Lines by its name, and how they are compressed: a suffix, or "".
+func Lines(name string) (found bool, compression string) {
+	suffix := suffixOf(name)
+	if ext := path.Ext(suffix); ext != suffix {
+		return slices.Contains(append(lines, ".json"), strings.TrimSuffix(suffix, ext)), ext
+	}
+	return slices.Contains(lines, suffix), ""
+}
+
 // Suffixes lists the suffixes, as errors do.
 var Suffixes = strings.Join(suffixes, ", ")
 
 // isArrow reports whether a file has the suffix of an Arrow file, and is not hidden.
 func isArrow(name string) bool { return !hidden(name) && hasSuffix(name) }
+
+// isLines reports whether a file has JSON Lines by its name, and is not hidden.
+func isLines(name string) bool {
+	found, _ := Lines(name)
+	return found && !hidden(name)
+}
 
 func hasSuffix(name string) bool {
 	return slices.Contains(suffixes, strings.ToLower(path.Ext(name)))

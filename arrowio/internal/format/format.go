@@ -116,6 +116,7 @@ type Metadata struct {
 	Schema       *arrowmeta.Schema // all columns
 	Located      []bool            // by column: the metadata show where its buffers are
 	Adapts       bool              // a decoding returns the buffers of any field with the same values, whatever the type of the column
+	Sampled      bool              // columns follow from the first rows, so lists have no common length unless the caller gives one
 	Mixed        bool              // lists are stored among the values, so that reading them reads all
 	Digest       [32]byte          // hash of the schema and the division into record batches or row groups
 	Units        []resident.Extent // stored bytes of each unit, in the order of the rows; a run of pages has the extent of its row group

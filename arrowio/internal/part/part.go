@@ -1,6 +1,7 @@
 // Package part reads and writes parts, and gives access to their bytes ([Files]). A part is a file
 // that holds decoded columns of consecutive units of a dataset: their buffers, then a table of
-// positions, then a text that says for people what they are, then a trailer.
+// positions, then a text that says for people what they are, then a trailer. A part without columns
+// may hold any bytes in place of the buffers, and its table is empty.
 //
 //	trailer: the bytes of the table, the bytes of the text, the SHA-256 of the key and
 //	         the two, and "MFUNITS2"
@@ -70,6 +71,9 @@ func (w *Writer) Column(d *buffers.Decoded) error {
 	}
 	return nil
 }
+
+// Write appends bytes that are no column. A part has either such bytes or columns.
+func (w *Writer) Write(p []byte) (int, error) { return len(p), w.write(p) }
 
 // buffer writes a buffer and its position.
 func (w *Writer) buffer(b []byte) error {
@@ -149,6 +153,15 @@ func About(r io.ReaderAt, size int64, key string) (string, error) {
 		return "", err
 	}
 	return string(t.body[t.table:]), nil
+}
+
+// Bytes returns how many bytes Write has appended to a part of size bytes, which the key must fit.
+func Bytes(r io.ReaderAt, size int64, key string) (int64, error) {
+	t, err := readTail(r, size)
+	if err == nil && (!bytes.Equal(sum(key, t.body), t.sum) || t.table > 0) {
+		err = ErrDamaged
+	}
+	return size - int64(trailer) - int64(len(t.body)), err
 }
 
 // ErrDamaged is the error of a part that cannot be used.

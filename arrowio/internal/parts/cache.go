@@ -6,6 +6,8 @@
 // rows are then gathered from the file, in the same way as rows of Arrow files without
 // compression. While a part cannot be written, its record batches are decoded in memory.
 //
+// What is made of a whole file when it is opened is kept in the folder too ([Made]).
+//
 // Package part is the format of a part's file, and package diskcache the folder.
 package parts
 
@@ -79,25 +81,28 @@ func (c *Cache) Open() error {
 
 // open opens the folder unless it is open. The caller holds the lock.
 func (c *Cache) open() (err error) {
-	if c.folder != nil {
-		return nil
+	if c.folder == nil {
+		c.folder, err = c.Options.folder()
 	}
-	path := c.Path
-	if c.auto() {
-		if path, err = diskcache.Default(c.Home); err != nil {
-			return err
+	return err
+}
+
+// folder opens the folder.
+func (o Options) folder() (folder *diskcache.Folder, err error) {
+	path := o.Path
+	if o.auto() {
+		if path, err = diskcache.Default(o.Home); err != nil {
+			return nil, err
 		}
 	}
-	folder, err := diskcache.Open(path, c.Limit)
-	if err != nil {
-		return err
+	if folder, err = diskcache.Open(path, o.Limit); err != nil {
+		return nil, err
 	}
-	if c.auto() && local.IsRemote(path) {
-		return status.Errorf(status.Unsupported, "arrowio", "the cache in %s would lie on a network file system", path).
+	if o.auto() && local.IsRemote(path) {
+		return nil, status.Errorf(status.Unsupported, "arrowio", "the cache in %s would lie on a network file system", path).
 			WithHint("give a folder on a local disk (cache)").With("path", path)
 	}
-	c.folder = folder
-	return nil
+	return folder, nil
 }
 
 // Close closes the files of all parts. No call may run.

@@ -54,7 +54,10 @@ def open(
     dtype: npt.DTypeLike | None = None,
     skip: int = 0,
 ) -> Dataset:
-    """Opens Parquet files, Arrow IPC files and streams, and files of tokens.
+    """Opens Parquet files, Arrow IPC files and streams, JSON Lines, and files of tokens.
+
+    JSON Lines may be compressed (``.jsonl``, ``.ndjson``, ``.jsonl.gz``, ``.jsonl.zst``). The first
+    MiB of a file gives the fields their types: int64, float64, bool, text, and lists of these.
 
     Files of tokens are .npy files, raw files, and pairs of Megatron, which are opened by their
     ``.idx``. They have one field, ``tokens``. A .npy file has a record for each index of its first
@@ -86,7 +89,8 @@ def open(
         split: which split of a directory is meant, such as "train". The directory is a
             `DatasetDict` that `save_to_disk` wrote, a dataset in the cache of `load_dataset` or of
             `huggingface_hub`, or has files such as ``train-00000-of-00002.parquet``.
-        cache: where the rows of Parquet and of compressed files are kept once they are decoded.
+        cache: where the rows of Parquet, JSON Lines and compressed files are kept once they are
+            decoded, with the text of compressed JSON Lines.
             "memory" keeps up to 256 MiB. A path is a folder, which is made if it does not exist;
             all processes of a host share it, and it may be removed at any time when none runs.
             "auto", the default, is memory if the fields of a loader take up to 256 MiB decoded,
@@ -105,7 +109,8 @@ def open(
         InvalidArgumentError: a file is found twice, and the message names both paths; or a
             directory has several splits, and the message names them.
         IncompatibleError: a column has other types of values in two files, or only some files have
-            it; the message names both files and the column.
+            it; the message names both files and the column. Also if a line of JSON has another
+            type than the first lines, when it is read; the message names the file and the line.
         UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
             what to do.
         DataLossError: a file is damaged; the message names the file and the place in it.

@@ -94,7 +94,7 @@ func (c *column) add(s *source.Span) error {
 	case c.lists > 1:
 		c.addList(0, int64(len(s.Lists[0])))
 	case len(c.levels) > 1:
-		addBit(&c.levels[0], true)
+		c.levels[0].AddElement(true)
 	}
 	for n := 1; n < c.lists; n++ {
 		for _, length := range s.Lists[n-1] {
@@ -123,9 +123,9 @@ func (c *column) addNull(s *source.Span) error {
 		c.addList(0, -1)
 	case len(c.levels) == 1:
 		c.levels[0].Data = append(c.levels[0].Data, make([]byte, c.each)...)
-		addBit(&c.levels[0], false)
+		c.levels[0].AddElement(false)
 	default:
-		addBit(&c.levels[0], false)
+		c.levels[0].AddElement(false)
 		c.addValues(make([]byte, c.each), nil)
 	}
 	return nil
@@ -134,7 +134,7 @@ func (c *column) addNull(s *source.Span) error {
 // addList adds a list to a level. A negative length stands for a null.
 func (c *column) addList(n int, length int64) {
 	l := &c.levels[n]
-	addBit(l, length >= 0)
+	l.AddElement(length >= 0)
 	c.ends[n] += int(max(length, 0))
 	l.Data = binary.LittleEndian.AppendUint64(l.Data, uint64(c.ends[n]))
 }
@@ -149,29 +149,8 @@ func (c *column) addValues(row []byte, nulls []bool) {
 		return
 	}
 	for i := range count {
-		addBit(l, nulls == nil || !nulls[i])
+		l.AddElement(nulls == nil || !nulls[i])
 	}
-}
-
-// addBit adds an element to a level, which is valid or null. A level without nulls has no bitmap.
-func addBit(l *buffers.Level, valid bool) {
-	if !valid && l.Valid == nil {
-		l.Valid = make([]byte, (l.Length+7)/8)
-		for i := range l.Valid {
-			l.Valid[i] = 0xff
-		}
-	}
-	if at := l.Length; l.Valid != nil {
-		if at%8 == 0 {
-			l.Valid = append(l.Valid, 0)
-		}
-		bit := byte(1) << (at % 8)
-		l.Valid[at/8] &^= bit
-		if valid {
-			l.Valid[at/8] |= bit
-		}
-	}
-	l.Length++
 }
 
 // decoded returns the rows. It sets the lengths of the levels of fixed-size lists.

@@ -1,8 +1,8 @@
 // Package computed presents the rows of a source as the units of a file, so that computed rows
 // are kept as decoded units are.
 //
-// A unit is a run of records. Its rows are computed once for all fields, in one pass over the source
-// (pass.go), because one field of a view may cost as much as all of them. A field of a unit is
+// A unit is a run of records. Its rows are computed once for all fields, in one pass over the source,
+// because one field of a view may cost as much as all of them. A field of a unit is
 // stored as lists of plain values, whatever type the values stand for (column.go).
 package computed
 
@@ -34,7 +34,7 @@ type Contents struct {
 	fields   []*arrowtype.Field
 	schema   source.Schema
 	reader   source.Reader
-	passes   passes
+	passes   format.Passes
 	metadata format.Metadata
 	rows     []int64 // by unit
 	rowBytes int64   // estimate
@@ -61,7 +61,7 @@ func New(ctx, life context.Context, src source.Source) (*Contents, error) {
 		return nil, err
 	}
 	c.divide(src.Len())
-	c.passes.compute = func(unit int) ([]*buffers.Decoded, error) { return c.compute(life, unit) }
+	c.passes.Decode = func(_ context.Context, unit int) ([]*buffers.Decoded, error) { return c.compute(life, unit) }
 	return c, nil
 }
 
@@ -120,18 +120,23 @@ func (c *Contents) Metadata() *format.Metadata { return &c.metadata }
 // Scan implements format.Contents.
 func (c *Contents) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
 	for i := first; i < last; i++ {
-		if err := visit(i, unit{c, c.rows[i]}); err != nil {
+		if err := visit(i, format.Encoded{Records: c.rows[i], As: "computed", NullsOf: c.nulls}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (c *Contents) nulls(column int) buffers.Nulls {
+	f := &c.schema.Fields[column]
+	return buffers.Nulls{May: f.Nullable, Has: f.HasNulls}
+}
+
 // Decoding implements format.Contents. It reserves no memory, because the source may decode files for
 // it: a decoding that holds a reservation while it waits for another one could wait forever.
 func (c *Contents) Decoding(_ context.Context, unit, column int, _ *arrowtype.Field) (format.Decoding, error) {
 	return format.Decoding{Run: func(ctx context.Context, lists bool) (*buffers.Decoded, error) {
-		return c.passes.column(ctx, unit, column, lists)
+		return c.passes.Column(ctx, unit, column, lists)
 	}}, nil
 }
 
@@ -150,29 +155,3 @@ func (*Contents) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.F
 
 // Verify implements format.Contents. The source verifies itself.
 func (*Contents) Verify(context.Context, []int, func(int64)) error { return nil }
-
-// unit is the header of a unit.
-type unit struct {
-	of   *Contents
-	rows int64
-}
-
-func (u unit) Rows() int64 { return u.rows }
-
-func (u unit) Nulls(column int) buffers.Nulls {
-	f := &u.of.schema.Fields[column]
-	return buffers.Nulls{May: f.Nullable, Has: f.HasNulls}
-}
-
-func (unit) Encoding() string { return "computed" }
-
-// SetPositions leaves out the lengths of levels, because only decoded units are read.
-func (unit) SetPositions(to *buffers.Column, batch, _ int) {
-	for n := range to.Planes {
-		if valid := to.Planes[n].Valid; valid != nil {
-			valid[batch] = -1
-		}
-	}
-}
-
-func (unit) Uneven(int, *arrowtype.Field) (string, error) { return "", nil }

@@ -1,4 +1,4 @@
-package computed
+package format
 
 import (
 	"context"
@@ -10,35 +10,36 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// maxWaiting bounds the bytes of columns that were computed together with another column, and that
+// maxWaiting bounds the bytes of columns that were decoded together with another column, and that
 // no call has asked for yet.
 const maxWaiting = 128 << 20
 
-// passes compute units, each once for all of its columns. The caller keeps a column that it has
-// taken, so the pass forgets it.
-type passes struct {
-	compute func(unit int) ([]*buffers.Decoded, error)
+// Passes decode units of a format that stores rows and not columns: each unit once for all of its
+// columns. The caller keeps a column that it has taken, so the pass forgets it.
+type Passes struct {
+	// Decode decodes all columns of a unit.
+	Decode func(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 
 	mu    sync.Mutex
 	list  []*pass // the oldest first
 	bytes int64   // of the columns that wait
 }
 
-// pass is the computation of a unit. The lock of the passes guards its columns.
+// pass is the decoding of a unit. The lock of the passes guards its columns.
 type pass struct {
 	unit    int
 	done    chan struct{}
-	columns []*buffers.Decoded // nil before the end of the computation; an element is nil once it is taken
+	columns []*buffers.Decoded // nil before the end of the decoding; an element is nil once it is taken
 	err     error              // read after done
 }
 
-// column returns a column of a unit. It computes the unit unless another call has done so or is doing
+// Column returns a column of a unit. It decodes the unit unless another call has done so or is doing
 // so. If lists is true, it leaves out the values, and a later call may take them.
-func (p *passes) column(ctx context.Context, unit, column int, lists bool) (*buffers.Decoded, error) {
+func (p *Passes) Column(ctx context.Context, unit, column int, lists bool) (*buffers.Decoded, error) {
 	for {
 		of, added := p.find(unit, column)
 		if added {
-			p.run(of)
+			p.run(ctx, of)
 		}
 		select {
 		case <-of.done:
@@ -56,7 +57,7 @@ func (p *passes) column(ctx context.Context, unit, column int, lists bool) (*buf
 
 // find returns a pass that has a column of a unit or will have it. Added reports that it is new, so
 // that the caller has to run it.
-func (p *passes) find(unit, column int) (of *pass, added bool) {
+func (p *Passes) find(unit, column int) (of *pass, added bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, of := range p.list {
@@ -69,11 +70,11 @@ func (p *passes) find(unit, column int) (of *pass, added bool) {
 	return of, true
 }
 
-// run computes the unit of a pass. Older passes make room for its columns.
-func (p *passes) run(of *pass) {
+// run decodes the unit of a pass. Older passes make room for its columns.
+func (p *Passes) run(ctx context.Context, of *pass) {
 	var columns []*buffers.Decoded
 	err := guard.Call("arrowio", func() (err error) {
-		columns, err = p.compute(of.unit)
+		columns, err = p.Decode(ctx, of.unit)
 		return err
 	})
 	p.mu.Lock()
@@ -94,7 +95,7 @@ func (p *passes) run(of *pass) {
 
 // take removes a column from a pass, and the pass with its last column. It returns nil if another
 // call took the column.
-func (p *passes) take(of *pass, column int, lists bool) *buffers.Decoded {
+func (p *Passes) take(of *pass, column int, lists bool) *buffers.Decoded {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := of.columns[column]
@@ -115,7 +116,7 @@ func (p *passes) take(of *pass, column int, lists bool) *buffers.Decoded {
 }
 
 // drop forgets a pass. The caller holds the lock.
-func (p *passes) drop(of *pass) {
+func (p *Passes) drop(of *pass) {
 	p.bytes -= of.bytes()
 	p.list = slices.DeleteFunc(p.list, func(other *pass) bool { return other == of })
 }

@@ -1,0 +1,210 @@
+// Package jsonl reads JSON Lines as a format of a dataset: a text with one object per line. A record
+// is a line, and a key is a column.
+//
+// A unit is a run of lines of about 1 MiB (lines.go). Its lines are parsed once for all columns
+// (column.go). The lines of the first unit are the sample that gives the columns their types
+// (sample.go). A later line that does not fit is an error, which names the line.
+//
+// A compressed text is decompressed as a whole before it is opened here, because its lines cannot be
+// found otherwise.
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+)
+
+// bom is a byte order mark, which may begin the text.
+const bom = "\ufeff"
+
+// file is the contents of a text.
+type file struct {
+	content *resident.File
+	lines   []Lines
+	keys    []key
+	places  map[string]int // by name: the number of the key
+	chosen  []string       // the keys that are read; nil for all
+	passes  format.Passes
+	facts   format.Metadata
+}
+
+// Open opens a text, which is divided into lines. It reads the first unit. Keys that are not chosen are
+// columns too, but their values are not read; nil chooses all keys.
+func Open(ctx context.Context, content *resident.File, lines []Lines, chosen []string) (format.Contents, error) {
+	c := &file{content: content, lines: lines, places: map[string]int{}, chosen: chosen}
+	c.passes.Decode = c.decode
+	digest := sha256.New()
+	at := int64(0)
+	for _, l := range lines {
+		c.facts.Units = append(c.facts.Units, resident.Extent{Offset: at, Length: l.End - at})
+		at = l.End
+		fmt.Fprintln(digest, l.End, l.Records)
+	}
+	if err := c.sample(ctx); err != nil {
+		return nil, err
+	}
+	schema := &arrowmeta.Schema{}
+	for i := range c.keys {
+		column := c.keys[i].column()
+		_, c.keys[i].refused = arrowtype.Of(&column)
+		schema.Fields = append(schema.Fields, column)
+		fmt.Fprintf(digest, "%q %s\n", column.Name, column.TypeString())
+	}
+	c.facts.Format, c.facts.Schema, c.facts.Sampled, c.facts.Mixed = "jsonl", schema, true, true
+	c.facts.Located = slices.Repeat([]bool{true}, len(c.keys))
+	digest.Sum(c.facts.Digest[:0])
+	return c, nil
+}
+
+// Metadata implements format.Contents.
+func (c *file) Metadata() *format.Metadata { return &c.facts }
+
+// Scan implements format.Contents. It reads nothing.
+func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
+	for i := first; i < last; i++ {
+		if err := visit(i, format.Encoded{Records: c.lines[i].Records, Elements: c.facts.Units[i].Length, As: "json", NullsOf: c.nulls}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nulls returns that a column may have nulls, because only the sample is known.
+func (c *file) nulls(column int) buffers.Nulls {
+	return buffers.Nulls{May: true, Has: c.keys[column].records < c.lines[0].Records}
+}
+
+// Bounds on the memory of a decoding, by what a byte of text becomes: "1," becomes a number of 8 bytes,
+// and a key that a line does not have becomes one too. Buffers that grow have up to twice their bytes.
+const (
+	bytesPerByte  = 8
+	bytesPerValue = 16
+)
+
+// Decoding implements format.Contents.
+func (c *file) Decoding(_ context.Context, unit, column int, _ *arrowtype.Field) (format.Decoding, error) {
+	memory := bytesPerByte*c.facts.Units[unit].Length + bytesPerValue*c.lines[unit].Records*int64(len(c.keys))
+	return format.Decoding{Memory: memory, Run: func(ctx context.Context, lists bool) (*buffers.Decoded, error) {
+		return c.passes.Column(ctx, unit, column, lists)
+	}}, nil
+}
+
+// Size implements format.Contents. A column has at most the bytes of the text, if it has no small
+// numbers.
+func (c *file) Size(_ context.Context, unit, _ int, _ *arrowtype.Field) (int64, error) {
+	return c.facts.Units[unit].Length, nil
+}
+
+// Stored implements format.Contents.
+func (c *file) Stored(unit, _ int) []resident.Extent { return c.facts.Units[unit : unit+1] }
+
+// Dictionaries implements format.Contents. No column has one.
+func (*file) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
+	return make([][]*arrowtype.Dictionary, len(columns)), nil
+}
+
+// Verify implements format.Contents. It parses all lines.
+func (c *file) Verify(ctx context.Context, _ []int, progress func(bytes int64)) error {
+	for unit := range c.lines {
+		if _, err := c.decode(ctx, unit); err != nil {
+			return err
+		}
+		progress(c.facts.Units[unit].Length)
+	}
+	return nil
+}
+
+// decode parses the lines of a unit, and returns all columns.
+func (c *file) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error) {
+	columns := make([]*column, len(c.keys))
+	for i := range columns {
+		columns[i] = newColumn(&c.keys[i])
+	}
+	began, name := time.Now(), []byte(nil)
+	var parsing time.Time
+	err := c.read(ctx, unit, func() { parsing = time.Now() }, func(record int64, object jsontext.Value) (err error) {
+		for quoted, value := range object.Quoted() {
+			name = quoted.AppendText(name[:0])
+			number, known := c.places[string(name)]
+			switch {
+			case c.chosen != nil && !slices.Contains(c.chosen, string(name)):
+			case known && c.keys[number].refused != "" && !c.keys[number].onlyNulls():
+			case known:
+				err = columns[number].add(record, value)
+			case value.Kind() != jsontext.Null:
+				err = unknown(string(name))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*buffers.Decoded, len(columns))
+	for i, column := range columns {
+		out[i] = column.decoded(c.lines[unit].Records)
+		out[i].Reading, out[i].Unpacking = parsing.Sub(began), time.Since(parsing)
+	}
+	return out, nil
+}
+
+// read visits the objects of a unit. It calls ready when the text is read.
+func (c *file) read(ctx context.Context, unit int, ready func(), visit func(record int64, object jsontext.Value) error) error {
+	e := c.facts.Units[unit]
+	text := make([]byte, e.Length)
+	if err := c.content.ReadFull(ctx, text, e.Offset); err != nil {
+		return err
+	}
+	ready()
+	if e.Offset == 0 {
+		text = bytes.TrimPrefix(text, []byte(bom))
+	}
+	number, record := int64(0), int64(0)
+	if unit > 0 {
+		number = c.lines[unit-1].Lines
+	}
+	for line := range bytes.Lines(text) {
+		number++
+		object := jsontext.Value(line).Trim()
+		if len(object) == 0 {
+			continue
+		}
+		if fault := jsontext.Check(object, jsontext.MaxDepth); fault != nil {
+			return damaged(number, fault)
+		}
+		if object.Kind() != jsontext.Object {
+			return status.Errorf(status.DataLoss, "arrowio", "line %d: expected an object, but found %s", number, object.Kind()).
+				WithHint("write one object per line").With("line", number)
+		}
+		if err := visit(record, object); err != nil {
+			return atLine(number, err)
+		}
+		record++
+	}
+	if record != c.lines[unit].Records {
+		return status.Errorf(status.DataLoss, "arrowio", "the lines up to %d have %d records, but had %d when they were counted", number, record, c.lines[unit].Records).
+			WithHint("do not write to files that are open; if nothing writes to the file, clear the cache: meshfeed cache clear")
+	}
+	return nil
+}
+
+// damaged returns the error for a line that is not JSON.
+func damaged(number int64, fault *jsontext.Error) error {
+	return status.Errorf(status.DataLoss, "arrowio", "line %d is not JSON: %w", number, fault).
+		WithHint("write one object per line, in UTF-8; NaN and Infinity are no JSON: write null").With("line", number)
+}

@@ -1,0 +1,156 @@
+package arrowio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/codec"
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/jsonl"
+	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/units"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// texts opens files with JSON Lines. What is made of a file when it is opened is kept.
+type texts struct {
+	made    *parts.Made
+	columns []string // that become fields; nil for all
+}
+
+// decompressed returns a file with JSON Lines as its text. Another file comes back as it is. It takes
+// over the blob, also if it fails.
+func (t texts) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, error) {
+	found, suffix := files.Lines(b.Name())
+	if !found || suffix == "" {
+		return b, nil
+	}
+	text, err := t.made.Of(ctx, b, "text 1", func(w io.Writer) error {
+		to, from := &written{w: w}, &readable{r: io.NewSectionReader(blob.Reader(ctx, b), 0, b.Size())}
+		err := codec.Stream(to, from, suffix)
+		if known := errors.Join(to.err, from.err); known != nil || err == nil {
+			return known
+		}
+		return status.Errorf(status.DataLoss, "arrowio", "the compressed text is damaged or cut short after %d bytes of text: %w", to.bytes, err).
+			WithHint("write or copy the file again")
+	})
+	if err != nil {
+		_ = b.Close()
+		return nil, (&units.File{File: &files.File{Path: b.Name()}}).Named(err)
+	}
+	out := made{b, text}
+	if _, versioned := b.(blob.Versioned); versioned {
+		return versionedText{out}, nil
+	}
+	return out, nil
+}
+
+// keptLines is the size from which the positions of lines are kept: smaller texts are read again.
+const keptLines = 16 << 20
+
+// open opens a text.
+func (t texts) open(ctx context.Context, content *resident.File) (format.Contents, error) {
+	if content.Size() < keptLines {
+		lines, err := jsonl.Count(ctx, content)
+		if err != nil {
+			return nil, err
+		}
+		return jsonl.Open(ctx, content, lines, t.columns)
+	}
+	var lines []jsonl.Lines
+	index, err := t.made.Of(ctx, content.Blob, jsonl.IndexName, func(w io.Writer) (err error) {
+		if lines, err = jsonl.Count(ctx, content); err == nil {
+			_, err = w.Write(jsonl.AppendIndex(nil, lines))
+		}
+		return err
+	})
+	if err == nil && lines == nil {
+		defer index.Close()
+		data := make([]byte, index.Size)
+		_, err = index.ReadAt(data, 0)
+		if known, fits := jsonl.ReadIndex(data, content.Size()); err == nil && fits {
+			lines = known
+		} else if lines, err = jsonl.Count(ctx, content); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return jsonl.Open(ctx, content, lines, t.columns)
+}
+
+// sniffed is how long the first line may be of a file that is not named as JSON Lines are.
+const sniffed = 64 << 10
+
+// recognizes reports whether a file is text of JSON Lines, by its name, or because its first line is an
+// object with a key.
+func (texts) recognizes(ctx context.Context, content *resident.File) (bool, error) {
+	if found, _ := files.Lines(content.Name()); found && content.Size() > 0 {
+		return true, nil
+	}
+	head := make([]byte, min(sniffed, content.Size()))
+	if err := content.ReadFull(ctx, head, 0); err != nil {
+		return false, err
+	}
+	line, _, whole := bytes.Cut(head, []byte("\n"))
+	return (whole || int64(len(head)) == content.Size()) && jsonl.IsObject(line), nil
+}
+
+// written counts what is written, and keeps the error of a writer.
+type written struct {
+	w     io.Writer
+	bytes int64
+	err   error
+}
+
+func (w *written) Write(p []byte) (n int, err error) {
+	n, w.err = w.w.Write(p)
+	w.bytes += int64(n)
+	return n, w.err
+}
+
+// readable keeps the error of a reader.
+type readable struct {
+	r   io.Reader
+	err error
+}
+
+func (r *readable) Read(p []byte) (n int, err error) {
+	if n, err = r.r.Read(p); err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// made is a file with other bytes, which were made of its content.
+type made struct {
+	blob.Blob
+	text parts.Bytes
+}
+
+// Size implements blob.Blob.
+func (b made) Size() int64 { return b.text.Size }
+
+// ReadAt implements blob.Blob.
+func (b made) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	p = p[:max(min(int64(len(p)), b.text.Size-offset), 0)]
+	return b.text.ReadAt(p, offset)
+}
+
+// Close implements blob.Blob.
+func (b made) Close() error { return errors.Join(b.text.Close(), b.Blob.Close()) }
+
+// versionedText is a text of a file with a version.
+type versionedText struct{ made }
+
+// Version implements blob.Versioned.
+func (b versionedText) Version() string { return b.Blob.(blob.Versioned).Version() }
