@@ -31,6 +31,9 @@ ALONE = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)  # on the calle
 class Loop(Protocol):
     """One way to load a case."""
 
+    def open(self) -> None:
+        """Opens the data, and makes what all epochs share."""
+
     def begin(self, state: Any = None) -> Iterator[Batch]:
         """Yields the batches of an epoch, from the beginning or from a state on."""
 
@@ -39,7 +42,10 @@ class Loop(Protocol):
 
 
 class Stateless:
-    """A loop that cannot resume."""
+    """A loop that cannot resume, and that opens nothing."""
+
+    def open(self) -> None:
+        pass
 
     def state(self) -> None:
         return None
@@ -51,9 +57,12 @@ class Meshfeed:
     def __init__(self, dataset: Callable[[], mf.Dataset], batch: int, *, shuffle: bool) -> None:
         self._dataset, self._batch, self._shuffle = dataset, batch, shuffle
 
+    def open(self) -> None:
+        self._rows = self._dataset()
+
     def begin(self, state: Any = None) -> Iterator[Batch]:
         self._loader = mf.Loader(
-            self._dataset(),
+            self._rows,
             None,
             rows_sharding(),
             batch_size=self._batch,
@@ -72,10 +81,13 @@ class Grain:
     """The batches of an IterDataset, whose fields get meshfeed's names."""
 
     def __init__(self, rows: Callable[[], grain.IterDataset], batch: int) -> None:
-        self._rows, self._batch = rows, batch
+        self._make, self._batch = rows, batch
+
+    def open(self) -> None:
+        self._rows = self._make().batch(self._batch, drop_remainder=True)
 
     def begin(self, state: Any = None) -> Iterator[Batch]:
-        self._batches = iter(self._rows().batch(self._batch, drop_remainder=True))
+        self._batches = iter(self._rows)
         if state is not None:
             self._batches.set_state(state)
         sharding = rows_sharding()
@@ -134,18 +146,19 @@ class HuggingFace(Stateless):
 
     def __init__(self, case: Documents, folder: Path, pack: Any, collate: Any) -> None:
         self._case, self._folder, self._pack, self._collate = case, folder, pack, collate
-        self._rows: Any = None
 
-    def begin(self, state: Any = None) -> Iterator[Batch]:
+    def open(self) -> None:
         import datasets
 
+        datasets.disable_caching()  # every process makes its rows
+        datasets.disable_progress_bars()
+        documents = datasets.Dataset.from_file(
+            str(self._case.path(self._folder, "documents.stream"))
+        )
+        self._rows = self._pack(documents, self._case.length).with_format("arrow")
+
+    def begin(self, state: Any = None) -> Iterator[Batch]:
         case = self._case
-        if self._rows is None:
-            datasets.disable_caching()  # every process makes its rows
-            datasets.disable_progress_bars()
-            path = str(case.path(self._folder, "documents.stream"))
-            documents = datasets.Dataset.from_file(path)
-            self._rows = self._pack(documents, case.length).with_format("arrow")
         order = np.random.default_rng(0).permutation(len(self._rows))
         sharding = rows_sharding()
         for k in range(0, len(order) - case.batch + 1, case.batch):
@@ -251,7 +264,7 @@ class Interleaved(Stateless):
     def __init__(self, case: Mixture, folder: Path) -> None:
         self._case, self._sources = case, case.sources()
 
-    def begin(self, state: Any = None) -> Iterator[Batch]:
+    def open(self) -> None:
         import datasets
 
         case, each = self._case, []
@@ -260,8 +273,11 @@ class Interleaved(Stateless):
             table = pa.table({"tokens": lists, "source": np.full(len(array), i, np.int32)})
             each.append(datasets.Dataset(table, fingerprint=f"source {i}").shuffle(seed=i))
         joined = datasets.interleave_datasets(each, list(case.weights), seed=0)
+        self._rows = joined.with_format("numpy")
+
+    def begin(self, state: Any = None) -> Iterator[Batch]:
         sharding = rows_sharding()
-        for rows in joined.with_format("numpy").iter(case.batch, drop_last_batch=True):
+        for rows in self._rows.iter(self._case.batch, drop_last_batch=True):
             yield jax.device_put(rows, sharding)
 
 

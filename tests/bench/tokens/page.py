@@ -19,11 +19,12 @@ them, on the caller's thread, which takes a third of the processor time of 16 th
 are the batch, as in MaxText. *plain rows* are meshfeed's packed rows, stored with all fields.
 *TRL* packs 1,000 documents at a time before the first batch. *group_texts* joins 1,000 and cuts
 them there, without segments. So these two read finished rows. *first* is from opening to the
-first batch, and *resume* from a state at half an epoch, with the opening. A resumed loop must
-repeat the batches of the first run. *once* is the share of tokens that an epoch delivered exactly
-once. *times* is meshfeed's rate divided by the loop's, round by round: ✗ marks a faster loop.
-Elsewhere a ✗ marks a number of meshfeed that another library beats. A mixture's order is random
-inside 64 draws on purpose, so its deviation is larger there.\
+first batch, with the lengths of all documents and all that is packed before. *resume* is from a
+state at half an epoch to the first batch, after the opening. A resumed loop must repeat the
+batches of the first run. *once* is the share of tokens that an epoch delivered exactly once.
+*times* is meshfeed's rate divided by the loop's, round by round: ✗ marks a faster loop. Elsewhere
+a ✗ marks a number of meshfeed that another library beats. A mixture's order is random inside 64
+draws on purpose, so its deviation is larger there.\
 """
 
 OURS = ("meshfeed, best fit", "meshfeed, window", "meshfeed, mix")

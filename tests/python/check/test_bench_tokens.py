@@ -44,6 +44,9 @@ class Wrong:
     def __init__(self, batches: list[Batch]) -> None:
         self.batches = batches
 
+    def open(self) -> None:
+        pass
+
     def begin(self, state: Any = None) -> Iterator[Batch]:
         yield from self.batches[(state or 0) + 1 :] if state else self.batches
 
@@ -54,7 +57,9 @@ class Wrong:
 def test_other_batches_have_no_numbers(tmp_path: Path) -> None:
     case = TINY[0]
     case.write(tmp_path)
-    right = list(LOOPS[Documents]["meshfeed, best fit"](case, tmp_path).begin())
+    loop = LOOPS[Documents]["meshfeed, best fit"](case, tmp_path)
+    loop.open()
+    right = list(loop.begin())
     with pytest.raises(AssertionError, match="after the resume"):
         play.run(case, Wrong(right[: case.steps]), 1e-3)
     twice = play.check(case, Wrong([*right, right[0]]))
