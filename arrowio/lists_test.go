@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -63,6 +64,32 @@ func batchesOfColumn(column arrow.Array, rows ...int) []arrow.Record {
 		from = to
 	}
 	return list
+}
+
+// TestLengthsTakeLittleMemory reads the lengths of many lists from their offsets, a few thousand at
+// once, so that a part of them stays in the processor's cache.
+func TestLengthsTakeLittleMemory(t *testing.T) {
+	const n = 1 << 16
+	offsets := make([]int32, n+1)
+	for i := range offsets {
+		offsets[i] = int32(i)
+	}
+	values := memory.NewBufferBytes(make([]byte, 4*n))
+	data := array.NewData(arrow.ListOf(arrow.PrimitiveTypes.Int32), n,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets))},
+		[]arrow.ArrayData{array.NewData(arrow.PrimitiveTypes.Int32, n, []*memory.Buffer{nil, values}, nil, 0, 0)}, 0, 0)
+	ds := must(arrowio.Open(saveBatches(t, false, batchesOfColumn(array.MakeFromData(data)))))
+	defer ds.Close()
+	lengths := make([]int64, n)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := source.Lengths(t.Context(), ds, 0, 0, lengths); err != nil || lengths[n-1] != 1 {
+		t.Fatal(err, lengths[n-1])
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+		t.Errorf("%d lengths took %d bytes", n, used)
+	}
 }
 
 // TestListsThatAreRaggedLate: of each kind of file, lists are checked before a row

@@ -60,25 +60,12 @@ func (t *Table) Gatherer(parts []source.Part) (source.Gatherer, error) {
 		if g.rows, err = cut.Gatherer(newRowReader(t, set.Fields, columns), t.Schema, parts); err != nil {
 			return nil, err
 		}
-		if t.allEncoded() {
+		if t.countEncoded() == t.countFiles() {
 			return g.rows, nil // no row has an address
 		}
 	}
 	g.pool.New = func() any { return &gatherState{files: files{table: t}, gatherPlan: &g.gatherPlan} }
 	return g, nil
-}
-
-// allEncoded reports whether the buffers of all files have to be decoded.
-func (t *Table) allEncoded() bool {
-	if t.Units == nil {
-		return false
-	}
-	for file := range t.countFiles() {
-		if !t.Units.Encoded(file) {
-			return false
-		}
-	}
-	return true
 }
 
 // form describes how the rows of a field lie in memory.

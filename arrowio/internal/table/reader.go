@@ -19,6 +19,8 @@ type rowReader struct {
 	fields  []*readField
 	numbers []int     // the fields
 	pool    sync.Pool // has *readState
+
+	lengthsAtOnce int // the number of records with offsets that are read together
 }
 
 // readField is a field that is read.
@@ -31,7 +33,10 @@ type readField struct {
 }
 
 func newRowReader(t *Table, fields []int, columns []*buffers.Column) *rowReader {
-	r := &rowReader{table: t, numbers: fields}
+	r := &rowReader{table: t, numbers: fields, lengthsAtOnce: lengthsAtOnce}
+	if t.countEncoded() > 0 {
+		r.lengthsAtOnce = decodedLengthsAtOnce
+	}
 	for k, n := range fields {
 		r.fields = append(r.fields, newReadField(n, t.Fields[n], columns[k]))
 	}
@@ -174,12 +179,8 @@ func (r *rowReader) Lengths(ctx context.Context, draw source.Draw, field int, re
 	var stop func()
 	s.ctx, stop = r.table.Calls.Join(ctx)
 	defer stop()
-	atOnce := lengthsAtOnce
-	if r.table.Units != nil {
-		atOnce = decodedLengthsAtOnce
-	}
-	for from := 0; from < len(records); from += atOnce {
-		to := min(from+atOnce, len(records))
+	for from := 0; from < len(records); from += r.lengthsAtOnce {
+		to := min(from+r.lengthsAtOnce, len(records))
 		s.spans = s.spans[:0]
 		for _, record := range records[from:to] {
 			s.spans = append(s.spans, source.Span{Field: field, Record: record})
@@ -195,7 +196,7 @@ func (r *rowReader) Lengths(ctx context.Context, draw source.Draw, field int, re
 	return nil
 }
 
-// The number of records with offsets that are read together. What 4,096 records need stays in the
+// The values of rowReader.lengthsAtOnce. What 4,096 records need stays in the
 // processor's cache, which takes a quarter of the time. Batches that are decoded should not be
 // decoded several times.
 const (

@@ -156,6 +156,16 @@ func (t *Table) file(batch int32) int32 {
 // countFiles returns the number of files up to the last one with a record batch.
 func (t *Table) countFiles() int32 { return t.file(int32(len(t.Files)-1)) + 1 }
 
+// countEncoded returns the number of files with buffers that have to be decoded.
+func (t *Table) countEncoded() (n int32) {
+	for file := range t.countFiles() {
+		if t.Units != nil && t.Units.Encoded(file) {
+			n++
+		}
+	}
+	return n
+}
+
 // encoded reports whether the buffers of a record batch have to be decoded.
 func (t *Table) encoded(batch int32) bool {
 	return t.Units != nil && t.Units.Encoded(t.file(batch))
