@@ -161,19 +161,22 @@ class Mixture:
     def steps(self) -> int:
         return self.rows // self.batch
 
-    def sources(self) -> list[Array]:
-        """Returns the rows. All tokens of a row are its number, counted over all sources."""
-        out: list[Array] = []
-        first = 1
-        for weight in self.weights:
-            n = round(self.rows * weight)
-            numbers = np.arange(first, first + n, dtype=np.int32)
-            out.append(np.repeat(numbers, self.length).reshape(n, self.length))
-            first += n
-        return out
+    def paths(self, folder: Path) -> list[Path]:
+        """Returns a file of rows for each source."""
+        return [folder / f"{self.name}-{i}.npy" for i in range(len(self.weights))]
 
     def write(self, folder: Path) -> None:
-        """Writes nothing: the sources are in memory."""
+        """Writes the sources. All tokens of a row are its number, counted over all sources."""
+        folder.mkdir(parents=True, exist_ok=True)
+        first = 1
+        for path, weight in zip(self.paths(folder), self.weights, strict=True):
+            n = round(self.rows * weight)
+            if not path.exists():
+                numbers = np.arange(first, first + n, dtype=np.int32)
+                scratch = path.with_suffix(".part.npy")
+                np.save(scratch, np.repeat(numbers, self.length).reshape(n, self.length))
+                os.replace(scratch, path)
+            first += n
 
 
 Case = Documents | Stream | Mixture

@@ -234,10 +234,8 @@ class NanoGPT(Stateless):
 
 
 def mixed(case: Mixture, folder: Path) -> Loop:
-    sources = case.sources()
-
     def dataset() -> mf.Dataset:
-        each = {str(i): mf.from_arrays({"tokens": rows}) for i, rows in enumerate(sources)}
+        each = {str(i): mf.open(path) for i, path in enumerate(case.paths(folder))}
         weights = {str(i): weight for i, weight in enumerate(case.weights)}
         return mf.mix(each, weights, length=case.rows, source="source")
 
@@ -245,14 +243,12 @@ def mixed(case: Mixture, folder: Path) -> Loop:
 
 
 def grain_mixed(case: Mixture, folder: Path) -> Loop:
-    sources = case.sources()
-
     def source(i: int, array: Array) -> grain.MapDataset:
         rows = Rows(len(array), lambda k: {"tokens": array[k], "source": np.int32(i)})
         return grain.MapDataset.source(rows).seed(i).shuffle()
 
     def rows() -> grain.IterDataset:
-        each = [source(i, array) for i, array in enumerate(sources)]
+        each = [source(i, np.load(path, "r")) for i, path in enumerate(case.paths(folder))]
         return grain.MapDataset.mix(each, list(case.weights)).to_iter_dataset(ALONE)
 
     return Grain(rows, case.batch)
@@ -262,13 +258,14 @@ class Interleaved(Stateless):
     """`interleave_datasets`, which draws the source of each row at random."""
 
     def __init__(self, case: Mixture, folder: Path) -> None:
-        self._case, self._sources = case, case.sources()
+        self._case, self._paths = case, case.paths(folder)
 
     def open(self) -> None:
         import datasets
 
         case, each = self._case, []
-        for i, array in enumerate(self._sources):
+        for i, path in enumerate(self._paths):
+            array = np.load(path, "r")
             lists = pa.FixedSizeListArray.from_arrays(array.reshape(-1), case.length)
             table = pa.table({"tokens": lists, "source": np.full(len(array), i, np.int32)})
             each.append(datasets.Dataset(table, fingerprint=f"source {i}").shuffle(seed=i))

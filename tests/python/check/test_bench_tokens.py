@@ -14,6 +14,7 @@ from tests.bench.tokens import page, play
 from tests.bench.tokens.cases import TINY, Batch, Case, Documents, Mixture
 from tests.bench.tokens.loops import LOOPS
 
+MACHINE = dict.fromkeys(("processor", "cores", "system", "versions", "more"), "…")
 TRL = importlib.util.find_spec("trl") is not None
 
 
@@ -35,6 +36,10 @@ def test_every_loop_delivers_its_rows(case: Case, tmp_path: Path) -> None:
         assert held["rows"] == held["fewest_rows"], "all documents are in one group"
     text = page.tables({case.name: held})
     assert all(f"\n| {name} | " in text for name in runs), text
+    facts = {"commit": "c0ffee", "date": "2026-01-01"}
+    whole = page.section({"machine": MACHINE, "cases": {case.name: held | facts}})
+    assert whole.endswith(text)
+    assert "Measured 2026-01-01, commit c0ffee." in whole
     assert text.count("| resume in ms: ") == sum(name.startswith("meshfeed") for name in runs)
 
 
