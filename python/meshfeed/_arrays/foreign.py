@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from functools import cache
@@ -16,6 +15,7 @@ import numpy as np
 from meshfeed._arrays.stream import Stream, close_generator
 from meshfeed._io.arguments import DEPTH, Checks
 from meshfeed._jobs.loops import Loop, joined
+from meshfeed._native.lock import Lock
 from meshfeed.errors import InvalidStateError
 
 if TYPE_CHECKING:
@@ -167,9 +167,7 @@ class PlacedBatches(Iterator[Any]):
     ) -> None:
         self._source, self._place, self._prefetch = iterable, place, prefetch
         self._line = line
-        # Guards the attributes below. Reentrant, because in Python 3.14 Ctrl-C at the beginning of
-        # a `with` block leaves the lock locked.
-        self._lock = threading.RLock()
+        self._lock = Lock()  # guards the attributes below
         self._passes: weakref.WeakSet[Pass] = weakref.WeakSet()
         self._own: Pass | None = None  # which `next` and all loops over an iterator share
         self._closed = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +15,7 @@ from meshfeed._native import calls, library
 from meshfeed._native.abi import Failure, Head
 from meshfeed._native.handle import Handle, batch_release
 from meshfeed._native.library import SLICE_MS
+from meshfeed._native.lock import Lock
 from meshfeed._native.owner import Owner, Release, owner_type
 from meshfeed.errors import Code, InvalidStateError
 
@@ -51,17 +51,6 @@ class Done(NamedTuple):
     ends: int = 0
     unseen: bool = False
     taken: int = 0
-
-
-class Lock(_thread.RLock):  # type: ignore[misc]
-    """A lock that `_ = lock.held` locks, and `del lock.held` unlocks.
-
-    Python runs signal handlers after a call, but not after access to an attribute. So no signal
-    comes between these lines and the lines next to them. In Python 3.14 a `with` statement calls
-    `__enter__` like any function: an interrupt after that call would leave the lock locked.
-    """
-
-    held = property(_thread.RLock.acquire, None, _thread.RLock.release)
 
 
 class Cursor:

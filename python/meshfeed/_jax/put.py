@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from meshfeed._jax.plan import (
 )
 from meshfeed._jax.trees import check_depth, check_keys
 from meshfeed._layout.specs import is_spec
+from meshfeed._native.lock import Lock
 from meshfeed.errors import Error, InvalidStateError, set_op
 
 _PLANS = 32  # the number of plans that are kept
@@ -157,7 +157,7 @@ def _is_shared(array: np.ndarray[Any, Any], *, may_alias: bool | None) -> bool:
 
 
 plans: dict[Any, Plan] = {}  # by what they depend on
-_keeping = threading.Lock()
+_keeping = Lock()
 
 
 def _keep(key: Any, plan: Plan) -> Plan:

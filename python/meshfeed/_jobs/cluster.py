@@ -32,6 +32,7 @@ from meshfeed._jobs.skew import SkewDetector
 from meshfeed._jobs.stalls import Measure, Measured, Progress
 from meshfeed._jobs.worker import LEAVING, Worker, beside, running
 from meshfeed._native import library
+from meshfeed._native.lock import Lock
 from meshfeed.errors import Error, IncompatibleError, PeerError
 
 Position = Callable[[], tuple[int, int]]  # returns epoch and step
@@ -81,7 +82,7 @@ class Cluster:
         self._terms: Terms | None = None
         self._namespace, self._release = claim(options.store(), me, options.name, members)
         self._closed = threading.Event()
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._next = self._present = 0  # numbers of generations
         self._passes = 0  # that have begun; equal in all processes
         self.agreed = self._met = False

@@ -24,7 +24,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import threading
 import time
 import weakref
 from collections import Counter, defaultdict
@@ -37,6 +36,7 @@ from meshfeed._jobs import early, failures, wording
 from meshfeed._jobs.coordinator import Coordinator
 from meshfeed._jobs.keys import Generation, Namespace, group
 from meshfeed._jobs.wording import named
+from meshfeed._native.lock import Lock
 
 HOST = -1  # this and lower numbers stand for devices that are not known, or host memory
 GRACE = 10.0  # seconds to wait for a message, after the time that the lowest process waits
@@ -100,7 +100,7 @@ class Arrays(Protocol):
 
 # ---- keys ----
 
-_lock = threading.Lock()
+_lock = Lock()
 _calls: weakref.WeakKeyDictionary[Coordinator, Counter[tuple[int, str]]]
 _calls = weakref.WeakKeyDictionary()
 

@@ -6,9 +6,10 @@ it. A message has some hundred bytes; rows and batches never go through the stor
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
+
+from meshfeed._native.lock import Lock
 
 
 @runtime_checkable
@@ -86,7 +87,7 @@ def _or_none(code: str, get: Callable[..., bytes], *arguments: Any) -> bytes | N
         raise
 
 
-_lock = threading.Lock()
+_lock = Lock()
 _known: JaxCoordinator | None = None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 import time
 import weakref
 import zlib
@@ -15,6 +14,7 @@ from typing import Any
 
 from meshfeed._jobs import wording
 from meshfeed._jobs.coordinator import Coordinator
+from meshfeed._native.lock import Lock
 from meshfeed.errors import InvalidArgumentError
 
 SLICE = 0.2  # seconds of one call of the store; Ctrl-C and a close take effect after it
@@ -157,7 +157,7 @@ def _by_process(store: Coordinator, path: str) -> dict[int, bytes]:
 # For one store, by process: how often every name was used, and the names of open loaders.
 _Names = tuple[Counter[tuple[int, str]], set[tuple[int, str | None]]]
 
-_lock = threading.Lock()
+_lock = Lock()
 _known: weakref.WeakKeyDictionary[Coordinator, _Names] = weakref.WeakKeyDictionary()
 
 

@@ -6,17 +6,17 @@ different one. Therefore differences are logged, and none is an error.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Sequence
 
 from meshfeed._jobs.cluster import Cluster
 from meshfeed._jobs.options import JobOptions
+from meshfeed._native.lock import Lock
 from meshfeed.errors import UnsupportedError
 
 LATE = 30.0  # seconds that the other processes wait for a batch before the log names this one
 
-_lock = threading.Lock()
+_lock = Lock()
 _loops: Counter[str] = Counter()  # in this process, by name
 
 

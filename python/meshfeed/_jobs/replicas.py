@@ -26,6 +26,7 @@ from meshfeed._jobs.shared import Shared
 from meshfeed._jobs.worker import Worker
 from meshfeed._native import calls
 from meshfeed._native.abi import Head
+from meshfeed._native.lock import Lock
 
 FIRST = 3  # steps that verify_replicas="first" compares
 UNHASHED = 2  # `next` waits while more batches than this wait to be hashed
@@ -70,7 +71,7 @@ class Replicas(Worker):
         self._verify, self._report, self._seconds = verify, report, seconds
         self._batches: queue.Queue[tuple[int, Sample] | None] = queue.Queue()
         self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
-        self._lock, self._closed = threading.Lock(), False
+        self._lock, self._closed = Lock(), False
         self._queued = self._hashed = 0  # numbers of batches
         self._warned = set[int]()  # the departed processes that were logged
         self._missed = -math.inf  # the time of the store's last failure

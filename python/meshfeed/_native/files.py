@@ -8,6 +8,7 @@ from typing import Any
 
 from meshfeed._native import calls
 from meshfeed._native.handle import Handle
+from meshfeed._native.lock import Lock
 
 Hashes = dict[str, Any]
 
@@ -22,7 +23,7 @@ class Files:
 
     def __init__(self, handle: Handle, paths: Sequence[str]) -> None:
         self._handle, self.paths = handle, paths
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._found: Hashes | None = None
 
     def hashes(self, ended: threading.Event) -> Hashes | None:

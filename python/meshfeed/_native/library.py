@@ -15,11 +15,12 @@ from typing import Any
 from meshfeed import errors
 from meshfeed._native import abi
 from meshfeed._native.limits import check_limits
+from meshfeed._native.lock import Lock
 from meshfeed._native.owner import Release
 
 SLICE_MS = 50  # the longest wait in one call, because Python handles signals between calls
 
-_opening = threading.Lock()
+_opening = Lock()
 _library: ctypes.CDLL | None = None
 
 
