@@ -63,10 +63,6 @@ func (v *constants) add(c Constant) error {
 	if err := checkName(f.Name); err != nil {
 		return err
 	}
-	if _, _, twice := v.schema.Field(f.Name); twice {
-		return status.Errorf(status.InvalidArgument, "view", "two fields of the %s are called %q", v.kind, f.Name).
-			WithHint("give each field one name").With("field", f.Name)
-	}
 	if f.Ragged > 1 || len(c.Rows) != len(v.runs)-1 {
 		return status.Errorf(status.InvalidArgument, "view", "the constant field %q has %d rows of type %s, but there are %d runs, and only one dimension may vary",
 			f.Name, len(c.Rows), f.TypeString(), len(v.runs)-1).With("field", f.Name)
@@ -79,9 +75,8 @@ func (v *constants) add(c Constant) error {
 				With("field", f.Name)
 		}
 	}
-	v.schema.Fields, v.rows = append(v.schema.Fields, f), append(v.rows, c.Rows)
-	v.origins = append(v.origins, origin{compute: v.compute})
-	return nil
+	v.rows, v.origins = append(v.rows, c.Rows), append(v.origins, origin{compute: v.compute})
+	return addField(&v.schema, v.kind, f)
 }
 
 // compute finds the row of a constant field.

@@ -44,13 +44,12 @@ func Stack(src source.Source, stacks ...Stacked) (source.Source, error) {
 			v.plain++
 		}
 	}
-	for i, f := range fields {
-		if slices.ContainsFunc(fields[:i], func(g source.Field) bool { return g.Name == f.Name }) {
-			return nil, status.Errorf(status.InvalidArgument, "view", "two fields of the stack are called %q", f.Name).
-				WithHint("give the stack another name").With("field", f.Name)
+	v.schema, v.records = source.Schema{Skipped: schema.Skipped}, src.Len()
+	for _, f := range fields {
+		if err := addField(&v.schema, "stack", f); err != nil {
+			return nil, err
 		}
 	}
-	v.schema, v.records = source.Schema{Fields: fields, Skipped: schema.Skipped}, src.Len()
 	if err := checkSkipped("stack", v.schema); err != nil {
 		return nil, err
 	}

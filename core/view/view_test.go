@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 		{func() (source.Source, error) {
 			return view.Stack(ragged, view.Stacked{Name: "x", Columns: []string{"tokens"}})
 		}, status.Unsupported, `view: the stack "x" cannot join column "tokens": it is ragged; pad it first`},
-		{stack("a", "b"), status.InvalidArgument, `view: two fields of the stack are called "d"; give the stack another name`},
+		{stack("a", "b"), status.InvalidArgument, `view: two fields of the stack are called "d"; give each field one name`},
 	} {
 		v, err := c.make()
 		if v != nil || status.CodeOf(err) != c.code || err.Error() != c.want {
