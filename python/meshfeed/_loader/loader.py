@@ -138,6 +138,10 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         (1, 0)
     """
 
+    # The type of a batch follows from the overload. For a wrong keyword mypy names the keyword in
+    # its first line, and then prints every overload with all options: 7,000 characters. Only
+    # `**options: Any` is shorter, and with it no checker would find a wrong keyword.
+
     @overload
     def __init__(
         self: Loader[_types.NumpyBatch],
